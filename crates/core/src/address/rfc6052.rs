@@ -1,0 +1,231 @@
+//! IPv4-embedded IPv6 addresses (RFC 6052), in all six prefix lengths.
+
+use core::fmt;
+use core::net::Ipv6Addr;
+
+use super::{V4, V6};
+
+/// The lengths that a translation prefix may have (RFC 6052 section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Length {
+    /// /32
+    L32 = 32,
+    /// /40
+    L40 = 40,
+    /// /48
+    L48 = 48,
+    /// /56
+    L56 = 56,
+    /// /64
+    L64 = 64,
+    /// /96
+    L96 = 96,
+}
+
+/// A translation prefix: what `64:ff9b::/96` is an example of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Prefix {
+    high: u64,
+    low: u64,
+    length: Length,
+}
+
+/// Why a prefix cannot be used for translation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefixError {
+    /// The length is not one of the six of RFC 6052 section 2.2.
+    Length(u8),
+    /// Bits after the prefix are set.
+    HostBits,
+    /// Bits 64 to 71 of a /96 are not zero (RFC 6052 section 2.2).
+    UOctet,
+}
+
+impl fmt::Display for PrefixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(n) => write!(
+                f,
+                "a translation prefix is 32, 40, 48, 56, 64 or 96 bits long (RFC 6052 section 2.2), not {n}"
+            ),
+            Self::HostBits => f.write_str("bits after the prefix length are set"),
+            Self::UOctet => {
+                f.write_str("bits 64 to 71 of a /96 must be zero (RFC 6052 section 2.2)")
+            }
+        }
+    }
+}
+
+impl Prefix {
+    /// The well-known prefix `64:ff9b::/96` (RFC 6052 section 2.1).
+    pub const WELL_KNOWN: Self = Self {
+        high: 0x0064_ff9b_0000_0000,
+        low: 0,
+        length: Length::L96,
+    };
+
+    /// A prefix of `length` bits.
+    ///
+    /// # Errors
+    /// See [`PrefixError`].
+    pub const fn new(address: Ipv6Addr, length: u8) -> Result<Self, PrefixError> {
+        let length = match length {
+            32 => Length::L32,
+            40 => Length::L40,
+            48 => Length::L48,
+            56 => Length::L56,
+            64 => Length::L64,
+            96 => Length::L96,
+            other => return Err(PrefixError::Length(other)),
+        };
+        let bits = address.to_bits();
+        if bits << (length as u32) != 0 {
+            return Err(PrefixError::HostBits);
+        }
+        let (high, low) = ((bits >> 64) as u64, bits as u64);
+        if low >> 56 != 0 {
+            return Err(PrefixError::UOctet);
+        }
+        Ok(Self { high, low, length })
+    }
+
+    /// Whether this is `64:ff9b::/96`, which must not represent non-global IPv4 addresses
+    /// (RFC 6052 section 3.1).
+    #[must_use]
+    pub fn is_well_known(&self) -> bool {
+        *self == Self::WELL_KNOWN
+    }
+
+    /// The prefix length in bits.
+    #[must_use]
+    pub const fn length(&self) -> u8 {
+        self.length as u8
+    }
+
+    /// The first address of the prefix.
+    #[must_use]
+    pub const fn network(&self) -> V6 {
+        V6::from_halves(self.high, self.low)
+    }
+
+    /// Whether an address lies under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub const fn contains(&self, address: V6) -> bool {
+        let (high, low) = address.halves();
+        match self.length {
+            Length::L96 => high == self.high && (low ^ self.low) >> 32 == 0,
+            length => (high ^ self.high) >> (64 - length as u32) == 0,
+        }
+    }
+
+    /// The IPv6 address that represents an IPv4 address (RFC 6052 section 2.3).
+    #[inline(always)]
+    #[must_use]
+    pub const fn embed(&self, address: V4) -> V6 {
+        let v4 = address.number() as u64;
+        let (high, low) = match self.length {
+            Length::L96 => (0, v4),
+            Length::L64 => (0, v4 << 24),
+            Length::L56 => (v4 >> 24, (v4 & 0x00ff_ffff) << 32),
+            Length::L48 => (v4 >> 16, (v4 & 0xffff) << 40),
+            Length::L40 => (v4 >> 8, (v4 & 0xff) << 48),
+            Length::L32 => (v4, 0),
+        };
+        V6::from_halves(self.high | high, self.low | low)
+    }
+
+    /// The IPv4 address that an IPv6 address represents, if it lies under the prefix. Bits of the
+    /// suffix are ignored (RFC 6052 section 2.2, last paragraph).
+    #[inline(always)]
+    #[must_use]
+    pub const fn extract(&self, address: V6) -> Option<V4> {
+        if !self.contains(address) {
+            return None;
+        }
+        let (high, low) = address.halves();
+        let v4 = match self.length {
+            Length::L96 => low as u32,
+            Length::L64 => (low >> 24) as u32,
+            Length::L56 => (high << 24) as u32 | (low >> 32) as u32 & 0x00ff_ffff,
+            Length::L48 => (high << 16) as u32 | (low >> 40) as u32 & 0xffff,
+            Length::L40 => (high << 8) as u32 | (low >> 48) as u32 & 0xff,
+            Length::L32 => high as u32,
+        };
+        Some(V4::from_number(v4))
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network(), self.length())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+    use proptest::prelude::*;
+
+    /// RFC 6052 section 2.4, tables 1 and 2.
+    const TABLE: [(&str, u8, &str); 7] = [
+        ("2001:db8::", 32, "2001:db8:c000:221::"),
+        ("2001:db8:100::", 40, "2001:db8:1c0:2:21::"),
+        ("2001:db8:122::", 48, "2001:db8:122:c000:2:2100::"),
+        ("2001:db8:122:300::", 56, "2001:db8:122:3c0:0:221::"),
+        ("2001:db8:122:344::", 64, "2001:db8:122:344:c0:2:2100::"),
+        ("2001:db8:122:344::", 96, "2001:db8:122:344::192.0.2.33"),
+        ("64:ff9b::", 96, "64:ff9b::192.0.2.33"),
+    ];
+
+    fn v6(text: &str) -> Ipv6Addr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn rfc6052_tables() {
+        let v4 = V4::from(Ipv4Addr::new(192, 0, 2, 33));
+        for (network, length, expected) in TABLE {
+            let prefix = Prefix::new(v6(network), length).unwrap();
+            assert_eq!(prefix.embed(v4), V6::from(v6(expected)), "{prefix}");
+            assert_eq!(prefix.extract(v6(expected).into()), Some(v4), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn rfc6052_2_2_refuses_what_is_not_a_prefix() {
+        assert_eq!(
+            Prefix::new(v6("2001:db8::"), 95),
+            Err(PrefixError::Length(95))
+        );
+        assert_eq!(
+            Prefix::new(v6("2001:db8::1"), 96),
+            Err(PrefixError::HostBits)
+        );
+        assert_eq!(
+            Prefix::new(v6("2001:db8:0:0:100::"), 96),
+            Err(PrefixError::UOctet)
+        );
+    }
+
+    proptest! {
+        /// Extraction undoes embedding, whatever the suffix holds.
+        #[test]
+        fn there_and_back(bits: u128, v4: u32, suffix: u128, which in 0usize..6) {
+            let length = [32u8, 40, 48, 56, 64, 96][which];
+            let mask = u128::MAX << (128 - u32::from(length));
+            let u_octet = 0xff_u128 << 56;
+            let prefix = Prefix::new(Ipv6Addr::from_bits(bits & mask & !u_octet), length).unwrap();
+            let embedded = prefix.embed(V4::from_number(v4));
+            prop_assert_eq!(prefix.extract(embedded), Some(V4::from_number(v4)));
+            // RFC 6052 section 2.2: what follows the address is ignored.
+            let used = if length == 96 { 128 } else { u32::from(length) + 32 + 8 };
+            let suffix = if used >= 128 { 0 } else { suffix & (u128::MAX >> used) };
+            let noisy = Ipv6Addr::from_bits(Ipv6Addr::from(embedded).to_bits() | suffix);
+            prop_assert_eq!(prefix.extract(noisy.into()), Some(V4::from_number(v4)));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The Internet checksum: whole sums and incremental changes (RFC 1071, RFC 1624).
+//!
+//! Sums are kept in 64 bits over words in memory order. One's-complement addition does not care
+//! about byte order as long as everything that enters one sum has the same order (RFC 1071
+//! section 2 (B)), and 2^32 = 1 modulo 2^16 - 1, so whole words can be added and folded at the end.
+
+use core::ops::{Add, AddAssign, Sub};
+
+use crate::packet::{ChecksumKind, Word};
+
+/// A one's-complement sum of 16-bit words, not yet folded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Sum(u64);
+
+impl Sum {
+    /// The empty sum.
+    pub const ZERO: Self = Self(0);
+
+    /// The sum with one more word. Up to 2^32 words may be added.
+    #[inline(always)]
+    pub const fn word(self, word: Word) -> Self {
+        Self(self.0 + word.0 as u64)
+    }
+
+    /// The sum with several more words.
+    #[inline(always)]
+    pub fn words<const N: usize>(self, words: &[Word; N]) -> Self {
+        let mut sum = self.0;
+        for word in words {
+            sum += u64::from(word.0);
+        }
+        Self(sum)
+    }
+
+    /// The sum with one more 16-bit number in its big-endian form.
+    #[inline(always)]
+    pub const fn number(self, number: u16) -> Self {
+        Self(self.0 + number.to_be() as u64)
+    }
+
+    /// The sum with a run of bytes that starts at an even offset.
+    pub fn bytes(self, bytes: &[u8]) -> Self {
+        let mut sum = self.0;
+        let mut chunks = bytes.chunks_exact(2);
+        for pair in &mut chunks {
+            sum += u64::from(u16::from_ne_bytes([pair[0], pair[1]]));
+        }
+        if let [last] = chunks.remainder() {
+            sum += u64::from(u16::from_ne_bytes([*last, 0]));
+        }
+        Self(sum)
+    }
+
+    /// The folded sum, as the number that its memory form is in big-endian.
+    #[inline(always)]
+    #[must_use]
+    pub const fn fold(self) -> u16 {
+        let mut sum = self.0;
+        // Four folds take any 64-bit sum to 16 bits: 64 -> 33 -> 18 -> 17 -> 16.
+        sum = (sum >> 32) + (sum & 0xffff_ffff);
+        sum = (sum >> 16) + (sum & 0xffff);
+        sum = (sum >> 16) + (sum & 0xffff);
+        sum = (sum >> 16) + (sum & 0xffff);
+        u16::from_be(sum as u16)
+    }
+
+    /// The checksum: the complement of the folded sum.
+    #[inline(always)]
+    #[must_use]
+    pub const fn checksum(self) -> u16 {
+        !self.fold()
+    }
+}
+
+impl Add for Sum {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+/// The change from one sum to another: what an incremental update applies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Delta(Sum);
+
+impl Delta {
+    /// No change.
+    pub const NONE: Self = Self(Sum::ZERO);
+
+    /// The change from `old` to `new`: `new + ~old`.
+    #[inline(always)]
+    pub const fn between(old: Sum, new: Sum) -> Self {
+        // The complement of a folded sum is its negative in one's-complement arithmetic.
+        Self(Sum(new.0 + (!old.fold()).to_be() as u64))
+    }
+
+    /// The checksum field after this change: RFC 1624 equation 3, `~(~old + change)`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn apply(self, old: u16, kind: ChecksumKind) -> u16 {
+        let new = self.0.number(!old).checksum();
+        match kind {
+            ChecksumKind::Udp if new == 0 => 0xffff,
+            _ => new,
+        }
+    }
+
+    /// The partial sum of the pseudo-header after this change: no complement on either side.
+    #[inline(always)]
+    #[must_use]
+    pub const fn apply_partial(self, old: u16) -> u16 {
+        self.0.number(old).fold()
+    }
+
+    /// The change as a folded number, for kernel helpers that take a difference.
+    #[inline(always)]
+    #[must_use]
+    pub const fn fold(self) -> u16 {
+        self.0.fold()
+    }
+}
+
+impl Add for Delta {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Delta {
+    #[inline(always)]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub<Sum> for Sum {
+    type Output = Delta;
+    /// The change from `old` (right) to `self` (left).
+    #[inline(always)]
+    fn sub(self, old: Sum) -> Delta {
+        Delta::between(old, self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rfc1071_example() {
+        // RFC 1071 section 3: the bytes 00 01 f2 03 f4 f5 f6 f7 sum to ddf2.
+        let sum = Sum::ZERO.bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
+        assert_eq!(sum.fold(), 0xddf2);
+        assert_eq!(sum.checksum(), !0xddf2);
+    }
+
+    #[test]
+    fn rfc1624_example() {
+        // RFC 1624 section 4: checksum dd2f, field 5555 becomes 3285, new checksum 0000.
+        let change = Sum::ZERO.number(0x3285) - Sum::ZERO.number(0x5555);
+        assert_eq!(change.apply(0xdd2f, ChecksumKind::Plain), 0x0000);
+        assert_eq!(change.apply(0xdd2f, ChecksumKind::Udp), 0xffff);
+    }
+
+    proptest! {
+        /// An update equals a recomputation, modulo the two zeroes.
+        #[test]
+        fn incremental_equals_whole(mut bytes in prop::collection::vec(any::<u8>(), 8..200), word in any::<[u8; 4]>()) {
+            let old_sum = Sum::ZERO.bytes(&bytes);
+            let old = [bytes[4], bytes[5], bytes[6], bytes[7]];
+            bytes[4..8].copy_from_slice(&word);
+            let whole = Sum::ZERO.bytes(&bytes).checksum();
+            let change = Sum::ZERO.word(Word::from_bytes(word)) - Sum::ZERO.word(Word::from_bytes(old));
+            let updated = change.apply(old_sum.checksum(), ChecksumKind::Plain);
+            prop_assert_eq!(u32::from(updated) % 0xffff, u32::from(whole) % 0xffff);
+        }
+    }
+}

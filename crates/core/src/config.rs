@@ -1,0 +1,149 @@
+//! One instance of a mechanism, as the packet path sees it: plain data without pointers, so that
+//! it can lie in a BPF map. It is made by the gateway from the configuration file and checked
+//! there; the core trusts it.
+
+use crate::address::rfc6052::Prefix;
+use crate::address::{V4, V6};
+use crate::nat::NatConfig;
+
+/// One configured mechanism.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Instance {
+    /// What it does.
+    pub mechanism: Mechanism,
+    /// How it treats headers.
+    pub policy: Policy,
+}
+
+/// A mapping and a role.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, u32)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "lies in a map slot of fixed size; never moved"
+)]
+pub enum Mechanism {
+    /// Stateless translation (RFC 7915) with RFC 6052, RFC 6219 and RFC 7757 mappings.
+    Siit(Siit),
+    /// Stateful translation (RFC 6146).
+    Nat64(Nat64),
+}
+
+/// The mappings of a stateless translator.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Siit {
+    /// Prefix of IPv4-converted addresses.
+    pub prefix: PrefixMapping,
+    /// Explicit address mappings.
+    pub eam: EamTable,
+    /// What happens to packets between two hosts that both have a mapping here.
+    pub hairpin: Hairpin,
+}
+
+/// How a prefix and an IPv4 address make an IPv6 address.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, u32)]
+pub enum PrefixMapping {
+    /// No prefix: explicit mappings only.
+    None,
+    /// RFC 6052.
+    Rfc6052(Prefix),
+}
+
+/// A stateful translator.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Nat64 {
+    /// Prefix under which IPv6 hosts reach IPv4 hosts.
+    pub prefix: Prefix,
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
+}
+
+/// Hairpinning between explicit mappings (RFC 7757 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Hairpin {
+    /// Such packets leave as IPv4.
+    Off,
+    /// RFC 7757 section 4.2.1.
+    Simple,
+    /// RFC 7757 section 4.2.2.
+    Intrinsic,
+}
+
+/// Where the explicit mappings lie in the rules memory; see [`crate::address::eam`].
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct EamTable {
+    /// First line.
+    pub base: u32,
+    /// Lines per direction, a power of two; 0 if there are no mappings.
+    pub lines: u32,
+    /// Bit `n` set: there is a mapping with an IPv4 prefix of `n` bits.
+    pub v4_lengths: u64,
+    /// Bit `n` set: there is a mapping with an IPv6 prefix of `n` bits (bit 128 of 129 is word 2).
+    pub v6_lengths: [u64; 3],
+}
+
+/// What is written over the type of service or traffic class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, u32)]
+pub enum ServiceClass {
+    /// The octet of the original.
+    Copy,
+    /// This octet.
+    Set(u8),
+}
+
+impl ServiceClass {
+    /// The octet to write for one that was received.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(self, received: u8) -> u8 {
+        match self {
+            Self::Copy => received,
+            Self::Set(octet) => octet,
+        }
+    }
+}
+
+/// What to do with UDP over IPv4 without a checksum (RFC 7915 section 4.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ZeroUdpChecksum {
+    /// Compute one.
+    Compute,
+    /// Drop the packet.
+    Drop,
+}
+
+/// How headers are treated; RFC 7915's administrative choices.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Policy {
+    /// Traffic class of translated packets (RFC 7915 section 4.1).
+    pub traffic_class: ServiceClass,
+    /// Type of service of translated packets (RFC 7915 section 5.1).
+    pub tos: ServiceClass,
+    /// RFC 7915 section 4.1: packets without DF are split to fit this; at least 1280.
+    pub lowest_ipv6_mtu: u16,
+    /// MTU of the IPv4 side where the route does not tell.
+    pub ipv4_mtu: u16,
+    /// MTU of the IPv6 side where the route does not tell.
+    pub ipv6_mtu: u16,
+    /// UDP without checksum.
+    pub zero_udp_checksum: ZeroUdpChecksum,
+    /// Whether non-global IPv4 addresses may appear under the well-known prefix.
+    pub allow_non_global: bool,
+    /// Whether the MSS option of TCP SYN segments follows the egress MTU.
+    pub mss_clamp: bool,
+    /// RFC 6791 pool: first address and count, a power of two; 192.0.0.8 and 1 by default.
+    pub icmp_pool: (V4, u32),
+    /// Source of the gateway's own ICMPv4 errors.
+    pub own_v4: V4,
+    /// Source of the gateway's own ICMPv6 errors.
+    pub own_v6: V6,
+}

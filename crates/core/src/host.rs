@@ -1,0 +1,64 @@
+//! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
+
+use crate::address::{V4, V6};
+use crate::reason::Counter;
+use crate::table::Memory;
+use crate::time::Instant;
+
+/// Where a translated packet will go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To an IPv4 host.
+    V4 {
+        /// Source of the translated packet.
+        source: V4,
+        /// Its destination.
+        destination: V4,
+        /// Its type of service, which routing policy may look at.
+        tos: u8,
+    },
+    /// To an IPv6 host.
+    V6 {
+        /// Source of the translated packet.
+        source: V6,
+        /// Its destination.
+        destination: V6,
+        /// Its traffic class.
+        traffic_class: u8,
+    },
+}
+
+/// What the engine knows of the way there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Bytes of an IP packet that the next link takes.
+    pub mtu: u16,
+}
+
+/// The services of an engine, for the time of one packet.
+pub trait Host {
+    /// Memory that holds bindings, sessions and fragments.
+    type State: Memory + ?Sized;
+    /// Memory that holds the tables of the configuration; written only by the control plane.
+    type Rules: Memory + ?Sized;
+
+    /// Bindings, sessions and fragments.
+    fn state(&self) -> &Self::State;
+
+    /// Tables of the configuration.
+    fn rules(&self) -> &Self::Rules;
+
+    /// The time of this packet.
+    fn now(&self) -> Instant;
+
+    /// A random number. Repeatable where the user asked for a seed.
+    fn random(&mut self) -> u32;
+
+    /// Counts something that happened to this packet or because of it.
+    fn count(&mut self, counter: Counter);
+
+    /// The route that a translated packet will take. The engine may remember it: the next packet
+    /// that it sends is this one. `None` where the engine does not know; the configured MTU holds
+    /// then.
+    fn route(&mut self, to: Destination) -> Option<Route>;
+}

@@ -1,0 +1,25 @@
+//! The protocol rules of Isthmus, each exactly once.
+//!
+//! Nothing here allocates, reads a clock, opens a socket or needs `unsafe`. A rule is generic over
+//! the [`Packet`](packet::Packet) that it rewrites and the [`Memory`](table::Memory) that holds
+//! its state; an engine (XDP, tc, user space, bare machine) lends both and nothing else.
+//!
+//! Reading order: [`packet`] and [`checksum`] are what an engine provides and what every rewrite
+//! uses; [`address`] maps addresses; [`translate`] rewrites headers by RFC 7915; [`nat`] keeps
+//! bindings and sessions by RFC 6146; [`gateway`] puts them together for one packet.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod address;
+pub mod checksum;
+pub mod config;
+pub mod host;
+pub mod nat;
+pub mod packet;
+pub mod reason;
+pub mod table;
+pub mod time;
+pub mod wire;

@@ -1,0 +1,1 @@
+//! ICMP types and codes (RFC 792, RFC 4443).

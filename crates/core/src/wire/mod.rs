@@ -1,0 +1,39 @@
+//! Packet headers as values: read from words, asked by name, written back as words.
+
+pub mod icmp;
+pub mod ipv4;
+pub mod ipv6;
+
+/// Protocol numbers (IANA) that the rules name.
+pub mod protocol {
+    /// Hop-by-hop options (RFC 8200 section 4.3).
+    pub const HOP_BY_HOP: u8 = 0;
+    /// ICMP for IPv4.
+    pub const ICMP: u8 = 1;
+    /// IGMP.
+    pub const IGMP: u8 = 2;
+    /// TCP.
+    pub const TCP: u8 = 6;
+    /// UDP.
+    pub const UDP: u8 = 17;
+    /// Routing header (RFC 8200 section 4.4).
+    pub const ROUTING: u8 = 43;
+    /// Fragment header (RFC 8200 section 4.5).
+    pub const FRAGMENT: u8 = 44;
+    /// Encapsulating Security Payload.
+    pub const ESP: u8 = 50;
+    /// Authentication Header.
+    pub const AUTHENTICATION: u8 = 51;
+    /// ICMP for IPv6.
+    pub const ICMPV6: u8 = 58;
+    /// No next header (RFC 8200 section 4.7).
+    pub const NONE: u8 = 59;
+    /// Destination options (RFC 8200 section 4.6).
+    pub const DESTINATION_OPTIONS: u8 = 60;
+    /// Mobility header (RFC 6275).
+    pub const MOBILITY: u8 = 135;
+    /// Host Identity Protocol (RFC 7401).
+    pub const HIP: u8 = 139;
+    /// Shim6 (RFC 5533).
+    pub const SHIM6: u8 = 140;
+}
