@@ -22,4 +22,5 @@ pub mod packet;
 pub mod reason;
 pub mod table;
 pub mod time;
+pub mod verdict;
 pub mod wire;

@@ -144,6 +144,23 @@ pub trait Packet {
     fn gso_size(&self) -> Option<u16> {
         None
     }
+
+    /// The whole packet as bytes, where the engine has them in reach: user space does, a BPF
+    /// program does not. A rule that needs them answers [`Slow`](crate::verdict::Slow) otherwise.
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The same, to be written. `Some` if and only if [`bytes`](Self::bytes) is.
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Identification of the datagram, if the packet was put together from fragments and may
+    /// therefore be cut again, whatever DF says.
+    fn reassembled(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// Adjusts a complete (not offloaded) checksum in place: RFC 1624 equation 3.

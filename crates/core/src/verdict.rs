@@ -1,0 +1,97 @@
+//! What becomes of a packet.
+
+use crate::packet::{Family, NoRoom, Truncated};
+use crate::reason::Counter;
+
+/// The packet is fine: what to do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was rewritten in place and now is of this family: send it.
+    Forward {
+        /// Family of the packet as it is now.
+        family: Family,
+        /// Set if it does not fit its link and must be cut after translation. Only for packets
+        /// whose [`bytes`](crate::packet::Packet::bytes) are in reach.
+        split: Option<Split>,
+    },
+    /// No instance is responsible for it; it is unchanged.
+    Pass,
+}
+
+/// How to cut a translated packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Bytes that a piece may have, IP header included.
+    pub mtu: u16,
+    /// Identification of the datagram, for a fragment header that is not there yet.
+    pub identification: u32,
+}
+
+/// The packet is not sent on. It is unchanged, byte for byte, in all three cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Dropped silently.
+    Drop(Counter),
+    /// Dropped, and its sender is told, subject to the rate limit. An engine that can not build
+    /// ICMP errors hands the packet to one that can.
+    Reply(IcmpError, Counter),
+    /// This engine can not do it; the user-space engine can.
+    Slow(Slow),
+}
+
+/// What only the user-space engine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slow {
+    /// IPv4 options have to be searched for a source route.
+    Options,
+    /// More extension headers than a BPF program follows.
+    ExtensionHeaders,
+    /// The packet has to be cut in pieces.
+    Split,
+    /// A checksum over the whole payload has to be computed.
+    Checksum,
+    /// An ICMP error carries RFC 4884 extensions, which have to move.
+    IcmpExtensions,
+    /// A fragment whose first fragment is not known yet: hold it.
+    HoldFragment,
+    /// A fragment of an ICMP message, whose checksum needs the length of the whole: reassemble.
+    Reassemble,
+    /// A table operation that a BPF program gave up on.
+    Table,
+    /// The engine could not change the size of the packet in place.
+    NoRoom,
+}
+
+/// An ICMP error to the sender of the original packet, in the family of the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IcmpError {
+    /// TTL or hop limit exceeded in transit.
+    TimeExceeded,
+    /// The next link takes this many bytes (Fragmentation Needed or Packet Too Big, in the terms
+    /// of the original's family).
+    TooBig(u16),
+    /// IPv4 only: Source Route Failed (RFC 7915 section 4.1).
+    SourceRouteFailed,
+    /// IPv6 only: Parameter Problem, code 0, at this offset (RFC 7915 section 5.1).
+    ParameterProblem(u32),
+    /// Communication administratively prohibited (RFC 7915 sections 4.4 and 5.4).
+    Prohibited,
+    /// Host or address unreachable (RFC 6146 section 3.5).
+    AddressUnreachable,
+    /// Port unreachable.
+    PortUnreachable,
+}
+
+impl From<Truncated> for Refusal {
+    #[inline(always)]
+    fn from(_: Truncated) -> Self {
+        Self::Drop(Counter::Truncated)
+    }
+}
+
+impl From<NoRoom> for Refusal {
+    #[inline(always)]
+    fn from(_: NoRoom) -> Self {
+        Self::Slow(Slow::NoRoom)
+    }
+}
