@@ -5,6 +5,7 @@
 //! [`core::net`].
 
 pub mod rfc6052;
+pub mod special;
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
