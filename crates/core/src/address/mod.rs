@@ -4,6 +4,7 @@
 //! never changes byte order to copy one. Configuration and output convert from and to
 //! [`core::net`].
 
+pub mod eam;
 pub mod rfc6052;
 pub mod special;
 

@@ -1,0 +1,335 @@
+//! Explicit address mappings (RFC 7757): pairs of an IPv4 and an IPv6 prefix, looked up by longest
+//! match in either direction.
+//!
+//! The table is read-only for the packet path and lies in the rules memory: one open-addressed
+//! hash table per direction, keyed by a prefix and its length. A lookup tries the prefix lengths
+//! in use from the longest to the shortest, so the usual table (hosts, and one or two lengths
+//! more) costs one or two cache lines whatever its size.
+//!
+//! Layout: a line holds [`SLOTS`] slots of three words each. A slot is the IPv4 prefix (bits 0 to
+//! 31), its length (32 to 39), the length of the IPv6 prefix (40 to 47) and a mark that the slot
+//! is in use (bit 63), then the two halves of the IPv6 prefix. Each prefix has two lines where its
+//! mapping may lie (cuckoo hashing), the second of which is read only if word [`OVERFLOW`] of the
+//! first one says that some mapping had to go to its second line. So a lookup of one prefix
+//! reads two lines at most, and one as a rule, in a table that is up to four fifths full.
+
+mod fill;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::{V4, V6};
+use crate::config::EamTable;
+use crate::table::{Line, Memory};
+
+pub use fill::{FillError, fill, lines_for};
+
+/// Slots in a line.
+const SLOTS: usize = 2;
+/// Words in a slot.
+const SLOT_WORDS: usize = 3;
+/// The word of a line that is not zero if a mapping whose first line this is lies in its second.
+const OVERFLOW: usize = SLOTS * SLOT_WORDS;
+/// Bit of a slot's first word that is set if the slot is in use.
+const IN_USE: u64 = 1 << 63;
+
+/// One row of the table: an IPv4 prefix and an IPv6 prefix that stand for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    v4: u32,
+    v6: (u64, u64),
+    v4_length: u8,
+    v6_length: u8,
+}
+
+/// Why two prefixes cannot be a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MappingError {
+    /// The IPv4 prefix is longer than 32 bits.
+    V4Length(u8),
+    /// The IPv6 prefix is longer than 128 bits.
+    V6Length(u8),
+    /// Bits after the IPv4 prefix are set.
+    V4HostBits,
+    /// Bits after the IPv6 prefix are set.
+    V6HostBits,
+    /// The IPv4 prefix has more suffix bits than the IPv6 prefix (RFC 7757 section 3.2).
+    Suffix {
+        /// Bits after the IPv4 prefix.
+        v4: u8,
+        /// Bits after the IPv6 prefix.
+        v6: u8,
+    },
+}
+
+impl fmt::Display for MappingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4Length(n) => write!(f, "an IPv4 prefix has at most 32 bits, not {n}"),
+            Self::V6Length(n) => write!(f, "an IPv6 prefix has at most 128 bits, not {n}"),
+            Self::V4HostBits => f.write_str("bits after the length of the IPv4 prefix are set"),
+            Self::V6HostBits => f.write_str("bits after the length of the IPv6 prefix are set"),
+            Self::Suffix { v4, v6 } => write!(
+                f,
+                "the IPv4 prefix leaves {v4} bits and the IPv6 prefix only {v6}; \
+                 it must leave at least as many (RFC 7757 section 3.2)"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for MappingError {}
+
+impl Mapping {
+    /// A mapping between two prefixes, lengths in bits (RFC 7757 section 3.2).
+    ///
+    /// # Errors
+    /// See [`MappingError`].
+    pub const fn new(v4: V4, v4_length: u8, v6: V6, v6_length: u8) -> Result<Self, MappingError> {
+        if v4_length > 32 {
+            return Err(MappingError::V4Length(v4_length));
+        }
+        if v6_length > 128 {
+            return Err(MappingError::V6Length(v6_length));
+        }
+        let number = v4.number();
+        if number & mask_v4(v4_length) != number {
+            return Err(MappingError::V4HostBits);
+        }
+        let halves = v6.halves();
+        let mask = mask_v6(v6_length);
+        if halves.0 & mask.0 != halves.0 || halves.1 & mask.1 != halves.1 {
+            return Err(MappingError::V6HostBits);
+        }
+        if 32 - v4_length > 128 - v6_length {
+            return Err(MappingError::Suffix {
+                v4: 32 - v4_length,
+                v6: 128 - v6_length,
+            });
+        }
+        Ok(Self {
+            v4: number,
+            v6: halves,
+            v4_length,
+            v6_length,
+        })
+    }
+
+    /// The IPv4 prefix and its length in bits.
+    #[must_use]
+    pub const fn v4(&self) -> (V4, u8) {
+        (V4::from_number(self.v4), self.v4_length)
+    }
+
+    /// The IPv6 prefix and its length in bits.
+    #[must_use]
+    pub const fn v6(&self) -> (V6, u8) {
+        (V6::from_halves(self.v6.0, self.v6.1), self.v6_length)
+    }
+
+    /// The counterpart of an address under the IPv4 prefix: its suffix behind the IPv6 prefix,
+    /// padded with zeros (RFC 7757 section 3.3.1, steps 3 to 6).
+    #[inline(always)]
+    const fn translate_v4(&self, address: u32) -> V6 {
+        let suffix = ((address & !mask_v4(self.v4_length)) as u64) << 32;
+        // The suffix bits at the top of a half, as if the IPv4 prefix had no bits.
+        let suffix = suffix.wrapping_shl(self.v4_length as u32);
+        let at = self.v6_length as u32;
+        let (high, low) = match at {
+            0 => (suffix, 0),
+            1..=63 => (suffix.wrapping_shr(at), suffix.wrapping_shl(64 - at)),
+            // At 128 bits there is no suffix: it is zero, wherever it is moved.
+            _ => (0, suffix.wrapping_shr(at - 64)),
+        };
+        V6::from_halves(self.v6.0 | high, self.v6.1 | low)
+    }
+
+    /// The counterpart of an address under the IPv6 prefix: as many of its suffix bits as fit
+    /// behind the IPv4 prefix (RFC 7757 section 3.3.2, steps 3 to 6).
+    #[inline(always)]
+    const fn translate_v6(&self, address: (u64, u64)) -> V4 {
+        let at = self.v6_length as u32;
+        let suffix = match at {
+            0 => address.0,
+            1..=63 => address.0.wrapping_shl(at) | address.1.wrapping_shr(64 - at),
+            64..=127 => address.1.wrapping_shl(at - 64),
+            _ => 0,
+        };
+        // In 64 bits, so that a shift by all 32 leaves nothing.
+        let suffix = (suffix >> 32).wrapping_shr(self.v4_length as u32) as u32;
+        V4::from_number(self.v4 | suffix)
+    }
+
+    #[inline(always)]
+    const fn words(&self) -> [u64; SLOT_WORDS] {
+        let first =
+            IN_USE | (self.v6_length as u64) << 40 | (self.v4_length as u64) << 32 | self.v4 as u64;
+        [first, self.v6.0, self.v6.1]
+    }
+
+    #[inline(always)]
+    const fn from_words([first, high, low]: [u64; SLOT_WORDS]) -> Self {
+        Self {
+            v4: first as u32,
+            v6: (high, low),
+            v4_length: (first >> 32) as u8,
+            v6_length: (first >> 40) as u8,
+        }
+    }
+}
+
+/// The IPv6 address that an IPv4 address maps to; `None` if no mapping covers it (RFC 7757
+/// section 3.3.1). Costs one comparison where there are no mappings.
+#[inline(always)]
+pub fn to_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Option<V6> {
+    if table.lines == 0 {
+        return None;
+    }
+    let address = address.number();
+    let mut lengths = table.v4_lengths;
+    for _ in 0..33 {
+        let (length, rest) = take_longest(lengths)?;
+        lengths = rest;
+        let prefix = address & mask_v4(length);
+        let matches = |m: &Mapping| m.v4 == prefix && m.v4_length == length;
+        if let Some(found) = find(
+            rules,
+            table.base,
+            table.lines,
+            hash_v4(prefix, length),
+            matches,
+        ) {
+            return Some(found.translate_v4(address));
+        }
+    }
+    None
+}
+
+/// The IPv4 address that an IPv6 address maps to; `None` if no mapping covers it (RFC 7757
+/// section 3.3.2). Costs one comparison where there are no mappings.
+#[inline(always)]
+pub fn to_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Option<V4> {
+    if table.lines == 0 {
+        return None;
+    }
+    let address = address.halves();
+    let base = table.base.wrapping_add(table.lines);
+    let [short, long, whole] = table.v6_lengths;
+    let (mut lengths, mut above, mut next) = (whole, 128, [long, short]);
+    // 129 lengths, and a round each to go on to the next word of them.
+    for _ in 0..131 {
+        let Some((length, rest)) = take_longest(lengths) else {
+            if above == 0 {
+                return None;
+            }
+            lengths = next[0];
+            next = [next[1], 0];
+            above -= 64;
+            continue;
+        };
+        lengths = rest;
+        let length = length + above;
+        let mask = mask_v6(length);
+        let prefix = (address.0 & mask.0, address.1 & mask.1);
+        let matches = |m: &Mapping| m.v6 == prefix && m.v6_length == length;
+        if let Some(found) = find(rules, base, table.lines, hash_v6(prefix, length), matches) {
+            return Some(found.translate_v6(address));
+        }
+    }
+    None
+}
+
+/// The number of the highest bit set, and the bits without it.
+#[inline(always)]
+const fn take_longest(bits: u64) -> Option<(u8, u64)> {
+    if bits == 0 {
+        return None;
+    }
+    let highest = 63 - bits.leading_zeros();
+    Some((highest as u8, bits & !1u64.wrapping_shl(highest)))
+}
+
+#[inline(always)]
+const fn mask_v4(length: u8) -> u32 {
+    // In 64 bits, so that a length of 0 shifts everything out.
+    (u32::MAX as u64).wrapping_shl(32 - length as u32) as u32
+}
+
+#[inline(always)]
+const fn mask_v6(length: u8) -> (u64, u64) {
+    match length {
+        0 => (0, 0),
+        1..=64 => (u64::MAX.wrapping_shl(64 - length as u32), 0),
+        _ => (u64::MAX, u64::MAX.wrapping_shl(128 - length as u32)),
+    }
+}
+
+/// Mixes a word so that every bit of the result depends on every bit of it (the finalizer of
+/// MurmurHash3). Mappings come from the operator, so nobody can aim at collisions.
+#[inline(always)]
+const fn mix(word: u64) -> u64 {
+    let word = (word ^ (word >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let word = (word ^ (word >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    word ^ (word >> 33)
+}
+
+#[inline(always)]
+const fn hash_v4(prefix: u32, length: u8) -> u64 {
+    mix((length as u64) << 32 | prefix as u64)
+}
+
+#[inline(always)]
+const fn hash_v6(prefix: (u64, u64), length: u8) -> u64 {
+    mix(mix(prefix.0 ^ length as u64).wrapping_add(prefix.1))
+}
+
+/// The two lines, by their number within one direction's table, where a mapping may lie.
+#[inline(always)]
+const fn choices(hash: u64, lines: u32) -> [u32; 2] {
+    let mask = lines.wrapping_sub(1);
+    [hash as u32 & mask, (hash >> 32) as u32 & mask]
+}
+
+/// The mapping that matches, among those whose hash this is.
+#[inline(always)]
+fn find<M: Memory + ?Sized>(
+    rules: &M,
+    base: u32,
+    lines: u32,
+    hash: u64,
+    matches: impl Fn(&Mapping) -> bool,
+) -> Option<Mapping> {
+    for choice in choices(hash, lines) {
+        let line = rules.line(base.wrapping_add(choice))?;
+        for slot in 0..SLOTS {
+            let mapping = read(line, slot);
+            if let Some(mapping) = mapping
+                && matches(&mapping)
+            {
+                return Some(mapping);
+            }
+        }
+        if line[OVERFLOW].load(Relaxed) == 0 {
+            return None;
+        }
+    }
+    None
+}
+
+/// What lies in a slot of a line.
+#[inline(always)]
+fn read(line: &Line, slot: usize) -> Option<Mapping> {
+    let at = slot * SLOT_WORDS;
+    let first = line[at].load(Relaxed);
+    if first == 0 {
+        return None;
+    }
+    let words = [
+        first,
+        line[at + 1].load(Relaxed),
+        line[at + 2].load(Relaxed),
+    ];
+    Some(Mapping::from_words(words))
+}
