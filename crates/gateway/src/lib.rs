@@ -1,1 +1,3 @@
-//! Placeholder while the crate is being built.
+//! The running gateway: configuration, lifecycle, links, control socket, metrics, records.
+
+pub mod records;

@@ -1,0 +1,191 @@
+//! Records as syslog messages: RFC 5424 over UDP (RFC 5426), one message a datagram.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use jiff::Timestamp;
+
+use super::Sink;
+use super::event::{Event, Mapping, Record};
+use super::json::time;
+
+/// Facility local0 (16), severity informational (6): RFC 5424 section 6.2.1.
+const INFORMATIONAL: u8 = 16 * 8 + 6;
+/// Facility local0, severity warning (4).
+const WARNING: u8 = 16 * 8 + 4;
+/// Names of our own need an enterprise number (RFC 5424 section 7.2.2); 32473 is the one for
+/// examples (RFC 5612), until the project has its own.
+const STRUCTURE: &str = "isthmus@32473";
+
+/// A syslog server.
+pub(super) struct Syslog {
+    socket: UdpSocket,
+    server: SocketAddr,
+    host: String,
+    gateway: String,
+    process: u32,
+}
+
+impl Syslog {
+    /// Will send to `server`. UDP: nobody needs to listen there yet.
+    pub(super) fn open(gateway: String, host: &str, server: SocketAddr) -> io::Result<Self> {
+        Ok(Self {
+            socket: super::recorder::udp_towards(server)?,
+            server,
+            host: printable(host, 255),
+            gateway,
+            process: std::process::id(),
+        })
+    }
+
+    /// The header of RFC 5424 section 6.2 up to the structured data.
+    fn header(&self, priority: u8, at: Timestamp, message: &str) -> String {
+        format!(
+            "<{priority}>1 {} {} isthmus {} {message} ",
+            time(at),
+            self.host,
+            self.process
+        )
+    }
+
+    fn message(&self, record: &Record) -> String {
+        let mut message = self.header(INFORMATIONAL, record.time, record.event.name());
+        message.push_str(&format!(
+            "[{STRUCTURE} gateway=\"{}\" instance=\"{}\"",
+            escaped(&self.gateway),
+            escaped(&record.instance)
+        ));
+        match &record.event {
+            Event::SessionCreated(session) | Event::SessionRemoved(session) => {
+                mapping(&mut message, &session.mapping);
+                message.push_str(&format!(
+                    " remote-address=\"{}\" remote-port=\"{}\"",
+                    session.remote.address, session.remote.port
+                ));
+            }
+            Event::BindingCreated(binding) | Event::BindingRemoved(binding) => {
+                mapping(&mut message, binding);
+            }
+            Event::BlockAllocated(block) | Event::BlockReleased(block) => {
+                message.push_str(&format!(
+                    " inside-address=\"{}\" outside-address=\"{}\" outside-port=\"{}\" outside-port-last=\"{}\"",
+                    block.inside, block.outside, block.first, block.last
+                ));
+            }
+        }
+        message.push(']');
+        message
+    }
+}
+
+fn mapping(message: &mut String, mapping: &Mapping) {
+    message.push_str(&format!(
+        " protocol=\"{}\" inside-address=\"{}\" inside-port=\"{}\" outside-address=\"{}\" outside-port=\"{}\"",
+        mapping.protocol.name(),
+        mapping.inside.address,
+        mapping.inside.port,
+        mapping.outside.address,
+        mapping.outside.port
+    ));
+}
+
+/// RFC 5424 section 6.3.3: `"`, `\` and `]` are escaped in a parameter's value.
+fn escaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for character in value.chars() {
+        if matches!(character, '"' | '\\' | ']') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// RFC 5424 section 6.2: header fields are printable US-ASCII without spaces, `-` if there is
+/// nothing to say.
+fn printable(value: &str, longest: usize) -> String {
+    let field: String = value
+        .chars()
+        .filter(char::is_ascii_graphic)
+        .take(longest)
+        .collect();
+    if field.is_empty() { "-".into() } else { field }
+}
+
+impl Sink for Syslog {
+    fn name(&self) -> String {
+        format!("syslog {}", self.server)
+    }
+
+    fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.socket.send(self.message(record).as_bytes()).map(drop)
+    }
+
+    fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()> {
+        let message = format!(
+            "{}[{STRUCTURE} gateway=\"{}\" count=\"{total}\"]",
+            self.header(WARNING, now, "records-suppressed"),
+            escaped(&self.gateway)
+        );
+        self.socket.send(message.as_bytes()).map(drop)
+    }
+
+    fn flush(&mut self, _now: Timestamp) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::samples;
+    use super::*;
+
+    fn sink(gateway: &str) -> (Syslog, UdpSocket) {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sink = Syslog::open(
+            gateway.into(),
+            "gw.example.net",
+            server.local_addr().unwrap(),
+        )
+        .unwrap();
+        (sink, server)
+    }
+
+    fn received(server: &UdpSocket) -> String {
+        let mut buffer = [0; 2048];
+        let length = server.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..length].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_session_in_the_form_of_rfc5424() {
+        let (mut sink, server) = sink("edge");
+        sink.write(&samples::record(Event::SessionCreated(samples::session())))
+            .unwrap();
+        let process = std::process::id();
+        assert_eq!(
+            received(&server),
+            format!(
+                "<134>1 2026-11-21T08:09:10.123456Z gw.example.net isthmus {process} session-created \
+                 [isthmus@32473 gateway=\"edge\" instance=\"plat\" protocol=\"tcp\" \
+                 inside-address=\"2001:db8:1::7\" inside-port=\"40000\" \
+                 outside-address=\"203.0.113.1\" outside-port=\"1024\" \
+                 remote-address=\"192.0.2.80\" remote-port=\"443\"]"
+            )
+        );
+    }
+
+    #[test]
+    fn names_can_not_break_out_of_the_structure() {
+        let (mut sink, server) = sink(r#"a"] \b"#);
+        sink.suppressed("2026-11-21T08:09:10Z".parse().unwrap(), 9)
+            .unwrap();
+        assert!(received(&server).ends_with(r#"[isthmus@32473 gateway="a\"\] \\b" count="9"]"#));
+        assert_eq!(printable("gw 1\n", 255), "gw1");
+        assert_eq!(printable("", 255), "-");
+    }
+}
