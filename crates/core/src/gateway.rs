@@ -1,0 +1,119 @@
+//! One packet through the gateway.
+
+use crate::address::special;
+use crate::config::Instance;
+use crate::host::{Host, Instances, MOST_INSTANCES};
+use crate::mechanism;
+use crate::packet::Packet;
+use crate::reason::Counter;
+use crate::translate::{Hop, four_to_six, six_to_four};
+use crate::verdict::{Refusal, Verdict};
+use crate::wire::{ipv4, ipv6};
+
+/// Finds the instance that a packet belongs to, and translates the packet in place.
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
+pub fn process<P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<Verdict, Refusal> {
+    let [first] = packet.words::<1>(0)?;
+    match first.bytes()[0] >> 4 {
+        4 => process_v4(packet, host, instances),
+        6 => process_v6(packet, host, instances),
+        _ => Err(Refusal::Drop(Counter::MalformedHeader)),
+    }
+}
+
+/// An IPv4 packet.
+///
+/// # Errors
+/// See [`process`].
+#[inline(always)]
+pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<Verdict, Refusal> {
+    let header = ipv4::Header::read(packet, 0)?;
+    let destination = header.destination();
+    if special::is_illegal_destination_v4(destination) {
+        return Ok(pass(host));
+    }
+    let Some(instance) = find(host, instances, |host, instance| {
+        mechanism::owns_v4(host, instance, destination)
+    }) else {
+        return Ok(pass(host));
+    };
+    four_to_six::translate(packet, host, instance, header, Hop::Forward)
+}
+
+/// An IPv6 packet.
+///
+/// # Errors
+/// See [`process`].
+#[inline(always)]
+pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<Verdict, Refusal> {
+    let header = ipv6::Header::read(packet, 0)?;
+    let destination = header.destination();
+    if special::is_illegal_destination_v6(destination) {
+        return Ok(pass(host));
+    }
+    let Some(instance) = find(host, instances, |host, instance| {
+        mechanism::owns_v6(host, instance, destination)
+    }) else {
+        return Ok(pass(host));
+    };
+    let verdict = six_to_four::translate(packet, host, instance, header)?;
+    if packet.bytes().is_some() {
+        return hairpin(packet, host, instance, verdict);
+    }
+    Ok(verdict)
+}
+
+/// Translates a packet back that was meant for another host behind the same instance (RFC 6146
+/// section 3.8, RFC 7757 section 4.2.2). BPF engines refuse such packets before they change them.
+fn hairpin<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    verdict: Verdict,
+) -> Result<Verdict, Refusal> {
+    let header = ipv4::Header::read(packet, 0)?;
+    if !mechanism::hairpins(host, instance, header.destination()) {
+        return Ok(verdict);
+    }
+    let verdict = four_to_six::translate(packet, host, instance, header, Hop::Hairpin)?;
+    host.count(Counter::Hairpinned);
+    Ok(verdict)
+}
+
+#[inline(always)]
+fn pass<H: Host>(host: &mut H) -> Verdict {
+    host.count(Counter::NotOurs);
+    Verdict::Pass
+}
+
+/// The first instance that a packet belongs to; the host counts for it from then on.
+#[inline(always)]
+fn find<'a, H: Host, I: Instances + ?Sized>(
+    host: &mut H,
+    instances: &'a I,
+    owns: impl Fn(&H, &Instance) -> bool,
+) -> Option<&'a Instance> {
+    for index in 0..MOST_INSTANCES {
+        let instance = instances.get(index)?;
+        if owns(host, instance) {
+            host.select(index);
+            return Some(instance);
+        }
+    }
+    None
+}
