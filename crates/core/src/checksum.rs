@@ -10,7 +10,7 @@ use crate::packet::{ChecksumKind, Word};
 
 /// A one's-complement sum of 16-bit words, not yet folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use]
+
 pub struct Sum(u64);
 
 impl Sum {

@@ -3,7 +3,7 @@
 //! there; the core trusts it.
 
 use crate::address::rfc6052::Prefix;
-use crate::address::{V4, V6};
+use crate::address::{V4, V6, special};
 use crate::nat::NatConfig;
 
 /// One configured mechanism.
@@ -36,6 +36,9 @@ pub enum Mechanism {
 pub struct Siit {
     /// Prefix of IPv4-converted addresses.
     pub prefix: PrefixMapping,
+    /// The IPv4 addresses that stand for IPv6 hosts under the prefix: what is sent there is
+    /// translated (RFC 7915 section 4.6). Explicit mappings come on top.
+    pub hosts: V4Networks,
     /// Explicit address mappings.
     pub eam: EamTable,
     /// What happens to packets between two hosts that both have a mapping here.
@@ -50,6 +53,76 @@ pub enum PrefixMapping {
     None,
     /// RFC 6052.
     Rfc6052(Prefix),
+}
+
+/// A few IPv4 networks.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct V4Networks {
+    networks: [V4Network; Self::MOST],
+    count: u32,
+}
+
+/// An IPv4 network: an address and a mask, both as they lie in a packet.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct V4Network {
+    address: V4,
+    mask: V4,
+}
+
+impl V4Network {
+    /// The network of `length` bits (0..=32) that `address` lies in.
+    #[must_use]
+    pub const fn new(address: V4, length: u8) -> Self {
+        let mask = if length == 0 {
+            0
+        } else {
+            u32::MAX << (32 - length as u32)
+        };
+        Self {
+            address: V4::from_number(address.number() & mask),
+            mask: V4::from_number(mask),
+        }
+    }
+
+    /// Whether an address lies in it.
+    #[inline(always)]
+    #[must_use]
+    pub const fn contains(&self, address: V4) -> bool {
+        address.0.0 & self.mask.0.0 == self.address.0.0
+    }
+}
+
+impl V4Networks {
+    /// The most networks that fit.
+    pub const MOST: usize = 16;
+
+    /// Adds a network. Gives it back if there is no room.
+    ///
+    /// # Errors
+    /// There are [`MOST`](Self::MOST) networks already.
+    pub fn push(&mut self, network: V4Network) -> Result<(), V4Network> {
+        let slot = self.networks.get_mut(self.count as usize).ok_or(network)?;
+        *slot = network;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Whether an address lies in one of them.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, address: V4) -> bool {
+        for (index, network) in self.networks.iter().enumerate() {
+            if index as u32 >= self.count {
+                return false;
+            }
+            if network.contains(address) {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 /// A stateful translator.
@@ -146,4 +219,14 @@ pub struct Policy {
     pub own_v4: V4,
     /// Source of the gateway's own ICMPv6 errors.
     pub own_v6: V6,
+}
+
+impl Policy {
+    /// Whether a prefix must not represent an IPv4 address: the well-known prefix is for global
+    /// addresses only (RFC 6052 section 3.1).
+    #[inline(always)]
+    #[must_use]
+    pub fn forbids(&self, prefix: &Prefix, address: V4) -> bool {
+        prefix.is_well_known() && !self.allow_non_global && special::is_non_global_v4(address)
+    }
 }

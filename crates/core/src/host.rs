@@ -1,6 +1,7 @@
 //! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
 
 use crate::address::{V4, V6};
+use crate::config::Instance;
 use crate::reason::Counter;
 use crate::table::Memory;
 use crate::time::Instant;
@@ -54,6 +55,10 @@ pub trait Host {
     /// A random number. Repeatable where the user asked for a seed.
     fn random(&mut self) -> u32;
 
+    /// From here on the packet belongs to the instance with this number: what is counted is
+    /// counted for it.
+    fn select(&mut self, instance: u32);
+
     /// Counts something that happened to this packet or because of it.
     fn count(&mut self, counter: Counter);
 
@@ -61,4 +66,20 @@ pub trait Host {
     /// that it sends is this one. `None` where the engine does not know; the configured MTU holds
     /// then.
     fn route(&mut self, to: Destination) -> Option<Route>;
+}
+
+/// The instances of a configuration, as an engine keeps them.
+pub trait Instances {
+    /// The instance with this number; `None` past the last.
+    fn get(&self, index: u32) -> Option<&Instance>;
+}
+
+/// The most instances that one gateway has.
+pub const MOST_INSTANCES: u32 = 16;
+
+impl Instances for [Instance] {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        <[Instance]>::get(self, index as usize)
+    }
 }

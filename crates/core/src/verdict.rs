@@ -56,6 +56,8 @@ pub enum Slow {
     HoldFragment,
     /// A fragment of an ICMP message, whose checksum needs the length of the whole: reassemble.
     Reassemble,
+    /// The destination is another host behind this translator: translate back at once.
+    Hairpin,
     /// A table operation that a BPF program gave up on.
     Table,
     /// The engine could not change the size of the packet in place.

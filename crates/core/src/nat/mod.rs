@@ -4,3 +4,11 @@
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct NatConfig {}
+
+impl NatConfig {
+    /// Whether an address is one of the pool.
+    #[must_use]
+    pub fn owns(&self, _address: crate::address::V4) -> bool {
+        false
+    }
+}

@@ -1,0 +1,125 @@
+//! The mechanisms: each says which packets are its own and how it maps their addresses and ports.
+//! Everything else — headers, sizes, ICMP — is the same for all of them, in
+//! [`translate`](crate::translate).
+
+pub mod nat64;
+pub mod siit;
+
+use crate::address::{V4, V6, eam};
+use crate::config::{Hairpin, Instance, Mechanism};
+use crate::host::Host;
+use crate::translate::Tuple;
+use crate::translate::transport::Transport;
+use crate::verdict::Refusal;
+
+/// Which part of a packet a tuple belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The packet itself: may make and refresh state.
+    Outer,
+    /// The packet quoted in an ICMP error, with its tuple swapped so that it points the way of the
+    /// error: only looks state up (RFC 6146 section 3.4).
+    Quoted,
+}
+
+/// Whether an IPv4 destination is translated by an instance (RFC 7915 section 4.6).
+#[inline(always)]
+pub fn owns_v4<H: Host>(host: &H, instance: &Instance, destination: V4) -> bool {
+    match &instance.mechanism {
+        Mechanism::Siit(siit) => siit::owns_v4(host, siit, destination),
+        Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
+    }
+}
+
+/// Whether an IPv6 destination is translated by an instance (RFC 7915 section 5.6).
+#[inline(always)]
+pub fn owns_v6<H: Host>(host: &H, instance: &Instance, destination: V6) -> bool {
+    match &instance.mechanism {
+        Mechanism::Siit(siit) => siit::owns_v6(host, siit, destination),
+        Mechanism::Nat64(nat64) => nat64.prefix.contains(destination),
+    }
+}
+
+/// The IPv6 tuple of an IPv4 packet.
+///
+/// # Errors
+/// An address without counterpart, or what the NAT decides.
+#[inline(always)]
+pub fn to_v6<H: Host>(
+    host: &mut H,
+    instance: &Instance,
+    tuple: &Tuple<V4>,
+    transport: &Transport,
+    part: Part,
+) -> Result<Tuple<V6>, Refusal> {
+    match &instance.mechanism {
+        Mechanism::Siit(siit) => siit::to_v6(host, siit, &instance.policy, tuple),
+        Mechanism::Nat64(nat64) => {
+            nat64::to_v6(host, nat64, &instance.policy, tuple, transport, part)
+        }
+    }
+}
+
+/// The IPv4 tuple of an IPv6 packet.
+///
+/// # Errors
+/// An address without counterpart, or what the NAT decides.
+#[inline(always)]
+pub fn to_v4<H: Host>(
+    host: &mut H,
+    instance: &Instance,
+    tuple: &Tuple<V6>,
+    transport: &Transport,
+    part: Part,
+) -> Result<Tuple<V4>, Refusal> {
+    match &instance.mechanism {
+        Mechanism::Siit(siit) => siit::to_v4(host, siit, &instance.policy, tuple),
+        Mechanism::Nat64(nat64) => {
+            nat64::to_v4(host, nat64, &instance.policy, tuple, transport, part)
+        }
+    }
+}
+
+/// Whether a packet that was mapped to IPv4 goes to another host behind the same instance
+/// (RFC 6146 section 3.8, RFC 7757 section 4.2.2).
+#[inline(always)]
+pub fn hairpins<H: Host>(host: &H, instance: &Instance, destination: V4) -> bool {
+    match &instance.mechanism {
+        Mechanism::Siit(siit) => {
+            siit.hairpin == Hairpin::Intrinsic
+                && eam::to_v6(host.rules(), &siit.eam, destination).is_some()
+        }
+        Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
+    }
+}
+
+/// The IPv6 address of a router or host that sent an ICMPv4 error. Anything that has an IPv6 form
+/// is translated, illegal and private addresses too, for trouble shooting (RFC 7915 section 4.1).
+#[inline(always)]
+pub fn error_source_v6<H: Host>(host: &H, instance: &Instance, source: V4) -> V6 {
+    let mapped = match &instance.mechanism {
+        Mechanism::Siit(siit) => siit::any_to_v6(host, siit, source),
+        Mechanism::Nat64(nat64) => Some(nat64.prefix.embed(source)),
+    };
+    mapped.unwrap_or(instance.policy.own_v6)
+}
+
+/// The IPv4 address of a router or host that sent an ICMPv6 error. One that has none gets one of
+/// the pool of RFC 6791, always the same for the same router.
+#[inline(always)]
+pub fn error_source_v4<H: Host>(host: &H, instance: &Instance, source: V6) -> V4 {
+    let mapped = match &instance.mechanism {
+        Mechanism::Siit(siit) => siit::any_to_v4(host, siit, source),
+        Mechanism::Nat64(nat64) => nat64.prefix.extract(source),
+    };
+    mapped.unwrap_or_else(|| pooled(instance.policy.icmp_pool, source))
+}
+
+/// RFC 6791 section 3: an address of the pool for an IPv6-only router.
+#[inline(always)]
+fn pooled((first, count): (V4, u32), router: V6) -> V4 {
+    let (high, low) = router.halves();
+    let hash = (high ^ low.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let index = hash.wrapping_mul(count as u64) >> 32;
+    V4::from_number(first.number().wrapping_add(index as u32))
+}

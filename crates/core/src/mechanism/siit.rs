@@ -1,0 +1,140 @@
+//! Stateless translation: a prefix and explicit address mappings (RFC 7915 section 6, RFC 6052,
+//! RFC 6219, RFC 7757). Ports stay as they are.
+
+use crate::address::{V4, V6, eam, special};
+use crate::config::{Hairpin, Policy, PrefixMapping, Siit};
+use crate::host::Host;
+use crate::reason::Counter;
+use crate::translate::Tuple;
+use crate::verdict::Refusal;
+
+/// Whether an IPv4 address stands for an IPv6 host.
+#[inline(always)]
+pub fn owns_v4<H: Host>(host: &H, siit: &Siit, destination: V4) -> bool {
+    siit.hosts.contains(destination) || eam::to_v6(host.rules(), &siit.eam, destination).is_some()
+}
+
+/// Whether an IPv6 address stands for an IPv4 host.
+#[inline(always)]
+pub fn owns_v6<H: Host>(host: &H, siit: &Siit, destination: V6) -> bool {
+    siit.prefix.extract(destination).is_some()
+        || eam::to_v4(host.rules(), &siit.eam, destination).is_some()
+}
+
+/// Explicit mapping first, then the prefix (RFC 7757 section 3.3).
+#[inline(always)]
+pub fn any_to_v6<H: Host>(host: &H, siit: &Siit, address: V4) -> Option<V6> {
+    eam::to_v6(host.rules(), &siit.eam, address).or_else(|| siit.prefix.embed(address))
+}
+
+/// Explicit mapping first, then the prefix (RFC 7757 section 3.3).
+#[inline(always)]
+pub fn any_to_v4<H: Host>(host: &H, siit: &Siit, address: V6) -> Option<V4> {
+    eam::to_v4(host.rules(), &siit.eam, address).or_else(|| siit.prefix.extract(address))
+}
+
+/// From IPv4 to IPv6.
+///
+/// # Errors
+/// An address without counterpart.
+#[inline(always)]
+pub fn to_v6<H: Host>(
+    host: &H,
+    siit: &Siit,
+    policy: &Policy,
+    tuple: &Tuple<V4>,
+) -> Result<Tuple<V6>, Refusal> {
+    // RFC 7757 section 4.2.1: a source with an explicit mapping is on its way back from a hairpin,
+    // and its correspondent knows it under the prefix. For a quoted packet the tuple is swapped,
+    // so that rules 1 and 2 are the same.
+    let source = if siit.hairpin == Hairpin::Off {
+        any_to_v6(host, siit, tuple.source)
+    } else {
+        siit.prefix
+            .embed(tuple.source)
+            .or_else(|| any_to_v6(host, siit, tuple.source))
+    };
+    let source = source.ok_or(Refusal::Drop(Counter::UntranslatableSource))?;
+    let destination = any_to_v6(host, siit, tuple.destination)
+        .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
+    if siit.prefix.forbids(policy, tuple.source) && siit.prefix.contains(source) {
+        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+    }
+    Ok(Tuple {
+        source,
+        destination,
+        source_port: tuple.source_port,
+        destination_port: tuple.destination_port,
+    })
+}
+
+/// From IPv6 to IPv4.
+///
+/// # Errors
+/// An address without counterpart, or one that no packet may have.
+#[inline(always)]
+pub fn to_v4<H: Host>(
+    host: &H,
+    siit: &Siit,
+    policy: &Policy,
+    tuple: &Tuple<V6>,
+) -> Result<Tuple<V4>, Refusal> {
+    let source =
+        any_to_v4(host, siit, tuple.source).ok_or(Refusal::Drop(Counter::UntranslatableSource))?;
+    let destination = any_to_v4(host, siit, tuple.destination)
+        .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
+    if special::is_illegal_source_v4(source) {
+        return Err(Refusal::Drop(Counter::IllegalSource));
+    }
+    if special::is_illegal_destination_v4(destination) {
+        return Err(Refusal::Drop(Counter::IllegalDestination));
+    }
+    if siit.prefix.forbids(policy, destination) && siit.prefix.contains(tuple.destination) {
+        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+    }
+    Ok(Tuple {
+        source,
+        destination,
+        source_port: tuple.source_port,
+        destination_port: tuple.destination_port,
+    })
+}
+
+impl PrefixMapping {
+    /// The IPv6 address of an IPv4 address; `None` without a prefix.
+    #[inline(always)]
+    #[must_use]
+    pub fn embed(&self, address: V4) -> Option<V6> {
+        match self {
+            Self::None => None,
+            Self::Rfc6052(prefix) => Some(prefix.embed(address)),
+        }
+    }
+
+    /// The IPv4 address of an IPv6 address under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub fn extract(&self, address: V6) -> Option<V4> {
+        match self {
+            Self::None => None,
+            Self::Rfc6052(prefix) => prefix.extract(address),
+        }
+    }
+
+    /// Whether an address is under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, address: V6) -> bool {
+        self.extract(address).is_some()
+    }
+
+    /// Whether the prefix must not represent this address (RFC 6052 section 3.1).
+    #[inline(always)]
+    #[must_use]
+    pub fn forbids(&self, policy: &Policy, address: V4) -> bool {
+        match self {
+            Self::Rfc6052(prefix) => policy.forbids(prefix, address),
+            Self::None => false,
+        }
+    }
+}

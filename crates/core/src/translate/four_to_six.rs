@@ -1,0 +1,293 @@
+//! From IPv4 to IPv6 (RFC 7915 section 4).
+
+use super::transport::{Echo, ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
+use super::{Hop, Tuple, icmp, mtu, quoted, v4};
+use crate::address::{V4, V6};
+use crate::checksum::{Delta, Sum};
+use crate::config::{Instance, ZeroUdpChecksum};
+use crate::host::{Destination, Host};
+use crate::mechanism::{self, Part};
+use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
+use crate::reason::Counter;
+use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER};
+use crate::wire::{ipv4, ipv6, protocol};
+
+/// Translates a packet that belongs to an instance.
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
+pub fn translate<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    header: ipv4::Header,
+    hop: Hop,
+) -> Result<Verdict, Refusal> {
+    let incoming = v4::read(packet, header)?;
+    let transport = &incoming.transport;
+    if header.ttl() <= 1 && hop == Hop::Forward {
+        return Err(Refusal::Reply(
+            IcmpError::TimeExceeded,
+            Counter::HopLimitExceeded,
+        ));
+    }
+    let policy = &instance.policy;
+    if transport.zero_checksum
+        && (policy.zero_udp_checksum == ZeroUdpChecksum::Drop || header.fragment().is_fragment())
+    {
+        return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
+    }
+    if transport.kind == Kind::IcmpError {
+        return quoted::to_v6(packet, host, instance, &incoming, hop);
+    }
+    let old = Tuple {
+        source: header.source(),
+        destination: header.destination(),
+        source_port: transport.source_port,
+        destination_port: transport.destination_port,
+    };
+    let new = mechanism::to_v6(host, instance, &old, transport, Part::Outer)?;
+    let mut out = headers(
+        instance,
+        &header,
+        new.source,
+        new.destination,
+        transport.length,
+    );
+    hop.apply(&mut out.fields.hop_limit);
+    let split = check_size(packet, host, instance, &header, &out, transport)?;
+
+    // UDP without a checksum needs one over the whole payload (RFC 7915 section 4.5).
+    let computed = if transport.zero_checksum {
+        Some(udp_checksum(packet, transport, &new)?)
+    } else {
+        None
+    };
+    let at = out.headers_length();
+    packet.replace_front(transport.at, at, Family::V6)?;
+    finish(packet, &out, transport, &old, &new, computed)
+        .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    if computed.is_some() {
+        host.count(Counter::ChecksumComputed);
+    }
+    host.count(Counter::Translated4To6);
+    Ok(Verdict::Forward {
+        family: Family::V6,
+        split,
+    })
+}
+
+/// The IPv6 headers of a translated packet.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing {
+    pub(super) fields: ipv6::Fields,
+    pub(super) fragment: Option<FragmentHeader>,
+}
+
+impl Outgoing {
+    /// Bytes of the fixed header and the fragment header.
+    #[inline(always)]
+    pub(super) const fn headers_length(&self) -> usize {
+        HEADER
+            + if self.fragment.is_some() {
+                FRAGMENT_HEADER
+            } else {
+                0
+            }
+    }
+
+    /// Writes the headers at the front of a packet, and gives their sum.
+    #[inline(always)]
+    pub(super) fn write<P: Packet>(&self, packet: &mut P, at: usize) -> Result<Sum, Truncated> {
+        let header = ipv6::Header::from(self.fields);
+        packet.set_words(at, header.0)?;
+        let mut sum = Sum::ZERO.words(&header.0);
+        if let Some(fragment) = self.fragment {
+            let words = fragment.to_words();
+            packet.set_words(at + HEADER, words)?;
+            sum = sum.words(&words);
+        }
+        Ok(sum)
+    }
+}
+
+/// The headers of RFC 7915 section 4.1 for a packet with these addresses; `length` is that of the
+/// payload. The hop limit is not decremented yet.
+#[inline(always)]
+pub(super) fn headers(
+    instance: &Instance,
+    header: &ipv4::Header,
+    source: V6,
+    destination: V6,
+    length: usize,
+) -> Outgoing {
+    let next = match header.protocol() {
+        protocol::ICMP => protocol::ICMPV6,
+        other => other,
+    };
+    let fragment = header.fragment();
+    let fragment = fragment.is_fragment().then_some(FragmentHeader {
+        next_header: next,
+        fragment,
+        identification: u32::from(header.identification()),
+    });
+    let extra = if fragment.is_some() {
+        FRAGMENT_HEADER
+    } else {
+        0
+    };
+    Outgoing {
+        fields: ipv6::Fields {
+            traffic_class: instance.policy.traffic_class.of(header.tos()),
+            payload_length: (length + extra) as u16,
+            next_header: if fragment.is_some() {
+                protocol::FRAGMENT
+            } else {
+                next
+            },
+            hop_limit: header.ttl(),
+            source,
+            destination,
+        },
+        fragment,
+    }
+}
+
+/// Asks for the route and holds the size against it.
+#[inline(always)]
+pub(super) fn check_size<P: Packet, H: Host>(
+    packet: &P,
+    host: &mut H,
+    instance: &Instance,
+    header: &ipv4::Header,
+    out: &Outgoing,
+    transport: &Transport,
+) -> Result<Option<Split>, Refusal> {
+    let link = link_mtu(host, instance, &out.fields);
+    let size = mtu::ToV6 {
+        payload: transport.length,
+        transport: transport.header,
+        headers: out.headers_length(),
+        dont_fragment: header.dont_fragment(),
+        identification: packet
+            .reassembled()
+            .unwrap_or(u32::from(header.identification())),
+        lowest: instance.policy.lowest_ipv6_mtu,
+        link,
+    };
+    mtu::to_v6(packet, &size)
+}
+
+/// MTU of the link that a packet with these headers will take.
+#[inline(always)]
+pub(super) fn link_mtu<H: Host>(host: &mut H, instance: &Instance, fields: &ipv6::Fields) -> u16 {
+    let route = host.route(Destination::V6 {
+        source: fields.source,
+        destination: fields.destination,
+        traffic_class: fields.traffic_class,
+    });
+    route.map_or(instance.policy.ipv6_mtu, |route| route.mtu)
+}
+
+/// Writes the new headers and adjusts the transport header.
+#[inline(always)]
+fn finish<P: Packet>(
+    packet: &mut P,
+    out: &Outgoing,
+    transport: &Transport,
+    old: &Tuple<V4>,
+    new: &Tuple<V6>,
+    computed: Option<u16>,
+) -> Result<(), Truncated> {
+    out.write(packet, 0)?;
+    let at = out.headers_length();
+    let pseudo = pseudo_header(old, new);
+    match transport.kind {
+        Kind::Tcp => {
+            let content = super::set_ports(packet, at, transport.first, new)?;
+            packet.patch_checksum(at + TCP_CHECKSUM, ChecksumKind::Plain, pseudo, content)
+        }
+        Kind::Udp => {
+            let content = super::set_ports(packet, at, transport.first, new)?;
+            if let Some(checksum) = computed {
+                let [word] = packet.words::<1>(at + 4)?;
+                return packet.set_words(at + 4, [Word::from_halves(word.high(), checksum)]);
+            }
+            packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
+        }
+        Kind::Echo(echo) => {
+            let added = icmpv6_pseudo_header(new, transport.length);
+            echo_to_v6(packet, at, echo, transport, new, added)
+        }
+        Kind::IcmpError | Kind::Other | Kind::Continuation => Ok(()),
+    }
+}
+
+/// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
+/// (RFC 8200 section 8.1, RFC 9293 section 3.1).
+#[inline(always)]
+pub(super) fn pseudo_header(old: &Tuple<V4>, new: &Tuple<V6>) -> Delta {
+    let V6(source) = new.source;
+    let V6(destination) = new.destination;
+    Sum::ZERO.words(&source).words(&destination)
+        - Sum::ZERO.word(old.source.0).word(old.destination.0)
+}
+
+/// The pseudo-header that ICMPv6 has and ICMPv4 has not (RFC 4443 section 2.3).
+#[inline(always)]
+pub(super) fn icmpv6_pseudo_header(tuple: &Tuple<V6>, length: usize) -> Sum {
+    let V6(source) = tuple.source;
+    let V6(destination) = tuple.destination;
+    Sum::ZERO
+        .words(&source)
+        .words(&destination)
+        .number(length as u16)
+        .number(u16::from(protocol::ICMPV6))
+}
+
+/// Rewrites an echo header: type, identifier, checksum (RFC 7915 section 4.2).
+#[inline(always)]
+pub(super) fn echo_to_v6<P: Packet>(
+    packet: &mut P,
+    at: usize,
+    echo: Echo,
+    transport: &Transport,
+    new: &Tuple<V6>,
+    pseudo: Sum,
+) -> Result<(), Truncated> {
+    // The identifier stands for the port on the inside: source of a request, destination of a
+    // reply. The other one of the two did not change.
+    let identifier = super::changed_identifier(transport, new);
+    let content = super::set_echo(packet, at, icmp::echo_v6(echo), transport.first, identifier)?;
+    let change = content + (pseudo - Sum::ZERO);
+    packet.patch_checksum(at + ICMP_CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)
+}
+
+/// The checksum of a UDP datagram that came without (RFC 7915 section 4.5).
+fn udp_checksum<P: Packet>(
+    packet: &P,
+    transport: &Transport,
+    new: &Tuple<V6>,
+) -> Result<u16, Refusal> {
+    let bytes = packet.bytes().ok_or(Refusal::Slow(Slow::Checksum))?;
+    let datagram = bytes
+        .get(transport.at..transport.at + transport.length)
+        .ok_or(Refusal::Drop(Counter::Truncated))?;
+    let V6(source) = new.source;
+    let V6(destination) = new.destination;
+    // The ports in the packet are the old ones; the new ones come in as a change.
+    let ports = Sum::ZERO
+        .number(new.source_port)
+        .number(new.destination_port)
+        - Sum::ZERO.word(transport.first);
+    let sum = Sum::ZERO
+        .words(&source)
+        .words(&destination)
+        .number(transport.length as u16)
+        .number(u16::from(protocol::UDP))
+        .bytes(datagram);
+    let unchanged = sum.checksum();
+    Ok(ports.apply(unchanged, ChecksumKind::Udp))
+}

@@ -1,0 +1,112 @@
+//! Header translation between the families (RFC 7915).
+//!
+//! A translation runs in the same order in both directions: look at the packet without touching it
+//! ([`v4`], [`v6`], [`transport`]); map its addresses and ports ([`mechanism`](crate::mechanism)); check hop limit and size
+//! ([`mtu`]); only then rewrite it in place ([`four_to_six`], [`six_to_four`], and [`quoted`] for
+//! ICMP errors). A packet that is refused is therefore unchanged, and another engine can take it.
+
+pub mod extension;
+pub mod four_to_six;
+pub mod icmp;
+pub mod mtu;
+pub mod quoted;
+pub mod six_to_four;
+pub mod transport;
+pub mod v4;
+pub mod v6;
+
+use crate::checksum::{Delta, Sum};
+use crate::packet::{Packet, Truncated, Word};
+use transport::Transport;
+
+/// Addresses and ports of a packet in one family. The identifier of an ICMP query stands for both
+/// ports (RFC 6146 section 3.5.3); without ports both are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuple<A> {
+    /// Source address.
+    pub source: A,
+    /// Destination address.
+    pub destination: A,
+    /// Source port or ICMP identifier.
+    pub source_port: u16,
+    /// Destination port or ICMP identifier.
+    pub destination_port: u16,
+}
+
+impl<A> Tuple<A> {
+    /// The tuple of a packet that goes the other way.
+    #[inline(always)]
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+        }
+    }
+}
+
+/// Whether a translation is a hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// The packet is forwarded: TTL or hop limit goes down by one.
+    Forward,
+    /// The second half of a hairpin: it went down in the first half (RFC 7757 section 4.2.2).
+    Hairpin,
+}
+
+impl Hop {
+    /// Decrements a hop limit that is known to be at least 2, or leaves it.
+    #[inline(always)]
+    fn apply(self, hop_limit: &mut u8) {
+        if self == Self::Forward {
+            *hop_limit = hop_limit.wrapping_sub(1);
+        }
+    }
+}
+
+/// Writes the ports of a TCP or UDP header, where they changed.
+#[inline(always)]
+fn set_ports<P: Packet, A>(
+    packet: &mut P,
+    at: usize,
+    old: Word,
+    new: &Tuple<A>,
+) -> Result<Delta, Truncated> {
+    let word = Word::from_halves(new.source_port, new.destination_port);
+    if word == old {
+        return Ok(Delta::NONE);
+    }
+    packet.set_words(at, [word])?;
+    Ok(Sum::ZERO.word(word) - Sum::ZERO.word(old))
+}
+
+/// The identifier of a translated echo message: it stands for both ports, of which a mapping
+/// changes one at most.
+#[inline(always)]
+fn changed_identifier<A>(transport: &Transport, new: &Tuple<A>) -> u16 {
+    if new.source_port == transport.source_port {
+        new.destination_port
+    } else {
+        new.source_port
+    }
+}
+
+/// Writes type and identifier of an echo message; gives the change of what its checksum covers.
+#[inline(always)]
+fn set_echo<P: Packet>(
+    packet: &mut P,
+    at: usize,
+    message: u8,
+    old: Word,
+    identifier: u16,
+) -> Result<Delta, Truncated> {
+    let [first, second] = packet.words::<2>(at)?;
+    let [_, code, high, low] = first.bytes();
+    let new_first = Word::from_bytes([message, code, high, low]);
+    let new_second = Word::from_halves(identifier, second.low());
+    packet.set_words(at, [new_first, new_second])?;
+    // The checksum itself is in both sums and cancels.
+    Ok(Sum::ZERO.word(new_first).word(new_second) - Sum::ZERO.word(old).word(second))
+}

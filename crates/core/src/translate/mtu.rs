@@ -1,0 +1,118 @@
+//! Does the translated packet fit, and if not, who has to act (RFC 7915 sections 4.1, 5.1, 5.1.1)?
+
+use crate::packet::Packet;
+use crate::reason::Counter;
+use crate::verdict::{IcmpError, Refusal, Slow, Split};
+use crate::wire::{ipv4, ipv6};
+
+/// What stands in the way of an IPv6 packet made from an IPv4 packet.
+#[derive(Clone, Copy, Debug)]
+pub struct ToV6 {
+    /// Bytes after the IP headers.
+    pub payload: usize,
+    /// Bytes of the transport header, which every segment of a super-packet has.
+    pub transport: u8,
+    /// Bytes of IPv6 header and fragment header.
+    pub headers: usize,
+    /// The IPv4 sender set DF.
+    pub dont_fragment: bool,
+    /// Identification for fragments.
+    pub identification: u32,
+    /// The configured lowest IPv6 MTU.
+    pub lowest: u16,
+    /// MTU of the next link.
+    pub link: u16,
+}
+
+/// Decides for a packet from IPv4 to IPv6 (RFC 7915 section 4.1).
+///
+/// # Errors
+/// The sender has to be told, or only the slow path can cut the packet.
+#[inline(always)]
+pub fn to_v6<P: Packet>(packet: &P, size: &ToV6) -> Result<Option<Split>, Refusal> {
+    let wire = wire_size(packet, size.headers, size.payload, size.transport);
+    if size.dont_fragment && packet.reassembled().is_none() {
+        if wire <= usize::from(size.link) {
+            return Ok(None);
+        }
+        // RFC 7915 section 4.1: the sender may send what fits after its header has grown.
+        let grown = (size.headers - ipv4::HEADER) as u16;
+        let mtu = size.link.saturating_sub(grown);
+        return Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig));
+    }
+    let limit = size.lowest.min(size.link).max(ipv6::MINIMUM_MTU);
+    if wire <= usize::from(limit) || packet.gso_size().is_some() && wire <= usize::from(size.link) {
+        return Ok(None);
+    }
+    split(
+        packet,
+        Split {
+            mtu: limit,
+            identification: size.identification,
+        },
+    )
+}
+
+/// What stands in the way of an IPv4 packet made from an IPv6 packet.
+#[derive(Clone, Copy, Debug)]
+pub struct ToV4 {
+    /// Bytes after the IP headers.
+    pub payload: usize,
+    /// Bytes of the transport header, which every segment of a super-packet has.
+    pub transport: u8,
+    /// Bytes of the IPv6 packet, all headers included.
+    pub received: usize,
+    /// The IPv6 packet has a fragment header, so that the IPv4 packet has DF clear.
+    pub fragment_header: Option<u32>,
+    /// Identification for fragments.
+    pub identification: u16,
+    /// MTU of the next link.
+    pub link: u16,
+}
+
+/// Decides for a packet from IPv6 to IPv4 (RFC 7915 sections 5.1 and 5.1.1).
+///
+/// # Errors
+/// The sender has to be told, or only the slow path can cut the packet.
+#[inline(always)]
+pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusal> {
+    let wire = wire_size(packet, ipv4::HEADER, size.payload, size.transport);
+    if wire <= usize::from(size.link) {
+        return Ok(None);
+    }
+    // An IPv6 sender need not send less than 1280 bytes at a time; what is in fragments, or was,
+    // has no DF in IPv4 and is cut like by any router.
+    let may_cut = size.received <= usize::from(ipv6::MINIMUM_MTU)
+        || size.fragment_header.is_some()
+        || packet.reassembled().is_some();
+    if may_cut {
+        return split(
+            packet,
+            Split {
+                mtu: size.link,
+                identification: u32::from(size.identification),
+            },
+        );
+    }
+    let mtu = (size.link.saturating_add(20)).max(ipv6::MINIMUM_MTU);
+    Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
+}
+
+/// Bytes of the largest packet on the wire: a super-packet is cut into segments later, each with
+/// its own headers.
+#[inline(always)]
+fn wire_size<P: Packet>(packet: &P, headers: usize, payload: usize, transport: u8) -> usize {
+    match packet.gso_size() {
+        Some(segment) => headers + usize::from(transport) + usize::from(segment),
+        None => headers + payload,
+    }
+}
+
+#[inline(always)]
+fn split<P: Packet>(packet: &P, split: Split) -> Result<Option<Split>, Refusal> {
+    if packet.bytes().is_some() {
+        Ok(Some(split))
+    } else {
+        Err(Refusal::Slow(Slow::Split))
+    }
+}

@@ -1,0 +1,452 @@
+//! ICMP errors and the packet that each quotes (RFC 7915 sections 4.2, 4.3, 5.2, 5.3).
+//!
+//! Outer header, ICMP header and quoted header are replaced as one front of the packet. The ICMP
+//! checksum covers everything behind the outer header; its change is the sum of all changes, except
+//! where bytes move or go: then it is computed anew, which takes an engine that has the bytes.
+
+use super::extension::{Body, Fit, Unit};
+use super::transport::{
+    Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM,
+};
+use super::{Tuple, four_to_six, icmp, six_to_four, v4, v6};
+use crate::checksum::{Delta, Sum};
+use crate::config::Instance;
+use crate::host::Host;
+use crate::mechanism::{self, Part};
+use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
+use crate::reason::Counter;
+use crate::translate::Hop;
+use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::{ipv4, ipv6};
+
+/// RFC 1812 section 4.3.2.3: an ICMPv4 error has at most 576 bytes; what a translator makes of an
+/// ICMPv6 error may be larger, but never more than this side of 1280 bytes of IPv6.
+const MOST_V4: usize = 1260;
+
+/// Whatever makes the quoted packet untranslatable makes the error useless; that an engine lacks
+/// the means is another matter.
+#[inline(always)]
+fn useless(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Slow(_) => refusal,
+        _ => Refusal::Drop(Counter::IcmpInner),
+    }
+}
+
+const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
+
+/// How the front of an error changes: everything up to the transport header of the quoted packet.
+#[derive(Clone, Copy)]
+struct Front {
+    /// Bytes of the outer headers after translation.
+    outer: usize,
+    /// Bytes of the quoted headers before translation.
+    old_inner: usize,
+    /// The same after.
+    new_inner: usize,
+}
+
+impl Front {
+    /// Bytes up to the quoted transport header, after translation.
+    #[inline(always)]
+    const fn new_length(&self) -> usize {
+        self.outer + ICMP_HEADER + self.new_inner
+    }
+}
+
+/// Translates an ICMPv4 error (RFC 7915 section 4.3).
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+#[inline(never)]
+pub fn to_v6<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    received: &v4::Incoming,
+    hop: Hop,
+) -> Result<Verdict, Refusal> {
+    let quote_at = received.transport.at + ICMP_HEADER;
+    let [first, rest] = packet.words::<2>(received.transport.at)?;
+    let [message, code, ..] = first.bytes();
+    let body = Body::read(
+        Unit::V4,
+        message,
+        rest,
+        received.transport.length - ICMP_HEADER,
+    );
+    let header = ipv4::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
+    let old_inner = header.header_length();
+    if header.version() != 4 || old_inner < ipv4::HEADER || old_inner > body.length {
+        return Err(INNER);
+    }
+    let quoted_length = usize::from(header.total_length()).saturating_sub(old_inner);
+    let at = quote_at + old_inner;
+    let quoted =
+        v4::transport(packet, &header, at, quoted_length, Extent::Quoted).map_err(useless)?;
+    if quoted.kind == Kind::IcmpError {
+        return Err(Refusal::Drop(Counter::IcmpNested));
+    }
+
+    // The quoted packet went the other way: map it as if it came back.
+    let old = Tuple {
+        source: header.source(),
+        destination: header.destination(),
+        source_port: quoted.source_port,
+        destination_port: quoted.destination_port,
+    };
+    if received.header.destination() != old.source {
+        return Err(INNER);
+    }
+    let new = mechanism::to_v6(host, instance, &old.swapped(), &quoted, Part::Quoted)
+        .map_err(useless)?
+        .swapped();
+    // RFC 7757 section 4.2.1 rule 3 comes with it: the host itself is known by what the quoted
+    // packet was sent to.
+    let source = if received.header.source() == old.destination {
+        new.destination
+    } else {
+        mechanism::error_source_v6(host, instance, received.header.source())
+    };
+
+    let inner = four_to_six::headers(
+        instance,
+        &header,
+        new.source,
+        new.destination,
+        quoted_length,
+    );
+    let mut outer = four_to_six::headers(instance, &received.header, source, new.source, 0);
+    hop.apply(&mut outer.fields.hop_limit);
+    let mtus = icmp::LinkMtus {
+        v4: instance.policy.ipv4_mtu,
+        v6: four_to_six::link_mtu(host, instance, &outer.fields),
+    };
+    let error = icmp::error_to_v6(message, code, rest, header.total_length(), mtus)
+        .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
+    let front = Front {
+        outer: ipv6::HEADER,
+        old_inner,
+        new_inner: inner.headers_length(),
+    };
+    // RFC 4443 section 2.4 (c): an error never exceeds the least MTU.
+    let most = usize::from(ipv6::MINIMUM_MTU) - ipv6::HEADER - ICMP_HEADER;
+    let fit = body.fit(Unit::V6, &error, front.old_inner, front.new_inner, most);
+    let whole = fit.moves(&body, front.old_inner, front.new_inner) || old_inner != ipv4::HEADER;
+    if whole && packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpExtensions));
+    }
+    let length = ICMP_HEADER + fit.length;
+    outer.fields.payload_length = length as u16;
+
+    packet.replace_front(at, front.new_length() + fit.padding, Family::V6)?;
+    let written = (|| {
+        outer.write(packet, 0)?;
+        let new_sum = inner.write(packet, front.outer + ICMP_HEADER)?;
+        close_gap(packet, &front, &body, &fit);
+        let quoted_at = front.new_length();
+        let mut change = new_sum - Sum::ZERO.words(&header.0);
+        change += adjust_quoted(
+            packet,
+            quoted_at,
+            &quoted,
+            &new,
+            &Adjust {
+                pseudo: four_to_six::pseudo_header(&old, &new),
+                echo_pseudo: four_to_six::icmpv6_pseudo_header(&new, quoted_length) - Sum::ZERO,
+                unit: Unit::V6,
+                available: fit.length.saturating_sub(front.new_inner),
+            },
+        )?;
+        let outside = Tuple {
+            source,
+            destination: new.source,
+            source_port: 0,
+            destination_port: 0,
+        };
+        let pseudo = four_to_six::icmpv6_pseudo_header(&outside, length);
+        change += pseudo - Sum::ZERO;
+        let head = [
+            Word::from_bytes([error.message, error.code, 0, 0]),
+            fit.rest(Unit::V6, &error),
+        ];
+        let old_head = [first, rest];
+        write_head(
+            packet,
+            front.outer,
+            head,
+            old_head,
+            change,
+            whole.then_some((pseudo, length)),
+        )
+    })();
+    written.map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    host.count(Counter::Translated4To6);
+    Ok(Verdict::Forward {
+        family: Family::V6,
+        split: None,
+    })
+}
+
+/// Translates an ICMPv6 error (RFC 7915 section 5.3).
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+#[inline(never)]
+pub fn to_v4<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    received: &v6::Incoming,
+) -> Result<Verdict, Refusal> {
+    let quote_at = received.transport.at + ICMP_HEADER;
+    let [first, rest] = packet.words::<2>(received.transport.at)?;
+    let [message, code, ..] = first.bytes();
+    let body = Body::read(
+        Unit::V6,
+        message,
+        rest,
+        received.transport.length - ICMP_HEADER,
+    );
+    let header = ipv6::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
+    if header.version() != 6 || body.length < ipv6::HEADER {
+        return Err(INNER);
+    }
+    let payload = usize::from(header.payload_length());
+    let chain = v6::chain(
+        packet,
+        &header,
+        quote_at + ipv6::HEADER,
+        payload,
+        Extent::Quoted,
+    )
+    .map_err(useless)?;
+    let old_inner = chain.at - quote_at;
+    if old_inner > body.length {
+        return Err(INNER);
+    }
+    let quoted = v6::transport(packet, &chain, Extent::Quoted).map_err(useless)?;
+    if quoted.kind == Kind::IcmpError {
+        return Err(Refusal::Drop(Counter::IcmpNested));
+    }
+
+    // The quoted packet went the other way: map it as if it came back.
+    let old = Tuple {
+        source: header.source(),
+        destination: header.destination(),
+        source_port: quoted.source_port,
+        destination_port: quoted.destination_port,
+    };
+    if received.header.destination() != old.source {
+        return Err(INNER);
+    }
+    let new = mechanism::to_v4(host, instance, &old.swapped(), &quoted, Part::Quoted)
+        .map_err(useless)?
+        .swapped();
+    let source = if received.header.source() == old.destination {
+        new.destination
+    } else {
+        mechanism::error_source_v4(host, instance, received.header.source())
+    };
+    if mechanism::hairpins(host, instance, new.source) && packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::Hairpin));
+    }
+
+    let quoted_incoming = v6::Incoming {
+        header,
+        fragment: chain.fragment,
+        protocol: chain.protocol,
+        transport: quoted,
+    };
+    let inner = six_to_four::headers(
+        instance,
+        &quoted_incoming,
+        new.source,
+        new.destination,
+        chain.length,
+    );
+    let mut outer = six_to_four::headers(instance, received, source, new.source, 0);
+    outer.ttl -= 1;
+    let mtus = icmp::LinkMtus {
+        v4: six_to_four::link_mtu(host, instance, &outer),
+        v6: instance.policy.ipv6_mtu,
+    };
+    let error = icmp::error_to_v4(message, code, rest, chain.fragment, mtus)
+        .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
+    let front = Front {
+        outer: ipv4::HEADER,
+        old_inner,
+        new_inner: ipv4::HEADER,
+    };
+    let most = MOST_V4 - ipv4::HEADER - ICMP_HEADER;
+    let fit = body.fit(Unit::V4, &error, front.old_inner, front.new_inner, most);
+    // Extension headers of the quoted packet go, and their bytes are not in the sums.
+    let plain = old_inner
+        == ipv6::HEADER
+            + if chain.fragment.is_some() {
+                ipv6::FRAGMENT_HEADER
+            } else {
+                0
+            };
+    let whole = fit.moves(&body, front.old_inner, front.new_inner) || !plain;
+    if whole && packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpExtensions));
+    }
+    let length = ICMP_HEADER + fit.length;
+    outer.total_length = (ipv4::HEADER + length) as u16;
+    outer.dont_fragment = false;
+    outer.identification = host.random() as u16;
+
+    let mut old_sum = Sum::ZERO.words(&header.0);
+    if let Some(fragment) = chain.fragment {
+        old_sum = old_sum.words(&fragment.to_words());
+    }
+    packet.replace_front(chain.at, front.new_length() + fit.padding, Family::V4)?;
+    let written = (|| {
+        packet.set_words(0, ipv4::Header::from(outer).0)?;
+        let inner = ipv4::Header::from(inner);
+        packet.set_words(front.outer + ICMP_HEADER, inner.0)?;
+        close_gap(packet, &front, &body, &fit);
+        let mut change = inner.sum() - old_sum;
+        let removed = four_to_six::icmpv6_pseudo_header(&old, chain.length);
+        change += adjust_quoted(
+            packet,
+            front.new_length(),
+            &quoted,
+            &new,
+            &Adjust {
+                pseudo: six_to_four::pseudo_header(&old, &new),
+                echo_pseudo: Sum::ZERO - removed,
+                unit: Unit::V4,
+                available: fit.length.saturating_sub(front.new_inner),
+            },
+        )?;
+        let outside = Tuple {
+            source: received.header.source(),
+            destination: old.source,
+            source_port: 0,
+            destination_port: 0,
+        };
+        change +=
+            Sum::ZERO - four_to_six::icmpv6_pseudo_header(&outside, received.transport.length);
+        let head = [
+            Word::from_bytes([error.message, error.code, 0, 0]),
+            fit.rest(Unit::V4, &error),
+        ];
+        let sum = whole.then_some((Sum::ZERO, length));
+        write_head(packet, front.outer, head, [first, rest], change, sum)
+    })();
+    written.map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    host.count(Counter::Translated6To4);
+    Ok(Verdict::Forward {
+        family: Family::V4,
+        split: None,
+    })
+}
+
+/// What changes in the transport header of a quoted packet.
+struct Adjust {
+    /// Change of the pseudo-header of TCP and UDP.
+    pseudo: Delta,
+    /// Change of the pseudo-header of ICMP, which only ICMPv6 has.
+    echo_pseudo: Delta,
+    /// Family of the translated packet.
+    unit: Unit,
+    /// Bytes of the transport header and payload that are quoted.
+    available: usize,
+}
+
+/// Adjusts what is there of the quoted transport header, and gives the change of its sum.
+#[inline(always)]
+fn adjust_quoted<P: Packet, A>(
+    packet: &mut P,
+    at: usize,
+    quoted: &Transport,
+    new: &Tuple<A>,
+    adjust: &Adjust,
+) -> Result<Delta, Truncated> {
+    let (checksum, kind, content, pseudo) = match quoted.kind {
+        Kind::Tcp => {
+            let content = super::set_ports(packet, at, quoted.first, new)?;
+            if adjust.available < TCP_CHECKSUM + 4 {
+                return Ok(content);
+            }
+            (TCP_CHECKSUM, ChecksumKind::Plain, content, adjust.pseudo)
+        }
+        Kind::Udp => {
+            let content = super::set_ports(packet, at, quoted.first, new)?;
+            if quoted.zero_checksum {
+                return Ok(content);
+            }
+            (UDP_CHECKSUM, ChecksumKind::Udp, content, adjust.pseudo)
+        }
+        Kind::Echo(echo) => {
+            let message = match adjust.unit {
+                Unit::V4 => icmp::echo_v4(echo),
+                Unit::V6 => icmp::echo_v6(echo),
+            };
+            let identifier = super::changed_identifier(quoted, new);
+            let content = super::set_echo(packet, at, message, quoted.first, identifier)?;
+            (
+                ICMP_CHECKSUM,
+                ChecksumKind::Plain,
+                content,
+                adjust.echo_pseudo,
+            )
+        }
+        Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(Delta::NONE),
+    };
+    let word_at = at + checksum / 4 * 4;
+    let [before] = packet.words::<1>(word_at)?;
+    crate::packet::patch_complete(packet, at + checksum, kind, pseudo + content)?;
+    let [after] = packet.words::<1>(word_at)?;
+    Ok(content + (Sum::ZERO.word(after) - Sum::ZERO.word(before)))
+}
+
+/// Moves the quoted transport bytes over the padding that the front was made longer by, so that it
+/// ends up between the quoted packet and the extension.
+#[inline(always)]
+fn close_gap<P: Packet>(packet: &mut P, front: &Front, body: &Body, fit: &Fit) {
+    let (Some(quote), Some(_)) = (body.quote, fit.quote) else {
+        return;
+    };
+    let Some(bytes) = packet.bytes_mut() else {
+        return;
+    };
+    let start = front.new_length();
+    let end = start + fit.padding + quote.saturating_sub(front.old_inner);
+    if fit.padding == 0 || end > bytes.len() {
+        return;
+    }
+    bytes.copy_within(start + fit.padding..end, start);
+    bytes[end - fit.padding..end].fill(0);
+}
+
+/// Writes the ICMP header with its checksum: changed, or computed over `length` bytes where a
+/// pseudo-header sum is given.
+#[inline(always)]
+fn write_head<P: Packet>(
+    packet: &mut P,
+    at: usize,
+    head: [Word; 2],
+    old: [Word; 2],
+    change: Delta,
+    whole: Option<(Sum, usize)>,
+) -> Result<(), Truncated> {
+    let checksum = match whole {
+        Some((pseudo, length)) => {
+            packet.set_words(at, head)?;
+            let bytes = packet.bytes().ok_or(Truncated)?;
+            pseudo
+                .bytes(bytes.get(at..at + length).ok_or(Truncated)?)
+                .checksum()
+        }
+        None => {
+            // The old checksum is part of the first old word and must not count.
+            let bare = Word::from_halves(old[0].high(), 0);
+            let heads = Sum::ZERO.words(&head) - Sum::ZERO.word(bare).word(old[1]);
+            (change + heads).apply(old[0].low(), ChecksumKind::Plain)
+        }
+    };
+    packet.set_words(at, [Word::from_halves(head[0].high(), checksum), head[1]])
+}

@@ -1,0 +1,196 @@
+//! From IPv6 to IPv4 (RFC 7915 section 5).
+
+use super::transport::{ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
+use super::{Tuple, icmp, mtu, quoted, v6};
+use crate::address::{V4, V6};
+use crate::checksum::{Delta, Sum};
+use crate::config::Instance;
+use crate::host::{Destination, Host};
+use crate::mechanism::{self, Part};
+use crate::packet::{ChecksumKind, Family, Packet, Truncated};
+use crate::reason::Counter;
+use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use crate::wire::ipv4::{Fields, Fragment, HEADER};
+use crate::wire::{ipv4, ipv6, protocol};
+
+/// Translated packets up to this size may be fragmented on the way (RFC 7915 section 5.1).
+const DF_CLEAR_UP_TO: usize = 1260;
+
+/// Translates a packet that belongs to an instance.
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
+pub fn translate<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    header: ipv6::Header,
+) -> Result<Verdict, Refusal> {
+    let incoming = v6::read(packet, header)?;
+    let transport = &incoming.transport;
+    if header.hop_limit() <= 1 {
+        return Err(Refusal::Reply(
+            IcmpError::TimeExceeded,
+            Counter::HopLimitExceeded,
+        ));
+    }
+    if transport.zero_checksum {
+        // RFC 8200 section 8.1: IPv6 has no UDP without a checksum.
+        return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
+    }
+    if transport.kind == Kind::IcmpError {
+        return quoted::to_v4(packet, host, instance, &incoming);
+    }
+    let old = Tuple {
+        source: header.source(),
+        destination: header.destination(),
+        source_port: transport.source_port,
+        destination_port: transport.destination_port,
+    };
+    let new = mechanism::to_v4(host, instance, &old, transport, Part::Outer)?;
+    let hairpin = mechanism::hairpins(host, instance, new.destination);
+    if hairpin && packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::Hairpin));
+    }
+    let mut fields = headers(
+        instance,
+        &incoming,
+        new.source,
+        new.destination,
+        transport.length,
+    );
+    fields.ttl -= 1;
+    let split = if hairpin {
+        // The size matters on the second half only.
+        None
+    } else {
+        check_size(packet, host, instance, &incoming, &mut fields)?
+    };
+
+    packet.replace_front(transport.at, HEADER, Family::V4)?;
+    finish(packet, &fields, transport, &old, &new)
+        .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    host.count(Counter::Translated6To4);
+    Ok(Verdict::Forward {
+        family: Family::V4,
+        split,
+    })
+}
+
+/// The header of RFC 7915 sections 5.1 and 5.1.1 for a packet with these addresses. The hop limit
+/// is not decremented, the identification not chosen yet.
+#[inline(always)]
+pub(super) fn headers(
+    instance: &Instance,
+    incoming: &v6::Incoming,
+    source: V4,
+    destination: V4,
+    length: usize,
+) -> Fields {
+    let total = HEADER + length;
+    let (identification, dont_fragment, fragment) = match incoming.fragment {
+        Some(header) => (header.identification as u16, false, header.fragment),
+        None => (0, total > DF_CLEAR_UP_TO, Fragment::WHOLE),
+    };
+    Fields {
+        tos: instance.policy.tos.of(incoming.header.traffic_class()),
+        total_length: total as u16,
+        identification,
+        dont_fragment,
+        fragment,
+        ttl: incoming.header.hop_limit(),
+        protocol: match incoming.protocol {
+            protocol::ICMPV6 => protocol::ICMP,
+            other => other,
+        },
+        source,
+        destination,
+    }
+}
+
+/// Chooses the identification, asks for the route and holds the size against it.
+#[inline(always)]
+pub(super) fn check_size<P: Packet, H: Host>(
+    packet: &P,
+    host: &mut H,
+    instance: &Instance,
+    incoming: &v6::Incoming,
+    fields: &mut Fields,
+) -> Result<Option<Split>, Refusal> {
+    if let Some(identification) = packet.reassembled() {
+        fields.identification = identification as u16;
+        fields.dont_fragment = false;
+    } else if incoming.fragment.is_none() && !fields.dont_fragment {
+        // RFC 6864 section 4: only what may be fragmented needs an identification of its own.
+        fields.identification = host.random() as u16;
+    }
+    let link = link_mtu(host, instance, fields);
+    let size = mtu::ToV4 {
+        payload: incoming.transport.length,
+        transport: incoming.transport.header,
+        received: ipv6::HEADER + usize::from(incoming.header.payload_length()),
+        fragment_header: incoming.fragment.map(|header| header.identification),
+        identification: fields.identification,
+        link,
+    };
+    let split = mtu::to_v4(packet, &size)?;
+    if split.is_some() {
+        fields.dont_fragment = false;
+    }
+    Ok(split)
+}
+
+/// MTU of the link that a packet with these headers will take.
+#[inline(always)]
+pub(super) fn link_mtu<H: Host>(host: &mut H, instance: &Instance, fields: &Fields) -> u16 {
+    let route = host.route(Destination::V4 {
+        source: fields.source,
+        destination: fields.destination,
+        tos: fields.tos,
+    });
+    route.map_or(instance.policy.ipv4_mtu, |route| route.mtu)
+}
+
+/// Writes the new header and adjusts the transport header.
+#[inline(always)]
+fn finish<P: Packet>(
+    packet: &mut P,
+    fields: &Fields,
+    transport: &Transport,
+    old: &Tuple<V6>,
+    new: &Tuple<V4>,
+) -> Result<(), Truncated> {
+    packet.set_words(0, ipv4::Header::from(*fields).0)?;
+    let at = HEADER;
+    let pseudo = pseudo_header(old, new);
+    match transport.kind {
+        Kind::Tcp => {
+            let content = super::set_ports(packet, at, transport.first, new)?;
+            packet.patch_checksum(at + TCP_CHECKSUM, ChecksumKind::Plain, pseudo, content)
+        }
+        Kind::Udp => {
+            let content = super::set_ports(packet, at, transport.first, new)?;
+            packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
+        }
+        Kind::Echo(echo) => {
+            let removed = super::four_to_six::icmpv6_pseudo_header(old, transport.length);
+            let identifier = super::changed_identifier(transport, new);
+            let content =
+                super::set_echo(packet, at, icmp::echo_v4(echo), transport.first, identifier)?;
+            let change = content + (Sum::ZERO - removed);
+            packet.patch_checksum(at + ICMP_CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)
+        }
+        Kind::IcmpError | Kind::Other | Kind::Continuation => Ok(()),
+    }
+}
+
+/// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
+/// (RFC 8200 section 8.1, RFC 9293 section 3.1).
+#[inline(always)]
+pub(super) fn pseudo_header(old: &Tuple<V6>, new: &Tuple<V4>) -> Delta {
+    let V6(source) = old.source;
+    let V6(destination) = old.destination;
+    Sum::ZERO.word(new.source.0).word(new.destination.0)
+        - Sum::ZERO.words(&source).words(&destination)
+}

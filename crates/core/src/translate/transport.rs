@@ -1,0 +1,162 @@
+//! The header after the IP headers, as far as translation needs it.
+
+use crate::packet::{Packet, Word};
+use crate::reason::Counter;
+use crate::verdict::Refusal;
+use crate::wire::protocol;
+
+/// What follows the IP headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A TCP header.
+    Tcp,
+    /// A UDP header.
+    Udp,
+    /// An ICMP echo request or reply.
+    Echo(Echo),
+    /// An ICMP error; its packet in error begins 8 bytes in.
+    IcmpError,
+    /// Any other protocol: passed as it is.
+    Other,
+    /// A fragment after the first: payload without a header.
+    Continuation,
+}
+
+/// The two queries that both families have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    /// Type 8 or 128.
+    Request,
+    /// Type 0 or 129.
+    Reply,
+}
+
+/// The transport part of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Transport {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it begins in the packet.
+    pub at: usize,
+    /// Bytes from there to the end of the IP packet.
+    pub length: usize,
+    /// First word of the header: both ports, or type, code and checksum.
+    pub first: Word,
+    /// Source port or identifier; 0 where there is none.
+    pub source_port: u16,
+    /// Destination port or identifier; 0 where there is none.
+    pub destination_port: u16,
+    /// Bytes of the transport header of TCP and UDP; 0 otherwise.
+    pub header: u8,
+    /// TCP flags (RFC 9293 section 3.1, the low eight bits); 0 otherwise.
+    pub tcp_flags: u8,
+    /// The UDP checksum field is zero.
+    pub zero_checksum: bool,
+}
+
+/// Bytes of a UDP header.
+pub const UDP_HEADER: usize = 8;
+/// Bytes of a TCP header without options.
+pub const TCP_HEADER: usize = 20;
+/// Bytes of an ICMP header.
+pub const ICMP_HEADER: usize = 8;
+/// Offset of the checksum in a TCP header.
+pub const TCP_CHECKSUM: usize = 16;
+/// Offset of the checksum in a UDP header.
+pub const UDP_CHECKSUM: usize = 6;
+/// Offset of the checksum in an ICMP header.
+pub const ICMP_CHECKSUM: usize = 2;
+
+/// How much of the header must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// The packet is quoted in an ICMP error, which need not hold more than 8 bytes of it.
+    Quoted,
+}
+
+impl Transport {
+    /// A fragment after the first.
+    #[inline(always)]
+    #[must_use]
+    pub const fn continuation(at: usize, length: usize) -> Self {
+        Self {
+            kind: Kind::Continuation,
+            at,
+            length,
+            first: Word(0),
+            source_port: 0,
+            destination_port: 0,
+            header: 0,
+            tcp_flags: 0,
+            zero_checksum: false,
+        }
+    }
+
+    /// Reads the transport header of a whole packet or a first fragment. `icmp` tells the types of
+    /// the packet's family apart; `icmp_number` is that family's protocol number for ICMP.
+    ///
+    /// # Errors
+    /// A header that is cut short, an ICMP type without counterpart.
+    #[inline(always)]
+    pub fn read<P: Packet>(
+        packet: &P,
+        at: usize,
+        length: usize,
+        protocol: u8,
+        icmp_number: u8,
+        extent: Extent,
+    ) -> Result<Self, Refusal> {
+        const SHORT: Refusal = Refusal::Drop(Counter::MalformedTransport);
+        let mut transport = Self::continuation(at, length);
+        match protocol {
+            protocol::TCP => {
+                transport.kind = Kind::Tcp;
+                if extent == Extent::Whole {
+                    if length < TCP_HEADER {
+                        return Err(SHORT);
+                    }
+                    let words = packet.words::<5>(at)?;
+                    transport.first = words[0];
+                    transport.tcp_flags = words[3].high() as u8;
+                    transport.header = words[3].bytes()[0] >> 4 << 2;
+                    if usize::from(transport.header) < TCP_HEADER {
+                        return Err(SHORT);
+                    }
+                } else {
+                    [transport.first] = packet.words::<1>(at)?;
+                }
+                transport.source_port = transport.first.high();
+                transport.destination_port = transport.first.low();
+            }
+            protocol::UDP => {
+                transport.kind = Kind::Udp;
+                if length < UDP_HEADER {
+                    return Err(SHORT);
+                }
+                let words = packet.words::<2>(at)?;
+                transport.first = words[0];
+                transport.header = UDP_HEADER as u8;
+                transport.zero_checksum = words[1].low() == 0;
+                transport.source_port = transport.first.high();
+                transport.destination_port = transport.first.low();
+            }
+            number if number == icmp_number => {
+                if length < ICMP_HEADER {
+                    return Err(SHORT);
+                }
+                let words = packet.words::<2>(at)?;
+                transport.first = words[0];
+                transport.kind = super::icmp::kind(icmp_number, words[0].bytes()[0])
+                    .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
+                if let Kind::Echo(_) = transport.kind {
+                    transport.source_port = words[1].high();
+                    transport.destination_port = words[1].high();
+                }
+            }
+            _ => transport.kind = Kind::Other,
+        }
+        Ok(transport)
+    }
+}

@@ -1,0 +1,135 @@
+//! An IPv4 packet as it arrives: checked, and ready to be mapped.
+
+use super::transport::{Extent, Kind, Transport};
+use crate::address::special;
+use crate::packet::Packet;
+use crate::reason::Counter;
+use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::ipv4::{HEADER, Header};
+use crate::wire::protocol;
+
+/// An IPv4 packet that may be translated.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming {
+    /// Its header, without options.
+    pub header: Header,
+    /// What follows the header and its options.
+    pub transport: Transport,
+}
+
+/// Checks an IPv4 packet whose header was read (RFC 1812 section 5.2.2, RFC 7915 section 4.1).
+///
+/// # Errors
+/// Whatever makes the packet untranslatable whatever the mapping is.
+#[inline(always)]
+pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> {
+    let header_length = header.header_length();
+    let total = usize::from(header.total_length());
+    if header_length < HEADER || total < header_length || total > packet.len() {
+        return Err(Refusal::Drop(Counter::MalformedHeader));
+    }
+    if header_length == HEADER {
+        if header.sum().fold() != 0xffff {
+            return Err(Refusal::Drop(Counter::BadHeaderChecksum));
+        }
+    } else {
+        check_options(packet, header_length)?;
+    }
+    let length = total - header_length;
+    let transport = transport(packet, &header, header_length, length, Extent::Whole)?;
+    // RFC 7915 section 4.1: errors from illegal sources are translated, for trouble shooting.
+    if special::is_illegal_source_v4(header.source()) && transport.kind != Kind::IcmpError {
+        return Err(Refusal::Drop(Counter::IllegalSource));
+    }
+    Ok(Incoming { header, transport })
+}
+
+/// What follows an IPv4 header that lies anywhere in a packet.
+///
+/// # Errors
+/// A transport header that is cut short, a fragment that can not be, an ICMP type without
+/// counterpart.
+#[inline(always)]
+pub fn transport<P: Packet>(
+    packet: &P,
+    header: &Header,
+    at: usize,
+    length: usize,
+    extent: Extent,
+) -> Result<Transport, Refusal> {
+    let fragment = header.fragment();
+    match header.protocol() {
+        // As an IPv6 header these would be extension headers or ICMPv6, which nobody on the IPv4
+        // side may write.
+        protocol::HOP_BY_HOP
+        | protocol::ROUTING
+        | protocol::FRAGMENT
+        | protocol::DESTINATION_OPTIONS
+        | protocol::ICMPV6 => return Err(Refusal::Drop(Counter::UnsupportedProtocol)),
+        protocol::IGMP => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
+        // RFC 7915 section 1.2; the whole can be translated once it is put together.
+        protocol::ICMP if fragment.is_fragment() && matches!(extent, Extent::Whole) => {
+            return Err(Refusal::Slow(Slow::Reassemble));
+        }
+        _ => {}
+    }
+    if usize::from(fragment.offset) * 8 + length > 0xffff
+        || fragment.more && length % 8 != 0 && matches!(extent, Extent::Whole)
+    {
+        return Err(Refusal::Drop(Counter::BadFragment));
+    }
+    if fragment.offset != 0 {
+        return Ok(Transport::continuation(at, length));
+    }
+    Transport::read(
+        packet,
+        at,
+        length,
+        header.protocol(),
+        protocol::ICMP,
+        extent,
+    )
+}
+
+/// Looks through the options for a source route that is not at its end (RFC 7915 section 4.1);
+/// all others are ignored. Also verifies the header checksum, which covers the options.
+///
+/// # Errors
+/// The header is wrong, or has an unexpired source route.
+fn check_options<P: Packet>(packet: &P, header_length: usize) -> Result<(), Refusal> {
+    const LOOSE_SOURCE_ROUTE: u8 = 131;
+    const STRICT_SOURCE_ROUTE: u8 = 137;
+    const MALFORMED: Refusal = Refusal::Drop(Counter::MalformedHeader);
+
+    let bytes = packet.bytes().ok_or(Refusal::Slow(Slow::Options))?;
+    let header = bytes.get(..header_length).ok_or(MALFORMED)?;
+    if crate::checksum::Sum::ZERO.bytes(header).fold() != 0xffff {
+        return Err(Refusal::Drop(Counter::BadHeaderChecksum));
+    }
+    let mut options = &header[HEADER..];
+    loop {
+        match *options {
+            // RFC 791 section 3.1: end of options; no operation.
+            [] | [0, ..] => return Ok(()),
+            [1, ..] => options = &options[1..],
+            [kind, length, ..] => {
+                let option = options
+                    .get(..usize::from(length))
+                    .filter(|option| option.len() >= 2)
+                    .ok_or(MALFORMED)?;
+                if kind == LOOSE_SOURCE_ROUTE || kind == STRICT_SOURCE_ROUTE {
+                    // The route is used up when the pointer is past the end of the option.
+                    let pointer = *option.get(2).ok_or(MALFORMED)?;
+                    if pointer <= length {
+                        return Err(Refusal::Reply(
+                            IcmpError::SourceRouteFailed,
+                            Counter::SourceRoute,
+                        ));
+                    }
+                }
+                options = &options[option.len()..];
+            }
+            [_] => return Err(MALFORMED),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! An IPv6 packet as it arrives: checked, its extension headers skipped, ready to be mapped.
+
+use super::transport::{Extent, Transport};
+use crate::address::special;
+use crate::packet::Packet;
+use crate::reason::Counter;
+use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER, Header};
+use crate::wire::protocol;
+
+/// An IPv6 packet that may be translated.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming {
+    /// Its fixed header.
+    pub header: Header,
+    /// Its fragment header, if it has one.
+    pub fragment: Option<FragmentHeader>,
+    /// Number of the transport protocol.
+    pub protocol: u8,
+    /// What follows the IP headers.
+    pub transport: Transport,
+}
+
+/// The headers between the fixed header and the transport.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain {
+    /// The fragment header, if there is one.
+    pub fragment: Option<FragmentHeader>,
+    /// Number of the transport protocol.
+    pub protocol: u8,
+    /// Where the transport begins in the packet.
+    pub at: usize,
+    /// Bytes from there to the end of the IP packet.
+    pub length: usize,
+}
+
+/// Extension headers that a BPF program follows; more go to the slow path.
+const SHORT_CHAIN: usize = 3;
+/// Extension headers that anybody follows: a chain of more serves no purpose.
+const LONG_CHAIN: usize = 32;
+
+/// Checks an IPv6 packet whose header was read (RFC 7915 section 5.1).
+///
+/// # Errors
+/// Whatever makes the packet untranslatable whatever the mapping is.
+#[inline(always)]
+pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> {
+    let length = usize::from(header.payload_length());
+    if HEADER + length > packet.len() {
+        return Err(Refusal::Drop(Counter::MalformedHeader));
+    }
+    if special::is_illegal_source_v6(header.source()) {
+        return Err(Refusal::Drop(Counter::IllegalSource));
+    }
+    let chain = chain(packet, &header, HEADER, length, Extent::Whole)?;
+    let transport = transport(packet, &chain, Extent::Whole)?;
+    Ok(Incoming {
+        header,
+        fragment: chain.fragment,
+        protocol: chain.protocol,
+        transport,
+    })
+}
+
+/// Follows the extension headers after a fixed header; `at` and `length` are those of its payload.
+///
+/// # Errors
+/// A routing header with segments left, a fragment header with an extension header behind it, a
+/// chain that is cut short or too long.
+#[inline(always)]
+pub fn chain<P: Packet>(
+    packet: &P,
+    header: &Header,
+    at: usize,
+    length: usize,
+    extent: Extent,
+) -> Result<Chain, Refusal> {
+    let mut chain = Chain {
+        fragment: None,
+        protocol: header.next_header(),
+        at,
+        length,
+    };
+    let limit = if packet.bytes().is_some() {
+        LONG_CHAIN
+    } else {
+        SHORT_CHAIN
+    };
+    for _ in 0..limit {
+        match chain.protocol {
+            protocol::HOP_BY_HOP
+            | protocol::ROUTING
+            | protocol::DESTINATION_OPTIONS
+            | protocol::MOBILITY
+            | protocol::HIP
+            | protocol::SHIM6
+            | protocol::AUTHENTICATION
+                if chain.fragment.is_some() =>
+            {
+                // RFC 7915 section 5.1.1: extension headers behind a fragment header, except ESP.
+                return Err(Refusal::Drop(Counter::FragmentedExtensionHeader));
+            }
+            protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
+                let [word] = packet.words::<1>(chain.at)?;
+                let [next, units, _, segments_left] = word.bytes();
+                let size = usize::from(units) * 8 + 8;
+                if size > chain.length {
+                    return Err(Refusal::Drop(Counter::Truncated));
+                }
+                if chain.protocol == protocol::ROUTING
+                    && segments_left != 0
+                    && matches!(extent, Extent::Whole)
+                {
+                    return Err(Refusal::Reply(
+                        // The Segments Left field is the fourth byte of the routing header.
+                        IcmpError::ParameterProblem(chain.at as u32 + 3),
+                        Counter::RoutingHeader,
+                    ));
+                }
+                chain.protocol = next;
+                chain.at += size;
+                chain.length -= size;
+            }
+            protocol::FRAGMENT => {
+                if chain.fragment.is_some() {
+                    return Err(Refusal::Drop(Counter::FragmentedExtensionHeader));
+                }
+                if chain.length < FRAGMENT_HEADER {
+                    return Err(Refusal::Drop(Counter::Truncated));
+                }
+                let fragment = FragmentHeader::from_words(packet.words::<2>(chain.at)?);
+                chain.protocol = fragment.next_header;
+                chain.fragment = Some(fragment);
+                chain.at += FRAGMENT_HEADER;
+                chain.length -= FRAGMENT_HEADER;
+            }
+            // In an IPv4 header this would be ICMPv4, which nobody on the IPv6 side may write.
+            protocol::ICMP => return Err(Refusal::Drop(Counter::UnsupportedProtocol)),
+            _ => return Ok(chain),
+        }
+    }
+    if packet.bytes().is_some() {
+        Err(Refusal::Drop(Counter::ExtensionHeaderChain))
+    } else {
+        Err(Refusal::Slow(Slow::ExtensionHeaders))
+    }
+}
+
+/// What follows the chain.
+///
+/// # Errors
+/// A transport header that is cut short, a fragment that can not be, an ICMP type without
+/// counterpart.
+#[inline(always)]
+pub fn transport<P: Packet>(
+    packet: &P,
+    chain: &Chain,
+    extent: Extent,
+) -> Result<Transport, Refusal> {
+    if let Some(FragmentHeader { fragment, .. }) = chain.fragment {
+        if usize::from(fragment.offset) * 8 + chain.length > 0xffff
+            || fragment.more && chain.length % 8 != 0 && matches!(extent, Extent::Whole)
+        {
+            return Err(Refusal::Drop(Counter::BadFragment));
+        }
+        if chain.protocol == protocol::ICMPV6
+            && fragment.is_fragment()
+            && matches!(extent, Extent::Whole)
+        {
+            // RFC 7915 section 1.2; the whole can be translated once it is put together.
+            return Err(Refusal::Slow(Slow::Reassemble));
+        }
+        if fragment.offset != 0 {
+            return Ok(Transport::continuation(chain.at, chain.length));
+        }
+    }
+    Transport::read(
+        packet,
+        chain.at,
+        chain.length,
+        chain.protocol,
+        protocol::ICMPV6,
+        extent,
+    )
+}
