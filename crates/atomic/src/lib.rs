@@ -1,0 +1,101 @@
+//! The atomic word of the tables: [`core::sync::atomic::AtomicU64`], or what stands for it in BPF.
+//!
+//! LLVM can not select an instruction for an atomic load or store on BPF before the fourth version
+//! of the instruction set, which Linux 6.1 does not know; read-modify-write operations it can.
+//! The kernel's own memory model makes an aligned 64-bit load or store of a BPF program single, so
+//! a volatile access is what `READ_ONCE` and `WRITE_ONCE` are in C.
+//!
+//! This is a crate of its own so that the core can forbid `unsafe`.
+#![no_std]
+
+#[cfg(not(target_arch = "bpf"))]
+pub use core::sync::atomic::AtomicU64;
+
+#[cfg(target_arch = "bpf")]
+pub use bpf::AtomicU64;
+
+#[cfg(target_arch = "bpf")]
+mod bpf {
+    use core::cell::UnsafeCell;
+    use core::sync::atomic::{self, Ordering};
+
+    /// A 64-bit word that several processors change.
+    #[repr(transparent)]
+    pub struct AtomicU64(UnsafeCell<u64>);
+
+    // SAFETY: every access is single and volatile, or an atomic operation.
+    unsafe impl Sync for AtomicU64 {}
+
+    impl AtomicU64 {
+        /// The word with this content.
+        #[must_use]
+        pub const fn new(value: u64) -> Self {
+            Self(UnsafeCell::new(value))
+        }
+
+        #[inline(always)]
+        fn atomic(&self) -> &atomic::AtomicU64 {
+            // SAFETY: the pointer is valid and aligned, and both types are shared words.
+            unsafe { atomic::AtomicU64::from_ptr(self.0.get()) }
+        }
+
+        /// Reads the word. The order is that of the processor: whoever relies on more checks again.
+        #[inline(always)]
+        pub fn load(&self, _order: Ordering) -> u64 {
+            // SAFETY: the pointer is valid and aligned.
+            unsafe { self.0.get().read_volatile() }
+        }
+
+        /// Writes the word. The order is that of the processor: publish with [`swap`](Self::swap).
+        #[inline(always)]
+        pub fn store(&self, value: u64, _order: Ordering) {
+            // SAFETY: the pointer is valid and aligned.
+            unsafe { self.0.get().write_volatile(value) }
+        }
+
+        /// Writes the word and gives what was there.
+        #[inline(always)]
+        pub fn swap(&self, value: u64, order: Ordering) -> u64 {
+            self.atomic().swap(value, order)
+        }
+
+        /// Writes `new` if `current` is there.
+        ///
+        /// # Errors
+        /// What is there instead.
+        #[inline(always)]
+        pub fn compare_exchange(
+            &self,
+            current: u64,
+            new: u64,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u64, u64> {
+            self.atomic().compare_exchange(current, new, success, failure)
+        }
+
+        /// Adds to the word and gives what was there.
+        #[inline(always)]
+        pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+            self.atomic().fetch_add(value, order)
+        }
+
+        /// Subtracts from the word and gives what was there.
+        #[inline(always)]
+        pub fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+            self.atomic().fetch_add(value.wrapping_neg(), order)
+        }
+
+        /// Sets bits of the word and gives what was there.
+        #[inline(always)]
+        pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+            self.atomic().fetch_or(value, order)
+        }
+
+        /// Clears the bits of the word that are not in `value`, and gives what was there.
+        #[inline(always)]
+        pub fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
+            self.atomic().fetch_and(value, order)
+        }
+    }
+}
