@@ -1,14 +1,49 @@
 //! Stateful address and port translation (RFC 6146), for NAT64 and NAT44 alike.
+//!
+//! *Inside* is the side whose hosts share the pool: IPv6 for NAT64. *Outside* is the IPv4 side;
+//! an outside endpoint is an address and port of the pool. *Remote* is the outside host that an
+//! inside host talks to.
+//!
+//! A packet passes [`outbound`] or [`inbound`], which find, make and refresh bindings and
+//! sessions; the packet inside an ICMP error passes [`peek_outbound`] or [`peek_inbound`], which
+//! only look. Nothing in the packet path removes state: [`sweep`] does, in user space, and tells
+//! what happened since it last came by.
+//!
+//! Four tables, all in the memory of the engine and laid out by [`Layout`]:
+//! sessions, found from inside by key and from outside through an index; bindings (the BIB of RFC
+//! 6146 section 3.1), found from inside by key and from outside through the *claims*, where an
+//! outside endpoint is taken by a single compare-exchange; subscribers, where there are limits or
+//! port blocks; and fragmented datagrams.
+//!
+//! Decisions that RFC 6146 leaves open:
+//! - A SYN from outside for which there is no binding, or that address-dependent filtering does
+//!   not let in, is dropped silently and not stored (section 3.5.2.2 allows it as security
+//!   policy). A simultaneous open still works: the repeated SYN meets the session that the inside
+//!   host opened meanwhile.
+//! - A binding whose sessions have all expired is usable until the sweeper comes by. Timers are
+//!   lower bounds (RFC 4787 section 4.3).
+//! - Parity and range of ports are kept; the port itself is random (RFC 7857 section 9).
 
-/// Pool, limits, timers and table layout of one stateful instance.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct NatConfig {}
+mod binding;
+mod config;
+mod endpoint;
+mod flow;
+mod layout;
+mod lookup;
+mod outcome;
+mod port;
+mod session;
+mod sweep;
+mod tcp;
 
-impl NatConfig {
-    /// Whether an address is one of the pool.
-    #[must_use]
-    pub fn owns(&self, _address: crate::address::V4) -> bool {
-        false
-    }
-}
+pub use config::{
+    Blocks, Deterministic, Filtering, Limits, NatConfig, POOL_RANGES, Pool, PoolError, PoolRange,
+    Pooling, Subscriber, Timers,
+};
+pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
+pub use flow::{inbound, outbound};
+pub use layout::{Capacity, Layout};
+pub use lookup::{peek_inbound, peek_outbound};
+pub use outcome::{Bounded, Effort, Exhaustive};
+pub use sweep::{Binding, Event, Session, sweep};
+pub use tcp::TcpState;

@@ -4,8 +4,21 @@
 //! One array map of BPF, mapped into the daemon as well, serves XDP, tc and user space at the same
 //! time: the algorithms are here, once, over atomic words. All of them are lock-free, because a
 //! BPF program can neither sleep nor spin.
+//!
+//! [`Buckets`] holds single words and is where two processors are kept apart; [`Slots`] puts a
+//! line of its own beside every word. Memory of zeros is a set of empty tables.
 
-use core::sync::atomic::AtomicU64;
+mod buckets;
+mod hash;
+mod slots;
+
+use core::sync::atomic::Ordering;
+
+use isthmus_atomic::AtomicU64;
+
+pub use buckets::{Buckets, Position};
+pub use hash::{KEY_WORDS, Seed, hash};
+pub use slots::{Life, Slot, Slots};
 
 /// The unit of memory: 64 bytes, one cache line, eight atomic words.
 pub type Line = [AtomicU64; 8];
@@ -29,3 +42,25 @@ impl Memory for [Line] {
         self.get(index as usize)
     }
 }
+
+/// Why an entry could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Both buckets are full.
+    Full,
+    /// Another processor is making or removing an entry with the same key.
+    Contention,
+}
+
+/// Order of the loads that read what another processor published.
+///
+/// The BPF instruction set that we build for has no load-acquire. Its programs run on x86-64,
+/// where every load is one; the words read are checked again after reading in any case.
+pub(crate) const LOAD: Ordering = if cfg!(target_arch = "bpf") {
+    Ordering::Relaxed
+} else {
+    Ordering::Acquire
+};
+
+/// Order of every read-modify-write: in BPF all of those that return a value are full barriers.
+pub(crate) const UPDATE: Ordering = Ordering::SeqCst;

@@ -1,0 +1,156 @@
+//! The binding information base (RFC 6146 section 3.1): entries, their count of sessions, and how
+//! they come into being.
+
+use crate::host::Host;
+use crate::reason::Counter;
+use crate::table::{Memory, Slot, hash};
+
+use super::config::NatConfig;
+use super::endpoint::{Inside, Protocol};
+use super::outcome::{Cause, Effort, Outcome};
+use super::port;
+use super::session::{OUTSIDE, REPORTED};
+
+/// Sessions of a binding, and who is about to make one: the low bits of the payload.
+const COUNT: u64 = 0xffff_ffff;
+/// The binding was configured and does not end with its last session.
+pub(super) const STATIC: u64 = 1 << 46;
+/// Compare-exchanges that may be lost to other processors before giving up.
+const ATTEMPTS: u32 = 8;
+
+/// Sessions of a binding.
+#[inline(always)]
+pub(super) fn count(slot: &Slot<'_>) -> u64 {
+    slot.life.payload() & COUNT
+}
+
+/// Whether the binding was configured.
+#[inline(always)]
+pub(super) fn is_static(slot: &Slot<'_>) -> bool {
+    slot.life.payload() & STATIC != 0
+}
+
+/// Whether the sweeper has told of the binding.
+#[inline(always)]
+pub(super) fn is_reported(slot: &Slot<'_>) -> bool {
+    slot.life.payload() & REPORTED != 0
+}
+
+/// The slot line of the binding of an inside endpoint.
+#[inline(always)]
+pub(super) fn find_inside<'m, M: Memory + ?Sized>(
+    memory: &'m M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+) -> Option<(u32, Slot<'m>)> {
+    let bindings = &cfg.layout.bindings;
+    let (position, slot) = bindings.find(memory, hash(&cfg.seed, inside), inside)?;
+    Some((bindings.line_of(position), slot))
+}
+
+/// The slot line of the binding that owns an outside endpoint.
+#[inline(always)]
+pub(super) fn find_outside<'m, M: Memory + ?Sized>(
+    memory: &'m M,
+    cfg: &NatConfig,
+    outside: u64,
+    protocol: Protocol,
+) -> Option<(u32, Slot<'m>)> {
+    let line = port::owner(memory, cfg, outside, protocol)?;
+    let slot = Slot::at(memory, line)?;
+    let same = slot.word(OUTSIDE) == outside && slot.word(2) as u8 == protocol as u8;
+    (same && slot.unchanged()).then_some((line, slot))
+}
+
+/// Takes a reference to a binding that was found, so that it stays.
+#[inline(always)]
+pub(super) fn hold<M: Memory + ?Sized>(memory: &M, line: u32, inside: &[u64; 3]) -> bool {
+    for _ in 0..ATTEMPTS {
+        match Slot::at(memory, line) {
+            Some(slot) if slot.has_key(inside) => {
+                if slot.update(slot.life.payload() + 1) {
+                    return true;
+                }
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Gives a reference back. The binding, if this was its last, is left to the sweeper.
+#[inline(always)]
+pub(super) fn drop_reference<M: Memory + ?Sized>(memory: &M, line: u32) {
+    if let Some(slot) = Slot::at(memory, line) {
+        slot.add(u64::MAX);
+    }
+}
+
+/// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The answer
+/// is its slot line.
+#[inline(never)]
+pub(super) fn bind<H: Host, E: Effort>(
+    host: &mut H,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+) -> Outcome {
+    let mut cause = Cause::Contention;
+    // Once more if somebody else makes the same binding at this moment.
+    for _ in 0..2 {
+        let memory = host.state();
+        if let Some((line, _)) = find_inside(memory, cfg, inside) {
+            if hold(memory, line, inside) {
+                return Outcome::line(line);
+            }
+            continue;
+        }
+        match make::<H, E>(host, cfg, inside).get_line() {
+            Ok(line) => return Outcome::line(line),
+            Err(Cause::Contention) => {}
+            Err(other) => {
+                cause = other;
+                break;
+            }
+        }
+    }
+    Outcome::no(cause)
+}
+
+/// Makes a binding with one reference, the caller's.
+#[inline(never)]
+fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+    let bindings = &cfg.layout.bindings;
+    let hash = hash(&cfg.seed, inside);
+    let position = match bindings.reserve(host.state(), hash) {
+        Ok(position) => position,
+        Err(refused) => return Outcome::no(refused.into()),
+    };
+    let wanted = port::Wanted {
+        inside: *inside,
+        owner: position,
+    };
+    match port::allocate::<H, E>(host, cfg, &wanted).get() {
+        Ok(outside) => {
+            let now = host.now();
+            let memory = host.state();
+            bindings.write(
+                memory,
+                position,
+                &[inside[0], inside[1], inside[2], 0, outside, 0, now.0],
+            );
+            bindings.publish(memory, position, hash, 1);
+            host.count(Counter::BindingCreated);
+            Outcome::line(bindings.line_of(position))
+        }
+        Err(cause) => {
+            bindings.release(host.state(), position);
+            Outcome::no(cause)
+        }
+    }
+}
+
+/// The inside endpoint in the first words of a slot.
+#[inline(always)]
+pub(super) fn inside_of(slot: &Slot<'_>) -> Inside {
+    Inside::from_words([slot.word(0), slot.word(1), slot.word(2)])
+}

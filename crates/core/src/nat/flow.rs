@@ -1,0 +1,231 @@
+//! Packets through the NAT: filtering and updating binding and session information (RFC 6146
+//! section 3.5).
+//!
+//! The two entry points find the session in line and leave the rest — a session to be made, a
+//! packet without one — to functions of their own, so that the common path stays short.
+
+use crate::host::Host;
+use crate::reason::Counter;
+use crate::table::{Slot, hash};
+use crate::time::Instant;
+use crate::verdict::Refusal;
+
+use super::binding;
+use super::config::{Filtering, NatConfig};
+use super::endpoint::{Endpoint4, Inside, Protocol, Transport};
+use super::lookup::find_return;
+use super::outcome::{Cause, Effort, Outcome};
+use super::port::index_word;
+use super::session::{self, OUTSIDE, Status, Touch, touch};
+use super::tcp::Side;
+
+/// What is known of a packet for which a session may have to be made.
+struct Opening {
+    /// The key of its session; coming from outside, the first two words are not known.
+    key: [u64; 4],
+    /// The payload of the session to make; 0 if the packet can not open one.
+    payload: u64,
+    /// The outside endpoint; 0 from inside.
+    outside: u64,
+}
+
+/// The outside endpoint for a packet from `inside` to `remote`, with everything that goes with
+/// it: binding and session are made or refreshed.
+///
+/// # Errors
+/// [`Refusal`], with the reason; [`Slow::Table`](crate::verdict::Slow::Table) where [`Effort`]
+/// has an end.
+#[inline(always)]
+pub fn outbound<H: Host, E: Effort>(
+    host: &mut H,
+    cfg: &NatConfig,
+    _effort: E,
+    inside: &Inside,
+    remote: Endpoint4,
+    transport: Transport,
+) -> Result<Endpoint4, Refusal> {
+    let now = host.now();
+    let key = session::key(inside, remote, transport.protocol());
+    let hash = hash(&cfg.seed, &key);
+    if let Some((_, slot)) = cfg.layout.sessions.find(host.state(), hash, &key) {
+        let outside = slot.word(OUTSIDE);
+        let touch = touch(&slot, cfg, now, Side::Inside, transport);
+        if matches!(touch, Touch::Alive) && slot.unchanged() {
+            return Ok(Endpoint4::from_word(outside));
+        }
+    }
+    let opening = Opening {
+        key,
+        payload: payload(cfg, now, Side::Inside, transport),
+        outside: 0,
+    };
+    let line = open::<H, E>(host, cfg, &opening).get_line()?;
+    match Slot::at(host.state(), line) {
+        Some(slot) => Ok(Endpoint4::from_word(slot.word(OUTSIDE))),
+        None => Err(Cause::Contention.into()),
+    }
+}
+
+/// The inside endpoint for a packet from `remote` to `outside`, with everything that goes with
+/// it: filtering, and the session made or refreshed. Never makes a binding.
+///
+/// # Errors
+/// [`Refusal`], with the reason.
+#[inline(always)]
+pub fn inbound<H: Host, E: Effort>(
+    host: &mut H,
+    cfg: &NatConfig,
+    _effort: E,
+    outside: Endpoint4,
+    remote: Endpoint4,
+    transport: Transport,
+) -> Result<Inside, Refusal> {
+    let now = host.now();
+    let protocol = transport.protocol();
+    let remote = session::remote_word(remote, protocol);
+    if let Some(slot) = find_return(host.state(), cfg, outside.word(), remote, protocol) {
+        let inside = binding::inside_of(&slot);
+        let touch = touch(&slot, cfg, now, Side::Outside, transport);
+        if matches!(touch, Touch::Alive) && slot.unchanged() {
+            return Ok(inside);
+        }
+    }
+    let opening = Opening {
+        key: [0, 0, protocol as u64, remote],
+        payload: payload(cfg, now, Side::Outside, transport),
+        outside: outside.word(),
+    };
+    let line = admit(host, cfg, &opening).get_line()?;
+    match Slot::at(host.state(), line) {
+        Some(slot) => Ok(binding::inside_of(&slot)),
+        None => Err(Cause::Contention.into()),
+    }
+}
+
+/// The payload of the session that a packet opens; 0 if it can not open one.
+#[inline(always)]
+fn payload(cfg: &NatConfig, now: Instant, side: Side, transport: Transport) -> u64 {
+    match Status::opening(&cfg.timers, now, side, transport) {
+        Some(status) => status.payload(),
+        None => 0,
+    }
+}
+
+/// A packet from inside without a session. The answer is a slot line with both its endpoints:
+/// that of the session, or of the binding for a TCP segment that can not open a session (RFC 6146
+/// section 3.5.2.2, CLOSED: "any other packet").
+#[inline(never)]
+fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
+    let inside = [opening.key[0], opening.key[1], opening.key[2]];
+    if opening.payload == 0 {
+        return match binding::find_inside(host.state(), cfg, &inside) {
+            Some((line, _)) => Outcome::line(line),
+            None => Outcome::no(Cause::NotSyn),
+        };
+    }
+    match binding::bind::<H, E>(host, cfg, &inside).get_line() {
+        Ok(line) => establish(host, cfg, opening, line),
+        Err(cause) => Outcome::no(cause),
+    }
+}
+
+/// A packet from outside without a session. The answer is as for [`open`].
+#[inline(never)]
+fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
+    let protocol = Protocol::from_word(opening.key[2]);
+    let memory = host.state();
+    let Some((line, slot)) = binding::find_outside(memory, cfg, opening.outside, protocol) else {
+        return Outcome::no(Cause::NoBinding);
+    };
+    let inside = [slot.word(0), slot.word(1), slot.word(2)];
+    if matches!(cfg.filtering, Filtering::AddressDependent) {
+        return Outcome::no(Cause::Filtered);
+    }
+    if opening.payload == 0 {
+        return Outcome::line(line);
+    }
+    if !binding::hold(memory, line, &inside) {
+        return Outcome::no(Cause::NoBinding);
+    }
+    let opening = Opening {
+        key: [inside[0], inside[1], inside[2], opening.key[3]],
+        payload: opening.payload,
+        outside: opening.outside,
+    };
+    establish(host, cfg, &opening, line)
+}
+
+/// Makes the session of a packet, on a binding that the caller holds a reference to; the session
+/// has it then. The answer is the slot line of the session.
+#[inline(never)]
+fn establish<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
+    let hash = hash(&cfg.seed, &opening.key);
+    let mut outcome = Outcome::no(Cause::Contention);
+    // Once more if somebody else makes the same session at this moment.
+    for _ in 0..2 {
+        let memory = host.state();
+        if let Some((position, slot)) = cfg.layout.sessions.find(memory, hash, &opening.key) {
+            // It is there: expired, or made since we looked. It has its own reference.
+            let expired = Status::of(slot.life)
+                .at(&cfg.timers, host.now())
+                .expired(host.now());
+            if !expired || session::revive(&slot, opening.payload) {
+                outcome = Outcome::line(cfg.layout.sessions.line_of(position));
+                break;
+            }
+            continue;
+        }
+        outcome = insert(host, cfg, opening, binding);
+        match outcome.get() {
+            Ok(_) => {
+                host.count(Counter::SessionCreated);
+                return outcome;
+            }
+            Err(Cause::Contention) => {}
+            Err(_) => break,
+        }
+    }
+    binding::drop_reference(host.state(), binding);
+    outcome
+}
+
+/// Makes a new session, found from both sides.
+#[inline(never)]
+fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
+    let key = &opening.key;
+    let sessions = &cfg.layout.sessions;
+    let memory = host.state();
+    let Some(bound) = Slot::at(memory, binding) else {
+        return Outcome::no(Cause::Contention);
+    };
+    let outside = bound.word(OUTSIDE);
+    let inner = hash(&cfg.seed, key);
+    let position = match sessions.reserve(memory, inner) {
+        Ok(position) => position,
+        Err(refused) => return Outcome::no(refused.into()),
+    };
+    let words = [
+        key[0],
+        key[1],
+        key[2],
+        key[3],
+        outside,
+        u64::from(binding),
+        host.now().0,
+    ];
+    sessions.write(memory, position, &words);
+    let outer = hash(
+        &cfg.seed,
+        &session::return_key(outside, key[3], Protocol::from_word(key[2])),
+    );
+    if let Err(refused) = cfg
+        .layout
+        .returns
+        .insert(memory, outer, index_word(outer, position))
+    {
+        sessions.release(memory, position);
+        return Outcome::no(refused.into());
+    }
+    sessions.publish(memory, position, inner, opening.payload);
+    Outcome::line(sessions.line_of(position))
+}

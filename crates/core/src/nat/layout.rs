@@ -1,0 +1,124 @@
+//! Where the tables of one instance lie in memory.
+
+use crate::table::{Buckets, Slots};
+
+/// How many entries the tables are made for. Each table has a third more places than that, so that
+/// two-choice hashing finds one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Sessions.
+    pub sessions: u32,
+    /// Bindings; at most 2^29.
+    pub bindings: u32,
+    /// Subscribers; 0 if there are neither limits nor port blocks.
+    pub subscribers: u32,
+    /// Fragmented datagrams under way.
+    pub fragments: u32,
+}
+
+/// Lines of all tables of one instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Layout {
+    /// Sessions, by inside and remote endpoint.
+    pub(super) sessions: Slots,
+    /// Sessions, by outside and remote endpoint.
+    pub(super) returns: Buckets,
+    /// Bindings, by inside endpoint.
+    pub(super) bindings: Slots,
+    /// Bindings, by outside endpoint; and port blocks.
+    pub(super) claims: Buckets,
+    /// Subscribers.
+    pub(super) subscribers: Slots,
+    /// Fragmented datagrams.
+    pub(super) fragments: Slots,
+    end: u32,
+}
+
+impl Layout {
+    /// Lays tables of this capacity out from line `first` on.
+    #[must_use]
+    pub fn new(first: u32, capacity: &Capacity) -> Self {
+        let mut layout = Self {
+            end: first,
+            ..Self::default()
+        };
+        layout.sessions = layout.slots(capacity.sessions);
+        layout.returns = layout.words(capacity.sessions);
+        layout.bindings = layout.slots(capacity.bindings);
+        layout.claims = layout.words(capacity.bindings);
+        layout.subscribers = layout.slots(capacity.subscribers);
+        layout.fragments = layout.slots(capacity.fragments);
+        layout
+    }
+
+    /// Buckets that a sweeper has to visit.
+    #[must_use]
+    pub const fn buckets(&self) -> u32 {
+        self.sessions.control.count + self.bindings.control.count
+    }
+
+    /// The line after the last.
+    #[must_use]
+    pub const fn end(&self) -> u32 {
+        self.end
+    }
+
+    fn words(&mut self, entries: u32) -> Buckets {
+        let buckets = Buckets {
+            first: self.end,
+            // Eight words to a line, three quarters of them used.
+            count: entries.div_ceil(6),
+        };
+        self.end += buckets.count;
+        buckets
+    }
+
+    fn slots(&mut self, entries: u32) -> Slots {
+        let control = self.words(entries);
+        let slots = Slots {
+            control,
+            first: self.end,
+        };
+        self.end += slots.len();
+        slots
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_takes_256_bytes_at_most() {
+        let sessions = 1 << 20;
+        let layout = Layout::new(
+            0,
+            &Capacity {
+                sessions,
+                bindings: sessions,
+                subscribers: sessions / 16,
+                fragments: sessions / 64,
+            },
+        );
+        let bytes = u64::from(layout.end()) * 64;
+        assert!(bytes <= 256 * u64::from(sessions), "{bytes}");
+    }
+
+    #[test]
+    fn tables_lie_one_after_the_other() {
+        let layout = Layout::new(
+            10,
+            &Capacity {
+                sessions: 6,
+                bindings: 7,
+                subscribers: 0,
+                fragments: 1,
+            },
+        );
+        // 1 + 8 lines of sessions, 1 of returns, 2 + 16 of bindings, 2 of claims, 1 + 8.
+        assert_eq!(layout.end(), 10 + 9 + 1 + 18 + 2 + 9);
+        assert_eq!(layout.returns.first, 19);
+        assert!(layout.subscribers.is_empty());
+    }
+}

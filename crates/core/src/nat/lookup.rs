@@ -1,0 +1,87 @@
+//! Look-ups that change nothing, for the packet inside an ICMP error (RFC 6146 sections 3.4 and
+//! 3.6): errors neither make nor refresh state (RFC 7857 section 7.1).
+
+use crate::host::Host;
+use crate::table::{Memory, Slot, hash};
+
+use super::binding;
+use super::config::{Filtering, NatConfig};
+use super::endpoint::{Endpoint4, Inside, Protocol};
+use super::port::{INDEX_TAG, index_position, index_word};
+use super::session::{self, OUTSIDE, REMOTE};
+
+/// The session that a packet from `remote` to `outside` belongs to. Three cache lines.
+#[inline(always)]
+pub(super) fn find_return<'m, M: Memory + ?Sized>(
+    memory: &'m M,
+    cfg: &NatConfig,
+    outside: u64,
+    remote: u64,
+    protocol: Protocol,
+) -> Option<Slot<'m>> {
+    let hash = hash(&cfg.seed, &session::return_key(outside, remote, protocol));
+    let returns = cfg.layout.returns;
+    let tag = index_word(hash, crate::table::Position(0));
+    let place = returns.find(memory, hash, INDEX_TAG, tag)?;
+    let position = index_position(returns.word(memory, place)?);
+    let slot = Slot::at(memory, cfg.layout.sessions.line_of(position))?;
+    let same = slot.word(OUTSIDE) == outside
+        && slot.word(REMOTE) == remote
+        && slot.word(2) as u8 == protocol as u8;
+    same.then_some(slot)
+}
+
+/// The outside endpoint that an inside endpoint has towards `remote`; `None` if it has none.
+///
+/// For an ICMP error that an inside host sends, `inside` is the destination and `remote` the
+/// source of the packet that the error is about.
+#[inline(always)]
+pub fn peek_outbound<H: Host>(
+    host: &H,
+    cfg: &NatConfig,
+    inside: &Inside,
+    remote: Endpoint4,
+    protocol: Protocol,
+) -> Option<Endpoint4> {
+    let memory = host.state();
+    let key = session::key(inside, remote, protocol);
+    let session = cfg
+        .layout
+        .sessions
+        .find(memory, hash(&cfg.seed, &key), &key)
+        .map(|(_, slot)| slot);
+    let slot = match session {
+        Some(slot) => slot,
+        None if matches!(cfg.filtering, Filtering::EndpointIndependent) => {
+            binding::find_inside(memory, cfg, &inside.words(protocol))?.1
+        }
+        None => return None,
+    };
+    let outside = slot.word(OUTSIDE);
+    slot.unchanged().then(|| Endpoint4::from_word(outside))
+}
+
+/// The inside endpoint behind `outside` for packets from `remote`; `None` if there is none.
+///
+/// For an ICMP error from outside, `outside` is the source and `remote` the destination of the
+/// packet that the error is about.
+#[inline(always)]
+pub fn peek_inbound<H: Host>(
+    host: &H,
+    cfg: &NatConfig,
+    outside: Endpoint4,
+    remote: Endpoint4,
+    protocol: Protocol,
+) -> Option<Inside> {
+    let memory = host.state();
+    let remote = session::remote_word(remote, protocol);
+    let slot = match find_return(memory, cfg, outside.word(), remote, protocol) {
+        Some(slot) => slot,
+        None if matches!(cfg.filtering, Filtering::EndpointIndependent) => {
+            binding::find_outside(memory, cfg, outside.word(), protocol)?.1
+        }
+        None => return None,
+    };
+    let inside = binding::inside_of(&slot);
+    slot.unchanged().then_some(inside)
+}

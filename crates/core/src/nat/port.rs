@@ -1,0 +1,225 @@
+//! Outside endpoints: who owns them, and how one is chosen for a new binding (RFC 6146 section
+//! 3.5.1.1, RFC 4787 sections 4.1 and 4.2, RFC 7857 sections 4 and 9).
+//!
+//! An endpoint belongs to the binding whose number stands in its claim: a word of a hash tag and
+//! the position of the binding. Making that word is what makes the endpoint taken.
+
+use crate::address::V4;
+use crate::host::Host;
+use crate::table::{Memory, Position, hash};
+
+use super::config::{NatConfig, Pooling};
+use super::endpoint::{Endpoint4, Protocol};
+use super::outcome::{Cause, Effort, Outcome};
+
+/// Bits of a word of an index that hold a position; the others are the tag.
+const POSITION_BITS: u32 = 30;
+const TAG: u64 = !((1 << POSITION_BITS) - 1);
+/// Spreads the hash over the tag, independently of the bits that select buckets.
+const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// A word of an index: a tag, never zero, and a position.
+#[inline(always)]
+pub(super) const fn index_word(hash: u64, position: Position) -> u64 {
+    (hash.wrapping_mul(SPREAD) | 1 << 63) & TAG | position.0 as u64 & !TAG
+}
+
+/// Bits of a word of an index that are its tag.
+pub(super) const INDEX_TAG: u64 = TAG;
+
+/// The position in a word of an index.
+#[inline(always)]
+pub(super) const fn index_position(word: u64) -> Position {
+    Position((word & !TAG) as u32)
+}
+
+/// The ports for which a binding is made.
+pub(super) struct Wanted {
+    /// Inside endpoint.
+    pub(super) inside: [u64; 3],
+    /// The binding.
+    pub(super) owner: Position,
+}
+
+/// An outside address and the ports to choose from.
+struct Space {
+    address: V4,
+    low: u16,
+    high: u16,
+    protocol: Protocol,
+    /// Port of the inside endpoint.
+    like: u16,
+    owner: Position,
+}
+
+#[inline(always)]
+fn claim_hash(cfg: &NatConfig, outside: u64, protocol: Protocol) -> u64 {
+    hash(&cfg.seed, &[outside | protocol as u64])
+}
+
+/// Slot line of the binding that claims an outside endpoint.
+#[inline(always)]
+pub(super) fn owner<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    outside: u64,
+    protocol: Protocol,
+) -> Option<u32> {
+    let hash = claim_hash(cfg, outside, protocol);
+    let claims = cfg.layout.claims;
+    let place = claims.find(memory, hash, TAG, index_word(hash, Position(0)))?;
+    let word = claims.word(memory, place)?;
+    Some(cfg.layout.bindings.line_of(index_position(word)))
+}
+
+/// Claims one outside endpoint. The answer is 0 if it worked.
+#[inline(never)]
+pub(super) fn claim<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    outside: u64,
+    owner: Position,
+) -> Outcome {
+    let protocol = Protocol::from_word(outside);
+    let outside = outside & !0xffff;
+    let hash = claim_hash(cfg, outside, protocol);
+    match cfg
+        .layout
+        .claims
+        .insert_unique(memory, hash, TAG, index_word(hash, owner))
+    {
+        Ok(_) => Outcome::word(0),
+        Err(refused) => Outcome::no(refused.into()),
+    }
+}
+
+/// Gives an outside endpoint back.
+#[inline(always)]
+pub(super) fn unclaim<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    outside: u64,
+    protocol: Protocol,
+    owner: Position,
+) {
+    let hash = claim_hash(cfg, outside, protocol);
+    let claims = cfg.layout.claims;
+    if let Some(place) = claims.find(memory, hash, u64::MAX, index_word(hash, owner)) {
+        claims.remove(memory, place);
+    }
+}
+
+/// Claims an outside endpoint for a new binding: address by subscriber, port by chance.
+#[inline(never)]
+pub(super) fn allocate<H: Host, E: Effort>(
+    host: &mut H,
+    cfg: &NatConfig,
+    wanted: &Wanted,
+) -> Outcome {
+    let addresses = cfg.pool.addresses();
+    let first = reduce(subscriber_hash(cfg, &wanted.inside) as u32, addresses);
+    let more = if matches!(cfg.pooling, Pooling::Soft) {
+        E::ADDRESSES.min(addresses.saturating_sub(1))
+    } else {
+        0
+    };
+    let mut outcome = Outcome::no(Cause::Exhausted);
+    for step in 0..=more {
+        let number = match first + step {
+            n if n >= addresses => n - addresses,
+            n => n,
+        };
+        let Some((address, low, high)) = cfg.pool.nth(number) else {
+            return Outcome::no(Cause::Exhausted);
+        };
+        let space = Space {
+            address,
+            low,
+            high,
+            protocol: Protocol::from_word(wanted.inside[2]),
+            like: (wanted.inside[2] >> 16) as u16,
+            owner: wanted.owner,
+        };
+        outcome = choose::<H, E>(host, cfg, &space);
+        if !matches!(outcome.get(), Err(Cause::Exhausted)) {
+            break;
+        }
+    }
+    outcome
+}
+
+/// What pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
+#[inline(always)]
+fn subscriber_hash(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
+    hash(
+        &cfg.seed,
+        &[
+            inside[0] & cfg.subscriber.address[0],
+            inside[1] & cfg.subscriber.address[1],
+            (inside[2] >> 32) & u64::from(cfg.subscriber.v4),
+        ],
+    )
+}
+
+/// Claims a port of one address: same range (well-known or not) and parity as inside first, then
+/// the same range, then any.
+#[inline(never)]
+fn choose<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, space: &Space) -> Outcome {
+    let random = host.random();
+    let well_known = space.like < 1024 && !matches!(space.protocol, Protocol::Icmp);
+    let range = |low: u16, high: u16| (space.low.max(low), space.high.min(high));
+    let (similar, other) = if well_known {
+        (range(0, 1023), range(1024, u16::MAX))
+    } else {
+        (range(1024, u16::MAX), range(0, 1023))
+    };
+    let mut tries = if E::PORTS == 0 { u32::MAX } else { E::PORTS };
+    // Ports of the same parity, then of the other; for every range that is not empty.
+    for (low, high) in [similar, other] {
+        if low > high {
+            continue;
+        }
+        for parity in [space.like & 1, !space.like & 1] {
+            let first = u32::from(low) + u32::from((low ^ parity) & 1);
+            if first > u32::from(high) {
+                continue;
+            }
+            let ports = (u32::from(high) - first) / 2 + 1;
+            let mut offset = reduce(random, ports);
+            for _ in 0..ports {
+                if tries == 0 {
+                    return Outcome::no(Cause::GaveUp);
+                }
+                tries -= 1;
+                let outside = Endpoint4 {
+                    address: space.address,
+                    port: (first + 2 * offset) as u16,
+                }
+                .word();
+                match claim(
+                    host.state(),
+                    cfg,
+                    outside | space.protocol as u64,
+                    space.owner,
+                )
+                .get()
+                {
+                    Ok(_) => return Outcome::word(outside),
+                    Err(Cause::Contention) => {}
+                    Err(cause) => return Outcome::no(cause),
+                }
+                offset += 1;
+                if offset >= ports {
+                    offset = 0;
+                }
+            }
+        }
+    }
+    Outcome::no(Cause::Exhausted)
+}
+
+/// 32 random bits mapped to `0..count`.
+#[inline(always)]
+fn reduce(bits: u32, count: u32) -> u32 {
+    ((u64::from(bits) * u64::from(count)) >> 32) as u32
+}

@@ -1,0 +1,203 @@
+//! The sweeper: removes what is over and tells what was made and removed (RFC 6146 sections 3.1
+//! and 3.5, RFC 8158 for the records). Runs in user space, beside the packet path.
+
+use core::ops::Range;
+
+use crate::table::{Memory, Position, Slot, Slots, hash};
+use crate::time::Instant;
+
+use super::binding;
+use super::config::NatConfig;
+use super::endpoint::{Endpoint4, Inside, Protocol};
+use super::port::{self, index_word};
+use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
+use super::tcp::TcpState;
+
+/// A binding, for people and records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Inside endpoint.
+    pub inside: Inside,
+    /// Outside endpoint.
+    pub outside: Endpoint4,
+    /// When it was made.
+    pub created: Instant,
+}
+
+/// A session, for people and records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The binding that it uses; `created` is that of the session.
+    pub binding: Binding,
+    /// Remote endpoint; port 0 for ICMP.
+    pub remote: Endpoint4,
+    /// TCP state; [`TcpState::Closed`] for other protocols.
+    pub state: TcpState,
+    /// When it ends if no packet comes.
+    pub expires: Instant,
+}
+
+/// What the sweeper found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A binding was made since the last sweep.
+    BindingCreated(Binding),
+    /// A binding ended.
+    BindingRemoved(Binding),
+    /// A session was made since the last sweep.
+    SessionCreated(Session),
+    /// A session ended.
+    SessionRemoved(Session),
+    /// An established TCP session was idle for its whole lifetime. It stays for the transitory
+    /// time; a probe to one of its ends would show whether it lives (RFC 6146 section 3.5.2.2).
+    SessionIdle(Session),
+}
+
+/// Sweeps the buckets with these numbers, from 0 to [`Layout::buckets`](super::Layout::buckets):
+/// ends sessions whose time is over, and bindings without sessions, and tells of everything that
+/// it did not tell of before.
+pub fn sweep<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    now: Instant,
+    buckets: Range<u32>,
+    mut on_event: impl FnMut(Event),
+) {
+    let layout = &cfg.layout;
+    let mut start = 0;
+    for (table, visit) in [
+        (&layout.sessions, visit_session as fn(&M, &_, _, _, &mut _)),
+        (&layout.bindings, visit_binding),
+    ] {
+        for position in positions(table, start, &buckets) {
+            visit(memory, cfg, now, position, &mut on_event);
+        }
+        start += table.control.count;
+    }
+}
+
+/// The slots of a table whose first bucket has the number `start`, as far as they are in `buckets`.
+fn positions(table: &Slots, start: u32, buckets: &Range<u32>) -> impl Iterator<Item = Position> {
+    let count = table.control.count;
+    let from = buckets.start.saturating_sub(start).min(count);
+    let to = buckets.end.saturating_sub(start).min(count);
+    (from << 3..to << 3).map(Position)
+}
+
+fn visit_session<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    now: Instant,
+    position: Position,
+    on_event: &mut impl FnMut(Event),
+) {
+    let Some(slot) = cfg.layout.sessions.entry(memory, position) else {
+        return;
+    };
+    let status = Status::of(slot.life);
+    let session = session_of(&slot);
+    let current = status.at(&cfg.timers, now);
+    if current.expired(now) {
+        if slot.end() {
+            if !status.reported() {
+                on_event(Event::SessionCreated(session));
+            }
+            on_event(Event::SessionRemoved(session));
+            remove_session(memory, cfg, position, &slot, on_event);
+        }
+        return;
+    }
+    let changed = slot.update(current.payload() | REPORTED);
+    if changed && !status.reported() {
+        on_event(Event::SessionCreated(session));
+    }
+    if changed && current.state != status.state {
+        on_event(Event::SessionIdle(session));
+    }
+}
+
+/// Takes an ended session out of everything that refers to it.
+fn remove_session<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    position: Position,
+    slot: &Slot<'_>,
+    on_event: &mut impl FnMut(Event),
+) {
+    let layout = &cfg.layout;
+    let protocol = Protocol::from_word(slot.word(2));
+    let outer = hash(
+        &cfg.seed,
+        &session::return_key(slot.word(OUTSIDE), slot.word(REMOTE), protocol),
+    );
+    if let Some(place) = layout
+        .returns
+        .find(memory, outer, u64::MAX, index_word(outer, position))
+    {
+        layout.returns.remove(memory, place);
+    }
+    let line = slot.word(BINDING) as u32;
+    layout.sessions.release(memory, position);
+    binding::drop_reference(memory, line);
+    end_binding(memory, cfg, layout.bindings.position_of(line), on_event);
+}
+
+fn visit_binding<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    _now: Instant,
+    position: Position,
+    on_event: &mut impl FnMut(Event),
+) {
+    let Some(slot) = cfg.layout.bindings.entry(memory, position) else {
+        return;
+    };
+    if !binding::is_reported(&slot) && slot.update(slot.life.payload() | REPORTED) {
+        on_event(Event::BindingCreated(binding_of(&slot)));
+    }
+    end_binding(memory, cfg, position, on_event);
+}
+
+/// Ends a binding that has no session left.
+fn end_binding<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    position: Position,
+    on_event: &mut impl FnMut(Event),
+) {
+    let bindings = &cfg.layout.bindings;
+    let Some(slot) = bindings.entry(memory, position) else {
+        return;
+    };
+    if binding::count(&slot) != 0 || binding::is_static(&slot) || !slot.end() {
+        return;
+    }
+    let ended = binding_of(&slot);
+    if !binding::is_reported(&slot) {
+        on_event(Event::BindingCreated(ended));
+    }
+    on_event(Event::BindingRemoved(ended));
+    port::unclaim(memory, cfg, slot.word(OUTSIDE), ended.protocol, position);
+    bindings.release(memory, position);
+}
+
+fn binding_of(slot: &Slot<'_>) -> Binding {
+    Binding {
+        protocol: Protocol::from_word(slot.word(2)),
+        inside: binding::inside_of(slot),
+        outside: Endpoint4::from_word(slot.word(OUTSIDE)),
+        created: Instant(slot.word(CREATED)),
+    }
+}
+
+fn session_of(slot: &Slot<'_>) -> Session {
+    let status = Status::of(slot.life);
+    Session {
+        binding: binding_of(slot),
+        remote: Endpoint4::from_word(slot.word(REMOTE)),
+        state: status.state,
+        expires: Instant(status.expiry),
+    }
+}

@@ -1,0 +1,92 @@
+//! TCP session tracking (RFC 6146 section 3.5.2.2, adopted for NAT44 by RFC 7857 section 2, whose
+//! client and server are V6 and V4 here).
+
+use super::endpoint::TcpFlags;
+
+/// The state of a TCP session (RFC 6146 section 3.5.2.1). *V6* is the inside, *V4* the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TcpState {
+    /// No state for this connection.
+    Closed = 0,
+    /// The outside sent a SYN.
+    V4Init = 1,
+    /// The inside sent a SYN.
+    V6Init = 2,
+    /// Data flows in both directions.
+    Established = 3,
+    /// The outside sent a FIN.
+    V4FinRcv = 4,
+    /// The inside sent a FIN.
+    V6FinRcv = 5,
+    /// Both sent a FIN.
+    BothFinRcv = 6,
+    /// There was a RST, or nothing for a long time.
+    Trans = 7,
+}
+
+impl TcpState {
+    /// The state with this number, of which the low three bits count.
+    #[inline(always)]
+    pub(super) const fn from_bits(bits: u64) -> Self {
+        match bits & 7 {
+            1 => Self::V4Init,
+            2 => Self::V6Init,
+            3 => Self::Established,
+            4 => Self::V4FinRcv,
+            5 => Self::V6FinRcv,
+            6 => Self::BothFinRcv,
+            7 => Self::Trans,
+            _ => Self::Closed,
+        }
+    }
+}
+
+/// Where a packet comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Inside,
+    Outside,
+}
+
+/// What becomes of the lifetime of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lifetime {
+    /// It stays.
+    Keep,
+    /// At least TCP_TRANS from now, for a session that is being opened.
+    Opening,
+    /// The maximum session lifetime from now.
+    Established,
+    /// TCP_TRANS from now.
+    Closing,
+}
+
+/// The state and the lifetime after a segment.
+#[inline(always)]
+pub(super) const fn next(state: TcpState, side: Side, flags: TcpFlags) -> (TcpState, Lifetime) {
+    let syn = flags.has(TcpFlags::SYN);
+    let fin = flags.has(TcpFlags::FIN);
+    let rst = flags.has(TcpFlags::RST);
+    match (state, side) {
+        (TcpState::Closed, Side::Inside) if syn => (TcpState::V6Init, Lifetime::Opening),
+        (TcpState::Closed, Side::Outside) if syn => (TcpState::V4Init, Lifetime::Opening),
+        (TcpState::V4Init, Side::Inside) if syn => (TcpState::Established, Lifetime::Established),
+        (TcpState::V6Init, Side::Outside) if syn => (TcpState::Established, Lifetime::Established),
+        (TcpState::V6Init, Side::Inside) if syn => (TcpState::V6Init, Lifetime::Opening),
+        (TcpState::Closed | TcpState::V4Init | TcpState::V6Init | TcpState::BothFinRcv, _) => {
+            (state, Lifetime::Keep)
+        }
+        (TcpState::Established, _) if rst => (TcpState::Trans, Lifetime::Closing),
+        (TcpState::Established, Side::Inside) if fin => (TcpState::V6FinRcv, Lifetime::Keep),
+        (TcpState::Established, Side::Outside) if fin => (TcpState::V4FinRcv, Lifetime::Keep),
+        (TcpState::V4FinRcv, Side::Inside) | (TcpState::V6FinRcv, Side::Outside) if fin => {
+            (TcpState::BothFinRcv, Lifetime::Closing)
+        }
+        (TcpState::Established | TcpState::V4FinRcv | TcpState::V6FinRcv, _) => {
+            (state, Lifetime::Established)
+        }
+        (TcpState::Trans, _) if rst => (state, Lifetime::Keep),
+        (TcpState::Trans, _) => (TcpState::Established, Lifetime::Established),
+    }
+}

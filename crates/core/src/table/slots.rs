@@ -1,0 +1,274 @@
+//! A hash table of 64-byte slots, in the manner of a Swiss table: the words that a look-up scans
+//! lie together in control lines, and each has one slot line of the same number. A hit costs two
+//! cache lines.
+//!
+//! A slot says by itself whether it is in use: its last word is its [`Life`]. That holds a
+//! generation, too, so a reader that saw the same life before and after has read one entry and no
+//! mixture, and a writer that updates the life by compare-exchange can not hit a successor. This
+//! is why a slot may also be reached from an index elsewhere, without its control word.
+
+use core::sync::atomic::Ordering;
+
+use super::{Buckets, LOAD, Line, Memory, Position, Refused, UPDATE};
+
+/// Word of a slot that holds its life.
+const LIFE: usize = 7;
+/// State of a control word whose slot is being written.
+const BUSY: u64 = 1;
+/// State of a control word whose slot can be used.
+const LIVE: u64 = 2;
+/// Bits of a control word that come from the hash.
+const TAG: u64 = !3;
+
+/// The last word of a slot: whether it is in use, the how-manieth entry in this slot it is, and 48
+/// bits that belong to the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life(pub u64);
+
+impl Life {
+    const ALIVE: u64 = 1 << 63;
+    const GENERATION_SHIFT: u32 = 48;
+    /// The bits that belong to the table.
+    pub const PAYLOAD: u64 = (1 << Self::GENERATION_SHIFT) - 1;
+
+    /// Whether the slot holds an entry.
+    #[inline(always)]
+    #[must_use]
+    pub const fn alive(self) -> bool {
+        self.0 & Self::ALIVE != 0
+    }
+
+    /// The bits that belong to the table.
+    #[inline(always)]
+    #[must_use]
+    pub const fn payload(self) -> u64 {
+        self.0 & Self::PAYLOAD
+    }
+
+    /// The same entry with other table bits.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with(self, payload: u64) -> Self {
+        Self(self.0 & !Self::PAYLOAD | payload & Self::PAYLOAD)
+    }
+
+    /// Whether both are the life of one entry.
+    #[inline(always)]
+    #[must_use]
+    pub const fn same_entry(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !Self::PAYLOAD == 0
+    }
+
+    const fn dead(self) -> Self {
+        Self(self.0 & !(Self::ALIVE | Self::PAYLOAD))
+    }
+
+    const fn successor(self, payload: u64) -> Self {
+        Self(
+            (self.0 & !Self::PAYLOAD).wrapping_add(1 << Self::GENERATION_SHIFT)
+                | Self::ALIVE
+                | payload & Self::PAYLOAD,
+        )
+    }
+}
+
+/// Where control lines and slots lie in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Slots {
+    /// Control lines.
+    pub control: Buckets,
+    /// First slot line; there are eight for each control line.
+    pub first: u32,
+}
+
+/// An entry, borrowed from memory that others write to at the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<'m> {
+    line: &'m Line,
+    /// Its life when it was found.
+    pub life: Life,
+}
+
+impl<'m> Slot<'m> {
+    /// The entry in the slot line with this number; `None` if there is none.
+    #[inline(always)]
+    pub fn at<M: Memory + ?Sized>(memory: &'m M, line: u32) -> Option<Self> {
+        let line = memory.line(line)?;
+        let life = Life(line[LIFE].load(LOAD));
+        life.alive().then_some(Self { line, life })
+    }
+
+    /// Word `index` of the entry, 0 to 6; 0 for any other index.
+    #[inline(always)]
+    #[must_use]
+    pub fn word(&self, index: usize) -> u64 {
+        match self.line.get(index) {
+            Some(word) if index != LIFE => word.load(LOAD),
+            _ => 0,
+        }
+    }
+
+    /// Whether the first words of the entry are `key`.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_key<const K: usize>(&self, key: &[u64; K]) -> bool {
+        const { assert!(K < LIFE) }
+        let mut difference = 0;
+        for index in 0..K {
+            difference |= self.line[index].load(LOAD) ^ key[index];
+        }
+        difference == 0
+    }
+
+    /// Whether the words that were read since the slot was found belong to one entry.
+    #[inline(always)]
+    #[must_use]
+    pub fn unchanged(&self) -> bool {
+        Life(self.line[LIFE].load(LOAD)).same_entry(self.life)
+    }
+
+    /// Replaces the table bits of the life; `false` if the life changed in the meantime.
+    #[inline(always)]
+    #[must_use]
+    pub fn update(&self, payload: u64) -> bool {
+        self.exchange(self.life.with(payload))
+    }
+
+    /// Ends the entry: who gets `true` must take its references back and then
+    /// [`release`](Slots::release) the slot.
+    #[inline(always)]
+    #[must_use]
+    pub fn end(&self) -> bool {
+        self.exchange(self.life.dead())
+    }
+
+    /// Adds to the table bits, which must not overflow. Only for who holds a reference that keeps
+    /// the entry alive. The life before.
+    #[inline(always)]
+    pub fn add(&self, amount: u64) -> Life {
+        Life(self.line[LIFE].fetch_add(amount, UPDATE))
+    }
+
+    /// Changes a word other than the key that many processors write; the value before, or `None`
+    /// if it was not `old`.
+    #[inline(always)]
+    pub fn replace(&self, index: usize, old: u64, new: u64) -> bool {
+        match self.line.get(index) {
+            Some(word) if index != LIFE => word
+                .compare_exchange(old, new, UPDATE, Ordering::Relaxed)
+                .is_ok(),
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn exchange(&self, new: Life) -> bool {
+        self.line[LIFE]
+            .compare_exchange(self.life.0, new.0, UPDATE, Ordering::Relaxed)
+            .is_ok()
+    }
+}
+
+impl Slots {
+    /// The entry with this key.
+    #[inline(always)]
+    pub fn find<'m, M: Memory + ?Sized, const K: usize>(
+        &self,
+        memory: &'m M,
+        hash: u64,
+        key: &[u64; K],
+    ) -> Option<(Position, Slot<'m>)> {
+        let position = self
+            .control
+            .find(memory, hash, u64::MAX, hash & TAG | LIVE)?;
+        let slot = Slot::at(memory, self.line_of(position))?;
+        slot.has_key(key).then_some((position, slot))
+    }
+
+    /// The slot line of a position.
+    #[inline(always)]
+    #[must_use]
+    pub const fn line_of(&self, position: Position) -> u32 {
+        self.first.wrapping_add(position.0)
+    }
+
+    /// The position of a slot line.
+    #[inline(always)]
+    #[must_use]
+    pub const fn position_of(&self, line: u32) -> Position {
+        Position(line.wrapping_sub(self.first))
+    }
+
+    /// Slots of the table.
+    #[inline(always)]
+    #[must_use]
+    pub const fn len(&self) -> u32 {
+        self.control.count << 3
+    }
+
+    /// Whether the table has no slots at all.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.control.count == 0
+    }
+
+    /// Takes a slot for a key that was not found. Nobody finds it before
+    /// [`publish`](Self::publish).
+    ///
+    /// # Errors
+    /// [`Refused::Contention`] if the key is there, or is being made or removed by another
+    /// processor; [`Refused::Full`].
+    #[inline(always)]
+    pub fn reserve<M: Memory + ?Sized>(&self, memory: &M, hash: u64) -> Result<Position, Refused> {
+        self.control
+            .insert_unique(memory, hash, TAG, hash & TAG | BUSY)
+    }
+
+    /// Writes word `index` of a reserved slot.
+    #[inline(always)]
+    pub fn write<M: Memory + ?Sized>(&self, memory: &M, position: Position, words: &[u64; 7]) {
+        if let Some(line) = memory.line(self.line_of(position)) {
+            for index in 0..7 {
+                line[index].store(words[index], Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Makes a reserved and written slot an entry with these table bits.
+    #[inline(always)]
+    pub fn publish<M: Memory + ?Sized>(
+        &self,
+        memory: &M,
+        position: Position,
+        hash: u64,
+        payload: u64,
+    ) {
+        if let Some(line) = memory.line(self.line_of(position)) {
+            let before = Life(line[LIFE].load(Ordering::Relaxed));
+            line[LIFE].swap(before.successor(payload).0, UPDATE);
+            self.control.store(memory, position, hash & TAG | LIVE);
+        }
+    }
+
+    /// Gives a slot back: one that was reserved and not published, or whose entry was
+    /// [ended](Slot::end) by the caller.
+    #[inline(always)]
+    pub fn release<M: Memory + ?Sized>(&self, memory: &M, position: Position) {
+        self.control.remove(memory, position);
+    }
+
+    /// The entry at a position, for walks over the table.
+    #[inline(always)]
+    pub fn entry<'m, M: Memory + ?Sized>(
+        &self,
+        memory: &'m M,
+        position: Position,
+    ) -> Option<Slot<'m>> {
+        if self.control.word(memory, position)? & !TAG != LIVE {
+            return None;
+        }
+        Slot::at(memory, self.line_of(position))
+    }
+}
