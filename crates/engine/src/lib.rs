@@ -1,1 +1,16 @@
-//! Placeholder while the crate is being built.
+//! The engines that run the core: they read packets, lend memory, time and chance, and send what
+//! the core made of them. No protocol rule is here.
+//!
+//! [`slowpath`] is everything around one packet that needs more than a rewrite in place;
+//! [`offline`] runs it on a capture file.
+
+pub mod buffer;
+pub mod counters;
+pub mod fragments;
+pub mod host;
+pub mod limiter;
+pub mod memory;
+pub mod offline;
+pub mod pcap;
+pub mod ruleset;
+pub mod slowpath;

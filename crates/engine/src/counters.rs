@@ -1,0 +1,135 @@
+//! Counters of one thread, read by others at any time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::reason::Counter;
+use serde::{Serialize, Serializer};
+
+const COUNTERS: usize = Counter::ALL.len();
+
+/// The counters of one thread. Only that thread adds to them.
+#[derive(Debug)]
+pub struct Counters {
+    rows: Box<[[AtomicU64; COUNTERS]]>,
+}
+
+/// Whom something is counted for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Owner {
+    /// No instance: the packet was not (yet) found to belong to one.
+    #[default]
+    Gateway,
+    /// The instance with this number.
+    Instance(u32),
+}
+
+impl Owner {
+    fn row(self) -> usize {
+        match self {
+            Self::Gateway => 0,
+            Self::Instance(index) => 1 + index.min(MOST_INSTANCES - 1) as usize,
+        }
+    }
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        let row = || std::array::from_fn(|_| AtomicU64::new(0));
+        Self {
+            rows: (0..=MOST_INSTANCES).map(|_| row()).collect(),
+        }
+    }
+}
+
+impl Counters {
+    /// Adds `count`. To be called by the owning thread only: another would lose additions.
+    #[inline(always)]
+    pub fn add(&self, owner: Owner, counter: Counter, count: u64) {
+        let cell = &self.rows[owner.row()][counter as usize];
+        // A plain load and store, for an atomic addition costs a locked instruction per packet.
+        cell.store(cell.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+
+    /// The values of one owner now.
+    #[must_use]
+    pub fn read(&self, owner: Owner) -> Snapshot {
+        let row = &self.rows[owner.row()];
+        Snapshot(std::array::from_fn(|i| row[i].load(Ordering::Relaxed)))
+    }
+
+    /// The values of all owners together now.
+    #[must_use]
+    pub fn total(&self) -> Snapshot {
+        let mut total = Snapshot::default();
+        for row in &self.rows {
+            for (sum, cell) in total.0.iter_mut().zip(row) {
+                *sum += cell.load(Ordering::Relaxed);
+            }
+        }
+        total
+    }
+}
+
+/// Values of all counters at one time. Serializes as a map from name to value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot([u64; COUNTERS]);
+
+impl Default for Snapshot {
+    fn default() -> Self {
+        Self([0; COUNTERS])
+    }
+}
+
+impl Snapshot {
+    /// The value of one counter.
+    #[must_use]
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize]
+    }
+
+    /// Every counter with its value, in the order of [`Counter::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> {
+        Counter::ALL.iter().copied().zip(self.0)
+    }
+}
+
+impl std::ops::AddAssign<&Self> for Snapshot {
+    fn add_assign(&mut self, other: &Self) {
+        for (sum, value) in self.0.iter_mut().zip(other.0) {
+            *sum += value;
+        }
+    }
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|(counter, value)| (counter.name(), value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_over_all_owners() {
+        let counters = Counters::default();
+        counters.add(Owner::Gateway, Counter::NotOurs, 1);
+        counters.add(Owner::Instance(0), Counter::NotOurs, 2);
+        counters.add(Owner::Instance(MOST_INSTANCES - 1), Counter::Loop, 4);
+        assert_eq!(counters.total().get(Counter::NotOurs), 3);
+        assert_eq!(counters.total().get(Counter::Loop), 4);
+        assert_eq!(counters.read(Owner::Instance(0)).get(Counter::NotOurs), 2);
+    }
+
+    #[test]
+    fn json_has_every_name() {
+        let counters = Counters::default();
+        counters.add(Owner::Gateway, Counter::Truncated, 7);
+        let json = serde_json::to_value(counters.total()).unwrap();
+        assert_eq!(json["truncated"], 7);
+        assert_eq!(json["pool-exhausted"], 0);
+        assert_eq!(json.as_object().unwrap().len(), Counter::ALL.len());
+    }
+}

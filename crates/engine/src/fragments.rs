@@ -1,0 +1,310 @@
+//! Fragments that have to wait: for the first of their datagram, whose ports tell where all of
+//! them go (RFC 6146 section 3.4), or for all others, where a checksum needs the whole.
+//!
+//! What waits is bounded in bytes, in datagrams and in time. The rules of fragments are those of
+//! [`isthmus_core::slow::reassemble`].
+
+pub mod datagram;
+
+use std::collections::{HashMap, VecDeque};
+
+use isthmus_core::slow::reassemble::{Placement, complete, place};
+
+use self::datagram::{Fragment, Key, join};
+
+/// Deadlines that are kept per datagram that may wait: those of datagrams that left early stay
+/// until their time has come.
+const DEADLINES: usize = 16;
+
+/// Bounds of what waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all packets that wait.
+    pub bytes: usize,
+    /// Datagrams that have something waiting.
+    pub datagrams: usize,
+    /// Nanoseconds that the first to come waits for the rest (FRAGMENT_MIN of RFC 6146: 2 s).
+    pub wait: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 4 << 20,
+            datagrams: 1024,
+            wait: 2_000_000_000,
+        }
+    }
+}
+
+/// What the fragments of a datagram wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The first fragment.
+    First,
+    /// All fragments.
+    Whole,
+}
+
+/// What became of a fragment that was to wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It waits.
+    Waiting,
+    /// It was the last that was missing: the datagram as one packet.
+    Complete(Vec<u8>),
+    /// It is there already, or belongs to a datagram that was given up: this many fragments are
+    /// dropped because of it.
+    Bad(u64),
+    /// There is no room for it.
+    Full,
+}
+
+/// All fragments that wait.
+#[derive(Debug, Default)]
+pub struct Fragments {
+    limits: Limits,
+    bytes: usize,
+    datagrams: HashMap<Key, Datagram>,
+    /// Keys with the end of their wait, oldest first. A datagram that left early is skipped.
+    deadlines: VecDeque<(u64, Key)>,
+}
+
+#[derive(Debug)]
+struct Datagram {
+    deadline: u64,
+    purpose: Purpose,
+    /// Set when fragments overlapped: all that follow are dropped too (RFC 5722 section 4).
+    given_up: bool,
+    /// Sorted by their place in the datagram, without overlap.
+    fragments: Vec<(Fragment, Vec<u8>)>,
+}
+
+impl Fragments {
+    /// A store with these bounds.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
+    /// Datagrams that have something waiting.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.datagrams.len()
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.datagrams.is_empty()
+    }
+
+    /// Lets a fragment wait. `packet` is its IP packet, which `fragment` was read from; `now` is in
+    /// nanoseconds. Once one fragment of a datagram waits for the whole, all do.
+    pub fn wait(
+        &mut self,
+        fragment: &Fragment,
+        packet: &[u8],
+        purpose: Purpose,
+        now: u64,
+    ) -> Outcome {
+        let known = self.datagrams.contains_key(&fragment.key);
+        if self.bytes + packet.len() > self.limits.bytes
+            || (!known && self.datagrams.len() >= self.limits.datagrams)
+            || self.deadlines.len() >= self.limits.datagrams.saturating_mul(DEADLINES)
+        {
+            return Outcome::Full;
+        }
+        let deadline = now + self.limits.wait;
+        if !known {
+            self.deadlines.push_back((deadline, fragment.key));
+        }
+        let datagram = self
+            .datagrams
+            .entry(fragment.key)
+            .or_insert_with(|| Datagram {
+                deadline,
+                purpose,
+                given_up: false,
+                fragments: Vec::new(),
+            });
+        if purpose == Purpose::Whole {
+            datagram.purpose = Purpose::Whole;
+        }
+        if datagram.given_up {
+            return Outcome::Bad(1);
+        }
+        let extents: Vec<_> = datagram.extents().collect();
+        match place(&extents, &fragment.extent) {
+            Placement::Duplicate => Outcome::Bad(1),
+            Placement::Overlap => {
+                let dropped = datagram.fragments.drain(..).map(|(_, packet)| packet.len());
+                let (count, bytes) = dropped.fold((1, 0), |(n, sum), len| (n + 1, sum + len));
+                datagram.given_up = true;
+                self.bytes -= bytes;
+                Outcome::Bad(count)
+            }
+            Placement::At(index) => {
+                self.bytes += packet.len();
+                let entry = (fragment.clone(), packet.to_vec());
+                datagram.fragments.insert(index, entry);
+                self.join_if_complete(fragment.key)
+            }
+        }
+    }
+
+    fn join_if_complete(&mut self, key: Key) -> Outcome {
+        let Some(datagram) = self.datagrams.get(&key) else {
+            return Outcome::Waiting;
+        };
+        let extents: Vec<_> = datagram.extents().collect();
+        if datagram.purpose == Purpose::First || complete(&extents).is_none() {
+            return Outcome::Waiting;
+        }
+        let fragments = self.remove(&key);
+        match join(&fragments) {
+            Some(packet) => Outcome::Complete(packet),
+            // Longer than any packet can be.
+            None => Outcome::Bad(fragments.len() as u64),
+        }
+    }
+
+    /// Takes out what waited for the first fragment of a datagram, in the order of the datagram.
+    pub fn release(&mut self, key: &Key) -> Vec<Vec<u8>> {
+        match self.datagrams.get(key) {
+            Some(datagram) if datagram.purpose == Purpose::First => {
+                let fragments = self.remove(key);
+                fragments.into_iter().map(|(_, packet)| packet).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Drops what has waited too long and says how many fragments that were.
+    pub fn expire(&mut self, now: u64) -> u64 {
+        let mut dropped = 0;
+        while let Some((deadline, key)) = self.deadlines.front().copied() {
+            if deadline > now {
+                break;
+            }
+            self.deadlines.pop_front();
+            let current = self.datagrams.get(&key).map(|datagram| datagram.deadline);
+            if current == Some(deadline) {
+                dropped += self.remove(&key).len() as u64;
+            }
+        }
+        dropped
+    }
+
+    fn remove(&mut self, key: &Key) -> Vec<(Fragment, Vec<u8>)> {
+        let fragments = self.datagrams.remove(key).map(|d| d.fragments);
+        let fragments = fragments.unwrap_or_default();
+        self.bytes -= fragments.iter().map(|(_, p)| p.len()).sum::<usize>();
+        fragments
+    }
+}
+
+impl Datagram {
+    fn extents(&self) -> impl Iterator<Item = isthmus_core::slow::reassemble::Extent> {
+        self.fragments.iter().map(|(f, _)| f.extent.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isthmus_core::packet::Word;
+    use isthmus_core::wire::ipv4::{self, Fields};
+    use isthmus_core::wire::protocol;
+
+    fn fragment(identification: u16, offset: u16, more: bool, length: usize) -> Vec<u8> {
+        let header = ipv4::Header::from(Fields {
+            tos: 0,
+            total_length: (20 + length) as u16,
+            identification,
+            dont_fragment: false,
+            fragment: ipv4::Fragment { offset, more },
+            ttl: 64,
+            protocol: protocol::UDP,
+            source: isthmus_core::address::V4(Word(1)),
+            destination: isthmus_core::address::V4(Word(2)),
+        });
+        let mut packet = header.0.map(Word::bytes).concat();
+        packet.resize(20 + length, offset as u8);
+        packet
+    }
+
+    fn wait(fragments: &mut Fragments, packet: &[u8], purpose: Purpose, now: u64) -> Outcome {
+        fragments.wait(&Fragment::read(packet).unwrap(), packet, purpose, now)
+    }
+
+    #[test]
+    fn released_in_the_order_of_the_datagram() {
+        let mut fragments = Fragments::default();
+        let (second, third) = (fragment(1, 2, true, 16), fragment(1, 4, false, 9));
+        for packet in [&third, &second] {
+            let outcome = wait(&mut fragments, packet, Purpose::First, 0);
+            assert_eq!(outcome, Outcome::Waiting);
+        }
+        let key = Fragment::read(&second).unwrap().key;
+        assert_eq!(fragments.release(&key), [second, third]);
+        assert!(fragments.is_empty());
+        assert_eq!(fragments.bytes, 0);
+        assert_eq!(fragments.expire(u64::MAX), 0);
+    }
+
+    #[test]
+    fn once_whole_always_whole() {
+        let mut fragments = Fragments::default();
+        let last = fragment(1, 2, false, 9);
+        let first = fragment(1, 0, true, 16);
+        assert_eq!(
+            wait(&mut fragments, &last, Purpose::First, 0),
+            Outcome::Waiting
+        );
+        let Outcome::Complete(whole) = wait(&mut fragments, &first, Purpose::Whole, 0) else {
+            panic!("not complete");
+        };
+        assert_eq!(whole.len(), 20 + 16 + 9);
+        assert_eq!(
+            etherparse::Ipv4HeaderSlice::from_slice(&whole)
+                .unwrap()
+                .total_len(),
+            45
+        );
+        assert_eq!(whole[36..], last[20..]);
+    }
+
+    #[test]
+    fn bounded_in_bytes_datagrams_and_deadlines() {
+        let limits = Limits {
+            bytes: 100,
+            datagrams: 2,
+            wait: 1000,
+        };
+        let mut fragments = Fragments::new(limits);
+        let mut offer = |packet: &[u8]| wait(&mut fragments, packet, Purpose::First, 0);
+        assert_eq!(offer(&fragment(1, 2, true, 24)), Outcome::Waiting);
+        assert_eq!(offer(&fragment(2, 2, true, 8)), Outcome::Waiting);
+        assert_eq!(offer(&fragment(3, 2, true, 8)), Outcome::Full);
+        assert_eq!(offer(&fragment(1, 9, true, 24)), Outcome::Full);
+        assert_eq!(fragments.expire(999), 0);
+        assert_eq!(fragments.expire(1000), 2);
+        for identification in 0..100 {
+            let packet = fragment(identification, 2, true, 8);
+            let _ = wait(&mut fragments, &packet, Purpose::First, 2000);
+            fragments.release(&Fragment::read(&packet).unwrap().key);
+        }
+        assert_eq!(fragments.deadlines.len(), 2 * DEADLINES);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_safe(packet in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _ = Fragment::read(&packet);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Which datagram a fragment belongs to, where its payload lies, and the whole made of all.
+
+use isthmus_core::checksum::Sum;
+use isthmus_core::packet::Word;
+use isthmus_core::slow::reassemble::{Extent, Impossible};
+use isthmus_core::wire::{ipv4, ipv6, protocol};
+
+/// What the fragments of one datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// An IPv4 datagram.
+    V4 {
+        /// Source and destination address.
+        addresses: [u8; 8],
+        /// Identification.
+        identification: u16,
+        /// Transport protocol.
+        protocol: u8,
+    },
+    /// An IPv6 datagram.
+    V6 {
+        /// Source and destination address.
+        addresses: [u8; 32],
+        /// Identification.
+        identification: u32,
+    },
+}
+
+impl Key {
+    /// Identification of the datagram.
+    #[must_use]
+    pub fn identification(&self) -> u32 {
+        match *self {
+            Self::V4 { identification, .. } => identification.into(),
+            Self::V6 { identification, .. } => identification,
+        }
+    }
+}
+
+/// What a packet says of itself if it is a fragment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Its datagram.
+    pub key: Key,
+    /// The place of its payload in the datagram.
+    pub extent: Extent,
+    /// Where the headers that every fragment has end: the IPv4 header, or what is before the
+    /// fragment header.
+    headers: usize,
+    /// Where the payload starts.
+    payload: usize,
+    /// IPv6: the protocol in the fragment header, and where the headers name its type.
+    next_header: u8,
+    next_header_at: usize,
+}
+
+/// Why a packet can not be read as a fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoFragment {
+    /// It is whole.
+    Whole,
+    /// It ends inside its headers, or its lengths contradict each other.
+    Malformed,
+    /// It can not be part of any datagram.
+    Impossible(Impossible),
+}
+
+impl Fragment {
+    /// Reads a packet.
+    ///
+    /// # Errors
+    /// [`NoFragment`].
+    pub fn read(packet: &[u8]) -> Result<Self, NoFragment> {
+        match packet.first().map(|first| first >> 4) {
+            Some(4) => Self::read_v4(packet),
+            Some(6) => Self::read_v6(packet),
+            _ => Err(NoFragment::Malformed),
+        }
+    }
+
+    /// Whether this is the first fragment of its datagram.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.extent.bytes.start == 0
+    }
+
+    /// Bytes of the packet; what follows is link-layer padding.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.payload + self.extent.bytes.len()
+    }
+
+    fn read_v4(packet: &[u8]) -> Result<Self, NoFragment> {
+        let header = ipv4::Header(leading_words(packet)?);
+        let fragment = header.fragment();
+        if !fragment.is_fragment() {
+            return Err(NoFragment::Whole);
+        }
+        let end = usize::from(header.total_length());
+        let payload = header.header_length();
+        if end > packet.len() || payload < ipv4::HEADER {
+            return Err(NoFragment::Malformed);
+        }
+        let length = end.checked_sub(payload).ok_or(NoFragment::Malformed)?;
+        let mut addresses = [0; 8];
+        addresses.copy_from_slice(&packet[12..20]);
+        Ok(Self {
+            key: Key::V4 {
+                addresses,
+                identification: header.identification(),
+                protocol: header.protocol(),
+            },
+            extent: Extent::new(fragment, header.protocol(), length)
+                .map_err(NoFragment::Impossible)?,
+            headers: payload,
+            payload,
+            next_header: header.protocol(),
+            next_header_at: 9,
+        })
+    }
+
+    fn read_v6(packet: &[u8]) -> Result<Self, NoFragment> {
+        let header = ipv6::Header(leading_words(packet)?);
+        let end = ipv6::HEADER + usize::from(header.payload_length());
+        let packet = packet.get(..end).ok_or(NoFragment::Malformed)?;
+        let (mut at, mut next_header_at) = (ipv6::HEADER, 6);
+        loop {
+            let rest = packet.get(at..).ok_or(NoFragment::Malformed)?;
+            match packet[next_header_at] {
+                protocol::FRAGMENT => break,
+                protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
+                    let [_, length, ..] = rest else {
+                        return Err(NoFragment::Malformed);
+                    };
+                    next_header_at = at;
+                    at += 8 + usize::from(*length) * 8;
+                }
+                _ => return Err(NoFragment::Whole),
+            }
+        }
+        let fragment = ipv6::FragmentHeader::from_words(leading_words(&packet[at..])?);
+        if !fragment.fragment.is_fragment() {
+            return Err(NoFragment::Whole);
+        }
+        let payload = at + ipv6::FRAGMENT_HEADER;
+        let mut addresses = [0; 32];
+        addresses.copy_from_slice(&packet[8..40]);
+        Ok(Self {
+            key: Key::V6 {
+                addresses,
+                identification: fragment.identification,
+            },
+            extent: Extent::new(fragment.fragment, fragment.next_header, end - payload)
+                .map_err(NoFragment::Impossible)?,
+            headers: at,
+            payload,
+            next_header: fragment.next_header,
+            next_header_at,
+        })
+    }
+
+    /// The payload of the packet that this was read from.
+    fn payload<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+        &packet[self.payload..][..self.extent.bytes.len()]
+    }
+}
+
+/// The packet that was cut into these fragments, which are sorted and complete. `None` if it would
+/// be longer than a packet can be.
+#[must_use]
+pub fn join(fragments: &[(Fragment, Vec<u8>)]) -> Option<Vec<u8>> {
+    let (first, packet) = fragments.first()?;
+    let mut whole = packet[..first.headers].to_vec();
+    for (fragment, packet) in fragments {
+        whole.extend_from_slice(fragment.payload(packet));
+    }
+    match first.key {
+        Key::V4 { .. } => {
+            let total = u16::try_from(whole.len()).ok()?;
+            whole[2..4].copy_from_slice(&total.to_be_bytes());
+            // DF stays; more fragments and offset go.
+            whole[6] &= 0x40;
+            whole[7] = 0;
+            whole[10..12].fill(0);
+            let checksum = Sum::ZERO.bytes(&whole[..first.headers]).checksum();
+            whole[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        Key::V6 { .. } => {
+            let length = u16::try_from(whole.len() - ipv6::HEADER).ok()?;
+            whole[4..6].copy_from_slice(&length.to_be_bytes());
+            whole[first.next_header_at] = first.next_header;
+        }
+    }
+    Some(whole)
+}
+
+fn leading_words<const N: usize>(bytes: &[u8]) -> Result<[Word; N], NoFragment> {
+    let (chunks, _) = bytes.as_chunks::<4>();
+    let chunks = chunks.first_chunk::<N>().ok_or(NoFragment::Malformed)?;
+    Ok(chunks.map(Word::from_bytes))
+}

@@ -1,0 +1,72 @@
+//! What user space lends to the core for the time of one packet.
+
+use isthmus_core::host::{Destination, Host, Route};
+use isthmus_core::reason::Counter;
+use isthmus_core::time::Instant;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::RngCore;
+
+use crate::counters::{Counters, Owner};
+use crate::memory::Region;
+use crate::ruleset::Ruleset;
+
+/// The services of the user-space engine.
+#[derive(Debug)]
+pub struct UserHost<'a> {
+    /// The configuration that holds for this packet.
+    pub ruleset: &'a Ruleset,
+    /// Bindings, sessions and fragments.
+    pub state: &'a Region,
+    /// The time of the packet: nanoseconds of a monotonic clock.
+    pub now: u64,
+    /// Source of chance: unpredictable where ports are chosen (RFC 6056), yet repeatable from a
+    /// seed, whatever the version of the library.
+    pub random: &'a mut ChaCha8Rng,
+    /// Counters of this thread.
+    pub counters: &'a Counters,
+    /// Whom the packet belongs to.
+    pub owner: Owner,
+}
+
+impl Host for UserHost<'_> {
+    type State = Region;
+    type Rules = Region;
+
+    #[inline(always)]
+    fn state(&self) -> &Region {
+        self.state
+    }
+
+    #[inline(always)]
+    fn rules(&self) -> &Region {
+        self.ruleset.tables()
+    }
+
+    #[inline(always)]
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.now)
+    }
+
+    #[inline(always)]
+    fn random(&mut self) -> u32 {
+        self.random.next_u32()
+    }
+
+    #[inline(always)]
+    fn select(&mut self, instance: u32) {
+        self.owner = Owner::Instance(instance);
+    }
+
+    #[inline(always)]
+    fn count(&mut self, counter: Counter) {
+        self.counters.add(self.owner, counter, 1);
+    }
+
+    /// Unknown here. The kernel routes what leaves the TUN device; where its next link is narrower
+    /// than configured it sends the ICMP error itself, and that error is translated on its way
+    /// back.
+    #[inline(always)]
+    fn route(&mut self, _: Destination) -> Option<Route> {
+        None
+    }
+}

@@ -1,0 +1,70 @@
+//! The rate limit of ICMP errors (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A token bucket that threads share. It is full at first and holds what one second allows.
+#[derive(Debug)]
+pub struct Limiter {
+    /// Nanoseconds per token; 0 if nothing is allowed at all.
+    interval: u64,
+    /// When the bucket would be full again if nothing more was taken, in nanoseconds.
+    full_at: AtomicU64,
+}
+
+impl Limiter {
+    /// A bucket that gives `rate` tokens per second; 0 gives none.
+    #[must_use]
+    pub fn new(rate: u32) -> Self {
+        Self {
+            interval: match rate {
+                0 => 0,
+                rate => (SECOND / u64::from(rate)).max(1),
+            },
+            full_at: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a token at `now`, in nanoseconds of any monotonic clock, if there is one.
+    pub fn take(&self, now: u64) -> bool {
+        let after = |full_at: u64| {
+            let full_at = full_at.max(now) + self.interval;
+            (self.interval != 0 && full_at - now <= SECOND).then_some(full_at)
+        };
+        self.full_at
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, after)
+            .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(limiter: &Limiter, now: u64) -> usize {
+        (0..10_000).filter(|_| limiter.take(now)).count()
+    }
+
+    #[test]
+    fn a_burst_of_one_second_then_the_rate() {
+        let limiter = Limiter::new(100);
+        assert_eq!(taken(&limiter, 5 * SECOND), 100);
+        assert_eq!(taken(&limiter, 5 * SECOND + SECOND / 4), 25);
+        assert_eq!(taken(&limiter, 60 * SECOND), 100);
+    }
+
+    #[test]
+    fn zero_is_none_and_one_is_one() {
+        assert_eq!(taken(&Limiter::new(0), SECOND), 0);
+        assert_eq!(taken(&Limiter::new(1), 0), 1);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_does_no_harm() {
+        let limiter = Limiter::new(10);
+        assert_eq!(taken(&limiter, 100 * SECOND), 10);
+        assert_eq!(taken(&limiter, SECOND), 0);
+        assert_eq!(taken(&limiter, 101 * SECOND), 10);
+    }
+}

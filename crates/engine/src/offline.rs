@@ -1,0 +1,212 @@
+//! A gateway on a capture file: the same rules as the running one, with the times of the packets as
+//! its clock. This is how anyone can test it.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::buffer::{Buffer, HEADROOM};
+use crate::counters::{Counters, Owner, Snapshot};
+use crate::host::UserHost;
+use crate::memory::Region;
+use crate::pcap::{self, Reader, Record, Writer};
+use crate::ruleset::Ruleset;
+use crate::slowpath::{Output, SlowPath};
+
+/// An engine that takes packets one by one instead of from a link.
+pub trait Translator {
+    /// Takes one IP packet at the time `now`, in nanoseconds, which never steps back. Hands every
+    /// packet that comes of it to `send`, in order, as a head and a tail.
+    ///
+    /// # Errors
+    /// The engine itself failed; no packet is an error.
+    fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()>;
+
+    /// Everything counted up to now.
+    ///
+    /// # Errors
+    /// The engine can not be asked.
+    fn counters(&self) -> io::Result<Snapshot>;
+
+    /// The input is at its end: what waits for more packets waits in vain.
+    ///
+    /// # Errors
+    /// The engine itself failed.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Takes a packet that consists of a head and a tail.
+pub type Send<'a> = dyn FnMut(&[u8], &[u8]) + 'a;
+
+/// Why a run stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The input can not be read.
+    #[error(transparent)]
+    Input(#[from] pcap::Error),
+    /// The output can not be written.
+    #[error("{file}: {error}")]
+    Output {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The engine failed.
+    #[error("the engine failed at packet {packet}: {error}")]
+    Engine {
+        /// Number of the packet in the input, from 1.
+        packet: u64,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// What a run did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// IP packets read.
+    pub read: u64,
+    /// Frames that carried something else.
+    pub other: u64,
+    /// Packets written.
+    pub written: u64,
+    /// All counters at the end.
+    pub counters: Snapshot,
+}
+
+/// Takes every packet of `input` through a translator and writes what comes of it to `output`, as
+/// raw IP, stamped with the time of the packet that caused it.
+///
+/// # Errors
+/// [`Error`]; the output then holds what came before.
+pub fn run(
+    translator: &mut impl Translator,
+    input: &Path,
+    output: &Path,
+) -> Result<Summary, Error> {
+    let mut reader = Reader::open(input)?;
+    let output_error = |error| Error::Output {
+        file: output.to_owned(),
+        error,
+    };
+    let file = File::create(output).map_err(output_error)?;
+    let writer = Writer::new(BufWriter::new(file), reader.resolution());
+    let mut writer = writer.map_err(output_error)?;
+    let (mut read, mut other, mut written) = (0, 0, 0);
+    let mut clock = 0;
+    while let Some(record) = reader.read()? {
+        let Record::Ip { time, packet } = record else {
+            other += 1;
+            continue;
+        };
+        read += 1;
+        clock = time.max(clock);
+        let mut result = Ok(());
+        let mut send = |head: &[u8], tail: &[u8]| {
+            written += 1;
+            if result.is_ok() {
+                result = writer.write(time, head, tail);
+            }
+        };
+        translator
+            .translate(&packet, clock, &mut send)
+            .map_err(|error| Error::Engine {
+                packet: read,
+                error,
+            })?;
+        result.map_err(output_error)?;
+    }
+    writer.finish().map_err(output_error)?;
+    let counters = translator
+        .finish()
+        .and_then(|()| translator.counters())
+        .map_err(|error| Error::Engine {
+            packet: read,
+            error,
+        })?;
+    Ok(Summary {
+        read,
+        other,
+        written,
+        counters,
+    })
+}
+
+/// The user-space engine without its links.
+#[derive(Debug)]
+pub struct UserTranslator {
+    ruleset: Ruleset,
+    state: Region,
+    random: ChaCha8Rng,
+    counters: Counters,
+    slowpath: SlowPath,
+    storage: Vec<u8>,
+}
+
+impl UserTranslator {
+    /// An engine with this configuration and memory for its state. The same seed gives the same
+    /// choices for the same packets.
+    #[must_use]
+    pub fn new(ruleset: Ruleset, state: Region, seed: u64) -> Self {
+        Self {
+            ruleset,
+            state,
+            random: ChaCha8Rng::seed_from_u64(seed),
+            counters: Counters::default(),
+            slowpath: SlowPath::default(),
+            storage: Vec::new(),
+        }
+    }
+}
+
+/// What is left of the engine while its buffer holds a packet.
+macro_rules! host {
+    ($engine:ident, $now:expr) => {
+        UserHost {
+            ruleset: &$engine.ruleset,
+            state: &$engine.state,
+            now: $now,
+            random: &mut $engine.random,
+            counters: &$engine.counters,
+            owner: Owner::Gateway,
+        }
+    };
+}
+
+impl Translator for UserTranslator {
+    fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()> {
+        self.storage.resize(HEADROOM, 0);
+        self.storage.extend_from_slice(packet);
+        let mut host = host!(self, now);
+        let mut buffer = Buffer::new(&mut self.storage, HEADROOM);
+        let mut out = Sender(send);
+        self.slowpath.handle(&mut buffer, &mut host, &mut out);
+        Ok(())
+    }
+
+    fn counters(&self) -> io::Result<Snapshot> {
+        Ok(self.counters.total())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let mut host = host!(self, u64::MAX);
+        self.slowpath.expire(&mut host);
+        Ok(())
+    }
+}
+
+struct Sender<'a, 'b>(&'a mut Send<'b>);
+
+impl Output for Sender<'_, '_> {
+    fn packet(&mut self, packet: &mut Buffer<'_>) {
+        (self.0)(packet.packet(), &[]);
+    }
+
+    fn parts(&mut self, head: &[u8], tail: &[u8]) {
+        (self.0)(head, tail);
+    }
+}

@@ -1,0 +1,17 @@
+//! Capture files: IP packets with their times, from pcap and pcapng, to pcap.
+
+mod link;
+mod read;
+mod write;
+
+pub use read::{Error, Reader, Record};
+pub use write::Writer;
+
+/// Resolution of the times in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// 10^-6 s.
+    Microseconds,
+    /// 10^-9 s.
+    Nanoseconds,
+}

@@ -1,0 +1,313 @@
+//! Reads pcap and pcapng files, one packet at a time.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use pcap_parser::pcapng::InterfaceDescriptionBlock;
+use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::{Block, LegacyPcapBlock, PcapBlockOwned, PcapError, PcapHeader, create_reader};
+
+use super::Resolution;
+use super::link::Link;
+
+/// Bytes read ahead; records may be longer, up to [`LONGEST_RECORD`].
+const CAPACITY: usize = 1 << 16;
+/// The longest record that is believed. A length beyond it is a damaged file.
+const LONGEST_RECORD: usize = 1 << 24;
+const SECOND: u64 = 1_000_000_000;
+
+/// Why a capture file can not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: at byte {offset}: {problem}")]
+pub struct Error {
+    /// The file.
+    pub file: PathBuf,
+    /// Where its unreadable record starts.
+    pub offset: usize,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong with a capture file.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The system could not open or read it.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It is no capture file.
+    #[error("this is neither a pcap nor a pcapng file")]
+    NotCapture,
+    /// It is cut off.
+    #[error("the file ends inside a record; expected its remaining bytes")]
+    CutOff,
+    /// A length field can not be right.
+    #[error("a record claims more than {LONGEST_RECORD} bytes; expected at most that")]
+    TooLong,
+    /// A record contradicts itself.
+    #[error("the record is damaged: its lengths contradict each other")]
+    Damaged,
+    /// Frames of a link that we do not know.
+    #[error("link type {0}; expected Ethernet (1) or raw IP (101, 228, 229)")]
+    LinkType(i32),
+    /// A pcapng packet of an interface that the file has not described.
+    #[error("the packet belongs to interface {0}, which the file has not described before")]
+    Interface(u32),
+}
+
+/// One packet of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Record {
+    /// An IP packet, as far as it was captured.
+    Ip {
+        /// Nanoseconds since 1970.
+        time: u64,
+        /// From its first header to the end of the frame.
+        packet: Vec<u8>,
+    },
+    /// A frame that carries no IP.
+    Other,
+}
+
+/// A capture file that is being read.
+pub struct Reader {
+    file: PathBuf,
+    blocks: Box<dyn PcapReaderIterator + Send>,
+    format: Format,
+    /// Of the block that was read last.
+    offset: usize,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(Resolution, Link),
+    Pcapng(Vec<Interface>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interface {
+    link: Result<Link, i32>,
+    /// Time units per second.
+    units: u64,
+    /// Seconds to add.
+    offset: i64,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("file", &self.file)
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    /// It can not be opened, or is no capture of a known link type.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let error = |problem| Error {
+            file: path.to_owned(),
+            offset: 0,
+            problem,
+        };
+        let file = File::open(path).map_err(|e| error(e.into()))?;
+        Self::new(path.to_owned(), file).map_err(error)
+    }
+
+    fn new(file: PathBuf, input: impl Read + Send + 'static) -> Result<Self, Problem> {
+        let blocks = create_reader(CAPACITY, input).map_err(|error| match error {
+            PcapError::ReadError => Problem::Io(io::ErrorKind::Other.into()),
+            _ => Problem::NotCapture,
+        })?;
+        let mut reader = Self {
+            file,
+            blocks,
+            format: Format::Pcapng(Vec::new()),
+            offset: 0,
+        };
+        // Both formats begin with a block that says how to read the rest.
+        reader.step()?;
+        Ok(reader)
+    }
+
+    /// Resolution of the file's times; that of a pcapng file counts as nanoseconds.
+    #[must_use]
+    pub fn resolution(&self) -> Resolution {
+        match self.format {
+            Format::Pcap(resolution, _) => resolution,
+            Format::Pcapng(_) => Resolution::Nanoseconds,
+        }
+    }
+
+    /// The next packet; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// The file is damaged from here on.
+    pub fn read(&mut self) -> Result<Option<Record>, Error> {
+        loop {
+            match self.step() {
+                Ok(Step::Record(record)) => return Ok(Some(record)),
+                Ok(Step::Nothing) => {}
+                Ok(Step::End) => return Ok(None),
+                Err(problem) => {
+                    return Err(Error {
+                        file: self.file.clone(),
+                        offset: self.offset,
+                        problem,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Reads one block.
+    fn step(&mut self) -> Result<Step, Problem> {
+        let mut capacity = CAPACITY;
+        loop {
+            self.offset = self.blocks.consumed();
+            let error = match self.blocks.next() {
+                Ok((length, block)) => {
+                    let step = self.format.take(&block)?;
+                    self.blocks.consume(length);
+                    return Ok(step);
+                }
+                Err(error) => error,
+            };
+            match error {
+                PcapError::Eof => return Ok(Step::End),
+                PcapError::Incomplete(_) => {
+                    self.blocks
+                        .refill()
+                        .map_err(|_| io::Error::last_os_error())?;
+                }
+                PcapError::BufferTooSmall => {
+                    capacity *= 2;
+                    if capacity > LONGEST_RECORD || !self.blocks.grow(capacity) {
+                        return Err(Problem::TooLong);
+                    }
+                    self.blocks
+                        .refill()
+                        .map_err(|_| io::Error::last_os_error())?;
+                }
+                PcapError::UnexpectedEof => return Err(Problem::CutOff),
+                PcapError::ReadError => return Err(io::Error::last_os_error().into()),
+                PcapError::HeaderNotRecognized => return Err(Problem::NotCapture),
+                PcapError::NomError(..) | PcapError::OwnedNomError(..) => {
+                    return Err(Problem::Damaged);
+                }
+            }
+        }
+    }
+}
+
+enum Step {
+    Record(Record),
+    Nothing,
+    End,
+}
+
+impl Format {
+    fn take(&mut self, block: &PcapBlockOwned<'_>) -> Result<Step, Problem> {
+        match (block, &mut *self) {
+            (PcapBlockOwned::LegacyHeader(header), _) => {
+                *self = Self::pcap(header)?;
+                Ok(Step::Nothing)
+            }
+            (PcapBlockOwned::Legacy(block), Self::Pcap(resolution, link)) => {
+                let frame = captured(block)?;
+                let time = legacy_time(block, *resolution);
+                Ok(Step::Record(record(*link, time, frame)))
+            }
+            (PcapBlockOwned::NG(block), Self::Pcapng(interfaces)) => take_ng(interfaces, block),
+            _ => Err(Problem::Damaged),
+        }
+    }
+
+    fn pcap(header: &PcapHeader) -> Result<Self, Problem> {
+        let resolution = if header.is_nanosecond_precision() {
+            Resolution::Nanoseconds
+        } else {
+            Resolution::Microseconds
+        };
+        // The upper bits say whether frames end in a checksum (FCS); it counts as padding.
+        let number = header.network.0 & 0x0fff_ffff;
+        let link = Link::from_number(number).ok_or(Problem::LinkType(number))?;
+        Ok(Self::Pcap(resolution, link))
+    }
+}
+
+fn captured<'a>(block: &LegacyPcapBlock<'a>) -> Result<&'a [u8], Problem> {
+    block
+        .data
+        .get(..block.caplen as usize)
+        .ok_or(Problem::Damaged)
+}
+
+fn legacy_time(block: &LegacyPcapBlock<'_>, resolution: Resolution) -> u64 {
+    let fraction = u64::from(block.ts_usec);
+    let nanos = match resolution {
+        Resolution::Microseconds => fraction * 1000,
+        Resolution::Nanoseconds => fraction,
+    };
+    u64::from(block.ts_sec) * SECOND + nanos
+}
+
+fn take_ng(interfaces: &mut Vec<Interface>, block: &Block<'_>) -> Result<Step, Problem> {
+    match block {
+        // Interfaces are numbered anew in each section.
+        Block::SectionHeader(_) => {
+            interfaces.clear();
+            Ok(Step::Nothing)
+        }
+        Block::InterfaceDescription(description) => {
+            interfaces.push(Interface::new(description));
+            Ok(Step::Nothing)
+        }
+        Block::EnhancedPacket(packet) => {
+            let interface = interfaces.get(packet.if_id as usize);
+            let interface = interface.ok_or(Problem::Interface(packet.if_id))?;
+            let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            let link = interface.link.map_err(Problem::LinkType)?;
+            let time = interface.time(units);
+            Ok(Step::Record(record(link, time, packet.packet_data())))
+        }
+        // It has no time and belongs to the first interface.
+        Block::SimplePacket(packet) => {
+            let interface = interfaces.first().ok_or(Problem::Interface(0))?;
+            let link = interface.link.map_err(Problem::LinkType)?;
+            Ok(Step::Record(record(link, 0, packet.packet_data())))
+        }
+        _ => Ok(Step::Nothing),
+    }
+}
+
+impl Interface {
+    fn new(description: &InterfaceDescriptionBlock<'_>) -> Self {
+        let number = description.linktype.0;
+        Self {
+            link: Link::from_number(number).ok_or(number),
+            units: description.ts_resolution().unwrap_or(1_000_000).max(1),
+            offset: description.ts_offset(),
+        }
+    }
+
+    fn time(&self, units: u64) -> u64 {
+        let seconds = (units / self.units).saturating_add_signed(self.offset);
+        let fraction = u128::from(units % self.units) * u128::from(SECOND);
+        let nanos = (fraction / u128::from(self.units)) as u64;
+        seconds.saturating_mul(SECOND).saturating_add(nanos)
+    }
+}
+
+fn record(link: Link, time: u64, frame: &[u8]) -> Record {
+    match link.packet(frame) {
+        Some(place) => Record::Ip {
+            time,
+            packet: frame[place].to_vec(),
+        },
+        None => Record::Other,
+    }
+}

@@ -1,0 +1,70 @@
+//! A configuration as the packet path uses it: swapped as a whole, never changed.
+
+use isthmus_core::config::{Instance, Policy};
+use isthmus_core::host::MOST_INSTANCES;
+
+use crate::counters::Owner;
+use crate::limiter::Limiter;
+use crate::memory::Region;
+
+/// One instance with what its engine needs to know besides.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The instance as the core sees it.
+    pub instance: Instance,
+    /// ICMP errors per second that it may send; 0: none.
+    pub icmp_errors: u32,
+}
+
+/// More instances than a gateway can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} instances are too many: a gateway has at most {MOST_INSTANCES}")]
+pub struct TooManyInstances(pub usize);
+
+/// The instances in their order, and the memory that their tables lie in.
+#[derive(Debug)]
+pub struct Ruleset {
+    instances: Box<[Instance]>,
+    limiters: Box<[Limiter]>,
+    tables: Region,
+}
+
+impl Ruleset {
+    /// A set of instances whose tables (explicit mappings, pools) lie in `tables`.
+    ///
+    /// # Errors
+    /// [`TooManyInstances`].
+    pub fn new(members: &[Member], tables: Region) -> Result<Self, TooManyInstances> {
+        if members.len() > MOST_INSTANCES as usize {
+            return Err(TooManyInstances(members.len()));
+        }
+        let limiter = |member: &Member| Limiter::new(member.icmp_errors);
+        Ok(Self {
+            instances: members.iter().map(|member| member.instance).collect(),
+            limiters: members.iter().map(limiter).collect(),
+            tables,
+        })
+    }
+
+    /// The instances.
+    #[must_use]
+    pub fn instances(&self) -> &[Instance] {
+        &self.instances
+    }
+
+    /// The memory that the tables of the configuration lie in.
+    #[must_use]
+    pub fn tables(&self) -> &Region {
+        &self.tables
+    }
+
+    /// How an instance treats headers, and its limit for ICMP errors.
+    #[must_use]
+    pub fn errors_of(&self, owner: Owner) -> Option<(&Policy, &Limiter)> {
+        let Owner::Instance(index) = owner else {
+            return None;
+        };
+        let instance = self.instances.get(index as usize)?;
+        Some((&instance.policy, self.limiters.get(index as usize)?))
+    }
+}

@@ -1,0 +1,216 @@
+//! Everything around the core for one packet that is more than a rewrite in place: fragments that
+//! wait, packets that are cut, ICMP errors to the sender. Sans-IO: time and chance come with the
+//! host, packets leave through an [`Output`].
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use isthmus_core::gateway;
+use isthmus_core::host::Host;
+use isthmus_core::packet::Packet;
+use isthmus_core::reason::Counter;
+use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
+use isthmus_core::slow::split::Pieces;
+use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+
+use crate::buffer::{Buffer, HEADROOM};
+use crate::counters::Owner;
+use crate::fragments::datagram::{Fragment, Key, NoFragment};
+use crate::fragments::{Fragments, Limits, Outcome, Purpose};
+use crate::host::UserHost;
+
+/// Where finished packets go.
+pub trait Output {
+    /// A translated packet; super-packets and partial checksums are as its offload says.
+    fn packet(&mut self, packet: &mut Buffer<'_>);
+
+    /// A packet made here, complete: its bytes are `head` followed by `tail`.
+    fn parts(&mut self, head: &[u8], tail: &[u8]);
+}
+
+/// What threads share: the fragments that wait.
+#[derive(Debug, Default)]
+pub struct SlowPath {
+    fragments: Mutex<Fragments>,
+    /// Datagrams in `fragments`, so that a packet need not lock to learn that nothing waits.
+    waiting: AtomicUsize,
+}
+
+impl SlowPath {
+    /// A slow path that lets at most so much wait.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            fragments: Mutex::new(Fragments::new(limits)),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes one packet through the gateway.
+    #[inline]
+    pub fn handle(&self, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            self.translate(packet, host, out);
+        } else {
+            self.handle_with_waiting(packet, host, out);
+        }
+    }
+
+    /// The same while fragments wait: this packet may be the one that they wait for.
+    #[cold]
+    fn handle_with_waiting(
+        &self,
+        packet: &mut Buffer<'_>,
+        host: &mut UserHost<'_>,
+        out: &mut impl Output,
+    ) {
+        self.expire(host);
+        let fragment = Fragment::read(packet.packet()).ok();
+        self.translate(packet, host, out);
+        let Some(first) = fragment.filter(Fragment::is_first) else {
+            return;
+        };
+        for held in self.with(|fragments| fragments.release(&first.key)) {
+            let mut storage = with_headroom(&held);
+            let mut packet = Buffer::new(&mut storage, HEADROOM);
+            host.owner = Owner::Gateway;
+            match gateway::process(&mut packet, host, host.ruleset.instances()) {
+                // Its first fragment opened no way for it.
+                Err(Refusal::Slow(Slow::HoldFragment)) => host.count(Counter::FragmentTimeout),
+                result => self.finish(result, &mut packet, host, out),
+            }
+        }
+    }
+
+    /// Drops fragments that have waited too long at the time of `host`.
+    pub fn expire(&self, host: &mut UserHost<'_>) {
+        let now = host.now;
+        let expired = self.with(|fragments| fragments.expire(now));
+        let counters = host.counters;
+        counters.add(Owner::Gateway, Counter::FragmentTimeout, expired);
+    }
+
+    fn translate(&self, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
+        let result = gateway::process(packet, host, host.ruleset.instances());
+        self.finish(result, packet, host, out);
+    }
+
+    #[inline]
+    fn finish(
+        &self,
+        result: Result<Verdict, Refusal>,
+        packet: &mut Buffer<'_>,
+        host: &mut UserHost<'_>,
+        out: &mut impl Output,
+    ) {
+        match result {
+            Ok(Verdict::Forward { split: None, .. }) => out.packet(packet),
+            Ok(Verdict::Forward {
+                split: Some(split), ..
+            }) => cut(packet, split, host, out),
+            Ok(Verdict::Pass) => {}
+            Err(Refusal::Drop(counter)) => host.count(counter),
+            Err(Refusal::Reply(error, counter)) => {
+                host.count(counter);
+                reply(packet.packet(), error, host, out);
+            }
+            Err(Refusal::Slow(Slow::HoldFragment)) => {
+                self.wait(packet, Purpose::First, host, out);
+            }
+            Err(Refusal::Slow(Slow::Reassemble)) => {
+                self.wait(packet, Purpose::Whole, host, out);
+            }
+            // Not asked of an engine that has the whole packet in reach and headroom before it.
+            Err(Refusal::Slow(_)) => host.count(Counter::EngineError),
+        }
+    }
+
+    #[cold]
+    fn wait(
+        &self,
+        packet: &mut Buffer<'_>,
+        purpose: Purpose,
+        host: &mut UserHost<'_>,
+        out: &mut impl Output,
+    ) {
+        packet.complete_checksum();
+        let fragment = match Fragment::read(packet.packet()) {
+            Ok(fragment) if packet.reassembled().is_none() => fragment,
+            // A whole packet has nothing to wait for.
+            Ok(_) | Err(NoFragment::Whole) => return host.count(Counter::EngineError),
+            Err(NoFragment::Malformed) => return host.count(Counter::MalformedHeader),
+            Err(NoFragment::Impossible(_)) => return host.count(Counter::BadFragment),
+        };
+        let bytes = &packet.packet()[..fragment.end()];
+        let now = host.now;
+        match self.with(|fragments| fragments.wait(&fragment, bytes, purpose, now)) {
+            Outcome::Waiting => host.count(Counter::FragmentHeld),
+            Outcome::Complete(whole) => self.translate_whole(&whole, fragment.key, host, out),
+            Outcome::Bad(count) => host.counters.add(host.owner, Counter::BadFragment, count),
+            Outcome::Full => host.count(Counter::FragmentTimeout),
+        }
+    }
+
+    fn translate_whole(
+        &self,
+        whole: &[u8],
+        key: Key,
+        host: &mut UserHost<'_>,
+        out: &mut impl Output,
+    ) {
+        let mut storage = with_headroom(whole);
+        let mut packet = Buffer::new(&mut storage, HEADROOM).with_reassembled(key.identification());
+        host.owner = Owner::Gateway;
+        self.translate(&mut packet, host, out);
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Fragments) -> T) -> T {
+        // A panic elsewhere leaves the store as consistent as it was before the operation.
+        let mut fragments: MutexGuard<'_, _> = self
+            .fragments
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut fragments);
+        self.waiting.store(fragments.len(), Ordering::Relaxed);
+        result
+    }
+}
+
+fn with_headroom(packet: &[u8]) -> Vec<u8> {
+    let mut storage = vec![0; HEADROOM + packet.len()];
+    storage[HEADROOM..].copy_from_slice(packet);
+    storage
+}
+
+/// Cuts a translated packet. Its checksum is completed first: the pieces will not have it all.
+#[cold]
+fn cut(packet: &mut Buffer<'_>, split: Split, host: &mut UserHost<'_>, out: &mut impl Output) {
+    packet.complete_checksum();
+    match Pieces::new(packet.packet(), split) {
+        Ok(pieces) => {
+            host.count(Counter::Split);
+            for piece in pieces {
+                out.parts(piece.header(), piece.payload);
+            }
+        }
+        Err(_) => host.count(Counter::EngineError),
+    }
+}
+
+/// Tells the sender of a packet, as far as the rate limit of its instance allows.
+#[cold]
+fn reply(original: &[u8], error: IcmpError, host: &mut UserHost<'_>, out: &mut impl Output) {
+    let Some((policy, limiter)) = host.ruleset.errors_of(host.owner) else {
+        return;
+    };
+    let mut message = [0; LONGEST_V6];
+    let Some(length) = icmp_error::build(original, error, policy, &mut message) else {
+        return;
+    };
+    if limiter.take(host.now) {
+        host.count(Counter::IcmpErrorSent);
+        out.parts(&message[..length], &[]);
+    } else {
+        host.count(Counter::IcmpErrorSuppressed);
+    }
+}
