@@ -1,1 +1,33 @@
-//! Placeholder while the crate is being built.
+//! The laboratory: it builds networks in namespaces, sends packets through a gateway under test,
+//! and compares what arrives with what the kernel and other people's gateways do in the same place.
+//!
+//! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
+//! * [`generator`], [`sink`]: small UDP packets, made and counted in XDP
+//! * [`measure`]: rates, repetitions, medians, ratios
+//! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
+//! * [`services`]: the real servers at the edge: nginx, dnsmasq, iperf3
+//! * [`bench`], [`demo`]: the two programs that a user runs
+//!
+//! Everything needs root, and everything it makes is removed when its value is dropped.
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod demo;
+pub mod error;
+pub mod generator;
+pub mod isthmus;
+pub mod measure;
+pub mod netns;
+pub mod peers;
+pub mod plan;
+pub mod process;
+pub mod programs;
+pub mod services;
+pub mod sink;
+pub mod subject;
+pub mod topology;
+
+pub use error::LabError;
+
+/// What most functions here return.
+pub type Result<T> = core::result::Result<T, LabError>;

@@ -1,0 +1,32 @@
+//! The tester's XDP programs.
+//!
+//! | program | where | what |
+//! |---|---|---|
+//! | `generate4`, `generate6` | run by `BPF_PROG_TEST_RUN` | write one small UDP frame and redirect it |
+//! | `sink` | receiving interface | count what arrives per family, then drop it |
+//! | `pass` | any end of a veth pair | nothing: its presence gives the veth a NAPI, which redirects need |
+//! | `forward` | a router's inner interface | redirect to one interface: the ceiling of every XDP path |
+#![no_std]
+#![no_main]
+
+mod frame;
+mod generator;
+mod sink;
+
+use aya_ebpf::{bindings::xdp_action, macros::xdp, programs::XdpContext};
+
+/// Accepts everything.
+#[xdp]
+pub fn pass(_: XdpContext) -> u32 {
+    xdp_action::XDP_PASS
+}
+
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

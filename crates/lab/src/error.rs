@@ -1,0 +1,105 @@
+//! What can go wrong in the laboratory.
+
+use std::{io, path::PathBuf};
+
+/// Why something in the laboratory failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A program that the lab calls is not there.
+    #[error("{program} is not installed (Debian package: {package})")]
+    Missing {
+        /// The program's name.
+        program: String,
+        /// The Debian package that has it.
+        package: String,
+    },
+    /// A program could not be started.
+    #[error("cannot start `{command}`: {source}")]
+    Start {
+        /// The command line.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A command ended with an error.
+    #[error("`{command}` failed ({status}): {output}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// Exit status or signal.
+        status: String,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// A process that should be running has ended, or never became ready.
+    #[error("{name} {problem}: {output}")]
+    Process {
+        /// What the lab calls it.
+        name: String,
+        /// What happened to it.
+        problem: ProcessProblem,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A namespace could not be entered.
+    #[error("cannot enter namespace {name}: {source}")]
+    Enter {
+        /// Which.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The topology names a node that it does not have.
+    #[error("the topology has no node {0}")]
+    NoNode(String),
+    /// The BPF object has no such program or map, or the kernel refused it.
+    #[error("tester's BPF {what}: {problem}")]
+    Bpf {
+        /// Which program or map.
+        what: &'static str,
+        /// What aya or the kernel says.
+        problem: String,
+    },
+    /// A tool's output does not have the form that the lab reads.
+    #[error("cannot read the output of {tool}: {output}")]
+    Output {
+        /// Which tool.
+        tool: &'static str,
+        /// What it printed.
+        output: String,
+    },
+    /// The tester's check of itself, or of the path under test, failed.
+    #[error("self-check of {what}: sent {sent}, received {received}, of these {invalid} invalid")]
+    SelfCheck {
+        /// Which path.
+        what: String,
+        /// Frames sent.
+        sent: u64,
+        /// Frames that arrived.
+        received: u64,
+        /// Frames with wrong checksums.
+        invalid: u64,
+    },
+    /// Only root can make namespaces.
+    #[error("needs root: network namespaces and BPF")]
+    NotRoot,
+}
+
+/// What can happen to a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ProcessProblem {
+    /// It ended before it was ready, or while it was needed.
+    #[error("ended early")]
+    Ended,
+    /// It runs, but did not become ready in time.
+    #[error("did not become ready in time")]
+    NotReady,
+}

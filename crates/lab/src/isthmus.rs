@@ -1,0 +1,268 @@
+//! Isthmus itself as a subject: `isthmus up FILE` in the gateway's namespace.
+
+use std::{
+    fmt::Write,
+    fs,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use rustix::process::Signal;
+
+use crate::{
+    LabError, Result, plan,
+    process::{self, Process},
+    services::dns_answers,
+    subject::{Started, Subject},
+    topology::{FOUR, HOST_INTERFACE, Network, SIX},
+};
+
+const START: Duration = Duration::from_secs(15);
+
+/// Where packets are translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// In XDP.
+    Xdp,
+    /// In tc.
+    Tc,
+    /// In user space, over TUN.
+    User,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Xdp, Self::Tc, Self::User];
+
+    /// Its name in configuration files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Xdp => "xdp",
+            Self::Tc => "tc",
+            Self::User => "user",
+        }
+    }
+}
+
+/// What the gateway does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mechanism {
+    /// Stateless translation; the IPv6-only host has an IPv4 address by explicit mapping.
+    Siit,
+    /// Stateful NAT64 with a pool.
+    Nat64,
+}
+
+/// Whether the gateway answers DNS queries too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dns64 {
+    /// No.
+    Off,
+    /// On the gateway's IPv6 address, asking the IPv4 host.
+    On,
+}
+
+/// One configuration of Isthmus for the standard topologies.
+#[derive(Debug, Clone, Copy)]
+pub struct Isthmus {
+    /// Where packets are translated.
+    pub engine: Engine,
+    /// What is done to them.
+    pub mechanism: Mechanism,
+    /// The DNS64 service.
+    pub dns64: Dns64,
+    /// Bound of the session table, 1 or more.
+    pub sessions: u32,
+    /// MTU of the IPv4 link, as the gateway is told.
+    pub ipv4_mtu: u32,
+}
+
+impl Isthmus {
+    /// With defaults: no DNS64, a table of a million sessions, MTU 1500.
+    pub fn new(engine: Engine, mechanism: Mechanism) -> Self {
+        Self {
+            engine,
+            mechanism,
+            dns64: Dns64::Off,
+            sessions: 1 << 20,
+            ipv4_mtu: 1500,
+        }
+    }
+
+    /// The same with the DNS64 service.
+    pub fn with_dns64(self) -> Self {
+        Self {
+            dns64: Dns64::On,
+            ..self
+        }
+    }
+
+    /// The configuration file; `directory` gets the control socket.
+    pub fn configuration(&self, directory: &Path) -> String {
+        let mut text = format!(
+            "[gateway]\nname = \"lab\"\ncontrol = \"{}\"\n\n[log]\nlevel = \"info\"\n\n\
+             [link]\nipv4-mtu = {}\nipv6-mtu = 1500\n\n[tun]\nname = \"isthmus0\"\nqueues = 1\n",
+            control(directory).display(),
+            self.ipv4_mtu,
+        );
+        if self.engine != Engine::User {
+            for interface in [SIX, FOUR] {
+                let engine = self.engine.name();
+                let _ = write!(
+                    text,
+                    "\n[[interface]]\nname = \"{interface}\"\nengine = \"{engine}\"\n"
+                );
+            }
+        }
+        let _ = match self.mechanism {
+            Mechanism::Siit => write!(
+                text,
+                "\n[[instance]]\nname = \"siit\"\nmechanism = \"siit\"\nprefix = \"{}/96\"\n\
+                 eam = [ {{ v4 = \"{}\", v6 = \"{}\" }} ]\n",
+                plan::PREFIX,
+                plan::HOST6_AS_IPV4,
+                plan::HOST6,
+            ),
+            Mechanism::Nat64 => write!(
+                text,
+                "\n[[instance]]\nname = \"plat\"\nmechanism = \"nat64\"\nprefix = \"{}/96\"\n\
+                 pool = [ {{ addresses = \"{}\", ports = \"1024-65535\" }} ]\n\
+                 max-bindings = {sessions}\nmax-sessions = {sessions}\n",
+                plan::PREFIX,
+                plan::POOL,
+                sessions = self.sessions,
+            ),
+        };
+        if self.dns64 == Dns64::On {
+            let _ = write!(
+                text,
+                "\n[dns64]\nlisten = [\"[{}]:53\"]\nupstream = [\"{}:53\"]\n\
+                 prefixes = [\"{}/96\"]\n",
+                plan::GATEWAY6,
+                plan::HOST4,
+                plan::PREFIX,
+            );
+        }
+        text
+    }
+
+    /// Starts it and returns it with what tests do to a running gateway.
+    pub fn up(&self, network: &Network, cpu: usize) -> Result<Gateway> {
+        let program = program()?;
+        let files = tempfile::tempdir().map_err(|source| LabError::File {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let path = files.path().join("gateway.toml");
+        fs::write(&path, self.configuration(files.path())).map_err(|source| LabError::File {
+            path: path.clone(),
+            source,
+        })?;
+        let mut started = Started {
+            files: Some(files),
+            ..Started::default()
+        };
+        if self.engine == Engine::Xdp {
+            started = started.with_polling(&[
+                (network.host6()?, HOST_INTERFACE),
+                (network.host4()?, HOST_INTERFACE),
+            ])?;
+        }
+        let mut gateway = Gateway {
+            program,
+            configuration: path,
+            started,
+        };
+        gateway.restart(self, network, cpu)?;
+        Ok(gateway)
+    }
+}
+
+impl Subject for Isthmus {
+    fn name(&self) -> String {
+        let mechanism = match self.mechanism {
+            Mechanism::Siit => "SIIT",
+            Mechanism::Nat64 => "NAT64",
+        };
+        format!("Isthmus {mechanism}, engine {}", self.engine.name())
+    }
+
+    fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
+        let mut isthmus = *self;
+        // In a tester's network the sink is already on the far interface and polls.
+        isthmus.engine = self.engine;
+        Ok(isthmus.up(network, cpu)?.started)
+    }
+}
+
+/// A running `isthmus up`.
+#[derive(Debug)]
+pub struct Gateway {
+    program: PathBuf,
+    configuration: PathBuf,
+    started: Started,
+}
+
+impl Gateway {
+    /// Starts the program again with the same file, after it was killed or stopped.
+    pub fn restart(&mut self, isthmus: &Isthmus, network: &Network, cpu: usize) -> Result<()> {
+        let mut command = network
+            .gateway()?
+            .command_on(cpu, &self.program.display().to_string());
+        command.arg("up").arg(&self.configuration);
+        let mut daemon = Process::start("isthmus", &mut command)?;
+        let directory = self.configuration.parent().unwrap_or(Path::new("/"));
+        let socket = control(directory);
+        let host6 = network.host6()?;
+        daemon.wait_until(START, || {
+            UnixStream::connect(&socket).is_ok()
+                && (isthmus.dns64 == Dns64::Off || dns_answers(host6, &plan::GATEWAY6.to_string()))
+        })?;
+        self.started.processes = vec![daemon];
+        Ok(())
+    }
+
+    /// The process.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.started.processes[0]
+    }
+
+    /// Asks it to read its file again, as systemd does.
+    pub fn reload(&mut self) {
+        self.process().signal(Signal::HUP);
+    }
+
+    /// What a subcommand such as `counters` prints about the running gateway.
+    pub fn ask(&self, subcommand: &str) -> Result<String> {
+        let directory = self.configuration.parent().unwrap_or(Path::new("/"));
+        let mut command = Command::new(&self.program);
+        command
+            .arg(subcommand)
+            .arg("--control")
+            .arg(control(directory));
+        process::run(&mut command)
+    }
+}
+
+fn control(directory: &Path) -> PathBuf {
+    directory.join("control.sock")
+}
+
+/// The program: `$ISTHMUS`, or beside (or above) this one, or on the path.
+fn program() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("ISTHMUS") {
+        return Ok(path.into());
+    }
+    if let Ok(own) = std::env::current_exe() {
+        for directory in own.ancestors().skip(1).take(2) {
+            let candidate = directory.join("isthmus");
+            if candidate.is_file() {
+                return Ok(candidate);
+            }
+        }
+    }
+    process::require("isthmus", "none: build it with `cargo build --release`")?;
+    Ok("isthmus".into())
+}

@@ -1,0 +1,215 @@
+//! Network namespaces that disappear with the value that holds them.
+//!
+//! Names are `isthmus-PID-N-ROLE`. Should the lab be killed before it can clean up, [`sweep`]
+//! removes what processes that no longer exist left behind.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::{LabError, Result, process};
+
+const MARK: &str = "isthmus-";
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A network namespace of the lab; dropping it removes it with all its links.
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    /// Makes a namespace with loopback up; `role` ends its name.
+    pub fn create(role: &str) -> Result<Self> {
+        process::require_root()?;
+        process::require("ip", "iproute2")?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{MARK}{}-{number}-{role}", std::process::id());
+        process::run(Command::new("ip").args(["netns", "add", &name]))?;
+        let namespace = Self { name };
+        namespace.ip(&["link set lo up".into()])?;
+        Ok(namespace)
+    }
+
+    /// Its name, as `ip netns` shows it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A command that runs inside, with `/etc/netns/NAME` over `/etc` as `ip netns exec` does.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, program]);
+        command
+    }
+
+    /// The same, on one CPU only.
+    pub fn command_on(&self, cpu: usize, program: &str) -> Command {
+        let mut command = self.command("taskset");
+        command.args(["-c", &cpu.to_string(), program]);
+        command
+    }
+
+    /// Runs one command inside, its words separated by blanks, and returns what it printed.
+    pub fn run(&self, words: &str) -> Result<String> {
+        let mut words = words.split_whitespace();
+        let mut command = self.command(words.next().unwrap_or("true"));
+        process::run(command.args(words))
+    }
+
+    /// Runs lines of `ip -batch` inside.
+    pub fn ip(&self, lines: &[String]) -> Result<()> {
+        let mut command = Command::new("ip");
+        command.args(["-n", &self.name, "-batch", "-"]);
+        feed(&mut command, &(lines.join("\n") + "\n"))
+    }
+
+    /// Sets kernel parameters inside, such as `("net.ipv4.ip_forward", "1")`.
+    pub fn sysctl(&self, settings: &[(&str, &str)]) -> Result<()> {
+        let mut command = self.command("sysctl");
+        command.arg("-q");
+        for (key, value) in settings {
+            command.args(["-w", &format!("{key}={value}")]);
+        }
+        process::run(&mut command).map(drop)
+    }
+
+    /// Sets offloads of an interface with `ethtool -K`: pairs such as `["tx", "off"]`.
+    pub fn offload(&self, interface: &str, switches: &[&str]) -> Result<()> {
+        process::require("ethtool", "ethtool")?;
+        let mut command = self.command("ethtool");
+        process::run(command.args(["-K", interface]).args(switches)).map(drop)
+    }
+
+    /// The index of an interface.
+    pub fn interface_index(&self, interface: &str) -> Result<u32> {
+        let output = self.run(&format!("cat /sys/class/net/{interface}/ifindex"))?;
+        output.trim().parse().map_err(|_| LabError::Output {
+            tool: "ifindex",
+            output,
+        })
+    }
+
+    /// Runs `task` on a thread inside the namespace.
+    pub fn enter<T: Send>(&self, task: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let problem = |source: io::Error| LabError::Enter {
+            name: self.name.clone(),
+            source,
+        };
+        let file = File::open(Path::new("/run/netns").join(&self.name)).map_err(problem)?;
+        let inside = || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|errno| problem(errno.into()))?;
+            task()
+        };
+        std::thread::scope(|scope| match scope.spawn(inside).join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+
+    /// Gives programs started with [`Namespace::command`] a name server.
+    pub fn set_resolver(&self, address: &str) -> Result<()> {
+        let directory = self.etc();
+        let path = directory.join("resolv.conf");
+        let problem = |source| LabError::File {
+            path: path.clone(),
+            source,
+        };
+        fs::create_dir_all(&directory).map_err(problem)?;
+        fs::write(&path, format!("nameserver {address}\n")).map_err(problem)
+    }
+
+    fn etc(&self) -> PathBuf {
+        Path::new("/etc/netns").join(&self.name)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        remove(&self.name);
+    }
+}
+
+/// Removes namespaces of labs that are gone, with the processes still in them. Returns their names.
+pub fn sweep() -> Result<Vec<String>> {
+    let entries = match fs::read_dir("/run/netns") {
+        Ok(entries) => entries,
+        Err(_) => return Ok(Vec::new()),
+    };
+    let mut swept = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(pid) = owner(&name) else { continue };
+        if Path::new("/proc").join(pid.to_string()).exists() {
+            continue;
+        }
+        if let Ok(pids) = process::run(Command::new("ip").args(["netns", "pids", &name])) {
+            for pid in pids.split_whitespace() {
+                // It may end by itself in the meantime.
+                let _ = process::run(Command::new("kill").args(["-9", pid]));
+            }
+        }
+        remove(&name);
+        swept.push(name);
+    }
+    Ok(swept)
+}
+
+/// The process that made a namespace of this name, if a lab did.
+fn owner(name: &str) -> Option<u32> {
+    name.strip_prefix(MARK)?.split('-').next()?.parse().ok()
+}
+
+fn remove(name: &str) {
+    // Nothing can be done about a failure here, and the next sweep tries again.
+    let _ = process::run(Command::new("ip").args(["netns", "del", name]));
+    let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));
+}
+
+fn feed(command: &mut Command, input: &str) -> Result<()> {
+    let line = process::line(command);
+    let start = |source| LabError::Start {
+        command: line.clone(),
+        source,
+    };
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(start)?;
+    if let Some(mut pipe) = child.stdin.take() {
+        // A command that ends early explains itself in its output, not by the broken pipe.
+        let _ = pipe.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(start)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(LabError::Command {
+        command: line,
+        status: output.status.to_string(),
+        output: format!("{}\n{input}", String::from_utf8_lossy(&output.stderr)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owner_is_read_from_the_name() {
+        assert_eq!(owner("isthmus-1234-0-host6"), Some(1234));
+        assert_eq!(owner("isthmus-x-0-host6"), None);
+        assert_eq!(owner("blue"), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! The kernel's own forwarding, and the emptiest XDP gateway: the floor and the ceiling.
+
+use crate::{
+    Result, sink,
+    subject::{Started, Subject},
+    topology::{FOUR, Network, SIX},
+};
+
+/// The kernel routes, IPv4 and IPv6. The topology has done all that this needs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Forwarding;
+
+impl Subject for Forwarding {
+    fn name(&self) -> String {
+        "kernel forwarding".into()
+    }
+
+    fn start(&self, _: &Network, _: usize) -> Result<Started> {
+        Ok(Started::default())
+    }
+}
+
+/// An XDP program that redirects every frame from the first link to the second and reads nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Redirect;
+
+impl Subject for Redirect {
+    fn name(&self) -> String {
+        "bare XDP redirect".into()
+    }
+
+    fn start(&self, network: &Network, _: usize) -> Result<Started> {
+        let program = sink::forward(network.gateway()?, SIX, FOUR)?;
+        Ok(Started {
+            programs: vec![program],
+            ..Started::default()
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! TAYGA, the stateless translator in user space, as a SIIT gateway.
+
+use std::{fs, process::Command, time::Duration};
+
+use crate::{
+    LabError, Result, plan,
+    process::{self, Process},
+    subject::{Started, Subject},
+    topology::Network,
+};
+
+const LINK: &str = "nat64";
+
+/// TAYGA with one explicit mapping for the IPv6-only host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tayga;
+
+impl Subject for Tayga {
+    fn name(&self) -> String {
+        match version("tayga") {
+            Some(version) => format!("TAYGA {version}"),
+            None => "TAYGA".into(),
+        }
+    }
+
+    fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
+        process::require("tayga", "tayga")?;
+        let files = tempfile::tempdir().map_err(|source| LabError::File {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let path = files.path().join("tayga.conf");
+        let configuration = format!(
+            "tun-device {LINK}\nipv4-addr 192.0.0.8\nipv6-addr 2001:db8:ffff::1\nprefix {}/96\n\
+             map {} {}\ndata-dir {}\n",
+            plan::PREFIX,
+            plan::HOST6_AS_IPV4,
+            plan::HOST6,
+            files.path().display(),
+        );
+        fs::write(&path, configuration).map_err(|source| LabError::File {
+            path: path.clone(),
+            source,
+        })?;
+        let gateway = network.gateway()?;
+        let mut make = gateway.command("tayga");
+        process::run(make.args(["--mktun", "--config"]).arg(&path))?;
+        gateway.ip(&[
+            format!("link set {LINK} up"),
+            format!("route replace {} dev {LINK}", plan::HOST6_AS_IPV4),
+            format!("route add {}/96 dev {LINK}", plan::PREFIX),
+        ])?;
+        let mut command = gateway.command_on(cpu, "tayga");
+        let mut daemon =
+            Process::start("tayga", command.args(["--nodetach", "--config"]).arg(&path))?;
+        daemon.wait_until(Duration::from_secs(5), || {
+            // The link has a carrier once the daemon holds it.
+            gateway
+                .run(&format!("ip link show {LINK}"))
+                .is_ok_and(|link| link.contains("LOWER_UP"))
+        })?;
+        Ok(Started {
+            processes: vec![daemon],
+            files: Some(files),
+            ..Started::default()
+        })
+    }
+}
+
+/// The version of an installed Debian package.
+pub(super) fn version(package: &str) -> Option<String> {
+    process::run(Command::new("dpkg-query").args(["-W", "-f", "${Version}", package])).ok()
+}

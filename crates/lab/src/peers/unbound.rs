@@ -1,0 +1,62 @@
+//! unbound with its dns64 module.
+
+use std::{fs, time::Duration};
+
+use super::tayga::version;
+use crate::{
+    LabError, Result, plan,
+    process::{self, Process},
+    services::dns_answers,
+    subject::{Started, Subject},
+    topology::Network,
+};
+
+/// unbound on the gateway, one thread, forwarding to the DNS server on the IPv4 host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unbound;
+
+impl Subject for Unbound {
+    fn name(&self) -> String {
+        match version("unbound") {
+            Some(version) => format!("unbound {version} dns64"),
+            None => "unbound dns64".into(),
+        }
+    }
+
+    fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
+        process::require("unbound", "unbound")?;
+        let files = tempfile::tempdir().map_err(|source| LabError::File {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let path = files.path().join("unbound.conf");
+        let configuration = format!(
+            "server:\n  directory: \"{directory}\"\n  chroot: \"\"\n  username: \"\"\n  \
+             pidfile: \"\"\n  use-syslog: no\n  num-threads: 1\n  interface: {listen}\n  \
+             access-control: ::0/0 allow\n  module-config: \"dns64 iterator\"\n  \
+             dns64-prefix: {prefix}/96\n  do-not-query-localhost: no\n  \
+             so-reuseport: no\n  msg-cache-size: 64m\n  rrset-cache-size: 128m\n\
+             remote-control:\n  control-enable: no\n\
+             forward-zone:\n  name: \".\"\n  forward-addr: {upstream}\n",
+            directory = files.path().display(),
+            listen = plan::GATEWAY6,
+            prefix = plan::PREFIX,
+            upstream = plan::HOST4,
+        );
+        fs::write(&path, configuration).map_err(|source| LabError::File {
+            path: path.clone(),
+            source,
+        })?;
+        let mut command = network.gateway()?.command_on(cpu, "unbound");
+        let mut daemon = Process::start("unbound", command.args(["-d", "-c"]).arg(&path))?;
+        let host6 = network.host6()?;
+        daemon.wait_until(Duration::from_secs(5), || {
+            dns_answers(host6, &plan::GATEWAY6.to_string())
+        })?;
+        Ok(Started {
+            processes: vec![daemon],
+            files: Some(files),
+            ..Started::default()
+        })
+    }
+}

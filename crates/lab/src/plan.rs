@@ -1,0 +1,47 @@
+//! The addresses that all topologies share. All are for documentation (RFC 3849, RFC 5737).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The IPv6-only host.
+pub const HOST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 6, 0, 0, 0, 0, 6);
+/// The gateway, on the IPv6-only host's link.
+pub const GATEWAY6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 6, 0, 0, 0, 0, 1);
+/// The IPv4-only host.
+pub const HOST4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 4);
+/// The gateway, on the IPv4-only host's link.
+pub const GATEWAY4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+
+/// In dual-stack networks: the first host's IPv4 address, also how SIIT shows it to IPv4.
+pub const HOST6_AS_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
+/// In dual-stack networks: the gateway's IPv4 address on the first link.
+pub const GATEWAY6_AS_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// In dual-stack networks: the second host's IPv6 address.
+pub const HOST4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 4);
+/// In dual-stack networks: the gateway's IPv6 address on the second link.
+pub const GATEWAY4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
+
+/// The translation prefix, of length 96 (RFC 6052).
+pub const PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0);
+/// The network of NAT64's outside addresses.
+pub const POOL: &str = "203.0.113.0/24";
+/// Where subscribers of many-session runs live: one /64 each under this /48.
+pub const SUBSCRIBERS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x5, 0, 0, 0, 0, 0x10);
+
+/// An IPv4 address under the translation prefix (RFC 6052 section 2.2, length 96).
+pub fn embed(address: Ipv4Addr) -> Ipv6Addr {
+    Ipv6Addr::from_bits(PREFIX.to_bits() | u128::from(address.to_bits()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embedding_fills_the_last_32_bits() {
+        // The /96 row of RFC 6052 section 2.4, with this lab's prefix.
+        assert_eq!(
+            embed(Ipv4Addr::new(192, 0, 2, 33)),
+            "2001:db8:64::192.0.2.33".parse::<Ipv6Addr>().unwrap()
+        );
+    }
+}

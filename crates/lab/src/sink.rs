@@ -1,0 +1,132 @@
+//! The receiver: counts the generator's datagrams in XDP and drops everything.
+
+use std::iter::Sum;
+
+use aya::{
+    Ebpf,
+    maps::{Array, MapData, PerCpuArray},
+};
+
+use crate::{
+    Result,
+    generator::PORT,
+    netns::Namespace,
+    programs::{self, Attached, bpf},
+};
+
+/// Whether the sink looks at checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verify {
+    /// It only counts: for measuring.
+    Nothing,
+    /// It verifies the IPv4 header's and the UDP checksum: for the self-check.
+    Checksums,
+}
+
+/// What has arrived since the sink was attached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Generated datagrams in IPv4.
+    pub ipv4: u64,
+    /// Generated datagrams in IPv6.
+    pub ipv6: u64,
+    /// Everything else.
+    pub other: u64,
+    /// Of the datagrams verified: right checksums.
+    pub valid: u64,
+    /// Of the datagrams verified: wrong, missing or truncated.
+    pub invalid: u64,
+}
+
+impl Counts {
+    /// Generated datagrams of both families.
+    pub fn datagrams(&self) -> u64 {
+        self.ipv4 + self.ipv6
+    }
+
+    /// What was added since an `earlier` reading.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            ipv4: self.ipv4 - earlier.ipv4,
+            ipv6: self.ipv6 - earlier.ipv6,
+            other: self.other - earlier.other,
+            valid: self.valid - earlier.valid,
+            invalid: self.invalid - earlier.invalid,
+        }
+    }
+}
+
+impl Sum<[u64; 5]> for Counts {
+    fn sum<I: Iterator<Item = [u64; 5]>>(cpus: I) -> Self {
+        cpus.fold(
+            Self::default(),
+            |sum, [ipv4, ipv6, other, valid, invalid]| Self {
+                ipv4: sum.ipv4 + ipv4,
+                ipv6: sum.ipv6 + ipv6,
+                other: sum.other + other,
+                valid: sum.valid + valid,
+                invalid: sum.invalid + invalid,
+            },
+        )
+    }
+}
+
+type Configuration = Array<MapData, [u32; 3]>;
+
+/// A sink on an interface.
+pub struct Sink {
+    configuration: Configuration,
+    counts: PerCpuArray<MapData, [u64; 5]>,
+    _attached: Attached,
+}
+
+impl Sink {
+    /// Attaches a sink to an interface inside a namespace.
+    pub fn attach(namespace: &Namespace, interface: &str) -> Result<Self> {
+        let mut object = programs::load()?;
+        let mut configuration = configuration(&mut object)?;
+        configure(&mut configuration, [u32::from(PORT), 0, 0])?;
+        let counts = PerCpuArray::try_from(programs::map(&mut object, "COUNTS")?)
+            .map_err(|problem| bpf("COUNTS", problem))?;
+        Ok(Self {
+            configuration,
+            counts,
+            _attached: Attached::attach(object, "sink", namespace, interface)?,
+        })
+    }
+
+    /// Says whether to verify what arrives from now on.
+    pub fn verify(&mut self, verify: Verify) -> Result<()> {
+        let words = [u32::from(PORT), u32::from(verify == Verify::Checksums), 0];
+        configure(&mut self.configuration, words)
+    }
+
+    /// What has arrived so far.
+    pub fn counts(&self) -> Result<Counts> {
+        let values = self
+            .counts
+            .get(&0, 0)
+            .map_err(|problem| bpf("COUNTS", problem))?;
+        Ok(values.iter().copied().sum())
+    }
+}
+
+/// Sends everything that arrives on one interface out of another, untouched: the least that any
+/// XDP gateway does.
+pub fn forward(namespace: &Namespace, from: &str, to: &str) -> Result<Attached> {
+    let mut object = programs::load()?;
+    let mut configuration = configuration(&mut object)?;
+    let index = namespace.interface_index(to)?;
+    configure(&mut configuration, [u32::from(PORT), 0, index])?;
+    Attached::attach(object, "forward", namespace, from)
+}
+
+fn configuration(object: &mut Ebpf) -> Result<Configuration> {
+    Array::try_from(programs::map(object, "SINK")?).map_err(|problem| bpf("SINK", problem))
+}
+
+fn configure(configuration: &mut Configuration, words: [u32; 3]) -> Result<()> {
+    configuration
+        .set(0, words, 0)
+        .map_err(|problem| bpf("SINK", problem))
+}

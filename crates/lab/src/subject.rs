@@ -1,0 +1,43 @@
+//! What can stand in the middle of a topology: ours, the kernel, or somebody else's gateway.
+
+use tempfile::TempDir;
+
+use crate::{Result, netns::Namespace, process::Process, programs::Attached, topology::Network};
+
+/// A gateway that the lab can start.
+pub trait Subject {
+    /// What reports call it, with its version where it has one.
+    fn name(&self) -> String;
+
+    /// Sets it up in the gateway's namespace and waits until it works. User-space processes are
+    /// bound to `cpu`. An error says why it cannot run here.
+    fn start(&self, network: &Network, cpu: usize) -> Result<Started>;
+}
+
+/// A running subject; dropping it ends its processes and removes its files. What it set in the
+/// namespaces goes with the network.
+#[derive(Debug, Default)]
+pub struct Started {
+    /// Its processes, the first one being the gateway itself.
+    pub processes: Vec<Process>,
+    /// XDP programs that stand for it or help it.
+    pub programs: Vec<Attached>,
+    /// Its configuration.
+    pub files: Option<TempDir>,
+}
+
+impl Started {
+    /// Adds a polling program to the far ends of the gateway's links, so that redirects arrive.
+    pub fn with_polling(mut self, ends: &[(&Namespace, &str)]) -> Result<Self> {
+        for (namespace, interface) in ends {
+            self.programs
+                .push(crate::programs::poll(namespace, interface)?);
+        }
+        Ok(self)
+    }
+
+    /// An error if one of its processes has ended.
+    pub fn check(&mut self) -> Result<()> {
+        self.processes.iter_mut().try_for_each(Process::check)
+    }
+}

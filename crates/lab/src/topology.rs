@@ -1,0 +1,297 @@
+//! Networks as data, and their construction in namespaces.
+
+use std::sync::Arc;
+
+use crate::{LabError, Result, netns::Namespace, plan};
+
+/// A machine of a topology.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its name within the topology.
+    pub name: &'static str,
+    /// Whether it forwards packets.
+    pub role: Role,
+    /// Routes, in the words of `ip route add`.
+    pub routes: Vec<String>,
+}
+
+/// What a node does with packets for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Drops them.
+    Host,
+    /// Forwards them.
+    Router,
+}
+
+/// One end of a link.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// The node's name.
+    pub node: &'static str,
+    /// The interface's name.
+    pub interface: &'static str,
+    /// Addresses with prefix length.
+    pub addresses: Vec<String>,
+}
+
+/// A cable: a veth pair.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// Its two ends.
+    pub ends: [End; 2],
+    /// Its MTU in bytes, 1280..65535 where IPv6 is used.
+    pub mtu: u32,
+}
+
+/// How nodes learn link-layer addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Neighbours {
+    /// They are configured: a receiver that drops everything cannot answer ARP or ND.
+    Static,
+    /// By ARP and neighbour discovery.
+    Resolved,
+}
+
+/// What the ends of the links leave to the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offloads {
+    /// As the kernel sets them: super-packets and unfinished checksums cross the links.
+    On,
+    /// Checksums are complete and packets as large as the MTU at most, as on a wire. XDP needs it.
+    Off,
+}
+
+/// A network: nodes and links, in namespaces once it is [built](Topology::build).
+#[derive(Debug, Clone)]
+pub struct Topology {
+    /// The machines.
+    pub nodes: Vec<Node>,
+    /// The cables.
+    pub links: Vec<Link>,
+    /// How nodes learn link-layer addresses.
+    pub neighbours: Neighbours,
+    /// What the ends leave to the device.
+    pub offloads: Offloads,
+}
+
+/// The node names of the standard topologies.
+pub const HOST6: &str = "host6";
+/// The node in the middle.
+pub const GATEWAY: &str = "gateway";
+/// The IPv4 end.
+pub const HOST4: &str = "host4";
+/// Every host's interface.
+pub const HOST_INTERFACE: &str = "eth0";
+/// The gateway's interface on the IPv6-only host's link.
+pub const SIX: &str = "six";
+/// The gateway's interface on the IPv4-only host's link.
+pub const FOUR: &str = "four";
+
+impl Topology {
+    /// `host6 — gateway — host4`: an IPv6-only host, the gateway, an IPv4-only host.
+    pub fn translator(neighbours: Neighbours, offloads: Offloads) -> Self {
+        Self {
+            nodes: vec![
+                Node {
+                    name: HOST6,
+                    role: Role::Host,
+                    routes: vec![format!("default via {}", plan::GATEWAY6)],
+                },
+                Node {
+                    name: GATEWAY,
+                    role: Role::Router,
+                    routes: vec![],
+                },
+                Node {
+                    name: HOST4,
+                    role: Role::Host,
+                    routes: vec![format!("default via {}", plan::GATEWAY4)],
+                },
+            ],
+            links: vec![
+                Link {
+                    ends: [
+                        end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
+                        end(GATEWAY, SIX, &[format!("{}/64", plan::GATEWAY6)]),
+                    ],
+                    mtu: 1500,
+                },
+                Link {
+                    ends: [
+                        end(GATEWAY, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
+                        end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                    ],
+                    mtu: 1500,
+                },
+            ],
+            neighbours,
+            offloads,
+        }
+    }
+
+    /// The same three nodes with both protocols on both links, for what routes without translating.
+    pub fn dual_stack(neighbours: Neighbours, offloads: Offloads) -> Self {
+        let mut topology = Self::translator(neighbours, offloads);
+        topology.nodes[0]
+            .routes
+            .push(format!("default via {}", plan::GATEWAY6_AS_IPV4));
+        topology.nodes[2]
+            .routes
+            .push(format!("default via {}", plan::GATEWAY4_AS_IPV6));
+        let more = [
+            [plan::HOST6_AS_IPV4, plan::GATEWAY6_AS_IPV4].map(|address| format!("{address}/24")),
+            [plan::GATEWAY4_AS_IPV6, plan::HOST4_AS_IPV6].map(|address| format!("{address}/64")),
+        ];
+        for (link, addresses) in topology.links.iter_mut().zip(more) {
+            for (end, address) in link.ends.iter_mut().zip(addresses) {
+                end.addresses.push(address);
+            }
+        }
+        topology
+    }
+
+    /// Sets the MTU of the link that `interface` of the gateway is on.
+    pub fn with_mtu(mut self, interface: &str, mtu: u32) -> Self {
+        for link in &mut self.links {
+            if link.ends.iter().any(|end| end.interface == interface) {
+                link.mtu = mtu;
+            }
+        }
+        self
+    }
+
+    /// Builds it: namespaces, links, addresses, routes, neighbours.
+    pub fn build(&self) -> Result<Network> {
+        let mut network = Network { nodes: Vec::new() };
+        for node in &self.nodes {
+            let namespace = Namespace::create(node.name)?;
+            namespace.sysctl(match node.role {
+                Role::Host => HOST_SETTINGS,
+                Role::Router => ROUTER_SETTINGS,
+            })?;
+            network.nodes.push((node.name, Arc::new(namespace)));
+        }
+        for (index, link) in self.links.iter().enumerate() {
+            self.connect(&network, index, link)?;
+        }
+        for node in &self.nodes {
+            let lines: Vec<String> = node
+                .routes
+                .iter()
+                .map(|route| format!("route add {route}"))
+                .collect();
+            network.node(node.name)?.ip(&lines)?;
+        }
+        Ok(network)
+    }
+
+    fn connect(&self, network: &Network, index: usize, link: &Link) -> Result<()> {
+        let [first, second] = &link.ends;
+        let peer = network.node(second.node)?;
+        network.node(first.node)?.ip(&[format!(
+            "link add {} address {} mtu {mtu} type veth peer name {} address {} mtu {mtu} netns {}",
+            first.interface,
+            mac(index, 0),
+            second.interface,
+            mac(index, 1),
+            peer.name(),
+            mtu = link.mtu,
+        )])?;
+        for (side, end) in link.ends.iter().enumerate() {
+            let other = &link.ends[1 - side];
+            let node = network.node(end.node)?;
+            let mut lines = vec![format!("link set {} up", end.interface)];
+            for address in &end.addresses {
+                let nodad = if address.contains(':') { " nodad" } else { "" };
+                lines.push(format!("addr add {address} dev {}{nodad}", end.interface));
+            }
+            if self.neighbours == Neighbours::Static {
+                for address in &other.addresses {
+                    let address = address.split('/').next().unwrap_or(address);
+                    lines.push(format!(
+                        "neigh replace {address} lladdr {} dev {} nud permanent",
+                        mac(index, 1 - side),
+                        end.interface
+                    ));
+                }
+            }
+            node.ip(&lines)?;
+            // A veth takes redirected frames only if its other end polls, which GRO makes it do.
+            node.offload(end.interface, &["gro", "on"])?;
+            if self.offloads == Offloads::Off {
+                node.offload(end.interface, &["tx", "off", "tso", "off", "gso", "off"])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The Ethernet address of side 0 or 1 of the link with this index (locally administered).
+pub fn mac(link: usize, side: usize) -> String {
+    mac_octets(link, side)
+        .map(|octet| format!("{octet:02x}"))
+        .join(":")
+}
+
+/// The same as octets.
+pub fn mac_octets(link: usize, side: usize) -> [u8; 6] {
+    [0x02, 0, 0, 0, link as u8, side as u8 + 1]
+}
+
+fn end(node: &'static str, interface: &'static str, addresses: &[String]) -> End {
+    End {
+        node,
+        interface,
+        addresses: addresses.to_vec(),
+    }
+}
+
+const HOST_SETTINGS: &[(&str, &str)] = &[
+    ("net.ipv6.conf.all.accept_dad", "0"),
+    ("net.ipv6.conf.default.accept_dad", "0"),
+    ("net.ipv6.conf.default.accept_ra", "0"),
+    ("net.ipv4.ping_group_range", "0 2147483647"),
+];
+
+const ROUTER_SETTINGS: &[(&str, &str)] = &[
+    ("net.ipv6.conf.all.accept_dad", "0"),
+    ("net.ipv6.conf.default.accept_dad", "0"),
+    ("net.ipv6.conf.default.accept_ra", "0"),
+    ("net.ipv4.ip_forward", "1"),
+    ("net.ipv6.conf.all.forwarding", "1"),
+    ("net.ipv4.conf.all.rp_filter", "0"),
+    ("net.ipv4.conf.default.rp_filter", "0"),
+];
+
+/// A built topology; dropping it removes everything.
+#[derive(Debug)]
+pub struct Network {
+    nodes: Vec<(&'static str, Arc<Namespace>)>,
+}
+
+impl Network {
+    /// The namespace of the node of this name.
+    pub fn node(&self, name: &str) -> Result<&Arc<Namespace>> {
+        self.nodes
+            .iter()
+            .find(|(node, _)| *node == name)
+            .map(|(_, namespace)| namespace)
+            .ok_or_else(|| LabError::NoNode(name.into()))
+    }
+
+    /// The IPv6 end of a standard topology.
+    pub fn host6(&self) -> Result<&Arc<Namespace>> {
+        self.node(HOST6)
+    }
+
+    /// The gateway of a standard topology.
+    pub fn gateway(&self) -> Result<&Arc<Namespace>> {
+        self.node(GATEWAY)
+    }
+
+    /// The IPv4 end of a standard topology.
+    pub fn host4(&self) -> Result<&Arc<Namespace>> {
+        self.node(HOST4)
+    }
+}
