@@ -35,6 +35,7 @@ mod port;
 mod session;
 mod sweep;
 mod tcp;
+mod walk;
 
 pub use config::{
     Blocks, Deterministic, Filtering, Limits, NatConfig, POOL_RANGES, Pool, PoolError, PoolRange,
@@ -47,3 +48,4 @@ pub use lookup::{peek_inbound, peek_outbound};
 pub use outcome::{Bounded, Effort, Exhaustive};
 pub use sweep::{Binding, Event, Session, sweep};
 pub use tcp::TcpState;
+pub use walk::{retain, sessions};

@@ -79,7 +79,7 @@ pub fn sweep<M: Memory + ?Sized>(
 }
 
 /// The slots of a table whose first bucket has the number `start`, as far as they are in `buckets`.
-fn positions(table: &Slots, start: u32, buckets: &Range<u32>) -> impl Iterator<Item = Position> {
+pub(super) fn positions(table: &Slots, start: u32, buckets: &Range<u32>) -> impl Iterator<Item = Position> {
     let count = table.control.count;
     let from = buckets.start.saturating_sub(start).min(count);
     let to = buckets.end.saturating_sub(start).min(count);
@@ -119,7 +119,7 @@ fn visit_session<M: Memory + ?Sized>(
 }
 
 /// Takes an ended session out of everything that refers to it.
-fn remove_session<M: Memory + ?Sized>(
+pub(super) fn remove_session<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     position: Position,
@@ -192,7 +192,7 @@ fn binding_of(slot: &Slot<'_>) -> Binding {
     }
 }
 
-fn session_of(slot: &Slot<'_>) -> Session {
+pub(super) fn session_of(slot: &Slot<'_>) -> Session {
     let status = Status::of(slot.life);
     Session {
         binding: binding_of(slot),
