@@ -3,7 +3,7 @@
 //! there; the core trusts it.
 
 use crate::address::rfc6052::Prefix;
-use crate::address::{V4, V6, special};
+use crate::address::{V4, V6, ivi, special};
 use crate::nat::NatConfig;
 
 /// One configured mechanism.
@@ -53,6 +53,8 @@ pub enum PrefixMapping {
     None,
     /// RFC 6052.
     Rfc6052(Prefix),
+    /// RFC 6219.
+    Ivi(ivi::Prefix),
 }
 
 /// A few IPv4 networks.

@@ -108,6 +108,7 @@ impl PrefixMapping {
         match self {
             Self::None => None,
             Self::Rfc6052(prefix) => Some(prefix.embed(address)),
+            Self::Ivi(prefix) => Some(prefix.embed(address)),
         }
     }
 
@@ -118,6 +119,7 @@ impl PrefixMapping {
         match self {
             Self::None => None,
             Self::Rfc6052(prefix) => prefix.extract(address),
+            Self::Ivi(prefix) => prefix.extract(address),
         }
     }
 
@@ -134,7 +136,7 @@ impl PrefixMapping {
     pub fn forbids(&self, policy: &Policy, address: V4) -> bool {
         match self {
             Self::Rfc6052(prefix) => policy.forbids(prefix, address),
-            Self::None => false,
+            Self::None | Self::Ivi(_) => false,
         }
     }
 }
