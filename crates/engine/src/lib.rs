@@ -2,7 +2,7 @@
 //! the core made of them. No protocol rule is here.
 //!
 //! [`slowpath`] is everything around one packet that needs more than a rewrite in place;
-//! [`offline`] runs it on a capture file.
+//! [`user`] runs it on a TUN link, [`offline`] on a capture file.
 
 pub mod buffer;
 pub mod counters;
@@ -14,3 +14,5 @@ pub mod offline;
 pub mod pcap;
 pub mod ruleset;
 pub mod slowpath;
+mod sys;
+pub mod user;

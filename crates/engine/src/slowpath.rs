@@ -82,6 +82,12 @@ impl SlowPath {
         }
     }
 
+    /// Whether fragments wait, so that [`expire`](Self::expire) has something to do.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) != 0
+    }
+
     /// Drops fragments that have waited too long at the time of `host`.
     pub fn expire(&self, host: &mut UserHost<'_>) {
         let now = host.now;

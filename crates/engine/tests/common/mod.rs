@@ -1,10 +1,6 @@
 //! A stateless translator for tests: 2001:db8:64::/96 stands for all of IPv4, and the IPv4
 //! addresses 198.51.100.0/24 stand for IPv6 hosts.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "every test file uses its own part"
-)]
+#![allow(dead_code, reason = "every test file uses its own part")]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -17,23 +13,23 @@ use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
 /// Source of the gateway's own ICMPv4 errors.
-pub const OWN_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
+pub(crate) const OWN_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
 /// Source of the gateway's own ICMPv6 errors.
-pub const OWN_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0, 0, 0, 0, 1);
+pub(crate) const OWN_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xff, 0, 0, 0, 0, 1);
 /// An IPv4 host.
-pub const HOST_V4: [u8; 4] = [192, 0, 2, 1];
+pub(crate) const HOST_V4: [u8; 4] = [192, 0, 2, 1];
 /// The IPv4 address of the IPv6 host.
-pub const OTHER_V4: [u8; 4] = [198, 51, 100, 9];
+pub(crate) const OTHER_V4: [u8; 4] = [198, 51, 100, 9];
 
 /// The IPv6 form of an IPv4 address.
-pub fn v6(address: [u8; 4]) -> [u8; 16] {
+pub(crate) fn v6(address: [u8; 4]) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..6].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8, 0x00, 0x64]);
     bytes[12..].copy_from_slice(&address);
     bytes
 }
 
-pub fn policy() -> Policy {
+pub(crate) fn policy() -> Policy {
     Policy {
         traffic_class: ServiceClass::Copy,
         tos: ServiceClass::Copy,
@@ -49,7 +45,7 @@ pub fn policy() -> Policy {
     }
 }
 
-pub fn siit(policy: Policy) -> Instance {
+pub(crate) fn siit(policy: Policy) -> Instance {
     let mut hosts = V4Networks::default();
     let network = V4Network::new(Ipv4Addr::new(198, 51, 100, 0).into(), 24);
     hosts.push(network).expect("room for one network");
@@ -67,7 +63,7 @@ pub fn siit(policy: Policy) -> Instance {
 }
 
 /// A configuration of that one instance.
-pub fn ruleset(policy: Policy, icmp_errors: u32) -> Ruleset {
+pub(crate) fn ruleset(policy: Policy, icmp_errors: u32) -> Ruleset {
     let member = Member {
         instance: siit(policy),
         icmp_errors,

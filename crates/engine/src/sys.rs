@@ -1,0 +1,92 @@
+//! The system calls that the standard library has no words for.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use libc::{c_int, c_short, c_uint};
+
+/// `TUNSETIFF`, `TUNSETOFFLOAD` and `TUNSETVNETHDRSZ` of `linux/if_tun.h`.
+const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
+const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0_u32 as libc::Ioctl;
+const TUNSETVNETHDRSZ: libc::Ioctl = 0x4004_54d8_u32 as libc::Ioctl;
+
+/// `struct ifreq` as far as `TUNSETIFF` looks at it.
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; libc::IFNAMSIZ],
+    flags: c_short,
+    padding: [u8; 22],
+}
+
+/// Attaches an open `/dev/net/tun` to the interface `name`, which is made if it is not there.
+pub(crate) fn tun_attach(tun: &File, name: [u8; libc::IFNAMSIZ], flags: c_int) -> io::Result<()> {
+    let mut request = InterfaceRequest {
+        name,
+        flags: flags as c_short,
+        padding: [0; 22],
+    };
+    // SAFETY: the kernel reads and writes one `ifreq`, which `request` has the size of.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETIFF, &raw mut request) })
+}
+
+/// Says which offloads the reader of a TUN queue understands (`TUN_F_*`).
+pub(crate) fn tun_set_offload(tun: &File, features: c_uint) -> io::Result<()> {
+    let features = libc::c_ulong::from(features);
+    // SAFETY: the argument is a plain number.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETOFFLOAD, features) })
+}
+
+/// Sets the length of the header before each packet of a TUN queue.
+pub(crate) fn tun_set_header_length(tun: &File, length: c_int) -> io::Result<()> {
+    // SAFETY: the kernel reads one `int`.
+    check(unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETVNETHDRSZ, &raw const length) })
+}
+
+/// A new event counter, to wake threads that poll.
+pub(crate) fn event() -> io::Result<File> {
+    // SAFETY: a plain system call.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    check(fd)?;
+    // SAFETY: the descriptor is new and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) }.into())
+}
+
+/// Waits until one of two descriptors can be read, or the time is over.
+pub(crate) fn wait_readable(
+    descriptors: [BorrowedFd<'_>; 2],
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let mut polled = descriptors.map(|descriptor| libc::pollfd {
+        fd: descriptor.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let timeout = timeout.map_or(-1, |timeout| timeout.as_millis() as c_int);
+    // SAFETY: the kernel reads and writes two `pollfd`.
+    let result = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, timeout) };
+    match check(result) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        result => result,
+    }
+}
+
+/// Nanoseconds of the clock that BPF programs read too, to a few milliseconds.
+pub(crate) fn coarse_clock() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one `timespec`. The call can not fail for a clock that exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! The user-space engine on a live TUN link: one thread per queue, super-packets kept whole.
+
+mod device;
+mod vnet;
+mod worker;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use arc_swap::ArcSwap;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::counters::{Counters, Snapshot};
+use crate::memory::Region;
+use crate::ruleset::Ruleset;
+use crate::slowpath::SlowPath;
+use crate::sys;
+
+pub use device::{NameError, OpenError, Queue, Tun};
+
+/// What all threads of an engine share.
+#[derive(Debug)]
+struct Shared {
+    ruleset: ArcSwap<Ruleset>,
+    state: Arc<Region>,
+    slowpath: SlowPath,
+    stopping: AtomicBool,
+    /// Readable for good once the engine is stopping.
+    stop: File,
+}
+
+/// How busy one queue is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Packets read, super-packets counted once.
+    pub packets: u64,
+    /// Super-packets among them.
+    pub super_packets: u64,
+    /// Times that the queue was found empty.
+    pub idle: u64,
+}
+
+/// The figures of one thread, written by it alone.
+#[derive(Debug, Default)]
+struct Figures {
+    counters: Counters,
+    packets: AtomicU64,
+    super_packets: AtomicU64,
+    idle: AtomicU64,
+}
+
+/// A running engine. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Engine {
+    shared: Arc<Shared>,
+    figures: Vec<Arc<Figures>>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+impl Engine {
+    /// Starts one thread for each queue of a link. `seed` makes every random choice from then on;
+    /// it is to be unpredictable (RFC 6056).
+    ///
+    /// # Errors
+    /// A thread or its wake-up can not be made.
+    pub fn start(
+        queues: Vec<Queue>,
+        ruleset: Arc<Ruleset>,
+        state: Arc<Region>,
+        seed: [u8; 32],
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            ruleset: ArcSwap::new(ruleset),
+            state,
+            slowpath: SlowPath::default(),
+            stopping: AtomicBool::new(false),
+            stop: sys::event()?,
+        });
+        let mut engine = Self {
+            shared,
+            figures: Vec::new(),
+            threads: Vec::new(),
+        };
+        for (index, queue) in queues.into_iter().enumerate() {
+            let figures = Arc::new(Figures::default());
+            let mut random = ChaCha8Rng::from_seed(seed);
+            random.set_stream(index as u64);
+            let worker = worker::Worker::new(
+                queue,
+                Arc::clone(&engine.shared),
+                Arc::clone(&figures),
+                random,
+            );
+            let thread = thread::Builder::new().name(format!("isthmus-tun-{index}"));
+            engine.threads.push(thread.spawn(move || worker.run())?);
+            engine.figures.push(figures);
+        }
+        Ok(engine)
+    }
+
+    /// Puts another configuration in place of the current one. Every packet sees one or the other
+    /// as a whole; sessions stay.
+    pub fn swap(&self, ruleset: Arc<Ruleset>) {
+        self.shared.ruleset.store(ruleset);
+    }
+
+    /// The counters of all threads together.
+    #[must_use]
+    pub fn counters(&self) -> Snapshot {
+        let mut total = Snapshot::default();
+        for figures in &self.figures {
+            total += &figures.counters.total();
+        }
+        total
+    }
+
+    /// How busy each queue is.
+    #[must_use]
+    pub fn load(&self) -> Vec<Load> {
+        let read = |figures: &Arc<Figures>| Load {
+            packets: figures.packets.load(Ordering::Relaxed),
+            super_packets: figures.super_packets.load(Ordering::Relaxed),
+            idle: figures.idle.load(Ordering::Relaxed),
+        };
+        self.figures.iter().map(read).collect()
+    }
+
+    /// Whether all threads are at work. One ends early only if its queue fails.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        !self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Stops all threads and waits for them.
+    ///
+    /// # Errors
+    /// The first failure of a queue, if there was one.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        (&self.shared.stop).write_all(&1_u64.to_ne_bytes())?;
+        let mut result = Ok(());
+        for thread in self.threads.drain(..) {
+            let ended = thread.join();
+            result = result.and(ended.unwrap_or_else(|_| Err(io::Error::other("thread panicked"))));
+        }
+        result
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Who wants to know of failures has called `stop`.
+        let _ = self.end();
+    }
+}

@@ -1,0 +1,125 @@
+//! A TUN link with several queues.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+
+use libc::c_uint;
+
+use super::vnet;
+use crate::sys;
+
+/// Offloads of `linux/if_tun.h`, by the kernel that brought them.
+const CHECKSUM_AND_TCP: c_uint = 0x01 | 0x02 | 0x04 | 0x08;
+/// UDP segmentation, since Linux 6.2.
+const UDP: c_uint = 0x20 | 0x40;
+
+/// One queue of a link, ready to be read.
+#[derive(Debug)]
+pub struct Queue {
+    pub(super) file: File,
+}
+
+/// A link name that no interface can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no name for a link: it has 1 to 15 bytes, none of them '/' or a space")]
+pub struct NameError(String);
+
+/// Why a link could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its name can not be.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The kernel has no TUN, or keeps it from us.
+    #[error("/dev/net/tun: {0}")]
+    Device(#[source] io::Error),
+    /// The kernel does not give this link.
+    #[error("TUN link {name}, {step}: {error}")]
+    Link {
+        /// Its name.
+        name: String,
+        /// What was asked.
+        step: &'static str,
+        /// What the kernel says.
+        error: io::Error,
+    },
+}
+
+/// A link that the kernel sends packets into and takes packets from.
+#[derive(Debug)]
+pub struct Tun {
+    name: String,
+    /// Its queues.
+    pub queues: Vec<Queue>,
+}
+
+impl Tun {
+    /// Opens a link, which is made if it is not there and goes when its queues are closed, unless
+    /// it was made persistent by others. It is down at first and has no address.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(name: &str, queues: usize) -> Result<Self, OpenError> {
+        let bytes = name_bytes(name)?;
+        let queues: Result<_, _> = (0..queues).map(|_| open_queue(name, bytes)).collect();
+        Ok(Self {
+            name: name.to_owned(),
+            queues: queues?,
+        })
+    }
+
+    /// The name of the link.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+fn name_bytes(name: &str) -> Result<[u8; libc::IFNAMSIZ], NameError> {
+    let mut bytes = [0; libc::IFNAMSIZ];
+    let refused = |byte: u8| byte == b'/' || byte == 0 || byte.is_ascii_whitespace();
+    if name.is_empty() || name.len() >= bytes.len() || name.bytes().any(refused) {
+        return Err(NameError(name.to_owned()));
+    }
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(bytes)
+}
+
+fn open_queue(name: &str, bytes: [u8; libc::IFNAMSIZ]) -> Result<Queue, OpenError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")
+        .map_err(OpenError::Device)?;
+    let failed = |step| {
+        move |error| OpenError::Link {
+            name: name.to_owned(),
+            step,
+            error,
+        }
+    };
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE | libc::IFF_VNET_HDR;
+    sys::tun_attach(&file, bytes, flags).map_err(failed("attaching a queue"))?;
+    sys::tun_set_header_length(&file, vnet::LENGTH as _).map_err(failed("setting its header"))?;
+    // An older kernel refuses what it does not know; UDP then comes in single packets.
+    sys::tun_set_offload(&file, CHECKSUM_AND_TCP | UDP)
+        .or_else(|_| sys::tun_set_offload(&file, CHECKSUM_AND_TCP))
+        .map_err(failed("setting offloads"))?;
+    Ok(Queue { file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert!(name_bytes("isthmus0").is_ok());
+        assert!(name_bytes("fifteen-bytes-x").is_ok());
+        for name in ["", "sixteen-bytes-xx", "a b", "a/b", "a\0b"] {
+            assert_eq!(name_bytes(name), Err(NameError(name.to_owned())));
+        }
+    }
+}
