@@ -68,6 +68,11 @@ def tcp(flags="A", sport=40000, dport=80, seq=0x01020304, ack=0x05060708, **fiel
     return TCP(sport=sport, dport=dport, flags=flags, seq=seq, ack=ack, **fields)
 
 
+def timestamp(kind):
+    """An ICMPv4 Timestamp (13) or Timestamp Reply (14); scapy would put the time of day in it."""
+    return ICMP(type=kind, id=1, seq=1, ts_ori=1, ts_rx=2, ts_tx=3)
+
+
 def data(length=16):
     """Bytes that are all different from their neighbours."""
     return Raw(bytes((7 * n + n // 256 + 1) & 0xFF for n in range(length)))

@@ -43,8 +43,8 @@ for title, types in [
 ]:
     requirement("4.2", MUST, title)
     for number in types:
-        vector(f"type-{number}-dropped", SIIT, drop(
-            ip4() / ICMP(type=number) / data(12), "icmp-untranslatable"))
+        message = timestamp(number) if number in (13, 14) else ICMP(type=number) / data(12)
+        vector(f"type-{number}-dropped", SIIT, drop(ip4() / message, "icmp-untranslatable"))
 
 requirement("4.2", SHOULD, "IGMP is dropped silently.")
 vector("igmp-dropped", SIIT, drop(ip4(ttl=64, proto=2) / Raw(bytes.fromhex("1600e903e8000001")), "icmp-untranslatable"))

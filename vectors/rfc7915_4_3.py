@@ -69,7 +69,7 @@ requirement("4.3", MUST, "An error whose packet in error can not be translated i
 vector("inner-not-ipv4", SIIT, drop(ip4(R4) / UNREACHABLE[0] / quote(both(udp())[1]), "icmp-inner"))
 vector("inner-header-truncated", SIIT, drop(ip4(R4) / UNREACHABLE[0] / quote(both(udp())[0], 19), "icmp-inner"))
 vector("inner-timestamp", SIIT, drop(
-    ip4(R4) / UNREACHABLE[0] / quote(ip4(H6_V4, H4) / ICMP(type=13, id=1, seq=1)), "icmp-inner"))
+    ip4(R4) / UNREACHABLE[0] / quote(ip4(H6_V4, H4) / timestamp(13)), "icmp-inner"))
 
 requirement("4.4", SHOULD, "The operator chooses whether ICMPv4 errors are sent, limited in rate, or not sent.")
 late = ip4(ttl=1) / udp()
