@@ -1,0 +1,73 @@
+# Isthmus. `make help` lists what can be made.
+#
+# Everything that can be missing is installed by scripts/setup, which needs root for packages only;
+# the demonstration, the tests in namespaces and the benchmarks need root themselves.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# A shell that was open when rustup was installed does not have it in its path yet.
+export PATH := $(if $(CARGO_HOME),$(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH):/usr/sbin:/sbin
+
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+FUZZ_SECONDS ?= 60
+
+.PHONY: build demo test bench bpf check-bpf fuzz vectors install uninstall clean help
+
+build: ## build the programs (default)
+	cargo build --release --locked
+
+demo: ## an IPv6-only host fetches from an IPv4-only server through the gateway (root)
+	scripts/setup demo
+	cargo build --release --locked
+	$(TARGET)/release/isthmus-lab demo
+
+test: ## run all tests; TIERS="lint unit ..." runs some of them
+	scripts/setup test
+	scripts/test $(TIERS)
+
+bench: ## measure and write bench/latest.json (root; takes a while)
+	scripts/setup bench
+	cargo build --release --locked
+	$(TARGET)/release/isthmus-lab bench
+
+bpf: ## rebuild the committed BPF objects (needs `scripts/setup bpf`)
+	crates/bpf/build.sh
+	crates/lab/bpf/build.sh
+
+check-bpf: ## compare the committed BPF objects with a clean rebuild
+	@if why="$$(scripts/check-bpf --can)"; then scripts/check-bpf; else echo "skipped: $$why"; fi
+
+fuzz: ## run every fuzzer for FUZZ_SECONDS (needs nightly and cargo-fuzz)
+	fuzz/run $(FUZZ_SECONDS)
+
+vectors: ## write the vectors and docs/compliance.md from their tables
+	vectors/generate.py
+
+install: ## install under PREFIX (honours DESTDIR)
+	@test -x $(TARGET)/release/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }
+	install -D -m 755 $(TARGET)/release/isthmus $(DESTDIR)$(PREFIX)/bin/isthmus
+	install -d -m 755 $(DESTDIR)$(UNITDIR)
+	sed 's|@BINDIR@|$(PREFIX)/bin|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' packaging/isthmus@.service \
+	    > $(DESTDIR)$(UNITDIR)/isthmus@.service
+	install -d -m 755 $(DESTDIR)$(SYSCONFDIR)/isthmus
+	install -d -m 755 $(DESTDIR)$(PREFIX)/share/doc/isthmus/examples
+	install -m 644 README.md LICENSE LICENSE-MIT LICENSE-APACHE LICENSE-GPL-2.0 $(DESTDIR)$(PREFIX)/share/doc/isthmus/
+	@for file in examples/*.toml; do \
+	    if [ -e "$$file" ]; then install -m 644 "$$file" $(DESTDIR)$(PREFIX)/share/doc/isthmus/examples/; fi; \
+	done
+
+uninstall: ## remove what `make install` put there, except configurations
+	rm -f $(DESTDIR)$(PREFIX)/bin/isthmus $(DESTDIR)$(UNITDIR)/isthmus@.service
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/isthmus
+
+clean: ## remove what was built
+	cargo clean
+	rm -rf crates/bpf/target crates/lab/bpf/target fuzz/target fuzz/artifacts
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
