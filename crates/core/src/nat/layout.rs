@@ -64,6 +64,40 @@ impl Layout {
         self.end
     }
 
+    /// The first line.
+    #[must_use]
+    pub const fn start(&self) -> u32 {
+        self.sessions.control.first
+    }
+
+    /// Tables of the same sizes from line `first` on; `None` if there are not so many lines.
+    #[must_use]
+    pub fn moved(&self, first: u32) -> Option<Self> {
+        let start = self.start();
+        first.checked_add(self.end - start)?;
+        let mut moved = *self;
+        for buckets in [
+            &mut moved.sessions.control,
+            &mut moved.returns,
+            &mut moved.bindings.control,
+            &mut moved.claims,
+            &mut moved.subscribers.control,
+            &mut moved.fragments.control,
+        ] {
+            buckets.first = first + (buckets.first - start);
+        }
+        for slots in [
+            &mut moved.sessions,
+            &mut moved.bindings,
+            &mut moved.subscribers,
+            &mut moved.fragments,
+        ] {
+            slots.first = first + (slots.first - start);
+        }
+        moved.end = first + (self.end - start);
+        Some(moved)
+    }
+
     fn words(&mut self, entries: u32) -> Buckets {
         let buckets = Buckets {
             first: self.end,
@@ -120,5 +154,19 @@ mod tests {
         assert_eq!(layout.end(), 10 + 9 + 1 + 18 + 2 + 9);
         assert_eq!(layout.returns.first, 19);
         assert!(layout.subscribers.is_empty());
+    }
+
+    #[test]
+    fn tables_that_move_are_those_that_were_made_there() {
+        let capacity = Capacity {
+            sessions: 100,
+            bindings: 70,
+            subscribers: 9,
+            fragments: 5,
+        };
+        let there = Layout::new(1000, &capacity);
+        assert_eq!(Layout::new(3, &capacity).moved(1000), Some(there));
+        assert_eq!(there.moved(3), Some(Layout::new(3, &capacity)));
+        assert_eq!(there.moved(u32::MAX - 3), None);
     }
 }
