@@ -23,8 +23,6 @@ pub struct Limits {
     pub bytes: usize,
     /// Datagrams that have something waiting.
     pub datagrams: usize,
-    /// Nanoseconds that the first to come waits for the rest (FRAGMENT_MIN of RFC 6146: 2 s).
-    pub wait: u64,
 }
 
 impl Default for Limits {
@@ -32,7 +30,6 @@ impl Default for Limits {
         Self {
             bytes: 4 << 20,
             datagrams: 1024,
-            wait: 2_000_000_000,
         }
     }
 }
@@ -102,14 +99,15 @@ impl Fragments {
         self.datagrams.is_empty()
     }
 
-    /// Lets a fragment wait. `packet` is its IP packet, which `fragment` was read from; `now` is in
-    /// nanoseconds. Once one fragment of a datagram waits for the whole, all do.
+    /// Lets a fragment wait, and with it all others of its datagram until `deadline`, if it is the
+    /// first to come. `packet` is its IP packet, which `fragment` was read from. Once one fragment
+    /// of a datagram waits for the whole, all do.
     pub fn wait(
         &mut self,
         fragment: &Fragment,
         packet: &[u8],
         purpose: Purpose,
-        now: u64,
+        deadline: u64,
     ) -> Outcome {
         let known = self.datagrams.contains_key(&fragment.key);
         if self.bytes + packet.len() > self.limits.bytes
@@ -118,7 +116,6 @@ impl Fragments {
         {
             return Outcome::Full;
         }
-        let deadline = now + self.limits.wait;
         if !known {
             self.deadlines.push_back((deadline, fragment.key));
         }
@@ -183,7 +180,7 @@ impl Fragments {
         }
     }
 
-    /// Drops what has waited too long and says how many fragments that were.
+    /// Drops what has waited to its deadline and says how many fragments that were.
     pub fn expire(&mut self, now: u64) -> u64 {
         let mut dropped = 0;
         while let Some((deadline, key)) = self.deadlines.front().copied() {
@@ -237,8 +234,8 @@ mod tests {
         packet
     }
 
-    fn wait(fragments: &mut Fragments, packet: &[u8], purpose: Purpose, now: u64) -> Outcome {
-        fragments.wait(&Fragment::read(packet).unwrap(), packet, purpose, now)
+    fn wait(fragments: &mut Fragments, packet: &[u8], purpose: Purpose, deadline: u64) -> Outcome {
+        fragments.wait(&Fragment::read(packet).unwrap(), packet, purpose, deadline)
     }
 
     #[test]
@@ -283,10 +280,9 @@ mod tests {
         let limits = Limits {
             bytes: 100,
             datagrams: 2,
-            wait: 1000,
         };
         let mut fragments = Fragments::new(limits);
-        let mut offer = |packet: &[u8]| wait(&mut fragments, packet, Purpose::First, 0);
+        let mut offer = |packet: &[u8]| wait(&mut fragments, packet, Purpose::First, 1000);
         assert_eq!(offer(&fragment(1, 2, true, 24)), Outcome::Waiting);
         assert_eq!(offer(&fragment(2, 2, true, 8)), Outcome::Waiting);
         assert_eq!(offer(&fragment(3, 2, true, 8)), Outcome::Full);

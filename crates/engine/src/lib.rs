@@ -14,5 +14,6 @@ pub mod offline;
 pub mod pcap;
 pub mod ruleset;
 pub mod slowpath;
+pub mod sweeper;
 mod sys;
 pub mod user;

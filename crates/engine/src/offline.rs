@@ -15,6 +15,10 @@ use crate::memory::Region;
 use crate::pcap::{self, Reader, Record, Writer};
 use crate::ruleset::Ruleset;
 use crate::slowpath::{Output, SlowPath};
+use crate::sweeper::Sweeper;
+
+/// Nanoseconds of the packets' clock between two sweeps.
+const SWEEP: u64 = 1_000_000_000;
 
 /// An engine that takes packets one by one instead of from a link.
 pub trait Translator {
@@ -144,6 +148,9 @@ pub struct UserTranslator {
     random: ChaCha8Rng,
     counters: Counters,
     slowpath: SlowPath,
+    sweeper: Sweeper,
+    /// When the next sweep is due.
+    sweep_at: u64,
     storage: Vec<u8>,
 }
 
@@ -158,6 +165,8 @@ impl UserTranslator {
             random: ChaCha8Rng::seed_from_u64(seed),
             counters: Counters::default(),
             slowpath: SlowPath::default(),
+            sweeper: Sweeper::default(),
+            sweep_at: 0,
             storage: Vec::new(),
         }
     }
@@ -179,6 +188,11 @@ macro_rules! host {
 
 impl Translator for UserTranslator {
     fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()> {
+        if now >= self.sweep_at {
+            self.sweeper
+                .sweep_all(&self.ruleset, &self.state, now, |_| ());
+            self.sweep_at = now + SWEEP;
+        }
         self.storage.resize(HEADROOM, 0);
         self.storage.extend_from_slice(packet);
         let mut host = host!(self, now);
@@ -189,7 +203,9 @@ impl Translator for UserTranslator {
     }
 
     fn counters(&self) -> io::Result<Snapshot> {
-        Ok(self.counters.total())
+        let mut total = self.counters.total();
+        total += &self.sweeper.counters().total();
+        Ok(total)
     }
 
     fn finish(&mut self) -> io::Result<()> {

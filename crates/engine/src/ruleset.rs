@@ -1,11 +1,15 @@
 //! A configuration as the packet path uses it: swapped as a whole, never changed.
 
-use isthmus_core::config::{Instance, Policy};
+use isthmus_core::config::{Instance, Mechanism, Policy};
 use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::time::Span;
 
 use crate::counters::Owner;
 use crate::limiter::Limiter;
 use crate::memory::Region;
+
+/// FRAGMENT_MIN of RFC 6146 section 4, in units of 2^20 ns.
+const SHORTEST_WAIT: Span = Span::from_secs(2);
 
 /// One instance with what its engine needs to know besides.
 #[derive(Clone, Debug)]
@@ -56,6 +60,21 @@ impl Ruleset {
     #[must_use]
     pub fn tables(&self) -> &Region {
         &self.tables
+    }
+
+    /// How long a fragment may wait for others of its datagram, in nanoseconds: as long as the most
+    /// patient instance allows, and two seconds at least.
+    #[must_use]
+    pub fn fragment_wait(&self) -> u64 {
+        let wait = |instance: &Instance| match &instance.mechanism {
+            Mechanism::Nat64(nat64) => nat64.nat.timers.fragment,
+            Mechanism::Siit(_) => SHORTEST_WAIT,
+        };
+        let longest = self.instances.iter().map(wait).max();
+        longest
+            .map_or(SHORTEST_WAIT, |wait| wait.max(SHORTEST_WAIT))
+            .0
+            << 20
     }
 
     /// How an instance treats headers, and its limit for ICMP errors.

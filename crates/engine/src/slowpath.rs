@@ -148,8 +148,8 @@ impl SlowPath {
             Err(NoFragment::Impossible(_)) => return host.count(Counter::BadFragment),
         };
         let bytes = &packet.packet()[..fragment.end()];
-        let now = host.now;
-        match self.with(|fragments| fragments.wait(&fragment, bytes, purpose, now)) {
+        let deadline = host.now.saturating_add(host.ruleset.fragment_wait());
+        match self.with(|fragments| fragments.wait(&fragment, bytes, purpose, deadline)) {
             Outcome::Waiting => host.count(Counter::FragmentHeld),
             Outcome::Complete(whole) => self.translate_whole(&whole, fragment.key, host, out),
             Outcome::Bad(count) => host.counters.add(host.owner, Counter::BadFragment, count),
