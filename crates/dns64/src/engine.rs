@@ -1,0 +1,284 @@
+//! One query through the server: cache, answers of our own, or one of the questions under way.
+//!
+//! Identical questions are asked once: the first one starts a flight, later ones wait for it.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use crate::answer::{self, Answer, Rendered, Transport};
+use crate::cache::{Cache, Seconds};
+use crate::config::Config;
+use crate::counter::{Counter, Counters};
+use crate::policy::Policy;
+use crate::query::Query;
+use crate::resolution::{Hurry, Resolution, Step};
+use crate::triage::{self, Triage};
+use crate::upstream::Upstreams;
+use crate::wire::rcode;
+
+/// Clients waiting for all flights, for each flight that there may be.
+const WAITING_PER_FLIGHT: usize = 16;
+
+/// What to do with a message from a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// The response is in the buffer.
+    Now,
+    /// It will come through the way that was given.
+    Later,
+    /// There will be none.
+    Never,
+}
+
+/// The way back to a client whose answer is not there yet. Called once.
+pub(crate) type WayBack = Box<dyn FnOnce(Vec<u8>) + Send>;
+
+struct Waiting {
+    query: Query,
+    transport: Transport,
+    way: WayBack,
+}
+
+#[derive(Default)]
+struct Flights {
+    by_key: HashMap<Box<[u8]>, Vec<Waiting>>,
+    waiting: usize,
+}
+
+/// Everything that answers depend on. A reload makes a new one.
+pub(crate) struct Engine {
+    policy: Arc<Policy>,
+    upstreams: Upstreams,
+    cache: Arc<Cache>,
+    counters: Arc<Counters>,
+    flights: Mutex<Flights>,
+    max_in_flight: usize,
+    deadline: Duration,
+    runtime: Handle,
+    epoch: Instant,
+    config: Config,
+}
+
+impl Engine {
+    /// An engine for a checked configuration, that takes over the cache of the one before it if
+    /// its answers are still right.
+    pub(crate) fn new(
+        config: &Config,
+        counters: Arc<Counters>,
+        runtime: Handle,
+        before: Option<&Self>,
+    ) -> Self {
+        let policy = Arc::new(Policy::new(config));
+        let same = |old: &&Self| {
+            *old.policy == *policy
+                && old.config.upstream == config.upstream
+                && old.config.cache_entries == config.cache_entries
+        };
+        let (cache, epoch) = match before.filter(same) {
+            Some(old) => (old.cache.clone(), old.epoch),
+            None => (Arc::new(Cache::new(config.cache_entries)), Instant::now()),
+        };
+        Self {
+            policy,
+            upstreams: Upstreams::new(&config.upstream, config.upstream_timeout, counters.clone()),
+            cache,
+            counters,
+            flights: Mutex::default(),
+            max_in_flight: config.max_in_flight,
+            deadline: config.deadline,
+            runtime,
+            epoch,
+            config: config.clone(),
+        }
+    }
+
+    /// The clock of the cache.
+    pub(crate) fn now(&self) -> Seconds {
+        self.epoch.elapsed().as_secs() as Seconds
+    }
+
+    /// Serves a message. The response is in `out`, or goes `way` later.
+    pub(crate) fn serve(
+        self: &Arc<Self>,
+        message: &[u8],
+        transport: Transport,
+        now: Seconds,
+        out: &mut Vec<u8>,
+        way: impl FnOnce() -> WayBack,
+    ) -> Served {
+        let query = match triage::sort(&self.policy, message) {
+            Triage::Ask(query) => query,
+            Triage::Ignore => {
+                self.counters.count(Counter::Ignored);
+                return Served::Never;
+            }
+            Triage::Refuse { counter, refusal } => {
+                self.counters.count(counter);
+                refusal.render(out);
+                return Served::Now;
+            }
+            Triage::Answer { query, answer } => {
+                self.counters.count(Counter::AnsweredLocal);
+                self.render(&answer, &query, 0, transport, out);
+                return Served::Now;
+            }
+        };
+        if let Some((answer, age)) = self.cache.get(query.key(), now) {
+            self.counters.count(Counter::AnsweredCache);
+            self.render(&answer, &query, age, transport, out);
+            return Served::Now;
+        }
+        self.fly(query, transport, out, way)
+    }
+
+    fn render(
+        &self,
+        answer: &Answer,
+        query: &Query,
+        age: u32,
+        transport: Transport,
+        out: &mut Vec<u8>,
+    ) {
+        if answer.render(query, age, transport, out) == Rendered::Truncated {
+            self.counters.count(Counter::Truncated);
+        }
+    }
+
+    /// Joins the flight for this question, or starts it.
+    fn fly(
+        self: &Arc<Self>,
+        query: Query,
+        transport: Transport,
+        out: &mut Vec<u8>,
+        way: impl FnOnce() -> WayBack,
+    ) -> Served {
+        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = flights.by_key.len() >= self.max_in_flight;
+        let crowded = flights.waiting >= self.max_in_flight * WAITING_PER_FLIGHT;
+        let known = flights.by_key.contains_key(query.key());
+        if crowded || (full && !known) {
+            drop(flights);
+            self.counters.count(Counter::Overload);
+            answer::render_error(&query, rcode::SERVFAIL, out);
+            return Served::Now;
+        }
+        flights.waiting += 1;
+        match flights.by_key.entry(query.key().into()) {
+            Entry::Occupied(mut flight) => {
+                self.counters.count(Counter::Coalesced);
+                flight.get_mut().push(Waiting {
+                    query,
+                    transport,
+                    way: way(),
+                });
+            }
+            Entry::Vacant(place) => {
+                let first = query.clone();
+                place.insert(vec![Waiting {
+                    query,
+                    transport,
+                    way: way(),
+                }]);
+                let engine = self.clone();
+                self.runtime
+                    .spawn(async move { engine.fly_on(first).await });
+            }
+        }
+        Served::Later
+    }
+
+    /// Finds the answer and gives it to all who wait for it.
+    async fn fly_on(self: Arc<Self>, first: Query) {
+        let flight = Flight {
+            engine: &self,
+            key: first.key(),
+            ended: Ended::No,
+        };
+        // The flight before this one may have ended between the look into the cache and now.
+        let cached = self.cache.get(first.key(), self.now());
+        let (answer, age) = match cached {
+            Some(found) => found,
+            None => {
+                let answer = Arc::new(self.resolve(first.clone()).await);
+                self.cache.put(first.key(), &answer, self.now());
+                (answer, 0)
+            }
+        };
+        let landed = flight.land();
+        self.counters
+            .add(Counter::AnsweredUpstream, landed.len() as u64);
+        for Waiting {
+            query,
+            transport,
+            way,
+        } in landed
+        {
+            let mut out = Vec::new();
+            self.render(&answer, &query, age, transport, &mut out);
+            way(out);
+        }
+    }
+
+    async fn resolve(&self, query: Query) -> Answer {
+        let begun = tokio::time::Instant::now();
+        let (mut resolution, mut ask) =
+            Resolution::begin(self.policy.clone(), self.counters.clone(), query);
+        loop {
+            // RFC 6147 section 5.1.3: when AAAA gets no answer, there must be time left for A.
+            let share = match resolution.hurry() {
+                Hurry::LeaveHalf => self.deadline / 2,
+                Hurry::TakeAll => self.deadline,
+            };
+            let reply = self.upstreams.exchange(&ask, begun + share).await;
+            match resolution.proceed(reply) {
+                Step::Ask(next) => ask = next,
+                Step::Done(answer) => return answer,
+            }
+        }
+    }
+}
+
+/// A flight that must end, whatever becomes of the task: later clients would wait for ever.
+struct Flight<'a> {
+    engine: &'a Engine,
+    key: &'a [u8],
+    ended: Ended,
+}
+
+#[derive(PartialEq, Eq)]
+enum Ended {
+    No,
+    Yes,
+}
+
+impl Flight<'_> {
+    /// Ends it and returns those who wait. From now on, a client with this question starts
+    /// another one.
+    fn land(mut self) -> Vec<Waiting> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Vec<Waiting> {
+        self.ended = Ended::Yes;
+        let mut flights = self
+            .engine
+            .flights
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let landed = flights.by_key.remove(self.key).unwrap_or_default();
+        flights.waiting -= landed.len();
+        landed
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        if self.ended == Ended::No {
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What to synthesize and what to leave alone: the part of the configuration that answers depend on.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use hickory_proto::rr::rdata::AAAA;
+use hickory_proto::rr::{RData, Record};
+use ipnet::Ipv6Net;
+use isthmus_core::address::rfc6052::Prefix;
+
+use crate::config::{Config, Translation};
+use crate::wire;
+
+/// More AAAA records than this are not synthesized for one answer: it must fit a message, and no
+/// host needs them.
+const SYNTHESIZED_MAX: usize = 1024;
+
+/// The rules of RFC 6147 as configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    translations: Vec<Translation>,
+    exclude: Vec<Ipv6Net>,
+}
+
+impl Policy {
+    /// The rules of a configuration.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let mut translations = config.prefixes.clone();
+        if translations.is_empty() {
+            // RFC 6147 section 5.2: without a prefix, the well-known one.
+            translations.push(Translation::new(Prefix::WELL_KNOWN));
+        }
+        Self {
+            translations,
+            exclude: config.exclude.clone(),
+        }
+    }
+
+    /// Whether an AAAA record with this address counts as absent (RFC 6147 section 5.1.4).
+    pub(crate) fn excludes(&self, address: Ipv6Addr) -> bool {
+        self.exclude.iter().any(|net| net.contains(&address))
+    }
+
+    /// The IPv6 representations of an address, one for each prefix that has it (RFC 6147 sections
+    /// 5.1.7 and 5.2).
+    pub(crate) fn represent(&self, address: Ipv4Addr) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        self.translations
+            .iter()
+            .filter(move |translation| translation.represents(address))
+            .map(move |translation| translation.prefix.embed(address.into()).into())
+    }
+
+    /// The representations of an address under every prefix, whatever its ranges: for
+    /// ipv4only.arpa, whose addresses tell the prefixes (RFC 7050 section 3).
+    pub(crate) fn represent_everywhere(
+        &self,
+        address: Ipv4Addr,
+    ) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        self.translations
+            .iter()
+            .map(move |translation| translation.prefix.embed(address.into()).into())
+    }
+
+    /// The IPv4 address that is represented, under one of our prefixes or the well-known one
+    /// (RFC 6147 section 5.3.1).
+    pub(crate) fn represented(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
+        self.translations
+            .iter()
+            .map(|translation| translation.prefix)
+            .chain([Prefix::WELL_KNOWN])
+            .find_map(|prefix| prefix.extract(address.into()))
+            .map(Into::into)
+    }
+
+    /// AAAA records made of A records (RFC 6147 section 5.1.7), and how many A records had no
+    /// representation. `ttl` is what the negative answer for AAAA allows, in seconds.
+    pub(crate) fn synthesize(&self, addresses: &[Record], ttl: u32) -> (Vec<Record>, u64) {
+        let mut records = Vec::new();
+        let mut skipped = 0;
+        for record in addresses {
+            let RData::A(a) = record.data else { continue };
+            let before = records.len();
+            records.extend(self.represent(a.0).map(|address| {
+                let data = RData::AAAA(AAAA(address));
+                Record::from_rdata(record.name.clone(), wire::ttl(record.ttl).min(ttl), data)
+            }));
+            skipped += u64::from(records.len() == before);
+            if records.len() >= SYNTHESIZED_MAX {
+                records.truncate(SYNTHESIZED_MAX);
+                break;
+            }
+        }
+        (records, skipped)
+    }
+}
