@@ -1,1 +1,5 @@
-//! Placeholder.
+//! The demonstration.
+/// Runs it.
+pub fn run() -> crate::Result<()> {
+    Ok(())
+}

@@ -274,6 +274,13 @@ impl Generator {
             .map_err(|error| problem(&error))
     }
 
+    /// Sends the same flows in another order, from the beginning.
+    pub fn set_order(&mut self, order: Order) -> Result<()> {
+        self.stream.order = order;
+        self.rewind()?;
+        self.pace(Pace::Full)
+    }
+
     /// Sets how fast frames follow each other, also while they are being sent.
     pub fn pace(&mut self, pace: Pace) -> Result<()> {
         let words = self.stream.configuration(self.interface, pace);
@@ -373,7 +380,7 @@ fn set(
 }
 
 /// Binds this thread to one CPU.
-fn pin(cpu: usize) -> Result<()> {
+pub fn pin(cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).map_err(|errno| bpf("CPU affinity", errno))

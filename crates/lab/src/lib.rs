@@ -5,7 +5,7 @@
 //! * [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
-//! * [`services`]: the real servers at the edge: nginx, dnsmasq, iperf3
+//! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
 //! * [`bench`], [`demo`]: the two programs that a user runs
 //!
 //! Everything needs root, and everything it makes is removed when its value is dropped.
@@ -25,6 +25,7 @@ pub mod programs;
 pub mod services;
 pub mod sink;
 pub mod subject;
+pub mod tools;
 pub mod topology;
 
 pub use error::LabError;

@@ -29,6 +29,8 @@ const START: f64 = 0.1;
 const SPARE: f64 = 1.2;
 /// Runs of the generator per second, to begin with.
 const RUNS_PER_SECOND: f64 = 1e6;
+/// Where the search for the best delivery begins, in packets per second.
+const SEARCH_START: f64 = 80e3;
 /// How often a burst looks for arrivals.
 const POLL: Duration = Duration::from_micros(200);
 /// How long a burst waits for another arrival.
@@ -290,6 +292,11 @@ impl Path {
         }
     }
 
+    /// Sends the same flows in another order from now on.
+    pub fn set_order(&mut self, order: Order) -> Result<()> {
+        self.generator.set_order(order)
+    }
+
     /// Sends exactly `frames` frames, and returns how many arrived and the time from the first
     /// arrival to the last.
     pub fn burst(&mut self, frames: u32) -> Result<(u64, Duration)> {
@@ -321,12 +328,11 @@ impl Path {
         Ok((count, took))
     }
 
-    /// The most that arrives per second at any offered load: the load rises by a quarter from
-    /// `start` until two loads in a row lose more than a tenth. For paths across two cores,
+    /// The most that arrives per second at any offered load: the load rises by a quarter until two loads in a row lose more than a tenth. For paths across two cores,
     /// where overload itself costs throughput.
-    pub fn best_delivery(&mut self, start: f64, window: Duration) -> Result<f64> {
+    pub fn best_delivery(&mut self, window: Duration) -> Result<f64> {
         let mut best: f64 = 0.0;
-        let mut offered = start;
+        let mut offered = SEARCH_START;
         let mut overloaded = 0;
         while overloaded < 2 {
             let rate = self.rate(window / 4, window, Pace::PerSecond(offered))?;

@@ -140,16 +140,24 @@ impl Drop for Namespace {
 }
 
 /// Removes namespaces of labs that are gone, with the processes still in them. Returns their names.
-pub fn sweep() -> Result<Vec<String>> {
-    let entries = match fs::read_dir("/run/netns") {
-        Ok(entries) => entries,
-        Err(_) => return Ok(Vec::new()),
+pub fn sweep() -> Vec<String> {
+    sweep_if(|pid| !Path::new("/proc").join(pid.to_string()).exists())
+}
+
+/// Removes this process's own namespaces at once, with all processes in them: for the moment
+/// before an interrupted lab ends.
+pub fn sweep_own() -> Vec<String> {
+    sweep_if(|pid| pid == std::process::id())
+}
+
+fn sweep_if(wanted: impl Fn(u32) -> bool) -> Vec<String> {
+    let Ok(entries) = fs::read_dir("/run/netns") else {
+        return Vec::new();
     };
     let mut swept = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(pid) = owner(&name) else { continue };
-        if Path::new("/proc").join(pid.to_string()).exists() {
+        if !owner(&name).is_some_and(&wanted) {
             continue;
         }
         if let Ok(pids) = process::run(Command::new("ip").args(["netns", "pids", &name])) {
@@ -161,7 +169,7 @@ pub fn sweep() -> Result<Vec<String>> {
         remove(&name);
         swept.push(name);
     }
-    Ok(swept)
+    swept
 }
 
 /// The process that made a namespace of this name, if a lab did.

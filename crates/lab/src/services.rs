@@ -1,8 +1,9 @@
-//! The real servers behind the gateway: nginx, dnsmasq and iperf3, all on the IPv4-only host.
+//! The real servers behind the gateway: nginx, unbound (authoritative) and iperf3.
 
 use std::{
+    fmt::Write as _,
     fs,
-    io::Write,
+    io::Write as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -17,10 +18,14 @@ use crate::{
     topology::Network,
 };
 
-/// The domain whose every name dnsmasq gives the IPv4-only host's address, and no AAAA record.
+/// The domain of all names here.
 pub const DOMAIN: &str = "lab.test";
 /// The web server's name.
 pub const WEB_NAME: &str = "www.lab.test";
+/// A name with both A and AAAA records.
+pub const DUAL_NAME: &str = "dual.lab.test";
+/// How many numbered names there are.
+pub const NAMES: u32 = 1000;
 /// What the web server's page says.
 pub const PAGE: &str = "This page comes from an IPv4-only server.\n";
 /// The large file's name.
@@ -80,32 +85,61 @@ impl Web {
     }
 }
 
-/// Starts dnsmasq on the IPv4-only host: names under [`DOMAIN`] have an A record and no AAAA.
-pub fn start_dns(network: &Network) -> Result<Process> {
-    process::require("dnsmasq", "dnsmasq-base")?;
-    let host4 = network.host4()?;
-    let mut command = host4.command("dnsmasq");
-    command.args([
-        "--keep-in-foreground",
-        "--log-facility=-",
-        "--conf-file=/dev/null",
-        "--user=root",
-        "--pid-file",
-        "--no-resolv",
-        "--no-hosts",
-        "--bind-interfaces",
-        "--local-ttl=3600",
-        &format!("--listen-address={}", plan::HOST4),
-        &format!("--local=/{DOMAIN}/"),
-        &format!("--address=/{DOMAIN}/{}", plan::HOST4),
-        &format!("--ptr-record=4.100.51.198.in-addr.arpa,{WEB_NAME}"),
-    ]);
-    let mut dns = Process::start("dnsmasq", &mut command)?;
-    dns.wait_until(START, || {
-        dig(host4, &plan::HOST4.to_string(), &[WEB_NAME, "A"])
-            .is_ok_and(|answer| answer.contains(&plan::HOST4.to_string()))
-    })?;
-    Ok(dns)
+/// A DNS server that has [`DOMAIN`]: IPv4 addresses, one name with an IPv6 address, and a SOA, so
+/// that resolvers may cache what does not exist.
+#[derive(Debug)]
+pub struct Dns {
+    _directory: TempDir,
+    _unbound: Process,
+}
+
+impl Dns {
+    /// Starts it on the IPv4-only host, port 53.
+    pub fn start(network: &Network) -> Result<Self> {
+        process::require("unbound", "unbound")?;
+        let directory = temporary()?;
+        let root = directory.path();
+        let mut text = format!(
+            "server:\n  directory: \"{root}\"\n  chroot: \"\"\n  username: \"\"\n  \
+             pidfile: \"\"\n  use-syslog: no\n  interface: {host4}\n  \
+             access-control: 0.0.0.0/0 allow\n  module-config: \"iterator\"\n  \
+             local-zone: \"{DOMAIN}.\" static\n  \
+             local-data: \"{DOMAIN}. 3600 IN SOA ns.{DOMAIN}. root.{DOMAIN}. 1 1h 1h 1h 1h\"\n  \
+             local-data: \"{DUAL_NAME}. 3600 IN AAAA {six}\"\n  \
+             local-data: \"{DUAL_NAME}. 3600 IN A {host4}\"\n  \
+             local-data: \"{WEB_NAME}. 3600 IN A {host4}\"\n  \
+             local-data-ptr: \"{host4} 3600 {WEB_NAME}\"\n",
+            root = root.display(),
+            host4 = plan::HOST4,
+            six = plan::HOST4_AS_IPV6,
+        );
+        for number in 0..NAMES {
+            let name = numbered_name(number);
+            let _ = writeln!(text, "  local-data: \"{name}. 3600 IN A {}\"", plan::HOST4);
+        }
+        text.push_str("remote-control:\n  control-enable: no\n");
+        let configuration = root.join("unbound.conf");
+        write(&configuration, text.as_bytes())?;
+        let host4 = network.host4()?;
+        let mut command = host4.command("unbound");
+        let mut unbound = Process::start(
+            "unbound (authoritative)",
+            command.args(["-d", "-c"]).arg(&configuration),
+        )?;
+        unbound.wait_until(START, || {
+            dig(host4, &plan::HOST4.to_string(), &[WEB_NAME, "A"])
+                .is_ok_and(|answer| answer.contains(&plan::HOST4.to_string()))
+        })?;
+        Ok(Self {
+            _directory: directory,
+            _unbound: unbound,
+        })
+    }
+}
+
+/// A name with an A record only, for a `number` below [`NAMES`].
+pub fn numbered_name(number: u32) -> String {
+    format!("n{number}.{DOMAIN}")
 }
 
 /// Starts `iperf3 -s` in a namespace, bound to one CPU.

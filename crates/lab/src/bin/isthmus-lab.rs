@@ -1,50 +1,158 @@
 //! The laboratory's command line.
-use isthmus_lab::{generator::Pace, measure::*, peers, subject::Subject};
-use std::time::Duration;
-fn main() -> anyhow::Result<()> {
-    let loads: Vec<(Box<dyn Subject>, Load)> = vec![
-        (Box::new(peers::Redirect), Load::routed6(1000)),
-        (Box::new(peers::Forwarding), Load::routed6(1000)),
-        (Box::new(peers::Forwarding), Load::routed4(1000)),
-        (Box::new(peers::Masquerade), Load::routed4(1000)),
-    ];
-    for (s, l) in &loads {
-        match Path::build(&**s, l) {
-            Ok(mut p) => {
-                let r = p.rate(
-                    Duration::from_millis(300),
-                    Duration::from_secs(1),
-                    Pace::Full,
-                )?;
-                println!("{} {r:?}", s.name());
-            }
-            Err(e) => println!("{}: {e}", s.name()),
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context, bail};
+use clap::{Parser, Subcommand};
+use isthmus_lab::{
+    bench::{self, Outcome, Row, Thoroughness},
+    demo, netns,
+};
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    iterator::Signals,
+};
+
+/// Builds networks in namespaces and measures gateways in them. Needs root.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare Isthmus with the kernel and other gateways; writes JSON and prints a table.
+    Bench {
+        /// Only these rows, separated by commas; all if absent.
+        #[arg(long, value_delimiter = ',')]
+        rows: Vec<String>,
+        /// One short repetition of each row.
+        #[arg(long)]
+        quick: bool,
+        /// Where the JSON goes.
+        #[arg(long, default_value = "bench/latest.json")]
+        output: PathBuf,
+    },
+    /// Measure the kernel and other gateways alone, once each.
+    References {
+        /// Short measurements.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Show an IPv6-only host reaching an IPv4-only server through each engine.
+    Demo,
+    /// Remove what an interrupted lab has left behind.
+    Clean,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("isthmus-lab: {error:#}");
+            ExitCode::FAILURE
         }
     }
-    for l in [Load::six_to_four(1000), Load::four_to_six(1000)] {
-        match Path::build(&peers::Tayga, &l) {
-            Ok(mut p) => {
-                for k in [50e3, 100e3, 150e3, 200e3, 250e3, 300e3, 400e3] {
-                    println!(
-                        "{k} {:?}",
-                        p.rate(
-                            Duration::from_millis(100),
-                            Duration::from_millis(500),
-                            Pace::PerSecond(k)
-                        )?
-                    );
-                }
-                let r = p.best_delivery(100e3, Duration::from_millis(500))?;
-                println!("tayga {r:?}");
-                let r = p.rate(
-                    Duration::from_millis(300),
-                    Duration::from_secs(1),
-                    Pace::Full,
-                )?;
-                println!("{r:?}");
-            }
-            Err(e) => println!("tayga: {e}"),
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    clean_up_when_interrupted()?;
+    for name in netns::sweep() {
+        eprintln!("removed the leftover namespace {name}");
+    }
+    match command {
+        Command::Bench {
+            rows,
+            quick,
+            output,
+        } => benchmark(&rows, thoroughness(quick), &output),
+        Command::References { quick } => {
+            bench::references(
+                &thoroughness(quick).effort(),
+                |(name, result)| match result {
+                    Ok(figure) => println!("{name:<26} {figure}"),
+                    Err(error) => println!("{name:<26} not run: {error}"),
+                },
+            );
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Demo => demo::run().map(|()| ExitCode::SUCCESS).map_err(Into::into),
+        Command::Clean => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn thoroughness(quick: bool) -> Thoroughness {
+    if quick {
+        Thoroughness::Quick
+    } else {
+        Thoroughness::Full
+    }
+}
+
+/// Exit code 0 if all rows were measured and met their targets, 2 if not.
+fn benchmark(
+    names: &[String],
+    thoroughness: Thoroughness,
+    output: &Path,
+) -> anyhow::Result<ExitCode> {
+    let all = Row::all();
+    let mut rows = Vec::new();
+    for name in names {
+        match all.iter().find(|row| row.name == name) {
+            Some(row) => rows.push(*row),
+            None => bail!(
+                "no row is called {name}; there are {}",
+                all.map(|row| row.name).join(", ")
+            ),
         }
     }
+    if names.is_empty() {
+        rows.extend(all);
+    }
+    println!("{}", bench::HEADING);
+    let report = bench::run(&rows, thoroughness, |row| println!("{row}"))?;
+    let mut json = serde_json::to_string_pretty(&report)?;
+    json.push('\n');
+    if let Some(directory) = output.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    std::fs::write(output, json).with_context(|| format!("cannot write {}", output.display()))?;
+    println!("written to {}", output.display());
+    let missing = report
+        .rows
+        .iter()
+        .filter(|row| matches!(row.outcome, Outcome::NotRun { .. }))
+        .count();
+    let missed = report
+        .rows
+        .iter()
+        .filter(|row| row.met == Some(false))
+        .count();
+    println!(
+        "{} rows: {missed} below target, {missing} not run",
+        report.rows.len()
+    );
+    Ok(if missing + missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(2)
+    })
+}
+
+/// Namespaces and processes outlive an interrupted program: remove them first.
+fn clean_up_when_interrupted() -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            netns::sweep_own();
+            std::process::exit(130);
+        }
+    });
     Ok(())
 }

@@ -35,7 +35,7 @@ impl Subject for Unbound {
              pidfile: \"\"\n  use-syslog: no\n  num-threads: 1\n  interface: {listen}\n  \
              access-control: ::0/0 allow\n  module-config: \"dns64 iterator\"\n  \
              dns64-prefix: {prefix}/96\n  do-not-query-localhost: no\n  \
-             so-reuseport: no\n  msg-cache-size: 64m\n  rrset-cache-size: 128m\n\
+             so-reuseport: no\n  local-zone: \"test.\" nodefault\n  msg-cache-size: 64m\n  rrset-cache-size: 128m\n\
              remote-control:\n  control-enable: no\n\
              forward-zone:\n  name: \".\"\n  forward-addr: {upstream}\n",
             directory = files.path().display(),

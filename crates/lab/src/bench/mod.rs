@@ -1,0 +1,64 @@
+//! The benchmark: each row compares Isthmus with a baseline in the same place, in turn.
+
+mod references;
+mod report;
+mod rows;
+
+use std::time::Duration;
+
+pub use references::{Reference, references};
+pub use report::{Figure, HEADING, Machine, Measurement, Outcome, Report, RowReport};
+pub use rows::{Row, Target};
+
+use crate::{Result, measure::Effort, process};
+
+/// How long a benchmark may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thoroughness {
+    /// One short repetition of everything: to see that it runs.
+    Quick,
+    /// What is published: medians of five.
+    Full,
+}
+
+impl Thoroughness {
+    /// Repetitions and lengths.
+    pub fn effort(self) -> Effort {
+        match self {
+            Self::Quick => Effort {
+                repetitions: 1,
+                warm_up: Duration::from_millis(200),
+                window: Duration::from_millis(500),
+            },
+            Self::Full => Effort {
+                repetitions: 5,
+                warm_up: Duration::from_millis(500),
+                window: Duration::from_secs(2),
+            },
+        }
+    }
+}
+
+/// Runs rows in turn, telling `progress` about each when it is done. A row whose subject or
+/// baseline cannot run here says why and has no figures.
+pub fn run(
+    rows: &[Row],
+    thoroughness: Thoroughness,
+    mut progress: impl FnMut(&RowReport),
+) -> Result<Report> {
+    process::require_root()?;
+    let effort = thoroughness.effort();
+    let mut report = Report::begin(thoroughness);
+    for row in rows {
+        let outcome = match row.measure(&effort) {
+            Ok(measurement) => Outcome::measured(measurement),
+            Err(error) => Outcome::NotRun {
+                reason: error.to_string(),
+            },
+        };
+        let entry = RowReport::new(row, outcome);
+        progress(&entry);
+        report.rows.push(entry);
+    }
+    Ok(report)
+}

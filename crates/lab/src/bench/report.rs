@@ -1,0 +1,301 @@
+//! Results as JSON and as a table.
+
+use std::{fmt, fs, process::Command};
+
+use serde::Serialize;
+
+use super::{Row, Target, Thoroughness};
+use crate::process;
+
+/// A figure with its unit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// What it is of.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: &'static str,
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>18}  ({})", amount(self.value, self.unit), self.name)
+    }
+}
+
+/// What a row has measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// The subject's median.
+    pub subject: Figure,
+    /// The baseline's median.
+    pub baseline: Figure,
+    /// What belongs beside it.
+    pub beside: Vec<Figure>,
+}
+
+/// Whether a row could be measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    /// It was.
+    Measured {
+        /// The subject's name.
+        subject: String,
+        /// The subject's median.
+        value: f64,
+        /// Its unit.
+        unit: &'static str,
+        /// The baseline, in its own unit.
+        baseline: Figure,
+        /// Subject by baseline.
+        ratio: f64,
+        /// What belongs beside it.
+        beside: Vec<Figure>,
+    },
+    /// It was not.
+    NotRun {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    pub(super) fn measured(measurement: Measurement) -> Self {
+        let Measurement {
+            subject,
+            baseline,
+            beside,
+        } = measurement;
+        Self::Measured {
+            ratio: subject.value / baseline.value,
+            subject: subject.name,
+            value: subject.value,
+            unit: subject.unit,
+            baseline,
+            beside,
+        }
+    }
+}
+
+/// One row of the report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RowReport {
+    /// The row's name.
+    pub name: &'static str,
+    /// The result.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What the ratio should be.
+    pub target: Target,
+    /// Whether it is; absent if the row was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<bool>,
+    /// Why the comparison is fair.
+    pub method: &'static str,
+    /// How to measure this row again.
+    pub command: String,
+}
+
+impl RowReport {
+    pub(super) fn new(row: &Row, outcome: Outcome) -> Self {
+        let met = match &outcome {
+            Outcome::Measured { ratio, .. } => Some(row.target.is_met(*ratio)),
+            Outcome::NotRun { .. } => None,
+        };
+        Self {
+            name: row.name,
+            outcome,
+            target: row.target,
+            met,
+            method: row.method,
+            command: format!("isthmus-lab bench --rows {}", row.name),
+        }
+    }
+}
+
+/// The machine that it ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Processor model.
+    pub cpu: String,
+    /// Number of cores.
+    pub cores: usize,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Kernel release.
+    pub kernel: String,
+}
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// When it began, in UTC.
+    pub date: String,
+    /// Where.
+    pub machine: Machine,
+    /// `quick` or `full`.
+    pub thoroughness: &'static str,
+    /// The rows in order.
+    pub rows: Vec<RowReport>,
+}
+
+impl Report {
+    pub(super) fn begin(thoroughness: Thoroughness) -> Self {
+        Self {
+            date: printed("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]),
+            machine: Machine {
+                cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
+                cores: std::thread::available_parallelism().map_or(1, usize::from),
+                memory_mib: field("/proc/meminfo", "MemTotal")
+                    .and_then(|size| size.split(' ').next()?.parse::<u64>().ok())
+                    .map_or(0, |kib| kib / 1024),
+                kernel: printed("uname", &["-r"]),
+            },
+            thoroughness: match thoroughness {
+                Thoroughness::Quick => "quick",
+                Thoroughness::Full => "full",
+            },
+            rows: Vec::new(),
+        }
+    }
+}
+
+fn printed(program: &str, arguments: &[&str]) -> String {
+    process::run(Command::new(program).args(arguments))
+        .map_or_else(|_| "unknown".into(), |output| output.trim().to_owned())
+}
+
+/// The value after `key:` in a file of such lines.
+fn field(path: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == key)
+        .map(|(_, value)| value.trim().to_owned())
+}
+
+/// The table's heading; each row is the [`RowReport`]'s own display.
+pub const HEADING: &str = "row                            subject                baseline               ratio   target   \n\
+     -----------------------------  ---------------------  ---------------------  ------  ---------";
+
+impl fmt::Display for RowReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.outcome {
+            Outcome::Measured {
+                value,
+                unit,
+                baseline,
+                ratio,
+                beside,
+                ..
+            } => {
+                let mark = if self.met == Some(true) {
+                    "ok"
+                } else {
+                    "MISSED"
+                };
+                write!(
+                    f,
+                    "{:<29}  {:>21}  {:>21}  {ratio:>6.2}  {:<7} {mark}",
+                    self.name,
+                    amount(*value, unit),
+                    amount(baseline.value, baseline.unit),
+                    self.target.to_string(),
+                )?;
+                for figure in beside {
+                    write!(
+                        f,
+                        "\n    beside: {} {}",
+                        figure.name,
+                        amount(figure.value, figure.unit)
+                    )?;
+                }
+                Ok(())
+            }
+            Outcome::NotRun { reason } => {
+                write!(f, "{:<29}  not run: {reason}", self.name)
+            }
+        }
+    }
+}
+
+/// A value with its unit, in thousands or millions as is readable.
+fn amount(value: f64, unit: &str) -> String {
+    if value >= 1e9 {
+        format!("{:.2} G {unit}", value / 1e9)
+    } else if value >= 1e6 {
+        format!("{:.2} M {unit}", value / 1e6)
+    } else if value >= 1e4 {
+        format!("{:.0} k {unit}", value / 1e3)
+    } else {
+        format!("{value:.1} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(name: &str, value: f64) -> Figure {
+        Figure {
+            name: name.into(),
+            value,
+            unit: "packets/s",
+        }
+    }
+
+    fn row(target: Target) -> Row {
+        Row {
+            target,
+            ..Row::all()[0]
+        }
+    }
+
+    #[test]
+    fn a_measured_row_says_whether_the_target_is_met() {
+        let outcome = || {
+            Outcome::measured(Measurement {
+                subject: figure("ours", 3e6),
+                baseline: figure("kernel", 1e6),
+                beside: vec![],
+            })
+        };
+        let met = RowReport::new(&row(Target::AtLeast(3.0)), outcome());
+        assert_eq!(met.met, Some(true));
+        let missed = RowReport::new(&row(Target::AtLeast(3.1)), outcome());
+        assert_eq!(missed.met, Some(false));
+        let latency = RowReport::new(&row(Target::AtMost(2.9)), outcome());
+        assert_eq!(latency.met, Some(false));
+        assert!(missed.to_string().contains("MISSED"));
+    }
+
+    #[test]
+    fn a_row_that_did_not_run_has_a_reason_and_no_figures() {
+        let outcome = Outcome::NotRun {
+            reason: "isthmus ended early".into(),
+        };
+        let report = RowReport::new(&row(Target::AtLeast(3.0)), outcome);
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["reason"], "isthmus ended early");
+        assert!(json.get("value").is_none());
+        assert!(json.get("met").is_none());
+    }
+
+    #[test]
+    fn json_has_the_fields_that_readers_rely_on() {
+        let outcome = Outcome::measured(Measurement {
+            subject: figure("ours", 3e6),
+            baseline: figure("kernel", 1e6),
+            beside: vec![],
+        });
+        let json = serde_json::to_value(RowReport::new(&Row::all()[0], outcome)).unwrap();
+        assert_eq!(json["value"], 3e6);
+        assert_eq!(json["unit"], "packets/s");
+        assert_eq!(json["baseline"]["name"], "kernel");
+        assert_eq!(json["baseline"]["value"], 1e6);
+        assert_eq!(json["ratio"], 3.0);
+        assert_eq!(json["target"]["at-least"], 3.0);
+    }
+}

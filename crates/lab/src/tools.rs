@@ -1,0 +1,216 @@
+//! The tools that users try a network with, and what their output says.
+
+use std::{
+    io::ErrorKind,
+    net::{SocketAddr, UdpSocket},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::{
+    LabError, Result,
+    generator::pin,
+    measure::median,
+    netns::Namespace,
+    process,
+    services::{self, numbered_name},
+};
+
+/// The direction of an iperf3 transfer, as the client sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The client sends.
+    Upload,
+    /// The server sends.
+    Download,
+}
+
+/// What iperf3 sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Traffic {
+    /// One TCP connection, as fast as it goes.
+    Tcp,
+    /// UDP at so many megabits per second.
+    Udp(u32),
+}
+
+/// The result of an iperf3 run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transfer {
+    /// Received, in bits per second.
+    pub bits_per_second: f64,
+    /// UDP: the share of datagrams lost, in percent.
+    pub lost_percent: f64,
+}
+
+/// Runs an iperf3 client for whole `seconds` against a server that is up, on one CPU.
+pub fn iperf(
+    client: &Namespace,
+    cpu: usize,
+    server: &str,
+    traffic: Traffic,
+    direction: Direction,
+    seconds: u32,
+) -> Result<Transfer> {
+    process::require("iperf3", "iperf3")?;
+    let mut command = client.command_on(cpu, "iperf3");
+    command.args(["-c", server, "-J", "-t", &seconds.to_string()]);
+    command.args(["--connect-timeout", "3000"]);
+    if direction == Direction::Download {
+        command.arg("-R");
+    }
+    if let Traffic::Udp(megabits) = traffic {
+        command.args(["-u", "-l", "1200", "-b", &format!("{megabits}M")]);
+    }
+    let output = process::run(&mut command)?;
+    let unread = || LabError::Output {
+        tool: "iperf3",
+        output: output.clone(),
+    };
+    let report: Value = serde_json::from_str(&output).map_err(|_| unread())?;
+    let number = |part: &str, key: &str| report["end"][part][key].as_f64();
+    let transfer = match traffic {
+        Traffic::Tcp => number("sum_received", "bits_per_second").map(|bits_per_second| Transfer {
+            bits_per_second,
+            lost_percent: 0.0,
+        }),
+        Traffic::Udp(_) => number("sum", "bits_per_second")
+            .zip(number("sum", "lost_percent"))
+            .map(|(bits_per_second, lost_percent)| Transfer {
+                bits_per_second: bits_per_second * (1.0 - lost_percent / 100.0),
+                lost_percent,
+            }),
+    };
+    transfer.ok_or_else(unread)
+}
+
+/// Round-trip times of pings, in milliseconds, in the order of arrival.
+pub fn ping(
+    client: &Namespace,
+    address: &str,
+    count: u32,
+    interval: Duration,
+    size: u32,
+) -> Result<Vec<f64>> {
+    let mut command = client.command("ping");
+    command.args(["-n", "-W", "1", "-c", &count.to_string()]);
+    command.args(["-i", &format!("{:.4}", interval.as_secs_f64())]);
+    command.args(["-s", &size.to_string(), address]);
+    Ok(round_trips(&process::run(&mut command)?))
+}
+
+/// The median round-trip time of 1000 pings, in microseconds.
+pub fn median_round_trip(client: &Namespace, address: &str) -> Result<f64> {
+    let mut times = ping(client, address, 1000, Duration::from_millis(2), 56)?;
+    Ok(median(&mut times) * 1000.0)
+}
+
+fn round_trips(output: &str) -> Vec<f64> {
+    output
+        .lines()
+        .filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse().ok())
+        .collect()
+}
+
+/// Load on a name server: AAAA queries for the numbered names, a window of them outstanding.
+#[derive(Debug, Clone, Copy)]
+pub struct DnsLoad {
+    /// The server.
+    pub server: SocketAddr,
+    /// Queries outstanding at any time, 1 or more.
+    pub window: u32,
+}
+
+impl DnsLoad {
+    /// Asks from `client` on `cpu` for `duration`; answers with an address, per second.
+    pub fn run(&self, client: &Namespace, cpu: usize, duration: Duration) -> Result<f64> {
+        client.enter(|| {
+            pin(cpu)?;
+            self.ask(duration).map_err(|source| LabError::Start {
+                command: format!("DNS load on {}", self.server),
+                source,
+            })
+        })
+    }
+
+    fn ask(&self, duration: Duration) -> std::io::Result<f64> {
+        let socket = UdpSocket::bind("[::]:0")?;
+        socket.connect(self.server)?;
+        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let queries: Vec<Vec<u8>> = (0..services::NAMES)
+            .map(|number| query(number as u16, &numbered_name(number)))
+            .collect();
+        let mut answer = [0; 1500];
+        let (mut next, mut outstanding, mut answered) = (0, 0, 0_u64);
+        let start = Instant::now();
+        while start.elapsed() < duration {
+            while outstanding < self.window {
+                socket.send(&queries[next % queries.len()])?;
+                next += 1;
+                outstanding += 1;
+            }
+            match socket.recv(&mut answer) {
+                Ok(length) => {
+                    outstanding -= 1;
+                    answered += u64::from(has_answer(&answer[..length]));
+                }
+                // What was lost is asked again by the next round.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => outstanding = 0,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answered as f64 / start.elapsed().as_secs_f64())
+    }
+}
+
+/// A query for AAAA with recursion desired (RFC 1035 section 4.1).
+fn query(identifier: u16, name: &str) -> Vec<u8> {
+    let mut message = identifier.to_be_bytes().to_vec();
+    message.extend([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
+    for label in name.split('.') {
+        message.push(label.len() as u8);
+        message.extend(label.as_bytes());
+    }
+    message.extend([0, 0, 28, 0, 1]);
+    message
+}
+
+/// Whether a response says NOERROR and has an answer.
+fn has_answer(message: &[u8]) -> bool {
+    matches!(message, [_, _, flags, rcode, _, _, high, low, ..]
+        if flags & 0x80 != 0 && rcode & 0x0f == 0 && (*high, *low) != (0, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_are_read_from_ping() {
+        let output = "PING ::1 56 data bytes\n\
+            64 bytes from ::1: icmp_seq=1 ttl=64 time=0.045 ms\n\
+            64 bytes from ::1: icmp_seq=2 ttl=64 time=1.5 ms\n\n--- ::1 ping statistics ---\n";
+        assert_eq!(round_trips(output), [0.045, 1.5]);
+    }
+
+    #[test]
+    fn query_is_laid_out_as_rfc_1035_says() {
+        assert_eq!(
+            query(0x1234, "a.bc"),
+            [
+                0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, b'a', 2, b'b', b'c', 0, 0, 28, 0, 1
+            ]
+        );
+    }
+
+    #[test]
+    fn empty_answers_and_errors_do_not_count() {
+        let header = |flags, rcode, answers| [0, 0, flags, rcode, 0, 1, 0, answers, 0, 0, 0, 0];
+        assert!(has_answer(&header(0x81, 0x80, 1)));
+        assert!(!has_answer(&header(0x81, 0x80, 0)));
+        assert!(!has_answer(&header(0x81, 0x83, 1)));
+        assert!(!has_answer(&header(0x01, 0x00, 1)));
+        assert!(!has_answer(&[]));
+    }
+}
