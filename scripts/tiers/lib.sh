@@ -25,8 +25,27 @@ check() { # NAME COMMAND...
     fi
 }
 
+# Names of the integration tests of all crates, one a line: those that make network namespaces, or
+# the rest. Such a test is told by the word `netns` in its source.
+integration_tests() { # namespaces|others
+    local file name
+    for file in crates/*/tests/*.rs crates/*/tests/*/main.rs; do
+        [ -e "$file" ] || continue
+        name="$(basename "${file%/main.rs}" .rs)"
+        case "$name" in
+        vectors) continue ;; # a tier of its own
+        esac
+        if grep -q netns "$file"; then
+            [ "$1" != namespaces ] || printf '%s\n' "$name"
+        else
+            [ "$1" != others ] || printf '%s\n' "$name"
+        fi
+    done | sort -u
+}
+
 # Runs `cargo test` with these arguments and records what libtest counted. A test that can not run
-# prints a line `skipped: REASON` and returns; it counts as skipped, not as passed.
+# prints a line `skipped: REASON` and returns; it counts as skipped, not as passed. So does a
+# vector that is known to fail.
 cargo_tests() { # CARGO-ARGUMENTS -- TEST-ARGUMENTS
     local output status=0
     output="$(mktemp)"
@@ -34,18 +53,11 @@ cargo_tests() { # CARGO-ARGUMENTS -- TEST-ARGUMENTS
     # The reasons are in the output of tests that pass.
     cargo test --locked --no-fail-fast "$@" --show-output >"$output" 2>&1 || status=$?
     cat "$output"
-    awk '
-        /^test result: / { passed += $4; failed += $6 }
-        /^test .* \.\.\. FAILED$/ { failures[++n] = $2 }
-        # Each test has a heading of this form over its output, and counts once.
-        /^---- .* stdout ----$/ { test = $2 }
-        /^skipped: / && test != "" { reasons[substr($0, 10)]++; skipped++; test = "" }
-        END {
-            if (passed - skipped > 0) print "passed", passed - skipped
-            for (reason in reasons) print "skipped", reasons[reason], reason
-            for (i = 1; i <= n; i++) print "failed 1", failures[i]
-            if (failed > n) print "failed", failed - n, "see the log"
-            if (status != 0 && failed == 0) print "failed 1 cargo test ended with status", status
-        }' status="$status" "$output" >>"$RESULTS"
+    count_tests "$status" "$output"
     rm -f "$output"
+}
+
+# Records what libtest counted, from its status and its output.
+count_tests() { # STATUS FILE
+    awk -v status="$1" -f scripts/tiers/count.awk vectors/known-failing.txt "$2" >>"$RESULTS"
 }

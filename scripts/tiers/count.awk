@@ -1,0 +1,32 @@
+# Makes records (`passed N`, `failed N WHAT`, `skipped N WHY`) from what libtest printed.
+#
+#   awk -v status=STATUS -f count.awk vectors/known-failing.txt OUTPUT
+#
+# STATUS is that of `cargo test`.
+
+# Vectors that are known to fail pass by failing; here they count as skipped.
+FILENAME ~ /known-failing/ { if ($1 !~ /^(#|$)/) known[$1]; next }
+
+/^test result: / { passed += $4; failed += $6 }
+/^test .* \.\.\. FAILED$/ { failures[++n] = $2 }
+/^test .*::.* \.\.\. ok$/ {
+    name = $2
+    sub(/^[a-z]*::/, "", name)
+    if (name in known) { skipped++; reasons["a known failure (vectors/known-failing.txt)"]++ }
+}
+
+# The output of each test stands under a heading of this form; a test counts once.
+/^---- .* stdout ----$/ { test = $2 }
+/^(skipped|SKIPPED): / && test != "" { reasons[substr($0, 10)]++; skipped++; test = "" }
+
+# The runner of the vectors says these once, before it starts.
+/^[a-z0-9]+: its [0-9]+ vectors are skipped: / { print "skipped", $3, "vectors in", $0 }
+/^sources: skipped: / { print "skipped 1", $0 }
+
+END {
+    if (passed > skipped) print "passed", passed - skipped
+    for (reason in reasons) print "skipped", reasons[reason], reason
+    for (i = 1; i <= n; i++) print "failed 1", failures[i]
+    if (failed > n) print "failed", failed - n, "see the log"
+    if (status != 0 && failed == 0) print "failed 1 the tests ended with status", status
+}
