@@ -16,7 +16,16 @@ const COUNT: u64 = 0xffff_ffff;
 /// The binding was configured and does not end with its last session.
 pub(super) const STATIC: u64 = 1 << 46;
 /// Compare-exchanges that may be lost to other processors before giving up.
-const ATTEMPTS: u32 = 8;
+const ATTEMPTS: u32 = 4;
+
+/// Whether a reference was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// It was: the binding stays.
+    Held,
+    /// The binding is ending, or too many others changed it at the same time.
+    Gone,
+}
 
 /// Sessions of a binding.
 #[inline(always)]
@@ -63,19 +72,20 @@ pub(super) fn find_outside<'m, M: Memory + ?Sized>(
 }
 
 /// Takes a reference to a binding that was found, so that it stays.
-#[inline(always)]
-pub(super) fn hold<M: Memory + ?Sized>(memory: &M, line: u32, inside: &[u64; 3]) -> bool {
+#[inline(never)]
+pub(super) fn hold<M: Memory + ?Sized>(memory: &M, line: u32, inside: &[u64; 3]) -> Hold {
     for _ in 0..ATTEMPTS {
-        match Slot::at(memory, line) {
-            Some(slot) if slot.has_key(inside) => {
-                if slot.update(slot.life.payload() + 1) {
-                    return true;
-                }
-            }
-            _ => return false,
+        let Some(slot) = Slot::at(memory, line) else {
+            return Hold::Gone;
+        };
+        if !slot.has_key(inside) {
+            return Hold::Gone;
+        }
+        if slot.update(slot.life.payload() + 1) {
+            return Hold::Held;
         }
     }
-    false
+    Hold::Gone
 }
 
 /// Gives a reference back. The binding, if this was its last, is left to the sweeper.
@@ -94,26 +104,30 @@ pub(super) fn bind<H: Host, E: Effort>(
     cfg: &NatConfig,
     inside: &[u64; 3],
 ) -> Outcome {
-    let mut cause = Cause::Contention;
-    // Once more if somebody else makes the same binding at this moment.
-    for _ in 0..2 {
-        let memory = host.state();
-        if let Some((line, _)) = find_inside(memory, cfg, inside) {
-            if hold(memory, line, inside) {
-                return Outcome::line(line);
-            }
-            continue;
-        }
-        match make::<H, E>(host, cfg, inside).get_line() {
-            Ok(line) => return Outcome::line(line),
-            Err(Cause::Contention) => {}
-            Err(other) => {
-                cause = other;
-                break;
-            }
-        }
+    let outcome = find_and_hold(host.state(), cfg, inside);
+    if !matches!(outcome.get(), Err(Cause::NoBinding)) {
+        return outcome;
     }
-    Outcome::no(cause)
+    let outcome = make::<H, E>(host, cfg, inside);
+    if !matches!(outcome.get(), Err(Cause::Contention)) {
+        return outcome;
+    }
+    // Somebody else makes the same binding at this moment, or has just done so.
+    match find_and_hold(host.state(), cfg, inside).get_line() {
+        Ok(line) => Outcome::line(line),
+        Err(_) => Outcome::no(Cause::Contention),
+    }
+}
+
+#[inline(never)]
+fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+    let Some((line, _)) = find_inside(memory, cfg, inside) else {
+        return Outcome::no(Cause::NoBinding);
+    };
+    match hold(memory, line, inside) {
+        Hold::Held => Outcome::line(line),
+        Hold::Gone => Outcome::no(Cause::Contention),
+    }
 }
 
 /// Makes a binding with one reference, the caller's.

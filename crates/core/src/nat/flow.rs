@@ -8,9 +8,9 @@ use crate::host::Host;
 use crate::reason::Counter;
 use crate::table::{Slot, hash};
 use crate::time::Instant;
-use crate::verdict::Refusal;
+use crate::verdict::{Refusal, Slow};
 
-use super::binding;
+use super::binding::{self, Hold};
 use super::config::{Filtering, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol, Transport};
 use super::lookup::find_return;
@@ -23,6 +23,8 @@ use super::tcp::Side;
 struct Opening {
     /// The key of its session; coming from outside, the first two words are not known.
     key: [u64; 4],
+    /// The hash of the key; not known, from outside.
+    hash: u64,
     /// The payload of the session to make; 0 if the packet can not open one.
     payload: u64,
     /// The outside endpoint; 0 from inside.
@@ -54,8 +56,12 @@ pub fn outbound<H: Host, E: Effort>(
             return Ok(Endpoint4::from_word(outside));
         }
     }
+    if !E::OPENS {
+        return Err(Refusal::Slow(Slow::Session));
+    }
     let opening = Opening {
         key,
+        hash,
         payload: payload(cfg, now, Side::Inside, transport),
         outside: 0,
     };
@@ -90,8 +96,12 @@ pub fn inbound<H: Host, E: Effort>(
             return Ok(inside);
         }
     }
+    if !E::OPENS {
+        return Err(Refusal::Slow(Slow::Session));
+    }
     let opening = Opening {
         key: [0, 0, protocol as u64, remote],
+        hash: 0,
         payload: payload(cfg, now, Side::Outside, transport),
         outside: outside.word(),
     };
@@ -144,11 +154,13 @@ fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
     if opening.payload == 0 {
         return Outcome::line(line);
     }
-    if !binding::hold(memory, line, &inside) {
+    if matches!(binding::hold(memory, line, &inside), Hold::Gone) {
         return Outcome::no(Cause::NoBinding);
     }
+    let key = [inside[0], inside[1], inside[2], opening.key[3]];
     let opening = Opening {
-        key: [inside[0], inside[1], inside[2], opening.key[3]],
+        key,
+        hash: hash(&cfg.seed, &key),
         payload: opening.payload,
         outside: opening.outside,
     };
@@ -159,34 +171,39 @@ fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
 /// has it then. The answer is the slot line of the session.
 #[inline(never)]
 fn establish<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
-    let hash = hash(&cfg.seed, &opening.key);
-    let mut outcome = Outcome::no(Cause::Contention);
-    // Once more if somebody else makes the same session at this moment.
-    for _ in 0..2 {
-        let memory = host.state();
-        if let Some((position, slot)) = cfg.layout.sessions.find(memory, hash, &opening.key) {
-            // It is there: expired, or made since we looked. It has its own reference.
-            let expired = Status::of(slot.life)
-                .at(&cfg.timers, host.now())
-                .expired(host.now());
-            if !expired || session::revive(&slot, opening.payload) {
-                outcome = Outcome::line(cfg.layout.sessions.line_of(position));
-                break;
-            }
-            continue;
-        }
+    let mut outcome = resume(host, cfg, opening);
+    if matches!(outcome.get(), Err(Cause::NoBinding)) {
         outcome = insert(host, cfg, opening, binding);
-        match outcome.get() {
-            Ok(_) => {
-                host.count(Counter::SessionCreated);
-                return outcome;
-            }
-            Err(Cause::Contention) => {}
-            Err(_) => break,
+        if outcome.get().is_ok() {
+            host.count(Counter::SessionCreated);
+            return outcome;
+        }
+        if matches!(outcome.get(), Err(Cause::Contention)) {
+            // Somebody else makes the same session at this moment, or has just done so.
+            outcome = match resume(host, cfg, opening).get_line() {
+                Ok(line) => Outcome::line(line),
+                Err(_) => Outcome::no(Cause::Contention),
+            };
         }
     }
     binding::drop_reference(host.state(), binding);
     outcome
+}
+
+/// Takes up a session that is there already: made since we looked, or expired and not yet swept;
+/// it has its own reference to its binding. [`Cause::NoBinding`] if there is none.
+#[inline(never)]
+fn resume<H: Host>(host: &H, cfg: &NatConfig, opening: &Opening) -> Outcome {
+    let sessions = &cfg.layout.sessions;
+    let Some((position, slot)) = sessions.find(host.state(), opening.hash, &opening.key) else {
+        return Outcome::no(Cause::NoBinding);
+    };
+    let now = host.now();
+    let expired = Status::of(slot.life).at(&cfg.timers, now).expired(now);
+    if expired && !session::revive(&slot, opening.payload) {
+        return Outcome::no(Cause::Contention);
+    }
+    Outcome::line(sessions.line_of(position))
 }
 
 /// Makes a new session, found from both sides.
@@ -199,8 +216,7 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
         return Outcome::no(Cause::Contention);
     };
     let outside = bound.word(OUTSIDE);
-    let inner = hash(&cfg.seed, key);
-    let position = match sessions.reserve(memory, inner) {
+    let position = match sessions.reserve(memory, opening.hash) {
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
@@ -226,6 +242,6 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
         sessions.release(memory, position);
         return Outcome::no(refused.into());
     }
-    sessions.publish(memory, position, inner, opening.payload);
+    sessions.publish(memory, position, opening.hash, opening.payload);
     Outcome::line(sessions.line_of(position))
 }

@@ -45,7 +45,7 @@ pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 pub use flow::{inbound, outbound};
 pub use layout::{Capacity, Layout};
 pub use lookup::{peek_inbound, peek_outbound};
-pub use outcome::{Bounded, Effort, Exhaustive};
+pub use outcome::{Bounded, Effort, Established, Exhaustive};
 pub use sweep::{Binding, Event, Session, sweep};
 pub use tcp::TcpState;
 pub use walk::{retain, sessions};

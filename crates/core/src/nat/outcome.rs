@@ -7,10 +7,23 @@ use crate::verdict::{IcmpError, Refusal, Slow};
 
 /// How far an engine goes to find a free port.
 pub trait Effort: Copy {
+    /// Whether it makes sessions at all.
+    const OPENS: bool = true;
     /// Ports that are tried in one range; 0: all.
     const PORTS: u32;
     /// Addresses that are tried when the first has no port left.
     const ADDRESSES: u32;
+}
+
+/// Sessions that are there, and [`Slow::Session`] for others: for the BPF program of the common
+/// path, which leaves the stack that it takes to make one to another program.
+#[derive(Clone, Copy, Debug)]
+pub struct Established;
+
+impl Effort for Established {
+    const OPENS: bool = false;
+    const PORTS: u32 = 0;
+    const ADDRESSES: u32 = 0;
 }
 
 /// A few tries, then [`Slow::Table`]: for BPF programs.

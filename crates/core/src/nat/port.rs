@@ -6,7 +6,7 @@
 
 use crate::address::V4;
 use crate::host::Host;
-use crate::table::{Memory, Position, hash};
+use crate::table::{Memory, Position, USED, hash};
 
 use super::config::{NatConfig, Pooling};
 use super::endpoint::{Endpoint4, Protocol};
@@ -21,7 +21,7 @@ const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 /// A word of an index: a tag, never zero, and a position.
 #[inline(always)]
 pub(super) const fn index_word(hash: u64, position: Position) -> u64 {
-    (hash.wrapping_mul(SPREAD) | 1 << 63) & TAG | position.0 as u64 & !TAG
+    (hash.wrapping_mul(SPREAD) | USED) & TAG | position.0 as u64 & !TAG
 }
 
 /// Bits of a word of an index that are its tag.
@@ -166,56 +166,105 @@ fn subscriber_hash(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
 #[inline(never)]
 fn choose<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, space: &Space) -> Outcome {
     let random = host.random();
-    let well_known = space.like < 1024 && !matches!(space.protocol, Protocol::Icmp);
-    let range = |low: u16, high: u16| (space.low.max(low), space.high.min(high));
-    let (similar, other) = if well_known {
-        (range(0, 1023), range(1024, u16::MAX))
-    } else {
-        (range(1024, u16::MAX), range(0, 1023))
-    };
-    let mut tries = if E::PORTS == 0 { u32::MAX } else { E::PORTS };
-    // Ports of the same parity, then of the other; for every range that is not empty.
-    for (low, high) in [similar, other] {
-        if low > high {
+    if E::PORTS != 0 {
+        let series = match space.series(space.similar(), space.like) {
+            Some(series) => series,
+            None => return Outcome::no(Cause::GaveUp),
+        };
+        return series.claim_some(host.state(), cfg, space, random, E::PORTS);
+    }
+    for (range, parity) in [
+        (space.similar(), space.like),
+        (space.similar(), !space.like),
+        (space.other(), space.like),
+        (space.other(), !space.like),
+    ] {
+        let Some(series) = space.series(range, parity) else {
             continue;
-        }
-        for parity in [space.like & 1, !space.like & 1] {
-            let first = u32::from(low) + u32::from((low ^ parity) & 1);
-            if first > u32::from(high) {
-                continue;
-            }
-            let ports = (u32::from(high) - first) / 2 + 1;
-            let mut offset = reduce(random, ports);
-            for _ in 0..ports {
-                if tries == 0 {
-                    return Outcome::no(Cause::GaveUp);
-                }
-                tries -= 1;
-                let outside = Endpoint4 {
-                    address: space.address,
-                    port: (first + 2 * offset) as u16,
-                }
-                .word();
-                match claim(
-                    host.state(),
-                    cfg,
-                    outside | space.protocol as u64,
-                    space.owner,
-                )
-                .get()
-                {
-                    Ok(_) => return Outcome::word(outside),
-                    Err(Cause::Contention) => {}
-                    Err(cause) => return Outcome::no(cause),
-                }
-                offset += 1;
-                if offset >= ports {
-                    offset = 0;
-                }
-            }
+        };
+        let outcome = series.claim_some(host.state(), cfg, space, random, series.ports);
+        if !matches!(outcome.get(), Err(Cause::GaveUp)) {
+            return outcome;
         }
     }
     Outcome::no(Cause::Exhausted)
+}
+
+/// The ports of one parity in a range: `first`, `first + 2` and so on.
+#[derive(Clone, Copy)]
+struct Series {
+    first: u32,
+    ports: u32,
+}
+
+impl Space {
+    /// The ports in the same range as inside: well-known or not (RFC 4787 requirement 3a). An ICMP
+    /// identifier has no range.
+    #[inline(always)]
+    fn similar(&self) -> (u16, u16) {
+        if matches!(self.protocol, Protocol::Icmp) {
+            (self.low, self.high)
+        } else if self.like < 1024 {
+            (self.low, self.high.min(1023))
+        } else {
+            (self.low.max(1024), self.high)
+        }
+    }
+
+    /// The ports in the other range.
+    #[inline(always)]
+    fn other(&self) -> (u16, u16) {
+        if self.like < 1024 {
+            (self.low.max(1024), self.high)
+        } else {
+            (self.low, self.high.min(1023))
+        }
+    }
+
+    /// The ports of a range with the parity of a number (RFC 4787 section 4.2.2).
+    #[inline(always)]
+    fn series(&self, (low, high): (u16, u16), parity: u16) -> Option<Series> {
+        let first = u32::from(low) + u32::from((low ^ parity) & 1);
+        if first > u32::from(high) {
+            return None;
+        }
+        Some(Series {
+            first,
+            ports: (u32::from(high) - first) / 2 + 1,
+        })
+    }
+}
+
+impl Series {
+    /// Claims one of `tries` ports from a random one on (RFC 6056 section 3.3.1).
+    #[inline(always)]
+    fn claim_some<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        cfg: &NatConfig,
+        space: &Space,
+        random: u32,
+        tries: u32,
+    ) -> Outcome {
+        let mut offset = reduce(random, self.ports);
+        for _ in 0..tries {
+            let outside = Endpoint4 {
+                address: space.address,
+                port: (self.first + 2 * offset) as u16,
+            }
+            .word();
+            match claim(memory, cfg, outside | space.protocol as u64, space.owner).get() {
+                Ok(_) => return Outcome::word(outside),
+                Err(Cause::Contention) => {}
+                Err(cause) => return Outcome::no(cause),
+            }
+            offset += 1;
+            if offset >= self.ports {
+                offset = 0;
+            }
+        }
+        Outcome::no(Cause::GaveUp)
+    }
 }
 
 /// 32 random bits mapped to `0..count`.

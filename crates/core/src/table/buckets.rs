@@ -1,5 +1,5 @@
 //! A hash table of single words: buckets of eight, one cache line each, and two buckets for every
-//! hash.
+//! hash. An empty word is 0, all others have the top bit ([`USED`]).
 //!
 //! An entry is made by one compare-exchange of an empty word (0). Of two processors that make
 //! entries with the same tag at the same time at least one finds the other's when it looks again,
@@ -10,13 +10,19 @@ use core::sync::atomic::Ordering;
 
 use super::{LOAD, Line, Memory, Refused, UPDATE};
 
-/// Free words that the first bucket of a hash must have to be taken without regard to the second:
-/// up to half full, entries lie where the look-up begins; beyond that, balance decides, and lets
-/// the table fill to three quarters and more.
+/// The bit that every entry must have.
+pub const USED: u64 = 1 << 63;
+
+/// Words that may be in use in the first bucket of a hash for it to be taken without regard to the
+/// second: up to half full, entries lie where the look-up begins; beyond that, balance decides,
+/// and lets the table fill to three quarters and more.
 const PREFER_FIRST: u32 = 4;
 
 /// Compare-exchanges that an insertion loses to other processors before it gives up.
-const ATTEMPTS: u32 = 4;
+const ATTEMPTS: u32 = 2;
+
+/// No place of a bucket.
+const NOWHERE: u32 = 8;
 
 /// Where the buckets lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,11 +74,11 @@ impl Buckets {
     ) -> Option<Position> {
         let (first, second) = self.pair(hash);
         let place = place_of(self.line(memory, first)?, mask, want);
-        if place < 8 {
+        if place < NOWHERE {
             return Some(Position(first << 3 | place));
         }
         let place = place_of(self.line(memory, second)?, mask, want);
-        if place < 8 {
+        if place < NOWHERE {
             return Some(Position(second << 3 | place));
         }
         None
@@ -91,13 +97,12 @@ impl Buckets {
         mask: u64,
         word: u64,
     ) -> Result<Position, Refused> {
-        let (first, second) = self.pair(hash);
         let want = word & mask;
-        if self.occurrences(memory, (first, second), mask, want) != 0 {
+        if self.find(memory, hash, mask, want).is_some() {
             return Err(Refused::Contention);
         }
         let position = self.insert(memory, hash, word)?;
-        if self.occurrences(memory, (first, second), mask, want) != 1 {
+        if self.has_other(memory, hash, mask, want, position) {
             self.remove(memory, position);
             return Err(Refused::Contention);
         }
@@ -122,17 +127,18 @@ impl Buckets {
             else {
                 return Err(Refused::Full);
             };
-            let (free_one, place_one) = vacancy(one);
-            let (free_two, place_two) = vacancy(two);
-            let (line, bucket, place) = if free_one >= PREFER_FIRST || free_one >= free_two {
-                (one, first, place_one)
+            let (used_one, bits_one) = usage(one);
+            let (used_two, bits_two) = usage(two);
+            let (line, bucket, bits) = if used_one <= PREFER_FIRST || used_one <= used_two {
+                (one, first, bits_one)
             } else {
-                (two, second, place_two)
+                (two, second, bits_two)
             };
-            if place >= 8 {
+            if bits == 0xff {
                 return Err(Refused::Full);
             }
-            if line[(place & 7) as usize]
+            let place = lowest_zero(bits);
+            if line[place as usize & 7]
                 .compare_exchange(0, word, UPDATE, Ordering::Relaxed)
                 .is_ok()
             {
@@ -157,29 +163,33 @@ impl Buckets {
         }
     }
 
-    /// How many words of the two buckets equal `want` in the bits of `mask`.
+    /// Whether a word of the two buckets, other than that at `own`, equals `want` in the bits of
+    /// `mask`.
     #[inline(always)]
-    fn occurrences<M: Memory + ?Sized>(
+    fn has_other<M: Memory + ?Sized>(
         self,
         memory: &M,
-        pair: (u32, u32),
+        hash: u64,
         mask: u64,
         want: u64,
-    ) -> u32 {
-        let mut sum = 0;
-        if let Some(line) = self.line(memory, pair.0) {
-            sum += occurrences_in(line, mask, want);
-        }
-        if pair.0 != pair.1
-            && let Some(line) = self.line(memory, pair.1)
-        {
-            sum += occurrences_in(line, mask, want);
-        }
-        sum
+        own: Position,
+    ) -> bool {
+        let (first, second) = self.pair(hash);
+        let place_in = |bucket| {
+            if own.0 >> 3 == bucket {
+                own.0 & 7
+            } else {
+                NOWHERE
+            }
+        };
+        let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
+            return false;
+        };
+        other_in(one, mask, want, place_in(first)) || other_in(two, mask, want, place_in(second))
     }
 }
 
-/// Place of the first matching word; 8 if there is none.
+/// Place of the first matching word; [`NOWHERE`] if there is none.
 #[inline(always)]
 fn place_of(line: &Line, mask: u64, want: u64) -> u32 {
     for (place, word) in line.iter().enumerate() {
@@ -187,30 +197,41 @@ fn place_of(line: &Line, mask: u64, want: u64) -> u32 {
             return place as u32;
         }
     }
-    8
+    NOWHERE
 }
 
+/// Whether a word matches that is not in the place `own`.
 #[inline(always)]
-fn occurrences_in(line: &Line, mask: u64, want: u64) -> u32 {
-    let mut sum = 0;
-    for word in line {
-        sum += u32::from(word.load(LOAD) & mask == want);
-    }
-    sum
-}
-
-/// How many words are empty, and the last of them; 8 if there is none.
-#[inline(always)]
-fn vacancy(line: &Line) -> (u32, u32) {
-    let mut free = 0;
-    let mut place = 8;
-    for (index, word) in line.iter().enumerate() {
-        if word.load(Ordering::Relaxed) == 0 {
-            free += 1;
-            place = index as u32;
+fn other_in(line: &Line, mask: u64, want: u64, own: u32) -> bool {
+    for (place, word) in line.iter().enumerate() {
+        if word.load(LOAD) & mask == want && place as u32 != own {
+            return true;
         }
     }
-    (free, place)
+    false
+}
+
+/// How many words are in use, and which, as bits. Without a branch: each would double the paths
+/// that the BPF verifier follows.
+#[inline(always)]
+fn usage(line: &Line) -> (u32, u32) {
+    let mut count = 0;
+    let mut bits = 0;
+    for (place, word) in line.iter().enumerate() {
+        let used = (word.load(Ordering::Relaxed) >> 63) as u32;
+        count += used;
+        bits |= used << place;
+    }
+    (count, bits)
+}
+
+/// Number of the lowest bit that is zero, if one of the low eight is; by a de Bruijn sequence,
+/// because BPF has no instruction for it.
+#[inline(always)]
+fn lowest_zero(bits: u32) -> u32 {
+    let lowest = !bits & bits.wrapping_add(1);
+    let key = (lowest.wrapping_mul(0x17) >> 5) & 7;
+    (0x5637_4210 >> (key * 4)) & 7
 }
 
 #[cfg(test)]
@@ -222,6 +243,13 @@ mod tests {
         (0..lines).map(|_| Line::default()).collect()
     }
 
+    #[test]
+    fn the_lowest_zero_is_found() {
+        for bits in 0..0xff_u32 {
+            assert_eq!(lowest_zero(bits), bits.trailing_ones(), "{bits:#b}");
+        }
+    }
+
     fn mixed(n: u64) -> u64 {
         crate::table::hash(&[0x243f_6a88_85a3_08d3; 6], &[n, n])
     }
@@ -230,14 +258,14 @@ mod tests {
     fn what_was_inserted_is_found_until_it_is_removed() {
         let memory = memory(6);
         let table = Buckets { first: 2, count: 4 };
-        let position = table.insert(&memory[..], mixed(1), 77).unwrap();
+        let position = table.insert(&memory[..], mixed(1), USED | 77).unwrap();
         assert_eq!(
-            table.find(&memory[..], mixed(1), u64::MAX, 77),
+            table.find(&memory[..], mixed(1), u64::MAX, USED | 77),
             Some(position)
         );
-        assert_eq!(table.find(&memory[..], mixed(1), u64::MAX, 78), None);
+        assert_eq!(table.find(&memory[..], mixed(1), u64::MAX, USED | 78), None);
         table.remove(&memory[..], position);
-        assert_eq!(table.find(&memory[..], mixed(1), u64::MAX, 77), None);
+        assert_eq!(table.find(&memory[..], mixed(1), u64::MAX, USED | 77), None);
     }
 
     #[test]
@@ -246,11 +274,11 @@ mod tests {
         let table = Buckets { first: 0, count: 4 };
         assert!(
             table
-                .insert_unique(&memory[..], mixed(1), !3, 0x101)
+                .insert_unique(&memory[..], mixed(1), !3, USED | 0x101)
                 .is_ok()
         );
         assert_eq!(
-            table.insert_unique(&memory[..], mixed(1), !3, 0x102),
+            table.insert_unique(&memory[..], mixed(1), !3, USED | 0x102),
             Err(Refused::Contention)
         );
     }
@@ -262,9 +290,9 @@ mod tests {
         // The upper half of the hash selects bucket 0, the lower half bucket 1.
         let hash = 0x0000_0000_ffff_ffff;
         for n in 1..=16 {
-            assert!(table.insert(&memory[..], hash, n).is_ok(), "{n}");
+            assert!(table.insert(&memory[..], hash, USED | n).is_ok(), "{n}");
         }
-        assert_eq!(table.insert(&memory[..], hash, 17), Err(Refused::Full));
+        assert_eq!(table.insert(&memory[..], hash, USED | 17), Err(Refused::Full));
     }
 
     #[test]
@@ -277,7 +305,7 @@ mod tests {
         };
         let entries = u64::from(BUCKETS) * 6;
         let refused = (1..=entries)
-            .filter(|n| table.insert(&memory[..], mixed(*n), *n).is_err())
+            .filter(|n| table.insert(&memory[..], mixed(*n), USED | *n).is_err())
             .count();
         assert!(refused <= entries as usize / 1000, "{refused} of {entries}");
     }
@@ -286,7 +314,7 @@ mod tests {
     fn a_table_outside_of_memory_is_full_and_empty() {
         let memory = memory(1);
         let table = Buckets { first: 1, count: 4 };
-        assert_eq!(table.insert(&memory[..], 1, 1), Err(Refused::Full));
-        assert_eq!(table.find(&memory[..], 1, u64::MAX, 1), None);
+        assert_eq!(table.insert(&memory[..], 1, USED | 1), Err(Refused::Full));
+        assert_eq!(table.find(&memory[..], 1, u64::MAX, USED | 1), None);
     }
 }

@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering;
 
 use isthmus_atomic::AtomicU64;
 
-pub use buckets::{Buckets, Position};
+pub use buckets::{Buckets, Position, USED};
 pub use hash::{KEY_WORDS, Seed, hash};
 pub use slots::{Life, Slot, Slots};
 

@@ -9,7 +9,7 @@
 
 use core::sync::atomic::Ordering;
 
-use super::{Buckets, LOAD, Line, Memory, Position, Refused, UPDATE};
+use super::{Buckets, LOAD, Line, Memory, Position, Refused, UPDATE, USED};
 
 /// Word of a slot that holds its life.
 const LIFE: usize = 7;
@@ -17,8 +17,14 @@ const LIFE: usize = 7;
 const BUSY: u64 = 1;
 /// State of a control word whose slot can be used.
 const LIVE: u64 = 2;
-/// Bits of a control word that come from the hash.
+/// Bits of a control word that tell hashes apart.
 const TAG: u64 = !3;
+
+/// The control word of a hash, in one of the two states.
+#[inline(always)]
+const fn control_word(hash: u64, state: u64) -> u64 {
+    hash & TAG | USED | state
+}
 
 /// The last word of a slot: whether it is in use, the how-manieth entry in this slot it is, and 48
 /// bits that belong to the table.
@@ -83,7 +89,7 @@ pub struct Slots {
 }
 
 /// An entry, borrowed from memory that others write to at the same time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Slot<'m> {
     line: &'m Line,
     /// Its life when it was found.
@@ -114,11 +120,13 @@ impl<'m> Slot<'m> {
     #[must_use]
     pub fn has_key<const K: usize>(&self, key: &[u64; K]) -> bool {
         const { assert!(K < LIFE) }
-        let mut difference = 0;
-        for index in 0..K {
-            difference |= self.line[index].load(LOAD) ^ key[index];
+        // One comparison after the other: as one expression it becomes a vector, which BPF lacks.
+        for (word, want) in self.line.iter().zip(key) {
+            if word.load(LOAD) != *want {
+                return false;
+            }
         }
-        difference == 0
+        true
     }
 
     /// Whether the words that were read since the slot was found belong to one entry.
@@ -181,7 +189,7 @@ impl Slots {
     ) -> Option<(Position, Slot<'m>)> {
         let position = self
             .control
-            .find(memory, hash, u64::MAX, hash & TAG | LIVE)?;
+            .find(memory, hash, u64::MAX, control_word(hash, LIVE))?;
         let slot = Slot::at(memory, self.line_of(position))?;
         slot.has_key(key).then_some((position, slot))
     }
@@ -223,15 +231,15 @@ impl Slots {
     #[inline(always)]
     pub fn reserve<M: Memory + ?Sized>(&self, memory: &M, hash: u64) -> Result<Position, Refused> {
         self.control
-            .insert_unique(memory, hash, TAG, hash & TAG | BUSY)
+            .insert_unique(memory, hash, TAG, control_word(hash, BUSY))
     }
 
-    /// Writes word `index` of a reserved slot.
+    /// Writes the words of a reserved slot.
     #[inline(always)]
     pub fn write<M: Memory + ?Sized>(&self, memory: &M, position: Position, words: &[u64; 7]) {
         if let Some(line) = memory.line(self.line_of(position)) {
-            for index in 0..7 {
-                line[index].store(words[index], Ordering::Relaxed);
+            for (word, value) in line.iter().zip(words) {
+                word.store(*value, Ordering::Relaxed);
             }
         }
     }
@@ -248,7 +256,7 @@ impl Slots {
         if let Some(line) = memory.line(self.line_of(position)) {
             let before = Life(line[LIFE].load(Ordering::Relaxed));
             line[LIFE].swap(before.successor(payload).0, UPDATE);
-            self.control.store(memory, position, hash & TAG | LIVE);
+            self.control.store(memory, position, control_word(hash, LIVE));
         }
     }
 
