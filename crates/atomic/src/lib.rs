@@ -6,7 +6,12 @@
 //! a volatile access is what `READ_ONCE` and `WRITE_ONCE` are in C.
 //!
 //! This is a crate of its own so that the core can forbid `unsafe`.
+//!
+//! Rust's BPF target has no compare-and-exchange in its library, though the machine has; the
+//! compiler's intrinsics reach it. The programs are built with them enabled.
 #![no_std]
+#![cfg_attr(target_arch = "bpf", feature(core_intrinsics))]
+#![cfg_attr(target_arch = "bpf", allow(internal_features))]
 
 #[cfg(not(target_arch = "bpf"))]
 pub use core::sync::atomic::AtomicU64;
@@ -17,7 +22,8 @@ pub use bpf::AtomicU64;
 #[cfg(target_arch = "bpf")]
 mod bpf {
     use core::cell::UnsafeCell;
-    use core::sync::atomic::{self, Ordering};
+    use core::intrinsics::{self, AtomicOrdering::SeqCst};
+    use core::sync::atomic::Ordering;
 
     /// A 64-bit word that several processors change.
     #[repr(transparent)]
@@ -26,17 +32,17 @@ mod bpf {
     // SAFETY: every access is single and volatile, or an atomic operation.
     unsafe impl Sync for AtomicU64 {}
 
+    impl core::fmt::Debug for AtomicU64 {
+        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            self.load(Ordering::Relaxed).fmt(f)
+        }
+    }
+
     impl AtomicU64 {
         /// The word with this content.
         #[must_use]
         pub const fn new(value: u64) -> Self {
             Self(UnsafeCell::new(value))
-        }
-
-        #[inline(always)]
-        fn atomic(&self) -> &atomic::AtomicU64 {
-            // SAFETY: the pointer is valid and aligned, and both types are shared words.
-            unsafe { atomic::AtomicU64::from_ptr(self.0.get()) }
         }
 
         /// Reads the word. The order is that of the processor: whoever relies on more checks again.
@@ -55,8 +61,9 @@ mod bpf {
 
         /// Writes the word and gives what was there.
         #[inline(always)]
-        pub fn swap(&self, value: u64, order: Ordering) -> u64 {
-            self.atomic().swap(value, order)
+        pub fn swap(&self, value: u64, _order: Ordering) -> u64 {
+            // SAFETY: the pointer is valid and aligned.
+            unsafe { intrinsics::atomic_xchg::<u64, { SeqCst }>(self.0.get(), value) }
         }
 
         /// Writes `new` if `current` is there.
@@ -68,34 +75,41 @@ mod bpf {
             &self,
             current: u64,
             new: u64,
-            success: Ordering,
-            failure: Ordering,
+            _success: Ordering,
+            _failure: Ordering,
         ) -> Result<u64, u64> {
-            self.atomic().compare_exchange(current, new, success, failure)
+            // SAFETY: the pointer is valid and aligned.
+            let (found, done) = unsafe {
+                intrinsics::atomic_cxchg::<u64, { SeqCst }, { SeqCst }>(self.0.get(), current, new)
+            };
+            if done { Ok(found) } else { Err(found) }
         }
 
         /// Adds to the word and gives what was there.
         #[inline(always)]
-        pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-            self.atomic().fetch_add(value, order)
+        pub fn fetch_add(&self, value: u64, _order: Ordering) -> u64 {
+            // SAFETY: the pointer is valid and aligned.
+            unsafe { intrinsics::atomic_xadd::<u64, u64, { SeqCst }>(self.0.get(), value) }
         }
 
         /// Subtracts from the word and gives what was there.
         #[inline(always)]
         pub fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-            self.atomic().fetch_add(value.wrapping_neg(), order)
+            self.fetch_add(value.wrapping_neg(), order)
         }
 
         /// Sets bits of the word and gives what was there.
         #[inline(always)]
-        pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
-            self.atomic().fetch_or(value, order)
+        pub fn fetch_or(&self, value: u64, _order: Ordering) -> u64 {
+            // SAFETY: the pointer is valid and aligned.
+            unsafe { intrinsics::atomic_or::<u64, u64, { SeqCst }>(self.0.get(), value) }
         }
 
         /// Clears the bits of the word that are not in `value`, and gives what was there.
         #[inline(always)]
-        pub fn fetch_and(&self, value: u64, order: Ordering) -> u64 {
-            self.atomic().fetch_and(value, order)
+        pub fn fetch_and(&self, value: u64, _order: Ordering) -> u64 {
+            // SAFETY: the pointer is valid and aligned.
+            unsafe { intrinsics::atomic_and::<u64, u64, { SeqCst }>(self.0.get(), value) }
         }
     }
 }

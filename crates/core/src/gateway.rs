@@ -3,10 +3,10 @@
 use crate::address::special;
 use crate::config::Instance;
 use crate::host::{Host, Instances, MOST_INSTANCES};
-use crate::mechanism;
+use crate::mechanism::{self, Part};
 use crate::packet::Packet;
 use crate::reason::Counter;
-use crate::translate::{Hop, four_to_six, six_to_four};
+use crate::translate::{Hop, Tuple, four_to_six, six_to_four, v4, v6};
 use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6};
 
@@ -93,6 +93,57 @@ fn hairpin<P: Packet, H: Host>(
     let verdict = four_to_six::translate(packet, host, instance, header, Hop::Hairpin)?;
     host.count(Counter::Hairpinned);
     Ok(verdict)
+}
+
+/// Makes the session that an IPv4 packet needs, and leaves the packet as it is: what an engine
+/// does in between when its [`Host::SESSIONS`] are the established ones only.
+///
+/// # Errors
+/// There will be no session.
+#[inline(always)]
+pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &P,
+    host: &mut H,
+    instances: &I,
+) -> Result<(), Refusal> {
+    let header = ipv4::Header::read(packet, 0)?;
+    let destination = header.destination();
+    let instance =
+        find(host, instances, |host, instance| mechanism::owns_v4(host, instance, destination))
+            .ok_or(Refusal::Drop(Counter::EngineError))?;
+    let transport = v4::read(packet, header)?.transport;
+    let tuple = Tuple {
+        source: header.source(),
+        destination,
+        source_port: transport.source_port,
+        destination_port: transport.destination_port,
+    };
+    mechanism::to_v6(host, instance, &tuple, &transport, Part::Outer).map(|_| ())
+}
+
+/// Makes the session that an IPv6 packet needs; see [`open_v4`].
+///
+/// # Errors
+/// There will be no session.
+#[inline(always)]
+pub fn open_v6<P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &P,
+    host: &mut H,
+    instances: &I,
+) -> Result<(), Refusal> {
+    let header = ipv6::Header::read(packet, 0)?;
+    let destination = header.destination();
+    let instance =
+        find(host, instances, |host, instance| mechanism::owns_v6(host, instance, destination))
+            .ok_or(Refusal::Drop(Counter::EngineError))?;
+    let transport = v6::read(packet, header)?.transport;
+    let tuple = Tuple {
+        source: header.source(),
+        destination,
+        source_port: transport.source_port,
+        destination_port: transport.destination_port,
+    };
+    mechanism::to_v4(host, instance, &tuple, &transport, Part::Outer).map(|_| ())
 }
 
 #[inline(always)]

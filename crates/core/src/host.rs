@@ -36,12 +36,27 @@ pub struct Route {
     pub mtu: u16,
 }
 
+/// What an engine does for a packet that has no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sessions {
+    /// Nothing: [`Slow::Session`](crate::verdict::Slow::Session).
+    Established,
+    /// Makes one, with a few tries for a port, then
+    /// [`Slow::Table`](crate::verdict::Slow::Table).
+    Bounded,
+    /// Makes one, and looks through whole tables for a port if need be.
+    Exhaustive,
+}
+
 /// The services of an engine, for the time of one packet.
 pub trait Host {
     /// Memory that holds bindings, sessions and fragments.
     type State: Memory + ?Sized;
     /// Memory that holds the tables of the configuration; written only by the control plane.
     type Rules: Memory + ?Sized;
+
+    /// How far this engine goes to make a session.
+    const SESSIONS: Sessions = Sessions::Exhaustive;
 
     /// Bindings, sessions and fragments.
     fn state(&self) -> &Self::State;

@@ -50,14 +50,16 @@ pub enum Slow {
     Split,
     /// A checksum over the whole payload has to be computed.
     Checksum,
-    /// An ICMP error carries RFC 4884 extensions, which have to move.
-    IcmpExtensions,
+    /// An ICMP error: the packet that it quotes changes its size in the middle.
+    IcmpError,
     /// A fragment whose first fragment is not known yet: hold it.
     HoldFragment,
     /// A fragment of an ICMP message, whose checksum needs the length of the whole: reassemble.
     Reassemble,
     /// The destination is another host behind this translator: translate back at once.
     Hairpin,
+    /// A session has to be made, which another program of this engine does.
+    Session,
     /// A table operation that a BPF program gave up on.
     Table,
     /// The engine could not change the size of the packet in place.

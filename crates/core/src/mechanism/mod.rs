@@ -5,7 +5,7 @@
 pub mod nat64;
 pub mod siit;
 
-use crate::address::{V4, V6, eam};
+use crate::address::{V4, V6};
 use crate::config::{Hairpin, Instance, Mechanism};
 use crate::host::Host;
 use crate::translate::Tuple;
@@ -87,7 +87,7 @@ pub fn hairpins<H: Host>(host: &H, instance: &Instance, destination: V4) -> bool
     match &instance.mechanism {
         Mechanism::Siit(siit) => {
             siit.hairpin == Hairpin::Intrinsic
-                && eam::to_v6(host.rules(), &siit.eam, destination).is_some()
+                && siit::explicit_v6(host.rules(), siit, destination).is_some()
         }
         Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
     }

@@ -3,11 +3,12 @@
 use super::Part;
 use crate::address::{V4, V6, special};
 use crate::config::{Nat64, Policy};
-use crate::host::Host;
+use crate::host::{Host, Sessions};
+use crate::nat::{self, Bounded, Endpoint4, Established, Exhaustive, Inside, TcpFlags};
 use crate::reason::Counter;
 use crate::translate::Tuple;
-use crate::translate::transport::Transport;
-use crate::verdict::Refusal;
+use crate::translate::transport::{Kind, Transport};
+use crate::verdict::{Refusal, Slow};
 
 /// From IPv6 to IPv4: the source becomes an address and port of the pool.
 ///
@@ -36,8 +37,25 @@ pub fn to_v4<H: Host>(
     if policy.forbids(&nat64.prefix, destination) {
         return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
     }
-    let _ = (host, transport, part);
-    Err(Refusal::Drop(Counter::UnsupportedProtocol))
+    let inside = Inside { address: tuple.source, v4: V4::default(), port: tuple.source_port };
+    let remote = Endpoint4 { address: destination, port: tuple.destination_port };
+    let flow = stateful(transport)?;
+    let nat = &nat64.nat;
+    let outside = match part {
+        Part::Outer => match H::SESSIONS {
+            Sessions::Established => nat::outbound(host, nat, Established, &inside, remote, flow)?,
+            Sessions::Bounded => nat::outbound(host, nat, Bounded, &inside, remote, flow)?,
+            Sessions::Exhaustive => nat::outbound(host, nat, Exhaustive, &inside, remote, flow)?,
+        },
+        Part::Quoted => nat::peek_outbound(host, nat, &inside, remote, flow.protocol())
+            .ok_or(Refusal::Drop(Counter::NoBinding))?,
+    };
+    Ok(Tuple {
+        source: outside.address,
+        destination,
+        source_port: outside.port,
+        destination_port: tuple.destination_port,
+    })
 }
 
 /// From IPv4 to IPv6: the destination becomes the host that the binding names.
@@ -56,6 +74,36 @@ pub fn to_v6<H: Host>(
     if policy.forbids(&nat64.prefix, tuple.source) {
         return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
     }
-    let _ = (host, transport, part);
-    Err(Refusal::Drop(Counter::NoBinding))
+    let outside = Endpoint4 { address: tuple.destination, port: tuple.destination_port };
+    let remote = Endpoint4 { address: tuple.source, port: tuple.source_port };
+    let flow = stateful(transport)?;
+    let nat = &nat64.nat;
+    let inside = match part {
+        Part::Outer => match H::SESSIONS {
+            Sessions::Established => nat::inbound(host, nat, Established, outside, remote, flow)?,
+            Sessions::Bounded => nat::inbound(host, nat, Bounded, outside, remote, flow)?,
+            Sessions::Exhaustive => nat::inbound(host, nat, Exhaustive, outside, remote, flow)?,
+        },
+        Part::Quoted => nat::peek_inbound(host, nat, outside, remote, flow.protocol())
+            .ok_or(Refusal::Drop(Counter::NoBinding))?,
+    };
+    Ok(Tuple {
+        source: nat64.prefix.embed(tuple.source),
+        destination: inside.address,
+        source_port: tuple.source_port,
+        destination_port: inside.port,
+    })
+}
+
+/// What the NAT calls a packet.
+#[inline(always)]
+fn stateful(transport: &Transport) -> Result<nat::Transport, Refusal> {
+    match transport.kind {
+        Kind::Tcp => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
+        Kind::Udp => Ok(nat::Transport::Udp),
+        Kind::Echo(_) => Ok(nat::Transport::Icmp),
+        // RFC 6146 section 3.4: ports are those of the first fragment.
+        Kind::Continuation => Err(Refusal::Slow(Slow::HoldFragment)),
+        Kind::Other | Kind::IcmpError => Err(Refusal::Drop(Counter::UnsupportedProtocol)),
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! Outer header, ICMP header and quoted header are replaced as one front of the packet. The ICMP
 //! checksum covers everything behind the outer header; its change is the sum of all changes, except
-//! where bytes move or go: then it is computed anew, which takes an engine that has the bytes.
+//! where bytes move or go: then it is computed anew. Errors are rare, and this takes more stack than
+//! a BPF program has: they are translated in user space only.
 
 use super::extension::{Body, Fit, Unit};
 use super::transport::{
@@ -58,7 +59,6 @@ impl Front {
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
-#[inline(never)]
 pub fn to_v6<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
@@ -66,6 +66,9 @@ pub fn to_v6<P: Packet, H: Host>(
     received: &v4::Incoming,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpError));
+    }
     let quote_at = received.transport.at + ICMP_HEADER;
     let [first, rest] = packet.words::<2>(received.transport.at)?;
     let [message, code, ..] = first.bytes();
@@ -133,9 +136,6 @@ pub fn to_v6<P: Packet, H: Host>(
     let most = usize::from(ipv6::MINIMUM_MTU) - ipv6::HEADER - ICMP_HEADER;
     let fit = body.fit(Unit::V6, &error, front.old_inner, front.new_inner, most);
     let whole = fit.moves(&body, front.old_inner, front.new_inner) || old_inner != ipv4::HEADER;
-    if whole && packet.bytes().is_none() {
-        return Err(Refusal::Slow(Slow::IcmpExtensions));
-    }
     let length = ICMP_HEADER + fit.length;
     outer.fields.payload_length = length as u16;
 
@@ -192,13 +192,15 @@ pub fn to_v6<P: Packet, H: Host>(
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
-#[inline(never)]
 pub fn to_v4<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
     instance: &Instance,
     received: &v6::Incoming,
 ) -> Result<Verdict, Refusal> {
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpError));
+    }
     let quote_at = received.transport.at + ICMP_HEADER;
     let [first, rest] = packet.words::<2>(received.transport.at)?;
     let [message, code, ..] = first.bytes();
@@ -248,9 +250,6 @@ pub fn to_v4<P: Packet, H: Host>(
     } else {
         mechanism::error_source_v4(host, instance, received.header.source())
     };
-    if mechanism::hairpins(host, instance, new.source) && packet.bytes().is_none() {
-        return Err(Refusal::Slow(Slow::Hairpin));
-    }
 
     let quoted_incoming = v6::Incoming {
         header,
@@ -289,9 +288,6 @@ pub fn to_v4<P: Packet, H: Host>(
                 0
             };
     let whole = fit.moves(&body, front.old_inner, front.new_inner) || !plain;
-    if whole && packet.bytes().is_none() {
-        return Err(Refusal::Slow(Slow::IcmpExtensions));
-    }
     let length = ICMP_HEADER + fit.length;
     outer.total_length = (ipv4::HEADER + length) as u16;
     outer.dont_fragment = false;

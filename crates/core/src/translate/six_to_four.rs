@@ -42,6 +42,8 @@ pub fn translate<P: Packet, H: Host>(
     if transport.kind == Kind::IcmpError {
         return quoted::to_v4(packet, host, instance, &incoming);
     }
+    // Summed up here so that the addresses need not be kept.
+    let removed = address_sum(&header);
     let old = Tuple {
         source: header.source(),
         destination: header.destination(),
@@ -69,7 +71,7 @@ pub fn translate<P: Packet, H: Host>(
     };
 
     packet.replace_front(transport.at, HEADER, Family::V4)?;
-    finish(packet, &fields, transport, &old, &new)
+    finish(packet, &fields, transport, removed, &new)
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     host.count(Counter::Translated6To4);
     Ok(Verdict::Forward {
@@ -152,18 +154,26 @@ pub(super) fn link_mtu<H: Host>(host: &mut H, instance: &Instance, fields: &Fiel
     route.map_or(instance.policy.ipv4_mtu, |route| route.mtu)
 }
 
+/// The sum of both addresses.
+#[inline(always)]
+fn address_sum(header: &ipv6::Header) -> Sum {
+    let V6(source) = header.source();
+    let V6(destination) = header.destination();
+    Sum::ZERO.words(&source).words(&destination)
+}
+
 /// Writes the new header and adjusts the transport header.
 #[inline(always)]
 fn finish<P: Packet>(
     packet: &mut P,
     fields: &Fields,
     transport: &Transport,
-    old: &Tuple<V6>,
+    removed: Sum,
     new: &Tuple<V4>,
 ) -> Result<(), Truncated> {
     packet.set_words(0, ipv4::Header::from(*fields).0)?;
     let at = HEADER;
-    let pseudo = pseudo_header(old, new);
+    let pseudo = Sum::ZERO.word(new.source.0).word(new.destination.0) - removed;
     match transport.kind {
         Kind::Tcp => {
             let content = super::set_ports(packet, at, transport.first, new)?;
@@ -174,7 +184,8 @@ fn finish<P: Packet>(
             packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
         }
         Kind::Echo(echo) => {
-            let removed = super::four_to_six::icmpv6_pseudo_header(old, transport.length);
+            let removed =
+                removed.number(transport.length as u16).number(u16::from(protocol::ICMPV6));
             let identifier = super::changed_identifier(transport, new);
             let content =
                 super::set_echo(packet, at, icmp::echo_v4(echo), transport.first, identifier)?;

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Builds the BPF programs into isthmus.bpf.o, which is committed: a plain `cargo build` of the
+# workspace then needs neither LLVM nor bpf-linker. Needs bpf-linker 0.13 with LLVM 22, and the
+# toolchain of rust-toolchain.toml with rust-src (stable, hence RUSTC_BOOTSTRAP for -Zbuild-std).
+# Usage: build.sh [OUTPUT]
+set -euo pipefail
+cd "$(dirname "$0")"
+output=${1:-isthmus.bpf.o}
+target=${CARGO_TARGET_DIR:-target}
+export RUSTC_BOOTSTRAP=1
+# Paths of this machine must not get into the object: it has to be the same everywhere.
+export RUSTFLAGS="-Cdebuginfo=2 -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
+ -Ctarget-feature=+allows-misaligned-mem-access \
+ --remap-path-prefix=$(realpath ../..)=isthmus \
+ --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo \
+ --remap-path-prefix=$(rustc --print sysroot)=rust"
+cargo build --release --target bpfel-unknown-none -Zbuild-std=core
+cp "$target/bpfel-unknown-none/release/isthmus-bpf" "$output"
+llvm-strip-22 --strip-debug "$output" 2>/dev/null || /usr/lib/llvm-22/bin/llvm-strip --strip-debug "$output" 2>/dev/null || true

@@ -1,0 +1,93 @@
+//! A frame in the hands of XDP, as the core's packet.
+
+use aya_ebpf::EbpfContext as _;
+use aya_ebpf::helpers::bpf_xdp_adjust_head;
+use aya_ebpf::programs::XdpContext;
+use isthmus_core::packet::{Family, NoRoom, Packet, Truncated, Word};
+
+use crate::ethernet::{self, Ethernet};
+
+/// Headers end before this offset; the verifier wants a bound that it can see.
+const REACH: usize = 1024;
+
+/// An Ethernet frame. Offset 0 of the packet is its IP header.
+pub(crate) struct Frame<'a> {
+    context: &'a XdpContext,
+}
+
+impl<'a> Frame<'a> {
+    #[inline(always)]
+    pub(crate) fn new(context: &'a XdpContext) -> Self {
+        Self { context }
+    }
+
+    /// A pointer to `size` bytes that begin `at` bytes into the frame.
+    #[inline(always)]
+    fn pointer(&self, at: usize, size: usize) -> Result<*mut u8, Truncated> {
+        if at > REACH {
+            return Err(Truncated);
+        }
+        let start = self.context.data() + at;
+        if start + size > self.context.data_end() {
+            return Err(Truncated);
+        }
+        Ok(start as *mut u8)
+    }
+
+    /// The Ethernet header.
+    #[inline(always)]
+    pub(crate) fn ethernet(&self) -> Option<Ethernet> {
+        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the frame.
+        Some(unsafe { pointer.cast::<Ethernet>().read_unaligned() })
+    }
+
+    /// Overwrites the Ethernet header.
+    #[inline(always)]
+    pub(crate) fn set_ethernet(&self, header: Ethernet) -> Option<()> {
+        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the frame.
+        unsafe { pointer.cast::<Ethernet>().write_unaligned(header) };
+        Some(())
+    }
+}
+
+impl Packet for Frame<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.context.data_end() - self.context.data() - ethernet::HEADER
+    }
+
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
+        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
+        // SAFETY: `pointer` checked that these bytes lie in the frame; `Word` is a plain `u32`.
+        Ok(unsafe { pointer.cast::<[Word; N]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    fn set_words<const N: usize>(
+        &mut self,
+        at: usize,
+        words: [Word; N],
+    ) -> Result<(), Truncated> {
+        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
+        // SAFETY: `pointer` checked that these bytes lie in the frame.
+        unsafe { pointer.cast::<[Word; N]>().write_unaligned(words) };
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn replace_front(
+        &mut self,
+        remove: usize,
+        insert: usize,
+        _family: Family,
+    ) -> Result<(), NoRoom> {
+        let delta = remove as i32 - insert as i32;
+        // SAFETY: the context is that of this program's run; all pointers into the frame are made
+        // anew at each access.
+        let result = unsafe { bpf_xdp_adjust_head(self.context.as_ptr().cast(), delta) };
+        if result == 0 { Ok(()) } else { Err(NoRoom) }
+    }
+}

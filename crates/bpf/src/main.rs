@@ -1,0 +1,24 @@
+//! The BPF programs of Isthmus: one for XDP and one for tc, both around
+//! [`isthmus_core::gateway::process`].
+//!
+//! They adapt input and output only. What a program can not do, it hands on unchanged: the kernel
+//! routes such a packet to the link of the user-space engine, which runs the same core on the same
+//! memory.
+#![no_std]
+#![no_main]
+
+mod ethernet;
+mod frame;
+mod maps;
+mod route;
+mod xdp;
+
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

@@ -1,0 +1,162 @@
+//! The maps that the programs share with the daemon, and the [`Host`] that they make up.
+
+use core::marker::PhantomData;
+
+use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
+use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_boot_ns};
+use aya_ebpf::macros::btf_map;
+use isthmus_core::config::Instance;
+use isthmus_core::host::{Destination, Host, Instances, MOST_INSTANCES, Route, Sessions};
+use isthmus_core::reason::Counter;
+use isthmus_core::table::{Line, Memory};
+use isthmus_core::time::Instant;
+
+use crate::route::Egress;
+
+/// `BPF_F_MMAPABLE`: the daemon works on the same memory.
+const MMAPABLE: usize = 1 << 10;
+
+/// An [`Instance`] as plain words: BTF need not know what is in it.
+type InstanceWords = [u64; size_of::<Instance>() / 8];
+const _: () = assert!(size_of::<Instance>() % 8 == 0 && align_of::<Instance>() <= 8);
+
+/// Counters of one instance: one more row than there are instances, for packets of nobody.
+const COUNTERS: usize = (MOST_INSTANCES as usize + 1) * COUNTER_ROW;
+/// Room for the counters of one instance.
+const COUNTER_ROW: usize = 64;
+const _: () = assert!(Counter::ALL.len() <= COUNTER_ROW);
+
+/// The instances. As many entries as there are instances; set by the daemon before it loads.
+#[btf_map]
+static INSTANCES: Array<InstanceWords, { MOST_INSTANCES as usize }> = Array::new();
+
+/// Bindings, sessions, fragments. The daemon sets the number of lines before it loads.
+#[btf_map]
+static STATE: Array<[u64; 8], 1, MMAPABLE> = Array::new();
+
+/// Tables of the configuration. The daemon sets the number of lines before it loads.
+#[btf_map]
+static RULES: Array<[u64; 8], 1, MMAPABLE> = Array::new();
+
+/// Counters by instance and [`Counter`].
+#[btf_map]
+static COUNTS: PerCpuArray<u64, COUNTERS> = PerCpuArray::new();
+
+/// The programs that others hand packets to.
+#[btf_map]
+pub(crate) static PROGRAMS: ProgramArray<2> = ProgramArray::new();
+
+/// Place of the first program.
+pub(crate) const ESTABLISHED: u32 = 0;
+/// Place of the program that makes sessions.
+pub(crate) const OPEN: u32 = 1;
+
+/// [`INSTANCES`] as the core wants them.
+pub(crate) struct Configured;
+
+impl Instances for Configured {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        let words = INSTANCES.get_ptr(index)?;
+        // SAFETY: the daemon writes a valid `Instance` into every entry before it attaches the
+        // program, and never changes it afterwards; a map value outlives the program's run.
+        Some(unsafe { &*words.cast::<Instance>() })
+    }
+}
+
+/// A memory of lines in a map.
+pub(crate) struct Lines(&'static Array<[u64; 8], 1, MMAPABLE>);
+
+impl Memory for Lines {
+    #[inline(always)]
+    fn line(&self, index: u32) -> Option<&Line> {
+        let words = self.0.get_ptr_mut(index)?;
+        // SAFETY: a map value of 64 bytes, aligned to 8, shared with others only through atomic
+        // operations; it outlives the program's run.
+        Some(unsafe { &*words.cast::<Line>() })
+    }
+}
+
+const STATE_LINES: Lines = Lines(&STATE);
+const RULE_LINES: Lines = Lines(&RULES);
+
+/// What a program does for a packet without a session.
+pub(crate) trait Stage {
+    /// See [`Host::SESSIONS`].
+    const SESSIONS: Sessions;
+}
+
+/// The program of the common path.
+pub(crate) struct Common;
+
+impl Stage for Common {
+    const SESSIONS: Sessions = Sessions::Established;
+}
+
+/// The program that makes sessions.
+pub(crate) struct Opening;
+
+impl Stage for Opening {
+    const SESSIONS: Sessions = Sessions::Bounded;
+}
+
+/// What the core is lent for one packet.
+pub(crate) struct Services<S, E> {
+    /// The way out, once it is known.
+    pub(crate) egress: E,
+    row: u32,
+    stage: PhantomData<S>,
+}
+
+impl<S, E> Services<S, E> {
+    #[inline(always)]
+    pub(crate) fn new(egress: E) -> Self {
+        Self { egress, row: MOST_INSTANCES * COUNTER_ROW as u32, stage: PhantomData }
+    }
+}
+
+impl<S: Stage, E: Egress> Host for Services<S, E> {
+    const SESSIONS: Sessions = S::SESSIONS;
+    type State = Lines;
+    type Rules = Lines;
+
+    #[inline(always)]
+    fn state(&self) -> &Lines {
+        &STATE_LINES
+    }
+
+    #[inline(always)]
+    fn rules(&self) -> &Lines {
+        &RULE_LINES
+    }
+
+    #[inline(always)]
+    fn now(&self) -> Instant {
+        // SAFETY: a helper without arguments.
+        Instant::from_nanos(unsafe { bpf_ktime_get_boot_ns() })
+    }
+
+    #[inline(always)]
+    fn random(&mut self) -> u32 {
+        // SAFETY: a helper without arguments.
+        unsafe { bpf_get_prandom_u32() }
+    }
+
+    #[inline(always)]
+    fn select(&mut self, instance: u32) {
+        self.row = instance * COUNTER_ROW as u32;
+    }
+
+    #[inline(always)]
+    fn count(&mut self, counter: Counter) {
+        if let Some(count) = COUNTS.get_ptr_mut(self.row + counter as u32) {
+            // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
+            unsafe { *count += 1 };
+        }
+    }
+
+    #[inline(always)]
+    fn route(&mut self, to: Destination) -> Option<Route> {
+        self.egress.find(to)
+    }
+}
