@@ -1,0 +1,156 @@
+//! What single values do not show: whether the parts of a configuration fit together.
+
+mod dns64;
+mod nat;
+mod siit;
+mod territory;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
+
+use isthmus_core::address::special;
+use isthmus_core::host::MOST_INSTANCES;
+
+use super::diagnose::{Diagnostic, Sink};
+use super::document::{Document, Instance, Mechanism};
+use super::source::{At, Span};
+
+/// Tells the sink everything that does not fit.
+pub(super) fn check(document: &Document, sink: &Sink) {
+    interfaces(document, sink);
+    instances(document, sink);
+    for instance in &document.instances {
+        policy(document, instance, sink);
+        match &instance.mechanism {
+            Mechanism::Siit(siit) => siit::check(instance, siit, sink),
+            Mechanism::Nat64(nat64) => nat::check_nat64(nat64, sink),
+            Mechanism::Nat44(nat44) => nat::check_nat44(nat44, sink),
+        }
+    }
+    territory::check(document, sink);
+    dns64::check(document, sink);
+}
+
+/// The first value that was there before, and its place.
+struct Seen<K>(HashMap<K, Span>);
+
+impl<K: Hash + Eq> Seen<K> {
+    fn new() -> Self {
+        Self(HashMap::new())
+    }
+
+    /// Where the same was before, if it was.
+    fn before(&mut self, key: K, span: Span) -> Option<Span> {
+        match self.0.entry(key) {
+            std::collections::hash_map::Entry::Occupied(entry) => Some(*entry.get()),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(span);
+                None
+            }
+        }
+    }
+}
+
+fn interfaces(document: &Document, sink: &Sink) {
+    let mut seen = Seen::new();
+    for interface in &document.interfaces {
+        let name = &interface.name;
+        if let Some(first) = seen.before(name.value.as_str(), name.span) {
+            let message = format!("the interface \"{}\" is there twice", name.value);
+            sink.push(
+                Diagnostic::error(name.span, message, "again here").also(first, "first here"),
+            );
+        }
+        if name.value == document.tun.name.value {
+            let message = format!("\"{}\" is the gateway's own TUN link", name.value);
+            let label = "name a link of the machine here, or rename the other in [tun]";
+            sink.push(Diagnostic::error(name.span, message, label));
+        }
+    }
+    let mut addresses = Seen::new();
+    for address in &document.tun.addresses {
+        if let Some(first) = addresses.before(address.addr(), address.span) {
+            let message = format!("the address {} is there twice", address.addr());
+            sink.push(
+                Diagnostic::error(address.span, message, "again here").also(first, "first here"),
+            );
+        }
+        let illegal = match address.addr() {
+            IpAddr::V4(address) => special::is_illegal_source_v4(address.into()),
+            IpAddr::V6(address) => special::is_illegal_source_v6(address.into()),
+        };
+        if illegal {
+            let message = format!("{} is not the address of a host", address.addr());
+            let label = "expected a unicast address that is neither loopback nor link-local";
+            sink.push(Diagnostic::error(address.span, message, label));
+        }
+    }
+}
+
+fn instances(document: &Document, sink: &Sink) {
+    let mut seen = Seen::new();
+    for instance in &document.instances {
+        let name = &instance.name;
+        if let Some(first) = seen.before(name.value.as_str(), name.span) {
+            let message = format!("two instances are called \"{}\"", name.value);
+            sink.push(
+                Diagnostic::error(name.span, message, "again here").also(first, "first here"),
+            );
+        }
+    }
+    if let Some(instance) = document.instances.get(MOST_INSTANCES as usize) {
+        let message = format!("a gateway has at most {MOST_INSTANCES} instances");
+        let label = format!("this is number {}", MOST_INSTANCES + 1);
+        sink.push(Diagnostic::error(instance.name.span, message, label));
+    }
+    if document.instances.is_empty() && document.dns64.is_none() {
+        let message = "there is nothing to do: no [[instance]] and no [dns64]";
+        let label = "a translator needs at least one `[[instance]]`";
+        sink.push(Diagnostic::error(Span::new(0, 0..0), message, label));
+    }
+}
+
+fn policy(document: &Document, instance: &Instance, sink: &Sink) {
+    let policy = &instance.policy;
+    let source = |span, address: IpAddr, illegal: bool| {
+        if illegal {
+            let message = format!("{address} can not be the source of a packet");
+            let label = "expected a unicast address that is neither loopback nor link-local";
+            sink.push(Diagnostic::error(span, message, label));
+        }
+    };
+    if let Some(At { value, span }) = policy.own_v4 {
+        source(
+            span,
+            value.into(),
+            special::is_illegal_source_v4(value.into()),
+        );
+    }
+    if let Some(At { value, span }) = policy.icmp_source_v6 {
+        source(
+            span,
+            value.into(),
+            special::is_illegal_source_v6(value.into()),
+        );
+    }
+    if let Some(At { value, span }) = policy.icmp_source_v4 {
+        let first = value.network();
+        source(
+            span,
+            first.into(),
+            special::is_illegal_source_v4(first.into()),
+        );
+    }
+    if policy.lowest_ipv6_mtu > document.link.ipv6_mtu {
+        let message = format!(
+            "lowest-ipv6-mtu is {}, above the MTU of the IPv6 side, which is {}",
+            policy.lowest_ipv6_mtu, document.link.ipv6_mtu
+        );
+        let label = "packets of this instance are split to more than their link takes";
+        sink.push(
+            Diagnostic::warning(instance.name.span, message, label)
+                .help("lower `lowest-ipv6-mtu`, or raise `ipv6-mtu` in [link]"),
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! From what a configuration says to what the data plane takes.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::Ipv4Net;
+use isthmus_core::address::eam::{self, FillError, Mapping};
+use isthmus_core::address::{V4, V6, rfc6052};
+use isthmus_core::config::{self as core, EamTable, PrefixMapping, V4Network, V4Networks};
+use isthmus_core::nat;
+use isthmus_core::table::{Line, Seed};
+use isthmus_core::time::Span;
+
+use super::document::{
+    Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Policy, Pooling,
+    PortPolicy, Prefix, Siit, Timers, Tun,
+};
+
+/// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
+const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
+
+/// The key of all hashes over what strangers send; random, and the same for as long as the tables
+/// live.
+pub type Secret = Seed;
+
+/// A configuration as the engines take it.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The instances in their order.
+    pub instances: Vec<CompiledInstance>,
+    /// Tables that the packet path only reads.
+    pub rules: Vec<Line>,
+    /// Lines (64 bytes each) that the tables of bindings and sessions take.
+    pub state_lines: u32,
+}
+
+/// One instance as the engines take it.
+#[derive(Clone, Copy, Debug)]
+pub struct CompiledInstance {
+    /// What the core sees of it.
+    pub instance: core::Instance,
+    /// ICMP errors per second that it may send; 0: none.
+    pub icmp_errors: u32,
+}
+
+/// What a document says and the data plane can not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompileError {
+    /// There is no data plane for this mechanism.
+    Mechanism {
+        /// The instance.
+        instance: String,
+        /// Its mechanism.
+        mechanism: &'static str,
+    },
+    /// There is no data plane for this key.
+    Key {
+        /// The instance.
+        instance: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// The tables of all instances together are larger than can be addressed.
+    Memory,
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mechanism {
+                instance,
+                mechanism,
+            } => write!(
+                f,
+                "the instance \"{instance}\" has the mechanism \"{mechanism}\", \
+                 which this version can not run"
+            ),
+            Self::Key { instance, key } => write!(
+                f,
+                "the instance \"{instance}\" has the key `{key}`, which this version can not run"
+            ),
+            Self::Memory => f.write_str(
+                "the tables of all instances together take more than 2^32 lines of 64 bytes; \
+                 lower `max-sessions` and `max-bindings`",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+impl Document {
+    /// What the data plane takes.
+    ///
+    /// # Errors
+    /// See [`CompileError`].
+    pub fn compile(&self, secret: &Secret) -> Result<Compiled, CompileError> {
+        let mut compiled = Compiled {
+            instances: Vec::new(),
+            rules: Vec::new(),
+            state_lines: 0,
+        };
+        for instance in &self.instances {
+            let mechanism = match &instance.mechanism {
+                Mechanism::Siit(siit) => core::Mechanism::Siit(compiled.siit(siit)),
+                Mechanism::Nat64(nat64) => core::Mechanism::Nat64(core::Nat64 {
+                    prefix: nat64.prefix.value,
+                    nat: compiled.nat(instance, &nat64.nat, secret)?,
+                }),
+                Mechanism::Nat44(_) => {
+                    return Err(CompileError::Mechanism {
+                        instance: instance.name.value.clone(),
+                        mechanism: instance.mechanism.name(),
+                    });
+                }
+            };
+            compiled.instances.push(CompiledInstance {
+                instance: core::Instance {
+                    mechanism,
+                    policy: policy(instance, &self.link, &self.tun),
+                },
+                icmp_errors: instance.policy.icmp_errors,
+            });
+        }
+        Ok(compiled)
+    }
+}
+
+impl Compiled {
+    fn siit(&mut self, siit: &Siit) -> core::Siit {
+        let mut hosts = V4Networks::default();
+        for network in &siit.hosts {
+            let network = V4Network::new(network.network().into(), network.prefix_len());
+            // The check refused more than fit.
+            let _ = hosts.push(network);
+        }
+        core::Siit {
+            prefix: match siit.prefix.as_ref().map(|prefix| prefix.value) {
+                None => PrefixMapping::None,
+                Some(Prefix::Rfc6052(prefix)) => PrefixMapping::Rfc6052(prefix),
+                Some(Prefix::Ivi(prefix)) => PrefixMapping::Ivi(prefix),
+            },
+            hosts,
+            eam: self.eam(siit),
+            hairpin: siit.hairpin,
+        }
+    }
+
+    /// Puts a table of mappings behind the rules that are there.
+    fn eam(&mut self, siit: &Siit) -> EamTable {
+        let mappings: Vec<Mapping> = siit.eam.iter().map(|mapping| mapping.value).collect();
+        let base = self.rules.len();
+        let mut lines = eam::lines_for(mappings.len());
+        loop {
+            self.rules.truncate(base);
+            self.rules.resize_with(base + lines, Line::default);
+            match eam::fill(&self.rules[base..], base as u32, &mappings) {
+                Ok(table) => return table,
+                // The check refused identical prefixes, so more room is all that helps.
+                Err(FillError::Full | FillError::Size | FillError::Duplicate(_)) => lines *= 2,
+            }
+        }
+    }
+
+    /// Lays the tables of a stateful instance out behind those that are there.
+    fn nat(
+        &mut self,
+        instance: &Instance,
+        nat: &Nat,
+        secret: &Secret,
+    ) -> Result<nat::NatConfig, CompileError> {
+        let limited = nat.subscriber_sessions != 0 || nat.subscriber_bindings != 0;
+        let blocks = match nat.ports.value {
+            PortPolicy::Single => nat::Blocks::None,
+            PortPolicy::Blocks {
+                size,
+                per_subscriber,
+            } => nat::Blocks::Dynamic {
+                size,
+                per_subscriber,
+            },
+            PortPolicy::Deterministic { .. } => {
+                return Err(CompileError::Key {
+                    instance: instance.name.value.clone(),
+                    key: "deterministic",
+                });
+            }
+        };
+        let capacity = nat::Capacity {
+            sessions: nat.max_sessions,
+            bindings: nat.max_bindings,
+            subscribers: match (limited, nat.ports.value) {
+                (false, PortPolicy::Single) => 0,
+                _ => nat.max_subscribers,
+            },
+            fragments: nat.max_fragments,
+        };
+        let layout = nat::Layout::new(self.state_lines, &capacity);
+        if layout.end() < self.state_lines {
+            return Err(CompileError::Memory);
+        }
+        self.state_lines = layout.end();
+        Ok(nat::NatConfig {
+            layout,
+            seed: *secret,
+            filtering: match nat.filtering {
+                Filtering::EndpointIndependent => nat::Filtering::EndpointIndependent,
+                Filtering::AddressDependent => nat::Filtering::AddressDependent,
+            },
+            pooling: match nat.pooling {
+                Pooling::Strict => nat::Pooling::Strict,
+                Pooling::Soft => nat::Pooling::Soft,
+            },
+            subscriber: nat::Subscriber::v6_prefix(nat.subscriber_prefix),
+            limits: nat::Limits {
+                bindings: nat.subscriber_bindings,
+                sessions: nat.subscriber_sessions,
+            },
+            blocks,
+            timers: timers(&nat.timers),
+            pool: pool(nat),
+        })
+    }
+}
+
+fn pool(nat: &Nat) -> nat::Pool {
+    let mut entries: Vec<_> = nat.pool.iter().map(|pool| pool.value).collect();
+    entries.sort_by_key(|pool| pool.addresses.network());
+    let ranges: Vec<_> = entries
+        .iter()
+        .map(|pool| {
+            let (low, high) = pool.ports;
+            let first = pool.addresses.network();
+            nat::PoolRange::new(
+                first.into(),
+                1 << (32 - pool.addresses.prefix_len()),
+                low,
+                high,
+            )
+        })
+        .collect();
+    nat::Pool::new(&ranges).unwrap_or_else(|error| unreachable!("the check let pass: {error:?}"))
+}
+
+fn timers(timers: &Timers) -> nat::Timers {
+    let span = |seconds: u32| Span::from_secs(seconds.into());
+    nat::Timers {
+        udp: span(timers.udp),
+        tcp_established: span(timers.tcp_established),
+        tcp_opening: span(timers.tcp_opening),
+        tcp_closing: span(timers.tcp_closing),
+        icmp: span(timers.icmp),
+        fragment: span(timers.fragment),
+    }
+}
+
+fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Policy {
+    let policy = &instance.policy;
+    let own_v4 = own_v4(policy, tun);
+    let dummy = Ipv4Net::new_assert(DUMMY, 32);
+    let icmp_pool = policy
+        .icmp_source_v4
+        .as_ref()
+        .map_or(dummy, |pool| pool.value);
+    core::Policy {
+        traffic_class: policy.traffic_class,
+        tos: policy.tos,
+        lowest_ipv6_mtu: policy.lowest_ipv6_mtu,
+        ipv4_mtu: link.ipv4_mtu,
+        ipv6_mtu: link.ipv6_mtu,
+        zero_udp_checksum: policy.zero_udp_checksum,
+        allow_non_global: policy.non_global == NonGlobal::Allow,
+        mss_clamp: policy.mss_clamp == MssClamp::Auto,
+        icmp_pool: (
+            icmp_pool.network().into(),
+            1 << (32 - icmp_pool.prefix_len()),
+        ),
+        own_v4,
+        own_v6: own_v6(instance, tun, own_v4),
+    }
+}
+
+/// What is configured, else an address of the gateway's link, else the dummy address.
+fn own_v4(policy: &Policy, tun: &Tun) -> V4 {
+    let configured = policy.own_v4.as_ref().map(|at| at.value);
+    let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    configured.or(of_link).unwrap_or(DUMMY).into()
+}
+
+/// What is configured, else an address of the gateway's link, else what represents the IPv4 address
+/// of the gateway.
+fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
+    let configured = instance.policy.icmp_source_v6.as_ref().map(|at| at.value);
+    let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => Some(address),
+    });
+    let embedded = || match &instance.mechanism {
+        Mechanism::Siit(siit) => match siit.prefix.as_ref()?.value {
+            Prefix::Rfc6052(prefix) => Some(prefix.embed(own_v4)),
+            Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
+        },
+        Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
+        // There is no IPv6 side.
+        Mechanism::Nat44(_) => None,
+    };
+    configured
+        .or(of_link)
+        .map(V6::from)
+        .or_else(embedded)
+        .unwrap_or_else(|| Ipv6Addr::UNSPECIFIED.into())
+}

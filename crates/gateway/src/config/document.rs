@@ -1,0 +1,473 @@
+//! What a configuration says, as plain Rust: every value checked, every default filled in.
+//!
+//! The names are those of the keys in `docs/configuration.md`, which also tells units, ranges and
+//! defaults.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use isthmus_core::address::eam::Mapping;
+use isthmus_core::address::{ivi, rfc6052};
+use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
+
+use super::overlap;
+use super::source::At;
+
+/// One gateway.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// `[gateway]`
+    pub gateway: Gateway,
+    /// `[log]`
+    pub log: Log,
+    /// `[link]`
+    pub link: Link,
+    /// `[[interface]]`, in the order of the file.
+    pub interfaces: Vec<Interface>,
+    /// `[tun]`
+    pub tun: Tun,
+    /// `[[instance]]`, in the order of the file: the first one that is responsible for a packet
+    /// has it.
+    pub instances: Vec<Instance>,
+    /// `[records]`; nothing goes anywhere if it is absent.
+    pub records: Records,
+    /// `[dns64]`; `None` if there is no DNS64 service.
+    pub dns64: Option<Dns64>,
+}
+
+/// `[gateway]`
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    /// How it calls itself in logs and records.
+    pub name: String,
+    /// UNIX socket for `isthmus status` and friends.
+    pub control: PathBuf,
+    /// Where OpenMetrics are served over HTTP, if anywhere.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// `[log]`
+#[derive(Clone, Copy, Debug)]
+pub struct Log {
+    /// The least important messages that are written.
+    pub level: LogLevel,
+    /// How they are written.
+    pub format: LogFormat,
+}
+
+/// `level` of `[log]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// What went wrong.
+    Error,
+    /// What may go wrong.
+    Warn,
+    /// What an operator wants to know.
+    Info,
+    /// What a developer wants to know.
+    Debug,
+    /// Everything, up to single packets.
+    Trace,
+}
+
+/// `format` of `[log]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `[link]`: MTUs in bytes that hold where no route tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// Of the IPv4 side, 68 to 65535.
+    pub ipv4_mtu: u16,
+    /// Of the IPv6 side, 1280 to 65535.
+    pub ipv6_mtu: u16,
+}
+
+/// `[[interface]]`
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Name of a link of the machine.
+    pub name: At<String>,
+    /// What translates the packets that come in there.
+    pub engine: At<Engine>,
+    /// How an XDP program is attached.
+    pub mode: XdpMode,
+    /// How a translated packet leaves.
+    pub forward: Forward,
+}
+
+/// `engine` of an `[[interface]]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// A program in the network driver.
+    Xdp,
+    /// A program in the traffic control layer.
+    Tc,
+    /// This process, over its TUN link.
+    User,
+}
+
+/// `mode` of an `[[interface]]` with XDP
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XdpMode {
+    /// In the driver if it can, else generic.
+    Auto,
+    /// In the driver.
+    Native,
+    /// In the kernel's stack, with any driver.
+    Generic,
+}
+
+/// `forward` of an `[[interface]]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// Straight out of the link that the routing table tells.
+    Redirect,
+    /// Up into the kernel, which filters and routes it.
+    Kernel,
+}
+
+/// `[tun]`: the link of the user-space engine.
+#[derive(Clone, Debug)]
+pub struct Tun {
+    /// Name of the link.
+    pub name: At<String>,
+    /// Queues, 1 to 64; one thread each.
+    pub queues: u16,
+    /// MTU in bytes, 1280 to 65535.
+    pub mtu: u16,
+    /// Addresses to put on it.
+    pub addresses: Vec<At<IpNet>>,
+    /// Whether routes are made.
+    pub routes: Routes,
+}
+
+/// `routes` of `[tun]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routes {
+    /// What the instances translate is routed into the link.
+    Auto,
+    /// Routing is left alone.
+    None,
+}
+
+/// `[[instance]]`: one mechanism.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// Its name, unique in the gateway.
+    pub name: At<String>,
+    /// How headers are treated.
+    pub policy: Policy,
+    /// What it does.
+    pub mechanism: Mechanism,
+}
+
+/// Keys that every mechanism has.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What is written as traffic class of translated packets.
+    pub traffic_class: ServiceClass,
+    /// What is written as type of service of translated packets.
+    pub tos: ServiceClass,
+    /// Bytes to which packets without DF are split, 1280 to 65535 (RFC 7915 section 4.1).
+    pub lowest_ipv6_mtu: u16,
+    /// UDP over IPv4 without a checksum (RFC 7915 section 4.5).
+    pub zero_udp_checksum: ZeroUdpChecksum,
+    /// ICMP errors per second that the gateway itself may send; 0: none.
+    pub icmp_errors: u32,
+    /// IPv4 sources for ICMP errors of hops that only have IPv6 addresses (RFC 6791).
+    pub icmp_source_v4: Option<At<Ipv4Net>>,
+    /// Source of the gateway's own ICMPv6 errors.
+    pub icmp_source_v6: Option<At<Ipv6Addr>>,
+    /// Source of the gateway's own ICMPv4 errors.
+    pub own_v4: Option<At<Ipv4Addr>>,
+    /// Whether the TCP maximum segment size is adjusted.
+    pub mss_clamp: MssClamp,
+    /// Whether non-global IPv4 addresses may appear under the well-known prefix.
+    pub non_global: NonGlobal,
+}
+
+/// `mss-clamp`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MssClamp {
+    /// TCP options are left alone.
+    Off,
+    /// The MSS option of SYN segments follows the MTU of the egress.
+    Auto,
+}
+
+/// `allow-non-global` (RFC 6052 section 3.1)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonGlobal {
+    /// Packets with such addresses under the well-known prefix are dropped.
+    Refuse,
+    /// They pass.
+    Allow,
+}
+
+/// `mechanism` and its keys.
+#[derive(Clone, Debug)]
+pub enum Mechanism {
+    /// Stateless translation (RFC 7915).
+    Siit(Siit),
+    /// Stateful translation between the families (RFC 6146).
+    Nat64(Nat64),
+    /// Stateful translation within IPv4 (RFC 3022).
+    Nat44(Nat44),
+}
+
+impl Mechanism {
+    /// The value of the key `mechanism`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Siit(_) => "siit",
+            Self::Nat64(_) => "nat64",
+            Self::Nat44(_) => "nat44",
+        }
+    }
+}
+
+/// `mechanism = "siit"`
+#[derive(Clone, Debug)]
+pub struct Siit {
+    /// Prefix of IPv4-converted addresses, if there is one.
+    pub prefix: Option<At<Prefix>>,
+    /// IPv4 addresses that stand for IPv6 hosts under the prefix.
+    pub hosts: Vec<At<Ipv4Net>>,
+    /// Explicit address mappings, from `eam` and `eam-file`.
+    pub eam: Vec<At<Mapping>>,
+    /// Hairpinning between explicit mappings.
+    pub hairpin: Hairpin,
+}
+
+/// `prefix` together with `prefix-format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// RFC 6052
+    Rfc6052(rfc6052::Prefix),
+    /// RFC 6219
+    Ivi(ivi::Prefix),
+}
+
+/// `mechanism = "nat64"`
+#[derive(Clone, Debug)]
+pub struct Nat64 {
+    /// Prefix under which IPv6 hosts reach IPv4 hosts.
+    pub prefix: At<rfc6052::Prefix>,
+    /// Everything stateful.
+    pub nat: Nat,
+}
+
+/// `mechanism = "nat44"`
+#[derive(Clone, Debug)]
+pub struct Nat44 {
+    /// Addresses of the hosts that are translated.
+    pub inside: Vec<At<Ipv4Net>>,
+    /// Everything stateful.
+    pub nat: Nat,
+}
+
+/// What `nat64` and `nat44` have in common.
+#[derive(Clone, Debug)]
+pub struct Nat {
+    /// Outside addresses, at least one.
+    pub pool: Vec<At<Pool>>,
+    /// Bits of the inside address that make a subscriber: 32 to 128, for `nat44` always 32.
+    pub subscriber_prefix: u8,
+    /// Which packets from outside a binding lets in.
+    pub filtering: Filtering,
+    /// Most bindings.
+    pub max_bindings: u32,
+    /// Most sessions.
+    pub max_sessions: u32,
+    /// Most subscribers.
+    pub max_subscribers: u32,
+    /// Most fragmented datagrams whose fragments are under way.
+    pub max_fragments: u32,
+    /// Most sessions of a subscriber; 0: no bound.
+    pub subscriber_sessions: u32,
+    /// Most bindings of a subscriber; 0: no bound.
+    pub subscriber_bindings: u32,
+    /// What happens when the ports of a subscriber's outside address run out.
+    pub pooling: Pooling,
+    /// How ports are given to subscribers.
+    pub ports: At<PortPolicy>,
+    /// Bindings that are always there.
+    pub static_bindings: Vec<At<StaticBinding>>,
+    /// When idle state ends.
+    pub timers: Timers,
+}
+
+/// An entry of `pool`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Outside addresses.
+    pub addresses: Ipv4Net,
+    /// First and last port of each, not 0.
+    pub ports: (u16, u16),
+}
+
+/// `filtering`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filtering {
+    /// Anyone may send to a binding (RFC 4787 section 5).
+    EndpointIndependent,
+    /// Only hosts to which the inside host has sent (RFC 6146 section 3.5).
+    AddressDependent,
+}
+
+/// `pooling`: a subscriber keeps its outside address (RFC 4787 section 4.1) …
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooling {
+    /// … even when that has no port left.
+    Strict,
+    /// … as long as that has ports.
+    Soft,
+}
+
+/// How ports are given to subscribers: `port-blocks`, `deterministic`, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortPolicy {
+    /// One by one.
+    Single,
+    /// In blocks that are logged once.
+    Blocks {
+        /// Ports in a block, a power of two from 8 to 8192.
+        size: u16,
+        /// Most blocks of a subscriber, 1 to 4.
+        per_subscriber: u16,
+    },
+    /// By a computation that needs no log (RFC 7422).
+    Deterministic {
+        /// Addresses of the subscribers; IPv6 for `nat64`, IPv4 for `nat44`.
+        inside: IpNet,
+        /// Ports of each, 8 to 32768.
+        size: u16,
+    },
+}
+
+/// An entry of `static`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaticBinding {
+    /// Protocol of the ports.
+    pub protocol: Protocol,
+    /// Address and port (for ICMP, the identifier) of the inside host.
+    pub inside: SocketAddr,
+    /// Where it is reached from outside.
+    pub outside: SocketAddr,
+}
+
+/// `protocol` of a static binding
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP
+    Tcp,
+    /// UDP
+    Udp,
+    /// ICMP echo
+    Icmp,
+}
+
+/// `[instance.timers]`: seconds (RFC 6146 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timers {
+    /// UDP sessions (UDP_DEFAULT).
+    pub udp: u32,
+    /// Established TCP sessions (TCP_EST).
+    pub tcp_established: u32,
+    /// TCP sessions that are being opened (TCP_TRANS; RFC 7857 section 2.1).
+    pub tcp_opening: u32,
+    /// TCP sessions that are being closed (TCP_TRANS; RFC 7857 section 2.1).
+    pub tcp_closing: u32,
+    /// ICMP sessions (ICMP_DEFAULT).
+    pub icmp: u32,
+    /// Fragmented datagrams (FRAGMENT_MIN).
+    pub fragment: u32,
+}
+
+/// `[records]`: sessions and port blocks.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    /// File of JSON lines.
+    pub json: Option<PathBuf>,
+    /// RFC 5424 over UDP.
+    pub syslog: Option<SocketAddr>,
+    /// RFC 8158 over UDP.
+    pub ipfix: Option<SocketAddr>,
+    /// Most records per second.
+    pub rate: u32,
+}
+
+/// `[dns64]`
+#[derive(Clone, Debug)]
+pub struct Dns64 {
+    /// Where it answers, over UDP and TCP.
+    pub listen: Vec<At<SocketAddr>>,
+    /// Resolvers that it asks, in this order.
+    pub upstream: Vec<At<SocketAddr>>,
+    /// Prefixes that it makes addresses with; those of the instances by default.
+    pub prefixes: Vec<At<rfc6052::Prefix>>,
+    /// AAAA records under these count as absent (RFC 6147 section 5.1.4).
+    pub exclude: Vec<Ipv6Net>,
+    /// Most answers remembered.
+    pub cache_entries: u32,
+}
+
+impl Document {
+    /// The prefixes of RFC 6052 that the instances translate: what a DNS64 makes addresses with
+    /// unless it is told otherwise.
+    #[must_use]
+    pub fn prefixes(&self) -> Vec<rfc6052::Prefix> {
+        let of = |instance: &Instance| match &instance.mechanism {
+            Mechanism::Siit(siit) => match siit.prefix.as_ref()?.value {
+                Prefix::Rfc6052(prefix) => Some(prefix),
+                Prefix::Ivi(_) => None,
+            },
+            Mechanism::Nat64(nat64) => Some(nat64.prefix.value),
+            Mechanism::Nat44(_) => None,
+        };
+        self.instances.iter().filter_map(of).collect()
+    }
+
+    /// The prefixes that the DNS64 makes addresses with.
+    #[must_use]
+    pub fn dns64_prefixes(&self) -> Vec<rfc6052::Prefix> {
+        match &self.dns64 {
+            Some(dns64) if !dns64.prefixes.is_empty() => {
+                dns64.prefixes.iter().map(|at| at.value).collect()
+            }
+            _ => self.prefixes(),
+        }
+    }
+
+    /// The destinations that the instances translate: what is routed to them. Networks that lie
+    /// in others are left out.
+    #[must_use]
+    pub fn routes(&self) -> Vec<IpNet> {
+        let mut networks: Vec<IpNet> = Vec::new();
+        for instance in &self.instances {
+            let nat = match &instance.mechanism {
+                Mechanism::Siit(siit) => {
+                    networks.extend(siit.prefix.iter().map(|p| IpNet::V6(overlap::of_prefix(p))));
+                    networks.extend(siit.hosts.iter().map(|net| IpNet::V4(net.value)));
+                    networks.extend(siit.eam.iter().map(|m| IpNet::V4(overlap::of_mapping(m).0)));
+                    continue;
+                }
+                Mechanism::Nat64(nat64) => {
+                    networks.push(overlap::of_rfc6052(&nat64.prefix).into());
+                    &nat64.nat
+                }
+                Mechanism::Nat44(nat44) => &nat44.nat,
+            };
+            networks.extend(nat.pool.iter().map(|pool| IpNet::V4(pool.addresses)));
+        }
+        IpNet::aggregate(&networks)
+    }
+}

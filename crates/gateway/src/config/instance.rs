@@ -1,0 +1,260 @@
+//! One `[[instance]]`: the keys that every mechanism has, and those of SIIT.
+
+use ipnet::Ipv4Net;
+use isthmus_core::address::eam::Mapping;
+use isthmus_core::address::{V4, V6};
+use isthmus_core::config::{Hairpin, ServiceClass, V4Networks, ZeroUdpChecksum};
+
+use super::diagnose::Diagnostic;
+use super::document::{
+    Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
+};
+use super::mapping::{self, Files};
+use super::source::At;
+use super::table::{Reader, Value};
+use super::{nat, prefix, section};
+
+/// Keys that only some mechanisms have, and which.
+const OF_MECHANISM: &[(&str, &str)] = &[
+    ("eam", "siit"),
+    ("eam-file", "siit"),
+    ("hosts", "siit"),
+    ("hairpin", "siit"),
+    ("prefix", "siit or nat64"),
+    ("prefix-format", "siit"),
+    ("inside", "nat44"),
+    ("pool", "nat64 or nat44"),
+    ("subscriber-prefix", "nat64"),
+    ("filtering", "nat64 or nat44"),
+    ("pooling", "nat64 or nat44"),
+    ("max-bindings", "nat64 or nat44"),
+    ("max-sessions", "nat64 or nat44"),
+    ("max-subscribers", "nat64 or nat44"),
+    ("max-fragments", "nat64 or nat44"),
+    ("subscriber-sessions", "nat64 or nat44"),
+    ("subscriber-bindings", "nat64 or nat44"),
+    ("port-blocks", "nat64 or nat44"),
+    ("deterministic", "nat64 or nat44"),
+    ("static", "nat64 or nat44"),
+    ("timers", "nat64 or nat44"),
+];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Siit,
+    Nat64,
+    Nat44,
+}
+
+/// Reads an instance. `None` if something without which it makes no sense is missing or wrong.
+pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Instance> {
+    let kinds = [
+        ("siit", Kind::Siit),
+        ("nat64", Kind::Nat64),
+        ("nat44", Kind::Nat44),
+    ];
+    let name = reader.require("name", "\"plat\"");
+    let name = name.and_then(|v| Some(v.at(v.name()?)));
+    let kind = reader.require("mechanism", "\"nat64\"");
+    let kind = kind.and_then(|v| v.word(&kinds));
+    let policy = policy(&reader);
+    let mechanism = match kind {
+        Some(Kind::Siit) => siit(&reader, files).map(Mechanism::Siit),
+        Some(Kind::Nat64) => nat64(&reader).map(Mechanism::Nat64),
+        Some(Kind::Nat44) => nat44(&reader).map(Mechanism::Nat44),
+        None => {
+            // Which keys are right depends on the mechanism: say nothing about them.
+            for (key, _) in OF_MECHANISM {
+                reader.get(key);
+            }
+            None
+        }
+    };
+    reader.finish(|key| {
+        let (_, mechanisms) = OF_MECHANISM.iter().find(|(k, _)| *k == key)?;
+        Some(format!("only with `mechanism` {mechanisms}"))
+    });
+    Some(Instance {
+        name: name?,
+        policy,
+        mechanism: mechanism?,
+    })
+}
+
+fn policy(reader: &Reader<'_>) -> Policy {
+    let zero = [
+        ("compute", ZeroUdpChecksum::Compute),
+        ("drop", ZeroUdpChecksum::Drop),
+    ];
+    let clamp = [("off", MssClamp::Off), ("auto", MssClamp::Auto)];
+    let class = |key| reader.get(key).and_then(|v| service_class(&v));
+    let lowest = reader.get("lowest-ipv6-mtu");
+    let errors = reader.get("icmp-errors");
+    let zero_udp_checksum = reader.get("zero-udp-checksum").and_then(|v| v.word(&zero));
+    let mss_clamp = reader.get("mss-clamp").and_then(|v| v.word(&clamp));
+    let allowed = reader.get("allow-non-global").and_then(|v| v.boolean());
+    Policy {
+        traffic_class: class("traffic-class").unwrap_or(ServiceClass::Copy),
+        tos: class("tos").unwrap_or(ServiceClass::Copy),
+        lowest_ipv6_mtu: lowest
+            .and_then(|v| v.integer(1280..=u16::MAX))
+            .unwrap_or(1280),
+        zero_udp_checksum: zero_udp_checksum.unwrap_or(ZeroUdpChecksum::Compute),
+        icmp_errors: errors
+            .and_then(|v| v.integer(0..=10_000_000))
+            .unwrap_or(1000),
+        icmp_source_v4: icmp_source_v4(reader),
+        icmp_source_v6: reader
+            .get("icmp-source-v6")
+            .and_then(|v| Some(v.at(v.ipv6()?))),
+        own_v4: reader.get("own-v4").and_then(|v| Some(v.at(v.ipv4()?))),
+        mss_clamp: mss_clamp.unwrap_or(MssClamp::Off),
+        non_global: match allowed {
+            Some(true) => NonGlobal::Allow,
+            Some(false) | None => NonGlobal::Refuse,
+        },
+    }
+}
+
+/// `"copy"`, or the octet to write instead.
+fn service_class(value: &Value<'_>) -> Option<ServiceClass> {
+    if value.value.as_integer().is_some() {
+        return value.integer(0..=u8::MAX).map(ServiceClass::Set);
+    }
+    let text = value.string("\"copy\" or a number from 0 to 255")?;
+    if text != "copy" {
+        let expected = "expected \"copy\" or a number from 0 to 255";
+        value.refuse(format_args!("is {text:?}"), expected);
+        return None;
+    }
+    Some(ServiceClass::Copy)
+}
+
+/// RFC 6791 asks for a pool of "one or more" addresses: one network of them.
+fn icmp_source_v4(reader: &Reader<'_>) -> Option<At<Ipv4Net>> {
+    let value = reader.get("icmp-source-v4")?;
+    let expected = "a list with one IPv4 network such as [\"198.51.100.0/29\"]";
+    let list = value.list(expected);
+    if value.value.as_array().is_some() && list.len() != 1 {
+        let problem = format!("is a list of {}", list.len());
+        value.refuse(problem, format!("expected {expected}"));
+        return None;
+    }
+    let value = list.into_iter().next()?;
+    Some(value.at(value.ipv4_net()?))
+}
+
+fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
+    let formats = [("rfc6052", false), ("ivi", true)];
+    let hairpins = [
+        ("off", Hairpin::Off),
+        ("simple", Hairpin::Simple),
+        ("intrinsic", Hairpin::Intrinsic),
+    ];
+    let ivi = reader
+        .get("prefix-format")
+        .and_then(|v| v.word(&formats))
+        .unwrap_or(false);
+    let prefix = reader.get("prefix");
+    let given = prefix.is_some();
+    let prefix = prefix.and_then(|v| {
+        let prefix = if ivi {
+            Prefix::Ivi(prefix::ivi(&v)?)
+        } else {
+            Prefix::Rfc6052(prefix::rfc6052(&v)?)
+        };
+        Some(v.at(prefix))
+    });
+    let mut hosts = section::each(reader, "hosts", "a list of IPv4 networks", |v| {
+        Some(v.at(v.ipv4_net()?))
+    });
+    if let Some(hosts) = hosts.get(V4Networks::MOST) {
+        let value = reader.get("hosts")?;
+        let expected = format!("at most {} networks", V4Networks::MOST);
+        Value {
+            span: hosts.span,
+            ..value
+        }
+        .refuse("has too many networks", expected);
+    }
+    let mut eam = section::each(reader, "eam", "a list of mappings", mapping);
+    let file = reader.get("eam-file");
+    let mapped = reader.get("eam").is_some() || file.is_some();
+    if let Some(value) = file {
+        eam.extend(mapping::file(&value, files));
+    }
+    let hairpin = reader.get("hairpin").and_then(|v| v.word(&hairpins));
+    if let (Some(prefix), true) = (&prefix, eam.is_empty() && !mapped && hosts.is_empty()) {
+        let message = "no `hosts` and no mappings: every IPv4 address is translated";
+        let label = "as if `hosts = [\"0.0.0.0/0\"]` were there";
+        let help = "tell which IPv4 addresses stand for IPv6 hosts under this prefix";
+        reader
+            .sink
+            .push(Diagnostic::warning(prefix.span, message, label).help(help));
+        hosts.push(At {
+            value: Ipv4Net::default(),
+            span: prefix.span,
+        });
+    }
+    if given && prefix.is_none() {
+        // Was wrong; what is missing now is not worth a message.
+        return None;
+    }
+    Some(Siit {
+        prefix,
+        hosts,
+        eam,
+        hairpin: hairpin.unwrap_or(Hairpin::Simple),
+    })
+}
+
+/// `{ v4 = "…", v6 = "…" }`
+fn mapping(value: Value<'_>) -> Option<At<Mapping>> {
+    let example = "a mapping such as { v4 = \"192.0.2.1\", v6 = \"2001:db8::1\" }";
+    let reader = value.table("a mapping", example)?;
+    let v4 = reader.require("v4", "\"192.0.2.1\"");
+    let v6 = reader.require("v6", "\"2001:db8::1\"");
+    let (v4, v6) = (v4.and_then(|v| v.ipv4_net()), v6.and_then(|v| v.ipv6_net()));
+    reader.finish(|_| None);
+    let (v4, v6) = (v4?, v6?);
+    let mapping = Mapping::new(
+        V4::from(v4.addr()),
+        v4.prefix_len(),
+        V6::from(v6.addr()),
+        v6.prefix_len(),
+    );
+    match mapping {
+        Ok(mapping) => Some(value.at(mapping)),
+        Err(error) => {
+            value.refuse(format_args!("maps {v4} to {v6}: {error}"), mapping::ADVICE);
+            None
+        }
+    }
+}
+
+fn nat64(reader: &Reader<'_>) -> Option<Nat64> {
+    let prefix = reader.require("prefix", "\"64:ff9b::/96\"");
+    if let Some(format) = reader.get("prefix-format")
+        && format.word(&[("rfc6052", false), ("ivi", true)]) == Some(true)
+    {
+        let expected = "IVI is stateless: `mechanism = \"siit\"` (RFC 6219)";
+        format.refuse("is \"ivi\" in a stateful instance", expected);
+    }
+    let prefix = prefix.and_then(|v| Some(v.at(prefix::rfc6052(&v)?)));
+    let nat = nat::nat(reader, nat::Side::V6);
+    Some(Nat64 {
+        prefix: prefix?,
+        nat: nat?,
+    })
+}
+
+fn nat44(reader: &Reader<'_>) -> Option<Nat44> {
+    if reader.get("inside").is_none() {
+        reader.missing("inside", "[\"10.0.0.0/8\"]");
+    }
+    let inside = section::each(reader, "inside", "a list of IPv4 networks", |v| {
+        Some(v.at(v.ipv4_net()?))
+    });
+    let nat = nat::nat(reader, nat::Side::V4);
+    Some(Nat44 { inside, nat: nat? })
+}

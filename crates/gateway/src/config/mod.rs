@@ -1,0 +1,199 @@
+//! The configuration of a gateway: one TOML document, read, checked as a whole and turned into
+//! what the data plane takes.
+//!
+//! A mistake anywhere means that there is no configuration at all; everything that is wrong is
+//! told at once, each with its place in the file ([`Report`]). [`Document`] is what the file says,
+//! [`Compiled`] what it means to the core.
+//!
+//! `docs/configuration.md` is the description for users.
+
+mod check;
+mod compile;
+mod diagnose;
+mod document;
+mod instance;
+mod mapping;
+mod nat;
+mod overlap;
+mod plan;
+mod prefix;
+mod section;
+mod source;
+mod table;
+mod value;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+pub use compile::{CompileError, Compiled, CompiledInstance, Secret};
+pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
+pub use document::*;
+pub use plan::{Plan, Section};
+pub use source::{At, Source, Span};
+
+use diagnose::Sink;
+use mapping::Files;
+use table::Reader;
+
+/// A configuration that can be used.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What it says.
+    pub document: Document,
+    /// What may not be meant as it stands there.
+    pub warnings: Report,
+}
+
+/// Why there is no configuration.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The file can not be read.
+    Read {
+        /// Its path.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// It says something wrong.
+    Invalid(Report),
+}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read { path, error } => {
+                write!(
+                    f,
+                    "can not read the configuration {}: {error}",
+                    path.display()
+                )
+            }
+            Self::Invalid(report) => report.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Reads and checks a configuration. Files that it names are looked for beside it.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    let text = std::fs::read_to_string(path).map_err(|error| LoadError::Read {
+        path: path.to_owned(),
+        error,
+    })?;
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let name = stem.filter(|stem| is_name(stem)).unwrap_or("isthmus");
+    let folder = path.parent().unwrap_or(Path::new(""));
+    parse(&path.display().to_string(), name, text, folder).map_err(LoadError::Invalid)
+}
+
+/// Whether a text would do as the name of a gateway.
+fn is_name(text: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    (1..=64).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('.')
+}
+
+/// Checks a configuration that was read already. `path` is what it is called in messages, `name`
+/// what the gateway is called if the text does not tell, `folder` what paths in it are relative
+/// to.
+///
+/// # Errors
+/// Everything that is wrong.
+pub fn parse(path: &str, name: &str, text: String, folder: &Path) -> Result<Loaded, Report> {
+    let sink = Sink::default();
+    let (table, errors) = DeTable::parse_recoverable(&text);
+    for error in &errors {
+        let span = Span::new(0, error.span().unwrap_or(0..0));
+        let message = format!("this is not TOML: {}", error.message());
+        sink.push(Diagnostic::error(span, message, "here"));
+    }
+    let mut files = Files {
+        sources: vec![Source {
+            path: path.to_owned(),
+            text: String::new(),
+        }],
+        folder,
+    };
+    // With the syntax broken, what was understood of the rest is a guess.
+    let document = errors
+        .is_empty()
+        .then(|| document(table.get_ref(), name, &sink, &mut files));
+    files.sources[0].text.clone_from(&text);
+    if let Some(document) = &document
+        && !sink.is_incomplete()
+    {
+        check::check(document, &sink);
+    }
+    let failed = sink.has_errors();
+    let report = sink.into_report(files.sources);
+    match document {
+        Some(document) if !failed => Ok(Loaded {
+            document,
+            warnings: report,
+        }),
+        _ => Err(report),
+    }
+}
+
+/// Reads all sections. What can not be read is told to the sink, and replaced or left out.
+fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>) -> Document {
+    let start = Span::new(0, 0..0);
+    let top = Reader::new(table, start, "the document", sink);
+    let section = |key, heading| top.get(key).and_then(|v| v.table(heading, "a table"));
+    let gateway = section::gateway(section("gateway", "[gateway]"), name);
+    let log = section::log(section("log", "[log]"));
+    let link = section::link(section("link", "[link]"));
+    let tun = section::tun(section("tun", "[tun]"), start);
+    let records = section::records(section("records", "[records]"));
+    let dns64 = section("dns64", "[dns64]").map(section::dns64);
+    let interfaces = many(&top, "interface", "[[interface]]")
+        .into_iter()
+        .filter_map(section::interface)
+        .collect();
+    let instances = many(&top, "instance", "[[instance]]")
+        .into_iter()
+        .filter_map(|reader| instance::instance(reader, files))
+        .collect();
+    top.finish(|key| {
+        let (right, _) = [("interfaces", ()), ("instances", ())]
+            .into_iter()
+            .find(|(name, ())| *name == key)?;
+        Some(format!(
+            "each has its own `[[{}]]`",
+            right.trim_end_matches('s')
+        ))
+    });
+    Document {
+        gateway,
+        log,
+        link,
+        interfaces,
+        tun,
+        instances,
+        records,
+        dns64,
+    }
+}
+
+/// The tables of a list of tables. A single table in its place is a frequent mistake.
+fn many<'t>(top: &Reader<'t>, key: &'static str, heading: &'static str) -> Vec<Reader<'t>> {
+    let Some(value) = top.get(key) else {
+        return Vec::new();
+    };
+    if let DeValue::Table(_) = value.value {
+        let expected = format!("write `{heading}`, with two brackets: there can be several");
+        value.refuse("is a single table", expected);
+        return Vec::new();
+    }
+    let expected = format!("tables headed `{heading}`");
+    value
+        .list(&expected)
+        .into_iter()
+        .filter_map(|value| value.table(heading, &expected))
+        .collect()
+}

@@ -1,0 +1,272 @@
+//! The keys of the stateful mechanisms.
+
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+
+use super::diagnose::Diagnostic;
+use super::document::{Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers};
+use super::section;
+use super::source::At;
+use super::table::{Reader, Value};
+
+/// Family of the inside hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// NAT64
+    V6,
+    /// NAT44
+    V4,
+}
+
+/// Reads what `nat64` and `nat44` have in common.
+pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
+    let filters = [
+        ("endpoint-independent", Filtering::EndpointIndependent),
+        ("address-dependent", Filtering::AddressDependent),
+    ];
+    let poolings = [("strict", Pooling::Strict), ("soft", Pooling::Soft)];
+    if reader.get("pool").is_none() {
+        let example = "[{ addresses = \"203.0.113.0/28\", ports = \"1024-65535\" }]";
+        reader.missing("pool", example);
+    }
+    let pool = section::each(reader, "pool", "a list of addresses with ports", pool);
+    let most = |key, range| reader.get(key).and_then(|v| v.integer::<u32>(range));
+    // Bounds that keep the tables within 2^32 lines of memory, and the memory within reason.
+    let table = 16..=(1 << 28);
+    let nat = Nat {
+        pool,
+        subscriber_prefix: subscriber_prefix(reader, side),
+        filtering: reader
+            .get("filtering")
+            .and_then(|v| v.word(&filters))
+            .unwrap_or(Filtering::EndpointIndependent),
+        pooling: reader
+            .get("pooling")
+            .and_then(|v| v.word(&poolings))
+            .unwrap_or(Pooling::Strict),
+        max_bindings: most("max-bindings", table.clone()).unwrap_or(1 << 20),
+        max_sessions: most("max-sessions", table.clone()).unwrap_or(1 << 20),
+        max_subscribers: most("max-subscribers", table).unwrap_or(1 << 16),
+        max_fragments: most("max-fragments", 16..=(1 << 20)).unwrap_or(4096),
+        subscriber_sessions: most("subscriber-sessions", 0..=u32::MAX).unwrap_or(0),
+        subscriber_bindings: most("subscriber-bindings", 0..=u32::MAX).unwrap_or(0),
+        ports: ports(reader, side),
+        static_bindings: section::each(reader, "static", "a list of bindings", |v| {
+            static_binding(v, side)
+        }),
+        timers: timers(reader),
+    };
+    (!nat.pool.is_empty()).then_some(nat)
+}
+
+/// `{ addresses = "…", ports = "…" }`
+fn pool(value: Value<'_>) -> Option<At<Pool>> {
+    let example = "a table such as { addresses = \"203.0.113.0/28\", ports = \"1024-65535\" }";
+    let reader = value.table("an entry of `pool`", example)?;
+    let addresses = reader.require("addresses", "\"203.0.113.0/28\"");
+    let addresses = addresses.and_then(|v| v.ipv4_net());
+    let ports = match reader.get("ports") {
+        None => Some((1024, 65535)),
+        Some(value) => value.ports(),
+    };
+    reader.finish(|_| None);
+    Some(value.at(Pool {
+        addresses: addresses?,
+        ports: ports?,
+    }))
+}
+
+fn subscriber_prefix(reader: &Reader<'_>, side: Side) -> u8 {
+    if side == Side::V4 {
+        return 32;
+    }
+    let value = reader.get("subscriber-prefix");
+    value.and_then(|v| v.integer(32..=128)).unwrap_or(64)
+}
+
+fn ports(reader: &Reader<'_>, side: Side) -> At<PortPolicy> {
+    let blocks = reader.get("port-blocks");
+    let deterministic = reader.get("deterministic");
+    if let (Some(blocks), Some(deterministic)) = (blocks, deterministic) {
+        let message = "`port-blocks` and `deterministic` exclude each other";
+        let label = "takes its blocks by calculation";
+        let help = "keep `deterministic` if no log of ports is wanted (RFC 7422), \
+                    `port-blocks` if subscribers may need more ports than one block";
+        reader.sink.push(
+            Diagnostic::error(deterministic.span, message, label)
+                .also(blocks.span, "takes its blocks as they are needed")
+                .help(help),
+        );
+    }
+    let policy = match (blocks, deterministic) {
+        (Some(value), _) => port_blocks(&value).map(|policy| value.at(policy)),
+        (None, Some(value)) => by_calculation(&value, side).map(|policy| value.at(policy)),
+        (None, None) => None,
+    };
+    policy.unwrap_or(At {
+        value: PortPolicy::Single,
+        span: reader.span,
+    })
+}
+
+fn port_blocks(value: &Value<'_>) -> Option<PortPolicy> {
+    let example = "a table such as { size = 512, per-subscriber = 4 }";
+    let reader = value.table("`port-blocks`", example)?;
+    let size = reader.require("size", "512").and_then(|v| block_size(&v));
+    let most = reader.get("per-subscriber");
+    let per_subscriber = most.and_then(|v| v.integer(1..=4)).unwrap_or(4);
+    reader.finish(|_| None);
+    Some(PortPolicy::Blocks {
+        size: size?,
+        per_subscriber,
+    })
+}
+
+/// A power of two, because the data plane numbers the blocks of an address with shifts.
+fn block_size(value: &Value<'_>) -> Option<u16> {
+    let size: u16 = value.integer(8..=8192)?;
+    if !size.is_power_of_two() {
+        let below = size.next_power_of_two() / 2;
+        let expected = format!("expected a power of two, such as {below} or {}", 2 * below);
+        value.refuse(format_args!("is {size}"), expected);
+        return None;
+    }
+    Some(size)
+}
+
+fn by_calculation(value: &Value<'_>, side: Side) -> Option<PortPolicy> {
+    let (example, net) = match side {
+        Side::V6 => (
+            "{ inside = \"2001:db8::/56\", size = 512 }",
+            "\"2001:db8::/56\"",
+        ),
+        Side::V4 => (
+            "{ inside = \"10.0.0.0/22\", size = 512 }",
+            "\"10.0.0.0/22\"",
+        ),
+    };
+    let reader = value.table("`deterministic`", &format!("a table such as {example}"))?;
+    let inside = reader.require("inside", net).and_then(|v| match side {
+        Side::V6 => v.ipv6_net().map(IpNet::V6),
+        Side::V4 => v.ipv4_net().map(IpNet::V4),
+    });
+    let size = reader
+        .require("size", "512")
+        .and_then(|v| v.integer(8..=32768));
+    reader.finish(|_| None);
+    Some(PortPolicy::Deterministic {
+        inside: inside?,
+        size: size?,
+    })
+}
+
+/// `{ protocol = "…", inside = "…", outside = "…" }`
+fn static_binding(value: Value<'_>, side: Side) -> Option<At<StaticBinding>> {
+    let protocols = [
+        ("tcp", Protocol::Tcp),
+        ("udp", Protocol::Udp),
+        ("icmp", Protocol::Icmp),
+    ];
+    let (example, inside) = match side {
+        Side::V6 => (
+            "{ protocol = \"tcp\", inside = \"[2001:db8::80]:80\", outside = \"203.0.113.1:80\" }",
+            "\"[2001:db8::80]:80\"",
+        ),
+        Side::V4 => (
+            "{ protocol = \"tcp\", inside = \"10.0.0.80:80\", outside = \"203.0.113.1:80\" }",
+            "\"10.0.0.80:80\"",
+        ),
+    };
+    let reader = value.table(
+        "an entry of `static`",
+        &format!("a table such as {example}"),
+    )?;
+    let protocol = reader
+        .require("protocol", "\"tcp\"")
+        .and_then(|v| v.word(&protocols));
+    let v6 = side == Side::V6;
+    let inside = reader
+        .require("inside", inside)
+        .and_then(|v| endpoint(&v, v6));
+    let outside = reader.require("outside", "\"203.0.113.1:80\"");
+    let outside = outside.and_then(|v| endpoint(&v, false));
+    reader.finish(|_| None);
+    Some(value.at(StaticBinding {
+        protocol: protocol?,
+        inside: inside?,
+        outside: outside?,
+    }))
+}
+
+/// An address and a port of one family.
+fn endpoint(value: &Value<'_>, v6: bool) -> Option<SocketAddr> {
+    let socket = value.socket()?;
+    if socket.is_ipv6() != v6 {
+        let family = if v6 { "IPv6" } else { "IPv4" };
+        let expected = format!("expected an {family} address here");
+        value.refuse(format_args!("is \"{socket}\""), expected);
+        return None;
+    }
+    Some(socket)
+}
+
+/// `[instance.timers]`
+fn timers(reader: &Reader<'_>) -> Timers {
+    let mut timers = Timers {
+        udp: 300,
+        tcp_established: 7440,
+        tcp_opening: 240,
+        tcp_closing: 240,
+        icmp: 60,
+        fragment: 2,
+    };
+    let Some(value) = reader.get("timers") else {
+        return timers;
+    };
+    let Some(reader) = value.table("[instance.timers]", "a table of seconds") else {
+        return timers;
+    };
+    // What a shorter timer breaks is said by the RFC that sets the minimum.
+    let seconds = |key, into: &mut u32, least: u32, rfc: &str| {
+        let Some(value) = reader.get(key) else { return };
+        let Some(number) = value.integer(1..=31_536_000) else {
+            return;
+        };
+        *into = number;
+        if number < least {
+            let message = format!("`{key}` is {number} s, below the minimum of its RFC");
+            let label = format!("at least {least} ({rfc})");
+            reader
+                .sink
+                .push(Diagnostic::warning(value.span, message, label));
+        }
+    };
+    let transitory = "RFC 6146 section 4, TCP_TRANS";
+    let mut both = timers.tcp_opening;
+    seconds("tcp-transitory", &mut both, 240, transitory);
+    (timers.tcp_opening, timers.tcp_closing) = (both, both);
+    seconds("udp", &mut timers.udp, 120, "RFC 6146 section 4, UDP_MIN");
+    seconds(
+        "tcp-established",
+        &mut timers.tcp_established,
+        7440,
+        "RFC 6146 section 4, TCP_EST",
+    );
+    seconds("tcp-opening", &mut timers.tcp_opening, 240, transitory);
+    seconds("tcp-closing", &mut timers.tcp_closing, 240, transitory);
+    seconds(
+        "icmp",
+        &mut timers.icmp,
+        60,
+        "RFC 6146 section 4, ICMP_DEFAULT",
+    );
+    seconds(
+        "fragment",
+        &mut timers.fragment,
+        2,
+        "RFC 6146 section 4, FRAGMENT_MIN",
+    );
+    reader.finish(|_| None);
+    timers
+}

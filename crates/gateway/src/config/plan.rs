@@ -1,0 +1,325 @@
+//! What a configuration will do, in plain words.
+
+use std::fmt;
+
+use isthmus_core::table::Line;
+use serde::Serialize;
+
+use super::compile::Compiled;
+use super::document::{
+    Dns64, Document, Engine, Filtering, Forward, Instance, Interface, Mechanism, Nat, NonGlobal,
+    Pooling, PortPolicy, Prefix, Records, Routes, Siit, XdpMode,
+};
+use super::overlap;
+
+/// A description of a configuration: sections with a heading and a few sentences each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Plan {
+    /// Name of the gateway.
+    pub gateway: String,
+    /// What is described, in order.
+    pub sections: Vec<Section>,
+    /// Bytes that the tables take, once full.
+    pub memory: u64,
+}
+
+/// One part of a [`Plan`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Section {
+    /// What it is about.
+    pub heading: String,
+    /// Sentences.
+    pub lines: Vec<String>,
+}
+
+impl Plan {
+    /// Describes a document and what became of it.
+    #[must_use]
+    pub fn new(document: &Document, compiled: &Compiled) -> Self {
+        let mut sections = Vec::new();
+        for instance in &document.instances {
+            sections.push(Section {
+                heading: format!("{} ({})", instance.name.value, instance.mechanism.name()),
+                lines: of_instance(instance),
+            });
+        }
+        sections.push(Section {
+            heading: "links and routes".to_owned(),
+            lines: links(document),
+        });
+        if let Some(dns64) = &document.dns64 {
+            sections.push(Section {
+                heading: "dns64".to_owned(),
+                lines: of_dns64(document, dns64),
+            });
+        }
+        let lines = services(document);
+        sections.push(Section {
+            heading: "services".to_owned(),
+            lines,
+        });
+        let rules = compiled.rules.len() as u64;
+        let lines = rules + u64::from(compiled.state_lines);
+        Self {
+            gateway: document.gateway.name.clone(),
+            sections,
+            memory: lines * size_of::<Line>() as u64,
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "gateway \"{}\"", self.gateway)?;
+        for section in &self.sections {
+            writeln!(f, "\n{}", section.heading)?;
+            for line in &section.lines {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        write!(f, "\nmemory for tables: {}", bytes(self.memory))
+    }
+}
+
+fn of_instance(instance: &Instance) -> Vec<String> {
+    let mut lines = match &instance.mechanism {
+        Mechanism::Siit(siit) => of_siit(siit),
+        Mechanism::Nat64(nat64) => {
+            let mut lines = vec![format!(
+                "IPv6 packets to {} go to the IPv4 host that the address embeds",
+                nat64.prefix.value
+            )];
+            lines.extend(of_nat(&nat64.nat, "IPv6 hosts"));
+            lines
+        }
+        Mechanism::Nat44(nat44) => {
+            let inside = list(nat44.inside.iter().map(|net| net.value.to_string()));
+            let mut lines = vec![format!("IPv4 packets from {inside} go out")];
+            lines.extend(of_nat(&nat44.nat, "they"));
+            lines
+        }
+    };
+    let policy = &instance.policy;
+    lines.push(format!(
+        "packets without DF are split to {} bytes of IPv6",
+        policy.lowest_ipv6_mtu
+    ));
+    lines.push(match policy.icmp_errors {
+        0 => "no ICMP errors of its own".to_owned(),
+        n => format!("up to {n} ICMP errors of its own per second"),
+    });
+    if policy.non_global == NonGlobal::Allow {
+        lines.push("non-global IPv4 addresses may pass under 64:ff9b::/96".to_owned());
+    }
+    lines
+}
+
+fn of_siit(siit: &Siit) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(prefix) = &siit.prefix {
+        let (network, format) = match &prefix.value {
+            Prefix::Rfc6052(_) => (overlap::of_prefix(prefix), "RFC 6052"),
+            Prefix::Ivi(_) => (overlap::of_prefix(prefix), "IVI, RFC 6219"),
+        };
+        lines.push(format!(
+            "IPv6 packets to {network} go to the IPv4 host that the address embeds ({format})"
+        ));
+        if !siit.hosts.is_empty() {
+            let hosts = list(siit.hosts.iter().map(|net| net.value.to_string()));
+            lines.push(format!(
+                "IPv4 packets to {hosts} go to the IPv6 host under the prefix"
+            ));
+        }
+    }
+    const MOST: usize = 8;
+    for mapping in siit.eam.iter().take(MOST) {
+        let (v4, v6) = overlap::of_mapping(mapping);
+        lines.push(format!("{v4} stands for {v6} and the other way round"));
+    }
+    if siit.eam.len() > MOST {
+        let left = siit.eam.len() - MOST;
+        lines.push(format!("and {left} more explicit address mappings"));
+    }
+    lines
+}
+
+fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
+    let pool = list(nat.pool.iter().map(|pool| {
+        let (low, high) = pool.ports;
+        format!("{} ports {low}-{high}", pool.addresses)
+    }));
+    let ports = match nat.ports.value {
+        PortPolicy::Single => "ports one by one".to_owned(),
+        PortPolicy::Blocks {
+            size,
+            per_subscriber,
+        } => {
+            format!("ports in up to {per_subscriber} blocks of {size}")
+        }
+        PortPolicy::Deterministic { inside, size } => {
+            format!("{size} ports by calculation, for subscribers in {inside}")
+        }
+    };
+    let subscriber = match nat.subscriber_prefix {
+        128 | 32 => "an address".to_owned(),
+        bits => format!("a /{bits}"),
+    };
+    let pooling = match nat.pooling {
+        Pooling::Strict => "always has the same outside address",
+        Pooling::Soft => "keeps its outside address while that has ports",
+    };
+    let filtering = match nat.filtering {
+        Filtering::EndpointIndependent => "anyone may send to a binding (endpoint-independent)",
+        Filtering::AddressDependent => {
+            "only hosts that were sent to may answer (address-dependent)"
+        }
+    };
+    let mut lines = vec![
+        format!("there {hosts} appear as {pool}"),
+        format!("a subscriber is {subscriber}; it has {ports} and {pooling}"),
+        filtering.to_owned(),
+        format!(
+            "at most {} bindings, {} sessions, {} fragmented datagrams",
+            nat.max_bindings, nat.max_sessions, nat.max_fragments
+        ),
+    ];
+    let limit = |n: u32, what: &str| (n != 0).then(|| format!("{n} {what}"));
+    let limits: Vec<_> = [
+        limit(nat.subscriber_bindings, "bindings"),
+        limit(nat.subscriber_sessions, "sessions"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !limits.is_empty() {
+        lines.push(format!(
+            "a subscriber has at most {}",
+            list(limits.into_iter())
+        ));
+    }
+    if !nat.static_bindings.is_empty() {
+        lines.push(format!("{} static bindings", nat.static_bindings.len()));
+    }
+    lines
+}
+
+fn links(document: &Document) -> Vec<String> {
+    let mut lines: Vec<_> = document.interfaces.iter().map(of_interface).collect();
+    let tun = &document.tun;
+    lines.push(format!(
+        "{}: TUN link with {} queue{}, MTU {}, {}",
+        tun.name.value,
+        tun.queues,
+        if tun.queues == 1 { "" } else { "s" },
+        tun.mtu,
+        if document
+            .interfaces
+            .iter()
+            .any(|i| i.engine.value != Engine::User)
+        {
+            "for what BPF programs can not do"
+        } else {
+            "where everything is translated"
+        },
+    ));
+    if !tun.addresses.is_empty() {
+        let addresses = list(tun.addresses.iter().map(|net| net.value.to_string()));
+        lines.push(format!("{}: has the addresses {addresses}", tun.name.value));
+    }
+    match tun.routes {
+        Routes::None => lines.push("no routes are made".to_owned()),
+        Routes::Auto => {
+            const MOST: usize = 12;
+            let routes = document.routes();
+            let shown = routes.iter().take(MOST).map(ToString::to_string);
+            let mut text = list(shown);
+            if routes.len() > MOST {
+                text.push_str(&format!(" and {} more", routes.len() - MOST));
+            }
+            lines.push(format!("{}: routes to {text}", tun.name.value));
+        }
+    }
+    lines
+}
+
+fn of_interface(interface: &Interface) -> String {
+    let name = &interface.name.value;
+    let engine = match (interface.engine.value, interface.mode) {
+        (Engine::Xdp, XdpMode::Auto) => "XDP, in the driver if it can",
+        (Engine::Xdp, XdpMode::Native) => "XDP in the driver",
+        (Engine::Xdp, XdpMode::Generic) => "XDP in the kernel's stack",
+        (Engine::Tc, _) => "tc",
+        (Engine::User, _) => return format!("{name}: through the TUN link"),
+    };
+    let forward = match interface.forward {
+        Forward::Redirect => "packets leave where the routing table tells",
+        Forward::Kernel => "translated packets go up into the kernel",
+    };
+    format!("{name}: {engine}; {forward}")
+}
+
+fn of_dns64(document: &Document, dns64: &Dns64) -> Vec<String> {
+    let listen = list(dns64.listen.iter().map(|at| at.value.to_string()));
+    let upstream = list(dns64.upstream.iter().map(|at| at.value.to_string()));
+    let prefixes = list(document.dns64_prefixes().iter().map(ToString::to_string));
+    vec![
+        format!("answers at {listen}, asks {upstream}"),
+        format!("makes addresses under {prefixes}"),
+        format!("remembers up to {} answers", dns64.cache_entries),
+    ]
+}
+
+fn services(document: &Document) -> Vec<String> {
+    let gateway = &document.gateway;
+    let mut lines = vec![format!("control socket {}", gateway.control.display())];
+    lines.push(match gateway.metrics {
+        Some(address) => format!("OpenMetrics at http://{address}/metrics"),
+        None => "no metrics over HTTP".to_owned(),
+    });
+    let Records {
+        json,
+        syslog,
+        ipfix,
+        rate,
+    } = &document.records;
+    let sinks: Vec<_> = [
+        json.as_ref()
+            .map(|path| format!("JSON lines in {}", path.display())),
+        syslog.map(|address| format!("syslog to {address}")),
+        ipfix.map(|address| format!("IPFIX to {address}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    lines.push(if sinks.is_empty() {
+        "no records of sessions or port blocks".to_owned()
+    } else {
+        format!(
+            "up to {rate} records per second as {}",
+            list(sinks.into_iter())
+        )
+    });
+    lines
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}
+
+/// A number of bytes for people.
+fn bytes(count: u64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{count} bytes")
+    } else {
+        format!("{value:.1} {}", units[unit])
+    }
+}

@@ -1,0 +1,242 @@
+//! The sections that a document has once, and the interfaces.
+
+use std::path::PathBuf;
+
+use super::diagnose::Diagnostic;
+use super::document::{
+    Dns64, Engine, Forward, Gateway, Interface, Link, Log, LogFormat, LogLevel, Records, Routes,
+    Tun, XdpMode,
+};
+use super::prefix;
+use super::source::At;
+use super::table::{Reader, Value};
+
+const NOWHERE: fn(&str) -> Option<String> = |_| None;
+
+/// `[gateway]`; `name` is what the gateway is called if the file does not tell.
+pub(super) fn gateway(reader: Option<Reader<'_>>, name: &str) -> Gateway {
+    let default = |name: &str| PathBuf::from(format!("/run/isthmus/{name}.sock"));
+    let Some(reader) = reader else {
+        return Gateway {
+            name: name.to_owned(),
+            control: default(name),
+            metrics: None,
+        };
+    };
+    let name = reader
+        .get("name")
+        .and_then(|v| v.name())
+        .unwrap_or_else(|| name.to_owned());
+    let control = reader.get("control").and_then(|v| path(&v));
+    let gateway = Gateway {
+        control: control.unwrap_or_else(|| default(&name)),
+        metrics: reader.get("metrics").and_then(|v| v.socket()),
+        name,
+    };
+    reader.finish(NOWHERE);
+    gateway
+}
+
+/// `[log]`
+pub(super) fn log(reader: Option<Reader<'_>>) -> Log {
+    let mut log = Log {
+        level: LogLevel::Info,
+        format: LogFormat::Text,
+    };
+    let Some(reader) = reader else { return log };
+    let levels = [
+        ("error", LogLevel::Error),
+        ("warn", LogLevel::Warn),
+        ("info", LogLevel::Info),
+        ("debug", LogLevel::Debug),
+        ("trace", LogLevel::Trace),
+    ];
+    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+    log.level = reader
+        .get("level")
+        .and_then(|v| v.word(&levels))
+        .unwrap_or(log.level);
+    log.format = reader
+        .get("format")
+        .and_then(|v| v.word(&formats))
+        .unwrap_or(log.format);
+    reader.finish(NOWHERE);
+    log
+}
+
+/// `[link]`
+pub(super) fn link(reader: Option<Reader<'_>>) -> Link {
+    let mut link = Link {
+        ipv4_mtu: 1500,
+        ipv6_mtu: 1500,
+    };
+    let Some(reader) = reader else { return link };
+    let v4 = reader
+        .get("ipv4-mtu")
+        .and_then(|v| v.integer(68..=u16::MAX));
+    let v6 = reader
+        .get("ipv6-mtu")
+        .and_then(|v| v.integer(1280..=u16::MAX));
+    link.ipv4_mtu = v4.unwrap_or(link.ipv4_mtu);
+    link.ipv6_mtu = v6.unwrap_or(link.ipv6_mtu);
+    reader.finish(NOWHERE);
+    link
+}
+
+/// One `[[interface]]`
+pub(super) fn interface(reader: Reader<'_>) -> Option<Interface> {
+    let engines = [
+        ("xdp", Engine::Xdp),
+        ("tc", Engine::Tc),
+        ("user", Engine::User),
+    ];
+    let modes = [
+        ("auto", XdpMode::Auto),
+        ("native", XdpMode::Native),
+        ("generic", XdpMode::Generic),
+    ];
+    let ways = [("redirect", Forward::Redirect), ("kernel", Forward::Kernel)];
+    let name = reader.require("name", "\"eth0\"");
+    let engine = reader.require("engine", "\"xdp\"");
+    let name = name.and_then(|v| Some(v.at(v.link_name()?)));
+    let engine = engine.and_then(|v| Some(v.at(v.word(&engines)?)));
+    let mode = reader.get("mode");
+    let forward = reader.get("forward");
+    let kind = engine.as_ref().map(|engine| engine.value);
+    if let (Some(mode), Some(Engine::Tc | Engine::User)) = (mode, kind) {
+        mode.refuse("is for XDP programs", "only with `engine = \"xdp\"`");
+    }
+    if let (Some(forward), Some(Engine::User)) = (forward, kind) {
+        forward.refuse(
+            "is for BPF programs",
+            "only with `engine = \"xdp\"` or \"tc\"",
+        );
+    }
+    let mode = mode.and_then(|v| v.word(&modes)).unwrap_or(XdpMode::Auto);
+    let forward = forward
+        .and_then(|v| v.word(&ways))
+        .unwrap_or(Forward::Redirect);
+    reader.finish(NOWHERE);
+    Some(Interface {
+        name: name?,
+        engine: engine?,
+        mode,
+        forward,
+    })
+}
+
+/// `[tun]`
+pub(super) fn tun(reader: Option<Reader<'_>>, whole: super::source::Span) -> Tun {
+    let mut tun = Tun {
+        name: At {
+            value: "isthmus0".to_owned(),
+            span: whole,
+        },
+        queues: 1,
+        mtu: 1500,
+        addresses: Vec::new(),
+        routes: Routes::Auto,
+    };
+    let Some(reader) = reader else { return tun };
+    let routes = [("auto", Routes::Auto), ("none", Routes::None)];
+    if let Some(value) = reader.get("name")
+        && let Some(name) = value.link_name()
+    {
+        tun.name = value.at(name);
+    }
+    tun.queues = reader
+        .get("queues")
+        .and_then(|v| v.integer(1..=64))
+        .unwrap_or(tun.queues);
+    let mtu = reader.get("mtu").and_then(|v| v.integer(1280..=u16::MAX));
+    tun.mtu = mtu.unwrap_or(tun.mtu);
+    tun.addresses = each(&reader, "addresses", "a list of addresses", |v| {
+        Some(v.at(v.interface_address()?))
+    });
+    tun.routes = reader
+        .get("routes")
+        .and_then(|v| v.word(&routes))
+        .unwrap_or(tun.routes);
+    reader.finish(NOWHERE);
+    tun
+}
+
+/// `[records]`
+pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
+    let mut records = Records {
+        rate: 1000,
+        ..Records::default()
+    };
+    let Some(reader) = reader else { return records };
+    records.json = reader.get("json").and_then(|v| path(&v));
+    records.syslog = reader.get("syslog").and_then(|v| v.socket());
+    records.ipfix = reader.get("ipfix").and_then(|v| v.socket());
+    let rate = reader.get("rate").and_then(|v| v.integer(1..=10_000_000));
+    records.rate = rate.unwrap_or(records.rate);
+    if records.json.is_none() && records.syslog.is_none() && records.ipfix.is_none() {
+        let message = "[records] tells nowhere to write records to";
+        let label = "needs `json`, `syslog` or `ipfix`";
+        reader
+            .sink
+            .push(Diagnostic::error(reader.span, message, label));
+    }
+    reader.finish(NOWHERE);
+    records
+}
+
+/// `[dns64]`
+pub(super) fn dns64(reader: Reader<'_>) -> Dns64 {
+    let sockets = |key, example| {
+        if reader.get(key).is_none() {
+            reader.missing(key, example);
+        }
+        each(&reader, key, "a list of addresses with ports", |v| {
+            Some(v.at(v.socket()?))
+        })
+    };
+    let listen = sockets("listen", "[\"[::1]:53\"]");
+    let upstream = sockets("upstream", "[\"[2001:db8::53]:53\"]");
+    let prefixes = each(&reader, "prefixes", "a list of prefixes", |v| {
+        Some(v.at(prefix::rfc6052(&v)?))
+    });
+    let exclude = match reader.get("exclude") {
+        // RFC 6147 section 5.1.4: IPv4-mapped addresses at least.
+        None => vec!["::ffff:0:0/96".parse().unwrap_or_default()],
+        Some(_) => each(&reader, "exclude", "a list of IPv6 networks", |v| {
+            v.ipv6_net()
+        }),
+    };
+    let cache = reader
+        .get("cache-entries")
+        .and_then(|v| v.integer(0..=16_777_216));
+    reader.finish(NOWHERE);
+    Dns64 {
+        listen,
+        upstream,
+        prefixes,
+        exclude,
+        cache_entries: cache.unwrap_or(65_536),
+    }
+}
+
+/// The elements of a list that may be absent.
+pub(super) fn each<'t, T>(
+    reader: &Reader<'t>,
+    key: &'static str,
+    expected: &str,
+    read: impl Fn(Value<'t>) -> Option<T>,
+) -> Vec<T> {
+    let list = reader
+        .get(key)
+        .map(|v| v.list(expected))
+        .unwrap_or_default();
+    list.into_iter().filter_map(read).collect()
+}
+
+fn path(value: &Value<'_>) -> Option<PathBuf> {
+    value.parse("the path of a file", |text| match text {
+        "" => Err("it is empty"),
+        _ if text.contains('\0') => Err("it has a null byte"),
+        _ => Ok(PathBuf::from(text)),
+    })
+}

@@ -1,0 +1,198 @@
+//! The configuration as users meet it: what is refused with which words, what is accepted.
+//!
+//! `tests/config/bad` holds documents with mistakes and, beside each, what is said about it;
+//! `tests/config/doubtful` those that are accepted with a warning.
+//! Set `ISTHMUS_BLESS=1` to write those texts anew, then read what changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use isthmus_gateway::config::{self, Document, LoadError, Loaded, Mechanism, Plan};
+use proptest::prelude::*;
+
+fn manifest(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", folder.display());
+    files
+}
+
+/// Whether a document is accepted, and the messages about it, with the path of its folder left out.
+fn messages(path: &Path) -> (bool, String) {
+    let folder = path.parent().unwrap().display().to_string() + "/";
+    let (accepted, report) = match config::load(path) {
+        Ok(loaded) => (true, loaded.warnings),
+        Err(LoadError::Invalid(report)) => (false, report),
+        Err(error) => panic!("{}: {error}", path.display()),
+    };
+    (accepted, report.to_string().replace(&folder, ""))
+}
+
+/// Compares what is said about each document of a folder with the text beside it.
+fn compare(folder: &str, accepted: bool) {
+    let bless = std::env::var_os("ISTHMUS_BLESS").is_some();
+    let mut wrong = Vec::new();
+    for path in files(&manifest(folder), "toml") {
+        let (was, said) = messages(&path);
+        let beside = path.with_extension("txt");
+        if bless {
+            fs::write(&beside, format!("{said}\n")).unwrap();
+        }
+        let expected = fs::read_to_string(&beside).unwrap_or_default();
+        if was != accepted || expected.trim_end() != said.trim_end() {
+            wrong.push(format!("{} (accepted: {was}):\n{said}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    compare("tests/config/bad", false);
+}
+
+#[test]
+fn doubts_are_told() {
+    compare("tests/config/doubtful", true);
+}
+
+/// A document that must be right, and what it will do.
+fn accept(name: &str, text: &str, folder: &Path) -> (Document, String) {
+    let loaded = config::parse(name, "test", text.to_owned(), folder);
+    let Loaded { document, .. } = loaded.unwrap_or_else(|report| panic!("{report}"));
+    let plan = match document.compile(&[1; 6]) {
+        Ok(compiled) => Plan::new(&document, &compiled).to_string(),
+        Err(error) => panic!("{name}: {error}"),
+    };
+    (document, plan)
+}
+
+#[test]
+fn examples_are_right() {
+    for path in files(&manifest("../../examples"), "toml") {
+        let text = fs::read_to_string(&path).unwrap();
+        accept(&path.display().to_string(), &text, path.parent().unwrap());
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let error = config::load(Path::new("/nowhere/edge.toml"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("/nowhere/edge.toml"), "{error}");
+}
+
+const NAT64: &str = r#"
+[[instance]]
+name = "plat"
+mechanism = "nat64"
+prefix = "64:ff9b::/96"
+pool = [{ addresses = "203.0.113.0/28" }]
+"#;
+
+/// Documents to change: the good ones and the bad ones.
+fn documents() -> Vec<String> {
+    let mut paths = files(&manifest("tests/config/bad"), "toml");
+    paths.extend(files(&manifest("../../examples"), "toml"));
+    paths
+        .into_iter()
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect()
+}
+
+fn survive(text: &str) {
+    match config::parse("test.toml", "test", text.to_owned(), Path::new("/nowhere")) {
+        Ok(loaded) => {
+            if let Ok(compiled) = loaded.document.compile(&[1; 6]) {
+                Plan::new(&loaded.document, &compiled).to_string();
+            }
+            loaded.warnings.to_string();
+        }
+        Err(report) => {
+            assert!(report.problems().next().is_some());
+            assert!(report.to_string().contains("test.toml"));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_survived(text in "\\PC*") {
+        survive(&text);
+    }
+
+    #[test]
+    fn any_key_and_value_are_survived(
+        key in "[a-z0-9-]{1,20}",
+        value in prop_oneof![
+            Just("true".to_owned()),
+            Just("1979-05-27".to_owned()),
+            any::<i64>().prop_map(|n| n.to_string()),
+            any::<f32>().prop_map(|n| format!("{n:?}")),
+            "\"[0-9a-f:./-]{0,40}\"",
+            "\\[\\{ v4 = \"[0-9./]{0,20}\", v6 = \"[0-9a-f:/]{0,20}\" \\}\\]",
+        ],
+    ) {
+        survive(&format!("{NAT64}{key} = {value}\n"));
+    }
+
+    /// Bytes taken out, put in and exchanged.
+    #[test]
+    fn changed_documents_are_survived(
+        which in any::<prop::sample::Index>(),
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0usize..12, "[\\PC\n]{0,6}"),
+            1..6,
+        ),
+    ) {
+        let documents = documents();
+        let mut text = which.get(&documents).clone();
+        for (at, remove, insert) in changes {
+            if text.is_empty() {
+                break;
+            }
+            let start = text.floor_char_boundary(at.index(text.len()));
+            let end = text.ceil_char_boundary((start + remove).min(text.len()));
+            text.replace_range(start..end, &insert);
+        }
+        survive(&text);
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_manual() {
+    let (document, _) = accept("defaults", NAT64, Path::new(""));
+    assert_eq!(document.gateway.name, "test");
+    assert_eq!(
+        document.gateway.control,
+        Path::new("/run/isthmus/test.sock")
+    );
+    assert_eq!(
+        (document.link.ipv4_mtu, document.link.ipv6_mtu),
+        (1500, 1500)
+    );
+    assert_eq!(document.tun.name.value, "isthmus0");
+    assert_eq!((document.tun.queues, document.tun.mtu), (1, 1500));
+    let instance = &document.instances[0];
+    assert_eq!(instance.policy.lowest_ipv6_mtu, 1280);
+    assert_eq!(instance.policy.icmp_errors, 1000);
+    let Mechanism::Nat64(nat64) = &instance.mechanism else {
+        panic!("{instance:?}");
+    };
+    // RFC 6146 section 4.
+    let timers = &nat64.nat.timers;
+    assert_eq!((timers.udp, timers.icmp, timers.fragment), (300, 60, 2));
+    assert_eq!(timers.tcp_established, 2 * 3600 + 4 * 60);
+    assert_eq!((timers.tcp_opening, timers.tcp_closing), (240, 240));
+    assert_eq!(nat64.nat.pool[0].ports, (1024, 65535));
+    assert_eq!(nat64.nat.subscriber_prefix, 64);
+}
