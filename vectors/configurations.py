@@ -13,9 +13,11 @@ def configuration(label, instance, link=""):
     return label, f"{head}[[instance]]\nname = \"{label}\"\n{instance.strip()}\n"
 
 
-def siit(label="siit", prefix="2001:db8:100::/40", more="", link=""):
+def siit(label="siit", prefix="2001:db8:100::/40", hosts=("192.0.2.0/24",), more="", link=""):
     """A stateless translator; by default the one of RFC 7915 appendix A."""
-    return configuration(label, f'mechanism = "siit"\nprefix = "{prefix}"\n{OWN}{more}', link)
+    networks = ", ".join(f'"{network}"' for network in hosts)
+    head = f'mechanism = "siit"\nprefix = "{prefix}"\nhosts = [{networks}]\n'
+    return configuration(label, f"{head}{OWN}{more}", link)
 
 
 #: The example of RFC 7757 section 3.2, figure 1.

@@ -78,6 +78,11 @@ def data(length=16):
     return Raw(bytes((7 * n + n // 256 + 1) & 0xFF for n in range(length)))
 
 
+def transport(packet):
+    """What lies behind the 20 bytes of the header of this IPv4 packet, its checksum as it is."""
+    return Raw(bytes(packet)[20:])
+
+
 class Quote(Late):
     """The first bytes of a packet, as an ICMP error carries them."""
 
@@ -123,6 +128,7 @@ def fragment6(packet, start, end=None, id=0x1234, **fields):
     more = 1 if end is not None and end < length else 0
     protocol = bytes(packet)[6]
     extension = IPv6ExtHdrFragment(nh=protocol, offset=start // 8, m=more, id=id)
+    header.nh = 44
     for name, value in fields.items():
         setattr(header, name, value)
     return header / extension / Raw(load=Part(packet, 40, start, end))

@@ -100,10 +100,9 @@ vector("source-route-half-way-refused", SIIT, reply(routed, error4(ICMP(type=3, 
 requirement("4.1", MUST, "An expired source route is an option like any other.")
 for name, option in [("loose", IPOption_LSRR), ("strict", IPOption_SSRR)]:
     vector(f"source-route-{name}-expired", SIIT, send(
-        ip4(options=[option(pointer=8, routers=["192.0.2.99"]), IPOption_EOL()]) / udp() / data(),
+        ip4(proto=17, options=[option(pointer=8, routers=["192.0.2.99"]), IPOption_EOL()]) / transport(ip4() / udp() / data()),
         to6() / udp() / data()))
 
 requirement("1.2", MUST, "IPv4 multicast has no unicast mapping; such packets are not translated.")
 for destination in ("224.0.0.1", "239.255.255.250", "255.255.255.255"):
-    vector(f"destination-{destination}", SIIT,
-           drop(ip4(dst=destination) / udp() / data(), "illegal-destination"))
+    vector(f"destination-{destination}", SIIT, ignored(ip4(dst=destination) / udp() / data()))

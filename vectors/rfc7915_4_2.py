@@ -120,7 +120,16 @@ for name, old, new, pointer in [
         ip4(R4) / old(32) / quote(about[0], 128) / Raw(EXTENSION),
         to6(R4_V6) / new(19) / quote(about[1], 148, 152) / Raw(EXTENSION)))
 requirement("4.2", SHOULD, "An extension that would make the message larger than the outgoing interface allows is truncated.")
+# 700 bytes (175 words) of the original become 720, and with 600 bytes of extension 1368: 1280 are exceeded.
+about = (ip4(H6_V4, H4, 61) / udp() / data(800), to6(H6, H4_V6, 61) / udp() / data(800))
+huge = bytes.fromhex("2000 0000 0254 0101") + bytes(592)
+vector("extension-too-long-is-cut", SIIT, send(
+    ip4(R4) / ICMP(type=11, code=0, length=175) / quote(about[0], 700) / Raw(huge),
+    Output(to6(R4_V6) / ICMPv6TimeExceeded(code=0, length=90) / quote(about[1], 720) / Raw(huge[:1280 - 768]),
+           free=[(4, 2), (42, 2), (44, 1)], shortest=768)))
+requirement("4.2", SHOULD, "The message never exceeds 1280 bytes (RFC 4443 section 2.4): the quoted packet is cut.")
 about = (ip4(H6_V4, H4, 61) / udp() / data(1400), to6(H6, H4_V6, 61) / udp() / data(1400))
-vector("error-larger-than-1280-is-cut", SIIT, send(
-    ip4(R4) / ICMP(type=11, code=0) / quote(about[0], 1300),
-    Output(to6(R4_V6) / ICMPv6TimeExceeded(code=0) / quote(about[1], 1280 - 48))))
+for name, flags in [("df-0", 0), ("df-1", "DF")]:
+    vector(f"error-larger-than-1280-is-cut-{name}", SIIT, send(
+        ip4(R4, flags=flags) / ICMP(type=11, code=0) / quote(about[0], 1300),
+        to6(R4_V6) / ICMPv6TimeExceeded(code=0) / quote(about[1], 1280 - 48)))

@@ -111,6 +111,11 @@ for name, source in [("loopback", "::1"), ("unspecified", "::"), ("multicast", "
 requirement("5.1", SHOULD, "So is one whose source would become an illegal IPv4 address.")
 for name, source in [("loopback", "2001:db8:17f:0:1::"), ("multicast", "2001:db8:1e0:0:1::"), ("zero", "2001:db8:100::")]:
     vector(f"illegal-embedded-source-{name}", SIIT, drop(ip6(source) / udp() / data(), "illegal-source"))
+requirement("1.2", MUST, "IPv4 multicast has no unicast mapping; what is addressed to one inside the prefix is not translated.")
+for name, destination in [("multicast", "2001:db8:1e0:0:1::"), ("loopback", "2001:db8:17f:0:1::"), ("broadcast", "2001:db8:1ff:ffff:ff::")]:
+    lost = ip6(dst=destination) / udp() / data()
+    vector(f"embedded-destination-{name}", SIIT, drop(
+        lost, "illegal-destination", may=error6(ICMPv6DestUnreach(code=1), lost)))
 requirement("5.6", MUST, "What is addressed to a representation of an IPv4 host is translated.")
 vector("destination-in-the-prefix", SIIT, send(ip6() / udp() / data(), to4() / udp() / data()))
 vector("destination-outside-the-prefix", SIIT, ignored(ip6(dst="2001:db8:2::1") / udp() / data()))
