@@ -240,3 +240,124 @@ fn settle_ttls(wire: &mut [u8], layout: &Layout, rcode: u16) -> u32 {
         _ => FAILURE_TTL,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A response for `a.` and this type, with records as bytes.
+    fn response(kind: u8, rcode: u8, counts: [u8; 3], records: &[&[u8]]) -> Vec<u8> {
+        let [answers, authorities, additionals] = counts;
+        let mut wire = vec![
+            9,
+            9,
+            0x87,
+            0xa0 | rcode,
+            0,
+            1,
+            0,
+            answers,
+            0,
+            authorities,
+            0,
+            additionals,
+        ];
+        wire.extend_from_slice(&[1, b'a', 0, 0, kind, 0, 1]);
+        wire.extend(records.concat());
+        wire
+    }
+
+    const A_60: &[u8] = b"\xc0\x0c\0\x01\0\x01\0\0\0\x3c\0\x04\xc0\0\x02\x01";
+    const A_FOREVER: &[u8] = b"\xc0\x0c\0\x01\0\x01\x7f\xff\xff\xff\0\x04\xc0\0\x02\x01";
+    const A_MSB: &[u8] = b"\xc0\x0c\0\x01\0\x01\x80\0\0\x3c\0\x04\xc0\0\x02\x01";
+    const CNAME_30: &[u8] = b"\xc0\x0c\0\x05\0\x01\0\0\0\x1e\0\x02\xc0\x0c";
+    /// TTL 3600, MINIMUM 300.
+    const SOA: &[u8] =
+        b"\0\0\x06\0\x01\0\0\x0e\x10\0\x16\0\0\0\0\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\x01\x2c";
+    const OPT: &[u8] = b"\0\0\x29\x04\xd0\0\0\0\0\0\0";
+
+    fn lifetime(wire: Vec<u8>) -> u32 {
+        Answer::keep(wire, Authority::None).unwrap().lifetime()
+    }
+
+    #[test]
+    fn rfc2308_5_how_long_answers_are_kept() {
+        assert_eq!(lifetime(response(1, 0, [1, 0, 0], &[A_60])), 60);
+        assert_eq!(
+            lifetime(response(1, 0, [2, 0, 0], &[CNAME_30, A_60])),
+            30,
+            "the least"
+        );
+        assert_eq!(
+            lifetime(response(1, 0, [1, 0, 0], &[A_FOREVER])),
+            86_400,
+            "a day at most"
+        );
+        assert_eq!(
+            lifetime(response(1, 0, [1, 0, 0], &[A_MSB])),
+            0,
+            "RFC 2181 section 8"
+        );
+        assert_eq!(
+            lifetime(response(1, 0, [0, 1, 0], &[SOA])),
+            300,
+            "MINIMUM of the SOA"
+        );
+        assert_eq!(lifetime(response(1, 3, [0, 1, 0], &[SOA])), 300, "NXDOMAIN");
+        assert_eq!(
+            lifetime(response(28, 0, [1, 1, 0], &[CNAME_30, SOA])),
+            30,
+            "alias to nothing"
+        );
+        assert_eq!(
+            lifetime(response(1, 0, [0, 0, 0], &[])),
+            0,
+            "negative without SOA"
+        );
+        assert_eq!(lifetime(response(1, 3, [0, 0, 0], &[])), 0);
+        assert_eq!(
+            lifetime(response(28, 0, [1, 0, 0], &[CNAME_30])),
+            0,
+            "nor with an alias"
+        );
+        assert_eq!(lifetime(response(1, 2, [0, 0, 0], &[])), 5, "SERVFAIL");
+    }
+
+    fn render(wire: Vec<u8>, age: u32) -> Vec<u8> {
+        let query = b"\x12\x34\x01\x10\0\x01\0\0\0\0\0\0\x01A\0\0\x01\0\x01";
+        let query = Query::parse(query).ok().unwrap();
+        let mut out = Vec::new();
+        let answer = Answer::keep(wire, Authority::None).unwrap();
+        assert_eq!(
+            answer.render(&query, age, Transport::Udp, &mut out),
+            Rendered::Whole
+        );
+        out
+    }
+
+    #[test]
+    fn a_kept_answer_takes_on_what_is_the_clients() {
+        // Kept: AA, AD and the ID of upstream, its OPT record. Rendered: RD, CD, RA, case and ID.
+        let out = render(response(1, 0, [1, 0, 1], &[A_60, OPT]), 7);
+        let expected = b"\x12\x34\x81\x90\0\x01\0\x01\0\0\0\0\x01A\0\0\x01\0\x01\
+            \xc0\x0c\0\x01\0\x01\0\0\0\x35\0\x04\xc0\0\x02\x01";
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn bytes_after_the_last_record_are_not_handed_on() {
+        let records = [A_60, b"rubbish"];
+        assert_eq!(
+            render(response(1, 0, [1, 0, 0], &records), 0).len(),
+            19 + A_60.len()
+        );
+    }
+
+    #[test]
+    fn unreadable_responses_are_not_kept() {
+        for cut in 1..A_60.len() {
+            let wire = response(1, 0, [1, 0, 0], &[&A_60[..cut]]);
+            assert!(Answer::keep(wire, Authority::None).is_none(), "{cut}");
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::NULL;
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use isthmus_core::address::rfc6052::Prefix;
@@ -76,7 +76,7 @@ impl Client {
     }
 
     pub fn dnssec_ok(mut self) -> Self {
-        let mut edns = self.message.edns.take().unwrap_or_else(Edns::new);
+        let mut edns = self.message.edns.take().unwrap_or_default();
         edns.set_dnssec_ok(true);
         self.message.set_edns(edns);
         self
