@@ -1,0 +1,748 @@
+//! What an address says about itself: which transition mechanism made it, which IPv4 address is in
+//! it, which block it lies in. For people; the packet path does not come here.
+
+use core::fmt;
+
+use super::{V4, V6, ivi, rfc6052};
+
+/// A block of addresses with a purpose of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<A> {
+    /// First address.
+    pub network: A,
+    /// Length of the prefix in bits.
+    pub length: u8,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// Where that is written.
+    pub source: &'static str,
+    /// Whether packets with such addresses cross the internet.
+    pub reach: Reach,
+}
+
+/// How far an address reaches (the column "Globally Reachable" of RFC 6890's registries).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Everywhere.
+    Global,
+    /// Within a site or an agreement.
+    Local,
+    /// A link or a host, or nowhere.
+    None,
+}
+
+const fn v4(
+    octets: [u8; 4],
+    length: u8,
+    purpose: &'static str,
+    source: &'static str,
+    reach: Reach,
+) -> Block<V4> {
+    Block {
+        network: V4::from_number(u32::from_be_bytes(octets)),
+        length,
+        purpose,
+        source,
+        reach,
+    }
+}
+
+const fn v6(
+    high: u64,
+    low: u64,
+    length: u8,
+    purpose: &'static str,
+    source: &'static str,
+    reach: Reach,
+) -> Block<V6> {
+    Block {
+        network: V6::from_halves(high, low),
+        length,
+        purpose,
+        source,
+        reach,
+    }
+}
+
+/// The IANA IPv4 Special-Purpose Address Registry, and multicast. Narrow blocks before wide ones.
+pub const BLOCKS_V4: &[Block<V4>] = &[
+    v4(
+        [255, 255, 255, 255],
+        32,
+        "limited broadcast",
+        "RFC 8190",
+        Reach::None,
+    ),
+    v4(
+        [192, 0, 0, 8],
+        32,
+        "dummy address for nodes without IPv4",
+        "RFC 7600",
+        Reach::None,
+    ),
+    v4(
+        [192, 0, 0, 9],
+        32,
+        "Port Control Protocol anycast",
+        "RFC 7723",
+        Reach::Global,
+    ),
+    v4(
+        [192, 0, 0, 10],
+        32,
+        "TURN anycast",
+        "RFC 8155",
+        Reach::Global,
+    ),
+    v4(
+        [192, 0, 0, 170],
+        31,
+        "names by which hosts find a NAT64",
+        "RFC 7050",
+        Reach::None,
+    ),
+    v4(
+        [192, 0, 0, 0],
+        29,
+        "IPv4 service continuity: CLAT, DS-Lite",
+        "RFC 7335",
+        Reach::None,
+    ),
+    v4(
+        [192, 0, 0, 0],
+        24,
+        "IETF protocol assignments",
+        "RFC 6890",
+        Reach::None,
+    ),
+    v4(
+        [192, 0, 2, 0],
+        24,
+        "documentation (TEST-NET-1)",
+        "RFC 5737",
+        Reach::None,
+    ),
+    v4(
+        [192, 31, 196, 0],
+        24,
+        "AS112 by DNAME",
+        "RFC 7535",
+        Reach::Global,
+    ),
+    v4(
+        [192, 52, 193, 0],
+        24,
+        "automatic multicast tunneling",
+        "RFC 7450",
+        Reach::Global,
+    ),
+    v4(
+        [192, 88, 99, 0],
+        24,
+        "6to4 relay anycast, deprecated",
+        "RFC 7526",
+        Reach::None,
+    ),
+    v4(
+        [192, 175, 48, 0],
+        24,
+        "AS112 by delegation",
+        "RFC 7534",
+        Reach::Global,
+    ),
+    v4(
+        [198, 51, 100, 0],
+        24,
+        "documentation (TEST-NET-2)",
+        "RFC 5737",
+        Reach::None,
+    ),
+    v4(
+        [203, 0, 113, 0],
+        24,
+        "documentation (TEST-NET-3)",
+        "RFC 5737",
+        Reach::None,
+    ),
+    v4([169, 254, 0, 0], 16, "link-local", "RFC 3927", Reach::None),
+    v4(
+        [192, 168, 0, 0],
+        16,
+        "private use",
+        "RFC 1918",
+        Reach::Local,
+    ),
+    v4([198, 18, 0, 0], 15, "benchmarks", "RFC 2544", Reach::Local),
+    v4([172, 16, 0, 0], 12, "private use", "RFC 1918", Reach::Local),
+    v4(
+        [100, 64, 0, 0],
+        10,
+        "shared between a provider and its customers",
+        "RFC 6598",
+        Reach::Local,
+    ),
+    v4([0, 0, 0, 0], 8, "this network", "RFC 791", Reach::None),
+    v4([10, 0, 0, 0], 8, "private use", "RFC 1918", Reach::Local),
+    v4([127, 0, 0, 0], 8, "loopback", "RFC 1122", Reach::None),
+    v4([224, 0, 0, 0], 4, "multicast", "RFC 1112", Reach::Global),
+    v4(
+        [240, 0, 0, 0],
+        4,
+        "reserved (class E)",
+        "RFC 1112",
+        Reach::None,
+    ),
+];
+
+/// The IANA IPv6 Special-Purpose Address Registry, and what RFC 4291 lays out. Narrow blocks
+/// before wide ones.
+pub const BLOCKS_V6: &[Block<V6>] = &[
+    v6(0, 0, 128, "unspecified", "RFC 4291", Reach::None),
+    v6(0, 1, 128, "loopback", "RFC 4291", Reach::None),
+    v6(
+        0,
+        0x0000_ffff_0000_0000,
+        96,
+        "IPv4-mapped: an IPv4 address within programs",
+        "RFC 4291",
+        Reach::None,
+    ),
+    v6(
+        0,
+        0xffff_0000_0000_0000,
+        80,
+        "IPv4-translated, of the first SIIT",
+        "RFC 2765",
+        Reach::None,
+    ),
+    v6(
+        0,
+        0,
+        96,
+        "IPv4-compatible, deprecated",
+        "RFC 4291",
+        Reach::None,
+    ),
+    v6(
+        0x0064_ff9b_0000_0000,
+        0,
+        96,
+        "well-known prefix for translation",
+        "RFC 6052",
+        Reach::Global,
+    ),
+    v6(
+        0x0064_ff9b_0001_0000,
+        0,
+        48,
+        "prefixes for translation within a network",
+        "RFC 8215",
+        Reach::Local,
+    ),
+    v6(
+        0x0100_0000_0000_0000,
+        0,
+        64,
+        "discard-only",
+        "RFC 6666",
+        Reach::None,
+    ),
+    v6(
+        0x2001_0000_0000_0000,
+        0,
+        32,
+        "Teredo",
+        "RFC 4380",
+        Reach::Global,
+    ),
+    v6(
+        0x2001_0002_0000_0000,
+        0,
+        48,
+        "benchmarks",
+        "RFC 5180",
+        Reach::Local,
+    ),
+    v6(
+        0x2001_0db8_0000_0000,
+        0,
+        32,
+        "documentation",
+        "RFC 3849",
+        Reach::None,
+    ),
+    v6(
+        0x3fff_0000_0000_0000,
+        0,
+        20,
+        "documentation",
+        "RFC 9637",
+        Reach::None,
+    ),
+    v6(
+        0x2001_0020_0000_0000,
+        0,
+        28,
+        "ORCHIDv2",
+        "RFC 7343",
+        Reach::Global,
+    ),
+    v6(
+        0x2001_0000_0000_0000,
+        0,
+        23,
+        "IETF protocol assignments",
+        "RFC 2928",
+        Reach::None,
+    ),
+    v6(
+        0x2002_0000_0000_0000,
+        0,
+        16,
+        "6to4",
+        "RFC 3056",
+        Reach::Global,
+    ),
+    v6(
+        0x5f00_0000_0000_0000,
+        0,
+        16,
+        "segment routing identifiers",
+        "RFC 9602",
+        Reach::Local,
+    ),
+    v6(
+        0xfe80_0000_0000_0000,
+        0,
+        10,
+        "link-local",
+        "RFC 4291",
+        Reach::None,
+    ),
+    v6(
+        0xfec0_0000_0000_0000,
+        0,
+        10,
+        "site-local, deprecated",
+        "RFC 3879",
+        Reach::Local,
+    ),
+    v6(
+        0xfc00_0000_0000_0000,
+        0,
+        7,
+        "unique local",
+        "RFC 4193",
+        Reach::Local,
+    ),
+    v6(
+        0xff00_0000_0000_0000,
+        0,
+        8,
+        "multicast",
+        "RFC 4291",
+        Reach::Global,
+    ),
+    v6(
+        0x2000_0000_0000_0000,
+        0,
+        3,
+        "global unicast",
+        "RFC 4291",
+        Reach::Global,
+    ),
+];
+
+/// The narrowest block that an IPv4 address lies in; `None` for ordinary global addresses.
+#[must_use]
+pub fn block_v4(address: V4) -> Option<&'static Block<V4>> {
+    BLOCKS_V4.iter().find(|block| {
+        let shift = 32 - u32::from(block.length);
+        (address.number() ^ block.network.number()) >> shift == 0
+    })
+}
+
+/// The narrowest block that an IPv6 address lies in; `None` for what nobody has a use for yet.
+#[must_use]
+pub fn block_v6(address: V6) -> Option<&'static Block<V6>> {
+    BLOCKS_V6.iter().find(|block| {
+        let ((a, b), (c, d)) = (address.halves(), block.network.halves());
+        match block.length {
+            length @ 1..=64 => (a ^ c) >> (64 - length) == 0,
+            length => a == c && (b ^ d) >> (128 - length) == 0,
+        }
+    })
+}
+
+/// What a transition mechanism put into an IPv6 address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// An IPv4 address under a translation prefix (RFC 6052 section 2.2).
+    Rfc6052 {
+        /// The prefix.
+        prefix: rfc6052::Prefix,
+        /// The IPv4 address.
+        v4: V4,
+    },
+    /// An IPv4 address under an IVI prefix (RFC 6219 section 3.1).
+    Ivi {
+        /// The prefix.
+        prefix: ivi::Prefix,
+        /// The IPv4 address.
+        v4: V4,
+        /// The part of its ports, if the suffix tells one.
+        share: Option<ivi::Share>,
+    },
+    /// A site behind an IPv4 address (RFC 3056 section 2).
+    SixToFour {
+        /// Address of the site's router.
+        v4: V4,
+        /// Network within the site.
+        subnet: u16,
+    },
+    /// A host behind an IPv4 NAT (RFC 4380 section 4).
+    Teredo {
+        /// The server that it was configured from.
+        server: V4,
+        /// Its address as the server sees it.
+        client: V4,
+        /// Its port as the server sees it.
+        port: u16,
+        /// The flags as they stand there.
+        flags: u16,
+    },
+    /// A host whose link is an IPv4 network (RFC 5214 section 6.1).
+    Isatap {
+        /// Its IPv4 address.
+        v4: V4,
+        /// Whether it claims that this address is unique in the world.
+        unique: Unique,
+    },
+    /// An IPv4 address that a program sees in IPv6 clothes (RFC 4291 section 2.5.5.2).
+    Mapped(V4),
+    /// The form that automatic tunnels used (RFC 4291 section 2.5.5.1).
+    Compatible(V4),
+    /// The form of the first SIIT (RFC 2765 section 2.1).
+    Translated(V4),
+    /// An interface identifier made from a MAC address (RFC 4291 appendix A).
+    Eui64([u8; 6]),
+}
+
+/// The "u" bit of an interface identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unique {
+    /// Unique in the world.
+    Globally,
+    /// Unique on its link.
+    Locally,
+}
+
+impl Meaning {
+    /// The IPv4 address that packets to this address reach in the end, if it tells one.
+    #[must_use]
+    pub const fn v4(&self) -> Option<V4> {
+        match *self {
+            Self::Rfc6052 { v4, .. }
+            | Self::Ivi { v4, .. }
+            | Self::SixToFour { v4, .. }
+            | Self::Isatap { v4, .. }
+            | Self::Mapped(v4)
+            | Self::Compatible(v4)
+            | Self::Translated(v4) => Some(v4),
+            Self::Teredo { client, .. } => Some(client),
+            Self::Eui64(_) => None,
+        }
+    }
+
+    /// The mechanism and its specification.
+    #[must_use]
+    pub const fn mechanism(&self) -> &'static str {
+        match self {
+            Self::Rfc6052 { .. } => "IPv4-embedded address (RFC 6052)",
+            Self::Ivi { .. } => "IVI address (RFC 6219)",
+            Self::SixToFour { .. } => "6to4 address (RFC 3056)",
+            Self::Teredo { .. } => "Teredo address (RFC 4380)",
+            Self::Isatap { .. } => "ISATAP address (RFC 5214)",
+            Self::Mapped(_) => "IPv4-mapped address (RFC 4291)",
+            Self::Compatible(_) => "IPv4-compatible address (RFC 4291)",
+            Self::Translated(_) => "IPv4-translated address (RFC 2765)",
+            Self::Eui64(_) => "modified EUI-64 interface identifier (RFC 4291)",
+        }
+    }
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rfc6052 { prefix, v4 } => {
+                write!(f, "stands for the IPv4 host {v4} under the prefix {prefix}")
+            }
+            Self::Ivi { prefix, v4, share } => {
+                write!(f, "stands for the IPv4 host {v4} under the prefix {prefix}")?;
+                match share {
+                    Some(share) if share.ratio() > 1 => write!(
+                        f,
+                        ", which {} hosts share; this one has the ports that leave {} when divided by {}",
+                        share.ratio(),
+                        share.index(),
+                        share.ratio()
+                    ),
+                    _ => Ok(()),
+                }
+            }
+            Self::SixToFour { v4, subnet } => {
+                write!(
+                    f,
+                    "lies in network {subnet} of the site behind the IPv4 router {v4}"
+                )
+            }
+            Self::Teredo {
+                server,
+                client,
+                port,
+                flags,
+            } => write!(
+                f,
+                "is a host behind a NAT, seen as {client} port {port} by the server {server} (flags {flags:#06x})"
+            ),
+            Self::Isatap { v4, unique } => {
+                let unique = match unique {
+                    Unique::Globally => "globally unique",
+                    Unique::Locally => "not globally unique",
+                };
+                write!(
+                    f,
+                    "is reached at the IPv4 address {v4} ({unique}) within its site"
+                )
+            }
+            Self::Mapped(v4) => write!(
+                f,
+                "is the IPv4 address {v4} as programs with IPv6 sockets see it; never in a packet"
+            ),
+            Self::Compatible(v4) => {
+                write!(
+                    f,
+                    "is the end {v4} of an automatic tunnel, as was done before 2005"
+                )
+            }
+            Self::Translated(v4) => {
+                write!(f, "is an IPv6 host that was {v4} to the IPv4 side")
+            }
+            Self::Eui64([a, b, c, d, e, g]) => write!(
+                f,
+                "was made from the MAC address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"
+            ),
+        }
+    }
+}
+
+/// Everything that an address says by its own form, without knowledge of any network. Which prefix
+/// a network translates, and the addresses of 6rd (RFC 5969), can not be told from the address
+/// alone.
+pub fn meanings(address: V6) -> impl Iterator<Item = Meaning> {
+    let (high, low) = address.halves();
+    let last = V4::from_number(low as u32);
+    let well_known = rfc6052::Prefix::WELL_KNOWN;
+    let by_prefix = well_known.extract(address).map(|v4| Meaning::Rfc6052 {
+        prefix: well_known,
+        v4,
+    });
+    let special = match (high, low >> 32) {
+        (0, 0x0000_ffff) => Some(Meaning::Mapped(last)),
+        (0, 0xffff_0000) => Some(Meaning::Translated(last)),
+        (0, 0) if low > 1 => Some(Meaning::Compatible(last)),
+        _ if high >> 48 == 0x2002 => Some(Meaning::SixToFour {
+            v4: V4::from_number((high >> 16) as u32),
+            subnet: high as u16,
+        }),
+        _ if high >> 32 == 0x2001_0000 => Some(Meaning::Teredo {
+            server: V4::from_number(high as u32),
+            client: V4::from_number(!(low as u32)),
+            port: !((low >> 32) as u16),
+            flags: (low >> 48) as u16,
+        }),
+        _ => None,
+    };
+    // The marker octet is the only sign of an IVI address, so this is a guess.
+    let global = high >> 61 == 1;
+    let ivi = if global && (high >> 24) & 0xff == 0xff && special.is_none() {
+        ivi::Prefix::new((V6::from_halves(high & !0xffff_ffff, 0)).into(), 32).ok()
+    } else {
+        None
+    };
+    let ivi = ivi.and_then(|prefix| {
+        Some(Meaning::Ivi {
+            prefix,
+            v4: prefix.extract(address)?,
+            share: ivi::Share::of(address),
+        })
+    });
+    let identifier = match (low >> 32) as u32 {
+        0x0000_5efe => Some(Meaning::Isatap {
+            v4: last,
+            unique: Unique::Locally,
+        }),
+        0x0200_5efe => Some(Meaning::Isatap {
+            v4: last,
+            unique: Unique::Globally,
+        }),
+        _ if (low >> 24) & 0xffff == 0xfffe => {
+            let [a, b, c, _, _, d, e, f] = low.to_be_bytes();
+            Some(Meaning::Eui64([a ^ 2, b, c, d, e, f]))
+        }
+        _ => None,
+    };
+    [by_prefix, special, ivi, identifier].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+    use std::vec::Vec;
+
+    fn a4(text: &str) -> V4 {
+        text.parse::<Ipv4Addr>().unwrap().into()
+    }
+
+    fn a6(text: &str) -> V6 {
+        text.parse::<Ipv6Addr>().unwrap().into()
+    }
+
+    fn all(text: &str) -> Vec<Meaning> {
+        meanings(a6(text)).collect()
+    }
+
+    #[test]
+    fn rfc6052_well_known() {
+        let meaning = Meaning::Rfc6052 {
+            prefix: rfc6052::Prefix::WELL_KNOWN,
+            v4: a4("192.0.2.33"),
+        };
+        assert_eq!(all("64:ff9b::192.0.2.33"), [meaning]);
+    }
+
+    /// RFC 3056 section 2: 2002:V4ADDR::/48.
+    #[test]
+    fn rfc3056_6to4() {
+        let meaning = Meaning::SixToFour {
+            v4: a4("192.0.2.4"),
+            subnet: 1,
+        };
+        assert_eq!(all("2002:c000:204:1::1"), [meaning]);
+    }
+
+    /// RFC 4380 section 4: the server's address, flags, then port and address of the client with
+    /// every bit inverted. 40000 is 0x9c40, 192.0.2.45 is 0xc000022d.
+    #[test]
+    fn rfc4380_teredo() {
+        let meaning = Meaning::Teredo {
+            server: a4("65.54.227.120"),
+            client: a4("192.0.2.45"),
+            port: 40000,
+            flags: 0x8000,
+        };
+        assert_eq!(all("2001:0:4136:e378:8000:63bf:3fff:fdd2"), [meaning]);
+    }
+
+    /// RFC 5214 section 6.1.
+    #[test]
+    fn rfc5214_isatap() {
+        for (text, unique) in [
+            ("fe80::5efe:192.0.2.143", Unique::Locally),
+            ("2001:db8::200:5efe:192.0.2.143", Unique::Globally),
+        ] {
+            let v4 = a4("192.0.2.143");
+            assert_eq!(all(text), [Meaning::Isatap { v4, unique }]);
+        }
+    }
+
+    #[test]
+    fn rfc4291_forms_with_ipv4() {
+        let v4 = a4("192.0.2.1");
+        assert_eq!(all("::ffff:192.0.2.1"), [Meaning::Mapped(v4)]);
+        assert_eq!(all("::192.0.2.1"), [Meaning::Compatible(v4)]);
+        assert_eq!(all("::ffff:0:192.0.2.1"), [Meaning::Translated(v4)]);
+        assert_eq!(all("::1"), []);
+        assert_eq!(all("::"), []);
+    }
+
+    /// RFC 6219 appendix B.
+    #[test]
+    fn rfc6219_ivi() {
+        let found = all("2001:da8:ffca:2661:cd00::");
+        let [Meaning::Ivi { v4, share, .. }] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(v4, a4("202.38.97.205"));
+        assert_eq!(share.unwrap().ratio(), 1);
+    }
+
+    /// RFC 4291 appendix A: 34:56:78:9a:bc:de becomes 3656:78ff:fe9a:bcde.
+    #[test]
+    fn rfc4291_eui64() {
+        let mac = [0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde];
+        assert_eq!(all("fe80::3656:78ff:fe9a:bcde"), [Meaning::Eui64(mac)]);
+    }
+
+    #[test]
+    fn blocks_are_the_narrowest() {
+        for (text, purpose) in [
+            ("192.0.0.8", "dummy address for nodes without IPv4"),
+            ("192.0.0.1", "IPv4 service continuity: CLAT, DS-Lite"),
+            ("192.0.0.171", "names by which hosts find a NAT64"),
+            ("192.0.0.200", "IETF protocol assignments"),
+            ("10.1.2.3", "private use"),
+        ] {
+            assert_eq!(block_v4(a4(text)).unwrap().purpose, purpose, "{text}");
+        }
+        assert_eq!(block_v4(a4("8.8.8.8")), None);
+        for (text, purpose) in [
+            ("::1", "loopback"),
+            ("::2", "IPv4-compatible, deprecated"),
+            ("64:ff9b::1", "well-known prefix for translation"),
+            ("64:ff9b:1::1", "prefixes for translation within a network"),
+            ("2001:db8::1", "documentation"),
+            ("2001:0:1::", "Teredo"),
+            ("2001:4860::1", "global unicast"),
+            ("fd00::1", "unique local"),
+            ("fe80::1", "link-local"),
+            ("ff02::1", "multicast"),
+        ] {
+            assert_eq!(block_v6(a6(text)).unwrap().purpose, purpose, "{text}");
+        }
+        assert_eq!(block_v6(a6("4000::1")), None);
+    }
+
+    /// No narrower block comes after a wider one that contains it.
+    #[test]
+    fn blocks_are_in_order() {
+        for (index, block) in BLOCKS_V4.iter().enumerate() {
+            let found = block_v4(block.network).unwrap();
+            let narrower = BLOCKS_V4[..index].contains(found) && found.length >= block.length;
+            assert!(
+                found == block || narrower,
+                "{block:?} is hidden by {found:?}"
+            );
+        }
+        for (index, block) in BLOCKS_V6.iter().enumerate() {
+            let found = block_v6(block.network).unwrap();
+            let narrower = BLOCKS_V6[..index].contains(found) && found.length >= block.length;
+            assert!(
+                found == block || narrower,
+                "{block:?} is hidden by {found:?}"
+            );
+        }
+    }
+
+    /// What the packet path calls non-global is what these tables say does not reach everywhere.
+    #[test]
+    fn agrees_with_the_packet_path() {
+        for block in BLOCKS_V4 {
+            let multicast = block.purpose == "multicast";
+            let expected = block.reach != Reach::Global || multicast;
+            let found = super::super::special::is_non_global_v4(block.network);
+            assert_eq!(found, expected, "{block:?}");
+        }
+    }
+}
