@@ -88,6 +88,14 @@ impl Snapshot {
         self.0[counter as usize]
     }
 
+    /// What was counted after `earlier`, a snapshot of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self(std::array::from_fn(|i| {
+            self.0[i].saturating_sub(earlier.0[i])
+        }))
+    }
+
     /// Every counter with its value, in the order of [`Counter::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> {
         Counter::ALL.iter().copied().zip(self.0)

@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::counters::{Counters, Snapshot};
+use crate::counters::{Counters, Owner, Snapshot};
 use crate::memory::Region;
 use crate::ruleset::Ruleset;
 use crate::slowpath::SlowPath;
@@ -114,6 +114,16 @@ impl Engine {
         let mut total = Snapshot::default();
         for figures in &self.figures {
             total += &figures.counters.total();
+        }
+        total
+    }
+
+    /// The counters of all threads for one owner.
+    #[must_use]
+    pub fn read(&self, owner: Owner) -> Snapshot {
+        let mut total = Snapshot::default();
+        for figures in &self.figures {
+            total += &figures.counters.read(owner);
         }
         total
     }

@@ -1,4 +1,10 @@
 //! The running gateway: configuration, lifecycle, links, control socket, metrics, records.
 
 pub mod config;
+pub mod control;
+pub mod engine;
+pub mod lifecycle;
+pub mod link;
+pub mod metrics;
+pub mod privilege;
 pub mod records;

@@ -13,6 +13,7 @@ mod recorder;
 mod syslog;
 
 pub use event::{Block, Endpoint, Event, Mapping, Protocol, Record, Session};
+pub(crate) use json::line;
 pub use recorder::{Recorder, Settings};
 
 use std::io;

@@ -1,0 +1,200 @@
+//! What goes over the control socket. Keys are stable: scripts read them.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::filter::Filter;
+
+/// What a client asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case")]
+pub enum Request {
+    /// How the gateway is: answered by [`Reply::Status`].
+    Status,
+    /// All counters: answered by [`Reply::Counters`].
+    Counters,
+    /// Sessions: answered by [`Reply::Session`] lines and [`Reply::End`], or by
+    /// [`Reply::Record`] lines without end.
+    Sessions(SessionsRequest),
+    /// Read the configuration again: answered by [`Reply::Reloaded`].
+    Reload,
+}
+
+/// Which sessions, and what of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SessionsRequest {
+    /// Which.
+    pub filter: Filter,
+    /// What of them.
+    pub wish: Wish,
+    /// Lines at most; 0: all.
+    pub limit: u64,
+}
+
+/// What a client wants of the sessions that match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wish {
+    /// A line each.
+    #[default]
+    List,
+    /// Their number.
+    Count,
+    /// A line for each that comes or goes from now on.
+    Follow,
+}
+
+/// What the gateway answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// How the gateway is.
+    Status(Box<Status>),
+    /// All counters that are not zero, or all.
+    Counters(Vec<CounterRow>),
+    /// One session.
+    Session(SessionRow),
+    /// One event, in the form of a line of the JSON records.
+    Record(serde_json::Value),
+    /// There are no more sessions.
+    End(End),
+    /// The configuration is in force; what changed, one line each.
+    Reloaded(Vec<String>),
+    /// The request failed; nothing was changed.
+    Error(String),
+}
+
+/// How the gateway is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Status {
+    /// Name of the gateway.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// Process number.
+    pub process: u32,
+    /// Seconds since the start.
+    pub uptime: u64,
+    /// The configuration file.
+    pub configuration: PathBuf,
+    /// Reloads that took effect since the start.
+    pub reloads: u64,
+    /// The message of the last reload, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reload_error: Option<String>,
+    /// What moves packets.
+    pub engines: Vec<EngineStatus>,
+    /// The configured mechanisms.
+    pub instances: Vec<InstanceStatus>,
+    /// Where the DNS64 service listens.
+    pub dns64: Vec<String>,
+    /// Records of sessions and port blocks.
+    pub records: RecordsStatus,
+}
+
+/// An engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct EngineStatus {
+    /// `xdp`, `tc` or `user`.
+    pub engine: String,
+    /// The link that it works on.
+    pub interface: String,
+    /// How: the XDP mode, the number of queues.
+    pub detail: String,
+}
+
+/// A configured mechanism and how full its tables are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct InstanceStatus {
+    /// Its name.
+    pub name: String,
+    /// `siit`, `nat64` or `nat44`.
+    pub mechanism: String,
+    /// Packets translated by it.
+    pub translated: u64,
+    /// Packets dropped by it.
+    pub dropped: u64,
+    /// Its tables: name, entries in use, most entries.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub tables: Vec<TableStatus>,
+}
+
+/// How full a table is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TableStatus {
+    /// Its name: `sessions`, `bindings`, `subscribers`.
+    pub table: String,
+    /// Entries in use.
+    pub used: u64,
+    /// Most entries.
+    pub limit: u64,
+}
+
+/// What became of the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RecordsStatus {
+    /// Records written to every sink.
+    pub written: u64,
+    /// Records suppressed by the rate or a full queue.
+    pub suppressed: u64,
+}
+
+/// One counter of one instance in one engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CounterRow {
+    /// The instance; empty for packets that belong to none.
+    pub instance: String,
+    /// `xdp`, `tc` or `user`.
+    pub engine: String,
+    /// Name of the counter.
+    pub counter: String,
+    /// `forwarded`, `passed`, `dropped` or `event`.
+    pub kind: String,
+    /// Its value since the start.
+    pub value: u64,
+}
+
+/// One session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SessionRow {
+    /// Its instance.
+    pub instance: String,
+    /// `tcp`, `udp` or `icmp`.
+    pub protocol: String,
+    /// The subscriber.
+    pub inside_address: IpAddr,
+    /// Its port or ICMP identifier.
+    pub inside_port: u16,
+    /// The address of the pool.
+    pub outside_address: Ipv4Addr,
+    /// Its port or ICMP identifier.
+    pub outside_port: u16,
+    /// The correspondent.
+    pub remote_address: Ipv4Addr,
+    /// Its port; 0 for ICMP.
+    pub remote_port: u16,
+    /// State of the TCP state machine (RFC 6146 section 3.5.2); `-` for others.
+    pub state: String,
+    /// Seconds until it ends if no packet comes.
+    pub expires: u64,
+}
+
+/// The end of a list of sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct End {
+    /// Sessions that match.
+    pub matched: u64,
+    /// Sessions that were listed.
+    pub listed: u64,
+}

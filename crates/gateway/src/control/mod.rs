@@ -1,0 +1,23 @@
+//! The control socket: what `isthmus status`, `sessions`, `counters` and `reload` talk to.
+//!
+//! A UNIX stream socket that only its owner may use. A request is one line of JSON; the answer is
+//! one or more lines of JSON, the last of which is never a [`Reply::Session`] or
+//! [`Reply::Record`]. A connection may carry several requests, one after the other.
+
+mod client;
+mod filter;
+mod message;
+mod server;
+mod socket;
+
+pub use client::{Client, ClientError, sockets};
+pub use filter::{Filter, FilterError, OutsideFilter};
+pub use message::{
+    CounterRow, End, EngineStatus, InstanceStatus, RecordsStatus, Reply, Request, SessionRow,
+    SessionsRequest, Status, TableStatus, Wish,
+};
+pub use server::{Listed, Service, serve};
+pub use socket::{ControlSocket, SocketError};
+
+/// Where control sockets are unless the configuration says otherwise.
+pub const DIRECTORY: &str = "/run/isthmus";

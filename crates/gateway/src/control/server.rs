@@ -1,0 +1,241 @@
+//! The gateway's end of the control socket.
+
+use std::future::Future;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{broadcast, mpsc};
+
+use super::message::{CounterRow, End, Reply, Request, SessionRow, SessionsRequest, Status, Wish};
+use super::socket::ControlSocket;
+use crate::records::{Event, Record, Session};
+
+/// Bytes of a request, at most.
+const LONGEST_REQUEST: u64 = 64 * 1024;
+/// Sessions that may wait for a slow client.
+const AHEAD: usize = 256;
+
+/// What the socket gives access to.
+pub trait Service: Send + Sync + 'static {
+    /// How the gateway is.
+    fn status(&self) -> Status;
+
+    /// All counters.
+    fn counters(&self) -> Vec<CounterRow>;
+
+    /// Shows every session to `visit`, with the name of its instance, until it breaks off. May
+    /// take a while.
+    fn sessions(&self, visit: &mut dyn FnMut(&str, &Listed) -> ControlFlow<()>);
+
+    /// All events from now on.
+    fn follow(&self) -> broadcast::Receiver<Arc<Record>>;
+
+    /// Name of the gateway in records.
+    fn name(&self) -> String;
+
+    /// Reads the configuration again. What changed, or why nothing did.
+    fn reload(&self) -> impl Future<Output = Result<Vec<String>, String>> + Send;
+}
+
+/// A session with what only a list shows.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The session.
+    pub session: Session,
+    /// State of the TCP state machine; `-` for others.
+    pub state: &'static str,
+    /// Seconds until it ends.
+    pub expires: u64,
+}
+
+/// Answers clients until the task is dropped.
+pub async fn serve<S: Service>(socket: ControlSocket, service: Arc<S>) {
+    loop {
+        match socket.listener().accept().await {
+            Ok((stream, _)) => {
+                let service = Arc::clone(&service);
+                tokio::spawn(async move {
+                    if let Err(error) = Connection::new(stream, service).run().await {
+                        tracing::debug!(%error, "a control connection broke");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "control socket");
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+struct Connection<S> {
+    input: BufReader<OwnedReadHalf>,
+    output: OwnedWriteHalf,
+    service: Arc<S>,
+}
+
+impl<S: Service> Connection<S> {
+    fn new(stream: UnixStream, service: Arc<S>) -> Self {
+        let (input, output) = stream.into_split();
+        Self {
+            input: BufReader::new(input),
+            output,
+            service,
+        }
+    }
+
+    async fn run(mut self) -> io::Result<()> {
+        loop {
+            let mut line = Vec::new();
+            let read = (&mut self.input)
+                .take(LONGEST_REQUEST)
+                .read_until(b'\n', &mut line)
+                .await?;
+            if read == 0 {
+                return Ok(());
+            }
+            if read as u64 == LONGEST_REQUEST && line.last() != Some(&b'\n') {
+                let message = format!("a request has at most {LONGEST_REQUEST} bytes");
+                return self.reply(&Reply::Error(message)).await;
+            }
+            match serde_json::from_slice(&line) {
+                Ok(request) => self.answer(request).await?,
+                Err(error) => {
+                    let message = format!("this is not a request: {error}");
+                    self.reply(&Reply::Error(message)).await?;
+                }
+            }
+        }
+    }
+
+    async fn answer(&mut self, request: Request) -> io::Result<()> {
+        let reply = match request {
+            Request::Status => Reply::Status(Box::new(self.service.status())),
+            Request::Counters => Reply::Counters(self.service.counters()),
+            Request::Reload => match self.service.reload().await {
+                Ok(changes) => Reply::Reloaded(changes),
+                Err(message) => Reply::Error(message),
+            },
+            Request::Sessions(request) => {
+                if let Err(error) = request.filter.check() {
+                    Reply::Error(error.to_string())
+                } else if request.wish == Wish::Follow {
+                    return self.follow(&request).await;
+                } else {
+                    self.list(request).await?
+                }
+            }
+        };
+        self.reply(&reply).await
+    }
+
+    async fn list(&mut self, request: SessionsRequest) -> io::Result<Reply> {
+        let (sender, mut rows) = mpsc::channel(AHEAD);
+        let service = Arc::clone(&self.service);
+        let walk = tokio::task::spawn_blocking(move || walk(&*service, &request, &sender));
+        while let Some(row) = rows.recv().await {
+            self.reply(&Reply::Session(row)).await?;
+        }
+        Ok(match walk.await {
+            Ok(end) => Reply::End(end),
+            Err(_) => Reply::Error("the walk over the sessions failed; see the log".into()),
+        })
+    }
+
+    /// Sends events until the client hangs up.
+    async fn follow(&mut self, request: &SessionsRequest) -> io::Result<()> {
+        let mut events = self.service.follow();
+        let mut sent = 0;
+        let mut hung_up = [0];
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                read = self.input.read(&mut hung_up) => match read? {
+                    0 => return Ok(()),
+                    _ => continue,
+                },
+            };
+            let record = match event {
+                Ok(record) => record,
+                Err(broadcast::error::RecvError::Closed) => return Ok(()),
+                Err(broadcast::error::RecvError::Lagged(lost)) => {
+                    let line = serde_json::json!({"event": "records-suppressed", "count": lost});
+                    self.reply(&Reply::Record(line)).await?;
+                    continue;
+                }
+            };
+            let (Event::SessionCreated(session) | Event::SessionRemoved(session)) = &record.event
+            else {
+                continue;
+            };
+            if !request.filter.admits(&record.instance, session) {
+                continue;
+            }
+            let line = crate::records::line(&self.service.name(), &record);
+            let line = serde_json::from_str(&line).map_err(io::Error::other)?;
+            self.reply(&Reply::Record(line)).await?;
+            sent += 1;
+            if request.limit != 0 && sent == request.limit {
+                return self
+                    .reply(&Reply::End(End {
+                        matched: sent,
+                        listed: sent,
+                    }))
+                    .await;
+            }
+        }
+    }
+
+    async fn reply(&mut self, reply: &Reply) -> io::Result<()> {
+        let mut line = serde_json::to_vec(reply).map_err(io::Error::other)?;
+        line.push(b'\n');
+        self.output.write_all(&line).await
+    }
+}
+
+/// Walks over all sessions and sends those that match, up to the limit; counts the rest.
+fn walk<S: Service>(
+    service: &S,
+    request: &SessionsRequest,
+    rows: &mpsc::Sender<SessionRow>,
+) -> End {
+    let mut end = End::default();
+    service.sessions(&mut |instance, listed| {
+        if !request.filter.admits(instance, &listed.session) {
+            return ControlFlow::Continue(());
+        }
+        end.matched += 1;
+        let wanted =
+            request.wish == Wish::List && (request.limit == 0 || end.listed < request.limit);
+        if wanted {
+            if rows.blocking_send(row(instance, listed)).is_err() {
+                return ControlFlow::Break(());
+            }
+            end.listed += 1;
+        }
+        ControlFlow::Continue(())
+    });
+    end
+}
+
+fn row(instance: &str, listed: &Listed) -> SessionRow {
+    let Session {
+        mapping, remote, ..
+    } = &listed.session;
+    SessionRow {
+        instance: instance.into(),
+        protocol: mapping.protocol.name().into(),
+        inside_address: mapping.inside.address,
+        inside_port: mapping.inside.port,
+        outside_address: mapping.outside.address,
+        outside_port: mapping.outside.port,
+        remote_address: remote.address,
+        remote_port: remote.port,
+        state: listed.state.into(),
+        expires: listed.expires,
+    }
+}

@@ -1,0 +1,151 @@
+//! The socket in the file system: one gateway to a path, and its owner alone may connect.
+
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixListener;
+
+/// Why there is no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// Another process has it.
+    #[error(
+        "a gateway with the control socket {0} is running already; stop it, or give this one another name"
+    )]
+    Taken(PathBuf),
+    /// Something else has this name.
+    #[error("{0} is there and is not a socket; remove it, or set `control` to another path")]
+    NotASocket(PathBuf),
+    /// The file system refuses.
+    #[error("control socket {path}: {source}")]
+    Refused {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// A listening socket. Its file goes away with it.
+#[derive(Debug)]
+pub struct ControlSocket {
+    path: PathBuf,
+    lock_path: PathBuf,
+    // Held for as long as the gateway runs; the system releases it even after a crash.
+    _lock: File,
+    listener: UnixListener,
+}
+
+impl ControlSocket {
+    /// Listens at `path`. The socket of a process that is gone is replaced.
+    ///
+    /// # Errors
+    ///
+    /// If a living process has it, or the file system refuses.
+    pub fn bind(path: &Path) -> Result<Self, SocketError> {
+        let refused = |source| SocketError::Refused {
+            path: path.into(),
+            source,
+        };
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory).map_err(refused)?;
+        }
+        let lock_path = path.with_extension("lock");
+        let lock = lock(&lock_path)
+            .map_err(refused)?
+            .ok_or_else(|| SocketError::Taken(path.into()))?;
+        match fs::symlink_metadata(path) {
+            Ok(there) if !there.file_type().is_socket() => {
+                return Err(SocketError::NotASocket(path.into()));
+            }
+            Ok(_) => {
+                tracing::info!(socket = %path.display(), "the socket of an earlier run is replaced")
+            }
+            Err(_) => {}
+        }
+        // Made beside its place and moved there once nobody else may connect.
+        let new = path.with_extension("sock-new");
+        let _ = fs::remove_file(&new);
+        let listener = UnixListener::bind(&new).map_err(refused)?;
+        fs::set_permissions(&new, Permissions::from_mode(0o600)).map_err(refused)?;
+        fs::rename(&new, path).map_err(refused)?;
+        Ok(Self {
+            path: path.into(),
+            lock_path,
+            _lock: lock,
+            listener,
+        })
+    }
+
+    /// The listener.
+    #[must_use]
+    pub fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        for path in [&self.path, &self.lock_path] {
+            if let Err(error) = fs::remove_file(path) {
+                tracing::debug!(path = %path.display(), %error, "could not be removed");
+            }
+        }
+    }
+}
+
+/// The lock, or `None` if another process holds it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // A process that just ended may have removed the file between opening and locking.
+        match fs::metadata(path) {
+            Ok(now) if now.ino() == file.metadata()?.ino() => return Ok(Some(file)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_to_a_path_for_its_owner_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run/edge.sock");
+        let first = ControlSocket::bind(&path).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let second = ControlSocket::bind(&path).unwrap_err();
+        assert!(matches!(second, SocketError::Taken(_)), "{second}");
+        // The refusal does no harm to the first.
+        tokio::net::UnixStream::connect(&path).await.unwrap();
+        drop(first);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_stale_socket_is_replaced_and_another_file_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("edge.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        ControlSocket::bind(&path).unwrap();
+        fs::write(&path, "precious").unwrap();
+        let error = ControlSocket::bind(&path).unwrap_err();
+        assert!(matches!(error, SocketError::NotASocket(_)), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+}

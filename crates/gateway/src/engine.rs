@@ -1,0 +1,47 @@
+//! What the gateway expects of an engine, whichever it is.
+
+mod user;
+
+use std::sync::Arc;
+
+use isthmus_engine::counters::{Owner, Snapshot};
+use isthmus_engine::ruleset::Ruleset;
+
+use crate::control::EngineStatus;
+
+pub use user::UserEngine;
+
+/// Something that moves packets through the core. It works from its making until it stops.
+pub trait Engine: Send + Sync {
+    /// What it is and where it works.
+    fn status(&self) -> EngineStatus;
+
+    /// Lets packets from now on see `ruleset` and nothing of the one before. The memory of
+    /// sessions stays the same.
+    ///
+    /// # Errors
+    ///
+    /// If it can not; the one before stays in force then.
+    fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError>;
+
+    /// What it counted since the start, for the gateway and for every instance.
+    fn counters(&self) -> Vec<(Owner, Snapshot)>;
+
+    /// Whether it does its work. One that fails does not recover.
+    fn is_running(&self) -> bool;
+
+    /// Ends: no thread, program or link of its own is left. What it counted is lost.
+    fn stop(&self);
+}
+
+/// Why an engine does not start or does not take a configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("{engine} engine on {interface}: {reason}")]
+pub struct EngineError {
+    /// `xdp`, `tc` or `user`.
+    pub engine: &'static str,
+    /// The link that it works on.
+    pub interface: String,
+    /// What went wrong.
+    pub reason: String,
+}

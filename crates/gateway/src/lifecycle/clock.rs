@@ -1,0 +1,38 @@
+//! The clock of the tables, and the one that people read.
+
+use std::time::Duration;
+
+use isthmus_core::time::Instant;
+use jiff::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Now, on the clock that all engines use: CLOCK_MONOTONIC, which BPF programs have as well.
+pub(super) fn now() -> Instant {
+    let time = clock_gettime(ClockId::Monotonic);
+    Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// When, by the wall clock, an instant of the tables was.
+pub(super) fn wall(instant: Instant) -> Timestamp {
+    let ago = duration(now().since(instant).0);
+    let wall = Timestamp::now();
+    wall.checked_sub(ago).unwrap_or(wall)
+}
+
+/// How long a number of the tables' units is.
+pub(super) const fn duration(units: u64) -> Duration {
+    Duration::from_nanos(units << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isthmus_core::time::Span;
+
+    #[test]
+    fn what_was_a_minute_ago_is_a_minute_ago() {
+        let then = Instant(now().0 - Span::from_secs(60).0);
+        let ago = Timestamp::now().duration_since(wall(then)).as_secs();
+        assert!((59..=61).contains(&ago), "{ago} s");
+    }
+}

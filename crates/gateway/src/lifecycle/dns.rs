@@ -1,0 +1,123 @@
+//! The DNS64 service as a part of the gateway.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use isthmus_dns64::{
+    Config, Counter, Counters, Handle, NonGlobal, Server, StartError, Translation,
+};
+
+use crate::config::{self, Document, Instance, Mechanism};
+
+/// The service, or its absence.
+#[derive(Debug, Default)]
+pub(super) struct Dns {
+    handle: Option<Handle>,
+    figures: Arc<Mutex<Figures>>,
+}
+
+/// What others may see of it.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
+    counters: Option<Arc<Counters>>,
+    addresses: Vec<String>,
+}
+
+impl Dns {
+    /// Makes the service what `document` wants: started, changed or stopped.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start; what was there is there still.
+    pub(super) async fn apply(&mut self, document: &Document) -> Result<(), StartError> {
+        match (&mut self.handle, settings(document)) {
+            (Some(handle), Some(settings)) => handle.reload(settings).await?,
+            (none @ None, Some(settings)) => *none = Some(Server::start(settings).await?),
+            (_, None) => self.stop().await,
+        }
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        figures.counters = self
+            .handle
+            .as_ref()
+            .map(|handle| Arc::clone(handle.counters()));
+        figures.addresses = self
+            .handle
+            .iter()
+            .flat_map(Handle::addresses)
+            .map(|address| address.to_string())
+            .collect();
+        Ok(())
+    }
+
+    /// What others may see of it.
+    pub(super) fn figures(&self) -> Arc<Mutex<Figures>> {
+        Arc::clone(&self.figures)
+    }
+
+    /// Stops it if it runs.
+    pub(super) async fn stop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            handle.stop().await;
+        }
+    }
+}
+
+impl Figures {
+    /// Where it listens.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.addresses.clone()
+    }
+
+    /// Name, explanation and value of every counter; none if it does not run.
+    pub(super) fn counters(&self) -> Vec<(&'static str, &'static str, u64)> {
+        let Some(counters) = &self.counters else {
+            return Vec::new();
+        };
+        Counter::ALL
+            .iter()
+            .map(|counter| {
+                (
+                    counter.name(),
+                    counter.explanation(),
+                    counters.get(*counter),
+                )
+            })
+            .collect()
+    }
+}
+
+fn settings(document: &Document) -> Option<Config> {
+    let dns64 = document.dns64.as_ref()?;
+    Some(Config {
+        listen: dns64.listen.iter().map(|at| at.value).collect(),
+        upstream: dns64.upstream.iter().map(|at| at.value).collect(),
+        prefixes: document
+            .dns64_prefixes()
+            .into_iter()
+            .map(|prefix| Translation {
+                non_global: non_global(document, &prefix),
+                ..Translation::new(prefix)
+            })
+            .collect(),
+        exclude: dns64.exclude.clone(),
+        cache_entries: dns64.cache_entries as usize,
+        ..Config::default()
+    })
+}
+
+/// Addresses that the translator lets pass are worth an answer.
+fn non_global(document: &Document, prefix: &isthmus_core::address::rfc6052::Prefix) -> NonGlobal {
+    let has_prefix = |instance: &&Instance| match &instance.mechanism {
+        Mechanism::Siit(siit) => siit
+            .prefix
+            .as_ref()
+            .is_some_and(|at| at.value == config::Prefix::Rfc6052(*prefix)),
+        Mechanism::Nat64(nat64) => nat64.prefix.value == *prefix,
+        Mechanism::Nat44(_) => false,
+    };
+    match document.instances.iter().find(has_prefix) {
+        Some(instance) if instance.policy.non_global == config::NonGlobal::Allow => {
+            NonGlobal::Allow
+        }
+        _ => NonGlobal::Refuse,
+    }
+}

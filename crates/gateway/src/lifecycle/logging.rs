@@ -1,0 +1,74 @@
+//! The log: standard error, as text for people or as JSON lines.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::Handle;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+
+use crate::config::{LogFormat, LogLevel};
+
+/// Libraries whose own messages say nothing to an operator.
+const QUIET: &str = ",netlink_proto=warn,rtnetlink=warn,hyper=warn,hyper_util=warn";
+
+/// The log, whose level can be changed.
+#[derive(Clone, Debug)]
+pub struct Logging {
+    filter: Handle<EnvFilter, Registry>,
+}
+
+impl Logging {
+    /// Starts the log of this process.
+    ///
+    /// # Errors
+    ///
+    /// If there is one already.
+    pub fn start(level: LogLevel, format: LogFormat) -> Result<Self, TryInitError> {
+        let (filter, handle) = reload::Layer::new(filter(level));
+        let registry = tracing_subscriber::registry().with(filter);
+        match format {
+            LogFormat::Json => registry
+                .with(fmt::layer().json().with_writer(std::io::stderr))
+                .try_init()?,
+            // The journal has a clock of its own.
+            LogFormat::Text if std::env::var_os("JOURNAL_STREAM").is_some() => registry
+                .with(
+                    fmt::layer()
+                        .without_time()
+                        .with_target(false)
+                        .with_ansi(false)
+                        .with_writer(std::io::stderr),
+                )
+                .try_init()?,
+            LogFormat::Text => registry
+                .with(
+                    fmt::layer()
+                        .with_target(false)
+                        .with_ansi(std::io::stderr().is_terminal())
+                        .with_writer(std::io::stderr),
+                )
+                .try_init()?,
+        }
+        Ok(Self { filter: handle })
+    }
+
+    /// Changes which messages are written.
+    pub fn set_level(&self, level: LogLevel) {
+        // Fails only if the log is gone, and then nobody would read of it.
+        let _ = self.filter.reload(filter(level));
+    }
+}
+
+fn filter(level: LogLevel) -> EnvFilter {
+    let level = match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let quiet = if level > LevelFilter::WARN { QUIET } else { "" };
+    EnvFilter::builder().parse_lossy(format!("{level}{quiet}"))
+}

@@ -1,0 +1,147 @@
+//! A gateway from its start to its end: `isthmus up`.
+//!
+//! Starting sets everything up in an order in which each step can be taken back; ending takes it
+//! back. In between, a reload reads the whole configuration again, and either all of it holds
+//! from then on or none.
+
+mod clock;
+mod dns;
+mod ledger;
+mod logging;
+mod placement;
+mod reload;
+mod running;
+mod start;
+mod sweeper;
+mod systemd;
+mod tables;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::config::{CompileError, LoadError};
+use crate::control::SocketError;
+use crate::engine::EngineError;
+use crate::link::{LinkError, SysctlError};
+
+pub use logging::Logging;
+
+use running::Running;
+
+/// Why a gateway does not start, or ends by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum UpError {
+    /// The configuration is not usable.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The configuration asks for what the data plane can not do.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// There is no control socket.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// An engine does not start.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The link can not be configured.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Forwarding can not be turned on.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+    /// DNS64 does not start.
+    #[error("dns64: {0}")]
+    Dns64(#[from] isthmus_dns64::StartError),
+    /// A reload wants what only a start can do.
+    #[error("{0} can not change while the gateway runs; restart it, or put the old value back")]
+    Fixed(&'static str),
+    /// Something else that the system refuses.
+    #[error("{what}: {source}")]
+    System {
+        /// What was wanted.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// An engine failed while it ran.
+    #[error("the {0} engine on {1} failed; see the log")]
+    Failed(String, String),
+}
+
+impl UpError {
+    fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+}
+
+/// Runs the gateway that the file describes until SIGTERM or SIGINT. Everything that it added to
+/// the machine is gone when this returns.
+///
+/// # Errors
+///
+/// If it does not start, or an engine fails.
+pub fn up(file: &Path) -> Result<(), UpError> {
+    // Few threads: the engines and the sweeper have their own.
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("control")
+        .enable_all()
+        .build()
+        .map_err(UpError::system("threads"))?
+        .block_on(run(file.to_owned()))
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+async fn run(file: PathBuf) -> Result<(), UpError> {
+    // Before anything is made that a signal would leave behind.
+    let mut signals = Signals::new().map_err(UpError::system("signals"))?;
+    let mut running = Running::start(file).await?;
+    systemd::ready(&running.summary());
+    let mut tick = tokio::time::interval(systemd::watchdog().unwrap_or(Duration::from_secs(1)));
+    let ended = loop {
+        tokio::select! {
+            _ = signals.terminate.recv() => break Ok("SIGTERM"),
+            _ = signals.interrupt.recv() => break Ok("SIGINT"),
+            _ = signals.hangup.recv() => {
+                running.reopen();
+                // What came of it is in the log.
+                let _ = running.reload().await;
+            }
+            Some(reply) = running.wanted_reload() => {
+                let outcome = running.reload().await;
+                // The client may have hung up.
+                let _ = reply.send(outcome);
+            }
+            _ = tick.tick() => match running.failed_engine() {
+                None => systemd::alive(),
+                Some((engine, interface)) => break Err(UpError::Failed(engine, interface)),
+            },
+        }
+    };
+    systemd::stopping();
+    match &ended {
+        Ok(signal) => tracing::info!(signal, "ending"),
+        Err(error) => tracing::error!(%error, "ending"),
+    }
+    running.stop().await;
+    ended.map(drop)
+}

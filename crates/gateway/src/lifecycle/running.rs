@@ -1,0 +1,452 @@
+//! The gateway while it runs, and what the control socket and the metrics see of it.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use isthmus_core::nat;
+use isthmus_core::reason::Counter;
+use isthmus_core::table::Seed;
+use isthmus_engine::counters::Owner;
+use isthmus_engine::memory::Region;
+use isthmus_engine::ruleset::Ruleset;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::UpError;
+use super::dns::{Dns, Figures};
+use super::ledger::{Ledger, Reading};
+use super::logging::Logging;
+use super::placement::Placement;
+use super::start::{self, Prepared};
+use super::sweeper::Sweeper;
+use super::tables::Table;
+use crate::config::{Document, Mechanism};
+use crate::control::{
+    self, ControlSocket, CounterRow, EngineStatus, InstanceStatus, Listed, RecordsStatus, Service,
+    Status, TableStatus,
+};
+use crate::engine::Engine;
+use crate::link::{Forwarding, Link, Sysctls, Wanted};
+use crate::metrics::{self, Endpoint, Sample};
+use crate::records::{Record, Recorder};
+
+/// A reload that a client of the control socket waits for.
+type ReloadReply = oneshot::Sender<Result<Vec<String>, String>>;
+
+/// Everything that a gateway has; each part is taken back by [`stop`](Self::stop).
+pub(super) struct Running {
+    pub(super) logging: Logging,
+    pub(super) secret: Seed,
+    pub(super) placement: Placement,
+    pub(super) descriptions: Vec<(String, String)>,
+    /// The rules in force.
+    pub(super) ruleset: Arc<Ruleset>,
+    pub(super) link: Option<Link>,
+    pub(super) sysctls: Sysctls,
+    pub(super) dns: Dns,
+    pub(super) view: Arc<View>,
+    pub(super) metrics: Option<JoinHandle<()>>,
+    control: Option<JoinHandle<()>>,
+    reloads: mpsc::Receiver<ReloadReply>,
+}
+
+/// What others see.
+pub(super) struct View {
+    file: PathBuf,
+    started: Instant,
+    pub(super) reloads: AtomicU64,
+    pub(super) reload_error: Mutex<Option<String>>,
+    pub(super) current: Mutex<Arc<Current>>,
+    pub(super) ledger: Mutex<Ledger>,
+    pub(super) engines: Vec<Box<dyn Engine>>,
+    pub(super) state: Arc<Region>,
+    pub(super) sweeper: Sweeper,
+    pub(super) recorder: Arc<Recorder>,
+    dns: Arc<Mutex<Figures>>,
+    reload: mpsc::Sender<ReloadReply>,
+}
+
+/// The configuration in force.
+pub(super) struct Current {
+    pub(super) document: Document,
+    pub(super) tables: Vec<Table>,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Running {
+    /// Reads the file and starts everything that it asks for.
+    ///
+    /// # Errors
+    ///
+    /// What failed; what was started before it has ended again.
+    pub(super) async fn start(file: PathBuf) -> Result<Self, UpError> {
+        let (document, logging) = {
+            // The log is as the document says, and the document may have to be warned about.
+            let log = crate::config::load(&file)?.document.log;
+            let logging = Logging::start(log.level, log.format)
+                .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
+            (start::load(&file)?, logging)
+        };
+        // First what tells whether another gateway is in our place.
+        let socket = ControlSocket::bind(&document.gateway.control)?;
+        let sysctls = Sysctls::new(document.gateway.control.with_extension("state"))?;
+        let metrics = match document.gateway.metrics {
+            Some(address) => Some(endpoint(address).await?),
+            None => None,
+        };
+        let secret = start::secret()?;
+        let state = Arc::new(start::memory(&document, &secret)?);
+        let prepared = start::prepare(document, &secret, &Placement::default(), state.lines())?;
+        let recorder = Recorder::start(&start::record_settings(&prepared.document))
+            .map_err(UpError::system("records"))?;
+        let engines = start::engines(&prepared, &state)?;
+        let mut running = Self::assemble(
+            file, logging, secret, sysctls, state, recorder, engines, prepared,
+        )?;
+        match running.connect(socket, metrics).await {
+            Ok(()) => Ok(running),
+            Err(error) => {
+                running.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a gateway, each named by its type, in one place"
+    )]
+    fn assemble(
+        file: PathBuf,
+        logging: Logging,
+        secret: Seed,
+        sysctls: Sysctls,
+        state: Arc<Region>,
+        recorder: Recorder,
+        engines: Vec<Box<dyn Engine>>,
+        prepared: Prepared,
+    ) -> Result<Self, UpError> {
+        let Prepared {
+            document,
+            tables,
+            placement,
+            descriptions,
+            ruleset,
+        } = prepared;
+        let recorder = Arc::new(recorder);
+        let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
+            .map_err(UpError::system("sweeper"))?;
+        let dns = Dns::default();
+        let (reload, reloads) = mpsc::channel(1);
+        let view = View {
+            file,
+            started: Instant::now(),
+            reloads: AtomicU64::new(0),
+            reload_error: Mutex::new(None),
+            ledger: Mutex::new(Ledger::new(names(&document))),
+            current: Mutex::new(Arc::new(Current { document, tables })),
+            engines,
+            state,
+            sweeper,
+            recorder,
+            dns: dns.figures(),
+            reload,
+        };
+        Ok(Self {
+            logging,
+            secret,
+            placement,
+            descriptions,
+            ruleset,
+            link: None,
+            sysctls,
+            dns,
+            view: Arc::new(view),
+            metrics: None,
+            control: None,
+            reloads,
+        })
+    }
+
+    /// Opens the gateway to packets and to people.
+    async fn connect(
+        &mut self,
+        socket: ControlSocket,
+        metrics: Option<Endpoint>,
+    ) -> Result<(), UpError> {
+        let current = self.view.current();
+        let wanted = Wanted::of(&current.document);
+        self.link = Some(Link::configure(&wanted).await?);
+        if wanted.forwarding == Forwarding::Needed {
+            self.sysctls.forward()?;
+        }
+        self.dns.apply(&current.document).await?;
+        self.serve_metrics(metrics);
+        self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
+        for engine in &self.view.engines {
+            let EngineStatus {
+                engine,
+                interface,
+                detail,
+            } = engine.status();
+            tracing::info!(engine, interface, detail, "translating");
+        }
+        tracing::info!(
+            gateway = current.document.gateway.name,
+            instances = current.document.instances.len(),
+            control = %current.document.gateway.control.display(),
+            "up"
+        );
+        Ok(())
+    }
+
+    /// Replaces the metrics server.
+    pub(super) fn serve_metrics(&mut self, endpoint: Option<Endpoint>) {
+        if let Some(task) = self.metrics.take() {
+            task.abort();
+        }
+        self.metrics = endpoint.map(|endpoint| {
+            if let Ok(address) = endpoint.address() {
+                tracing::info!("metrics at http://{address}/metrics");
+            }
+            tokio::spawn(endpoint.serve(Arc::clone(&self.view)))
+        });
+    }
+
+    /// One line for the service manager.
+    pub(super) fn summary(&self) -> String {
+        let current = self.view.current();
+        let instances: Vec<&str> = current
+            .document
+            .instances
+            .iter()
+            .map(|instance| instance.name.value.as_str())
+            .collect();
+        format!(
+            "{}: {}",
+            current.document.gateway.name,
+            instances.join(", ")
+        )
+    }
+
+    /// The next reload that a client asks for.
+    pub(super) async fn wanted_reload(&mut self) -> Option<ReloadReply> {
+        self.reloads.recv().await
+    }
+
+    /// Opens files again that a log rotation has moved away.
+    pub(super) fn reopen(&self) {
+        self.view.recorder.reopen();
+    }
+
+    /// An engine that does not run any more, and its link.
+    pub(super) fn failed_engine(&self) -> Option<(String, String)> {
+        let failed = self
+            .view
+            .engines
+            .iter()
+            .find(|engine| !engine.is_running())?;
+        let status = failed.status();
+        Some((status.engine, status.interface))
+    }
+
+    /// Takes everything back: first what brings packets and people here, last what is shared.
+    pub(super) async fn stop(mut self) {
+        for task in [self.control.take(), self.metrics.take()]
+            .into_iter()
+            .flatten()
+        {
+            task.abort();
+            // A task that was aborted has dropped what it held.
+            let _ = task.await;
+        }
+        self.dns.stop().await;
+        if let Some(link) = self.link.take() {
+            link.remove().await;
+        }
+        for engine in &self.view.engines {
+            engine.stop();
+        }
+        if let Err(error) = self.sysctls.restore() {
+            tracing::error!(%error, "forwarding could not be put back");
+        }
+        self.view.sweeper.stop();
+        self.view.recorder.stop();
+    }
+}
+
+/// A listening metrics server.
+pub(super) async fn endpoint(address: std::net::SocketAddr) -> Result<Endpoint, UpError> {
+    Endpoint::bind(address)
+        .await
+        .map_err(UpError::system(format!("metrics at {address}")))
+}
+
+/// Names of the instances, in order.
+pub(super) fn names(document: &Document) -> Vec<String> {
+    document
+        .instances
+        .iter()
+        .map(|instance| instance.name.value.clone())
+        .collect()
+}
+
+impl View {
+    /// The configuration file.
+    pub(super) fn file(&self) -> &std::path::Path {
+        &self.file
+    }
+
+    /// The configuration in force.
+    pub(super) fn current(&self) -> Arc<Current> {
+        Arc::clone(&lock(&self.current))
+    }
+
+    /// What every engine counted, and the sweeper.
+    pub(super) fn readings(&self) -> Vec<(String, Reading)> {
+        let instances = 0..self.current().document.instances.len() as u32;
+        let mut readings: Vec<(String, Reading)> = Vec::new();
+        for engine in &self.engines {
+            let name = engine.status().engine;
+            let counted = engine.counters();
+            // Two interfaces with the same engine are one row.
+            match readings.iter_mut().find(|(there, _)| *there == name) {
+                Some((_, sum)) => {
+                    for ((_, sum), (_, more)) in sum.iter_mut().zip(&counted) {
+                        *sum += more;
+                    }
+                }
+                None => readings.push((name, counted)),
+            }
+        }
+        let swept = instances
+            .map(Owner::Instance)
+            .map(|owner| (owner, self.sweeper.counters(owner)))
+            .collect();
+        readings.push(("sweeper".into(), swept));
+        readings
+    }
+
+    fn rows(&self) -> Vec<CounterRow> {
+        lock(&self.ledger).rows(&self.readings())
+    }
+
+    fn status_with(&self, rows: &[CounterRow]) -> Status {
+        let current = self.current();
+        Status {
+            name: current.document.gateway.name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            process: std::process::id(),
+            uptime: self.started.elapsed().as_secs(),
+            configuration: self.file.clone(),
+            reloads: self.reloads.load(Ordering::Relaxed),
+            reload_error: lock(&self.reload_error).clone(),
+            engines: self.engines.iter().map(|engine| engine.status()).collect(),
+            instances: current
+                .document
+                .instances
+                .iter()
+                .map(|instance| instance_status(instance, rows))
+                .collect(),
+            dns64: lock(&self.dns).addresses(),
+            records: RecordsStatus {
+                written: self.recorder.written(),
+                suppressed: self.recorder.suppressed(),
+            },
+        }
+    }
+}
+
+fn instance_status(instance: &crate::config::Instance, rows: &[CounterRow]) -> InstanceStatus {
+    let name = &instance.name.value;
+    let sum = |wanted: &dyn Fn(&CounterRow) -> bool| -> u64 {
+        rows.iter()
+            .filter(|row| row.instance == *name && wanted(row))
+            .map(|row| row.value)
+            .sum()
+    };
+    let counted = |counter: Counter| sum(&|row| row.counter == counter.name());
+    let used = |made, ended| counted(made).saturating_sub(counted(ended));
+    let table = |table: &str, used, limit: u32| TableStatus {
+        table: table.into(),
+        used,
+        limit: limit.into(),
+    };
+    let tables = match &instance.mechanism {
+        Mechanism::Siit(_) => Vec::new(),
+        Mechanism::Nat64(crate::config::Nat64 { nat, .. })
+        | Mechanism::Nat44(crate::config::Nat44 { nat, .. }) => vec![
+            table(
+                "sessions",
+                used(Counter::SessionCreated, Counter::SessionRemoved),
+                nat.max_sessions,
+            ),
+            table(
+                "bindings",
+                used(Counter::BindingCreated, Counter::BindingRemoved),
+                nat.max_bindings,
+            ),
+        ],
+    };
+    InstanceStatus {
+        name: name.clone(),
+        mechanism: instance.mechanism.name().into(),
+        translated: sum(&|row| row.kind == "forwarded"),
+        dropped: sum(&|row| row.kind == "dropped"),
+        tables,
+    }
+}
+
+impl Service for View {
+    fn status(&self) -> Status {
+        self.status_with(&self.rows())
+    }
+
+    fn counters(&self) -> Vec<CounterRow> {
+        self.rows()
+    }
+
+    fn sessions(&self, visit: &mut dyn FnMut(&str, &Listed) -> ControlFlow<()>) {
+        for table in &self.current().tables {
+            let all = 0..table.config.layout.buckets();
+            let flow = nat::sessions(&*self.state, &table.config, all, |session| {
+                visit(&table.name, &table.listed(&session))
+            });
+            if flow.is_break() {
+                return;
+            }
+        }
+    }
+
+    fn follow(&self) -> broadcast::Receiver<Arc<Record>> {
+        self.recorder.follow()
+    }
+
+    fn name(&self) -> String {
+        self.current().document.gateway.name.clone()
+    }
+
+    async fn reload(&self) -> Result<Vec<String>, String> {
+        let ended = || "the gateway is ending".to_owned();
+        let (reply, outcome) = oneshot::channel();
+        self.reload.send(reply).await.map_err(|_| ended())?;
+        outcome.await.map_err(|_| ended())?
+    }
+}
+
+impl metrics::Source for View {
+    fn sample(&self) -> Sample {
+        let counters = self.rows();
+        Sample {
+            status: self.status_with(&counters),
+            counters,
+            dns64: lock(&self.dns).counters(),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The first steps: from a file to a configuration that the engines take, and the engines.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use isthmus_core::table::{Memory, Seed};
+use isthmus_engine::memory::Region;
+use isthmus_engine::ruleset::{Member, Ruleset};
+
+use super::UpError;
+use super::placement::Placement;
+use super::tables::{self, Table};
+use crate::config::{self, Compiled, Document, Loaded};
+use crate::engine::{Engine, UserEngine};
+use crate::records;
+
+/// Memory for sessions beyond what the first configuration needs, as a multiple of it, so that a
+/// reload can make tables of other sizes. It costs nothing until it is used.
+const SPARE: u32 = 2;
+
+/// A configuration ready to be put in force.
+pub(super) struct Prepared {
+    pub(super) document: Document,
+    pub(super) ruleset: Arc<Ruleset>,
+    pub(super) tables: Vec<Table>,
+    pub(super) placement: Placement,
+    /// What each instance is to the core, for telling what a reload changed.
+    pub(super) descriptions: Vec<(String, String)>,
+}
+
+/// Reads and checks the file.
+pub(super) fn load(file: &Path) -> Result<Document, UpError> {
+    let Loaded { document, warnings } = config::load(file)?;
+    for problem in warnings.problems() {
+        tracing::warn!(
+            file = problem.file,
+            line = problem.line,
+            "{}: {}",
+            problem.message,
+            problem.expected
+        );
+    }
+    Ok(document)
+}
+
+/// Compiles a document and puts its tables where they belong among `lines` lines.
+pub(super) fn prepare(
+    document: Document,
+    secret: &Seed,
+    before: &Placement,
+    lines: u32,
+) -> Result<Prepared, UpError> {
+    let mut compiled = document.compile(secret)?;
+    let placement = before
+        .place(&document, &mut compiled, lines)
+        .map_err(|error| UpError::System {
+            what: "tables".into(),
+            source: std::io::Error::other(error),
+        })?;
+    let descriptions = document
+        .instances
+        .iter()
+        .zip(&compiled.instances)
+        .map(|(document, compiled)| (document.name.value.clone(), format!("{compiled:?}")))
+        .collect();
+    Ok(Prepared {
+        tables: tables::tables(&document, &compiled),
+        ruleset: Arc::new(ruleset(&compiled)?),
+        document,
+        placement,
+        descriptions,
+    })
+}
+
+fn ruleset(compiled: &Compiled) -> Result<Ruleset, UpError> {
+    let lines = compiled.rules.len() as u32;
+    let region = Region::anonymous(lines).map_err(UpError::system("memory for rules"))?;
+    for (index, from) in (0..lines).zip(&compiled.rules) {
+        if let Some(to) = region.line(index) {
+            for (to, from) in to.iter().zip(from) {
+                to.store(
+                    from.load(std::sync::atomic::Ordering::Relaxed),
+                    std::sync::atomic::Ordering::Relaxed,
+                );
+            }
+        }
+    }
+    let members: Vec<Member> = compiled
+        .instances
+        .iter()
+        .map(|compiled| Member {
+            instance: compiled.instance,
+            icmp_errors: compiled.icmp_errors,
+        })
+        .collect();
+    Ruleset::new(&members, region).map_err(|error| UpError::System {
+        what: "instances".into(),
+        source: std::io::Error::other(error),
+    })
+}
+
+/// Memory for the sessions of this document and some more.
+pub(super) fn memory(document: &Document, secret: &Seed) -> Result<Region, UpError> {
+    let needed = document.compile(secret)?.state_lines;
+    Region::anonymous(needed.saturating_mul(SPARE))
+        .or_else(|_| Region::anonymous(needed))
+        .map_err(UpError::system(format!(
+            "{} bytes of memory for sessions",
+            u64::from(needed) * 64
+        )))
+}
+
+/// The engines that the document asks for, at work.
+pub(super) fn engines(
+    prepared: &Prepared,
+    state: &Arc<Region>,
+) -> Result<Vec<Box<dyn Engine>>, UpError> {
+    let user = UserEngine::start(&prepared.document.tun, &prepared.ruleset, state)?;
+    Ok(vec![Box::new(user)])
+}
+
+/// A key for the hashes that nobody can guess.
+pub(super) fn secret() -> Result<Seed, UpError> {
+    let mut bytes = [0; size_of::<Seed>()];
+    getrandom::fill(&mut bytes).map_err(|error| UpError::system("random numbers")(error.into()))?;
+    let mut words = bytes.chunks_exact(8);
+    Ok(std::array::from_fn(|_| {
+        words
+            .next()
+            .and_then(|word| word.try_into().ok())
+            .map_or(0, u64::from_ne_bytes)
+    }))
+}
+
+/// Where records go.
+pub(super) fn record_settings(document: &Document) -> records::Settings {
+    let config::Records {
+        json,
+        syslog,
+        ipfix,
+        rate,
+    } = &document.records;
+    records::Settings {
+        gateway: document.gateway.name.clone(),
+        host: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        domain: domain(&document.gateway.name),
+        json: json.clone(),
+        syslog: *syslog,
+        ipfix: *ipfix,
+        rate: *rate,
+    }
+}
+
+/// The observation domain of a gateway: the same for the same name, never 0 (FNV-1a).
+fn domain(name: &str) -> u32 {
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    hash.max(1)
+}

@@ -1,0 +1,189 @@
+//! The sweeper: a thread that walks over the tables, a little at a time, so that every entry is
+//! seen about once in [`ROUND`] and no walk shows as a spike.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use isthmus_core::nat::{self, Event};
+use isthmus_core::reason::Counter;
+use isthmus_core::table::Memory;
+use isthmus_engine::counters::{Counters, Owner, Snapshot};
+use isthmus_engine::memory::Region;
+
+use super::clock;
+use super::tables::Table;
+use crate::records::Recorder;
+
+/// How long a walk over all tables takes.
+const ROUND: Duration = Duration::from_millis(1500);
+/// How often a part of it is done.
+const TICK: Duration = Duration::from_millis(25);
+
+/// The running sweeper.
+pub(super) struct Sweeper {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    state: Arc<Region>,
+    recorder: Arc<Recorder>,
+    counters: Counters,
+    /// Held for the time of one tick, so that a change of the tables is between two.
+    tables: Mutex<Vec<Walk>>,
+    stopping: AtomicBool,
+    wake: Condvar,
+}
+
+struct Walk {
+    table: Table,
+    next: u32,
+}
+
+impl Sweeper {
+    /// Starts to walk over `tables`, which lie in `state`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no thread to be had.
+    pub(super) fn start(
+        state: Arc<Region>,
+        recorder: Arc<Recorder>,
+        tables: Vec<Table>,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state,
+            recorder,
+            counters: Counters::default(),
+            tables: Mutex::new(walks(tables)),
+            stopping: AtomicBool::new(false),
+            wake: Condvar::new(),
+        });
+        let thread = std::thread::Builder::new().name("sweeper".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.run()
+        })?;
+        Ok(Self {
+            shared,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Walks over other tables from now on, after ending the sessions in them that have no place
+    /// under their new configuration.
+    pub(super) fn change(&self, tables: Vec<Table>) {
+        let mut walks = walks(tables);
+        let mut current = self.shared.lock();
+        for walk in &mut walks {
+            self.shared.end_invalid(&walk.table);
+        }
+        *current = walks;
+    }
+
+    /// What the sweeper counted: ends of sessions and bindings.
+    pub(super) fn counters(&self, owner: Owner) -> Snapshot {
+        self.shared.counters.read(owner)
+    }
+
+    /// Ends the thread.
+    pub(super) fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.wake.notify_all();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the sweeper panicked");
+        }
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn walks(tables: Vec<Table>) -> Vec<Walk> {
+    tables
+        .into_iter()
+        .map(|table| Walk { table, next: 0 })
+        .collect()
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Walk>> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        while !self.stopping.load(Ordering::Relaxed) {
+            let begun = Instant::now();
+            let mut tables = self.lock();
+            for walk in tables.iter_mut() {
+                self.step(walk);
+            }
+            // Where one part takes long, the pause is never less than the work.
+            let pause = TICK.max(begun.elapsed());
+            drop(
+                self.wake
+                    .wait_timeout(tables, pause)
+                    .unwrap_or_else(PoisonError::into_inner),
+            );
+        }
+    }
+
+    /// Sweeps the next part of a table.
+    fn step(&self, walk: &mut Walk) {
+        let buckets = walk.table.config.layout.buckets();
+        let ticks = (ROUND.as_millis() / TICK.as_millis()) as u32;
+        let from = if walk.next < buckets { walk.next } else { 0 };
+        let to = from.saturating_add(buckets.div_ceil(ticks)).min(buckets);
+        sweep(&*self.state, &walk.table, from..to, |event| {
+            self.event(&walk.table, &event);
+        });
+        walk.next = to;
+    }
+
+    fn end_invalid(&self, table: &Table) {
+        nat::retain(
+            &*self.state,
+            &table.config,
+            0..table.config.layout.buckets(),
+            |session| table.admits(session),
+            |event| self.event(table, &event),
+        );
+    }
+
+    fn event(&self, table: &Table, event: &Event) {
+        let counter = match event {
+            Event::BindingRemoved(_) => Some(Counter::BindingRemoved),
+            Event::SessionRemoved(_) => Some(Counter::SessionRemoved),
+            Event::BindingCreated(_) | Event::SessionCreated(_) | Event::SessionIdle(_) => None,
+        };
+        if let Some(counter) = counter {
+            self.counters.add(Owner::Instance(table.number), counter, 1);
+        }
+        if self.recorder.wanted()
+            && let Some(record) = table.record(event)
+        {
+            self.recorder.record(record);
+        }
+    }
+}
+
+fn sweep(
+    memory: &impl Memory,
+    table: &Table,
+    buckets: std::ops::Range<u32>,
+    on_event: impl FnMut(Event),
+) {
+    nat::sweep(memory, &table.config, clock::now(), buckets, on_event);
+}

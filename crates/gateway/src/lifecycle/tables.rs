@@ -1,0 +1,143 @@
+//! The stateful instances as the control plane sees them: names, prefixes, tables.
+
+use std::sync::Arc;
+
+use isthmus_core::address::rfc6052::Prefix;
+use isthmus_core::config::Mechanism;
+use isthmus_core::nat::{self, NatConfig, TcpState};
+
+use crate::config::Compiled;
+use crate::config::Document;
+use crate::control::Listed;
+use crate::records::{self, Endpoint, Event, Mapping, Protocol, Record, Session};
+
+use super::clock;
+
+/// One stateful instance.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) name: Arc<str>,
+    pub(super) number: u32,
+    pub(super) prefix: Prefix,
+    pub(super) config: NatConfig,
+}
+
+/// All stateful instances of a configuration.
+pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
+    document
+        .instances
+        .iter()
+        .zip(&compiled.instances)
+        .zip(0..)
+        .filter_map(
+            |((document, compiled), number)| match &compiled.instance.mechanism {
+                Mechanism::Nat64(nat64) => Some(Table {
+                    name: document.name.value.as_str().into(),
+                    number,
+                    prefix: nat64.prefix,
+                    config: nat64.nat,
+                }),
+                Mechanism::Siit(_) => None,
+            },
+        )
+        .collect()
+}
+
+impl Table {
+    /// The record of an event in the tables; `None` for what is not recorded.
+    pub(super) fn record(&self, event: &nat::Event) -> Option<Record> {
+        let (created, event) = match event {
+            nat::Event::BindingCreated(binding) => (
+                Some(binding.created),
+                Event::BindingCreated(mapping(binding)),
+            ),
+            nat::Event::BindingRemoved(binding) => (None, Event::BindingRemoved(mapping(binding))),
+            nat::Event::SessionCreated(session) => (
+                Some(session.binding.created),
+                Event::SessionCreated(self.session(session)),
+            ),
+            nat::Event::SessionRemoved(session) => {
+                (None, Event::SessionRemoved(self.session(session)))
+            }
+            nat::Event::SessionIdle(_) => return None,
+        };
+        Some(Record {
+            time: created.map_or_else(jiff::Timestamp::now, clock::wall),
+            instance: Arc::clone(&self.name),
+            number: self.number,
+            event,
+        })
+    }
+
+    /// A session in the terms of records.
+    pub(super) fn session(&self, session: &nat::Session) -> Session {
+        Session {
+            mapping: mapping(&session.binding),
+            remote: endpoint(session.remote),
+            remote_inside: Some(self.prefix.embed(session.remote.address).into()),
+        }
+    }
+
+    /// A session with what a list shows.
+    pub(super) fn listed(&self, session: &nat::Session) -> Listed {
+        let left = session.expires.since(clock::now());
+        Listed {
+            session: self.session(session),
+            state: match session.binding.protocol {
+                nat::Protocol::Tcp => state_name(session.state),
+                nat::Protocol::Udp | nat::Protocol::Icmp => "-",
+            },
+            expires: clock::duration(left.0).as_secs(),
+        }
+    }
+
+    /// Whether a session can live on under this configuration: its outside endpoint is still one
+    /// of the pool.
+    pub(super) fn admits(&self, session: &nat::Session) -> bool {
+        let outside = session.binding.outside;
+        self.config
+            .pool
+            .ports_of(outside.address)
+            // An ICMP identifier may be any number.
+            .is_some_and(|(low, high)| {
+                session.binding.protocol == nat::Protocol::Icmp
+                    || (low..=high).contains(&outside.port)
+            })
+    }
+}
+
+fn mapping(binding: &nat::Binding) -> Mapping {
+    Mapping {
+        protocol: match binding.protocol {
+            nat::Protocol::Tcp => Protocol::Tcp,
+            nat::Protocol::Udp => Protocol::Udp,
+            nat::Protocol::Icmp => Protocol::Icmp,
+        },
+        inside: Endpoint {
+            address: std::net::Ipv6Addr::from(binding.inside.address).into(),
+            port: binding.inside.port,
+        },
+        outside: endpoint(binding.outside),
+    }
+}
+
+fn endpoint(endpoint: nat::Endpoint4) -> records::Endpoint<std::net::Ipv4Addr> {
+    Endpoint {
+        address: endpoint.address.into(),
+        port: endpoint.port,
+    }
+}
+
+/// The names of RFC 6146 section 3.5.2.1.
+const fn state_name(state: TcpState) -> &'static str {
+    match state {
+        TcpState::Closed => "closed",
+        TcpState::V4Init => "v4-init",
+        TcpState::V6Init => "v6-init",
+        TcpState::Established => "established",
+        TcpState::V4FinRcv => "v4-fin-rcv",
+        TcpState::V6FinRcv => "v6-fin-rcv",
+        TcpState::BothFinRcv => "v4-fin+v6-fin-rcv",
+        TcpState::Trans => "trans",
+    }
+}

@@ -1,0 +1,351 @@
+//! The link over rtnetlink.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use futures_util::{StreamExt, TryStreamExt};
+use ipnet::IpNet;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressProtocol};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol};
+use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
+
+use super::wanted::Wanted;
+
+/// The number that marks routes and addresses as ours (RTPROT_*, IFAPROT_*), as in RFC 6146. The
+/// kernel and iproute2 leave it free.
+pub const PROTOCOL: u8 = 146;
+
+/// Why the link is not as wanted.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// There is no netlink socket to be had.
+    #[error("netlink: {0}")]
+    Socket(#[from] std::io::Error),
+    /// There is no link of this name.
+    #[error("there is no link {0:?}")]
+    Missing(String),
+    /// The kernel refuses a change.
+    #[error("{what}: {reason}")]
+    Refused {
+        /// The change.
+        what: String,
+        /// What the kernel says.
+        reason: String,
+    },
+}
+
+impl LinkError {
+    fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Refused {
+            what,
+            reason: match error {
+                rtnetlink::Error::NetlinkError(message) => message.to_io().to_string(),
+                other => other.to_string(),
+            },
+        }
+    }
+}
+
+/// What a change of the link did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Addresses and routes that are there now.
+    pub added: Vec<String>,
+    /// Addresses and routes that are gone.
+    pub removed: Vec<String>,
+}
+
+/// A link that the gateway configures.
+pub struct Link {
+    handle: Handle,
+    connection: tokio::task::JoinHandle<()>,
+    index: u32,
+    name: String,
+    before: Before,
+    mtu: u32,
+    addresses: BTreeSet<IpNet>,
+    routes: BTreeSet<IpNet>,
+}
+
+/// The link as it was found; only of interest if it outlives the process.
+struct Before {
+    mtu: Option<u32>,
+    up: bool,
+}
+
+impl Link {
+    /// Finds the link, removes what an earlier run left on it, and makes it as wanted.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there or the kernel refuses something; what was done is undone then.
+    pub async fn configure(wanted: &Wanted) -> Result<Self, LinkError> {
+        let (connection, handle, _) = rtnetlink::new_connection()?;
+        let connection = tokio::spawn(connection);
+        let found = find(&handle, &wanted.name).await?;
+        let mut link = Self {
+            index: found.header.index,
+            name: wanted.name.clone(),
+            before: Before {
+                mtu: found
+                    .attributes
+                    .iter()
+                    .find_map(|attribute| match attribute {
+                        LinkAttribute::Mtu(mtu) => Some(*mtu),
+                        _ => None,
+                    }),
+                up: found.header.flags.contains(LinkFlags::Up),
+            },
+            handle,
+            connection,
+            mtu: 0,
+            addresses: BTreeSet::new(),
+            routes: BTreeSet::new(),
+        };
+        link.quiet();
+        link.purge().await?;
+        match link.change(wanted).await {
+            Ok(_) => Ok(link),
+            Err(error) => {
+                link.remove().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Number of the link.
+    #[must_use]
+    pub const fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Makes the link as wanted, all or nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses something; what was added is removed again.
+    pub async fn change(&mut self, wanted: &Wanted) -> Result<Changes, LinkError> {
+        let old = (self.mtu, self.addresses.clone(), self.routes.clone());
+        let mut changes = Changes::default();
+        let added = self.add_wanted(wanted, &mut changes).await;
+        if let Err(error) = added {
+            for route in self.routes.difference(&old.2).copied().collect::<Vec<_>>() {
+                self.remove_route(route).await;
+            }
+            for address in self
+                .addresses
+                .difference(&old.1)
+                .copied()
+                .collect::<Vec<_>>()
+            {
+                self.remove_address(address).await;
+            }
+            if old.0 != 0 && self.mtu != old.0 {
+                self.set_mtu(old.0).await.unwrap_or_else(|error| {
+                    tracing::error!(link = self.name, %error, "the MTU could not be put back");
+                });
+            }
+            return Err(error);
+        }
+        for route in old.2.difference(&wanted.routes) {
+            self.remove_route(*route).await;
+            changes.removed.push(format!("route {route}"));
+        }
+        for address in old.1.difference(&wanted.addresses) {
+            self.remove_address(*address).await;
+            changes.removed.push(format!("address {address}"));
+        }
+        Ok(changes)
+    }
+
+    async fn add_wanted(
+        &mut self,
+        wanted: &Wanted,
+        changes: &mut Changes,
+    ) -> Result<(), LinkError> {
+        if self.mtu != wanted.mtu {
+            self.set_mtu(wanted.mtu).await?;
+            changes.added.push(format!("mtu {}", wanted.mtu));
+        }
+        for address in wanted.addresses.difference(&self.addresses.clone()) {
+            self.add_address(*address).await?;
+            changes.added.push(format!("address {address}"));
+        }
+        for route in wanted.routes.difference(&self.routes.clone()) {
+            self.add_route(*route).await?;
+            changes.added.push(format!("route {route}"));
+        }
+        Ok(())
+    }
+
+    /// Takes everything back. What the kernel refuses is logged; most of it ends with the link.
+    pub async fn remove(mut self) {
+        for route in std::mem::take(&mut self.routes) {
+            self.remove_route(route).await;
+        }
+        for address in std::mem::take(&mut self.addresses) {
+            self.remove_address(address).await;
+        }
+        let mut message = LinkUnspec::new_with_index(self.index);
+        if let Some(mtu) = self.before.mtu {
+            message = message.mtu(mtu);
+        }
+        if !self.before.up {
+            message = message.down();
+        }
+        if let Err(error) = self.handle.link().set(message.build()).execute().await {
+            tracing::debug!(link = self.name, %error, "the link could not be put back");
+        }
+        self.connection.abort();
+    }
+
+    /// A link between programs needs no address of the kernel's making and asks for no routers.
+    fn quiet(&self) {
+        for (leaf, value) in [
+            ("addr_gen_mode", "1"),
+            ("accept_ra", "0"),
+            ("router_solicitations", "0"),
+        ] {
+            let path = format!("/proc/sys/net/ipv6/conf/{}/{leaf}", self.name);
+            if let Err(error) = std::fs::write(&path, value) {
+                tracing::debug!(path, %error, "could not be set");
+            }
+        }
+    }
+
+    /// Removes addresses and routes with our mark.
+    async fn purge(&self) -> Result<(), LinkError> {
+        let mut routes = self
+            .handle
+            .route()
+            .get(RouteMessageBuilder::<IpAddr>::new().build())
+            .execute();
+        let mut ours = Vec::new();
+        while let Some(route) = routes
+            .try_next()
+            .await
+            .map_err(LinkError::refused("list of routes"))?
+        {
+            let here = route.attributes.contains(&RouteAttribute::Oif(self.index));
+            if here && route.header.protocol == RouteProtocol::from(PROTOCOL) {
+                ours.push(route);
+            }
+        }
+        for route in ours {
+            tracing::warn!(link = self.name, "a route of an earlier run is removed");
+            self.handle
+                .route()
+                .del(route)
+                .execute()
+                .await
+                .map_err(LinkError::refused("removal of a route of an earlier run"))?;
+        }
+        let addresses = self
+            .handle
+            .address()
+            .get()
+            .set_link_index_filter(self.index)
+            .execute();
+        let addresses: Vec<AddressMessage> = addresses
+            .try_collect()
+            .await
+            .map_err(LinkError::refused("list of addresses"))?;
+        for address in addresses {
+            if address.attributes.contains(&mark()) {
+                tracing::warn!(link = self.name, "an address of an earlier run is removed");
+                self.handle
+                    .address()
+                    .del(address)
+                    .execute()
+                    .await
+                    .map_err(LinkError::refused(
+                        "removal of an address of an earlier run",
+                    ))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn set_mtu(&mut self, mtu: u32) -> Result<(), LinkError> {
+        let message = LinkUnspec::new_with_index(self.index).mtu(mtu).up().build();
+        self.handle
+            .link()
+            .set(message)
+            .execute()
+            .await
+            .map_err(LinkError::refused(format!(
+                "link {} mtu {mtu} up",
+                self.name
+            )))?;
+        self.mtu = mtu;
+        Ok(())
+    }
+
+    async fn add_address(&mut self, address: IpNet) -> Result<(), LinkError> {
+        let mut request =
+            self.handle
+                .address()
+                .add(self.index, address.addr(), address.prefix_len());
+        request.message_mut().attributes.push(mark());
+        request.execute().await.map_err(LinkError::refused(format!(
+            "address {address} on {}",
+            self.name
+        )))?;
+        self.addresses.insert(address);
+        Ok(())
+    }
+
+    async fn remove_address(&mut self, address: IpNet) {
+        self.addresses.remove(&address);
+        let add = self
+            .handle
+            .address()
+            .add(self.index, address.addr(), address.prefix_len())
+            .message_mut()
+            .clone();
+        if let Err(error) = self.handle.address().del(add).execute().await {
+            tracing::warn!(link = self.name, %address, %error, "an address could not be removed");
+        }
+    }
+
+    fn route(&self, to: IpNet) -> RouteMessage {
+        RouteMessageBuilder::<IpAddr>::new()
+            .destination_prefix(to.addr(), to.prefix_len())
+            .expect("a network's length is one of its family")
+            .output_interface(self.index)
+            .protocol(RouteProtocol::from(PROTOCOL))
+            .build()
+    }
+
+    async fn add_route(&mut self, to: IpNet) -> Result<(), LinkError> {
+        self.handle
+            .route()
+            .add(self.route(to))
+            .execute()
+            .await
+            .map_err(LinkError::refused(format!("route {to} to {}", self.name)))?;
+        self.routes.insert(to);
+        Ok(())
+    }
+
+    async fn remove_route(&mut self, to: IpNet) {
+        self.routes.remove(&to);
+        if let Err(error) = self.handle.route().del(self.route(to)).execute().await {
+            tracing::warn!(link = self.name, %to, %error, "a route could not be removed");
+        }
+    }
+}
+
+fn mark() -> AddressAttribute {
+    AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL))
+}
+
+async fn find(handle: &Handle, name: &str) -> Result<LinkMessage, LinkError> {
+    let mut links = Box::pin(handle.link().get().match_name(name).execute());
+    match links.next().await {
+        Some(Ok(link)) => Ok(link),
+        Some(Err(_)) | None => Err(LinkError::Missing(name.into())),
+    }
+}

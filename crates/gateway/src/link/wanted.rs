@@ -1,0 +1,53 @@
+//! How the link should be, by the configuration.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+
+use crate::config::{Document, Routes};
+
+/// The TUN link as the configuration wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Name of the link.
+    pub name: String,
+    /// Bytes of an IP packet.
+    pub mtu: u32,
+    /// Addresses on it.
+    pub addresses: BTreeSet<IpNet>,
+    /// What is routed into it.
+    pub routes: BTreeSet<IpNet>,
+    /// Whether the machine must forward packets between this link and others.
+    pub forwarding: Forwarding,
+}
+
+/// Whether the machine's forwarding is the gateway's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// It is needed, and turned on where it is off.
+    Needed,
+    /// The operator looks after it.
+    LeftAlone,
+}
+
+impl Wanted {
+    /// What `document` asks for.
+    #[must_use]
+    pub fn of(document: &Document) -> Self {
+        let automatic = document.tun.routes == Routes::Auto;
+        Self {
+            name: document.tun.name.value.clone(),
+            mtu: document.tun.mtu.into(),
+            addresses: document.tun.addresses.iter().map(|at| at.value).collect(),
+            routes: match document.tun.routes {
+                Routes::Auto => document.routes().into_iter().collect(),
+                Routes::None => BTreeSet::new(),
+            },
+            forwarding: if automatic || !document.interfaces.is_empty() {
+                Forwarding::Needed
+            } else {
+                Forwarding::LeftAlone
+            },
+        }
+    }
+}

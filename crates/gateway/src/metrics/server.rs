@@ -1,0 +1,119 @@
+//! `GET /metrics` over HTTP/1.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::collector::{Source, encode};
+
+/// The media type of the answer, as the OpenMetrics standard writes it.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Connections at a time.
+const CONNECTIONS: usize = 16;
+/// How long a client may take for a request.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A listening metrics server.
+#[derive(Debug)]
+pub struct Endpoint {
+    listener: TcpListener,
+}
+
+impl Endpoint {
+    /// Listens on `address`.
+    ///
+    /// # Errors
+    ///
+    /// If the address is not ours or taken.
+    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        Ok(Self {
+            listener: TcpListener::bind(address).await?,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not tell.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until the task is dropped.
+    pub async fn serve<S: Source>(self, source: Arc<S>) {
+        let slots = Arc::new(Semaphore::new(CONNECTIONS));
+        loop {
+            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+                return;
+            };
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let source = Arc::clone(&source);
+                    tokio::spawn(async move {
+                        connection(stream, source).await;
+                        drop(slot);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "metrics server");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+async fn connection<S: Source>(stream: TcpStream, source: Arc<S>) {
+    let service = service_fn(move |request| {
+        let answer = answer(&request, &source);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a metrics connection broke");
+    }
+}
+
+fn answer<S: Source>(request: &Request<Incoming>, source: &Arc<S>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    if request.uri().path() != "/metrics" {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        *response.body_mut() = Full::from("metrics are at /metrics\n");
+        return response;
+    }
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        let allowed = hyper::header::HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(ALLOW, allowed);
+        return response;
+    }
+    match encode(source) {
+        Ok(text) => {
+            let kind = hyper::header::HeaderValue::from_static(CONTENT_TYPE);
+            response.headers_mut().insert(CONTENT_TYPE_HEADER, kind);
+            *response.body_mut() = Full::from(text);
+        }
+        Err(error) => {
+            tracing::error!(%error, "metrics could not be encoded");
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        }
+    }
+    response
+}

@@ -1,0 +1,43 @@
+//! The commands, one file each.
+
+mod columns;
+mod counters;
+mod reload;
+mod sessions;
+mod status;
+mod target;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Joins the IPv4 and the IPv6 internet.
+#[derive(Parser, Debug)]
+#[command(version, about)]
+pub(crate) struct Isthmus {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Up(up::Up),
+    Status(status::Status),
+    Sessions(sessions::Sessions),
+    Counters(counters::Counters),
+    Reload(reload::Reload),
+}
+
+impl Isthmus {
+    /// Does what the command says.
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        match &self.command {
+            Command::Up(up) => up.run(),
+            Command::Status(status) => status.run(),
+            Command::Sessions(sessions) => sessions.run(),
+            Command::Counters(counters) => counters.run(),
+            Command::Reload(reload) => reload.run(),
+        }
+    }
+}

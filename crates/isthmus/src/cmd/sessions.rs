@@ -1,0 +1,170 @@
+//! `isthmus sessions`: the sessions of a running gateway.
+
+use std::io::{ErrorKind, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use ipnet::IpNet;
+use isthmus_gateway::control::{
+    End, Filter, OutsideFilter, Reply, Request, SessionRow, SessionsRequest, Wish,
+};
+
+use super::target::Target;
+
+/// Show, count or follow the sessions of the running gateway
+#[derive(Args, Debug)]
+pub(crate) struct Sessions {
+    #[command(flatten)]
+    target: Target,
+    /// Only this instance
+    #[arg(long, value_name = "NAME")]
+    instance: Option<String>,
+    /// Only this protocol: tcp, udp or icmp
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
+    /// Only subscribers in this network, or with this address
+    #[arg(long, value_name = "NET", value_parser = net)]
+    inside: Option<IpNet>,
+    /// Only this address of the pool, with or without a port
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    outside: Option<OutsideFilter>,
+    /// Only towards this address, with or without a port
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    remote: Option<OutsideFilter>,
+    /// Print their number alone
+    #[arg(long, conflicts_with = "follow")]
+    count: bool,
+    /// Print those that come and go from now on, as JSON lines
+    #[arg(long)]
+    follow: bool,
+    /// Print so many at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    limit: u64,
+    /// Print JSON lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// A network, or a single address.
+fn net(text: &str) -> Result<IpNet, String> {
+    text.parse::<IpNet>()
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+        .map_err(|_| format!("{text:?} is neither a network such as 2001:db8::/32 nor an address"))
+}
+
+impl Sessions {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let printed = self.print();
+        match printed {
+            // Whoever read the output has seen enough.
+            Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+            other => other,
+        }
+    }
+
+    fn print(&self) -> Result<ExitCode> {
+        let mut client = self.target.ask(&Request::Sessions(self.request()))?;
+        let mut out = std::io::stdout().lock();
+        if !self.json && !self.count && !self.follow {
+            writeln!(out, "{}", heading())?;
+        }
+        while let Some(reply) = client.receive()? {
+            match reply {
+                Reply::Session(row) if self.json => {
+                    writeln!(out, "{}", serde_json::to_string(&row)?)?;
+                }
+                Reply::Session(row) => writeln!(out, "{}", line(&row))?,
+                Reply::Record(record) => {
+                    writeln!(out, "{record}")?;
+                    out.flush()?;
+                }
+                Reply::End(end) => {
+                    self.end(&mut out, end)?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+                other => bail!("the gateway answered something else: {other:?}"),
+            }
+        }
+        if self.follow {
+            // The gateway has ended.
+            return Ok(ExitCode::SUCCESS);
+        }
+        bail!("the gateway hung up in the middle of its answer")
+    }
+
+    fn request(&self) -> SessionsRequest {
+        SessionsRequest {
+            filter: Filter {
+                instance: self.instance.clone(),
+                protocol: self.protocol.clone(),
+                inside: self.inside,
+                outside: self.outside,
+                remote: self.remote,
+            },
+            wish: match (self.count, self.follow) {
+                (true, _) => Wish::Count,
+                (_, true) => Wish::Follow,
+                _ => Wish::List,
+            },
+            limit: self.limit,
+        }
+    }
+
+    fn end(&self, out: &mut impl Write, end: End) -> Result<()> {
+        if self.count && self.json {
+            writeln!(out, "{}", serde_json::to_string(&end)?)?;
+        } else if self.count {
+            writeln!(out, "{}", end.matched)?;
+        } else if !self.json && end.listed < end.matched {
+            writeln!(out, "… and {} more", end.matched - end.listed)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// The widths hold for addresses of usual length; a longer one moves the rest of its line. Rows
+/// are printed as they come, so their number does not matter.
+fn columns(cells: [&str; 7]) -> String {
+    let [instance, protocol, inside, outside, remote, state, expires] = cells;
+    format!(
+        "{instance:<10} {protocol:<5} {inside:<36} {outside:<21} {remote:<21} {state:<12} {expires:>8}"
+    )
+}
+
+fn heading() -> String {
+    columns([
+        "INSTANCE", "PROTO", "INSIDE", "OUTSIDE", "REMOTE", "STATE", "EXPIRES",
+    ])
+}
+
+fn line(row: &SessionRow) -> String {
+    columns([
+        &row.instance,
+        &row.protocol,
+        &SocketAddr::new(row.inside_address, row.inside_port).to_string(),
+        &format!("{}:{}", row.outside_address, row.outside_port),
+        &format!("{}:{}", row.remote_address, row.remote_port),
+        &row.state,
+        &format!("{} s", row.expires),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_network_of_one() {
+        assert_eq!(net("2001:db8::1").unwrap().to_string(), "2001:db8::1/128");
+        assert_eq!(net("10.0.0.0/8").unwrap().to_string(), "10.0.0.0/8");
+        assert!(net("10.0.0/8").unwrap_err().contains("10.0.0/8"));
+    }
+}

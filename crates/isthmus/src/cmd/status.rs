@@ -1,0 +1,131 @@
+//! `isthmus status`: how a running gateway is.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use isthmus_gateway::control::{Reply, Request, Status as Answer};
+
+use super::columns::{Align, Columns};
+use super::target::Target;
+
+/// Show how the running gateway is
+#[derive(Args, Debug)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    target: Target,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let Reply::Status(status) = self.target.answer(&Request::Status)? else {
+            bail!("the gateway answered something else");
+        };
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&status)?);
+        } else {
+            print(&status);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn print(status: &Answer) {
+    println!(
+        "{}  isthmus {}  process {}  up {}",
+        status.name,
+        status.version,
+        status.process,
+        elapsed(status.uptime)
+    );
+    println!(
+        "{}  {}",
+        status.configuration.display(),
+        match status.reloads {
+            0 => "never reloaded".into(),
+            1 => "reloaded once".into(),
+            n => format!("reloaded {n} times"),
+        }
+    );
+    if let Some(error) = &status.reload_error {
+        println!("the last reload failed: {error}");
+    }
+    println!();
+    let mut engines = Columns::new([
+        ("engine", Align::Left),
+        ("interface", Align::Left),
+        ("", Align::Left),
+    ]);
+    for engine in &status.engines {
+        engines.row([
+            engine.engine.clone(),
+            engine.interface.clone(),
+            engine.detail.clone(),
+        ]);
+    }
+    println!("{engines}");
+    let mut instances = Columns::new([
+        ("instance", Align::Left),
+        ("mechanism", Align::Left),
+        ("translated", Align::Right),
+        ("dropped", Align::Right),
+        ("tables", Align::Left),
+    ]);
+    for instance in &status.instances {
+        let tables: Vec<String> = instance
+            .tables
+            .iter()
+            .map(|table| format!("{} {}/{}", table.table, table.used, table.limit))
+            .collect();
+        instances.row([
+            instance.name.clone(),
+            instance.mechanism.clone(),
+            instance.translated.to_string(),
+            instance.dropped.to_string(),
+            tables.join(", "),
+        ]);
+    }
+    print!("{instances}");
+    if !status.dns64.is_empty() {
+        println!("\ndns64 at {}", status.dns64.join(", "));
+    }
+    if status.records.written + status.records.suppressed > 0 {
+        println!(
+            "\nrecords: {} written, {} suppressed",
+            status.records.written, status.records.suppressed
+        );
+    }
+}
+
+/// A number of seconds for people.
+fn elapsed(seconds: u64) -> String {
+    let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
+    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {seconds} s"),
+        (0, _, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_units_are_enough() {
+        for (seconds, text) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (61, "1 min 1 s"),
+            (3_700, "1 h 1 min"),
+            (90_000, "1 d 1 h"),
+        ] {
+            assert_eq!(elapsed(seconds), text);
+        }
+    }
+}
