@@ -31,9 +31,14 @@ def restart():
     _numbers = itertools.count(1)
 
 
+def fresh(kind, low=0, high=None, size=2):
+    """A choice with a name of its own."""
+    return Choice(f"{kind}{next(_numbers)}", low, high, size)
+
+
 def any_id():
     """An IPv4 identification that the translator chooses."""
-    return Choice(f"id{next(_numbers)}")
+    return fresh("id")
 
 
 def ip4(src=H4, dst=H6_V4, ttl=64, **fields):
