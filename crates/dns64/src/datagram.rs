@@ -5,7 +5,7 @@
 
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 
@@ -249,28 +249,32 @@ fn leave_route_to_kernel(peer: &mut Peer) {
     }
 }
 
-/// Makes a socket tell the local address of each datagram, and never use what ICMP says about path
-/// MTUs, which anyone can forge: our responses fit the smallest.
+/// Makes a socket tell the local address of each datagram, if it is bound to all of them, and never
+/// use what ICMP says about path MTUs, which anyone can forge: our responses fit the smallest.
 ///
 /// # Errors
 /// What `setsockopt(2)` says.
 pub fn prepare(socket: &UdpSocket) -> io::Result<()> {
-    if socket.local_addr()?.is_ipv6() {
-        set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?;
-        set(
-            socket,
-            libc::IPPROTO_IPV6,
-            libc::IPV6_MTU_DISCOVER,
-            libc::IPV6_PMTUDISC_OMIT,
-        )
-    } else {
-        set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
-        set(
-            socket,
+    let ip = socket.local_addr()?.ip();
+    let (level, mtu, omit, tell) = match ip {
+        IpAddr::V4(_) => (
             libc::IPPROTO_IP,
             libc::IP_MTU_DISCOVER,
             libc::IP_PMTUDISC_OMIT,
-        )
+            libc::IP_PKTINFO,
+        ),
+        IpAddr::V6(_) => (
+            libc::IPPROTO_IPV6,
+            libc::IPV6_MTU_DISCOVER,
+            libc::IPV6_PMTUDISC_OMIT,
+            libc::IPV6_RECVPKTINFO,
+        ),
+    };
+    set(socket, level, mtu, omit)?;
+    if ip.is_unspecified() {
+        set(socket, level, tell, 1)
+    } else {
+        Ok(())
     }
 }
 

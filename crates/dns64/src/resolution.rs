@@ -171,10 +171,12 @@ impl Resolution {
                     .cloned()
                     .collect();
                 let excluded = records.len() - usable.len();
+                let on_chain = chain.links.len() + records.len() + signatures.len();
+                let nothing_else = on_chain == message.answers.len();
                 self.counters.add(Counter::ExcludedAaaa, excluded as u64);
                 match (usable.len(), excluded) {
                     (0, _) => self.ask_a(Basis::nothing()),
-                    (_, 0) if self.asks == 1 => self.pass(reply),
+                    (_, 0) if self.asks == 1 && nothing_else => self.pass(reply),
                     (_, 0) => {
                         let data = [records, signatures].concat();
                         self.assemble(&chain, data, message, ResponseCode::NoError)

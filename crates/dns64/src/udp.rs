@@ -122,9 +122,13 @@ fn run(socket: &Arc<UdpSocket>, current: &Current, counters: &Arc<Counters>, sto
         for i in 0..count {
             let (message, peer, out) = batch.exchange(i);
             let way = || -> WayBack {
-                let (socket, peer, counters) = (socket.clone(), *peer, counters.clone());
+                // Weak: a question under way must not keep the address of a listener that ended.
+                let (socket, peer, counters) = (Arc::downgrade(socket), *peer, counters.clone());
                 Box::new(move |response| {
-                    if datagram::send_one(&socket, peer, response).is_err() {
+                    let sent = socket
+                        .upgrade()
+                        .is_some_and(|socket| datagram::send_one(&socket, peer, response).is_ok());
+                    if !sent {
                         counters.count(Counter::SendFailed);
                     }
                 })

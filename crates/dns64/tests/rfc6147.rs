@@ -437,3 +437,14 @@ fn a_record_of_someone_else_is_not_taken() {
         [rr("www.example. 60 AAAA 2001:db8:64::192.0.2.1")]
     );
 }
+
+#[test]
+fn rfc6147_5_1_4_excluded_aaaa_of_someone_else_do_not_come_along() {
+    let found = Says::answers(&[
+        "www.example. 60 AAAA 2001:db8::1",
+        "other.example. 60 AAAA ::ffff:192.0.2.9",
+    ]);
+    let book = Book::default().on(WWW, RecordType::AAAA, found);
+    let (response, _) = exchange(&site(), &ask(WWW, RecordType::AAAA), &book);
+    assert_eq!(response.answers, [rr("www.example. 60 AAAA 2001:db8::1")]);
+}

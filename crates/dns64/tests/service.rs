@@ -503,3 +503,41 @@ async fn the_response_leaves_from_the_address_that_was_asked() {
         ));
     }
 }
+
+#[tokio::test]
+async fn a_question_under_way_does_not_keep_the_address() {
+    let silent = Upstream::start(Book::default()).await;
+    let (handle, server) = start(&[silent.address], |_| ()).await;
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    socket
+        .send_to(&ask(WWW, RecordType::A).bytes(), server)
+        .await
+        .unwrap();
+    while silent.udp() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    handle.stop().await;
+    std::net::UdpSocket::bind(server).expect("the port is free");
+}
+
+#[tokio::test]
+async fn the_response_leaves_from_the_address_that_was_asked_over_ipv6() {
+    let resolver = Upstream::start(v4_only()).await;
+    let (_handle, server) = start(&[resolver.address], |c| {
+        c.listen = vec!["[::]:0".parse().unwrap()]
+    })
+    .await;
+    let asked = SocketAddr::new("::1".parse().unwrap(), server.port());
+    let socket = UdpSocket::bind("[::1]:0").await.unwrap();
+    for _ in 0..2 {
+        socket
+            .send_to(&ask(WWW, RecordType::AAAA).bytes(), asked)
+            .await
+            .unwrap();
+        let mut buffer = [0; 1500];
+        let received = tokio::time::timeout(Duration::from_secs(3), socket.recv_from(&mut buffer));
+        let (length, from) = received.await.unwrap().unwrap();
+        assert_eq!(from, asked);
+        assert!(synthetic(&Message::from_vec(&buffer[..length]).unwrap()));
+    }
+}
