@@ -1,5 +1,7 @@
 //! What a stateful instance is told: plain data for a BPF map. The gateway makes it and checks it.
 
+use core::hint::black_box;
+
 use crate::address::V4;
 use crate::table::Seed;
 use crate::time::Span;
@@ -192,6 +194,15 @@ pub struct PoolRange {
 }
 
 impl PoolRange {
+    /// What fills a pool: behind every other range, and without addresses.
+    const NONE: Self = Self {
+        first: u32::MAX,
+        count: 0,
+        low: 0,
+        high: 0,
+        before: u32::MAX,
+    };
+
     /// `count` addresses from `first` on, with the ports from `low` to `high`.
     #[must_use]
     pub const fn new(first: V4, count: u32, low: u16, high: u16) -> Self {
@@ -234,7 +245,7 @@ impl Pool {
     /// [`PoolError`]
     pub fn new(ranges: &[PoolRange]) -> Result<Self, PoolError> {
         let mut pool = Self {
-            ranges: [PoolRange::default(); POOL_RANGES],
+            ranges: [PoolRange::NONE; POOL_RANGES],
             used: 0,
             addresses: 0,
         };
@@ -307,21 +318,21 @@ impl Pool {
         self.ports_of(address).is_some()
     }
 
-    /// The last range whose `key` is not greater than `number`, by bisection in six steps.
+    /// The last range whose `key` is not greater than `number`, by bisection in six steps. The
+    /// steps are arithmetic: as branches they would be 64 paths to the verifier of BPF.
     #[inline(always)]
     fn last_not_after(&self, number: u32, key: impl Fn(&PoolRange) -> u32) -> Option<&PoolRange> {
-        let mut index = 0_u32;
-        let mut step = POOL_RANGES as u32 / 2;
+        const LAST: u64 = POOL_RANGES as u64 - 1;
+        let mut index = 0_u64;
+        let mut step = POOL_RANGES as u64 / 2;
         while step != 0 {
-            let next = index | step;
-            if next < self.used
-                && key(&self.ranges[(next & (POOL_RANGES as u32 - 1)) as usize]) <= number
-            {
-                index = next;
-            }
+            let range = &self.ranges[((index | step) & LAST) as usize];
+            // Negative if the key is not greater. The compiler must not know, or it would branch.
+            let difference = black_box(i64::from(key(range)) - i64::from(number) - 1);
+            index |= step & (difference >> 63) as u64;
             step /= 2;
         }
-        let range = &self.ranges[(index & (POOL_RANGES as u32 - 1)) as usize];
-        (self.used != 0 && key(range) <= number).then_some(range)
+        let range = &self.ranges[(index & LAST) as usize];
+        (key(range) <= number).then_some(range)
     }
 }

@@ -2,7 +2,7 @@
 //! 3.6): errors neither make nor refresh state (RFC 7857 section 7.1).
 
 use crate::host::Host;
-use crate::table::{Memory, Slot, hash};
+use crate::table::{Memory, Position, Slot, hash};
 
 use super::binding;
 use super::config::{Filtering, NatConfig};
@@ -20,10 +20,9 @@ pub(super) fn find_return<'m, M: Memory + ?Sized>(
     protocol: Protocol,
 ) -> Option<Slot<'m>> {
     let hash = hash(&cfg.seed, &session::return_key(outside, remote, protocol));
-    let returns = cfg.layout.returns;
-    let tag = index_word(hash, crate::table::Position(0));
-    let place = returns.find(memory, hash, INDEX_TAG, tag)?;
-    let position = index_position(returns.word(memory, place)?);
+    let want = index_word(hash, Position(0));
+    let word = cfg.layout.returns.get(memory, hash, INDEX_TAG, want)?;
+    let position = index_position(word);
     let slot = Slot::at(memory, cfg.layout.sessions.line_of(position))?;
     let same = slot.word(OUTSIDE) == outside
         && slot.word(REMOTE) == remote

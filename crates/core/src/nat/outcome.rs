@@ -31,7 +31,7 @@ impl Effort for Established {
 pub struct Bounded;
 
 impl Effort for Bounded {
-    const PORTS: u32 = 1;
+    const PORTS: u32 = 8;
     const ADDRESSES: u32 = 0;
 }
 

@@ -66,13 +66,12 @@ pub(super) fn owner<M: Memory + ?Sized>(
     protocol: Protocol,
 ) -> Option<u32> {
     let hash = claim_hash(cfg, outside, protocol);
-    let claims = cfg.layout.claims;
-    let place = claims.find(memory, hash, TAG, index_word(hash, Position(0)))?;
-    let word = claims.word(memory, place)?;
+    let want = index_word(hash, Position(0));
+    let word = cfg.layout.claims.get(memory, hash, TAG, want)?;
     Some(cfg.layout.bindings.line_of(index_position(word)))
 }
 
-/// Claims one outside endpoint. The answer is 0 if it worked.
+/// Claims one outside endpoint, given with its protocol. The answer is the endpoint.
 #[inline(never)]
 pub(super) fn claim<M: Memory + ?Sized>(
     memory: &M,
@@ -88,7 +87,7 @@ pub(super) fn claim<M: Memory + ?Sized>(
         .claims
         .insert_unique(memory, hash, TAG, index_word(hash, owner))
     {
-        Ok(_) => Outcome::word(0),
+        Ok(_) => Outcome::word(outside),
         Err(refused) => Outcome::no(refused.into()),
     }
 }
@@ -182,8 +181,8 @@ fn choose<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, space: &Space) -> O
         let Some(series) = space.series(range, parity) else {
             continue;
         };
-        let outcome = series.claim_some(host.state(), cfg, space, random, series.ports);
-        if !matches!(outcome.get(), Err(Cause::GaveUp)) {
+        let outcome = series.claim_any(host.state(), cfg, space, random);
+        if !matches!(outcome.get(), Err(Cause::Exhausted)) {
             return outcome;
         }
     }
@@ -236,34 +235,64 @@ impl Space {
 }
 
 impl Series {
-    /// Claims one of `tries` ports from a random one on (RFC 6056 section 3.3.1).
+    /// Claims one of `tries` random ports (RFC 6056 section 3.3.2).
     #[inline(always)]
     fn claim_some<M: Memory + ?Sized>(
         self,
         memory: &M,
         cfg: &NatConfig,
         space: &Space,
-        random: u32,
+        mut random: u32,
         tries: u32,
     ) -> Outcome {
-        let mut offset = reduce(random, self.ports);
         for _ in 0..tries {
-            let outside = Endpoint4 {
-                address: space.address,
-                port: (self.first + 2 * offset) as u16,
+            let outcome = self.claim(memory, cfg, space, reduce(random, self.ports));
+            if !matches!(outcome.get(), Err(Cause::Contention)) {
+                return outcome;
             }
-            .word();
-            match claim(memory, cfg, outside | space.protocol as u64, space.owner).get() {
-                Ok(_) => return Outcome::word(outside),
-                Err(Cause::Contention) => {}
-                Err(cause) => return Outcome::no(cause),
-            }
-            offset += 1;
-            if offset >= self.ports {
-                offset = 0;
-            }
+            // The step of a linear congruential generator: chance is in the start.
+            random = random.wrapping_mul(0x915f_77f5).wrapping_add(0x6b43_a9b5);
         }
         Outcome::no(Cause::GaveUp)
+    }
+
+    /// Claims the first free port from a random one on (RFC 6056 section 3.3.1).
+    #[inline(always)]
+    fn claim_any<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        cfg: &NatConfig,
+        space: &Space,
+        random: u32,
+    ) -> Outcome {
+        let start = reduce(random, self.ports);
+        for index in (start..self.ports).chain(0..start) {
+            let outcome = self.claim(memory, cfg, space, index);
+            if !matches!(outcome.get(), Err(Cause::Contention)) {
+                return outcome;
+            }
+        }
+        Outcome::no(Cause::Exhausted)
+    }
+
+    #[inline(always)]
+    fn claim<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        cfg: &NatConfig,
+        space: &Space,
+        index: u32,
+    ) -> Outcome {
+        let outside = Endpoint4 {
+            address: space.address,
+            port: (self.first + 2 * index) as u16,
+        };
+        claim(
+            memory,
+            cfg,
+            outside.word() | space.protocol as u64,
+            space.owner,
+        )
     }
 }
 

@@ -56,6 +56,24 @@ impl Buckets {
         memory.line(self.first.wrapping_add(bucket))
     }
 
+    /// The first entry that equals `want` in the bits of `mask`.
+    #[inline(always)]
+    pub fn get<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        hash: u64,
+        mask: u64,
+        want: u64,
+    ) -> Option<u64> {
+        let (first, second) = self.pair(hash);
+        let word = entry_of(self.line(memory, first)?, mask, want);
+        if word != 0 {
+            return Some(word);
+        }
+        let word = entry_of(self.line(memory, second)?, mask, want);
+        (word != 0).then_some(word)
+    }
+
     /// The word at `position`; `None` outside of the table.
     #[inline(always)]
     pub fn word<M: Memory + ?Sized>(self, memory: &M, position: Position) -> Option<u64> {
@@ -102,7 +120,7 @@ impl Buckets {
             return Err(Refused::Contention);
         }
         let position = self.insert(memory, hash, word)?;
-        if self.has_other(memory, hash, mask, want, position) {
+        if self.has_two(memory, hash, mask, want) {
             self.remove(memory, position);
             return Err(Refused::Contention);
         }
@@ -163,29 +181,34 @@ impl Buckets {
         }
     }
 
-    /// Whether a word of the two buckets, other than that at `own`, equals `want` in the bits of
-    /// `mask`.
+    /// Whether two words of the two buckets equal `want` in the bits of `mask`.
     #[inline(always)]
-    fn has_other<M: Memory + ?Sized>(
-        self,
-        memory: &M,
-        hash: u64,
-        mask: u64,
-        want: u64,
-        own: Position,
-    ) -> bool {
+    fn has_two<M: Memory + ?Sized>(self, memory: &M, hash: u64, mask: u64, want: u64) -> bool {
         let (first, second) = self.pair(hash);
-        let place_in = |bucket| {
-            if own.0 >> 3 == bucket {
-                own.0 & 7
-            } else {
-                NOWHERE
-            }
-        };
         let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
             return false;
         };
-        other_in(one, mask, want, place_in(first)) || other_in(two, mask, want, place_in(second))
+        let mut seen = false;
+        for word in one {
+            if word.load(LOAD) & mask == want {
+                if seen {
+                    return true;
+                }
+                seen = true;
+            }
+        }
+        if first == second {
+            return false;
+        }
+        for word in two {
+            if word.load(LOAD) & mask == want {
+                if seen {
+                    return true;
+                }
+                seen = true;
+            }
+        }
+        false
     }
 }
 
@@ -200,15 +223,16 @@ fn place_of(line: &Line, mask: u64, want: u64) -> u32 {
     NOWHERE
 }
 
-/// Whether a word matches that is not in the place `own`.
+/// The first matching entry; 0 if there is none.
 #[inline(always)]
-fn other_in(line: &Line, mask: u64, want: u64, own: u32) -> bool {
-    for (place, word) in line.iter().enumerate() {
-        if word.load(LOAD) & mask == want && place as u32 != own {
-            return true;
+fn entry_of(line: &Line, mask: u64, want: u64) -> u64 {
+    for word in line {
+        let word = word.load(LOAD);
+        if word & mask == want {
+            return word;
         }
     }
-    false
+    0
 }
 
 /// How many words are in use, and which, as bits. Without a branch: each would double the paths
