@@ -1,0 +1,183 @@
+//! A running `isthmus up`, watched over the service manager's socket.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::net::{Net, text};
+
+const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
+
+/// A process, ended when it is dropped.
+pub(crate) struct Gateway {
+    folder: PathBuf,
+    process: Child,
+    manager: UnixDatagram,
+}
+
+/// Where a gateway has its files.
+pub(crate) fn configuration(folder: &Path, more: &str) -> PathBuf {
+    let file = folder.join("edge.toml");
+    let socket = folder.join("edge.sock");
+    let text = format!(
+        r#"[gateway]
+name = "edge"
+control = "{}"
+
+[tun]
+name = "isthmus0"
+
+{more}"#,
+        socket.display()
+    );
+    fs::write(&file, text).unwrap();
+    file
+}
+
+/// The instance that most tests have.
+pub(crate) const PLAT: &str = r#"
+[[instance]]
+name = "plat"
+mechanism = "nat64"
+prefix = "64:ff9b::/96"
+allow-non-global = true
+pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
+max-sessions = 4096
+max-bindings = 4096
+"#;
+
+impl Gateway {
+    /// Starts a gateway and waits until it is ready.
+    pub(crate) fn start(net: &Net, folder: &Path, file: &Path) -> Self {
+        let gateway = Self::spawn(net, folder, file);
+        gateway.expect("READY=1");
+        gateway
+    }
+
+    fn spawn(net: &Net, folder: &Path, file: &Path) -> Self {
+        let path = folder.join("notify");
+        let _ = fs::remove_file(&path);
+        let manager = UnixDatagram::bind(&path).unwrap();
+        manager
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(folder.join("log"))
+            .unwrap();
+        let process = net
+            .command("gateway", ISTHMUS)
+            .arg("up")
+            .arg(file)
+            .env("NOTIFY_SOCKET", &path)
+            .stderr(log)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            folder: folder.into(),
+            process,
+            manager,
+        }
+    }
+
+    /// Waits for a message to the service manager that has this line.
+    pub(crate) fn expect(&self, line: &str) {
+        let mut buffer = [0; 4096];
+        loop {
+            let length = match self.manager.recv(&mut buffer) {
+                Ok(length) => length,
+                Err(error) => panic!("no {line}: {error}\n{}", self.log()),
+            };
+            let message = String::from_utf8_lossy(&buffer[..length]);
+            if message.lines().any(|there| there == line) {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Sends a signal: `ip netns exec` has become the gateway.
+    pub(crate) fn signal(&self, signal: &str) {
+        let process = self.process.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &process])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends it and waits for the end.
+    pub(crate) fn stop(mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.expect("STOPPING=1");
+        self.process.wait().unwrap()
+    }
+
+    /// Ends it without a chance to clean up.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Runs a command of the program against it.
+    pub(crate) fn client(&self, arguments: &str) -> Output {
+        Command::new(ISTHMUS)
+            .args(arguments.split(' '))
+            .arg("--socket")
+            .arg(self.folder.join("edge.sock"))
+            .output()
+            .unwrap()
+    }
+
+    /// What a command with `--json` says.
+    pub(crate) fn json(&self, arguments: &str) -> Value {
+        let output = self.client(&format!("{arguments} --json"));
+        assert!(output.status.success(), "{output:?}\n{}", self.log());
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The number of sessions.
+    pub(crate) fn sessions(&self) -> u64 {
+        let output = self.client("sessions --count");
+        text(&output).trim().parse().unwrap()
+    }
+
+    /// Waits until `done`, for a few seconds.
+    pub(crate) fn wait_until(&self, done: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !done(self) {
+            assert!(begun.elapsed() < Duration::from_secs(8), "{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        if matches!(self.process.try_wait(), Ok(None)) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+}
+
+/// Starts a gateway that is expected not to start: its exit status and what it says.
+pub(crate) fn refused(net: &Net, file: &Path) -> (ExitStatus, String) {
+    let output = net
+        .command("gateway", ISTHMUS)
+        .arg("up")
+        .arg(file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status, said)
+}

@@ -1,0 +1,293 @@
+//! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing.
+
+mod gateway;
+mod net;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use gateway::{Gateway, PLAT, configuration, refused};
+use net::{Net, possible};
+use serde_json::Value;
+
+const SERVER: &str = "64:ff9b::192.0.2.2";
+
+/// The sum of a counter over all instances.
+fn counted(counters: &Value, name: &str) -> u64 {
+    counters
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["counter"] == name)
+        .map(|row| row["value"].as_u64().unwrap())
+        .sum()
+}
+
+#[test]
+fn it_translates_tells_of_it_and_leaves_nothing_behind() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let records = folder.path().join("records.jsonl");
+    let more = format!("{PLAT}\n[records]\njson = \"{}\"\n", records.display());
+    let file = configuration(folder.path(), &more);
+    let before = net.dump();
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER), "{}", gateway.log());
+
+    let status = gateway.json("status");
+    assert_eq!(status["name"], "edge");
+    assert_eq!(status["engines"][0]["engine"], "user");
+    assert_eq!(status["instances"][0]["name"], "plat");
+    assert_eq!(status["instances"][0]["translated"], 6);
+    assert_eq!(status["instances"][0]["tables"][0]["used"], 1);
+    let counters = gateway.json("counters");
+    assert_eq!(counted(&counters, "translated-6to4"), 3);
+    assert_eq!(counted(&counters, "translated-4to6"), 3);
+    assert_eq!(counted(&counters, "session-created"), 1);
+    let session = gateway.json("sessions --protocol icmp --inside 2001:db8:1::/64");
+    assert_eq!(session["inside-address"], "2001:db8:1::2");
+    assert_eq!(session["remote-address"], "192.0.2.2");
+    assert_eq!(gateway.sessions(), 1);
+    let none = gateway.client("sessions --count --protocol tcp");
+    assert_eq!(net::text(&none).trim(), "0");
+
+    // The record and the list are of the same session.
+    gateway.wait_until(|_| {
+        fs::read_to_string(&records)
+            .unwrap_or_default()
+            .contains("session-created")
+    });
+    let text = fs::read_to_string(&records).unwrap();
+    let record: Value = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .find(|record: &Value| record["event"] == "session-created")
+        .unwrap();
+    for key in ["inside-port", "outside-address", "outside-port"] {
+        assert_eq!(record[key], session[key], "{key}");
+    }
+
+    assert!(gateway.stop().success());
+    assert_eq!(net.dump(), before);
+    for left in ["edge.sock", "edge.lock", "edge.state"] {
+        assert!(!folder.path().join(left).exists(), "{left}");
+    }
+}
+
+#[test]
+fn a_good_reload_holds_and_keeps_sessions() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), PLAT);
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER));
+    let session = gateway.json("sessions");
+
+    // Another instance in front, another timer: over SIGHUP, as a service manager does it.
+    let second = r#"
+[[instance]]
+name = "local"
+mechanism = "siit"
+prefix = "2001:db8:64::/96"
+hosts = ["198.51.100.0/24"]
+"#;
+    configuration(folder.path(), &format!("{second}{PLAT}"));
+    gateway.signal("HUP");
+    gateway.expect("RELOADING=1");
+    gateway.expect("READY=1");
+    assert!(
+        gateway.log().contains("instance local added"),
+        "{}",
+        gateway.log()
+    );
+    assert!(
+        net.ip("gateway", "-6 route")
+            .contains("2001:db8:64::/96 dev isthmus0")
+    );
+    let still = gateway.json("sessions");
+    assert_eq!(still["outside-port"], session["outside-port"]);
+    assert!(net.pings(SERVER));
+    // Counters follow their instance to its new place.
+    let status = gateway.json("status");
+    assert_eq!(status["reloads"], 1);
+    assert_eq!(status["instances"][1]["name"], "plat");
+    assert_eq!(status["instances"][1]["translated"], 12);
+
+    // And away again, over the control socket.
+    configuration(folder.path(), PLAT);
+    let changes = gateway.json("reload");
+    assert!(
+        changes
+            .as_array()
+            .unwrap()
+            .contains(&"instance local removed".into()),
+        "{changes}"
+    );
+    assert!(!net.ip("gateway", "-6 route").contains("2001:db8:64::/96"));
+    assert!(net.pings(SERVER));
+}
+
+#[test]
+fn sessions_without_a_place_end_with_a_reload() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), PLAT);
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER));
+    assert_eq!(gateway.sessions(), 1);
+    configuration(
+        folder.path(),
+        &PLAT.replace("203.0.113.0/28", "203.0.113.64/28"),
+    );
+    gateway.json("reload");
+    assert_eq!(gateway.sessions(), 0);
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    let session = gateway.json("sessions");
+    let outside = session["outside-address"].as_str().unwrap();
+    let last: u8 = outside.strip_prefix("203.0.113.").unwrap().parse().unwrap();
+    assert!((64..80).contains(&last), "{outside}");
+}
+
+#[test]
+fn a_bad_reload_changes_nothing_and_says_where() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), PLAT);
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER));
+    let before = net.dump();
+    for bad in [
+        PLAT.replace("64:ff9b::/96", "64:ff9b::/95"),
+        PLAT.replace("max-sessions", "max-sesions"),
+        format!("{PLAT}\n[[instance]\n"),
+        // Good as a file, but not for a gateway that runs.
+        format!("[[interface]]\nname = \"tos\"\nengine = \"user\"\n{PLAT}"),
+    ] {
+        configuration(folder.path(), &bad);
+        let said = gateway.client("reload");
+        assert!(!said.status.success(), "{bad}");
+        assert_eq!(net.dump(), before, "{bad}");
+        assert_eq!(gateway.sessions(), 1);
+    }
+    configuration(folder.path(), &PLAT.replace("64:ff9b::/96", "64:ff9b::/95"));
+    let said = gateway.client("reload");
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    let line = fs::read_to_string(&file)
+        .unwrap()
+        .lines()
+        .position(|line| line.contains("/95"))
+        .unwrap()
+        + 1;
+    assert!(said.contains(&format!("edge.toml:{line}:")), "{said}");
+    assert!(said.contains("64:ff9b::/95"), "{said}");
+    let log = gateway.log();
+    assert!(log.contains(&format!("line={line}")), "{log}");
+    assert!(net.pings(SERVER));
+    let status = gateway.json("status");
+    assert_eq!(status["reloads"], 0);
+    assert!(status["reload-error"].is_string());
+}
+
+#[test]
+fn a_crash_and_a_restart_leave_no_more_than_a_clean_run() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), PLAT);
+    let before = net.dump();
+    let crashed = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER));
+    crashed.kill();
+    assert_ne!(net.dump(), before, "forwarding is left on by the crash");
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    assert!(gateway.stop().success());
+    assert_eq!(net.dump(), before);
+}
+
+#[test]
+fn a_start_that_fails_leaves_nothing_behind() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let before = net.dump();
+    // The route is taken: by then the link and an address are there.
+    net.ip("gateway", "route add 203.0.113.0/28 dev tos");
+    let taken = net.dump();
+    let file = configuration(folder.path(), PLAT);
+    let (status, said) = refused(&net, &file);
+    assert!(!status.success());
+    assert!(said.contains("203.0.113.0/28"), "{said}");
+    assert_eq!(net.dump(), taken);
+    net.ip("gateway", "route del 203.0.113.0/28 dev tos");
+    assert_eq!(net.dump(), before);
+}
+
+#[test]
+fn a_second_gateway_in_the_same_place_is_refused() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), PLAT);
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    let (status, said) = refused(&net, &file);
+    assert!(!status.success());
+    assert!(said.contains("running already"), "{said}");
+    assert!(net.pings(SERVER));
+    gateway.stop();
+}
+
+#[test]
+fn followers_see_sessions_come() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), PLAT);
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    let mut follower = std::process::Command::new(env!("CARGO_BIN_EXE_isthmus"))
+        .args([
+            "sessions",
+            "--follow",
+            "--limit",
+            "1",
+            "--protocol",
+            "icmp",
+            "--socket",
+        ])
+        .arg(folder.path().join("edge.sock"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // There is no sign of its being there but the sessions that it sees.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    let mut line = String::new();
+    BufReader::new(follower.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(follower.wait().unwrap().success());
+    let event: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(event["event"], "session-created");
+    assert_eq!(event["inside-address"], "2001:db8:1::2");
+}

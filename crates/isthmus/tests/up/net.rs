@@ -1,0 +1,138 @@
+//! The network of the tests: an IPv6-only host, a machine for the gateway, an IPv4-only host.
+//!
+//! ```text
+//!  host ── 2001:db8:1::/64 ── gateway ── 192.0.2.0/24 ── server
+//!   ::2                    ::1       .1                  .2
+//! ```
+
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Three namespaces of this test alone, gone when it is dropped.
+pub(crate) struct Net {
+    prefix: String,
+}
+
+/// Whether namespaces can be made; says so where not.
+pub(crate) fn possible() -> bool {
+    let root = std::fs::metadata("/proc/self")
+        .is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0);
+    let ip = Command::new("ip").arg("-V").output().is_ok();
+    if !root {
+        eprintln!("skipped: only root can make network namespaces");
+    } else if !ip {
+        eprintln!("skipped: iproute2 is not installed");
+    }
+    root && ip
+}
+
+impl Net {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let net = Self {
+            prefix: format!("isup{}-{number}-", std::process::id()),
+        };
+        for node in NODES {
+            run("ip", &["netns", "add", &net.name(node)]);
+            net.ip(node, "link set lo up");
+        }
+        for (node, near, far) in [("host", "toh", "eth0"), ("server", "tos", "eth0")] {
+            let name = net.name(node);
+            net.ip(
+                "gateway",
+                &format!("link add {near} type veth peer name {far} netns {name}"),
+            );
+            for (node, link) in [("gateway", near), (node, far)] {
+                // Without addresses of the kernel's making, dumps do not change by themselves.
+                net.ip(node, &format!("link set {link} addrgenmode none"));
+                net.ip(node, &format!("link set {link} up"));
+            }
+        }
+        net.ip("host", "addr add 2001:db8:1::2/64 dev eth0 nodad");
+        net.ip("gateway", "addr add 2001:db8:1::1/64 dev toh nodad");
+        net.ip("server", "addr add 192.0.2.2/24 dev eth0");
+        net.ip("gateway", "addr add 192.0.2.1/24 dev tos");
+        net.ip("host", "route add default via 2001:db8:1::1");
+        net.ip("server", "route add default via 192.0.2.1");
+        net
+    }
+
+    /// The namespace of a node.
+    pub(crate) fn name(&self, node: &str) -> String {
+        format!("{}{node}", self.prefix)
+    }
+
+    /// Runs `ip` in the namespace of a node.
+    pub(crate) fn ip(&self, node: &str, arguments: &str) -> String {
+        let name = self.name(node);
+        let mut all = vec!["-n", &name];
+        all.extend(arguments.split(' '));
+        run("ip", &all)
+    }
+
+    /// A program to be run in the namespace of a node.
+    pub(crate) fn command(&self, node: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name(node), program]);
+        command
+    }
+
+    /// Whether `address` answers every one of a few pings of the IPv6 host.
+    pub(crate) fn pings(&self, address: &str) -> bool {
+        let mut command = self.command("host", "ping");
+        command.args(["-n", "-c", "3", "-i", "0.2", "-W", "2", address]);
+        command.output().unwrap().status.success()
+    }
+
+    /// All that a gateway could leave behind.
+    pub(crate) fn dump(&self) -> String {
+        let mut dump = String::new();
+        for what in [
+            "-j addr",
+            "-j link",
+            "-j route show table all",
+            "-j -6 route show table all",
+            "-j rule",
+            "-j -6 rule",
+            "-j netconf",
+        ] {
+            dump.push_str(what);
+            dump.push('\n');
+            dump.push_str(&self.ip("gateway", what));
+        }
+        let mut sysctl = self.command("gateway", "sysctl");
+        sysctl.args([
+            "-a",
+            "-r",
+            r"\.(forwarding|ip_forward|accept_redirects|accept_ra)$",
+        ]);
+        dump.push_str(&text(&sysctl.output().unwrap()));
+        dump
+    }
+}
+
+const NODES: [&str; 3] = ["host", "gateway", "server"];
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for node in NODES {
+            let _ = Command::new("ip")
+                .args(["netns", "del", &self.name(node)])
+                .output();
+        }
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {output:?}"
+    );
+    text(&output)
+}
+
+pub(crate) fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
