@@ -1,0 +1,64 @@
+//! One question of a client and what resolvers say to it: the response is a DNS message that
+//! another codec reads, and it fits.
+
+use hickory_proto::op::{Message, MessageType};
+use isthmus_dns64::{Ask, Config, Dialect, Policy, Transport, UDP_MAX, respond};
+
+use crate::reader::Reader;
+
+/// The ID of every question to a resolver.
+const ID: u16 = 0x1234;
+/// What a message over TCP can have (RFC 1035 section 4.2.2).
+const TCP_MAX: usize = 65_535;
+
+/// An input is an octet of choices, the client's message with its length, and the resolvers'.
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Reader(input);
+    let choices = input.byte();
+    let transport = if choices & 1 == 0 {
+        Transport::Udp
+    } else {
+        Transport::Tcp
+    };
+    let fitting = choices & 2 == 0;
+    let query = input.counted();
+    let policy = Policy::new(&Config::default());
+    let response = respond(&policy, query, transport, ID, |ask| {
+        reply(ask, &mut input, fitting)
+    });
+    let Some(response) = response else {
+        return;
+    };
+    let most = match transport {
+        Transport::Udp => UDP_MAX.into(),
+        Transport::Tcp => TCP_MAX,
+    };
+    assert!(response.len() <= most, "{} bytes", response.len());
+    assert_eq!(response[..2], query[..2], "another ID");
+    let message =
+        Message::from_vec(&response).unwrap_or_else(|error| panic!("{error}: {response:02x?}"));
+    assert_eq!(message.metadata.message_type, MessageType::Response);
+}
+
+/// What a resolver says: bytes of the input, as they are or behind the ID and the question that
+/// make them count as the reply.
+fn reply(ask: &Ask, input: &mut Reader<'_>, fitting: bool) -> Option<Vec<u8>> {
+    if input.is_empty() {
+        return None;
+    }
+    let said = input.counted();
+    if !fitting {
+        return Some(said.to_vec());
+    }
+    // Flags and counts are the resolver's; the rest of the header and the question are ours.
+    let mut said = Reader(said);
+    let mut message = ask.encode(ID, Dialect::Plain);
+    let (flags, answers, authority, additional) =
+        (said.number(), said.byte(), said.byte(), said.byte());
+    message[2..4].copy_from_slice(&(flags | 0x8000).to_be_bytes());
+    message[7] = answers;
+    message[9] = authority;
+    message[11] = additional;
+    message.extend_from_slice(said.0);
+    Some(message)
+}

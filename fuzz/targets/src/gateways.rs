@@ -1,0 +1,66 @@
+//! A few gateways to send packets to.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use isthmus_core::config::Policy;
+use isthmus_core::table::Memory;
+use isthmus_engine::memory::Region;
+use isthmus_engine::offline::UserTranslator;
+use isthmus_engine::ruleset::{Member, Ruleset};
+use isthmus_gateway::config::{self, Compiled};
+
+/// The configurations, small enough that their limits are met soon.
+const DOCUMENTS: [&str; 4] = [
+    include_str!("../configurations/siit.toml"),
+    include_str!("../configurations/eam.toml"),
+    include_str!("../configurations/nat64.toml"),
+    include_str!("../configurations/nat64-blocks.toml"),
+];
+
+/// The key of all hashes; the same in every run, so that an input always does the same.
+const SECRET: config::Secret = [0x0123_4567_89ab_cdef; 6];
+
+fn compiled(number: u8) -> &'static Compiled {
+    static COMPILED: OnceLock<Vec<Compiled>> = OnceLock::new();
+    let all = COMPILED.get_or_init(|| DOCUMENTS.map(compile).into());
+    &all[usize::from(number) % all.len()]
+}
+
+fn compile(text: &str) -> Compiled {
+    let loaded = config::parse(
+        "fuzz.toml",
+        "fuzz",
+        text.to_owned(),
+        "/nonexistent".as_ref(),
+    )
+    .unwrap_or_else(|report| panic!("{report}"));
+    loaded.document.compile(&SECRET).unwrap()
+}
+
+/// How the gateway of this number treats headers.
+pub(crate) fn policy(number: u8) -> &'static Policy {
+    &compiled(number).instances[0].instance.policy
+}
+
+/// A new gateway, without any session.
+pub(crate) fn gateway(number: u8) -> UserTranslator {
+    let compiled = compiled(number);
+    let lines = u32::try_from(compiled.rules.len()).unwrap();
+    let rules = Region::anonymous(lines).unwrap();
+    for (index, from) in (0..).zip(&compiled.rules) {
+        for (to, from) in rules.line(index).unwrap().iter().zip(from) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+    let members: Vec<Member> = compiled
+        .instances
+        .iter()
+        .map(|compiled| Member {
+            instance: compiled.instance,
+            icmp_errors: compiled.icmp_errors,
+        })
+        .collect();
+    let state = Region::anonymous(compiled.state_lines).unwrap();
+    UserTranslator::new(Ruleset::new(&members, rules).unwrap(), state, 1)
+}

@@ -1,0 +1,67 @@
+//! Packets that are cut, and ICMP errors about packets: what only user space does.
+
+use isthmus_core::config::Policy;
+use isthmus_core::slow::icmp_error::{self, LONGEST_V4, LONGEST_V6};
+use isthmus_core::slow::split::Pieces;
+use isthmus_core::verdict::{IcmpError, Split};
+
+use crate::checked::{self, Checksum, Layout};
+use crate::gateways;
+use crate::reader::Reader;
+
+/// An input is an error's number and value, an MTU, an identification, and a packet.
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Reader(input);
+    let kind = input.byte();
+    let value = input.number();
+    let mtu = input.number();
+    let identification = u32::from(input.number());
+    cut(
+        input.0,
+        Split {
+            mtu,
+            identification,
+        },
+    );
+    complain(input.0, error(kind, value), gateways::policy(kind));
+}
+
+/// The pieces fit, follow one another, and together are the payload of the packet.
+fn cut(packet: &[u8], split: Split) {
+    let Ok(pieces) = Pieces::new(packet, split) else {
+        return;
+    };
+    let mut payload = Vec::new();
+    for piece in pieces {
+        let whole = [piece.header(), piece.payload].concat();
+        assert!(whole.len() <= split.mtu.into(), "longer than {split:?}");
+        checked::assert_sound(&whole);
+        payload.extend_from_slice(piece.payload);
+    }
+    let layout = Layout::of(packet).unwrap_or_else(|| panic!("cut, but malformed"));
+    assert_eq!(payload, packet[layout.transport..layout.length]);
+}
+
+/// The error is short enough and has a right checksum.
+fn complain(packet: &[u8], error: IcmpError, policy: &Policy) {
+    let mut buffer = [0xaa; LONGEST_V6];
+    let Some(length) = icmp_error::build(packet, error, policy, &mut buffer) else {
+        return;
+    };
+    let message = &buffer[..length];
+    checked::assert_sound(message);
+    assert_eq!(checked::transport(message), Checksum::Right, "{error:?}");
+    assert!(message[0] >> 4 != 4 || length <= LONGEST_V4);
+}
+
+fn error(kind: u8, value: u16) -> IcmpError {
+    match kind % 7 {
+        0 => IcmpError::TimeExceeded,
+        1 => IcmpError::TooBig(value),
+        2 => IcmpError::SourceRouteFailed,
+        3 => IcmpError::ParameterProblem(value.into()),
+        4 => IcmpError::Prohibited,
+        5 => IcmpError::AddressUnreachable,
+        _ => IcmpError::PortUnreachable,
+    }
+}
