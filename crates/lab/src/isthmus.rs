@@ -3,6 +3,7 @@
 use std::{
     fmt::Write,
     fs,
+    net::Ipv6Addr,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::Command,
@@ -16,7 +17,7 @@ use crate::{
     process::{self, Process},
     services::dns_answers,
     subject::{Started, Subject},
-    topology::{FOUR, HOST_INTERFACE, Network, SIX},
+    topology::{FOUR, Network, SIX},
 };
 
 const START: Duration = Duration::from_secs(15);
@@ -60,8 +61,8 @@ pub enum Mechanism {
 pub enum Dns64 {
     /// No.
     Off,
-    /// On the gateway's IPv6 address, asking the IPv4 host.
-    On,
+    /// On this address of the gateway, asking the IPv4 host.
+    On(Ipv6Addr),
 }
 
 /// One configuration of Isthmus for the standard topologies.
@@ -91,10 +92,10 @@ impl Isthmus {
         }
     }
 
-    /// The same with the DNS64 service.
-    pub fn with_dns64(self) -> Self {
+    /// The same with the DNS64 service on an address of the gateway.
+    pub fn with_dns64(self, address: Ipv6Addr) -> Self {
         Self {
-            dns64: Dns64::On,
+            dns64: Dns64::On(address),
             ..self
         }
     }
@@ -135,12 +136,12 @@ impl Isthmus {
                 sessions = self.sessions,
             ),
         };
-        if self.dns64 == Dns64::On {
+        if let Dns64::On(address) = self.dns64 {
             let _ = write!(
                 text,
                 "\n[dns64]\nlisten = [\"[{}]:53\"]\nupstream = [\"{}:53\"]\n\
                  prefixes = [\"{}/96\"]\n",
-                plan::GATEWAY6,
+                address,
                 plan::HOST4,
                 plan::PREFIX,
             );
@@ -148,8 +149,8 @@ impl Isthmus {
         text
     }
 
-    /// Starts it and returns it with what tests do to a running gateway.
-    pub fn up(&self, network: &Network, cpu: usize) -> Result<Gateway> {
+    /// Starts it, bound to a CPU if one is given, and returns it with what tests do to a running gateway.
+    pub fn up(&self, network: &Network, cpu: Option<usize>) -> Result<Gateway> {
         let program = program()?;
         let files = tempfile::tempdir().map_err(|source| LabError::File {
             path: std::env::temp_dir(),
@@ -160,20 +161,13 @@ impl Isthmus {
             path: path.clone(),
             source,
         })?;
-        let mut started = Started {
-            files: Some(files),
-            ..Started::default()
-        };
-        if self.engine == Engine::Xdp {
-            started = started.with_polling(&[
-                (network.host6()?, HOST_INTERFACE),
-                (network.host4()?, HOST_INTERFACE),
-            ])?;
-        }
         let mut gateway = Gateway {
             program,
             configuration: path,
-            started,
+            started: Started {
+                files: Some(files),
+                ..Started::default()
+            },
         };
         gateway.restart(self, network, cpu)?;
         Ok(gateway)
@@ -190,10 +184,7 @@ impl Subject for Isthmus {
     }
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
-        let mut isthmus = *self;
-        // In a tester's network the sink is already on the far interface and polls.
-        isthmus.engine = self.engine;
-        Ok(isthmus.up(network, cpu)?.started)
+        Ok(self.up(network, Some(cpu))?.started)
     }
 }
 
@@ -207,10 +198,18 @@ pub struct Gateway {
 
 impl Gateway {
     /// Starts the program again with the same file, after it was killed or stopped.
-    pub fn restart(&mut self, isthmus: &Isthmus, network: &Network, cpu: usize) -> Result<()> {
-        let mut command = network
-            .gateway()?
-            .command_on(cpu, &self.program.display().to_string());
+    pub fn restart(
+        &mut self,
+        isthmus: &Isthmus,
+        network: &Network,
+        cpu: Option<usize>,
+    ) -> Result<()> {
+        let gateway = network.gateway()?;
+        let program = self.program.display().to_string();
+        let mut command = match cpu {
+            Some(cpu) => gateway.command_on(cpu, &program),
+            None => gateway.command(&program),
+        };
         command.arg("up").arg(&self.configuration);
         let mut daemon = Process::start("isthmus", &mut command)?;
         let directory = self.configuration.parent().unwrap_or(Path::new("/"));

@@ -6,14 +6,17 @@
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
+//! * [`world`], [`checks`]: a whole network with servers, and what must work in it
 //! * [`bench`], [`demo`]: the two programs that a user runs
 //!
 //! Everything needs root, and everything it makes is removed when its value is dropped.
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod checks;
 pub mod demo;
 pub mod error;
+pub mod fragments;
 pub mod generator;
 pub mod isthmus;
 pub mod measure;
@@ -27,6 +30,7 @@ pub mod sink;
 pub mod subject;
 pub mod tools;
 pub mod topology;
+pub mod world;
 
 pub use error::LabError;
 

@@ -20,6 +20,15 @@ pub const HOST4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 
 /// In dual-stack networks: the gateway's IPv6 address on the second link.
 pub const GATEWAY4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
 
+/// In the long network: the gateway on its IPv6 link, and the IPv6 router before it.
+pub const EDGE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+/// The IPv6-only router's address on that link.
+pub const ROUTER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
+/// In the long network: the gateway on its IPv4 link, and the IPv4 router behind it.
+pub const EDGE4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 129);
+/// The IPv4-only router's address on that link.
+pub const ROUTER4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 130);
+
 /// The translation prefix, of length 96 (RFC 6052).
 pub const PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0);
 /// The network of NAT64's outside addresses.

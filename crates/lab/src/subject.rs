@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use crate::{Result, netns::Namespace, process::Process, programs::Attached, topology::Network};
+use crate::{Result, process::Process, programs::Attached, topology::Network};
 
 /// A gateway that the lab can start.
 pub trait Subject {
@@ -27,15 +27,6 @@ pub struct Started {
 }
 
 impl Started {
-    /// Adds a polling program to the far ends of the gateway's links, so that redirects arrive.
-    pub fn with_polling(mut self, ends: &[(&Namespace, &str)]) -> Result<Self> {
-        for (namespace, interface) in ends {
-            self.programs
-                .push(crate::programs::poll(namespace, interface)?);
-        }
-        Ok(self)
-    }
-
     /// An error if one of its processes has ended.
     pub fn check(&mut self) -> Result<()> {
         self.processes.iter_mut().try_for_each(Process::check)

@@ -81,6 +81,14 @@ pub const HOST6: &str = "host6";
 pub const GATEWAY: &str = "gateway";
 /// The IPv4 end.
 pub const HOST4: &str = "host4";
+/// In the long network: the router between host6 and the gateway.
+pub const ROUTER6: &str = "router6";
+/// In the long network: the router between the gateway and host4.
+pub const ROUTER4: &str = "router4";
+/// A router's interface towards the gateway.
+pub const INNER: &str = "inner";
+/// A router's interface towards its host.
+pub const OUTER: &str = "outer";
 /// Every host's interface.
 pub const HOST_INTERFACE: &str = "eth0";
 /// The gateway's interface on the IPv6-only host's link.
@@ -151,10 +159,69 @@ impl Topology {
         topology
     }
 
-    /// Sets the MTU of the link that `interface` of the gateway is on.
-    pub fn with_mtu(mut self, interface: &str, mtu: u32) -> Self {
+    /// `host6 — router6 — gateway — router4 — host4`: like [`Topology::translator`], with a router
+    /// on both sides, so that errors come from afar and both sides have hops to show.
+    pub fn long(offloads: Offloads) -> Self {
+        let mapped = plan::HOST6_AS_IPV4;
+        let router = |name, routes: &[String]| Node {
+            name,
+            role: Role::Router,
+            routes: routes.to_vec(),
+        };
+        let host = |name, via: String| Node {
+            name,
+            role: Role::Host,
+            routes: vec![format!("default via {via}")],
+        };
+        let link = |ends| Link { ends, mtu: 1500 };
+        Self {
+            nodes: vec![
+                host(HOST6, plan::GATEWAY6.to_string()),
+                router(ROUTER6, &[format!("default via {}", plan::EDGE6)]),
+                router(
+                    GATEWAY,
+                    &[
+                        format!("2001:db8:6::/64 via {}", plan::ROUTER6),
+                        format!("198.51.100.0/24 via {}", plan::ROUTER4),
+                    ],
+                ),
+                router(
+                    ROUTER4,
+                    &[
+                        format!("{mapped} via {}", plan::EDGE4),
+                        format!("{} via {}", plan::POOL, plan::EDGE4),
+                    ],
+                ),
+                host(HOST4, plan::GATEWAY4.to_string()),
+            ],
+            links: vec![
+                link([
+                    end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
+                    end(ROUTER6, OUTER, &[format!("{}/64", plan::GATEWAY6)]),
+                ]),
+                link([
+                    end(ROUTER6, INNER, &[format!("{}/64", plan::ROUTER6)]),
+                    end(GATEWAY, SIX, &[format!("{}/64", plan::EDGE6)]),
+                ]),
+                link([
+                    end(GATEWAY, FOUR, &[format!("{}/29", plan::EDGE4)]),
+                    end(ROUTER4, INNER, &[format!("{}/29", plan::ROUTER4)]),
+                ]),
+                link([
+                    end(ROUTER4, OUTER, &[format!("{}/24", plan::GATEWAY4)]),
+                    end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                ]),
+            ],
+            neighbours: Neighbours::Resolved,
+            offloads,
+        }
+    }
+
+    /// Sets the MTU of the link on which `node` has `interface`.
+    pub fn with_mtu(mut self, node: &str, interface: &str, mtu: u32) -> Self {
         for link in &mut self.links {
-            if link.ends.iter().any(|end| end.interface == interface) {
+            let on_it = |end: &End| end.node == node && end.interface == interface;
+            if link.ends.iter().any(on_it) {
                 link.mtu = mtu;
             }
         }

@@ -247,10 +247,9 @@ mod tests {
     }
 
     fn row(target: Target) -> Row {
-        Row {
-            target,
-            ..Row::all()[0]
-        }
+        let mut row = Row::all()[0];
+        row.target = target;
+        row
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{Figure, Measurement};
 use crate::{
     LabError, Result,
     generator::{Addresses, Order, Pace, Vary},
-    isthmus::{Dns64, Engine, Isthmus, Mechanism},
+    isthmus::{Engine, Isthmus, Mechanism},
     measure::{Compared, Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
     peers::{ConntrackLimit, Forwarding, Masquerade, Tayga, Unbound},
     plan,
@@ -404,10 +404,7 @@ impl DnsPair {
 }
 
 fn dns64(effort: &Effort) -> Result<Measurement> {
-    let isthmus = Isthmus {
-        dns64: Dns64::On,
-        ..Isthmus::new(Engine::User, Mechanism::Nat64)
-    };
+    let isthmus = Isthmus::new(Engine::User, Mechanism::Nat64).with_dns64(plan::GATEWAY6);
     let ours = DnsPair::start(&isthmus)?;
     let theirs = DnsPair::start(&Unbound)?;
     let compared = interleave(

@@ -82,7 +82,11 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             );
             Ok(ExitCode::SUCCESS)
         }
-        Command::Demo => demo::run().map(|()| ExitCode::SUCCESS).map_err(Into::into),
+        Command::Demo => Ok(if demo::run()? {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }),
         Command::Clean => Ok(ExitCode::SUCCESS),
     }
 }

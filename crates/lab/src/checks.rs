@@ -1,0 +1,346 @@
+//! What must work through a gateway: each check uses the tools that a user would, and returns a
+//! line about what it saw.
+
+use std::{
+    fs, io,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    LabError, Result,
+    fragments::{self, Flow},
+    isthmus::Mechanism,
+    measure::TESTER_CPU,
+    netns::Namespace,
+    plan, process,
+    services::{self, DUAL_NAME, FILE_NAME, FILE_SIZE, PAGE, WEB_NAME},
+    tools::{self, Direction, Traffic},
+    world::World,
+};
+
+/// A check that failed: what was expected and what was there.
+fn unexpected<T>(tool: &'static str, output: impl Into<String>) -> Result<T> {
+    Err(LabError::Output {
+        tool,
+        output: output.into(),
+    })
+}
+
+fn host4_in_ipv6() -> String {
+    plan::embed(plan::HOST4).to_string()
+}
+
+/// The page, asked for by name through DNS64.
+pub fn page_by_name(world: &World) -> Result<String> {
+    page(world, &format!("http://{WEB_NAME}/"))
+}
+
+/// The page, asked for by IPv6 address.
+pub fn page_by_literal(world: &World) -> Result<String> {
+    page(world, &format!("http://[{}]/", host4_in_ipv6()))
+}
+
+fn page(world: &World, url: &str) -> Result<String> {
+    let mut command = curl(world)?;
+    let body = process::run(command.arg(url))?;
+    if body == PAGE {
+        Ok(format!("{url}: {}", body.trim()))
+    } else {
+        unexpected("curl", body)
+    }
+}
+
+fn curl(world: &World) -> Result<std::process::Command> {
+    process::require("curl", "curl")?;
+    let mut command = world.network.host6()?.command("curl");
+    command.args([
+        "--silent",
+        "--show-error",
+        "--noproxy",
+        "*",
+        "--max-time",
+        "60",
+    ]);
+    Ok(command)
+}
+
+/// The large file, compared byte by byte with what the server has.
+pub fn file(world: &World) -> Result<String> {
+    let target = tempfile::NamedTempFile::new().map_err(|source| LabError::File {
+        path: std::env::temp_dir(),
+        source,
+    })?;
+    let begun = Instant::now();
+    let mut command = curl(world)?;
+    command.arg("--output").arg(target.path());
+    process::run(command.arg(format!("http://{WEB_NAME}/{FILE_NAME}")))?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let read = |path: &std::path::Path| {
+        fs::read(path).map_err(|source: io::Error| LabError::File {
+            path: path.into(),
+            source,
+        })
+    };
+    if read(target.path())? != read(&world.web.file())? {
+        return unexpected("curl", "the file differs from the server's");
+    }
+    let megabytes = FILE_SIZE as f64 / 1e6;
+    Ok(format!(
+        "{megabytes:.0} MB, every byte right, {:.0} MB/s",
+        megabytes / seconds
+    ))
+}
+
+/// Pings from host6, and under SIIT from host4 too.
+pub fn ping(world: &World) -> Result<String> {
+    both_ways(world, 56)
+}
+
+/// Pings of 4000 bytes, which cross the links in fragments.
+pub fn large_ping(world: &World) -> Result<String> {
+    both_ways(world, 4000)
+}
+
+fn both_ways(world: &World, size: u32) -> Result<String> {
+    const COUNT: u32 = 5;
+    let network = &world.network;
+    let mut ways = vec![(network.host6()?, host4_in_ipv6())];
+    if world.isthmus.mechanism == Mechanism::Siit {
+        ways.push((network.host4()?, plan::HOST6_AS_IPV4.to_string()));
+    }
+    let mut seen = Vec::new();
+    for (client, address) in ways {
+        let mut times = tools::ping(client, &address, COUNT, Duration::from_millis(50), size)?;
+        if times.len() != COUNT as usize {
+            return unexpected("ping", format!("{address}: {} of {COUNT}", times.len()));
+        }
+        let median = crate::measure::median(&mut times);
+        seen.push(format!("{address} in {median:.3} ms"));
+    }
+    Ok(seen.join(", "))
+}
+
+/// The hops from host6 to host4 are router6, the gateway, router4 (in translated form), host4; under SIIT
+/// also those from host4.
+pub fn traceroute(world: &World) -> Result<String> {
+    process::require("traceroute", "traceroute")?;
+    let destination = host4_in_ipv6();
+    let hops = hops(world.network.host6()?, &destination)?;
+    let router4 = plan::embed(plan::ROUTER4).to_string();
+    let expected = [
+        Some(plan::GATEWAY6.to_string()),
+        None, // The gateway's own address is its operator's choice.
+        Some(router4),
+        Some(destination),
+    ];
+    compare_hops(&hops, &expected)?;
+    if world.isthmus.mechanism == Mechanism::Siit {
+        let destination = plan::HOST6_AS_IPV4.to_string();
+        let back = self::hops(world.network.host4()?, &destination)?;
+        let expected = [
+            Some(plan::GATEWAY4.to_string()),
+            None,
+            // RFC 7600-style dummy for IPv6-only hops without an RFC 6791 pool.
+            Some("192.0.0.8".into()),
+            Some(destination),
+        ];
+        compare_hops(&back, &expected)?;
+        return Ok(format!("{}; back: {}", hops.join(" → "), back.join(" → ")));
+    }
+    Ok(hops.join(" → "))
+}
+
+fn hops(client: &Namespace, destination: &str) -> Result<Vec<String>> {
+    let mut command = client.command("traceroute");
+    command.args(["-n", "-q", "1", "-w", "2", "-m", "8", destination]);
+    let output = process::run(&mut command)?;
+    Ok(output
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned))
+        .collect())
+}
+
+/// Each hop must be the expected one, or any that answers where none is named.
+fn compare_hops(hops: &[String], expected: &[Option<String>]) -> Result<()> {
+    let right = hops.len() == expected.len()
+        && hops
+            .iter()
+            .zip(expected)
+            .all(|(hop, expected)| match expected {
+                Some(address) => hop == address,
+                None => hop != "*",
+            });
+    if right {
+        return Ok(());
+    }
+    unexpected(
+        "traceroute",
+        format!("{}, expected {expected:?}", hops.join(" → ")),
+    )
+}
+
+/// What `dig` says of names with and without IPv6 addresses, and of the reverse.
+pub fn dns(world: &World) -> Result<String> {
+    let host6 = world.network.host6()?;
+    let server = plan::EDGE6.to_string();
+    let embedded = plan::embed(plan::HOST4);
+    let reverse = embedded.to_string();
+    let questions: [(&[&str], String); 4] = [
+        (&[WEB_NAME, "AAAA"], embedded.to_string()),
+        (&[DUAL_NAME, "AAAA"], plan::HOST4_AS_IPV6.to_string()),
+        (&["+tcp", WEB_NAME, "AAAA"], embedded.to_string()),
+        (&["-x", &reverse], format!("{WEB_NAME}.")),
+    ];
+    for (question, expected) in questions {
+        let answer = services::dig(host6, &server, question)?;
+        if !answer.lines().any(|line| line == expected) {
+            return unexpected("dig", format!("{}: {answer}", question.join(" ")));
+        }
+    }
+    Ok(format!(
+        "{WEB_NAME} is {embedded}, {DUAL_NAME} keeps its own address"
+    ))
+}
+
+/// Datagrams in three fragments, the fragments of one in a hundred in reverse; from host6, and
+/// under SIIT from host4 too.
+pub fn fragments_out_of_order(world: &World) -> Result<String> {
+    const COUNT: u32 = 2000;
+    let (host6, host4) = (world.network.host6()?, world.network.host4()?);
+    let to_host4 = Flow {
+        source: plan::HOST6.into(),
+        destination: plan::embed(plan::HOST4).into(),
+    };
+    let to_host6 = Flow {
+        source: plan::HOST4.into(),
+        destination: plan::HOST6_AS_IPV4.into(),
+    };
+    let mut ways = vec![(host6, host4, to_host4)];
+    if world.isthmus.mechanism == Mechanism::Siit {
+        ways.push((host4, host6, to_host6));
+    }
+    let ways_count = ways.len();
+    for (sender, receiver, flow) in ways {
+        let received = fragments::exchange(sender, receiver, flow, COUNT, 100)?;
+        if received != COUNT {
+            return unexpected(
+                "fragments",
+                format!(
+                    "{received} of {COUNT} arrived whole at {}",
+                    flow.destination
+                ),
+            );
+        }
+    }
+    Ok(format!(
+        "{COUNT} datagrams arrived whole, {ways_count} way(s)"
+    ))
+}
+
+/// Bulk TCP and paced UDP by iperf3, both directions.
+pub fn iperf(world: &World) -> Result<String> {
+    let client = world.network.host6()?;
+    let server = host4_in_ipv6();
+    let mut seen = Vec::new();
+    for direction in [Direction::Upload, Direction::Download] {
+        let run = |traffic| tools::iperf(client, TESTER_CPU, &server, traffic, direction, 2);
+        let tcp = run(Traffic::Tcp)?;
+        if tcp.bits_per_second < 1e7 {
+            return unexpected("iperf3", format!("TCP {direction:?}: {tcp:?}"));
+        }
+        let udp = run(Traffic::Udp(20))?;
+        if udp.lost_percent > 0.5 {
+            return unexpected("iperf3", format!("UDP {direction:?}: {udp:?}"));
+        }
+        seen.push(format!(
+            "{direction:?}: TCP {:.2} Gb/s, UDP {:.1} Mb/s with {:.2} % lost",
+            tcp.bits_per_second / 1e9,
+            udp.bits_per_second / 1e6,
+            udp.lost_percent
+        ));
+    }
+    Ok(seen.join("; "))
+}
+
+/// host6 learns the path MTU: an IPv6 packet may be 20 bytes longer than the IPv4 link allows.
+pub fn path_mtu_from_six(world: &World, ipv4_mtu: u32) -> Result<String> {
+    let destination = host4_in_ipv6();
+    learn_mtu(world.network.host6()?, &destination, 1452, ipv4_mtu + 20)
+}
+
+/// host4 learns the path MTU: an IPv4 packet must be 20 bytes shorter than the IPv6 link allows.
+pub fn path_mtu_from_four(world: &World, ipv6_mtu: u32) -> Result<String> {
+    let destination = plan::HOST6_AS_IPV4.to_string();
+    learn_mtu(world.network.host4()?, &destination, 1472, ipv6_mtu - 20)
+}
+
+fn learn_mtu(client: &Namespace, destination: &str, size: u32, expected: u32) -> Result<String> {
+    let mut command = client.command("ping");
+    command.args(["-n", "-M", "do", "-c", "3", "-i", "0.2", "-W", "1"]);
+    // The first one is too big and must be told so; what counts is what the kernel has learned.
+    let printed = process::output(command.args(["-s", &size.to_string(), destination]))?;
+    let route = client.run(&format!("ip route get {destination}"))?;
+    if route.contains(&format!("mtu {expected} "))
+        || route.trim_end().ends_with(&format!("mtu {expected}"))
+    {
+        return Ok(format!("{destination} has path MTU {expected}"));
+    }
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    unexpected(
+        "ip route get",
+        format!("{route}expected mtu {expected}; ping said: {printed}"),
+    )
+}
+
+/// While pings flow without pause, `rounds` reloads; not one may be lost.
+pub fn reload_under_load(world: &mut World, rounds: u32) -> Result<String> {
+    const INTERVAL: Duration = Duration::from_millis(5);
+    const PAUSE: Duration = Duration::from_millis(50);
+    let count = rounds * (PAUSE.as_millis() / INTERVAL.as_millis()) as u32;
+    let World {
+        gateway, network, ..
+    } = world;
+    let host6 = network.host6()?;
+    let destination = host4_in_ipv6();
+    let received = std::thread::scope(|scope| {
+        let pings = scope.spawn(|| tools::ping(host6, &destination, count, INTERVAL, 56));
+        for _ in 0..rounds {
+            gateway.reload();
+            std::thread::sleep(PAUSE);
+        }
+        match pings.join() {
+            Ok(times) => times,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })?;
+    gateway.process().check()?;
+    if received.len() != count as usize {
+        return unexpected(
+            "ping",
+            format!("{} of {count} under reloads", received.len()),
+        );
+    }
+    Ok(format!("{rounds} reloads, {count} pings, none lost"))
+}
+
+/// After kill -9 and a new start the network works again, and a clean stop leaves it as it was.
+pub fn survives_a_crash(world: &mut World) -> Result<String> {
+    world.gateway.process().stop();
+    let before = world.footprint()?;
+    world.restart()?;
+    page_by_literal(world)?;
+    world.gateway.process().kill();
+    world.restart()?;
+    page_by_literal(world)?;
+    if !world.gateway.process().stop() {
+        return unexpected("isthmus", "did not end after SIGTERM");
+    }
+    let after = world.footprint()?;
+    if before != after {
+        return unexpected("ip", format!("before:\n{before}\nafter:\n{after}"));
+    }
+    world.restart()?;
+    page_by_literal(world)?;
+    Ok("killed, restarted, stopped: links, addresses, routes, rules and filters as before".into())
+}

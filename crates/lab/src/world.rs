@@ -1,0 +1,129 @@
+//! A whole network: hosts, routers, servers and a running Isthmus between them.
+//!
+//! ```text
+//! host6 ──── router6 ──── gateway ──── router4 ──── host4
+//! IPv6 only  IPv6 only    isthmus up   IPv4 only    IPv4 only: nginx, DNS, iperf3
+//! ```
+
+use crate::{
+    Result,
+    isthmus::{Engine, Gateway, Isthmus, Mechanism},
+    plan,
+    process::Process,
+    programs::{self, Attached},
+    services::{self, Dns, Web},
+    topology::{INNER, Network, Offloads, ROUTER4, ROUTER6, Topology},
+};
+
+/// The CPU of servers that are bound to one.
+const SERVER_CPU: usize = 0;
+
+/// Where a link is narrower than 1500 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Narrow {
+    /// Nowhere.
+    Nowhere,
+    /// Between the gateway and router4: the gateway itself must tell.
+    AtTheGateway(u32),
+    /// Between router4 and host4: an IPv4 router tells, the gateway translates what it says.
+    BehindTheGateway(u32),
+    /// Between host6 and router6: an IPv6 router tells host4.
+    BeforeTheGateway(u32),
+}
+
+/// The network with everything that runs in it; dropping it ends and removes all.
+#[derive(Debug)]
+pub struct World {
+    /// The gateway under test.
+    pub gateway: Gateway,
+    /// The web server on host4.
+    pub web: Web,
+    /// How the gateway is set up.
+    pub isthmus: Isthmus,
+    _dns: Dns,
+    _iperf: [Process; 2],
+    _polling: Vec<Attached>,
+    /// The nodes.
+    pub network: Network,
+}
+
+impl World {
+    /// Builds it and waits until everything is ready.
+    pub fn build(engine: Engine, mechanism: Mechanism, narrow: Narrow) -> Result<Self> {
+        use crate::topology::{FOUR, GATEWAY, HOST_INTERFACE, HOST4, HOST6};
+        let offloads = match engine {
+            Engine::Xdp => Offloads::Off,
+            Engine::Tc | Engine::User => Offloads::On,
+        };
+        let mut topology = Topology::long(offloads);
+        let mut isthmus = Isthmus::new(engine, mechanism).with_dns64(plan::EDGE6);
+        topology = match narrow {
+            Narrow::Nowhere => topology,
+            Narrow::AtTheGateway(mtu) => {
+                isthmus.ipv4_mtu = mtu;
+                topology.with_mtu(GATEWAY, FOUR, mtu)
+            }
+            Narrow::BehindTheGateway(mtu) => topology.with_mtu(HOST4, HOST_INTERFACE, mtu),
+            Narrow::BeforeTheGateway(mtu) => topology.with_mtu(HOST6, HOST_INTERFACE, mtu),
+        };
+        let network = topology.build()?;
+        let dns = Dns::start(&network)?;
+        let web = Web::start(&network)?;
+        let iperf = [
+            services::start_iperf(network.host4()?, SERVER_CPU)?,
+            services::start_iperf(network.host6()?, SERVER_CPU)?,
+        ];
+        let mut polling = Vec::new();
+        if engine == Engine::Xdp {
+            for router in [ROUTER6, ROUTER4] {
+                polling.push(programs::poll(network.node(router)?, INNER)?);
+            }
+        }
+        let gateway = isthmus.up(&network, None)?;
+        network.host6()?.set_resolver(&plan::EDGE6.to_string())?;
+        Ok(Self {
+            gateway,
+            web,
+            isthmus,
+            _dns: dns,
+            _iperf: iperf,
+            _polling: polling,
+            network,
+        })
+    }
+
+    /// Starts the gateway again after it has ended.
+    pub fn restart(&mut self) -> Result<()> {
+        let Self {
+            gateway,
+            isthmus,
+            network,
+            ..
+        } = self;
+        gateway.restart(isthmus, network, None)
+    }
+
+    /// What the gateway's namespace looks like from outside: links, addresses, routes, rules,
+    /// filters. It must be the same before `isthmus up` and after.
+    pub fn footprint(&self) -> Result<String> {
+        let gateway = self.network.gateway()?;
+        let mut print = String::new();
+        for command in [
+            "ip -o link",
+            "ip -o addr",
+            "ip -4 route show table all",
+            "ip -6 route show table all",
+            "ip -4 rule",
+            "ip -6 rule",
+            "tc qdisc",
+        ] {
+            let output = gateway.run(command)?;
+            let lines = output.lines().filter(|line| !line.contains("fe80"));
+            for line in lines {
+                print.push_str(line.split(" expires ").next().unwrap_or(line));
+                print.push('\n');
+            }
+        }
+        Ok(print)
+    }
+}
