@@ -25,7 +25,13 @@ impl Policy {
     /// The rules of a configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let mut translations = config.prefixes.clone();
+        let mut translations = Vec::with_capacity(config.prefixes.len());
+        for translation in &config.prefixes {
+            // Several instances may share a prefix; an address belongs into an answer once.
+            if !translations.contains(translation) {
+                translations.push(translation.clone());
+            }
+        }
         if translations.is_empty() {
             // RFC 6147 section 5.2: without a prefix, the well-known one.
             translations.push(Translation::new(Prefix::WELL_KNOWN));
@@ -50,15 +56,20 @@ impl Policy {
             .map(move |translation| translation.prefix.embed(address.into()).into())
     }
 
-    /// The representations of an address under every prefix, whatever its ranges: for
-    /// ipv4only.arpa, whose addresses tell the prefixes (RFC 7050 section 3).
-    pub(crate) fn represent_everywhere(
-        &self,
-        address: Ipv4Addr,
-    ) -> impl Iterator<Item = Ipv6Addr> + '_ {
+    /// The representations of an address of ipv4only.arpa, which tell clients the prefixes (RFC
+    /// 7050 section 3). A client uses a prefix that it has learned for all of IPv4, so those for
+    /// some ranges alone are told only if there is no other. Exceptions do not matter.
+    pub(crate) fn announce(&self, address: Ipv4Addr) -> Vec<Ipv6Addr> {
+        let general = |translation: &&Translation| translation.ranges.is_empty();
+        let some = self
+            .translations
+            .iter()
+            .any(|translation| general(&translation));
         self.translations
             .iter()
-            .map(move |translation| translation.prefix.embed(address.into()).into())
+            .filter(|translation| !some || general(translation))
+            .map(|translation| translation.prefix.embed(address.into()).into())
+            .collect()
     }
 
     /// The IPv4 address that is represented, under one of our prefixes or the well-known one
@@ -91,5 +102,53 @@ impl Policy {
             }
         }
         (records, skipped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translation(network: &str) -> Translation {
+        Translation::new(Prefix::new(network.parse().unwrap(), 96).unwrap())
+    }
+
+    fn policy(prefixes: Vec<Translation>) -> Policy {
+        Policy::new(&Config {
+            prefixes,
+            ..Config::default()
+        })
+    }
+
+    #[test]
+    fn the_same_prefix_twice_gives_one_address() {
+        let one = translation("2001:db8:1::");
+        let address = Ipv4Addr::new(8, 8, 8, 8);
+        assert_eq!(policy(vec![one.clone(), one]).represent(address).count(), 1);
+    }
+
+    #[test]
+    fn rfc7050_3_clients_learn_prefixes_for_all_of_ipv4() {
+        let mut private = translation("2001:db8:10::");
+        private.ranges = vec!["10.0.0.0/8".parse().unwrap()];
+        let address = Ipv4Addr::new(192, 0, 0, 170);
+        let announced = |prefixes| policy(prefixes).announce(address);
+        let general = translation("2001:db8:1::");
+        let expected: Ipv6Addr = "2001:db8:1::192.0.0.170".parse().unwrap();
+        assert_eq!(announced(vec![private.clone(), general]), [expected]);
+        let expected: Ipv6Addr = "2001:db8:10::192.0.0.170".parse().unwrap();
+        assert_eq!(announced(vec![private]), [expected], "better than none");
+    }
+
+    #[test]
+    fn rfc6147_5_3_1_addresses_of_our_prefixes_and_the_well_known_one() {
+        let policy = policy(vec![translation("2001:db8:1::")]);
+        let found = |text: &str| policy.represented(text.parse().unwrap());
+        assert_eq!(
+            found("2001:db8:1::192.0.2.33"),
+            Some(Ipv4Addr::new(192, 0, 2, 33))
+        );
+        assert_eq!(found("64:ff9b::8.8.8.8"), Some(Ipv4Addr::new(8, 8, 8, 8)));
+        assert_eq!(found("2001:db8:2::192.0.2.33"), None);
     }
 }

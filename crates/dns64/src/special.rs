@@ -80,7 +80,7 @@ fn ipv4only(policy: &Policy, query: &Query) -> Option<Answer> {
             .into(),
         kind::AAAA => WELL_KNOWN
             .iter()
-            .flat_map(|&address| policy.represent_everywhere(address))
+            .flat_map(|&address| policy.announce(address))
             .map(|address| Record::from_rdata(name.clone(), AAAA_TTL, RData::AAAA(AAAA(address))))
             .collect(),
         _ => return denial(query, ResponseCode::NoError),

@@ -85,8 +85,11 @@ impl Upstreams {
     pub(crate) async fn exchange(&self, ask: &Ask, deadline: Instant) -> Option<Reply> {
         let mut order: Vec<_> = self.servers.iter().collect();
         order.sort_by_key(|server| self.is_down(server));
+        // When all are down, nobody shall wait long to hear it.
+        let all_down = order.first().is_none_or(|server| self.is_down(server));
+        let rounds = if all_down { 1 } else { ROUNDS };
         let mut second_best = None;
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             let mut again = Vec::new();
             for server in order {
                 if Instant::now() >= deadline {

@@ -541,3 +541,20 @@ async fn the_response_leaves_from_the_address_that_was_asked_over_ipv6() {
         assert!(synthetic(&Message::from_vec(&buffer[..length]).unwrap()));
     }
 }
+
+#[tokio::test]
+async fn when_all_resolvers_are_down_failures_come_sooner() {
+    let silent = Upstream::start(Book::default()).await;
+    let (_handle, server) = start(&[silent.address], |_| ()).await;
+    for n in 0..2 {
+        let response = udp(server, &ask(&format!("n{n}.example."), RecordType::A))
+            .await
+            .unwrap();
+        assert_eq!(response.metadata.response_code, ResponseCode::ServFail);
+    }
+    assert_eq!(silent.udp(), 4, "twice each");
+    udp(server, &ask("n2.example.", RecordType::A))
+        .await
+        .unwrap();
+    assert_eq!(silent.udp(), 5, "once");
+}
