@@ -98,7 +98,7 @@ pub(super) fn drop_reference<M: Memory + ?Sized>(memory: &M, line: u32) {
 
 /// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The answer
 /// is its slot line.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn bind<H: Host, E: Effort>(
     host: &mut H,
     cfg: &NatConfig,
@@ -139,26 +139,20 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
-    let wanted = port::Wanted {
-        inside: *inside,
-        owner: position,
-    };
-    match port::allocate::<H, E>(host, cfg, &wanted).get() {
-        Ok(outside) => {
-            let now = host.now();
-            let memory = host.state();
-            bindings.write(
-                memory,
-                position,
-                &[inside[0], inside[1], inside[2], 0, outside, 0, now.0],
-            );
-            bindings.publish(memory, position, hash, 1);
+    let outcome = port::allocate::<H, E>(host, cfg, inside, position);
+    let now = host.now();
+    let memory = host.state();
+    match (outcome.get(), bindings.draft(memory, position)) {
+        (Ok(outside), Some(draft)) => {
+            draft.write(0, inside);
+            draft.write(inside.len(), &[0, outside, 0, now.0]);
+            bindings.publish(memory, draft, position, hash, 1);
             host.count(Counter::BindingCreated);
             Outcome::line(bindings.line_of(position))
         }
-        Err(cause) => {
-            bindings.release(host.state(), position);
-            Outcome::no(cause)
+        _ => {
+            bindings.release(memory, position);
+            outcome
         }
     }
 }

@@ -126,14 +126,16 @@ fn payload(cfg: &NatConfig, now: Instant, side: Side, transport: Transport) -> u
 /// section 3.5.2.2, CLOSED: "any other packet").
 #[inline(never)]
 fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
-    let inside = [opening.key[0], opening.key[1], opening.key[2]];
+    let Some(inside) = opening.key.first_chunk::<3>() else {
+        return Outcome::no(Cause::NoBinding);
+    };
     if opening.payload == 0 {
-        return match binding::find_inside(host.state(), cfg, &inside) {
+        return match binding::find_inside(host.state(), cfg, inside) {
             Some((line, _)) => Outcome::line(line),
             None => Outcome::no(Cause::NotSyn),
         };
     }
-    match binding::bind::<H, E>(host, cfg, &inside).get_line() {
+    match binding::bind::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => establish(host, cfg, opening, line),
         Err(cause) => Outcome::no(cause),
     }
@@ -220,16 +222,14 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
-    let words = [
-        key[0],
-        key[1],
-        key[2],
-        key[3],
-        outside,
-        u64::from(binding),
-        host.now().0,
-    ];
-    sessions.write(memory, position, &words);
+    let Some(draft) = sessions.draft(memory, position) else {
+        return Outcome::no(Cause::Full);
+    };
+    draft.write(0, key);
+    draft.write(
+        key.len(),
+        &[outside, u64::from(binding), host.now().0],
+    );
     let outer = hash(
         &cfg.seed,
         &session::return_key(outside, key[3], Protocol::from_word(key[2])),
@@ -242,6 +242,6 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
         sessions.release(memory, position);
         return Outcome::no(refused.into());
     }
-    sessions.publish(memory, position, opening.hash, opening.payload);
+    sessions.publish(memory, draft, position, opening.hash, opening.payload);
     Outcome::line(sessions.line_of(position))
 }

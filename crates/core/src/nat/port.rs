@@ -33,14 +33,6 @@ pub(super) const fn index_position(word: u64) -> Position {
     Position((word & !TAG) as u32)
 }
 
-/// The ports for which a binding is made.
-pub(super) struct Wanted {
-    /// Inside endpoint.
-    pub(super) inside: [u64; 3],
-    /// The binding.
-    pub(super) owner: Position,
-}
-
 /// An outside address and the ports to choose from.
 struct Space {
     address: V4,
@@ -113,10 +105,11 @@ pub(super) fn unclaim<M: Memory + ?Sized>(
 pub(super) fn allocate<H: Host, E: Effort>(
     host: &mut H,
     cfg: &NatConfig,
-    wanted: &Wanted,
+    inside: &[u64; 3],
+    owner: Position,
 ) -> Outcome {
     let addresses = cfg.pool.addresses();
-    let first = reduce(subscriber_hash(cfg, &wanted.inside) as u32, addresses);
+    let first = reduce(subscriber_hash(cfg, inside) as u32, addresses);
     let more = if matches!(cfg.pooling, Pooling::Soft) {
         E::ADDRESSES.min(addresses.saturating_sub(1))
     } else {
@@ -135,9 +128,9 @@ pub(super) fn allocate<H: Host, E: Effort>(
             address,
             low,
             high,
-            protocol: Protocol::from_word(wanted.inside[2]),
-            like: (wanted.inside[2] >> 16) as u16,
-            owner: wanted.owner,
+            protocol: Protocol::from_word(inside[2]),
+            like: (inside[2] >> 16) as u16,
+            owner,
         };
         outcome = choose::<H, E>(host, cfg, &space);
         if !matches!(outcome.get(), Err(Cause::Exhausted)) {
@@ -162,7 +155,7 @@ fn subscriber_hash(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
 
 /// Claims a port of one address: same range (well-known or not) and parity as inside first, then
 /// the same range, then any.
-#[inline(never)]
+#[inline(always)]
 fn choose<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, space: &Space) -> Outcome {
     let random = host.random();
     if E::PORTS != 0 {

@@ -145,17 +145,16 @@ impl Buckets {
             else {
                 return Err(Refused::Full);
             };
-            let (used_one, bits_one) = usage(one);
-            let (used_two, bits_two) = usage(two);
-            let (line, bucket, bits) = if used_one <= PREFER_FIRST || used_one <= used_two {
-                (one, first, bits_one)
+            let (used_one, used_two) = (usage(one), usage(two));
+            let (line, bucket, used) = if used_one.few() || used_one.count() <= used_two.count() {
+                (one, first, used_one)
             } else {
-                (two, second, bits_two)
+                (two, second, used_two)
             };
-            if bits == 0xff {
+            if used.all() {
                 return Err(Refused::Full);
             }
-            let place = lowest_zero(bits);
+            let place = used.vacancy();
             if line[place as usize & 7]
                 .compare_exchange(0, word, UPDATE, Ordering::Relaxed)
                 .is_ok()
@@ -188,27 +187,8 @@ impl Buckets {
         let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
             return false;
         };
-        let mut seen = false;
-        for word in one {
-            if word.load(LOAD) & mask == want {
-                if seen {
-                    return true;
-                }
-                seen = true;
-            }
-        }
-        if first == second {
-            return false;
-        }
-        for word in two {
-            if word.load(LOAD) & mask == want {
-                if seen {
-                    return true;
-                }
-                seen = true;
-            }
-        }
-        false
+        let others = if first == second { 0 } else { matches(two, mask, want) };
+        matches(one, mask, want) + others > 1
     }
 }
 
@@ -235,27 +215,62 @@ fn entry_of(line: &Line, mask: u64, want: u64) -> u64 {
     0
 }
 
-/// How many words are in use, and which, as bits. Without a branch: each would double the paths
-/// that the BPF verifier follows.
-#[inline(always)]
-fn usage(line: &Line) -> (u32, u32) {
-    let mut count = 0;
-    let mut bits = 0;
-    for (place, word) in line.iter().enumerate() {
-        let used = (word.load(Ordering::Relaxed) >> 63) as u32;
-        count += used;
-        bits |= used << place;
+/// How many words match: 0, 1, or 2 for more than one.
+#[inline(never)]
+fn matches(line: &Line, mask: u64, want: u64) -> u32 {
+    let mut seen = 0;
+    for word in line {
+        if word.load(LOAD) & mask == want {
+            if seen != 0 {
+                return 2;
+            }
+            seen = 1;
+        }
     }
-    (count, bits)
+    seen
 }
 
-/// Number of the lowest bit that is zero, if one of the low eight is; by a de Bruijn sequence,
-/// because BPF has no instruction for it.
-#[inline(always)]
-fn lowest_zero(bits: u32) -> u32 {
-    let lowest = !bits & bits.wrapping_add(1);
-    let key = (lowest.wrapping_mul(0x17) >> 5) & 7;
-    (0x5637_4210 >> (key * 4)) & 7
+/// Which words of a bucket are in use: eight bits, and above them how many are set.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Usage(u32);
+
+/// Which words are in use. Without a branch: each would double the paths that the BPF verifier
+/// follows.
+#[inline(never)]
+fn usage(line: &Line) -> Usage {
+    let mut sum = 0;
+    for (place, word) in line.iter().enumerate() {
+        let used = (word.load(Ordering::Relaxed) >> 63) as u32;
+        sum += used * (0x100 | 1 << place);
+    }
+    Usage(sum)
+}
+
+impl Usage {
+    #[inline(always)]
+    const fn count(self) -> u32 {
+        self.0 >> 8
+    }
+
+    #[inline(always)]
+    const fn few(self) -> bool {
+        self.count() <= PREFER_FIRST
+    }
+
+    #[inline(always)]
+    const fn all(self) -> bool {
+        self.count() >= 8
+    }
+
+    /// Place of the first empty word, if there is one: the lowest zero bit, by a de Bruijn
+    /// sequence, because BPF has no instruction for it.
+    #[inline(always)]
+    const fn vacancy(self) -> u32 {
+        let lowest = !self.0 & self.0.wrapping_add(1);
+        let key = (lowest.wrapping_mul(0x17) >> 5) & 7;
+        (0x5637_4210 >> (key * 4)) & 7
+    }
 }
 
 #[cfg(test)]
@@ -270,7 +285,7 @@ mod tests {
     #[test]
     fn the_lowest_zero_is_found() {
         for bits in 0..0xff_u32 {
-            assert_eq!(lowest_zero(bits), bits.trailing_ones(), "{bits:#b}");
+            assert_eq!(Usage(bits).vacancy(), bits.trailing_ones(), "{bits:#b}");
         }
     }
 

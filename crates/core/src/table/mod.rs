@@ -18,7 +18,7 @@ use isthmus_atomic::AtomicU64;
 
 pub use buckets::{Buckets, Position, USED};
 pub use hash::{KEY_WORDS, Seed, hash};
-pub use slots::{Life, Slot, Slots};
+pub use slots::{Draft, Life, Slot, Slots};
 
 /// The unit of memory: 64 bytes, one cache line, eight atomic words.
 pub type Line = [AtomicU64; 8];

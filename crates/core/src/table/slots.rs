@@ -96,6 +96,20 @@ pub struct Slot<'m> {
     pub life: Life,
 }
 
+/// A slot that is being written.
+#[derive(Clone, Copy)]
+pub struct Draft<'m>(&'m Line);
+
+impl Draft<'_> {
+    /// Writes words from `first` on, as far as they lie before the life.
+    #[inline(always)]
+    pub fn write<const N: usize>(self, first: usize, words: &[u64; N]) {
+        for (word, value) in self.0.iter().take(LIFE).skip(first).zip(words) {
+            word.store(*value, Ordering::Relaxed);
+        }
+    }
+}
+
 impl<'m> Slot<'m> {
     /// The entry in the slot line with this number; `None` if there is none.
     #[inline(always)]
@@ -234,14 +248,14 @@ impl Slots {
             .insert_unique(memory, hash, TAG, control_word(hash, BUSY))
     }
 
-    /// Writes the words of a reserved slot.
+    /// The line of a reserved slot, to be written: words 0 to 6.
     #[inline(always)]
-    pub fn write<M: Memory + ?Sized>(&self, memory: &M, position: Position, words: &[u64; 7]) {
-        if let Some(line) = memory.line(self.line_of(position)) {
-            for (word, value) in line.iter().zip(words) {
-                word.store(*value, Ordering::Relaxed);
-            }
-        }
+    pub fn draft<'m, M: Memory + ?Sized>(
+        &self,
+        memory: &'m M,
+        position: Position,
+    ) -> Option<Draft<'m>> {
+        memory.line(self.line_of(position)).map(Draft)
     }
 
     /// Makes a reserved and written slot an entry with these table bits.
@@ -249,15 +263,16 @@ impl Slots {
     pub fn publish<M: Memory + ?Sized>(
         &self,
         memory: &M,
+        draft: Draft<'_>,
         position: Position,
         hash: u64,
         payload: u64,
     ) {
-        if let Some(line) = memory.line(self.line_of(position)) {
-            let before = Life(line[LIFE].load(Ordering::Relaxed));
-            line[LIFE].swap(before.successor(payload).0, UPDATE);
-            self.control.store(memory, position, control_word(hash, LIVE));
-        }
+        let life = &draft.0[LIFE];
+        let before = Life(life.load(Ordering::Relaxed));
+        life.swap(before.successor(payload).0, UPDATE);
+        self.control
+            .store(memory, position, control_word(hash, LIVE));
     }
 
     /// Gives a slot back: one that was reserved and not published, or whose entry was
