@@ -15,7 +15,7 @@ use crate::{
     plan, process,
     services::{self, DUAL_NAME, FILE_NAME, FILE_SIZE, PAGE, WEB_NAME},
     tools::{self, Direction, Traffic},
-    world::World,
+    world::{Live, World},
 };
 
 /// A check that failed: what was expected and what was there.
@@ -105,7 +105,7 @@ fn both_ways(world: &World, size: u32) -> Result<String> {
     const COUNT: u32 = 5;
     let network = &world.network;
     let mut ways = vec![(network.host6()?, host4_in_ipv6())];
-    if world.isthmus.mechanism == Mechanism::Siit {
+    if world.mechanism == Mechanism::Siit {
         ways.push((network.host4()?, plan::HOST6_AS_IPV4.to_string()));
     }
     let mut seen = Vec::new();
@@ -120,64 +120,61 @@ fn both_ways(world: &World, size: u32) -> Result<String> {
     Ok(seen.join(", "))
 }
 
-/// The hops from host6 to host4 are router6, the gateway, router4 (in translated form), host4; under SIIT
-/// also those from host4.
+/// Every hop from host6 to host4 answers; the first is the near router, then the far router shows in
+/// translated form, and the last is the destination. What the gateway itself shows (one hop, or a
+/// kernel's beside its own) is its operator's choice.
 pub fn traceroute(world: &World) -> Result<String> {
-    process::require("traceroute", "traceroute")?;
-    let destination = host4_in_ipv6();
-    let hops = hops(world.network.host6()?, &destination)?;
-    let router4 = plan::embed(plan::ROUTER4).to_string();
-    let expected = [
-        Some(plan::GATEWAY6.to_string()),
-        None, // The gateway's own address is its operator's choice.
-        Some(router4),
-        Some(destination),
-    ];
-    compare_hops(&hops, &expected)?;
-    if world.isthmus.mechanism == Mechanism::Siit {
-        let destination = plan::HOST6_AS_IPV4.to_string();
-        let back = self::hops(world.network.host4()?, &destination)?;
-        let expected = [
-            Some(plan::GATEWAY4.to_string()),
-            None,
-            // RFC 7600-style dummy for IPv6-only hops without an RFC 6791 pool.
-            Some("192.0.0.8".into()),
-            Some(destination),
-        ];
-        compare_hops(&back, &expected)?;
-        return Ok(format!("{}; back: {}", hops.join(" → "), back.join(" → ")));
-    }
-    Ok(hops.join(" → "))
+    hops(
+        world.network.host6()?,
+        [
+            plan::GATEWAY6.to_string(),
+            plan::embed(plan::ROUTER4).to_string(),
+            host4_in_ipv6(),
+        ],
+    )
 }
 
-fn hops(client: &Namespace, destination: &str) -> Result<Vec<String>> {
+/// The same from host4 to host6's mapped address, where the far router has no IPv4 address.
+pub fn traceroute_back(world: &World) -> Result<String> {
+    hops(
+        world.network.host4()?,
+        [
+            plan::GATEWAY4.to_string(),
+            DUMMY.into(),
+            plan::HOST6_AS_IPV4.to_string(),
+        ],
+    )
+}
+
+/// How an IPv6-only router shows in IPv4 where there is no pool for it (RFC 6791; the address is
+/// RFC 7600's dummy).
+const DUMMY: &str = "192.0.0.8";
+
+/// The hops on the way to the last of the `expected` ones.
+fn hops(client: &Namespace, expected: [String; 3]) -> Result<String> {
     let mut command = client.command("traceroute");
-    command.args(["-n", "-q", "1", "-w", "2", "-m", "8", destination]);
+    let destination = &expected[2];
+    command.args(["-n", "-q", "1", "-w", "2", "-m", "9", destination]);
     let output = process::run(&mut command)?;
-    Ok(output
+    let hops: Vec<&str> = output
         .lines()
         .skip(1)
-        .filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned))
-        .collect())
-}
-
-/// Each hop must be the expected one, or any that answers where none is named.
-fn compare_hops(hops: &[String], expected: &[Option<String>]) -> Result<()> {
-    let right = hops.len() == expected.len()
-        && hops
-            .iter()
-            .zip(expected)
-            .all(|(hop, expected)| match expected {
-                Some(address) => hop == address,
-                None => hop != "*",
-            });
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .collect();
+    let [near, far, destination] = &expected;
+    let right = hops.first() == Some(&near.as_str())
+        && hops[1..].contains(&far.as_str())
+        && hops.last() == Some(&destination.as_str())
+        && !hops.contains(&"*");
+    let hops = hops.join(" → ");
     if right {
-        return Ok(());
+        Ok(hops)
+    } else {
+        unexpected(
+            "traceroute",
+            format!("{hops}; expected {}", expected.join(" … ")),
+        )
     }
-    unexpected(
-        "traceroute",
-        format!("{}, expected {expected:?}", hops.join(" → ")),
-    )
 }
 
 /// What `dig` says of names with and without IPv6 addresses, and of the reverse.
@@ -217,7 +214,7 @@ pub fn fragments_out_of_order(world: &World) -> Result<String> {
         destination: plan::HOST6_AS_IPV4.into(),
     };
     let mut ways = vec![(host6, host4, to_host4)];
-    if world.isthmus.mechanism == Mechanism::Siit {
+    if world.mechanism == Mechanism::Siit {
         ways.push((host4, host6, to_host6));
     }
     let ways_count = ways.len();
@@ -265,43 +262,56 @@ pub fn iperf(world: &World) -> Result<String> {
 
 /// host6 learns the path MTU: an IPv6 packet may be 20 bytes longer than the IPv4 link allows.
 pub fn path_mtu_from_six(world: &World, ipv4_mtu: u32) -> Result<String> {
-    let destination = host4_in_ipv6();
-    learn_mtu(world.network.host6()?, &destination, 1452, ipv4_mtu + 20)
+    learn_mtu(world.network.host6()?, &host4_in_ipv6(), 48, ipv4_mtu + 20)
 }
 
 /// host4 learns the path MTU: an IPv4 packet must be 20 bytes shorter than the IPv6 link allows.
 pub fn path_mtu_from_four(world: &World, ipv6_mtu: u32) -> Result<String> {
     let destination = plan::HOST6_AS_IPV4.to_string();
-    learn_mtu(world.network.host4()?, &destination, 1472, ipv6_mtu - 20)
+    learn_mtu(world.network.host4()?, &destination, 28, ipv6_mtu - 20)
 }
 
-fn learn_mtu(client: &Namespace, destination: &str, size: u32, expected: u32) -> Result<String> {
-    let mut command = client.command("ping");
-    command.args(["-n", "-M", "do", "-c", "3", "-i", "0.2", "-W", "1"]);
-    // The first one is too big and must be told so; what counts is what the kernel has learned.
-    let printed = process::output(command.args(["-s", &size.to_string(), destination]))?;
-    let route = client.run(&format!("ip route get {destination}"))?;
-    if route.contains(&format!("mtu {expected} "))
-        || route.trim_end().ends_with(&format!("mtu {expected}"))
-    {
-        return Ok(format!("{destination} has path MTU {expected}"));
+/// Pings that must not be fragmented, each as large as the path is known to take; `headers` are
+/// those before a ping's payload. A hop at a time says how much is too much, until one passes.
+fn learn_mtu(client: &Namespace, destination: &str, headers: u32, expected: u32) -> Result<String> {
+    const HOPS: usize = 4;
+    let mut known = 1500;
+    let mut said = String::new();
+    for _ in 0..HOPS {
+        let mut command = client.command("ping");
+        command.args(["-n", "-M", "do", "-c", "2", "-i", "0.2", "-W", "1"]);
+        let size = (known - headers).to_string();
+        let output = process::output(command.args(["-s", &size, destination]))?;
+        said.push_str(&String::from_utf8_lossy(&output.stdout));
+        let learned = route_mtu(&client.run(&format!("ip route get {destination}"))?);
+        if output.status.success() && known == expected {
+            return Ok(format!("{destination} has path MTU {expected}"));
+        }
+        match learned {
+            Some(learned) if learned < known => known = learned,
+            _ => break,
+        }
     }
-    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
     unexpected(
-        "ip route get",
-        format!("{route}expected mtu {expected}; ping said: {printed}"),
+        "ping -M do",
+        format!("learned {known}, expected {expected}: {said}"),
     )
 }
 
+/// The MTU that `ip route get` shows, if the kernel has learned one.
+fn route_mtu(route: &str) -> Option<u32> {
+    let mut words = route.split_whitespace();
+    words.find(|word| *word == "mtu")?;
+    words.next()?.parse().ok()
+}
+
 /// While pings flow without pause, `rounds` reloads; not one may be lost.
-pub fn reload_under_load(world: &mut World, rounds: u32) -> Result<String> {
+pub fn reload_under_load(live: &mut Live, rounds: u32) -> Result<String> {
     const INTERVAL: Duration = Duration::from_millis(5);
     const PAUSE: Duration = Duration::from_millis(50);
     let count = rounds * (PAUSE.as_millis() / INTERVAL.as_millis()) as u32;
-    let World {
-        gateway, network, ..
-    } = world;
-    let host6 = network.host6()?;
+    let Live { gateway, world, .. } = live;
+    let host6 = world.network.host6()?;
     let destination = host4_in_ipv6();
     let received = std::thread::scope(|scope| {
         let pings = scope.spawn(|| tools::ping(host6, &destination, count, INTERVAL, 56));
@@ -325,22 +335,22 @@ pub fn reload_under_load(world: &mut World, rounds: u32) -> Result<String> {
 }
 
 /// After kill -9 and a new start the network works again, and a clean stop leaves it as it was.
-pub fn survives_a_crash(world: &mut World) -> Result<String> {
-    world.gateway.process().stop();
-    let before = world.footprint()?;
-    world.restart()?;
-    page_by_literal(world)?;
-    world.gateway.process().kill();
-    world.restart()?;
-    page_by_literal(world)?;
-    if !world.gateway.process().stop() {
+pub fn survives_a_crash(live: &mut Live) -> Result<String> {
+    live.gateway.process().stop();
+    let before = live.world.footprint()?;
+    live.restart()?;
+    page_by_literal(&live.world)?;
+    live.gateway.process().kill();
+    live.restart()?;
+    page_by_literal(&live.world)?;
+    if !live.gateway.process().stop() {
         return unexpected("isthmus", "did not end after SIGTERM");
     }
-    let after = world.footprint()?;
+    let after = live.world.footprint()?;
     if before != after {
         return unexpected("ip", format!("before:\n{before}\nafter:\n{after}"));
     }
-    world.restart()?;
-    page_by_literal(world)?;
+    live.restart()?;
+    page_by_literal(&live.world)?;
     Ok("killed, restarted, stopped: links, addresses, routes, rules and filters as before".into())
 }

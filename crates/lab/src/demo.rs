@@ -15,7 +15,7 @@ use crate::{
     subject::Subject,
     tools::{self, Direction, Traffic},
     topology::{Neighbours, Offloads, Topology},
-    world::{Narrow, World},
+    world::{Live, Narrow},
 };
 
 /// How long each throughput is measured.
@@ -84,10 +84,10 @@ pub fn run() -> Result<bool> {
     Ok(progress.failed == 0)
 }
 
-fn build(engine: Engine, mechanism: Mechanism, narrow: Narrow) -> Result<(World, String)> {
-    let world = World::build(engine, mechanism, narrow)?;
+fn build(engine: Engine, mechanism: Mechanism, narrow: Narrow) -> Result<(Live, String)> {
+    let live = Live::build(engine, mechanism, narrow)?;
     Ok((
-        world,
+        live,
         "5 namespaces, nginx, DNS, iperf3 and the gateway".into(),
     ))
 }
@@ -97,18 +97,19 @@ fn show_engine(progress: &mut Progress, engine: Engine) {
     let built = progress.step("build the network, start everything", || {
         build(engine, Mechanism::Nat64, Narrow::Nowhere)
     });
-    let Some(world) = built else { return };
-    progress.check("DNS64: names get IPv6 addresses", || checks::dns(&world));
-    progress.check("a web page by name", || checks::page_by_name(&world));
-    progress.check("a web page by address", || checks::page_by_literal(&world));
-    progress.check("a file of 100 MB", || checks::file(&world));
-    progress.check("ping", || checks::ping(&world));
+    let Some(live) = built else { return };
+    let world = &live.world;
+    progress.check("DNS64: names get IPv6 addresses", || checks::dns(world));
+    progress.check("a web page by name", || checks::page_by_name(world));
+    progress.check("a web page by address", || checks::page_by_literal(world));
+    progress.check("a file of 100 MB", || checks::file(world));
+    progress.check("ping", || checks::ping(world));
     progress.check("ping of 4000 bytes, in fragments", || {
-        checks::large_ping(&world)
+        checks::large_ping(world)
     });
-    progress.check("traceroute", || checks::traceroute(&world));
+    progress.check("traceroute", || checks::traceroute(world));
     let counters = progress.step("live counters", || {
-        Ok((world.gateway.ask("counters")?, String::new()))
+        Ok((live.gateway.ask("counters")?, String::new()))
     });
     for line in counters
         .iter()
@@ -124,12 +125,13 @@ fn show_path_mtu(progress: &mut Progress) {
     let built = progress.step("build the network with a narrow link", || {
         build(Engine::Xdp, Mechanism::Nat64, narrow)
     });
-    let Some(world) = built else { return };
+    let Some(live) = built else { return };
+    let world = &live.world;
     progress.check("host6 learns the path MTU (IPv4's + 20)", || {
-        checks::path_mtu_from_six(&world, NARROW)
+        checks::path_mtu_from_six(world, NARROW)
     });
     progress.check("and the file of 100 MB still arrives", || {
-        checks::file(&world)
+        checks::file(world)
     });
 }
 

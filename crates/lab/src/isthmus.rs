@@ -250,7 +250,7 @@ fn control(directory: &Path) -> PathBuf {
 }
 
 /// The program: `$ISTHMUS`, or beside (or above) this one, or on the path.
-fn program() -> Result<PathBuf> {
+pub fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("ISTHMUS") {
         return Ok(path.into());
     }

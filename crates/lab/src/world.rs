@@ -8,11 +8,16 @@
 use crate::{
     Result,
     isthmus::{Engine, Gateway, Isthmus, Mechanism},
+    peers::{Tayga, Unbound},
     plan,
-    process::Process,
+    process::{self, Process},
     programs::{self, Attached},
     services::{self, Dns, Web},
-    topology::{INNER, Network, Offloads, ROUTER4, ROUTER6, Topology},
+    subject::{Started, Subject},
+    topology::{
+        FOUR, GATEWAY, HOST_INTERFACE, HOST4, HOST6, INNER, Network, Offloads, ROUTER4, ROUTER6,
+        Topology,
+    },
 };
 
 /// The CPU of servers that are bound to one.
@@ -31,15 +36,13 @@ pub enum Narrow {
     BeforeTheGateway(u32),
 }
 
-/// The network with everything that runs in it; dropping it ends and removes all.
+/// The network with its servers, and nothing on the gateway yet.
 #[derive(Debug)]
 pub struct World {
-    /// The gateway under test.
-    pub gateway: Gateway,
     /// The web server on host4.
     pub web: Web,
-    /// How the gateway is set up.
-    pub isthmus: Isthmus,
+    /// Whether host4 can reach host6 unasked.
+    pub mechanism: Mechanism,
     _dns: Dns,
     _iperf: [Process; 2],
     _polling: Vec<Attached>,
@@ -47,26 +50,82 @@ pub struct World {
     pub network: Network,
 }
 
-impl World {
-    /// Builds it and waits until everything is ready.
+/// A world with a running Isthmus; dropping it ends and removes all.
+#[derive(Debug)]
+pub struct Live {
+    /// The gateway under test.
+    pub gateway: Gateway,
+    /// How it is set up.
+    pub isthmus: Isthmus,
+    /// All the rest.
+    pub world: World,
+}
+
+/// A world with TAYGA and unbound on the gateway: what the checks themselves are checked with.
+#[derive(Debug)]
+pub struct Reference {
+    _gateway: [Started; 2],
+    /// All the rest.
+    pub world: World,
+}
+
+impl Live {
+    /// Builds a world, starts the gateway and waits until everything is ready.
     pub fn build(engine: Engine, mechanism: Mechanism, narrow: Narrow) -> Result<Self> {
-        use crate::topology::{FOUR, GATEWAY, HOST_INTERFACE, HOST4, HOST6};
+        let mut isthmus = Isthmus::new(engine, mechanism).with_dns64(plan::EDGE6);
+        if let Narrow::AtTheGateway(mtu) = narrow {
+            isthmus.ipv4_mtu = mtu;
+        }
+        crate::isthmus::program()?;
         let offloads = match engine {
             Engine::Xdp => Offloads::Off,
             Engine::Tc | Engine::User => Offloads::On,
         };
-        let mut topology = Topology::long(offloads);
-        let mut isthmus = Isthmus::new(engine, mechanism).with_dns64(plan::EDGE6);
-        topology = match narrow {
+        let world = World::build(mechanism, offloads, narrow)?;
+        let gateway = isthmus.up(&world.network, None)?;
+        Ok(Self {
+            gateway,
+            isthmus,
+            world,
+        })
+    }
+
+    /// Starts the gateway again after it has ended.
+    pub fn restart(&mut self) -> Result<()> {
+        self.gateway
+            .restart(&self.isthmus, &self.world.network, None)
+    }
+}
+
+impl Reference {
+    /// Builds a world with TAYGA as the gateway.
+    pub fn build(narrow: Narrow) -> Result<Self> {
+        process::require("tayga", "tayga")?;
+        let world = World::build(Mechanism::Siit, Offloads::On, narrow)?;
+        let unbound = Unbound {
+            listen: plan::EDGE6,
+        };
+        Ok(Self {
+            _gateway: [
+                Tayga.start(&world.network, SERVER_CPU)?,
+                unbound.start(&world.network, SERVER_CPU)?,
+            ],
+            world,
+        })
+    }
+}
+
+impl World {
+    /// Builds the network and starts its servers.
+    fn build(mechanism: Mechanism, offloads: Offloads, narrow: Narrow) -> Result<Self> {
+        let topology = Topology::long(offloads);
+        let network = match narrow {
             Narrow::Nowhere => topology,
-            Narrow::AtTheGateway(mtu) => {
-                isthmus.ipv4_mtu = mtu;
-                topology.with_mtu(GATEWAY, FOUR, mtu)
-            }
+            Narrow::AtTheGateway(mtu) => topology.with_mtu(GATEWAY, FOUR, mtu),
             Narrow::BehindTheGateway(mtu) => topology.with_mtu(HOST4, HOST_INTERFACE, mtu),
             Narrow::BeforeTheGateway(mtu) => topology.with_mtu(HOST6, HOST_INTERFACE, mtu),
-        };
-        let network = topology.build()?;
+        }
+        .build()?;
         let dns = Dns::start(&network)?;
         let web = Web::start(&network)?;
         let iperf = [
@@ -74,33 +133,20 @@ impl World {
             services::start_iperf(network.host6()?, SERVER_CPU)?,
         ];
         let mut polling = Vec::new();
-        if engine == Engine::Xdp {
+        if offloads == Offloads::Off {
             for router in [ROUTER6, ROUTER4] {
                 polling.push(programs::poll(network.node(router)?, INNER)?);
             }
         }
-        let gateway = isthmus.up(&network, None)?;
         network.host6()?.set_resolver(&plan::EDGE6.to_string())?;
         Ok(Self {
-            gateway,
             web,
-            isthmus,
+            mechanism,
             _dns: dns,
             _iperf: iperf,
             _polling: polling,
             network,
         })
-    }
-
-    /// Starts the gateway again after it has ended.
-    pub fn restart(&mut self) -> Result<()> {
-        let Self {
-            gateway,
-            isthmus,
-            network,
-            ..
-        } = self;
-        gateway.restart(isthmus, network, None)
     }
 
     /// What the gateway's namespace looks like from outside: links, addresses, routes, rules,

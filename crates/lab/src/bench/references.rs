@@ -2,13 +2,13 @@
 
 use super::{
     Figure,
-    rows::{Bulk, DnsPair, figure},
+    rows::{Bulk, DnsPair, UNBOUND, figure},
 };
 use crate::{
     Result,
     generator::Pace,
     measure::{Effort, Load, Path},
-    peers::{Forwarding, Masquerade, Redirect, Tayga, Unbound},
+    peers::{Forwarding, Masquerade, Redirect, Tayga},
     plan,
     subject::Subject,
     tools,
@@ -38,9 +38,9 @@ pub fn references(effort: &Effort, mut progress: impl FnMut(&Reference)) {
     note("kernel, IPv6, ping", round_trip());
     note(
         "unbound dns64",
-        DnsPair::start(&Unbound)
+        DnsPair::start(&UNBOUND)
             .and_then(|pair| pair.measure(effort.window))
-            .map(|value| figure(&Unbound.name(), value, "queries/s")),
+            .map(|value| figure(&UNBOUND.name(), value, "queries/s")),
     );
 }
 

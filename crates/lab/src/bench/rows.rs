@@ -124,6 +124,11 @@ impl Row {
     }
 }
 
+/// The baseline of DNS64.
+pub(super) const UNBOUND: Unbound = Unbound {
+    listen: plan::GATEWAY6,
+};
+
 const PACKETS: &str = "packets/s";
 const SESSIONS: &str = "sessions/s";
 
@@ -406,7 +411,7 @@ impl DnsPair {
 fn dns64(effort: &Effort) -> Result<Measurement> {
     let isthmus = Isthmus::new(Engine::User, Mechanism::Nat64).with_dns64(plan::GATEWAY6);
     let ours = DnsPair::start(&isthmus)?;
-    let theirs = DnsPair::start(&Unbound)?;
+    let theirs = DnsPair::start(&UNBOUND)?;
     let compared = interleave(
         effort.repetitions,
         || ours.measure(effort.window),
@@ -415,7 +420,7 @@ fn dns64(effort: &Effort) -> Result<Measurement> {
     Ok(measurement(
         compared,
         "Isthmus DNS64",
-        &Unbound.name(),
+        &UNBOUND.name(),
         "queries/s",
     ))
 }

@@ -1,6 +1,6 @@
 //! unbound with its dns64 module.
 
-use std::{fs, time::Duration};
+use std::{fs, net::Ipv6Addr, time::Duration};
 
 use super::tayga::version;
 use crate::{
@@ -12,8 +12,11 @@ use crate::{
 };
 
 /// unbound on the gateway, one thread, forwarding to the DNS server on the IPv4 host.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Unbound;
+#[derive(Debug, Clone, Copy)]
+pub struct Unbound {
+    /// The gateway's address that it listens on.
+    pub listen: Ipv6Addr,
+}
 
 impl Subject for Unbound {
     fn name(&self) -> String {
@@ -35,11 +38,11 @@ impl Subject for Unbound {
              pidfile: \"\"\n  use-syslog: no\n  num-threads: 1\n  interface: {listen}\n  \
              access-control: ::0/0 allow\n  module-config: \"dns64 iterator\"\n  \
              dns64-prefix: {prefix}/96\n  do-not-query-localhost: no\n  \
-             so-reuseport: no\n  local-zone: \"test.\" nodefault\n  msg-cache-size: 64m\n  rrset-cache-size: 128m\n\
+             so-reuseport: no\n  local-zone: \"test.\" nodefault\n  local-zone: \"8.b.d.0.1.0.0.2.ip6.arpa.\" nodefault\n  local-zone: \"100.51.198.in-addr.arpa.\" nodefault\n  msg-cache-size: 64m\n  rrset-cache-size: 128m\n\
              remote-control:\n  control-enable: no\n\
              forward-zone:\n  name: \".\"\n  forward-addr: {upstream}\n",
             directory = files.path().display(),
-            listen = plan::GATEWAY6,
+            listen = self.listen,
             prefix = plan::PREFIX,
             upstream = plan::HOST4,
         );
@@ -51,7 +54,7 @@ impl Subject for Unbound {
         let mut daemon = Process::start("unbound", command.args(["-d", "-c"]).arg(&path))?;
         let host6 = network.host6()?;
         daemon.wait_until(Duration::from_secs(5), || {
-            dns_answers(host6, &plan::GATEWAY6.to_string())
+            dns_answers(host6, &self.listen.to_string())
         })?;
         Ok(Started {
             processes: vec![daemon],
