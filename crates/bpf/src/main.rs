@@ -11,6 +11,7 @@ mod ethernet;
 mod frame;
 mod maps;
 mod route;
+mod search;
 mod xdp;
 
 #[cfg(not(test))]

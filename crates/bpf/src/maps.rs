@@ -5,13 +5,16 @@ use core::marker::PhantomData;
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_boot_ns};
 use aya_ebpf::macros::btf_map;
-use isthmus_core::config::Instance;
+use isthmus_core::address::eam::Place;
+use isthmus_core::address::{V4, V6};
+use isthmus_core::config::{EamTable, Instance};
 use isthmus_core::host::{Destination, Host, Instances, MOST_INSTANCES, Route, Sessions};
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::Instant;
 
 use crate::route::Egress;
+use crate::search;
 
 /// `BPF_F_MMAPABLE`: the daemon works on the same memory.
 const MMAPABLE: usize = 1 << 10;
@@ -78,7 +81,7 @@ impl Memory for Lines {
 }
 
 const STATE_LINES: Lines = Lines(&STATE);
-const RULE_LINES: Lines = Lines(&RULES);
+pub(crate) const RULE_LINES: Lines = Lines(&RULES);
 
 /// What a program does for a packet without a session.
 pub(crate) trait Stage {
@@ -128,6 +131,26 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
     #[inline(always)]
     fn rules(&self) -> &Lines {
         &RULE_LINES
+    }
+
+    #[inline(always)]
+    fn find_eam_v4(&self, table: &EamTable, address: V4) -> Option<Place> {
+        if table.lines == 0 {
+            return None;
+        }
+        let place = search::find_v4(table.base, table.lines, table.v4_lengths, address.0.0);
+        search::place(place)
+    }
+
+    #[inline(always)]
+    fn find_eam_v6(&self, table: &EamTable, address: V6) -> Option<Place> {
+        if table.lines == 0 {
+            return None;
+        }
+        let [short, long, whole] = table.v6_lengths;
+        let at = u64::from(table.base) << 32 | u64::from(table.lines) | (whole & 1) << 31;
+        let (high, low) = address.halves();
+        search::place(search::find_v6(at, short, long, high, low))
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
 //! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
 
+use crate::address::eam::{self, Place};
 use crate::address::{V4, V6};
-use crate::config::Instance;
+use crate::config::{EamTable, Instance};
 use crate::reason::Counter;
 use crate::table::Memory;
 use crate::time::Instant;
@@ -63,6 +64,17 @@ pub trait Host {
 
     /// Tables of the configuration.
     fn rules(&self) -> &Self::Rules;
+
+    /// The explicit mapping that covers an IPv4 address. An engine may have its own way to call the
+    /// search, not its own search.
+    fn find_eam_v4(&self, table: &EamTable, address: V4) -> Option<Place> {
+        eam::find_v4(self.rules(), table, address)
+    }
+
+    /// The explicit mapping that covers an IPv6 address.
+    fn find_eam_v6(&self, table: &EamTable, address: V6) -> Option<Place> {
+        eam::find_v6(self.rules(), table, address)
+    }
 
     /// The time of this packet.
     fn now(&self) -> Instant;

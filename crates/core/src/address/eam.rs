@@ -129,6 +129,28 @@ impl Mapping {
         (V6::from_halves(self.v6.0, self.v6.1), self.v6_length)
     }
 
+    /// The IPv6 address that an IPv4 address maps to by this mapping alone; `None` if it does not
+    /// lie under the IPv4 prefix (RFC 7757 section 3.3.1).
+    #[must_use]
+    pub const fn counterpart_of_v4(&self, address: V4) -> Option<V6> {
+        let address = address.number();
+        if address & mask_v4(self.v4_length) != self.v4 {
+            return None;
+        }
+        Some(self.translate_v4(address))
+    }
+
+    /// The IPv4 address that an IPv6 address maps to by this mapping alone; `None` if it does not
+    /// lie under the IPv6 prefix (RFC 7757 section 3.3.2).
+    #[must_use]
+    pub const fn counterpart_of_v6(&self, address: V6) -> Option<V4> {
+        let (address, mask) = (address.halves(), mask_v6(self.v6_length));
+        if address.0 & mask.0 != self.v6.0 || address.1 & mask.1 != self.v6.1 {
+            return None;
+        }
+        Some(self.translate_v6(address))
+    }
+
     /// The counterpart of an address under the IPv4 prefix: its suffix behind the IPv6 prefix,
     /// padded with zeros (RFC 7757 section 3.3.1, steps 3 to 6).
     #[inline(always)]
@@ -180,10 +202,36 @@ impl Mapping {
     }
 }
 
+/// Where a mapping lies in the rules memory: the line times two, plus the slot. One number, because
+/// that is what a BPF function can return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(pub u32);
+
+impl Place {
+    #[inline(always)]
+    fn read<M: Memory + ?Sized>(self, rules: &M) -> Option<Mapping> {
+        read(rules.line(self.0 >> 1)?, (self.0 & 1) as usize)
+    }
+}
+
 /// The IPv6 address that an IPv4 address maps to; `None` if no mapping covers it (RFC 7757
-/// section 3.3.1). Costs one comparison where there are no mappings.
+/// section 3.3.1).
 #[inline(always)]
-pub fn to_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Option<V6> {
+pub fn to_v6<M: Memory + ?Sized>(rules: &M, place: Place, address: V4) -> Option<V6> {
+    Some(place.read(rules)?.translate_v4(address.number()))
+}
+
+/// The IPv4 address that an IPv6 address maps to; `None` if no mapping covers it (RFC 7757
+/// section 3.3.2).
+#[inline(always)]
+pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option<V4> {
+    Some(place.read(rules)?.translate_v6(address.halves()))
+}
+
+/// The mapping with the longest IPv4 prefix that covers an address. Costs one comparison where
+/// there are no mappings.
+#[inline(always)]
+pub fn find_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Option<Place> {
     if table.lines == 0 {
         return None;
     }
@@ -201,16 +249,16 @@ pub fn to_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Op
             hash_v4(prefix, length),
             matches,
         ) {
-            return Some(found.translate_v4(address));
+            return Some(found);
         }
     }
     None
 }
 
-/// The IPv4 address that an IPv6 address maps to; `None` if no mapping covers it (RFC 7757
-/// section 3.3.2). Costs one comparison where there are no mappings.
+/// The mapping with the longest IPv6 prefix that covers an address. Costs one comparison where
+/// there are no mappings.
 #[inline(always)]
-pub fn to_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Option<V4> {
+pub fn find_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Option<Place> {
     if table.lines == 0 {
         return None;
     }
@@ -235,7 +283,7 @@ pub fn to_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Op
         let prefix = (address.0 & mask.0, address.1 & mask.1);
         let matches = |m: &Mapping| m.v6 == prefix && m.v6_length == length;
         if let Some(found) = find(rules, base, table.lines, hash_v6(prefix, length), matches) {
-            return Some(found.translate_v6(address));
+            return Some(found);
         }
     }
     None
@@ -300,15 +348,16 @@ fn find<M: Memory + ?Sized>(
     lines: u32,
     hash: u64,
     matches: impl Fn(&Mapping) -> bool,
-) -> Option<Mapping> {
+) -> Option<Place> {
     for choice in choices(hash, lines) {
-        let line = rules.line(base.wrapping_add(choice))?;
+        let number = base.wrapping_add(choice);
+        let line = rules.line(number)?;
         for slot in 0..SLOTS {
             let mapping = read(line, slot);
             if let Some(mapping) = mapping
                 && matches(&mapping)
             {
-                return Some(mapping);
+                return Some(Place(number << 1 | slot as u32));
             }
         }
         if line[OVERFLOW].load(Relaxed) == 0 {

@@ -87,7 +87,7 @@ pub fn hairpins<H: Host>(host: &H, instance: &Instance, destination: V4) -> bool
     match &instance.mechanism {
         Mechanism::Siit(siit) => {
             siit.hairpin == Hairpin::Intrinsic
-                && siit::explicit_v6(host.rules(), siit, destination).is_some()
+                && siit::explicit_v6(host, siit, destination).is_some()
         }
         Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
     }

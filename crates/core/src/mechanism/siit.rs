@@ -2,8 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use crate::address::{V4, V6, eam, special};
-use crate::table::Memory;
-use crate::config::{EamTable, Hairpin, Policy, PrefixMapping, Siit};
+use crate::config::{Hairpin, Policy, PrefixMapping, Siit};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::translate::Tuple;
@@ -12,50 +11,40 @@ use crate::verdict::Refusal;
 /// Whether an IPv4 address stands for an IPv6 host.
 #[inline(always)]
 pub fn owns_v4<H: Host>(host: &H, siit: &Siit, destination: V4) -> bool {
-    siit.hosts.contains(destination) || explicit_v6(host.rules(), siit, destination).is_some()
+    siit.hosts.contains(destination) || explicit_v6(host, siit, destination).is_some()
 }
 
 /// Whether an IPv6 address stands for an IPv4 host.
 #[inline(always)]
 pub fn owns_v6<H: Host>(host: &H, siit: &Siit, destination: V6) -> bool {
     siit.prefix.extract(destination).is_some()
-        || explicit_v4(host.rules(), siit, destination).is_some()
+        || explicit_v4(host, siit, destination).is_some()
 }
 
 /// The explicit mapping of an IPv4 address.
 #[inline(always)]
-pub fn explicit_v6<M: Memory + ?Sized>(rules: &M, siit: &Siit, address: V4) -> Option<V6> {
-    if siit.eam.lines == 0 { None } else { look_up_v6(rules, &siit.eam, address) }
+pub fn explicit_v6<H: Host>(host: &H, siit: &Siit, address: V4) -> Option<V6> {
+    let place = host.find_eam_v4(&siit.eam, address)?;
+    eam::to_v6(host.rules(), place, address)
 }
 
 /// The explicit mapping of an IPv6 address.
 #[inline(always)]
-pub fn explicit_v4<M: Memory + ?Sized>(rules: &M, siit: &Siit, address: V6) -> Option<V4> {
-    if siit.eam.lines == 0 { None } else { look_up_v4(rules, &siit.eam, &address) }
-}
-
-// Functions of their own, so that their loops stand once in a BPF program.
-
-#[inline(never)]
-fn look_up_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Option<V6> {
-    eam::to_v6(rules, table, address)
-}
-
-#[inline(never)]
-fn look_up_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: &V6) -> Option<V4> {
-    eam::to_v4(rules, table, *address)
+pub fn explicit_v4<H: Host>(host: &H, siit: &Siit, address: V6) -> Option<V4> {
+    let place = host.find_eam_v6(&siit.eam, address)?;
+    eam::to_v4(host.rules(), place, address)
 }
 
 /// Explicit mapping first, then the prefix (RFC 7757 section 3.3).
 #[inline(always)]
 pub fn any_to_v6<H: Host>(host: &H, siit: &Siit, address: V4) -> Option<V6> {
-    explicit_v6(host.rules(), siit, address).or_else(|| siit.prefix.embed(address))
+    explicit_v6(host, siit, address).or_else(|| siit.prefix.embed(address))
 }
 
 /// Explicit mapping first, then the prefix (RFC 7757 section 3.3).
 #[inline(always)]
 pub fn any_to_v4<H: Host>(host: &H, siit: &Siit, address: V6) -> Option<V4> {
-    explicit_v4(host.rules(), siit, address).or_else(|| siit.prefix.extract(address))
+    explicit_v4(host, siit, address).or_else(|| siit.prefix.extract(address))
 }
 
 /// From IPv4 to IPv6.

@@ -7,6 +7,17 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+/// What the packet path does with an IPv4 address.
+fn map_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Option<V6> {
+    to_v6(rules, find_v4(rules, table, address)?, address)
+}
+
+/// What the packet path does with an IPv6 address.
+fn map_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Option<V4> {
+    to_v4(rules, find_v6(rules, table, address)?, address)
+}
+
+
 fn mapping(v4: &str, v6: &str) -> Mapping {
     let (a4, l4) = v4.split_once('/').unwrap_or((v4, "32"));
     let (a6, l6) = v6.split_once('/').unwrap_or((v6, "128"));
@@ -38,11 +49,11 @@ impl Built {
     }
 
     fn v6(&self, v4: Ipv4Addr) -> Option<Ipv6Addr> {
-        to_v6(self.0.as_slice(), &self.1, v4.into()).map(Into::into)
+        map_v4(self.0.as_slice(), &self.1, v4.into()).map(Into::into)
     }
 
     fn v4(&self, v6: Ipv6Addr) -> Option<Ipv4Addr> {
-        to_v4(self.0.as_slice(), &self.1, v6.into()).map(Into::into)
+        map_v6(self.0.as_slice(), &self.1, v6.into()).map(Into::into)
     }
 }
 
@@ -133,8 +144,8 @@ fn nothing_configured_matches_nothing() {
     let none: &[Line] = &[];
     let table = fill(none, 0, &[]).unwrap();
     assert_eq!(table.lines, 0);
-    assert_eq!(to_v6(none, &table, V4::from_number(1)), None);
-    assert_eq!(to_v4(none, &table, V6::from_halves(1, 1)), None);
+    assert_eq!(map_v4(none, &table, V4::from_number(1)), None);
+    assert_eq!(map_v6(none, &table, V6::from_halves(1, 1)), None);
 }
 
 #[test]
@@ -181,9 +192,9 @@ fn sizes_are_enough() {
         lines.resize_with(lines_for(mappings.len()), Line::default);
         let table = fill(&lines, 0, &mappings).unwrap();
         for mapping in &mappings {
-            let found = to_v6(lines.as_slice(), &table, mapping.v4().0);
+            let found = map_v4(lines.as_slice(), &table, mapping.v4().0);
             assert_eq!(found, Some(mapping.v6().0));
-            let found = to_v4(lines.as_slice(), &table, mapping.v6().0);
+            let found = map_v6(lines.as_slice(), &table, mapping.v6().0);
             assert_eq!(found, Some(mapping.v4().0));
         }
     }
@@ -208,10 +219,10 @@ fn a_million_mappings() {
     for n in (0..1_000_000).step_by(7) {
         let (v4, v6) = (0x0a00_0000 + 2 * n, V6::from_halves(host(n), 7));
         let memory = built.0.as_slice();
-        assert_eq!(to_v6(memory, &built.1, V4::from_number(v4)), Some(v6));
-        assert_eq!(to_v4(memory, &built.1, v6), Some(V4::from_number(v4)));
-        assert_eq!(to_v6(memory, &built.1, V4::from_number(v4 + 1)), None);
-        assert_eq!(to_v4(memory, &built.1, V6::from_halves(host(n), 8)), None);
+        assert_eq!(map_v4(memory, &built.1, V4::from_number(v4)), Some(v6));
+        assert_eq!(map_v6(memory, &built.1, v6), Some(V4::from_number(v4)));
+        assert_eq!(map_v4(memory, &built.1, V4::from_number(v4 + 1)), None);
+        assert_eq!(map_v6(memory, &built.1, V6::from_halves(host(n), 8)), None);
     }
 }
 
