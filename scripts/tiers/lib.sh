@@ -26,7 +26,7 @@ check() { # NAME COMMAND...
 }
 
 # Names of the integration tests of all crates, one a line: those that make network namespaces, or
-# the rest. Such a test is told by the word `netns` in its source.
+# the rest. Such a test is told by these words in its source.
 integration_tests() { # namespaces|others
     local file name
     for file in crates/*/tests/*.rs crates/*/tests/*/main.rs; do
@@ -35,7 +35,7 @@ integration_tests() { # namespaces|others
         case "$name" in
         vectors) continue ;; # a tier of its own
         esac
-        if grep -q netns "$file"; then
+        if grep -rqi 'netns\|network namespaces' "${file%/main.rs}"; then
             [ "$1" != namespaces ] || printf '%s\n' "$name"
         else
             [ "$1" != others ] || printf '%s\n' "$name"
