@@ -65,6 +65,17 @@ impl Instances for Configured {
         // program, and never changes it afterwards; a map value outlives the program's run.
         Some(unsafe { &*words.cast::<Instance>() })
     }
+
+    #[inline(always)]
+    fn find_v4<H: Host>(&self, _host: &H, destination: V4) -> Option<u32> {
+        search::number(search::instance_v4(destination.0.0))
+    }
+
+    #[inline(always)]
+    fn find_v6<H: Host>(&self, _host: &H, destination: V6) -> Option<u32> {
+        let (high, low) = destination.halves();
+        search::number(search::instance_v6(high, low))
+    }
 }
 
 /// A memory of lines in a map.
@@ -138,8 +149,8 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
         if table.lines == 0 {
             return None;
         }
-        let place = search::find_v4(table.base, table.lines, table.v4_lengths, address.0.0);
-        search::place(place)
+        let place = search::eam_v4(table.base, table.lines, table.v4_lengths, address.0.0);
+        search::number(place).map(Place)
     }
 
     #[inline(always)]
@@ -150,7 +161,7 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
         let [short, long, whole] = table.v6_lengths;
         let at = u64::from(table.base) << 32 | u64::from(table.lines) | (whole & 1) << 31;
         let (high, low) = address.halves();
-        search::place(search::find_v6(at, short, long, high, low))
+        search::number(search::eam_v6(at, short, long, high, low)).map(Place)
     }
 
     #[inline(always)]

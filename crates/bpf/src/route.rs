@@ -11,6 +11,16 @@ pub(crate) trait Egress {
     fn find(&mut self, to: Destination) -> Option<Route>;
 }
 
+/// For a program that sends nothing.
+pub(crate) struct NoWay;
+
+impl Egress for NoWay {
+    #[inline(always)]
+    fn find(&mut self, _to: Destination) -> Option<Route> {
+        None
+    }
+}
+
 /// What the forwarding table said.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {

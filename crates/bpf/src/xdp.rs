@@ -17,7 +17,7 @@ use crate::frame::Frame;
 use crate::maps::{
     Common, Configured, ESTABLISHED, OPEN, Opening, PROGRAMS, Services, Stage,
 };
-use crate::route::{self, Egress, Next};
+use crate::route::{self, Egress, Next, NoWay};
 
 /// What a function answers instead of an action: another program has to go on.
 const GO_ON: u32 = 1 << 16;
@@ -117,16 +117,6 @@ fn refuse<S: Stage, E: Egress>(services: &mut Services<S, E>, refusal: Refusal) 
             services.count(Counter::SlowPath);
             xdp_action::XDP_PASS
         }
-    }
-}
-
-/// For a program that sends nothing.
-struct NoWay;
-
-impl Egress for NoWay {
-    #[inline(always)]
-    fn find(&mut self, _to: Destination) -> Option<Route> {
-        None
     }
 }
 

@@ -1,8 +1,8 @@
 //! One packet through the gateway.
 
-use crate::address::special;
+use crate::address::{V4, V6, special};
 use crate::config::Instance;
-use crate::host::{Host, Instances, MOST_INSTANCES};
+use crate::host::{Host, Instances};
 use crate::mechanism::{self, Part};
 use crate::packet::Packet;
 use crate::reason::Counter;
@@ -43,9 +43,7 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     if special::is_illegal_destination_v4(destination) {
         return Ok(pass(host));
     }
-    let Some(instance) = find(host, instances, |host, instance| {
-        mechanism::owns_v4(host, instance, destination)
-    }) else {
+    let Some(instance) = choose_v4(host, instances, destination) else {
         return Ok(pass(host));
     };
     four_to_six::translate(packet, host, instance, header, Hop::Forward)
@@ -66,28 +64,27 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     if special::is_illegal_destination_v6(destination) {
         return Ok(pass(host));
     }
-    let Some(instance) = find(host, instances, |host, instance| {
-        mechanism::owns_v6(host, instance, destination)
-    }) else {
+    let Some(instance) = choose_v6(host, instances, destination) else {
         return Ok(pass(host));
     };
-    let verdict = six_to_four::translate(packet, host, instance, header)?;
+    let verdict = six_to_four::translate(packet, host, instances, instance, header)?;
     if packet.bytes().is_some() {
-        return hairpin(packet, host, instance, verdict);
+        return hairpin(packet, host, instances, instance, verdict);
     }
     Ok(verdict)
 }
 
 /// Translates a packet back that was meant for another host behind the same instance (RFC 6146
 /// section 3.8, RFC 7757 section 4.2.2). BPF engines refuse such packets before they change them.
-fn hairpin<P: Packet, H: Host>(
+fn hairpin<P: Packet, H: Host, I: Instances + ?Sized>(
     packet: &mut P,
     host: &mut H,
+    instances: &I,
     instance: &Instance,
     verdict: Verdict,
 ) -> Result<Verdict, Refusal> {
     let header = ipv4::Header::read(packet, 0)?;
-    if !mechanism::hairpins(host, instance, header.destination()) {
+    if !mechanism::hairpins(host, instances, instance, header.destination()) {
         return Ok(verdict);
     }
     let verdict = four_to_six::translate(packet, host, instance, header, Hop::Hairpin)?;
@@ -109,8 +106,7 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv4::Header::read(packet, 0)?;
     let destination = header.destination();
     let instance =
-        find(host, instances, |host, instance| mechanism::owns_v4(host, instance, destination))
-            .ok_or(Refusal::Drop(Counter::EngineError))?;
+        choose_v4(host, instances, destination).ok_or(Refusal::Drop(Counter::EngineError))?;
     let transport = v4::read(packet, header)?.transport;
     let tuple = Tuple {
         source: header.source(),
@@ -134,8 +130,7 @@ pub fn open_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv6::Header::read(packet, 0)?;
     let destination = header.destination();
     let instance =
-        find(host, instances, |host, instance| mechanism::owns_v6(host, instance, destination))
-            .ok_or(Refusal::Drop(Counter::EngineError))?;
+        choose_v6(host, instances, destination).ok_or(Refusal::Drop(Counter::EngineError))?;
     let transport = v6::read(packet, header)?.transport;
     let tuple = Tuple {
         source: header.source(),
@@ -152,19 +147,26 @@ fn pass<H: Host>(host: &mut H) -> Verdict {
     Verdict::Pass
 }
 
-/// The first instance that a packet belongs to; the host counts for it from then on.
+/// The instance that an IPv4 packet belongs to; the host counts for it from then on.
 #[inline(always)]
-fn find<'a, H: Host, I: Instances + ?Sized>(
+fn choose_v4<'a, H: Host, I: Instances + ?Sized>(
     host: &mut H,
     instances: &'a I,
-    owns: impl Fn(&H, &Instance) -> bool,
+    destination: V4,
 ) -> Option<&'a Instance> {
-    for index in 0..MOST_INSTANCES {
-        let instance = instances.get(index)?;
-        if owns(host, instance) {
-            host.select(index);
-            return Some(instance);
-        }
-    }
-    None
+    let index = instances.find_v4(host, destination)?;
+    host.select(index);
+    instances.get(index)
+}
+
+/// The instance that an IPv6 packet belongs to; the host counts for it from then on.
+#[inline(always)]
+fn choose_v6<'a, H: Host, I: Instances + ?Sized>(
+    host: &mut H,
+    instances: &'a I,
+    destination: V6,
+) -> Option<&'a Instance> {
+    let index = instances.find_v6(host, destination)?;
+    host.select(index);
+    instances.get(index)
 }

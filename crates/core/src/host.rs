@@ -3,6 +3,7 @@
 use crate::address::eam::{self, Place};
 use crate::address::{V4, V6};
 use crate::config::{EamTable, Instance};
+use crate::mechanism;
 use crate::reason::Counter;
 use crate::table::Memory;
 use crate::time::Instant;
@@ -99,6 +100,31 @@ pub trait Host {
 pub trait Instances {
     /// The instance with this number; `None` past the last.
     fn get(&self, index: u32) -> Option<&Instance>;
+
+    /// The first instance that an IPv4 destination belongs to. An engine may have its own way to
+    /// call the search, not its own search.
+    fn find_v4<H: Host>(&self, host: &H, destination: V4) -> Option<u32> {
+        first(self, |instance| {
+            mechanism::owns_v4(host, instance, destination)
+        })
+    }
+
+    /// The first instance that an IPv6 destination belongs to.
+    fn find_v6<H: Host>(&self, host: &H, destination: V6) -> Option<u32> {
+        first(self, |instance| {
+            mechanism::owns_v6(host, instance, destination)
+        })
+    }
+}
+
+#[inline(always)]
+fn first<I: Instances + ?Sized>(instances: &I, owns: impl Fn(&Instance) -> bool) -> Option<u32> {
+    for index in 0..MOST_INSTANCES {
+        if owns(instances.get(index)?) {
+            return Some(index);
+        }
+    }
+    None
 }
 
 /// The most instances that one gateway has.

@@ -7,7 +7,7 @@ pub mod siit;
 
 use crate::address::{V4, V6};
 use crate::config::{Hairpin, Instance, Mechanism};
-use crate::host::Host;
+use crate::host::{Host, Instances};
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
@@ -80,16 +80,21 @@ pub fn to_v4<H: Host>(
     }
 }
 
-/// Whether a packet that was mapped to IPv4 goes to another host behind the same instance
+/// Whether a packet that was mapped to IPv4 goes to another host behind this gateway
 /// (RFC 6146 section 3.8, RFC 7757 section 4.2.2).
 #[inline(always)]
-pub fn hairpins<H: Host>(host: &H, instance: &Instance, destination: V4) -> bool {
+pub fn hairpins<H: Host, I: Instances + ?Sized>(
+    host: &H,
+    instances: &I,
+    instance: &Instance,
+    destination: V4,
+) -> bool {
     match &instance.mechanism {
         Mechanism::Siit(siit) => {
             siit.hairpin == Hairpin::Intrinsic
                 && siit::explicit_v6(host, siit, destination).is_some()
         }
-        Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
+        Mechanism::Nat64(_) => instances.find_v4(host, destination).is_some(),
     }
 }
 

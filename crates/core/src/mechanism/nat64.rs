@@ -37,8 +37,15 @@ pub fn to_v4<H: Host>(
     if policy.forbids(&nat64.prefix, destination) {
         return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
     }
-    let inside = Inside { address: tuple.source, v4: V4::default(), port: tuple.source_port };
-    let remote = Endpoint4 { address: destination, port: tuple.destination_port };
+    let inside = Inside {
+        address: tuple.source,
+        v4: V4::default(),
+        port: tuple.source_port,
+    };
+    let remote = Endpoint4 {
+        address: destination,
+        port: tuple.destination_port,
+    };
     let flow = stateful(transport)?;
     let nat = &nat64.nat;
     let outside = match part {
@@ -74,8 +81,14 @@ pub fn to_v6<H: Host>(
     if policy.forbids(&nat64.prefix, tuple.source) {
         return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
     }
-    let outside = Endpoint4 { address: tuple.destination, port: tuple.destination_port };
-    let remote = Endpoint4 { address: tuple.source, port: tuple.source_port };
+    let outside = Endpoint4 {
+        address: tuple.destination,
+        port: tuple.destination_port,
+    };
+    let remote = Endpoint4 {
+        address: tuple.source,
+        port: tuple.source_port,
+    };
     let flow = stateful(transport)?;
     let nat = &nat64.nat;
     let inside = match part {

@@ -17,8 +17,7 @@ pub fn owns_v4<H: Host>(host: &H, siit: &Siit, destination: V4) -> bool {
 /// Whether an IPv6 address stands for an IPv4 host.
 #[inline(always)]
 pub fn owns_v6<H: Host>(host: &H, siit: &Siit, destination: V6) -> bool {
-    siit.prefix.extract(destination).is_some()
-        || explicit_v4(host, siit, destination).is_some()
+    siit.prefix.extract(destination).is_some() || explicit_v4(host, siit, destination).is_some()
 }
 
 /// The explicit mapping of an IPv4 address.

@@ -5,7 +5,7 @@ use super::{Tuple, icmp, mtu, quoted, v6};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
 use crate::config::Instance;
-use crate::host::{Destination, Host};
+use crate::host::{Destination, Host, Instances};
 use crate::mechanism::{self, Part};
 use crate::packet::{ChecksumKind, Family, Packet, Truncated};
 use crate::reason::Counter;
@@ -21,9 +21,10 @@ const DF_CLEAR_UP_TO: usize = 1260;
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
 #[inline(always)]
-pub fn translate<P: Packet, H: Host>(
+pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     packet: &mut P,
     host: &mut H,
+    instances: &I,
     instance: &Instance,
     header: ipv6::Header,
 ) -> Result<Verdict, Refusal> {
@@ -51,7 +52,7 @@ pub fn translate<P: Packet, H: Host>(
         destination_port: transport.destination_port,
     };
     let new = mechanism::to_v4(host, instance, &old, transport, Part::Outer)?;
-    let hairpin = mechanism::hairpins(host, instance, new.destination);
+    let hairpin = mechanism::hairpins(host, instances, instance, new.destination);
     if hairpin && packet.bytes().is_none() {
         return Err(Refusal::Slow(Slow::Hairpin));
     }
@@ -184,8 +185,9 @@ fn finish<P: Packet>(
             packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
         }
         Kind::Echo(echo) => {
-            let removed =
-                removed.number(transport.length as u16).number(u16::from(protocol::ICMPV6));
+            let removed = removed
+                .number(transport.length as u16)
+                .number(u16::from(protocol::ICMPV6));
             let identifier = super::changed_identifier(transport, new);
             let content =
                 super::set_echo(packet, at, icmp::echo_v4(echo), transport.first, identifier)?;

@@ -1,0 +1,72 @@
+//! Searches with long loops, in global functions: the verifier looks at such a function once, not at
+//! every call. Arguments and results are numbers, five at most.
+
+use isthmus_core::address::eam::{self, Place};
+use isthmus_core::address::{V4, V6};
+use isthmus_core::config::{EamTable, Instance};
+use isthmus_core::host::Instances;
+use isthmus_core::packet::Word;
+
+use crate::maps::{Common, Configured, RULE_LINES, Services};
+use crate::route::NoWay;
+
+/// The answer of a search that found nothing.
+const NOTHING: u64 = u64::MAX;
+
+/// An answer as the core has it.
+#[inline(always)]
+pub(crate) fn number(answer: u64) -> Option<u32> {
+    if answer == NOTHING { None } else { Some(answer as u32) }
+}
+
+#[inline(always)]
+fn answer(number: Option<u32>) -> u64 {
+    number.map_or(NOTHING, u64::from)
+}
+
+/// The instance that an IPv4 destination belongs to, given as it lies in the packet.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn instance_v4(destination: u32) -> u64 {
+    answer(Searching.find_v4(&Services::<Common, _>::new(NoWay), V4(Word(destination))))
+}
+
+/// The instance that an IPv6 destination belongs to, given as two numbers.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn instance_v6(high: u64, low: u64) -> u64 {
+    answer(Searching.find_v6(&Services::<Common, _>::new(NoWay), V6::from_halves(high, low)))
+}
+
+/// The instances, searched by the core's own loop.
+struct Searching;
+
+impl Instances for Searching {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        Configured.get(index)
+    }
+}
+
+/// The explicit mapping of an IPv4 address, given as it lies in the packet.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn eam_v4(base: u32, lines: u32, v4_lengths: u64, address: u32) -> u64 {
+    let table = EamTable { base, lines, v4_lengths, v6_lengths: [0; 3] };
+    answer(eam::find_v4(&RULE_LINES, &table, V4(Word(address))).map(|Place(place)| place))
+}
+
+/// The explicit mapping of an IPv6 address, given as two numbers. `at` holds the first line in its upper half, the
+/// number of lines in its lower half, and in between, as bit 31, whether there are mappings of all
+/// 128 bits.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
+    let table = EamTable {
+        base: (at >> 32) as u32,
+        lines: at as u32 & 0x7fff_ffff,
+        v4_lengths: 0,
+        v6_lengths: [short, long, at >> 31 & 1],
+    };
+    answer(eam::find_v6(&RULE_LINES, &table, V6::from_halves(high, low)).map(|Place(place)| place))
+}
