@@ -7,7 +7,7 @@ use hickory_proto::rr::rdata::CNAME;
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
 
-/// Links of a chain that are followed, over all replies.
+/// Links of a chain that are followed, over all replies. A loop ends here too.
 const LINKS_MAX: usize = 16;
 
 /// A chain as far as it is known.
@@ -17,7 +17,7 @@ pub(crate) struct Chain {
     pub(crate) links: Vec<Record>,
     /// Where it has led to.
     pub(crate) end: Name,
-    visited: Vec<Name>,
+    followed: usize,
 }
 
 /// Where an answer led.
@@ -45,7 +45,7 @@ impl Chain {
     pub(crate) fn new(name: Name) -> Self {
         Self {
             links: Vec::new(),
-            visited: vec![name.clone()],
+            followed: 0,
             end: name,
         }
     }
@@ -103,10 +103,10 @@ impl Chain {
                 }
                 (None, None) => return Reached::Nothing(progress),
             };
-            if self.visited.len() > LINKS_MAX || self.visited.contains(&target) {
+            self.followed += 1;
+            if self.followed > LINKS_MAX {
                 return Reached::Broken;
             }
-            self.visited.push(target.clone());
             self.end = target;
             progress = Progress::Further;
         }
