@@ -6,6 +6,7 @@ use crate::address::V4;
 use crate::table::Seed;
 use crate::time::Span;
 
+use super::endpoint::Endpoint4;
 use super::layout::Layout;
 
 /// Ranges that a pool has at most.
@@ -316,6 +317,16 @@ impl Pool {
     #[must_use]
     pub fn contains(&self, address: V4) -> bool {
         self.ports_of(address).is_some()
+    }
+
+    /// Whether the port of an endpoint is in the pool, too.
+    #[inline(always)]
+    #[must_use]
+    pub fn has(&self, outside: Endpoint4) -> bool {
+        match self.ports_of(outside.address) {
+            Some((low, high)) => (low..=high).contains(&outside.port),
+            None => false,
+        }
     }
 
     /// The last range whose `key` is not greater than `number`, by bisection in six steps. The

@@ -226,10 +226,7 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
         return Outcome::no(Cause::Full);
     };
     draft.write(0, key);
-    draft.write(
-        key.len(),
-        &[outside, u64::from(binding), host.now().0],
-    );
+    draft.write(key.len(), &[outside, u64::from(binding), host.now().0]);
     let outer = hash(
         &cfg.seed,
         &session::return_key(outside, key[3], Protocol::from_word(key[2])),

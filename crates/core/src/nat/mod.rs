@@ -27,7 +27,9 @@
 mod binding;
 mod config;
 mod endpoint;
+mod fixed;
 mod flow;
+mod fragment;
 mod layout;
 mod lookup;
 mod outcome;
@@ -42,10 +44,12 @@ pub use config::{
     Pooling, Subscriber, Timers,
 };
 pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
+pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
 pub use flow::{inbound, outbound};
+pub use fragment::{FragmentKey, Ports, recall, remember};
 pub use layout::{Capacity, Layout};
 pub use lookup::{peek_inbound, peek_outbound};
 pub use outcome::{Bounded, Effort, Established, Exhaustive};
-pub use sweep::{Binding, Event, Session, sweep};
+pub use sweep::{Binding, Event, Session, bindings, sweep};
 pub use tcp::TcpState;
 pub use walk::{retain, sessions};

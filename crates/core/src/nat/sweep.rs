@@ -9,6 +9,7 @@ use crate::time::Instant;
 use super::binding;
 use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Inside, Protocol};
+use super::fragment;
 use super::port::{self, index_word};
 use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
 use super::tcp::TcpState;
@@ -67,19 +68,47 @@ pub fn sweep<M: Memory + ?Sized>(
 ) {
     let layout = &cfg.layout;
     let mut start = 0;
-    for (table, visit) in [
-        (&layout.sessions, visit_session as fn(&M, &_, _, _, &mut _)),
-        (&layout.bindings, visit_binding),
-    ] {
-        for position in positions(table, start, &buckets) {
-            visit(memory, cfg, now, position, &mut on_event);
+    for position in positions(&layout.sessions, start, &buckets) {
+        visit_session(memory, cfg, now, position, &mut on_event);
+    }
+    start += layout.sessions.control.count;
+    for position in positions(&layout.bindings, start, &buckets) {
+        visit_binding(memory, cfg, position, &mut on_event);
+    }
+    start += layout.bindings.control.count;
+    for position in positions(&layout.fragments, start, &buckets) {
+        if let Some(slot) = layout.fragments.entry(memory, position)
+            && fragment::expired(&slot, now)
+            && slot.end()
+        {
+            layout.fragments.release(memory, position);
         }
-        start += table.control.count;
     }
 }
 
+/// All bindings. Those that come and go during the walk may or may not be among them.
+pub fn bindings<'a, M: Memory + ?Sized>(
+    memory: &'a M,
+    cfg: &'a NatConfig,
+) -> impl Iterator<Item = Binding> + 'a {
+    all(&cfg.layout.bindings).filter_map(move |position| {
+        let slot = cfg.layout.bindings.entry(memory, position)?;
+        let binding = binding_of(&slot);
+        slot.unchanged().then_some(binding)
+    })
+}
+
+/// All slots of a table.
+fn all(table: &Slots) -> impl Iterator<Item = Position> + use<> {
+    (0..table.len()).map(Position)
+}
+
 /// The slots of a table whose first bucket has the number `start`, as far as they are in `buckets`.
-pub(super) fn positions(table: &Slots, start: u32, buckets: &Range<u32>) -> impl Iterator<Item = Position> {
+pub(super) fn positions(
+    table: &Slots,
+    start: u32,
+    buckets: &Range<u32>,
+) -> impl Iterator<Item = Position> + use<> {
     let count = table.control.count;
     let from = buckets.start.saturating_sub(start).min(count);
     let to = buckets.end.saturating_sub(start).min(count);
@@ -101,10 +130,6 @@ fn visit_session<M: Memory + ?Sized>(
     let current = status.at(&cfg.timers, now);
     if current.expired(now) {
         if slot.end() {
-            if !status.reported() {
-                on_event(Event::SessionCreated(session));
-            }
-            on_event(Event::SessionRemoved(session));
             remove_session(memory, cfg, position, &slot, on_event);
         }
         return;
@@ -126,8 +151,13 @@ pub(super) fn remove_session<M: Memory + ?Sized>(
     slot: &Slot<'_>,
     on_event: &mut impl FnMut(Event),
 ) {
+    let session = session_of(slot);
+    if !Status::of(slot.life).reported() {
+        on_event(Event::SessionCreated(session));
+    }
+    on_event(Event::SessionRemoved(session));
     let layout = &cfg.layout;
-    let protocol = Protocol::from_word(slot.word(2));
+    let protocol = session.binding.protocol;
     let outer = hash(
         &cfg.seed,
         &session::return_key(slot.word(OUTSIDE), slot.word(REMOTE), protocol),
@@ -147,7 +177,6 @@ pub(super) fn remove_session<M: Memory + ?Sized>(
 fn visit_binding<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
-    _now: Instant,
     position: Position,
     on_event: &mut impl FnMut(Event),
 ) {

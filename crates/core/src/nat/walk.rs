@@ -6,7 +6,6 @@ use core::ops::{ControlFlow, Range};
 use crate::table::Memory;
 
 use super::config::NatConfig;
-use super::session::Status;
 use super::sweep::{self, Event, Session};
 
 /// Exchanges that may be lost to packets before a session is left to the next walk.
@@ -55,10 +54,6 @@ pub fn retain<M: Memory + ?Sized>(
                 break;
             }
             if slot.end() {
-                if !Status::of(slot.life).reported() {
-                    on_event(Event::SessionCreated(session));
-                }
-                on_event(Event::SessionRemoved(session));
                 sweep::remove_session(memory, cfg, position, &slot, &mut on_event);
                 break;
             }

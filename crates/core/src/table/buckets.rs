@@ -187,7 +187,11 @@ impl Buckets {
         let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
             return false;
         };
-        let others = if first == second { 0 } else { matches(two, mask, want) };
+        let others = if first == second {
+            0
+        } else {
+            matches(two, mask, want)
+        };
         matches(one, mask, want) + others > 1
     }
 }
@@ -331,7 +335,10 @@ mod tests {
         for n in 1..=16 {
             assert!(table.insert(&memory[..], hash, USED | n).is_ok(), "{n}");
         }
-        assert_eq!(table.insert(&memory[..], hash, USED | 17), Err(Refused::Full));
+        assert_eq!(
+            table.insert(&memory[..], hash, USED | 17),
+            Err(Refused::Full)
+        );
     }
 
     #[test]
