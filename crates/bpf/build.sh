@@ -9,11 +9,12 @@ output=${1:-isthmus.bpf.o}
 target=${CARGO_TARGET_DIR:-target}
 export RUSTC_BOOTSTRAP=1
 # Paths of this machine must not get into the object: it has to be the same everywhere.
-export RUSTFLAGS="-Cdebuginfo=2 -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
+RUSTFLAGS="-Cdebuginfo=2 -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
  -Ctarget-feature=+allows-misaligned-mem-access \
  --remap-path-prefix=$(realpath ../..)=isthmus \
  --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo \
  --remap-path-prefix=$(rustc --print sysroot)=rust"
+export RUSTFLAGS
 cargo build --release --target bpfel-unknown-none -Zbuild-std=core
 cp "$target/bpfel-unknown-none/release/isthmus-bpf" "$output"
 llvm-strip-22 --strip-debug "$output" 2>/dev/null || /usr/lib/llvm-22/bin/llvm-strip --strip-debug "$output" 2>/dev/null || true
