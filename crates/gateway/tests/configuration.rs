@@ -196,3 +196,45 @@ fn defaults_are_those_of_the_manual() {
     assert_eq!(nat64.nat.pool[0].ports, (1024, 65535));
     assert_eq!(nat64.nat.subscriber_prefix, 64);
 }
+
+/// What each example routes to the gateway.
+#[test]
+fn routes_lead_to_the_gateway_and_not_back() {
+    for (example, expected) in [
+        ("nat64-basic", "203.0.113.1/32 64:ff9b::/96"),
+        (
+            "siit-dc",
+            "203.0.113.1/32 203.0.113.2/32 203.0.113.16/28 2001:db8:46::/96",
+        ),
+        // The prefix is the provider's NAT64: a route to it here would be a loop.
+        ("siit-clat", "0.0.0.0/0 2001:db8:1:2::464/128"),
+        ("ivi", "198.51.100.0/24 2001:db8:ff00::/40"),
+    ] {
+        let path = manifest("../../examples")
+            .join(example)
+            .with_extension("toml");
+        let document = config::load(&path).unwrap().document;
+        let routes: Vec<_> = document.routes().iter().map(ToString::to_string).collect();
+        assert_eq!(routes.join(" "), expected, "{example}");
+    }
+}
+
+/// Every block of TOML in the manual is a configuration, or a part of one that this completes.
+#[test]
+fn the_manual_is_right() {
+    let manual = fs::read_to_string(manifest("../../docs/configuration.md")).unwrap();
+    let blocks: Vec<_> = manual
+        .split("```toml\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect();
+    assert!(blocks.len() >= 5, "{} blocks", blocks.len());
+    for block in blocks {
+        let whole = if block.contains("[[instance]]") {
+            block.to_owned()
+        } else {
+            format!("{block}\n{NAT64}")
+        };
+        accept("docs/configuration.md", &whole, &manifest("tests/config"));
+    }
+}

@@ -1,15 +1,19 @@
 //! From what a configuration says to what the data plane takes.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::Ordering::Relaxed;
 
 use ipnet::Ipv4Net;
 use isthmus_core::address::eam::{self, FillError, Mapping};
 use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping, V4Network, V4Networks};
 use isthmus_core::nat;
-use isthmus_core::table::{Line, Seed};
+use isthmus_core::table::{Line, Memory, Seed};
 use isthmus_core::time::Span;
+use isthmus_engine::memory::Region;
+use isthmus_engine::ruleset::{Member, Ruleset};
 
 use super::document::{
     Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Policy, Pooling,
@@ -127,6 +131,30 @@ impl Document {
 }
 
 impl Compiled {
+    /// The instances and their read-only tables, for an engine.
+    ///
+    /// # Errors
+    /// The system has no memory for the tables.
+    pub fn ruleset(&self) -> io::Result<Ruleset> {
+        // A table of mappings is at most 2^32 lines, see `eam`.
+        let region = Region::anonymous(self.rules.len() as u32)?;
+        for (index, from) in (0..).zip(&self.rules) {
+            let to = region.line(index).ok_or(io::ErrorKind::UnexpectedEof)?;
+            for (to, from) in to.iter().zip(from) {
+                to.store(from.load(Relaxed), Relaxed);
+            }
+        }
+        let members: Vec<_> = self
+            .instances
+            .iter()
+            .map(|compiled| Member {
+                instance: compiled.instance,
+                icmp_errors: compiled.icmp_errors,
+            })
+            .collect();
+        Ruleset::new(&members, region).map_err(io::Error::other)
+    }
+
     fn siit(&mut self, siit: &Siit) -> core::Siit {
         let mut hosts = V4Networks::default();
         for network in &siit.hosts {

@@ -11,7 +11,6 @@ use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{ivi, rfc6052};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 
-use super::overlap;
 use super::source::At;
 
 /// One gateway.
@@ -445,29 +444,5 @@ impl Document {
             }
             _ => self.prefixes(),
         }
-    }
-
-    /// The destinations that the instances translate: what is routed to them. Networks that lie
-    /// in others are left out.
-    #[must_use]
-    pub fn routes(&self) -> Vec<IpNet> {
-        let mut networks: Vec<IpNet> = Vec::new();
-        for instance in &self.instances {
-            let nat = match &instance.mechanism {
-                Mechanism::Siit(siit) => {
-                    networks.extend(siit.prefix.iter().map(|p| IpNet::V6(overlap::of_prefix(p))));
-                    networks.extend(siit.hosts.iter().map(|net| IpNet::V4(net.value)));
-                    networks.extend(siit.eam.iter().map(|m| IpNet::V4(overlap::of_mapping(m).0)));
-                    continue;
-                }
-                Mechanism::Nat64(nat64) => {
-                    networks.push(overlap::of_rfc6052(&nat64.prefix).into());
-                    &nat64.nat
-                }
-                Mechanism::Nat44(nat44) => &nat44.nat,
-            };
-            networks.extend(nat.pool.iter().map(|pool| IpNet::V4(pool.addresses)));
-        }
-        IpNet::aggregate(&networks)
     }
 }

@@ -17,6 +17,7 @@ mod nat;
 mod overlap;
 mod plan;
 mod prefix;
+mod route;
 mod section;
 mod source;
 mod table;

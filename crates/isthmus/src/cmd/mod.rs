@@ -1,11 +1,15 @@
 //! The commands, one file each.
 
+mod addr;
+mod check;
 mod columns;
+mod configuration;
 mod counters;
 mod reload;
 mod sessions;
 mod status;
 mod target;
+mod translate;
 mod up;
 
 use std::process::ExitCode;
@@ -22,6 +26,9 @@ pub(crate) struct Isthmus {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Check(check::Check),
+    Addr(addr::Addr),
+    Translate(translate::Translate),
     Up(up::Up),
     Status(status::Status),
     Sessions(sessions::Sessions),
@@ -33,6 +40,9 @@ impl Isthmus {
     /// Does what the command says.
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
+            Command::Check(check) => check.run(),
+            Command::Addr(addr) => addr.run(),
+            Command::Translate(translate) => translate.run(),
             Command::Up(up) => up.run(),
             Command::Status(status) => status.run(),
             Command::Sessions(sessions) => sessions.run(),

@@ -1,0 +1,49 @@
+//! Which destinations have to come to the gateway.
+
+use ipnet::IpNet;
+
+use super::document::{Document, Mechanism, Siit};
+use super::overlap;
+
+impl Document {
+    /// The destinations that the instances translate: what is routed to them. Networks that lie
+    /// in others are left out, neighbours are put together.
+    #[must_use]
+    pub fn routes(&self) -> Vec<IpNet> {
+        let mut networks: Vec<IpNet> = Vec::new();
+        for instance in &self.instances {
+            let nat = match &instance.mechanism {
+                Mechanism::Siit(siit) => {
+                    siit_routes(siit, &mut networks);
+                    continue;
+                }
+                Mechanism::Nat64(nat64) => {
+                    networks.push(overlap::of_rfc6052(&nat64.prefix).into());
+                    &nat64.nat
+                }
+                Mechanism::Nat44(nat44) => &nat44.nat,
+            };
+            networks.extend(nat.pool.iter().map(|pool| IpNet::V4(pool.addresses)));
+        }
+        IpNet::aggregate(&networks)
+    }
+}
+
+/// The IPv4 internet lies on one side of a stateless translator, and what comes out of it on that
+/// side must not be routed into it again.
+fn siit_routes(siit: &Siit, networks: &mut Vec<IpNet>) {
+    let prefix = siit.prefix.iter().map(|p| IpNet::V6(overlap::of_prefix(p)));
+    let everything = siit.hosts.iter().any(|hosts| hosts.prefix_len() == 0);
+    if everything && !siit.eam.is_empty() {
+        // The IPv4 internet is reached over IPv6, and IPv4 hosts are behind the mappings: a CLAT
+        // (RFC 6877).
+        networks.extend(siit.hosts.iter().map(|net| IpNet::V4(net.value)));
+        networks.extend(siit.eam.iter().map(|m| IpNet::V6(overlap::of_mapping(m).1)));
+        return;
+    }
+    networks.extend(prefix);
+    if !everything {
+        networks.extend(siit.hosts.iter().map(|net| IpNet::V4(net.value)));
+    }
+    networks.extend(siit.eam.iter().map(|m| IpNet::V4(overlap::of_mapping(m).0)));
+}

@@ -1,0 +1,114 @@
+//! What the instances of a configuration make of an address.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use isthmus_core::address::eam::Mapping;
+use isthmus_core::address::{V4, V6};
+use isthmus_gateway::config::{Document, Mechanism, Nat, Prefix, Siit};
+
+/// A sentence for each instance that has to do with it.
+pub(super) fn explain(address: IpAddr, document: &Document) -> Vec<String> {
+    let mut found = Vec::new();
+    for instance in &document.instances {
+        let lines = match (&instance.mechanism, address) {
+            (Mechanism::Siit(siit), IpAddr::V4(address)) => siit_v4(siit, address),
+            (Mechanism::Siit(siit), IpAddr::V6(address)) => siit_v6(siit, address),
+            (Mechanism::Nat64(nat64), IpAddr::V6(address)) => {
+                let prefix = nat64.prefix.value;
+                match prefix.extract(address.into()) {
+                    Some(v4) => vec![format!("stands for the IPv4 host {v4} under {prefix}")],
+                    None => Vec::new(),
+                }
+            }
+            (Mechanism::Nat64(nat64), IpAddr::V4(address)) => {
+                let embedded = nat64.prefix.embed(address.into());
+                let mut lines = pool(&nat64.nat, address);
+                if lines.is_empty() {
+                    lines.push(format!("IPv6 hosts reach it at {embedded}"));
+                }
+                lines
+            }
+            (Mechanism::Nat44(nat44), IpAddr::V4(address)) => {
+                let mut lines = pool(&nat44.nat, address);
+                if nat44.inside.iter().any(|net| net.contains(&address)) {
+                    lines.push("is an inside host".to_owned());
+                }
+                lines
+            }
+            (Mechanism::Nat44(_), IpAddr::V6(_)) => Vec::new(),
+        };
+        let name = &instance.name.value;
+        found.extend(lines.into_iter().map(|line| format!("\"{name}\": {line}")));
+    }
+    if found.is_empty() {
+        found.push("no instance of the configuration translates it".to_owned());
+    }
+    found
+}
+
+fn pool(nat: &Nat, address: Ipv4Addr) -> Vec<String> {
+    let entry = nat
+        .pool
+        .iter()
+        .find(|pool| pool.addresses.contains(&address));
+    entry
+        .map(|pool| {
+            let (low, high) = pool.ports;
+            format!("is in the pool, with the ports {low} to {high}")
+        })
+        .into_iter()
+        .collect()
+}
+
+fn siit_v4(siit: &Siit, address: Ipv4Addr) -> Vec<String> {
+    let v4 = V4::from(address);
+    let explicit = siit
+        .eam
+        .iter()
+        .filter_map(|mapping| Some((mapping, mapping.counterpart_of_v4(v4)?)))
+        .max_by_key(|(mapping, _)| mapping.v4().1);
+    if let Some((mapping, v6)) = explicit {
+        let by = describe(mapping);
+        return vec![format!(
+            "stands for the IPv6 host {v6}, by the mapping {by}"
+        )];
+    }
+    let Some(prefix) = &siit.prefix else {
+        return Vec::new();
+    };
+    let (v6, prefix) = match prefix.value {
+        Prefix::Rfc6052(prefix) => (prefix.embed(v4), prefix.to_string()),
+        Prefix::Ivi(prefix) => (prefix.embed(v4), prefix.to_string()),
+    };
+    vec![if siit.hosts.iter().any(|net| net.contains(&address)) {
+        format!("stands for the IPv6 host {v6}, under {prefix}")
+    } else {
+        format!("IPv6 hosts reach it at {v6}")
+    }]
+}
+
+fn siit_v6(siit: &Siit, address: Ipv6Addr) -> Vec<String> {
+    let v6 = V6::from(address);
+    let explicit = siit
+        .eam
+        .iter()
+        .filter_map(|mapping| Some((mapping, mapping.counterpart_of_v6(v6)?)))
+        .max_by_key(|(mapping, _)| mapping.v6().1);
+    if let Some((mapping, v4)) = explicit {
+        let by = describe(mapping);
+        return vec![format!("is {v4} to the IPv4 side, by the mapping {by}")];
+    }
+    let found = siit.prefix.as_ref().and_then(|prefix| match prefix.value {
+        Prefix::Rfc6052(prefix) => Some((prefix.extract(v6)?, prefix.to_string())),
+        Prefix::Ivi(prefix) => Some((prefix.extract(v6)?, prefix.to_string())),
+    });
+    found
+        .map(|(v4, prefix)| format!("stands for the IPv4 address {v4}, under {prefix}"))
+        .into_iter()
+        .collect()
+}
+
+fn describe(mapping: &Mapping) -> String {
+    let ((v4, v4_length), (v6, v6_length)) = (mapping.v4(), mapping.v6());
+    format!("{v4}/{v4_length} = {v6}/{v6_length}")
+}
