@@ -15,6 +15,7 @@ use super::config::{Filtering, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol, Transport};
 use super::lookup::find_return;
 use super::outcome::{Cause, Effort, Outcome};
+use super::permission;
 use super::port::index_word;
 use super::session::{self, OUTSIDE, Status, Touch, touch};
 use super::tcp::Side;
@@ -49,10 +50,14 @@ pub fn outbound<H: Host, E: Effort>(
     let now = host.now();
     let key = session::key(inside, remote, transport.protocol());
     let hash = hash(&cfg.seed, &key);
-    if let Some((_, slot)) = cfg.layout.sessions.find(host.state(), hash, &key) {
+    let sessions = &cfg.layout.sessions;
+    if let Some((position, slot)) = sessions.find(host.state(), hash, &key) {
         let outside = slot.word(OUTSIDE);
         let touch = touch(&slot, cfg, now, Side::Inside, transport);
-        if matches!(touch, Touch::Alive) && slot.unchanged() {
+        if !matches!(touch, Touch::Expired) && slot.unchanged() {
+            if matches!(touch, Touch::Renewed) && permission::needed(cfg, transport.protocol()) {
+                permission::extend(host.state(), cfg, sessions.line_of(position));
+            }
             return Ok(Endpoint4::from_word(outside));
         }
     }
@@ -89,10 +94,13 @@ pub fn inbound<H: Host, E: Effort>(
     let now = host.now();
     let protocol = transport.protocol();
     let remote = session::remote_word(remote, protocol);
-    if let Some(slot) = find_return(host.state(), cfg, outside.word(), remote, protocol) {
+    if let Some((line, slot)) = find_return(host.state(), cfg, outside.word(), remote, protocol) {
         let inside = binding::inside_of(&slot);
         let touch = touch(&slot, cfg, now, Side::Outside, transport);
-        if matches!(touch, Touch::Alive) && slot.unchanged() {
+        if !matches!(touch, Touch::Expired) && slot.unchanged() {
+            if matches!(touch, Touch::Renewed) && permission::needed(cfg, protocol) {
+                permission::extend(host.state(), cfg, line);
+            }
             return Ok(inside);
         }
     }
@@ -135,9 +143,15 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
             None => Outcome::no(Cause::NotSyn),
         };
     }
-    match binding::bind::<H, E>(host, cfg, inside).get_line() {
+    let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => establish(host, cfg, opening, line),
-        Err(cause) => Outcome::no(cause),
+        Err(cause) => return Outcome::no(cause),
+    };
+    match outcome.get_line() {
+        Ok(line) if permission::needed(cfg, Protocol::from_word(inside[2])) => {
+            permission::extend(host.state(), cfg, line)
+        }
+        _ => outcome,
     }
 }
 
@@ -150,7 +164,10 @@ fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
         return Outcome::no(Cause::NoBinding);
     };
     let inside = [slot.word(0), slot.word(1), slot.word(2)];
-    if matches!(cfg.filtering, Filtering::AddressDependent) {
+    if matches!(cfg.filtering, Filtering::AddressDependent)
+        && !permission::permits(memory, cfg, line, inside, opening.key[3], host.now())
+        && !binding::is_static(&slot)
+    {
         return Outcome::no(Cause::Filtered);
     }
     if opening.payload == 0 {

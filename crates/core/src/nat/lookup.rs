@@ -10,7 +10,7 @@ use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::port::{INDEX_TAG, index_position, index_word};
 use super::session::{self, OUTSIDE, REMOTE};
 
-/// The session that a packet from `remote` to `outside` belongs to. Three cache lines.
+/// The session that a packet from `remote` to `outside` belongs to, and its slot line. Three cache lines.
 #[inline(always)]
 pub(super) fn find_return<'m, M: Memory + ?Sized>(
     memory: &'m M,
@@ -18,16 +18,17 @@ pub(super) fn find_return<'m, M: Memory + ?Sized>(
     outside: u64,
     remote: u64,
     protocol: Protocol,
-) -> Option<Slot<'m>> {
+) -> Option<(u32, Slot<'m>)> {
     let hash = hash(&cfg.seed, &session::return_key(outside, remote, protocol));
     let want = index_word(hash, Position(0));
     let word = cfg.layout.returns.get(memory, hash, INDEX_TAG, want)?;
     let position = index_position(word);
-    let slot = Slot::at(memory, cfg.layout.sessions.line_of(position))?;
+    let line = cfg.layout.sessions.line_of(position);
+    let slot = Slot::at(memory, line)?;
     let same = slot.word(OUTSIDE) == outside
         && slot.word(REMOTE) == remote
         && slot.word(2) as u8 == protocol as u8;
-    same.then_some(slot)
+    same.then_some((line, slot))
 }
 
 /// The outside endpoint that an inside endpoint has towards `remote`; `None` if it has none.
@@ -75,7 +76,7 @@ pub fn peek_inbound<H: Host>(
     let memory = host.state();
     let remote = session::remote_word(remote, protocol);
     let slot = match find_return(memory, cfg, outside.word(), remote, protocol) {
-        Some(slot) => slot,
+        Some((_, slot)) => slot,
         None if matches!(cfg.filtering, Filtering::EndpointIndependent) => {
             binding::find_outside(memory, cfg, outside.word(), protocol)?.1
         }

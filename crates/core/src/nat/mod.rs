@@ -22,6 +22,7 @@
 //!   host opened meanwhile.
 //! - A binding whose sessions have all expired is usable until the sweeper comes by. Timers are
 //!   lower bounds (RFC 4787 section 4.3).
+//! - Address-dependent filtering does not apply to static bindings: they are there to be reached.
 //! - Parity and range of ports are kept; the port itself is random (RFC 7857 section 9).
 
 mod binding;
@@ -33,6 +34,7 @@ mod fragment;
 mod layout;
 mod lookup;
 mod outcome;
+mod permission;
 mod port;
 mod session;
 mod sweep;

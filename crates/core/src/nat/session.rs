@@ -128,6 +128,8 @@ impl Status {
 pub(super) enum Touch {
     /// It is, and knows of the packet now.
     Alive,
+    /// The same, and it lasts longer than before or has another state.
+    Renewed,
     /// Its time is over, only the sweeper has not been here yet.
     Expired,
 }
@@ -181,6 +183,7 @@ pub(super) fn touch(
             }
             .payload(),
         );
+        return Touch::Renewed;
     }
     Touch::Alive
 }

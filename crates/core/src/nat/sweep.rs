@@ -10,6 +10,7 @@ use super::binding;
 use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::fragment;
+use super::permission;
 use super::port::{self, index_word};
 use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
 use super::tcp::TcpState;
@@ -126,6 +127,12 @@ fn visit_session<M: Memory + ?Sized>(
         return;
     };
     let status = Status::of(slot.life);
+    if permission::is_permission(&slot) {
+        if (status.expired(now) || permission::is_void(memory, &slot)) && slot.end() {
+            cfg.layout.sessions.release(memory, position);
+        }
+        return;
+    }
     let session = session_of(&slot);
     let current = status.at(&cfg.timers, now);
     if current.expired(now) {

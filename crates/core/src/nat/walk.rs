@@ -6,6 +6,7 @@ use core::ops::{ControlFlow, Range};
 use crate::table::Memory;
 
 use super::config::NatConfig;
+use super::permission;
 use super::sweep::{self, Event, Session};
 
 /// Exchanges that may be lost to packets before a session is left to the next walk.
@@ -22,7 +23,9 @@ pub fn sessions<M: Memory + ?Sized>(
 ) -> ControlFlow<()> {
     let table = &cfg.layout.sessions;
     for position in sweep::positions(table, 0, &buckets) {
-        if let Some(slot) = table.entry(memory, position) {
+        if let Some(slot) = table.entry(memory, position)
+            && !permission::is_permission(&slot)
+        {
             let session = sweep::session_of(&slot);
             // What the packet path overwrote while it was read is another session now.
             if slot.unchanged() {
@@ -49,6 +52,9 @@ pub fn retain<M: Memory + ?Sized>(
             let Some(slot) = table.entry(memory, position) else {
                 break;
             };
+            if permission::is_permission(&slot) {
+                break;
+            }
             let session = sweep::session_of(&slot);
             if !slot.unchanged() || keep(&session) {
                 break;
