@@ -2,6 +2,7 @@
 
 use isthmus_core::checksum::{Delta, Sum};
 use isthmus_core::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word, patch_complete};
+use isthmus_core::wire::ipv6;
 
 /// Room to leave in front of a received packet: enough for every header that the core may put
 /// there (40 bytes of IPv6 and 8 of fragment header in place of 20 of IPv4) and for the header
@@ -30,7 +31,9 @@ pub struct PartialChecksum {
 #[derive(Debug)]
 pub struct Buffer<'a> {
     storage: &'a mut [u8],
+    /// The packet is `storage[start..end]`; `start <= end <= storage.len()` always holds.
     start: usize,
+    end: usize,
     offload: Offload,
     reassembled: Option<u32>,
 }
@@ -42,6 +45,7 @@ impl<'a> Buffer<'a> {
     pub fn new(storage: &'a mut [u8], start: usize) -> Self {
         let start = start.min(storage.len());
         Self {
+            end: storage.len(),
             storage,
             start,
             offload: Offload::default(),
@@ -79,14 +83,37 @@ impl<'a> Buffer<'a> {
     /// The packet.
     #[must_use]
     pub fn packet(&self) -> &[u8] {
-        &self.storage[self.start..]
+        &self.storage[self.start..self.end]
+    }
+
+    fn packet_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.start..self.end]
+    }
+
+    /// Leaves out what comes after the packet by its own IP header: link-layer padding, or the end
+    /// of a quoted packet that had to be cut. A header that claims more than there is changes
+    /// nothing.
+    #[inline]
+    pub fn trim(&mut self) {
+        let packet = self.packet();
+        let number = |at: usize| {
+            let bytes: Option<[u8; 2]> = packet.get(at..at + 2)?.try_into().ok();
+            bytes.map(u16::from_be_bytes).map(usize::from)
+        };
+        let length = match packet.first().map(|first| first >> 4) {
+            Some(4) => number(2),
+            Some(6) => number(4).map(|payload| payload + ipv6::HEADER),
+            _ => None,
+        };
+        let length = length.unwrap_or(packet.len()).min(packet.len());
+        self.end = self.start + length;
     }
 
     /// `prefix` bytes of headroom and the packet after them; `None` if there is less headroom.
     #[must_use]
     pub fn packet_with_prefix(&mut self, prefix: usize) -> Option<&mut [u8]> {
         let start = self.start.checked_sub(prefix)?;
-        self.storage.get_mut(start..)
+        self.storage.get_mut(start..self.end)
     }
 
     /// Completes the checksum that was left to the hardware, as for a packet that is to be cut or
@@ -95,7 +122,7 @@ impl<'a> Buffer<'a> {
         let Some(PartialChecksum { start, field }) = self.offload.checksum.take() else {
             return;
         };
-        let Some(transport) = self.storage.get_mut(self.start + start..) else {
+        let Some(transport) = self.packet_mut().get_mut(start..) else {
             return;
         };
         let sum = Sum::ZERO.bytes(transport);
@@ -113,7 +140,7 @@ impl<'a> Buffer<'a> {
 impl Packet for Buffer<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
-        self.storage.len() - self.start
+        self.end - self.start
     }
 
     #[inline(always)]
@@ -125,7 +152,7 @@ impl Packet for Buffer<'_> {
 
     #[inline(always)]
     fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
-        let bytes = self.storage[self.start..].get_mut(at..).ok_or(Truncated)?;
+        let bytes = self.packet_mut().get_mut(at..).ok_or(Truncated)?;
         let place = bytes.as_chunks_mut::<4>().0.first_chunk_mut::<N>();
         *place.ok_or(Truncated)? = words.map(Word::bytes);
         Ok(())
@@ -158,9 +185,7 @@ impl Packet for Buffer<'_> {
     ) -> Result<(), Truncated> {
         match self.offload.checksum {
             Some(partial) if partial.start + partial.field == at => {
-                let bytes = self.storage[self.start..]
-                    .get_mut(at..at + 2)
-                    .ok_or(Truncated)?;
+                let bytes = self.packet_mut().get_mut(at..at + 2).ok_or(Truncated)?;
                 let old = u16::from_be_bytes([bytes[0], bytes[1]]);
                 bytes.copy_from_slice(&pseudo.apply_partial(old).to_be_bytes());
                 Ok(())
@@ -181,7 +206,7 @@ impl Packet for Buffer<'_> {
 
     #[inline(always)]
     fn bytes_mut(&mut self) -> Option<&mut [u8]> {
-        Some(&mut self.storage[self.start..])
+        Some(self.packet_mut())
     }
 
     #[inline(always)]
@@ -238,6 +263,24 @@ mod tests {
     #[test]
     fn a_start_past_the_end_is_an_empty_packet() {
         assert!(Buffer::new(&mut [1, 2], 3).packet().is_empty());
+    }
+
+    #[test]
+    fn trims_to_the_length_in_the_header() {
+        let (packet, _, _) = partial();
+        let mut storage = [packet.clone(), vec![9; 40]].concat();
+        let mut buffer = Buffer::new(&mut storage, 0);
+        buffer.trim();
+        assert_eq!(buffer.packet(), packet);
+        assert!(buffer.words::<1>(packet.len()).is_err());
+        // A header that claims too much, and what is no packet at all.
+        storage[2] = 0xff;
+        let mut buffer = Buffer::new(&mut storage, 0);
+        buffer.trim();
+        assert_eq!(buffer.len(), packet.len() + 40);
+        let mut buffer = Buffer::new(&mut storage[..0], 0);
+        buffer.trim();
+        assert_eq!(buffer.len(), 0);
     }
 
     /// A packet with the checksum that a kernel leaves for the hardware.

@@ -15,7 +15,7 @@ use crate::memory::Region;
 use crate::pcap::{self, Reader, Record, Writer};
 use crate::ruleset::Ruleset;
 use crate::slowpath::{Output, SlowPath};
-use crate::sweeper::Sweeper;
+use crate::sweeper::sweep_all;
 
 /// Nanoseconds of the packets' clock between two sweeps.
 const SWEEP: u64 = 1_000_000_000;
@@ -148,7 +148,6 @@ pub struct UserTranslator {
     random: ChaCha8Rng,
     counters: Counters,
     slowpath: SlowPath,
-    sweeper: Sweeper,
     /// When the next sweep is due.
     sweep_at: u64,
     storage: Vec<u8>,
@@ -165,7 +164,6 @@ impl UserTranslator {
             random: ChaCha8Rng::seed_from_u64(seed),
             counters: Counters::default(),
             slowpath: SlowPath::default(),
-            sweeper: Sweeper::default(),
             sweep_at: 0,
             storage: Vec::new(),
         }
@@ -189,8 +187,7 @@ macro_rules! host {
 impl Translator for UserTranslator {
     fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()> {
         if now >= self.sweep_at {
-            self.sweeper
-                .sweep_all(&self.ruleset, &self.state, now, |_| ());
+            sweep_all(&self.ruleset, &self.state, now, &self.counters);
             self.sweep_at = now + SWEEP;
         }
         self.storage.resize(HEADROOM, 0);
@@ -203,9 +200,7 @@ impl Translator for UserTranslator {
     }
 
     fn counters(&self) -> io::Result<Snapshot> {
-        let mut total = self.counters.total();
-        total += &self.sweeper.counters().total();
-        Ok(total)
+        Ok(self.counters.total())
     }
 
     fn finish(&mut self) -> io::Result<()> {

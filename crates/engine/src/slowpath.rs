@@ -110,7 +110,10 @@ impl SlowPath {
         out: &mut impl Output,
     ) {
         match result {
-            Ok(Verdict::Forward { split: None, .. }) => out.packet(packet),
+            Ok(Verdict::Forward { split: None, .. }) => {
+                packet.trim();
+                out.packet(packet);
+            }
             Ok(Verdict::Forward {
                 split: Some(split), ..
             }) => cut(packet, split, host, out),

@@ -272,7 +272,11 @@ fn rfc6146_3_4_fragments_wait_two_seconds() {
 
     let mut impatient = engine();
     assert!(impatient.at(SECOND, &fragments[1]).is_empty());
-    assert!(impatient.at(3 * SECOND + SECOND / 100, &fragments[0]).is_empty());
+    assert!(
+        impatient
+            .at(3 * SECOND + SECOND / 100, &fragments[0])
+            .is_empty()
+    );
     assert_eq!(impatient.count(Counter::FragmentTimeout), 1);
     // The first fragment waits on its own now.
     assert_eq!(impatient.count(Counter::FragmentHeld), 2);
