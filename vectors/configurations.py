@@ -37,7 +37,11 @@ def eam(rows):
     return f"eam = [\n{lines}]\n"
 
 
-def nat64(label="nat64", prefix="64:ff9b::/96", pool=(("203.0.113.1", "1024-65535"),), more="", link=""):
+#: Small tables, so that a vector is quick.
+BOUNDS = "max-bindings = 1024\nmax-sessions = 1024\nmax-subscribers = 64\n"
+
+
+def nat64(label="nat64", prefix="64:ff9b::/96", pool=(("203.0.113.1", "1024-65535"),), more="", bounds=BOUNDS):
     """A stateful translator with one outside address."""
     rows = "".join(f'  {{ addresses = "{a}", ports = "{p}" }},\n' for a, p in pool)
-    return configuration(label, f'mechanism = "nat64"\nprefix = "{prefix}"\n{OWN}pool = [\n{rows}]\n{more}', link)
+    return configuration(label, f'mechanism = "nat64"\nprefix = "{prefix}"\n{OWN}{bounds}pool = [\n{rows}]\n{more}')

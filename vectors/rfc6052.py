@@ -5,7 +5,7 @@ from packets import *
 from table import *
 
 rfc(6052)
-WELL_KNOWN = siit("siit-well-known", "64:ff9b::/96", ["1.0.0.0/8", "10.0.0.0/8", "192.0.2.0/24"])
+WELL_KNOWN = siit("siit-well-known", "64:ff9b::/96", ["1.0.0.0/8"])
 WELL_KNOWN_OPEN = siit("siit-well-known-non-global", "64:ff9b::/96", ["10.0.0.0/8", "192.0.2.0/24"],
                        more="allow-non-global = true\n")
 
@@ -77,9 +77,6 @@ vector("well-known-non-global-source", WELL_KNOWN, drop(
     lost, "non-global-well-known", may=error6(ICMPv6DestUnreach(code=1), lost)))
 lost = ip4("10.1.2.3", "1.2.3.4") / udp() / data()
 vector("well-known-non-global-source-4to6", WELL_KNOWN, drop(
-    lost, "non-global-well-known", may=error4(ICMP(type=3, code=13), lost)))
-lost = ip4("8.8.4.4", "10.1.2.3") / udp() / data()
-vector("well-known-non-global-destination-4to6", WELL_KNOWN, drop(
     lost, "non-global-well-known", may=error4(ICMP(type=3, code=13), lost)))
 requirement("3.1", MUST, "The operator who knows better can let them pass; a network-specific prefix has no such rule.")
 vector("well-known-non-global-allowed", WELL_KNOWN_OPEN, send(

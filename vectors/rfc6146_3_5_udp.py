@@ -150,11 +150,10 @@ vector("static-survives", STATIC,
        send(in4() / udp(5000, 53) / data(), in6() / udp(5000, 53) / data(), at=1000))
 
 requirement("5.3", MUST, "Bindings and sessions are bounded.")
-FEW = nat64("nat64-two-sessions", PREFIX, more="max-sessions = 2\nmax-bindings = 2\n")
+FEW = nat64("nat64-sixteen-sessions", PREFIX, bounds="max-sessions = 16\nmax-bindings = 16\nmax-subscribers = 64\n")
 lost = out6(server=S3) / udp() / data()
 vector("session-table-full", FEW,
-       send(out6(server=S) / udp() / data(), out4(S) / udp(p) / data()),
-       send(out6(server=S2) / udp() / data(), out4(S2) / udp(p) / data()),
+       *[send(out6(server=f"192.0.2.{n}") / udp() / data(), out4(f"192.0.2.{n}") / udp(p) / data()) for n in range(1, 17)],
        drop(lost, "table-full", may=error6(ICMPv6DestUnreach(code=3), lost)))
 GREEDY = nat64("nat64-two-sessions-per-subscriber", PREFIX, more="subscriber-sessions = 2\n")
 vector("subscriber-limit", GREEDY,

@@ -91,8 +91,9 @@ def send(packet, *outputs, at=None, counters=None, any_order=False):
     """A packet that is translated into `outputs`."""
     outputs = [o if isinstance(o, Output) else Output(o) for o in outputs]
     if counters is None:
-        way = {(4, 6): "translated-4to6", (6, 4): "translated-6to4", (6, 6): "hairpinned"}
-        counters = {way[version(packet), version(outputs[0].packet)]: 1}
+        there, back = {"translated-6to4": 1}, {"translated-4to6": 1}
+        ways = {(4, 6): back, (6, 4): there, (6, 6): {**there, **back, "hairpinned": 1}}
+        counters = ways[version(packet), version(outputs[0].packet)]
     return Step(packet, outputs, counters, at, any_order)
 
 

@@ -291,3 +291,31 @@ fn followers_see_sessions_come() {
     assert_eq!(event["event"], "session-created");
     assert_eq!(event["inside-address"], "2001:db8:1::2");
 }
+
+#[test]
+fn static_bindings_follow_the_configuration() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    // The outside sends echo requests with this identifier to the inside.
+    let fixed = |outside: &str| {
+        format!(
+            "{PLAT}static = [{{ protocol = \"icmp\", inside = \"[2001:db8:1::2]:7\", outside = \"{outside}:7\" }}]\n"
+        )
+    };
+    let reached = |address: &str| {
+        let mut ping = net.command("server", "ping");
+        ping.args(["-n", "-c", "2", "-i", "0.2", "-W", "1", "-e", "7", address]);
+        ping.output().unwrap().status.success()
+    };
+    let file = configuration(folder.path(), &fixed("203.0.113.3"));
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(reached("203.0.113.3"), "{}", gateway.log());
+    assert!(!reached("203.0.113.4"));
+    configuration(folder.path(), &fixed("203.0.113.4"));
+    gateway.json("reload");
+    assert!(reached("203.0.113.4"), "{}", gateway.log());
+    assert!(!reached("203.0.113.3"));
+}

@@ -176,7 +176,7 @@ fn known_failing(text: &str) -> Result<BTreeMap<String, String>, String> {
         .filter(|line| !line.is_empty())
         .map(|line| {
             let (name, reason) = line
-                .split_once(':')
+                .split_once(": ")
                 .ok_or_else(|| format!("known-failing.txt: `{line}` has no reason"))?;
             Ok((name.trim().to_owned(), reason.trim().to_owned()))
         })
