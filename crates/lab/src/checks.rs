@@ -310,7 +310,7 @@ pub fn reload_under_load(live: &mut Live, rounds: u32) -> Result<String> {
     const INTERVAL: Duration = Duration::from_millis(5);
     const PAUSE: Duration = Duration::from_millis(50);
     let count = rounds * (PAUSE.as_millis() / INTERVAL.as_millis()) as u32;
-    let Live { gateway, world, .. } = live;
+    let Live { gateway, world } = live;
     let host6 = world.network.host6()?;
     let destination = host4_in_ipv6();
     let received = std::thread::scope(|scope| {

@@ -169,7 +169,7 @@ impl Isthmus {
                 ..Started::default()
             },
         };
-        gateway.restart(self, network, cpu)?;
+        gateway.restart(network, cpu)?;
         Ok(gateway)
     }
 }
@@ -184,7 +184,14 @@ impl Subject for Isthmus {
     }
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
-        Ok(self.up(network, Some(cpu))?.started)
+        let mut gateway = self.up(network, Some(cpu))?;
+        if let Dns64::On(address) = self.dns64 {
+            let host6 = network.host6()?;
+            gateway
+                .process()
+                .wait_until(START, || dns_answers(host6, &address.to_string()))?;
+        }
+        Ok(gateway.started)
     }
 }
 
@@ -198,12 +205,7 @@ pub struct Gateway {
 
 impl Gateway {
     /// Starts the program again with the same file, after it was killed or stopped.
-    pub fn restart(
-        &mut self,
-        isthmus: &Isthmus,
-        network: &Network,
-        cpu: Option<usize>,
-    ) -> Result<()> {
+    pub fn restart(&mut self, network: &Network, cpu: Option<usize>) -> Result<()> {
         let gateway = network.gateway()?;
         let program = self.program.display().to_string();
         let mut command = match cpu {
@@ -214,11 +216,7 @@ impl Gateway {
         let mut daemon = Process::start("isthmus", &mut command)?;
         let directory = self.configuration.parent().unwrap_or(Path::new("/"));
         let socket = control(directory);
-        let host6 = network.host6()?;
-        daemon.wait_until(START, || {
-            UnixStream::connect(&socket).is_ok()
-                && (isthmus.dns64 == Dns64::Off || dns_answers(host6, &plan::GATEWAY6.to_string()))
-        })?;
+        daemon.wait_until(START, || UnixStream::connect(&socket).is_ok())?;
         self.started.processes = vec![daemon];
         Ok(())
     }
@@ -239,7 +237,7 @@ impl Gateway {
         let mut command = Command::new(&self.program);
         command
             .arg(subcommand)
-            .arg("--control")
+            .arg("--socket")
             .arg(control(directory));
         process::run(&mut command)
     }

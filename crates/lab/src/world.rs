@@ -55,8 +55,6 @@ pub struct World {
 pub struct Live {
     /// The gateway under test.
     pub gateway: Gateway,
-    /// How it is set up.
-    pub isthmus: Isthmus,
     /// All the rest.
     pub world: World,
 }
@@ -83,17 +81,12 @@ impl Live {
         };
         let world = World::build(mechanism, offloads, narrow)?;
         let gateway = isthmus.up(&world.network, None)?;
-        Ok(Self {
-            gateway,
-            isthmus,
-            world,
-        })
+        Ok(Self { gateway, world })
     }
 
     /// Starts the gateway again after it has ended.
     pub fn restart(&mut self) -> Result<()> {
-        self.gateway
-            .restart(&self.isthmus, &self.world.network, None)
+        self.gateway.restart(&self.world.network, None)
     }
 }
 

@@ -32,15 +32,38 @@ fn alone<T>(build: impl FnOnce() -> Result<T>, task: impl FnOnce(&mut T)) {
     }
 }
 
-fn check(what: &str, result: Result<String>) {
-    match result {
-        Ok(seen) => println!("{what}: {seen}"),
-        Err(error) => panic!("{what}: {error}"),
+/// Runs checks to the last, so that a report shows all that fail, and then fails if one did.
+#[derive(Default)]
+struct Checks {
+    failures: Vec<String>,
+}
+
+impl Checks {
+    fn check(&mut self, what: &str, result: Result<String>) {
+        match result {
+            Ok(seen) => println!("{what}: {seen}"),
+            Err(error) => {
+                println!("{what}: FAILED: {error}");
+                self.failures.push(format!("{what}: {error}"));
+            }
+        }
     }
+
+    fn finish(self) {
+        assert!(self.failures.is_empty(), "{}", self.failures.join("\n"));
+    }
+}
+
+fn check(what: &str, result: Result<String>) {
+    let mut checks = Checks::default();
+    checks.check(what, result);
+    checks.finish();
 }
 
 /// Everything that works the same under SIIT and NAT64.
 fn everyday(world: &World) {
+    let mut checks = Checks::default();
+    let mut check = |what: &str, result| checks.check(what, result);
     check("dns", checks::dns(world));
     check("page by literal", checks::page_by_literal(world));
     check("page by name", checks::page_by_name(world));
@@ -53,6 +76,7 @@ fn everyday(world: &World) {
     check("traceroute", checks::traceroute(world));
     check("fragments", checks::fragments_out_of_order(world));
     check("iperf3", checks::iperf(world));
+    checks.finish();
 }
 
 fn gateway(engine: Engine, mechanism: Mechanism, narrow: Narrow, task: impl FnOnce(&mut Live)) {
