@@ -66,7 +66,8 @@ impl Body {
     #[must_use]
     pub fn fit(&self, unit: Unit, error: &icmp::Error, old: usize, new: usize, most: usize) -> Fit {
         let resized = |bytes: usize| bytes - old + new;
-        let Some(quote) = self.quote else {
+        // One that ends inside the headers makes no sense either.
+        let Some(quote) = self.quote.filter(|quote| *quote >= old) else {
             return Fit {
                 length: resized(self.length).min(most),
                 padding: 0,
