@@ -11,13 +11,13 @@ use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping, V4Network, V4Networks};
 use isthmus_core::nat;
 use isthmus_core::table::{Line, Memory, Seed};
-use isthmus_core::time::Span;
+use isthmus_core::time::{Instant, Span};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
 use super::document::{
-    Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Policy, Pooling,
-    PortPolicy, Prefix, Siit, Timers, Tun,
+    Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, Nat44, Nat64, NonGlobal, Policy,
+    Pooling, PortPolicy, Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
 };
 
 /// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
@@ -36,6 +36,8 @@ pub struct Compiled {
     pub rules: Vec<Line>,
     /// Lines (64 bytes each) that the tables of bindings and sessions take.
     pub state_lines: u32,
+    /// Static bindings, each with the number of its instance.
+    pub fixed: Vec<(usize, nat::StaticBinding)>,
 }
 
 /// One instance as the engines take it.
@@ -103,8 +105,18 @@ impl Document {
             instances: Vec::new(),
             rules: Vec::new(),
             state_lines: 0,
+            fixed: Vec::new(),
         };
-        for instance in &self.instances {
+        for (number, instance) in self.instances.iter().enumerate() {
+            if let Mechanism::Nat64(Nat64 { nat, .. }) | Mechanism::Nat44(Nat44 { nat, .. }) =
+                &instance.mechanism
+            {
+                let fixed = nat.static_bindings.iter();
+                let fixed = fixed.filter_map(|at| static_binding(&at.value));
+                compiled
+                    .fixed
+                    .extend(fixed.map(|binding| (number, binding)));
+            }
             let mechanism = match &instance.mechanism {
                 Mechanism::Siit(siit) => core::Mechanism::Siit(compiled.siit(siit)),
                 Mechanism::Nat64(nat64) => core::Mechanism::Nat64(core::Nat64 {
@@ -153,6 +165,25 @@ impl Compiled {
             })
             .collect();
         Ruleset::new(&members, region).map_err(io::Error::other)
+    }
+
+    /// Makes the static bindings in empty tables.
+    ///
+    /// # Errors
+    /// The first one that can not be made, and why not.
+    pub fn insert_static<M: Memory + ?Sized>(
+        &self,
+        state: &M,
+        now: Instant,
+    ) -> Result<(), (nat::StaticBinding, nat::StaticError)> {
+        for (number, binding) in &self.fixed {
+            let instance = self.instances.get(*number).map(|i| &i.instance.mechanism);
+            if let Some(core::Mechanism::Nat64(nat64)) = instance {
+                nat::insert_static(state, &nat64.nat, now, binding)
+                    .map_err(|error| (*binding, error))?;
+            }
+        }
+        Ok(())
     }
 
     fn siit(&mut self, siit: &Siit) -> core::Siit {
@@ -249,6 +280,30 @@ impl Compiled {
             pool: pool(nat),
         })
     }
+}
+
+/// A static binding as the tables take it. The check has seen to it that the outside is IPv4.
+fn static_binding(binding: &StaticBinding) -> Option<nat::StaticBinding> {
+    let (IpAddr::V6(inside), IpAddr::V4(outside)) = (binding.inside.ip(), binding.outside.ip())
+    else {
+        return None;
+    };
+    Some(nat::StaticBinding {
+        protocol: match binding.protocol {
+            Protocol::Tcp => nat::Protocol::Tcp,
+            Protocol::Udp => nat::Protocol::Udp,
+            Protocol::Icmp => nat::Protocol::Icmp,
+        },
+        inside: nat::Inside {
+            address: inside.into(),
+            port: binding.inside.port(),
+            ..nat::Inside::default()
+        },
+        outside: nat::Endpoint4 {
+            address: outside.into(),
+            port: binding.outside.port(),
+        },
+    })
 }
 
 fn pool(nat: &Nat) -> nat::Pool {

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
+use isthmus_core::time::Instant;
 use isthmus_engine::memory::Region;
 use isthmus_engine::offline::{self, Summary, UserTranslator};
 use isthmus_gateway::config::{Document, Secret};
@@ -90,6 +91,14 @@ impl Translate {
         let ruleset = compiled.ruleset()?;
         let state = Region::anonymous(compiled.state_lines)
             .context("no memory for bindings and sessions")?;
+        compiled
+            .insert_static(&state, Instant::default())
+            .map_err(|(binding, error)| {
+                anyhow!(
+                    "the static binding of {:?} can not be made: {error:?}",
+                    binding.outside
+                )
+            })?;
         match self.engine {
             EngineKind::User => {
                 let mut translator = UserTranslator::new(ruleset, state, seed);

@@ -56,16 +56,20 @@ fn well_known(instance: &Instance, prefix: &At<Prefix>, hosts: &[At<Ipv4Net>], s
             continue;
         }
         let message = format!(
-            "{} is not global and must not appear under 64:ff9b::/96",
+            "{} is not global: its packets will be dropped under 64:ff9b::/96",
             network.value
         );
         sink.push(
-            Diagnostic::error(network.span, message, "RFC 6052 section 3.1 forbids it")
-                .also(prefix.span, "the well-known prefix")
-                .help(
-                    "take a prefix of your own, such as a part of 64:ff9b:1::/48 (RFC 8215), or \
+            Diagnostic::warning(
+                network.span,
+                message,
+                "RFC 6052 section 3.1 forbids it there",
+            )
+            .also(prefix.span, "the well-known prefix")
+            .help(
+                "take a prefix of your own, such as a part of 64:ff9b:1::/48 (RFC 8215), or \
                      set `allow-non-global = true` if no packet leaves your network",
-                ),
+            ),
         );
     }
 }
