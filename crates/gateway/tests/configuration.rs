@@ -168,6 +168,23 @@ proptest! {
     }
 }
 
+/// Texts that are made to hurt: deep, long, without end.
+#[test]
+fn hostile_texts_are_survived() {
+    for text in [
+        format!("a = {}", "[".repeat(200_000)),
+        format!("a = {}", "{ b = ".repeat(100_000)),
+        format!("[{}]", "a.".repeat(100_000)),
+        "[[instance]]\n".repeat(3_000),
+        format!("a = \"{}", "\\u0000".repeat(50_000)),
+        format!("{NAT64}static = [{}]", "{},".repeat(2_000)),
+        "\u{feff}".repeat(1000),
+        "\0".repeat(1000),
+    ] {
+        survive(&text);
+    }
+}
+
 #[test]
 fn defaults_are_those_of_the_manual() {
     let (document, _) = accept("defaults", NAT64, Path::new(""));

@@ -199,8 +199,10 @@ fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
             list(limits.into_iter())
         ));
     }
-    if !nat.static_bindings.is_empty() {
-        lines.push(format!("{} static bindings", nat.static_bindings.len()));
+    match nat.static_bindings.len() {
+        0 => {}
+        1 => lines.push("one static binding".to_owned()),
+        n => lines.push(format!("{n} static bindings")),
     }
     lines
 }
