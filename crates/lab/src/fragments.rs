@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::net::{AddressFamily, Protocol, RawProtocol, SendFlags, SocketType, sendto, socket};
+use rustix::net::{
+    AddressFamily, Protocol, RawProtocol, SendFlags, SocketType, sendto, socket,
+    sockopt::set_socket_recv_buffer_size_force,
+};
 
 use crate::{LabError, Result, netns::Namespace};
 
@@ -20,6 +23,8 @@ const PAYLOAD: usize = 3600;
 /// Octets of IP payload in a fragment but the last; a multiple of 8.
 const FRAGMENT: usize = 1400;
 const PORT: u16 = 7007;
+/// Octets that the receiver's socket holds.
+const BUFFER: usize = 16 << 20;
 /// The pause between datagrams: 2000 a second.
 const PAUSE: Duration = Duration::from_micros(500);
 
@@ -51,7 +56,11 @@ pub fn exchange(
             IpAddr::V4(_) => SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT),
             IpAddr::V6(_) => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT),
         };
-        UdpSocket::bind(any).map_err(problem)
+        let socket = UdpSocket::bind(any).map_err(problem)?;
+        // Datagrams wait here while another process has the core.
+        set_socket_recv_buffer_size_force(&socket, BUFFER)
+            .map_err(|errno| problem(errno.into()))?;
+        Ok(socket)
     })?;
     listener
         .set_read_timeout(Some(Duration::from_millis(50)))

@@ -9,7 +9,10 @@ use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use isthmus_lab::{
     bench::{self, Outcome, Row, Thoroughness},
-    demo, netns,
+    demo,
+    isthmus::{Engine, Mechanism},
+    netns,
+    world::{Live, Narrow},
 };
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
@@ -46,6 +49,15 @@ enum Command {
     },
     /// Show an IPv6-only host reaching an IPv4-only server through each engine.
     Demo,
+    /// Build the demo's network with a running gateway, and keep it until Ctrl-C.
+    World {
+        /// xdp, tc or user
+        #[arg(long, default_value = "xdp")]
+        engine: String,
+        /// siit or nat64
+        #[arg(long, default_value = "nat64")]
+        mechanism: String,
+    },
     /// Remove what an interrupted lab has left behind.
     Clean,
 }
@@ -87,6 +99,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         } else {
             ExitCode::FAILURE
         }),
+        Command::World { engine, mechanism } => keep(&engine, &mechanism),
         Command::Clean => Ok(ExitCode::SUCCESS),
     }
 }
@@ -96,6 +109,28 @@ fn thoroughness(quick: bool) -> Thoroughness {
         Thoroughness::Quick
     } else {
         Thoroughness::Full
+    }
+}
+
+fn keep(engine: &str, mechanism: &str) -> anyhow::Result<ExitCode> {
+    let Some(engine) = Engine::ALL.into_iter().find(|known| known.name() == engine) else {
+        bail!("no engine is called {engine}; there are xdp, tc and user");
+    };
+    let mechanism = match mechanism {
+        "siit" => Mechanism::Siit,
+        "nat64" => Mechanism::Nat64,
+        other => bail!("the lab has no world for {other}; there are siit and nat64"),
+    };
+    let live = Live::build(engine, mechanism, Narrow::Nowhere)?;
+    for node in ["host6", "router6", "gateway", "router4", "host4"] {
+        println!(
+            "ip netns exec {} bash",
+            live.world.network.node(node)?.name()
+        );
+    }
+    println!("from host6: curl http://www.lab.test/    Ctrl-C ends it");
+    loop {
+        std::thread::park();
     }
 }
 
