@@ -79,7 +79,9 @@ fn what_is_not_kept_ends_with_its_binding_and_is_told() {
             Event::SessionCreated(_) | Event::BindingCreated(_) => created += 1,
             Event::SessionRemoved(_) => removed.0 += 1,
             Event::BindingRemoved(_) => removed.1 += 1,
-            Event::SessionIdle(_) => panic!("{event:?}"),
+            Event::SessionIdle(_) | Event::BlockAssigned(_) | Event::BlockReleased(_) => {
+                panic!("{event:?}")
+            }
         },
     );
     assert_eq!(removed, (75, 75));

@@ -5,12 +5,18 @@ use crate::host::Host;
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
 
+use super::allocate::allocate;
 use super::config::NatConfig;
 use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Effort, Outcome};
 use super::port;
 use super::session::{OUTSIDE, REPORTED};
+use super::subscriber;
 
+/// Word of a binding that holds the slot line of its subscriber.
+pub(super) const SUBSCRIBER: usize = 3;
+/// A line that is not there.
+pub(super) const NO_SUBSCRIBER: u32 = u32::MAX;
 /// Sessions of a binding, and who is about to make one: the low bits of the payload.
 const COUNT: u64 = 0xffff_ffff;
 /// The binding was configured and does not end with its last session.
@@ -71,14 +77,32 @@ pub(super) fn find_outside<'m, M: Memory + ?Sized>(
     (same && slot.unchanged()).then_some((line, slot))
 }
 
-/// Takes a reference to a binding that was found, so that it stays.
+/// [`find_outside`], out of line, for an endpoint with its protocol.
 #[inline(never)]
-pub(super) fn hold<M: Memory + ?Sized>(memory: &M, line: u32, inside: &[u64; 3]) -> Hold {
+pub(super) fn locate<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, claimed: u64) -> Outcome {
+    let (outside, protocol) = (claimed & !0xffff, Protocol::from_word(claimed));
+    match find_outside(memory, cfg, outside, protocol) {
+        Some((line, _)) => Outcome::line(line),
+        None => Outcome::no(Cause::NoBinding),
+    }
+}
+
+/// Takes a reference to a binding that was found, so that it stays. The inside endpoint is in the
+/// first words of `inside`.
+#[inline(never)]
+pub(super) fn hold<M: Memory + ?Sized, const N: usize>(
+    memory: &M,
+    line: u32,
+    inside: &[u64; N],
+) -> Hold {
     for _ in 0..ATTEMPTS {
         let Some(slot) = Slot::at(memory, line) else {
             return Hold::Gone;
         };
-        if !slot.has_key(inside) {
+        let Some(key) = inside.first_chunk::<3>() else {
+            return Hold::Gone;
+        };
+        if !slot.has_key(key) {
             return Hold::Gone;
         }
         if slot.update(slot.life.payload() + 1) {
@@ -119,9 +143,22 @@ pub(super) fn bind<H: Host, E: Effort>(
     }
 }
 
+/// [`find_inside`], out of line.
 #[inline(never)]
+pub(super) fn present<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+) -> Outcome {
+    match find_inside(memory, cfg, inside) {
+        Some((line, _)) => Outcome::line(line),
+        None => Outcome::no(Cause::NoBinding),
+    }
+}
+
+#[inline(always)]
 fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
-    let Some((line, _)) = find_inside(memory, cfg, inside) else {
+    let Ok(line) = present(memory, cfg, inside).get_line() else {
         return Outcome::no(Cause::NoBinding);
     };
     match hold(memory, line, inside) {
@@ -139,22 +176,47 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
-    let outcome = port::allocate::<H, E>(host, cfg, inside, position);
+    let subscriber = match enroll::<H, E>(host, cfg, inside).get_line() {
+        Ok(line) => line,
+        Err(cause) => {
+            bindings.release(host.state(), position);
+            return Outcome::no(cause);
+        }
+    };
+    let outcome = allocate::<H, E>(host, cfg, inside, position, subscriber);
     let now = host.now();
     let memory = host.state();
     match (outcome.get(), bindings.draft(memory, position)) {
         (Ok(outside), Some(draft)) => {
             draft.write(0, inside);
-            draft.write(inside.len(), &[0, outside, 0, now.0]);
+            draft.write(SUBSCRIBER, &[u64::from(subscriber), outside, 0, now.0]);
             bindings.publish(memory, draft, position, hash, 1);
             host.count(Counter::BindingCreated);
             Outcome::line(bindings.line_of(position))
         }
         _ => {
+            subscriber::drop_binding(memory, subscriber);
             bindings.release(memory, position);
             outcome
         }
     }
+}
+
+/// The subscriber of a new binding, with the binding counted; [`NO_SUBSCRIBER`] if there is no
+/// table of them.
+#[inline(always)]
+fn enroll<H: Host, E: Effort>(host: &H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+    if subscriber::tracked(cfg) {
+        subscriber::enroll::<_, E>(host.state(), cfg, inside)
+    } else {
+        Outcome::line(NO_SUBSCRIBER)
+    }
+}
+
+/// The slot line of the subscriber of a binding; [`NO_SUBSCRIBER`] if it has none.
+#[inline(always)]
+pub(super) fn subscriber_of(slot: &Slot<'_>) -> u32 {
+    slot.word(SUBSCRIBER) as u32
 }
 
 /// The inside endpoint in the first words of a slot.

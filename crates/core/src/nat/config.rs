@@ -6,6 +6,7 @@ use crate::address::V4;
 use crate::table::Seed;
 use crate::time::Span;
 
+use super::deterministic::Deterministic;
 use super::endpoint::Endpoint4;
 use super::layout::Layout;
 
@@ -129,22 +130,6 @@ pub enum Blocks {
     },
     /// By calculation (RFC 7422).
     Deterministic(Deterministic),
-}
-
-/// Port blocks by calculation (RFC 7422 section 2): subscribers are numbered by the bits of their
-/// address from `first_bit` on, and take the blocks of the pool in turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Deterministic {
-    /// Length of the prefix that all subscribers share; subscribers outside have no block.
-    pub prefix: [u64; 2],
-    /// Mask of that prefix, in the words of the tables.
-    pub mask: [u64; 2],
-    /// Bits that an address, as a 128-bit number, is shifted to get the number of its subscriber
-    /// in the low bits: 128 less the length of a subscriber's prefix. At most 127.
-    pub shift: u32,
-    /// Ports in a block.
-    pub size: u16,
 }
 
 /// Lifetimes (RFC 6146 section 4, RFC 7857 section 2.1).
@@ -287,6 +272,12 @@ impl Pool {
     #[must_use]
     pub fn ranges(&self) -> &[PoolRange] {
         self.ranges.get(..self.used as usize).unwrap_or(&[])
+    }
+
+    /// All ranges, those that are not used as well: they have no addresses.
+    #[inline(always)]
+    pub(super) fn all(&self) -> &[PoolRange; POOL_RANGES] {
+        &self.ranges
     }
 
     /// The address with this number, counted from 0 over all ranges, and its ports.

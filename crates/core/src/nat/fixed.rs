@@ -4,7 +4,7 @@
 use crate::table::{Memory, Position, Refused, hash};
 use crate::time::Instant;
 
-use super::binding::{self, STATIC};
+use super::binding::{self, NO_SUBSCRIBER, STATIC, SUBSCRIBER};
 use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::outcome::Cause;
@@ -100,7 +100,7 @@ fn publish<M: Memory + ?Sized>(
         Err(_) => return Err(StaticError::OutsideTaken),
     }
     draft.write(0, &binding.inside.words(binding.protocol));
-    draft.write(3, &[0, outside, 0, now.0]);
+    draft.write(SUBSCRIBER, &[u64::from(NO_SUBSCRIBER), outside, 0, now.0]);
     bindings.publish(memory, draft, position, hash, STATIC);
     Ok(())
 }

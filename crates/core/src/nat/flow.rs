@@ -6,7 +6,7 @@
 
 use crate::host::Host;
 use crate::reason::Counter;
-use crate::table::{Slot, hash};
+use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
 use crate::verdict::{Refusal, Slow};
 
@@ -18,6 +18,7 @@ use super::outcome::{Cause, Effort, Outcome};
 use super::permission;
 use super::port::index_word;
 use super::session::{self, OUTSIDE, Status, Touch, touch};
+use super::subscriber;
 use super::tcp::Side;
 
 /// What is known of a packet for which a session may have to be made.
@@ -107,13 +108,13 @@ pub fn inbound<H: Host, E: Effort>(
     if !E::OPENS {
         return Err(Refusal::Slow(Slow::Session));
     }
-    let opening = Opening {
+    let mut opening = Opening {
         key: [0, 0, protocol as u64, remote],
         hash: 0,
         payload: payload(cfg, now, Side::Outside, transport),
         outside: outside.word(),
     };
-    let line = admit(host, cfg, &opening).get_line()?;
+    let line = admit(host, cfg, &mut opening).get_line()?;
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(binding::inside_of(&slot)),
         None => Err(Cause::Contention.into()),
@@ -138,9 +139,9 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
         return Outcome::no(Cause::NoBinding);
     };
     if opening.payload == 0 {
-        return match binding::find_inside(host.state(), cfg, inside) {
-            Some((line, _)) => Outcome::line(line),
-            None => Outcome::no(Cause::NotSyn),
+        return match binding::present(host.state(), cfg, inside).get_line() {
+            Ok(line) => Outcome::line(line),
+            Err(_) => Outcome::no(Cause::NotSyn),
         };
     }
     let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
@@ -157,33 +158,33 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
 
 /// A packet from outside without a session. The answer is as for [`open`].
 #[inline(never)]
-fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
-    let protocol = Protocol::from_word(opening.key[2]);
+fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &mut Opening) -> Outcome {
+    let now = host.now();
     let memory = host.state();
-    let Some((line, slot)) = binding::find_outside(memory, cfg, opening.outside, protocol) else {
+    let Ok(line) = binding::locate(memory, cfg, opening.outside | opening.key[2]).get_line() else {
         return Outcome::no(Cause::NoBinding);
     };
-    let inside = [slot.word(0), slot.word(1), slot.word(2)];
+    let Some(slot) = Slot::at(memory, line) else {
+        return Outcome::no(Cause::NoBinding);
+    };
+    for index in 0..3 {
+        opening.key[index] = slot.word(index);
+    }
     if matches!(cfg.filtering, Filtering::AddressDependent)
-        && !permission::permits(memory, cfg, line, inside, opening.key[3], host.now())
         && !binding::is_static(&slot)
+        && !permission::permits(memory, cfg, line, &opening.key, now)
     {
         return Outcome::no(Cause::Filtered);
     }
     if opening.payload == 0 {
         return Outcome::line(line);
     }
-    if matches!(binding::hold(memory, line, &inside), Hold::Gone) {
+    // Fails if the binding is another's since it was located.
+    if matches!(binding::hold(memory, line, &opening.key), Hold::Gone) {
         return Outcome::no(Cause::NoBinding);
     }
-    let key = [inside[0], inside[1], inside[2], opening.key[3]];
-    let opening = Opening {
-        key,
-        hash: hash(&cfg.seed, &key),
-        payload: opening.payload,
-        outside: opening.outside,
-    };
-    establish(host, cfg, &opening, line)
+    opening.hash = hash(&cfg.seed, &opening.key);
+    establish(host, cfg, opening, line)
 }
 
 /// Makes the session of a packet, on a binding that the caller holds a reference to; the session
@@ -228,13 +229,33 @@ fn resume<H: Host>(host: &H, cfg: &NatConfig, opening: &Opening) -> Outcome {
 /// Makes a new session, found from both sides.
 #[inline(never)]
 fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
-    let key = &opening.key;
-    let sessions = &cfg.layout.sessions;
     let memory = host.state();
     let Some(bound) = Slot::at(memory, binding) else {
         return Outcome::no(Cause::Contention);
     };
     let outside = bound.word(OUTSIDE);
+    let owner = binding::subscriber_of(&bound);
+    if let Err(cause) = subscriber::add_session(memory, cfg, owner).get() {
+        return Outcome::no(cause);
+    }
+    let outcome = place(memory, cfg, opening, binding, (outside, host.now()));
+    if outcome.get().is_err() {
+        subscriber::drop_session(memory, owner);
+    }
+    outcome
+}
+
+/// Writes a new session into its slot, and into the index for packets from outside.
+#[inline(always)]
+fn place<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    opening: &Opening,
+    binding: u32,
+    (outside, now): (u64, Instant),
+) -> Outcome {
+    let key = &opening.key;
+    let sessions = &cfg.layout.sessions;
     let position = match sessions.reserve(memory, opening.hash) {
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
@@ -243,7 +264,7 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
         return Outcome::no(Cause::Full);
     };
     draft.write(0, key);
-    draft.write(key.len(), &[outside, u64::from(binding), host.now().0]);
+    draft.write(key.len(), &[outside, u64::from(binding), now.0]);
     let outer = hash(
         &cfg.seed,
         &session::return_key(outside, key[3], Protocol::from_word(key[2])),

@@ -55,7 +55,10 @@ impl Layout {
     /// Buckets that a sweeper has to visit.
     #[must_use]
     pub const fn buckets(&self) -> u32 {
-        self.sessions.control.count + self.bindings.control.count + self.fragments.control.count
+        self.sessions.control.count
+            + self.bindings.control.count
+            + self.subscribers.control.count
+            + self.fragments.control.count
     }
 
     /// The line after the last.

@@ -25,8 +25,10 @@
 //! - Address-dependent filtering does not apply to static bindings: they are there to be reached.
 //! - Parity and range of ports are kept; the port itself is random (RFC 7857 section 9).
 
+mod allocate;
 mod binding;
 mod config;
+mod deterministic;
 mod endpoint;
 mod fixed;
 mod flow;
@@ -37,14 +39,16 @@ mod outcome;
 mod permission;
 mod port;
 mod session;
+mod subscriber;
 mod sweep;
 mod tcp;
 mod walk;
 
 pub use config::{
-    Blocks, Deterministic, Filtering, Limits, NatConfig, POOL_RANGES, Pool, PoolError, PoolRange,
-    Pooling, Subscriber, Timers,
+    Blocks, Filtering, Limits, NatConfig, POOL_RANGES, Pool, PoolError, PoolRange, Pooling,
+    Subscriber, Timers,
 };
+pub use deterministic::Deterministic;
 pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
 pub use flow::{inbound, outbound};
@@ -52,6 +56,6 @@ pub use fragment::{FragmentKey, Ports, recall, remember};
 pub use layout::{Capacity, Layout};
 pub use lookup::{peek_inbound, peek_outbound};
 pub use outcome::{Bounded, Effort, Established, Exhaustive};
-pub use sweep::{Binding, Event, Session, bindings, sweep};
+pub use sweep::{Binding, Block, Event, Session, bindings, sweep};
 pub use tcp::TcpState;
 pub use walk::{retain, sessions};

@@ -37,25 +37,22 @@ fn key_of(inside: [u64; 3], remote: u64) -> [u64; 4] {
     [inside[0], inside[1], inside[2], remote & ADDRESS | MARK]
 }
 
-/// Whether a permission, valid now, lets `remote` send to the binding in slot line `line`.
-#[inline(always)]
+/// Whether a permission, valid now, lets the remote host of a session `key` send to the binding in
+/// slot line `line`.
+#[inline(never)]
 pub(super) fn permits<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     line: u32,
-    inside: [u64; 3],
-    remote: u64,
+    key: &[u64; 4],
     now: Instant,
 ) -> bool {
-    let key = key_of(inside, remote);
-    let Some((_, slot)) = cfg
-        .layout
-        .sessions
-        .find(memory, hash(&cfg.seed, &key), &key)
-    else {
-        return false;
-    };
-    !Status::of(slot.life).expired(now) && is_for(memory, &slot, line)
+    let key = key_of([key[0], key[1], key[2]], key[3]);
+    let hash = hash(&cfg.seed, &key);
+    match cfg.layout.sessions.find(memory, hash, &key) {
+        Some((_, slot)) => !Status::of(slot.life).expired(now) && is_for(memory, &slot, line),
+        None => false,
+    }
 }
 
 /// Whether a permission was made for the binding that is in slot line `line` now.

@@ -1,16 +1,15 @@
-//! Outside endpoints: who owns them, and how one is chosen for a new binding (RFC 6146 section
-//! 3.5.1.1, RFC 4787 sections 4.1 and 4.2, RFC 7857 sections 4 and 9).
+//! Outside endpoints: who owns them, and how one of an address is chosen for a new binding (RFC
+//! 6146 section 3.5.1.1, RFC 4787 section 4.2, RFC 7857 section 9).
 //!
 //! An endpoint belongs to the binding whose number stands in its claim: a word of a hash tag and
 //! the position of the binding. Making that word is what makes the endpoint taken.
 
 use crate::address::V4;
-use crate::host::Host;
 use crate::table::{Memory, Position, USED, hash};
 
-use super::config::{NatConfig, Pooling};
+use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Protocol};
-use super::outcome::{Cause, Effort, Outcome};
+use super::outcome::{Cause, Outcome};
 
 /// Bits of a word of an index that hold a position; the others are the tag.
 const POSITION_BITS: u32 = 30;
@@ -33,20 +32,25 @@ pub(super) const fn index_position(word: u64) -> Position {
     Position((word & !TAG) as u32)
 }
 
-/// An outside address and the ports to choose from.
-struct Space {
-    address: V4,
-    low: u16,
-    high: u16,
-    protocol: Protocol,
+/// An outside address, the ports of it to choose from, and for whom.
+pub(super) struct Space {
+    pub(super) address: V4,
+    pub(super) low: u16,
+    pub(super) high: u16,
+    pub(super) protocol: Protocol,
     /// Port of the inside endpoint.
-    like: u16,
-    owner: Position,
+    pub(super) like: u16,
+    /// The binding that is being made.
+    pub(super) owner: Position,
 }
 
+/// What stands in the place of the protocol in the claim of a port block.
+pub(super) const BLOCK: u64 = 0;
+
+/// The hash of what is claimed: an outside endpoint with its protocol, or a block.
 #[inline(always)]
-fn claim_hash(cfg: &NatConfig, outside: u64, protocol: Protocol) -> u64 {
-    hash(&cfg.seed, &[outside | protocol as u64])
+fn claim_hash(cfg: &NatConfig, claimed: u64) -> u64 {
+    hash(&cfg.seed, &[claimed])
 }
 
 /// Slot line of the binding that claims an outside endpoint.
@@ -57,129 +61,45 @@ pub(super) fn owner<M: Memory + ?Sized>(
     outside: u64,
     protocol: Protocol,
 ) -> Option<u32> {
-    let hash = claim_hash(cfg, outside, protocol);
+    let hash = claim_hash(cfg, outside | protocol as u64);
     let want = index_word(hash, Position(0));
     let word = cfg.layout.claims.get(memory, hash, TAG, want)?;
     Some(cfg.layout.bindings.line_of(index_position(word)))
 }
 
-/// Claims one outside endpoint, given with its protocol. The answer is the endpoint.
+/// Claims an outside endpoint, given with its protocol, for the binding `owner`; or a block, given
+/// with [`BLOCK`], for a subscriber. The answer is the endpoint.
 #[inline(never)]
 pub(super) fn claim<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
-    outside: u64,
+    claimed: u64,
     owner: Position,
 ) -> Outcome {
-    let protocol = Protocol::from_word(outside);
-    let outside = outside & !0xffff;
-    let hash = claim_hash(cfg, outside, protocol);
+    let hash = claim_hash(cfg, claimed);
     match cfg
         .layout
         .claims
         .insert_unique(memory, hash, TAG, index_word(hash, owner))
     {
-        Ok(_) => Outcome::word(outside),
+        Ok(_) => Outcome::word(claimed),
         Err(refused) => Outcome::no(refused.into()),
     }
 }
 
-/// Gives an outside endpoint back.
+/// Gives an outside endpoint or a block back.
 #[inline(always)]
 pub(super) fn unclaim<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
-    outside: u64,
-    protocol: Protocol,
+    claimed: u64,
     owner: Position,
 ) {
-    let hash = claim_hash(cfg, outside, protocol);
+    let hash = claim_hash(cfg, claimed);
     let claims = cfg.layout.claims;
     if let Some(place) = claims.find(memory, hash, u64::MAX, index_word(hash, owner)) {
         claims.remove(memory, place);
     }
-}
-
-/// Claims an outside endpoint for a new binding: address by subscriber, port by chance.
-#[inline(never)]
-pub(super) fn allocate<H: Host, E: Effort>(
-    host: &mut H,
-    cfg: &NatConfig,
-    inside: &[u64; 3],
-    owner: Position,
-) -> Outcome {
-    let addresses = cfg.pool.addresses();
-    let first = reduce(subscriber_hash(cfg, inside) as u32, addresses);
-    let more = if matches!(cfg.pooling, Pooling::Soft) {
-        E::ADDRESSES.min(addresses.saturating_sub(1))
-    } else {
-        0
-    };
-    let mut outcome = Outcome::no(Cause::Exhausted);
-    for step in 0..=more {
-        let number = match first + step {
-            n if n >= addresses => n - addresses,
-            n => n,
-        };
-        let Some((address, low, high)) = cfg.pool.nth(number) else {
-            return Outcome::no(Cause::Exhausted);
-        };
-        let space = Space {
-            address,
-            low,
-            high,
-            protocol: Protocol::from_word(inside[2]),
-            like: (inside[2] >> 16) as u16,
-            owner,
-        };
-        outcome = choose::<H, E>(host, cfg, &space);
-        if !matches!(outcome.get(), Err(Cause::Exhausted)) {
-            break;
-        }
-    }
-    outcome
-}
-
-/// What pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
-#[inline(always)]
-fn subscriber_hash(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
-    hash(
-        &cfg.seed,
-        &[
-            inside[0] & cfg.subscriber.address[0],
-            inside[1] & cfg.subscriber.address[1],
-            (inside[2] >> 32) & u64::from(cfg.subscriber.v4),
-        ],
-    )
-}
-
-/// Claims a port of one address: same range (well-known or not) and parity as inside first, then
-/// the same range, then any.
-#[inline(always)]
-fn choose<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, space: &Space) -> Outcome {
-    let random = host.random();
-    if E::PORTS != 0 {
-        let series = match space.series(space.similar(), space.like) {
-            Some(series) => series,
-            None => return Outcome::no(Cause::GaveUp),
-        };
-        return series.claim_some(host.state(), cfg, space, random, E::PORTS);
-    }
-    for (range, parity) in [
-        (space.similar(), space.like),
-        (space.similar(), !space.like),
-        (space.other(), space.like),
-        (space.other(), !space.like),
-    ] {
-        let Some(series) = space.series(range, parity) else {
-            continue;
-        };
-        let outcome = series.claim_any(host.state(), cfg, space, random);
-        if !matches!(outcome.get(), Err(Cause::Exhausted)) {
-            return outcome;
-        }
-    }
-    Outcome::no(Cause::Exhausted)
 }
 
 /// The ports of one parity in a range: `first`, `first + 2` and so on.
@@ -190,6 +110,46 @@ struct Series {
 }
 
 impl Space {
+    /// Claims one of a few random ports of the same range and parity as inside.
+    #[inline(always)]
+    pub(super) fn claim_some<M: Memory + ?Sized>(
+        &self,
+        memory: &M,
+        cfg: &NatConfig,
+        random: u32,
+        tries: u32,
+    ) -> Outcome {
+        match self.series(self.similar(), self.like) {
+            Some(series) => series.claim_some(memory, cfg, self, random, tries),
+            None => Outcome::no(Cause::GaveUp),
+        }
+    }
+
+    /// Claims a port, if one is free: same range (well-known or not) and parity as inside first,
+    /// then the same range, then any.
+    pub(super) fn claim_any<M: Memory + ?Sized>(
+        &self,
+        memory: &M,
+        cfg: &NatConfig,
+        random: u32,
+    ) -> Outcome {
+        for (range, parity) in [
+            (self.similar(), self.like),
+            (self.similar(), !self.like),
+            (self.other(), self.like),
+            (self.other(), !self.like),
+        ] {
+            let Some(series) = self.series(range, parity) else {
+                continue;
+            };
+            let outcome = series.claim_any(memory, cfg, self, random);
+            if !matches!(outcome.get(), Err(Cause::Exhausted)) {
+                return outcome;
+            }
+        }
+        Outcome::no(Cause::Exhausted)
+    }
+
     /// The ports in the same range as inside: well-known or not (RFC 4787 requirement 3a). An ICMP
     /// identifier has no range.
     #[inline(always)]
@@ -291,6 +251,6 @@ impl Series {
 
 /// 32 random bits mapped to `0..count`.
 #[inline(always)]
-fn reduce(bits: u32, count: u32) -> u32 {
+pub(super) fn reduce(bits: u32, count: u32) -> u32 {
     ((u64::from(bits) * u64::from(count)) >> 32) as u32
 }

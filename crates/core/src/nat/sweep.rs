@@ -6,13 +6,14 @@ use core::ops::Range;
 use crate::table::{Memory, Position, Slot, Slots, hash};
 use crate::time::Instant;
 
-use super::binding;
-use super::config::NatConfig;
+use super::binding::{self, NO_SUBSCRIBER};
+use super::config::{Blocks, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::fragment;
 use super::permission;
-use super::port::{self, index_word};
+use super::port::{self, BLOCK, index_word};
 use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
+use super::subscriber::{self, Owned};
 use super::tcp::TcpState;
 
 /// A binding, for people and records.
@@ -41,6 +42,17 @@ pub struct Session {
     pub expires: Instant,
 }
 
+/// A block of outside ports, for people and records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The subscriber: the first address of its prefix, with port 0.
+    pub subscriber: Inside,
+    /// Outside address and first port.
+    pub first: Endpoint4,
+    /// Ports.
+    pub size: u16,
+}
+
 /// What the sweeper found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -55,6 +67,10 @@ pub enum Event {
     /// An established TCP session was idle for its whole lifetime. It stays for the transitory
     /// time; a probe to one of its ends would show whether it lives (RFC 6146 section 3.5.2.2).
     SessionIdle(Session),
+    /// A subscriber got a port block.
+    BlockAssigned(Block),
+    /// A subscriber gave a port block back.
+    BlockReleased(Block),
 }
 
 /// Sweeps the buckets with these numbers, from 0 to [`Layout::buckets`](super::Layout::buckets):
@@ -77,6 +93,10 @@ pub fn sweep<M: Memory + ?Sized>(
         visit_binding(memory, cfg, position, &mut on_event);
     }
     start += layout.bindings.control.count;
+    for position in positions(&layout.subscribers, start, &buckets) {
+        visit_subscriber(memory, cfg, position, &mut on_event);
+    }
+    start += layout.subscribers.control.count;
     for position in positions(&layout.fragments, start, &buckets) {
         if let Some(slot) = layout.fragments.entry(memory, position)
             && fragment::expired(&slot, now)
@@ -177,6 +197,11 @@ pub(super) fn remove_session<M: Memory + ?Sized>(
     }
     let line = slot.word(BINDING) as u32;
     layout.sessions.release(memory, position);
+    if let Some(binding) = Slot::at(memory, line)
+        && binding::subscriber_of(&binding) != NO_SUBSCRIBER
+    {
+        subscriber::drop_session(memory, binding::subscriber_of(&binding));
+    }
     binding::drop_reference(memory, line);
     end_binding(memory, cfg, layout.bindings.position_of(line), on_event);
 }
@@ -215,8 +240,80 @@ fn end_binding<M: Memory + ?Sized>(
         on_event(Event::BindingCreated(ended));
     }
     on_event(Event::BindingRemoved(ended));
-    port::unclaim(memory, cfg, slot.word(OUTSIDE), ended.protocol, position);
+    let claimed = slot.word(OUTSIDE) | ended.protocol as u64;
+    port::unclaim(memory, cfg, claimed, position);
+    let owner = binding::subscriber_of(&slot);
     bindings.release(memory, position);
+    if owner != NO_SUBSCRIBER {
+        subscriber::drop_use(
+            memory,
+            cfg,
+            owner,
+            ended.outside.address,
+            ended.outside.port,
+        );
+        subscriber::drop_binding(memory, owner);
+    }
+}
+
+/// Tells of new port blocks, releases those that no binding uses, and removes a subscriber that
+/// has nothing.
+fn visit_subscriber<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    position: Position,
+    on_event: &mut impl FnMut(Event),
+) {
+    let subscribers = &cfg.layout.subscribers;
+    let Some(slot) = subscribers.entry(memory, position) else {
+        return;
+    };
+    for index in 0..subscriber::BLOCKS {
+        visit_block(memory, cfg, position, &slot, index, on_event);
+    }
+    // A block that is there means a binding that is about to be.
+    if subscriber::is_idle(&slot) && subscriber::latest_block(&slot).is_none() && slot.end() {
+        subscribers.release(memory, position);
+    }
+}
+
+fn visit_block<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    position: Position,
+    slot: &Slot<'_>,
+    index: usize,
+    on_event: &mut impl FnMut(Event),
+) {
+    let owned = subscriber::block(slot, index);
+    let Blocks::Dynamic { size, .. } = cfg.blocks else {
+        return;
+    };
+    if owned.is_none() {
+        return;
+    }
+    let block = Block {
+        subscriber: Inside {
+            port: 0,
+            ..Inside::from_words([slot.word(0), slot.word(1), slot.word(2) << 32])
+        },
+        first: Endpoint4 {
+            address: owned.address(),
+            port: owned.first(),
+        },
+        size,
+    };
+    if owned.uses() != 0 {
+        if !owned.is_told() && subscriber::replace_block(slot, index, owned, owned.told()) {
+            on_event(Event::BlockAssigned(block));
+        }
+    } else if subscriber::replace_block(slot, index, owned, Owned::NONE) {
+        if !owned.is_told() {
+            on_event(Event::BlockAssigned(block));
+        }
+        on_event(Event::BlockReleased(block));
+        port::unclaim(memory, cfg, block.first.word() | BLOCK, position);
+    }
 }
 
 fn binding_of(slot: &Slot<'_>) -> Binding {

@@ -38,6 +38,30 @@ pub struct Buckets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(pub u32);
 
+/// A position, or why there is none, in 64 bits.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Placed(u64);
+
+impl Placed {
+    const FULL: Self = Self(1 << 32);
+    const CONTENTION: Self = Self(2 << 32);
+
+    #[inline(always)]
+    const fn at(position: Position) -> Self {
+        Self(position.0 as u64)
+    }
+
+    #[inline(always)]
+    const fn get(self) -> Result<Position, Refused> {
+        match self.0 >> 32 {
+            0 => Ok(Position(self.0 as u32)),
+            1 => Err(Refused::Full),
+            _ => Err(Refused::Contention),
+        }
+    }
+}
+
 impl Buckets {
     /// The lines of the two buckets of a hash.
     #[inline(always)]
@@ -115,16 +139,31 @@ impl Buckets {
         mask: u64,
         word: u64,
     ) -> Result<Position, Refused> {
+        self.place_unique(memory, hash, mask, word).get()
+    }
+
+    /// [`insert_unique`](Self::insert_unique), out of line and with its result in one register:
+    /// what a BPF program can call.
+    #[inline(never)]
+    fn place_unique<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        hash: u64,
+        mask: u64,
+        word: u64,
+    ) -> Placed {
         let want = word & mask;
-        if self.find(memory, hash, mask, want).is_some() {
-            return Err(Refused::Contention);
+        if self.occurrences(memory, hash, mask, want) != 0 {
+            return Placed::CONTENTION;
         }
-        let position = self.insert(memory, hash, word)?;
-        if self.has_two(memory, hash, mask, want) {
+        let placed = self.place(memory, hash, word);
+        if let Ok(position) = placed.get()
+            && self.occurrences(memory, hash, mask, want) > 1
+        {
             self.remove(memory, position);
-            return Err(Refused::Contention);
+            return Placed::CONTENTION;
         }
-        Ok(position)
+        placed
     }
 
     /// Writes `word` into an empty place of one of the two buckets.
@@ -139,11 +178,22 @@ impl Buckets {
         hash: u64,
         word: u64,
     ) -> Result<Position, Refused> {
+        self.place_any(memory, hash, word).get()
+    }
+
+    /// [`insert`](Self::insert), as [`place_unique`](Self::place_unique).
+    #[inline(never)]
+    fn place_any<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
+        self.place(memory, hash, word)
+    }
+
+    #[inline(always)]
+    fn place<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
         let (first, second) = self.pair(hash);
         for _ in 0..ATTEMPTS {
             let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second))
             else {
-                return Err(Refused::Full);
+                return Placed::FULL;
             };
             let (used_one, used_two) = (usage(one), usage(two));
             let (line, bucket, used) = if used_one.few() || used_one.count() <= used_two.count() {
@@ -152,17 +202,17 @@ impl Buckets {
                 (two, second, used_two)
             };
             if used.all() {
-                return Err(Refused::Full);
+                return Placed::FULL;
             }
             let place = used.vacancy();
             if line[place as usize & 7]
                 .compare_exchange(0, word, UPDATE, Ordering::Relaxed)
                 .is_ok()
             {
-                return Ok(Position(bucket << 3 | place));
+                return Placed::at(Position(bucket << 3 | place));
             }
         }
-        Err(Refused::Contention)
+        Placed::CONTENTION
     }
 
     /// Empties the word at `position`, which must be the caller's own.
@@ -180,19 +230,20 @@ impl Buckets {
         }
     }
 
-    /// Whether two words of the two buckets equal `want` in the bits of `mask`.
+    /// How many words of the two buckets equal `want` in the bits of `mask`; more than two of a
+    /// bucket count as two.
     #[inline(always)]
-    fn has_two<M: Memory + ?Sized>(self, memory: &M, hash: u64, mask: u64, want: u64) -> bool {
+    fn occurrences<M: Memory + ?Sized>(self, memory: &M, hash: u64, mask: u64, want: u64) -> u32 {
         let (first, second) = self.pair(hash);
         let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
-            return false;
+            return 0;
         };
-        let others = if first == second {
+        let more = if first == second {
             0
         } else {
             matches(two, mask, want)
         };
-        matches(one, mask, want) + others > 1
+        matches(one, mask, want) + more
     }
 }
 

@@ -172,8 +172,7 @@ impl<'m> Slot<'m> {
         Life(self.line[LIFE].fetch_add(amount, UPDATE))
     }
 
-    /// Changes a word other than the key that many processors write; the value before, or `None`
-    /// if it was not `old`.
+    /// Changes a word other than the key and the life; `false` if it is not `old` any more.
     #[inline(always)]
     pub fn replace(&self, index: usize, old: u64, new: u64) -> bool {
         match self.line.get(index) {
@@ -181,6 +180,16 @@ impl<'m> Slot<'m> {
                 .compare_exchange(old, new, UPDATE, Ordering::Relaxed)
                 .is_ok(),
             _ => false,
+        }
+    }
+
+    /// Adds to a word other than the key and the life, modulo 2^64.
+    #[inline(always)]
+    pub fn add_to(&self, index: usize, amount: u64) {
+        if let Some(word) = self.line.get(index)
+            && index != LIFE
+        {
+            word.fetch_add(amount, UPDATE);
         }
     }
 

@@ -9,7 +9,7 @@ use isthmus_core::nat::{self, NatConfig, TcpState};
 use crate::config::Compiled;
 use crate::config::Document;
 use crate::control::Listed;
-use crate::records::{self, Endpoint, Event, Mapping, Protocol, Record, Session};
+use crate::records::{self, Block, Endpoint, Event, Mapping, Protocol, Record, Session};
 
 use super::clock;
 
@@ -60,6 +60,8 @@ impl Table {
                 (None, Event::SessionRemoved(self.session(session)))
             }
             nat::Event::SessionIdle(_) => return None,
+            nat::Event::BlockAssigned(given) => (None, Event::BlockAllocated(block(given))),
+            nat::Event::BlockReleased(given) => (None, Event::BlockReleased(block(given))),
         };
         Some(Record {
             time: created.map_or_else(jiff::Timestamp::now, clock::wall),
@@ -103,6 +105,21 @@ impl Table {
                 session.binding.protocol == nat::Protocol::Icmp
                     || (low..=high).contains(&outside.port)
             })
+    }
+}
+
+fn block(block: &nat::Block) -> Block {
+    let subscriber = std::net::Ipv6Addr::from(block.subscriber.address);
+    let inside = if subscriber.is_unspecified() {
+        std::net::Ipv4Addr::from(block.subscriber.v4).into()
+    } else {
+        subscriber.into()
+    };
+    Block {
+        inside,
+        outside: block.first.address.into(),
+        first: block.first.port,
+        last: block.first.port + (block.size - 1),
     }
 }
 

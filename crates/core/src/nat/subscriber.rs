@@ -1,0 +1,228 @@
+//! Subscribers: how many bindings and sessions each has (RFC 6888 requirements 4 and 5), and the
+//! port blocks that each owns.
+//!
+//! Their table is used only where there are limits or port blocks; without, the address of a
+//! subscriber is the hash of its prefix and nothing has to be remembered.
+
+use crate::address::V4;
+use crate::packet::Word;
+use crate::table::{Memory, Slot, hash};
+
+use super::binding::NO_SUBSCRIBER;
+use super::config::{Blocks, NatConfig};
+use super::outcome::{Cause, Effort, Outcome};
+
+/// Blocks that a subscriber has at most.
+pub(super) const BLOCKS: usize = 4;
+/// First word of a slot that holds a block.
+const FIRST_BLOCK: usize = 3;
+/// Bindings of a subscriber, in the payload of its life.
+const BINDING: u64 = 1;
+const BINDINGS: u64 = 0xff_ffff;
+/// Sessions of a subscriber, above.
+const SESSION: u64 = 1 << 24;
+const SESSIONS: u64 = 0x7f_ffff << 24;
+/// Compare-exchanges that may be lost to other processors before giving up.
+const ATTEMPTS: u32 = 4;
+
+/// Whether there is a table of subscribers.
+#[inline(always)]
+pub(super) fn tracked(cfg: &NatConfig) -> bool {
+    !cfg.layout.subscribers.is_empty()
+}
+
+/// The words that identify the subscriber of an inside endpoint.
+#[inline(always)]
+fn key(cfg: &NatConfig, inside: &[u64; 3]) -> [u64; 3] {
+    [
+        inside[0] & cfg.subscriber.address[0],
+        inside[1] & cfg.subscriber.address[1],
+        (inside[2] >> 32) & u64::from(cfg.subscriber.v4),
+    ]
+}
+
+/// What pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
+#[inline(always)]
+pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
+    hash(&cfg.seed, &key(cfg, inside))
+}
+
+/// Counts a new binding for its subscriber. The answer is the slot line of the subscriber.
+///
+/// [`Cause::Limit`]; [`Cause::GaveUp`] for a new subscriber where [`Effort`] has an end: the first
+/// packet of each goes to user space, and the program of the fast path stays small.
+#[inline(never)]
+pub(super) fn enroll<M: Memory + ?Sized, E: Effort>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+) -> Outcome {
+    let subscribers = &cfg.layout.subscribers;
+    let key = key(cfg, inside);
+    let hash = hash(&cfg.seed, &key);
+    if let Some((position, _)) = subscribers.find(memory, hash, &key) {
+        let line = subscribers.line_of(position);
+        return count_up(memory, line, BINDING, BINDINGS, cfg.limits.bindings);
+    }
+    if E::PORTS != 0 {
+        return Outcome::no(Cause::GaveUp);
+    }
+    let position = match subscribers.reserve(memory, hash) {
+        Ok(position) => position,
+        Err(refused) => return Outcome::no(refused.into()),
+    };
+    let Some(draft) = subscribers.draft(memory, position) else {
+        return Outcome::no(Cause::Full);
+    };
+    draft.write(0, &key);
+    draft.write(FIRST_BLOCK, &[0; BLOCKS]);
+    subscribers.publish(memory, draft, position, hash, BINDING);
+    Outcome::line(subscribers.line_of(position))
+}
+
+/// Counts a new session for the subscriber in slot line `line`, if there is one. [`Cause::Limit`].
+#[inline(never)]
+pub(super) fn add_session<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) -> Outcome {
+    if line == NO_SUBSCRIBER {
+        return Outcome::line(line);
+    }
+    count_up(memory, line, SESSION, SESSIONS, cfg.limits.sessions)
+}
+
+/// Takes a session off the count again.
+#[inline(always)]
+pub(super) fn drop_session<M: Memory + ?Sized>(memory: &M, line: u32) {
+    if let Some(slot) = Slot::at(memory, line) {
+        slot.add(SESSION.wrapping_neg());
+    }
+}
+
+/// Takes a binding off the count again.
+#[inline(always)]
+pub(super) fn drop_binding<M: Memory + ?Sized>(memory: &M, line: u32) {
+    if let Some(slot) = Slot::at(memory, line) {
+        slot.add(BINDING.wrapping_neg());
+    }
+}
+
+/// Whether a subscriber has neither bindings nor sessions.
+pub(super) fn is_idle(slot: &Slot<'_>) -> bool {
+    slot.life.payload() & (BINDINGS | SESSIONS) == 0
+}
+
+#[inline(always)]
+fn count_up<M: Memory + ?Sized>(memory: &M, line: u32, one: u64, mask: u64, limit: u32) -> Outcome {
+    let most = if limit == 0 {
+        mask
+    } else {
+        (u64::from(limit) * one).min(mask)
+    };
+    for _ in 0..ATTEMPTS {
+        let Some(slot) = Slot::at(memory, line) else {
+            return Outcome::no(Cause::Contention);
+        };
+        let payload = slot.life.payload();
+        if payload & mask >= most {
+            return Outcome::no(Cause::Limit);
+        }
+        if slot.update(payload + one) {
+            return Outcome::line(line);
+        }
+    }
+    Outcome::no(Cause::Contention)
+}
+
+/// A word of a subscriber that says which block it owns: address, first port, whether the sweeper
+/// told of it, and how many bindings use it. 0: none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owned(pub(super) u64);
+
+impl Owned {
+    const TOLD: u64 = 1 << 15;
+    const USES: u64 = Self::TOLD - 1;
+
+    /// No block.
+    pub(super) const NONE: Self = Self(0);
+
+    /// A block that one binding uses.
+    pub(super) const fn new(address: V4, first: u16) -> Self {
+        Self((address.0.0 as u64) << 32 | (first as u64) << 16 | 1)
+    }
+
+    pub(super) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) const fn address(self) -> V4 {
+        V4(Word((self.0 >> 32) as u32))
+    }
+
+    pub(super) const fn first(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    pub(super) const fn uses(self) -> u64 {
+        self.0 & Self::USES
+    }
+
+    pub(super) const fn is_told(self) -> bool {
+        self.0 & Self::TOLD != 0
+    }
+
+    /// The same block with one use more. A block has 8192 ports for three protocols at most, so
+    /// the count does not overflow.
+    pub(super) const fn used_once_more(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    pub(super) const fn told(self) -> Self {
+        Self(self.0 | Self::TOLD)
+    }
+}
+
+/// Block number `index` of a subscriber.
+#[inline(always)]
+pub(super) fn block(slot: &Slot<'_>, index: usize) -> Owned {
+    Owned(slot.word(FIRST_BLOCK + index))
+}
+
+/// Replaces block number `index`, if it still is `old`.
+#[inline(always)]
+pub(super) fn replace_block(slot: &Slot<'_>, index: usize, old: Owned, new: Owned) -> bool {
+    slot.replace(FIRST_BLOCK + index, old.0, new.0)
+}
+
+/// The block that a subscriber got last, and its number.
+#[inline(always)]
+pub(super) fn latest_block(slot: &Slot<'_>) -> Option<(usize, Owned)> {
+    for index in (0..BLOCKS).rev() {
+        let owned = block(slot, index);
+        if !owned.is_none() {
+            return Some((index, owned));
+        }
+    }
+    None
+}
+
+/// Takes a use off the block of a subscriber that an outside endpoint lies in.
+#[inline(never)]
+pub(super) fn drop_use<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    line: u32,
+    address: V4,
+    port: u16,
+) {
+    let (Blocks::Dynamic { size, .. }, Some(slot)) = (cfg.blocks, Slot::at(memory, line)) else {
+        return;
+    };
+    for index in 0..BLOCKS {
+        let owned = block(&slot, index);
+        let offset = port.wrapping_sub(owned.first());
+        if owned.uses() != 0 && owned.address() == address && offset < size {
+            // Nobody releases the block before: the use counts.
+            slot.add_to(FIRST_BLOCK + index, u64::MAX);
+            return;
+        }
+    }
+}
