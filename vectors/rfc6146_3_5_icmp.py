@@ -100,7 +100,7 @@ vector("error-about-echo-4to6", NAT64, send(ping6(), ping4()), send(
     / quote(ip6(A, mapped(S), 1) / ICMPv6EchoRequest(id=7, seq=1, data=b"ping"))))
 requirement("3.5", MUST, "ICMP errors do not touch BIBs and sessions.")
 lost_error = ip4(ROUTER4, OUT) / ICMP(type=3, code=3) / quote(ip4(OUT, S, 60) / udp(50001) / data())
-vector("error-without-binding-dropped", STATIC, *OPENED, drop(lost_error, "no-binding"))
+vector("error-without-binding-dropped", STATIC, *OPENED, drop(lost_error, "icmp-inner"))
 vector("error-does-not-prolong", NAT64,
        send(ping6(), ping4(), at=0),
        send(ip4(ROUTER4, OUT) / ICMP(type=11, code=0) / quote(ip4(OUT, S, 1) / ICMP(type=8, id=i, seq=1) / Raw(b"ping")),

@@ -119,6 +119,11 @@ for name, old, new, pointer in [
     vector(f"extension-of-{name}-padded", SIIT, send(
         ip4(R4) / old(32) / quote(about[0], 128) / Raw(EXTENSION),
         to6(R4_V6) / new(19) / quote(about[1], 148, 152) / Raw(EXTENSION)))
+requirement("4.2", MUST, "Without a length attribute there is no extension: what looks like one belongs to the packet in error.")
+about = (ip4(H6_V4, H4, 61) / udp() / data(200), to6(H6, H4_V6, 61) / udp() / data(200))
+vector("extension-without-length", SIIT, send(
+    ip4(R4) / ICMP(type=11, code=0) / quote(about[0], 128) / Raw(EXTENSION),
+    to6(R4_V6) / ICMPv6TimeExceeded(code=0) / quote(about[1], 148) / Raw(EXTENSION)))
 requirement("4.2", SHOULD, "An extension that would make the message larger than the outgoing interface allows is truncated.")
 # 700 bytes (175 words) of the original become 720, and with 600 bytes of extension 1368: 1280 are exceeded.
 about = (ip4(H6_V4, H4, 61) / udp() / data(800), to6(H6, H4_V6, 61) / udp() / data(800))

@@ -100,3 +100,8 @@ for name, old, new in [
     vector(f"extension-of-{name}-padded", SIIT, send(
         ip6(R6) / old(16) / quote(about6, 128) / Raw(EXTENSION),
         to4(R6_V4) / new(32) / quote(about, 108, 128) / Raw(EXTENSION)))
+requirement("5.2", MUST, "Without a length attribute there is no extension: what looks like one belongs to the packet in error.")
+about6, about = ip6(H4_V6, H6, 61) / udp() / data(300), to4(H4, H6_V4, 61) / udp() / data(300)
+vector("extension-without-length", SIIT, send(
+    ip6(R6) / ICMPv6TimeExceeded(code=0) / quote(about6, 128) / Raw(EXTENSION),
+    to4(R6_V4) / ICMP(type=11, code=0) / quote(about, 108) / Raw(EXTENSION)))

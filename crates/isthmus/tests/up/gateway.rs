@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -16,7 +17,8 @@ const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
 pub(crate) struct Gateway {
     folder: PathBuf,
     process: Child,
-    manager: UnixDatagram,
+    /// What the service manager was told.
+    told: Receiver<String>,
 }
 
 /// Where a gateway has its files.
@@ -62,9 +64,17 @@ impl Gateway {
         let path = folder.join("notify");
         let _ = fs::remove_file(&path);
         let manager = UnixDatagram::bind(&path).unwrap();
-        manager
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
+        let (tell, told) = channel();
+        // Read at once, as a service manager does: the gateway would wait for room.
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length) = manager.recv(&mut buffer) {
+                let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                if tell.send(message).is_err() {
+                    return;
+                }
+            }
+        });
         let log = File::options()
             .create(true)
             .append(true)
@@ -82,21 +92,17 @@ impl Gateway {
         Self {
             folder: folder.into(),
             process,
-            manager,
+            told,
         }
     }
 
     /// Waits for a message to the service manager that has this line.
     pub(crate) fn expect(&self, line: &str) {
-        let mut buffer = [0; 4096];
         loop {
-            let length = match self.manager.recv(&mut buffer) {
-                Ok(length) => length,
+            match self.told.recv_timeout(Duration::from_secs(20)) {
+                Ok(message) if message.lines().any(|there| there == line) => return,
+                Ok(_) => {}
                 Err(error) => panic!("no {line}: {error}\n{}", self.log()),
-            };
-            let message = String::from_utf8_lossy(&buffer[..length]);
-            if message.lines().any(|there| there == line) {
-                return;
             }
         }
     }

@@ -49,6 +49,9 @@ impl Net {
                 net.ip(node, &format!("link set {link} up"));
             }
         }
+        // Neighbour discovery for forwarded packets has a link-local source.
+        net.ip("host", "addr add fe80::2/64 dev eth0 nodad");
+        net.ip("gateway", "addr add fe80::1/64 dev toh nodad");
         net.ip("host", "addr add 2001:db8:1::2/64 dev eth0 nodad");
         net.ip("gateway", "addr add 2001:db8:1::1/64 dev toh nodad");
         net.ip("server", "addr add 192.0.2.2/24 dev eth0");

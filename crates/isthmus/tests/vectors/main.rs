@@ -42,6 +42,11 @@ fn main() -> ExitCode {
         expectations(&vectors.cases),
         known_names(&vectors.cases, &known),
     ];
+    println!(
+        "{} vectors; {} lines of known failures",
+        vectors.cases.len(),
+        known.len()
+    );
     for (engine, needs_root) in ENGINES {
         let missing = known.get(&format!("{engine}::*"));
         let reason = match missing {
