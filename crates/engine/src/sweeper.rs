@@ -22,10 +22,8 @@ pub fn sweep_all(ruleset: &Ruleset, state: &Region, now: u64, counters: &Counter
             let counter = match event {
                 Event::BindingRemoved(_) => Counter::BindingRemoved,
                 Event::SessionRemoved(_) => Counter::SessionRemoved,
-                // Counted where they happen.
-                Event::BindingCreated(_) | Event::SessionCreated(_) | Event::SessionIdle(_) => {
-                    return;
-                }
+                // All else is counted where it happens.
+                _ => return,
             };
             counters.add(Owner::Instance(number), counter, 1);
         });
