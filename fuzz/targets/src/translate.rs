@@ -20,7 +20,6 @@ pub(crate) fn run(input: &[u8]) {
         now: Duration::from_secs(1_000_000),
         last: Vec::new(),
         fragments: false,
-        padded: false,
     };
     for _ in 0..PACKETS {
         if input.is_empty() {
@@ -39,8 +38,6 @@ struct Conversation {
     last: Vec<u8>,
     /// A fragment was sent, so that what comes out need not belong to what was just sent.
     fragments: bool,
-    /// A packet with link-layer padding was sent; the padding may go along.
-    padded: bool,
 }
 
 impl Conversation {
@@ -71,17 +68,11 @@ impl Conversation {
     }
 
     fn send(&mut self, packet: &[u8]) {
-        let layout = Layout::of(packet);
-        self.fragments |= layout.as_ref().is_none_or(|layout| layout.fragment);
-        self.padded |= layout.is_none_or(|layout| layout.length < packet.len());
-        let padded = self.padded;
+        self.fragments |= Layout::of(packet).is_none_or(|layout| layout.fragment);
         let right = checked::transport(packet) == Checksum::Right && !self.fragments;
         let mut last = None;
         let mut receive = |head: &[u8], tail: &[u8]| {
-            let mut out = [head, tail].concat();
-            if let Some(layout) = Layout::of(&out).filter(|_| padded) {
-                out.truncate(layout.length);
-            }
+            let out = [head, tail].concat();
             checked::assert_sound(&out);
             if right {
                 let verdict = checked::transport(&out);
