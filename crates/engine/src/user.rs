@@ -20,7 +20,7 @@ use crate::ruleset::Ruleset;
 use crate::slowpath::SlowPath;
 use crate::sys;
 
-pub use device::{NameError, OpenError, Queue, Tun};
+pub use device::{Delivery, NameError, OpenError, Queue, Tun};
 
 /// What all threads of an engine share.
 #[derive(Debug)]

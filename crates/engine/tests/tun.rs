@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{policy, ruleset};
 use isthmus_core::reason::Counter;
 use isthmus_engine::memory::Region;
-use isthmus_engine::user::{Engine, Tun};
+use isthmus_engine::user::{Delivery, Engine, Tun};
 use netns::{Network, Node};
 
 /// What the IPv4 host looks like from the IPv6 host, and the other way round.
@@ -21,7 +21,12 @@ const V4_HOST: &str = "2001:db8:64::192.0.2.1";
 const V6_HOST: &str = "198.51.100.9";
 
 fn start(network: &Network, queues: usize) -> Engine {
-    let tun = network.inside(Node::Gateway, || Tun::open("isthmus0", queues).unwrap());
+    let tun = network.inside_with_sysfs(Node::Gateway, || Tun::open("isthmus0", queues).unwrap());
+    assert_eq!(tun.delivery(), Delivery::Threaded);
+    start_on(network, tun)
+}
+
+fn start_on(network: &Network, tun: Tun) -> Engine {
     let state = Arc::new(Region::anonymous(0).unwrap());
     let ruleset = Arc::new(ruleset(policy(), 1000));
     let engine = Engine::start(tun.queues, ruleset, state, [7; 32]).unwrap();
@@ -121,6 +126,20 @@ fn tcp_without_offloads() {
     let engine = start(&network, 1);
     transfer(&network, Node::V4, Node::V6, V6_HOST, 3_000_000);
     transfer(&network, Node::V6, Node::V4, V4_HOST, 3_000_000);
+    engine.stop().unwrap();
+}
+
+#[test]
+fn without_sysfs_each_write_delivers_its_packet() {
+    if !netns::available() {
+        return;
+    }
+    let network = Network::new();
+    let tun = network.inside(Node::Gateway, || Tun::open("isthmus0", 2).unwrap());
+    assert_eq!(tun.delivery(), Delivery::Direct);
+    let engine = start_on(&network, tun);
+    transfer(&network, Node::V4, Node::V6, V6_HOST, 10_000_000);
+    assert_eq!(engine.counters().get(Counter::EngineError), 0);
     engine.stop().unwrap();
 }
 

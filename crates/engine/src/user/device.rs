@@ -1,6 +1,6 @@
 //! A TUN link with several queues.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -13,6 +13,16 @@ use crate::sys;
 const CHECKSUM_AND_TCP: c_uint = 0x01 | 0x02 | 0x04 | 0x08;
 /// UDP segmentation, since Linux 6.2.
 const UDP: c_uint = 0x20 | 0x40;
+
+/// How the kernel takes the packets that are written to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// A kernel thread per queue takes them in batches (NAPI) and forwards them: a packet costs the
+    /// kernel a third less than one by one. This needs `/sys` of our network namespace.
+    Threaded,
+    /// Each write forwards its packet at once. NAPI without threads would be slower than this.
+    Direct,
+}
 
 /// One queue of a link, ready to be read.
 #[derive(Debug)]
@@ -50,6 +60,7 @@ pub enum OpenError {
 #[derive(Debug)]
 pub struct Tun {
     name: String,
+    delivery: Delivery,
     /// Its queues.
     pub queues: Vec<Queue>,
 }
@@ -62,11 +73,28 @@ impl Tun {
     /// [`OpenError`].
     pub fn open(name: &str, queues: usize) -> Result<Self, OpenError> {
         let bytes = name_bytes(name)?;
-        let queues: Result<_, _> = (0..queues).map(|_| open_queue(name, bytes)).collect();
+        let open = |delivery| {
+            let queues = (0..queues).map(|_| open_queue(name, bytes, delivery));
+            queues.collect::<Result<Vec<_>, _>>()
+        };
+        let mut opened = open(Delivery::Threaded)?;
+        let mut delivery = Delivery::Threaded;
+        if thread_napi(name).is_err() {
+            drop(opened);
+            delivery = Delivery::Direct;
+            opened = open(delivery)?;
+        }
         Ok(Self {
             name: name.to_owned(),
-            queues: queues?,
+            delivery,
+            queues: opened,
         })
+    }
+
+    /// How the kernel takes what is written.
+    #[must_use]
+    pub fn delivery(&self) -> Delivery {
+        self.delivery
     }
 
     /// The name of the link.
@@ -86,7 +114,11 @@ fn name_bytes(name: &str) -> Result<[u8; libc::IFNAMSIZ], NameError> {
     Ok(bytes)
 }
 
-fn open_queue(name: &str, bytes: [u8; libc::IFNAMSIZ]) -> Result<Queue, OpenError> {
+fn open_queue(
+    name: &str,
+    bytes: [u8; libc::IFNAMSIZ],
+    delivery: Delivery,
+) -> Result<Queue, OpenError> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -101,6 +133,10 @@ fn open_queue(name: &str, bytes: [u8; libc::IFNAMSIZ]) -> Result<Queue, OpenErro
         }
     };
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE | libc::IFF_VNET_HDR;
+    let flags = match delivery {
+        Delivery::Threaded => flags | libc::IFF_NAPI,
+        Delivery::Direct => flags,
+    };
     sys::tun_attach(&file, bytes, flags).map_err(failed("attaching a queue"))?;
     sys::tun_set_header_length(&file, vnet::LENGTH as _).map_err(failed("setting its header"))?;
     // An older kernel refuses what it does not know; UDP then comes in single packets.
@@ -108,6 +144,11 @@ fn open_queue(name: &str, bytes: [u8; libc::IFNAMSIZ]) -> Result<Queue, OpenErro
         .or_else(|_| sys::tun_set_offload(&file, CHECKSUM_AND_TCP))
         .map_err(failed("setting offloads"))?;
     Ok(Queue { file })
+}
+
+/// Gives each queue of a link a kernel thread that takes what was written to it.
+fn thread_napi(name: &str) -> io::Result<()> {
+    fs::write(format!("/sys/class/net/{name}/threaded"), "1")
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ use crate::sys;
 /// The largest packet that a TUN device gives, with room to spare.
 const LARGEST: usize = 1 << 16;
 /// How often an empty queue is looked at again before the thread goes to sleep. To fall asleep and
-/// wake up costs more than a dozen looks, and under load the next packet is as near as that.
-const LOOKS: u32 = 16;
+/// wake up costs more than a few looks, and under load the next packet is as near as that.
+const LOOKS: u32 = 8;
 /// How often a thread without packets looks after fragments that wait.
 const TICK: Duration = Duration::from_millis(500);
 

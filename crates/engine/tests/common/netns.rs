@@ -129,6 +129,29 @@ impl Network {
         run(&format!("ip netns exec {} {command}", self.name(node)));
     }
 
+    /// The same with a `/sys` that shows the links there, as `ip netns exec` makes it.
+    pub(crate) fn inside_with_sysfs<T: Send>(
+        &self,
+        node: Node,
+        function: impl FnOnce() -> T + Send,
+    ) -> T {
+        self.inside(node, || {
+            let (none, sysfs) = (std::ptr::null(), c"sysfs".as_ptr());
+            let private = libc::MS_REC | libc::MS_PRIVATE;
+            // SAFETY: plain system calls with valid strings; they concern this thread only, which
+            // has a mount namespace of its own from the first on.
+            let results = unsafe {
+                [
+                    libc::unshare(libc::CLONE_NEWNS),
+                    libc::mount(none, c"/".as_ptr(), none, private, none.cast()),
+                    libc::mount(sysfs, c"/sys".as_ptr(), sysfs, 0, none.cast()),
+                ]
+            };
+            assert_eq!(results, [0; 3], "{}", std::io::Error::last_os_error());
+            function()
+        })
+    }
+
     /// Runs a function there, in a thread of its own, and waits for it.
     pub(crate) fn inside<T: Send>(&self, node: Node, function: impl FnOnce() -> T + Send) -> T {
         let path = format!("/run/netns/{}", self.name(node));
