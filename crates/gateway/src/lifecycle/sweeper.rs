@@ -166,7 +166,11 @@ impl Shared {
         let counter = match event {
             Event::BindingRemoved(_) => Some(Counter::BindingRemoved),
             Event::SessionRemoved(_) => Some(Counter::SessionRemoved),
-            Event::BindingCreated(_) | Event::SessionCreated(_) | Event::SessionIdle(_) => None,
+            Event::BindingCreated(_)
+            | Event::SessionCreated(_)
+            | Event::SessionIdle(_)
+            | Event::BlockAssigned(_)
+            | Event::BlockReleased(_) => None,
         };
         if let Some(counter) = counter {
             self.counters.add(Owner::Instance(table.number), counter, 1);
