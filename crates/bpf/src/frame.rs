@@ -27,8 +27,14 @@ impl<'a> Frame<'a> {
         if at > REACH {
             return Err(Truncated);
         }
-        let start = self.context.data() + at;
-        if start + size > self.context.data_end() {
+        let frame = self.context.ctx;
+        // SAFETY: two fields of the context. Read anew each time, because the verifier follows a
+        // packet pointer only where it is not moved as a 32-bit number, which it is in the context.
+        let (start, end) = unsafe {
+            ((&raw const (*frame).data).read_volatile(), (&raw const (*frame).data_end).read_volatile())
+        };
+        let start = start as usize + at;
+        if start + size > end as usize {
             return Err(Truncated);
         }
         Ok(start as *mut u8)

@@ -12,6 +12,9 @@ mod frame;
 mod maps;
 mod route;
 mod search;
+mod skb;
+mod stage;
+mod tc;
 mod xdp;
 
 #[cfg(not(test))]

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
-use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_boot_ns};
+use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_ns};
 use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::Place;
 use isthmus_core::address::{V4, V6};
@@ -15,6 +15,7 @@ use isthmus_core::time::Instant;
 
 use crate::route::Egress;
 use crate::search;
+use crate::stage::Stage;
 
 /// `BPF_F_MMAPABLE`: the daemon works on the same memory.
 const MMAPABLE: usize = 1 << 10;
@@ -23,15 +24,50 @@ const MMAPABLE: usize = 1 << 10;
 type InstanceWords = [u64; size_of::<Instance>() / 8];
 const _: () = assert!(size_of::<Instance>() % 8 == 0 && align_of::<Instance>() <= 8);
 
+/// Two configurations fit: the one in force and the one that is about to be.
+const BANKS: u32 = 2;
+
 /// Counters of one instance: one more row than there are instances, for packets of nobody.
 const COUNTERS: usize = (MOST_INSTANCES as usize + 1) * COUNTER_ROW;
 /// Room for the counters of one instance.
 const COUNTER_ROW: usize = 64;
 const _: () = assert!(Counter::ALL.len() <= COUNTER_ROW);
 
-/// The instances. As many entries as there are instances; set by the daemon before it loads.
+/// The instances of both banks.
 #[btf_map]
-static INSTANCES: Array<InstanceWords, { MOST_INSTANCES as usize }> = Array::new();
+static INSTANCES: Array<InstanceWords, { (BANKS * MOST_INSTANCES) as usize }> = Array::new();
+
+/// How many instances each bank holds, and which bank is in force.
+#[btf_map]
+static ACTIVE: Array<Active, 1> = Array::new();
+
+/// Content of [`ACTIVE`]: one word, so that it changes at once. The bank in the upper half, the
+/// number of instances in the lower.
+type Active = u64;
+
+/// Time and chance where the daemon decides on them; see [`OFFLINE`].
+#[btf_map]
+static CLOCK: Array<Clock, 1> = Array::new();
+
+/// Content of [`CLOCK`].
+#[repr(C)]
+pub(crate) struct Clock {
+    /// Nanoseconds.
+    now: u64,
+    /// State of the random numbers.
+    random: u64,
+}
+
+/// Whether [`CLOCK`] counts. Set before the program is loaded, so that the verifier leaves out
+/// whichever does not apply.
+#[unsafe(no_mangle)]
+static OFFLINE: u8 = 0;
+
+#[inline(always)]
+fn offline() -> bool {
+    // SAFETY: a read of a static; volatile, because the loader writes another value into it.
+    unsafe { (&raw const OFFLINE).read_volatile() != 0 }
+}
 
 /// Bindings, sessions, fragments. The daemon sets the number of lines before it loads.
 #[btf_map]
@@ -45,36 +81,69 @@ static RULES: Array<[u64; 8], 1, MMAPABLE> = Array::new();
 #[btf_map]
 static COUNTS: PerCpuArray<u64, COUNTERS> = PerCpuArray::new();
 
-/// The programs that others hand packets to.
+/// The XDP programs that others hand packets to.
 #[btf_map]
-pub(crate) static PROGRAMS: ProgramArray<2> = ProgramArray::new();
+pub(crate) static XDP_PROGRAMS: ProgramArray<2> = ProgramArray::new();
 
-/// Place of the first program.
-pub(crate) const ESTABLISHED: u32 = 0;
+/// The tc programs that others hand packets to. A program array takes one kind.
+#[btf_map]
+pub(crate) static TC_PROGRAMS: ProgramArray<2> = ProgramArray::new();
+
+/// Place of the first program of a kind.
+pub(crate) const FIRST: u32 = 0;
 /// Place of the program that makes sessions.
 pub(crate) const OPEN: u32 = 1;
 
-/// [`INSTANCES`] as the core wants them.
-pub(crate) struct Configured;
+/// [`INSTANCES`] as the core wants them: those that were in force when the packet came.
+#[derive(Clone, Copy)]
+pub(crate) struct Configured {
+    active: Active,
+}
+
+impl Configured {
+    /// The configuration in force.
+    #[inline(always)]
+    pub(crate) fn now() -> Self {
+        // SAFETY: an aligned word that the daemon writes at once.
+        let active = ACTIVE.get_ptr(0).map_or(0, |active| unsafe { active.read_volatile() });
+        Self { active }
+    }
+
+    /// The same as a number, for a search.
+    #[inline(always)]
+    pub(crate) fn number(self) -> u64 {
+        self.active
+    }
+
+    /// What [`number`](Self::number) gave.
+    #[inline(always)]
+    pub(crate) fn from_number(active: u64) -> Self {
+        Self { active }
+    }
+}
 
 impl Instances for Configured {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
-        let words = INSTANCES.get_ptr(index)?;
-        // SAFETY: the daemon writes a valid `Instance` into every entry before it attaches the
-        // program, and never changes it afterwards; a map value outlives the program's run.
+        if index >= self.active as u32 {
+            return None;
+        }
+        let bank = (self.active >> 32) as u32;
+        let words = INSTANCES.get_ptr(bank * MOST_INSTANCES + index)?;
+        // SAFETY: the daemon writes valid instances into a bank before it puts it in force, and
+        // changes none before every program that may have seen it has ended.
         Some(unsafe { &*words.cast::<Instance>() })
     }
 
     #[inline(always)]
     fn find_v4<H: Host>(&self, _host: &H, destination: V4) -> Option<u32> {
-        search::number(search::instance_v4(destination.0.0))
+        search::number(search::instance_v4(destination.0.0, self.active))
     }
 
     #[inline(always)]
     fn find_v6<H: Host>(&self, _host: &H, destination: V6) -> Option<u32> {
         let (high, low) = destination.halves();
-        search::number(search::instance_v6(high, low))
+        search::number(search::instance_v6(high, low, self.active))
     }
 }
 
@@ -93,26 +162,6 @@ impl Memory for Lines {
 
 const STATE_LINES: Lines = Lines(&STATE);
 pub(crate) const RULE_LINES: Lines = Lines(&RULES);
-
-/// What a program does for a packet without a session.
-pub(crate) trait Stage {
-    /// See [`Host::SESSIONS`].
-    const SESSIONS: Sessions;
-}
-
-/// The program of the common path.
-pub(crate) struct Common;
-
-impl Stage for Common {
-    const SESSIONS: Sessions = Sessions::Established;
-}
-
-/// The program that makes sessions.
-pub(crate) struct Opening;
-
-impl Stage for Opening {
-    const SESSIONS: Sessions = Sessions::Bounded;
-}
 
 /// What the core is lent for one packet.
 pub(crate) struct Services<S, E> {
@@ -166,12 +215,29 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
 
     #[inline(always)]
     fn now(&self) -> Instant {
+        if offline() {
+            // SAFETY: a word that nobody changes while the program runs.
+            let now = CLOCK.get_ptr(0).map_or(0, |clock| unsafe { (*clock).now });
+            return Instant::from_nanos(now);
+        }
         // SAFETY: a helper without arguments.
-        Instant::from_nanos(unsafe { bpf_ktime_get_boot_ns() })
+        Instant::from_nanos(unsafe { bpf_ktime_get_ns() })
     }
 
     #[inline(always)]
     fn random(&mut self) -> u32 {
+        if offline() {
+            let Some(clock) = CLOCK.get_ptr_mut(0) else { return 0 };
+            // A linear congruential generator (Knuth's MMIX); its upper half is good enough here.
+            // SAFETY: offline there is one packet at a time.
+            unsafe {
+                (*clock).random = (*clock)
+                    .random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                return ((*clock).random >> 32) as u32;
+            }
+        }
         // SAFETY: a helper without arguments.
         unsafe { bpf_get_prandom_u32() }
     }

@@ -1,6 +1,11 @@
 //! The way out: a look into the kernel's forwarding table.
 
+use core::ffi::c_void;
+
 use aya_ebpf::bindings::{bpf_fib_lookup, bpf_fib_lookup__bindgen_ty_1};
+use aya_ebpf::btf_maps::PerCpuArray;
+use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
+use aya_ebpf::macros::btf_map;
 use isthmus_core::host::{Destination, Route};
 
 use crate::ethernet::Addresses;
@@ -28,18 +33,27 @@ pub(crate) enum Next {
     Unknown,
     /// Send it there.
     Neighbour,
-    /// The kernel has to see to it: no neighbour entry yet, or not by this table.
+    /// The link is known, its neighbour is not yet.
+    Link,
+    /// The kernel has to see to it.
     Kernel,
 }
 
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
+/// Room for a question and its answer, one for each processor: it is too large for the stack of a
+/// program. Fields that [`question`] does not write are zero, or are answers only.
+#[btf_map]
+static QUESTION: PerCpuArray<[u64; size_of::<bpf_fib_lookup>() / 8], 1> = PerCpuArray::new();
+
 /// The question for a destination.
 #[inline(always)]
-pub(crate) fn question(to: Destination, ifindex: u32) -> bpf_fib_lookup {
-    // SAFETY: plain old data of the kernel's interface; all zeroes is a valid value.
-    let mut fib: bpf_fib_lookup = unsafe { core::mem::zeroed() };
+pub(crate) fn question(to: Destination, ifindex: u32) -> Option<&'static mut bpf_fib_lookup> {
+    let words = QUESTION.get_ptr_mut(0)?;
+    // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
+    // the same size, aligned to more than it needs.
+    let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
     fib.ifindex = ifindex;
     // A length makes the kernel tell the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
@@ -52,11 +66,19 @@ pub(crate) fn question(to: Destination, ifindex: u32) -> bpf_fib_lookup {
         }
         Destination::V6 { source, destination, .. } => {
             fib.family = AF_INET6;
+            fib.__bindgen_anon_2.flowinfo = 0;
             fib.__bindgen_anon_3.ipv6_src = source.0.map(|word| word.0);
             fib.__bindgen_anon_4.ipv6_dst = destination.0.map(|word| word.0);
         }
     }
-    fib
+    Some(fib)
+}
+
+/// Asks the kernel; one of its `BPF_FIB_LKUP_RET_*`, or another number if the question was wrong.
+#[inline(always)]
+pub(crate) fn ask(context: *mut c_void, fib: &mut bpf_fib_lookup) -> u32 {
+    // SAFETY: the context is that of the program's run, and the size is that of the structure.
+    unsafe { fib_lookup(context, fib, size_of::<bpf_fib_lookup>() as i32, 0) as u32 }
 }
 
 /// The MTU that a successful answer tells.

@@ -7,8 +7,9 @@ use isthmus_core::config::{EamTable, Instance};
 use isthmus_core::host::Instances;
 use isthmus_core::packet::Word;
 
-use crate::maps::{Common, Configured, RULE_LINES, Services};
+use crate::maps::{Configured, RULE_LINES, Services};
 use crate::route::NoWay;
+use crate::stage::Common;
 
 /// The answer of a search that found nothing.
 const NOTHING: u64 = u64::MAX;
@@ -24,27 +25,28 @@ fn answer(number: Option<u32>) -> u64 {
     number.map_or(NOTHING, u64::from)
 }
 
-/// The instance that an IPv4 destination belongs to, given as it lies in the packet.
+/// The instance that an IPv4 destination belongs to, given as it lies in the packet; `active` is
+/// [`Configured::number`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn instance_v4(destination: u32) -> u64 {
-    answer(Searching.find_v4(&Services::<Common, _>::new(NoWay), V4(Word(destination))))
+pub extern "C" fn instance_v4(destination: u32, active: u64) -> u64 {
+    answer(Searching(Configured::from_number(active)).find_v4(&Services::<Common, _>::new(NoWay), V4(Word(destination))))
 }
 
 /// The instance that an IPv6 destination belongs to, given as two numbers.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn instance_v6(high: u64, low: u64) -> u64 {
-    answer(Searching.find_v6(&Services::<Common, _>::new(NoWay), V6::from_halves(high, low)))
+pub extern "C" fn instance_v6(high: u64, low: u64, active: u64) -> u64 {
+    answer(Searching(Configured::from_number(active)).find_v6(&Services::<Common, _>::new(NoWay), V6::from_halves(high, low)))
 }
 
 /// The instances, searched by the core's own loop.
-struct Searching;
+struct Searching(Configured);
 
 impl Instances for Searching {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
-        Configured.get(index)
+        self.0.get(index)
     }
 }
 

@@ -88,6 +88,11 @@ impl Snapshot {
         self.0[counter as usize]
     }
 
+    /// Sets the value of one counter.
+    pub fn set(&mut self, counter: Counter, value: u64) {
+        self.0[counter as usize] = value;
+    }
+
     /// What was counted after `earlier`, a snapshot of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -170,6 +170,22 @@ impl UserTranslator {
     }
 }
 
+impl UserTranslator {
+    /// The memory for bindings, sessions and fragments.
+    #[must_use]
+    pub(crate) fn state(&self) -> &Region {
+        &self.state
+    }
+
+    /// Removes what has expired, if a sweep is due.
+    pub(crate) fn sweep(&mut self, now: u64) {
+        if now >= self.sweep_at {
+            sweep_all(&self.ruleset, &self.state, now, &self.counters);
+            self.sweep_at = now + SWEEP;
+        }
+    }
+}
+
 /// What is left of the engine while its buffer holds a packet.
 macro_rules! host {
     ($engine:ident, $now:expr) => {
@@ -186,10 +202,7 @@ macro_rules! host {
 
 impl Translator for UserTranslator {
     fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()> {
-        if now >= self.sweep_at {
-            sweep_all(&self.ruleset, &self.state, now, &self.counters);
-            self.sweep_at = now + SWEEP;
-        }
+        self.sweep(now);
         self.storage.resize(HEADROOM, 0);
         self.storage.extend_from_slice(packet);
         let mut host = host!(self, now);

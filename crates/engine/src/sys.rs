@@ -20,6 +20,23 @@ struct InterfaceRequest {
     padding: [u8; 22],
 }
 
+/// Returns when every BPF program that runs now has ended: `MEMBARRIER_CMD_GLOBAL` waits for a grace
+/// period of RCU, which such programs hold off.
+pub(crate) fn wait_for_bpf_programs() -> io::Result<()> {
+    const MEMBARRIER_CMD_GLOBAL: c_int = 1;
+    // SAFETY: a system call with plain numbers.
+    match unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Moves the calling thread to a network namespace of its own.
+pub(crate) fn leave_network() -> io::Result<()> {
+    // SAFETY: a system call with a plain number; only this thread's namespace changes.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
+}
+
 /// Attaches an open `/dev/net/tun` to the interface `name`, which is made if it is not there.
 pub(crate) fn tun_attach(tun: &File, name: [u8; libc::IFNAMSIZ], flags: c_int) -> io::Result<()> {
     let mut request = InterfaceRequest {

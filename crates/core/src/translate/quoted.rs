@@ -270,7 +270,7 @@ pub fn to_v4<P: Packet, H: Host>(
         v4: six_to_four::link_mtu(host, instance, &outer),
         v6: instance.policy.ipv6_mtu,
     };
-    let error = icmp::error_to_v4(message, code, rest, chain.fragment, mtus)
+    let error = icmp::error_to_v4(message, code, rest, chain.fragment.get(), mtus)
         .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
     let front = Front {
         outer: ipv4::HEADER,
@@ -282,7 +282,7 @@ pub fn to_v4<P: Packet, H: Host>(
     // Extension headers of the quoted packet go, and their bytes are not in the sums.
     let plain = old_inner
         == ipv6::HEADER
-            + if chain.fragment.is_some() {
+            + if chain.fragment.is_present() {
                 ipv6::FRAGMENT_HEADER
             } else {
                 0
@@ -294,7 +294,7 @@ pub fn to_v4<P: Packet, H: Host>(
     outer.identification = host.random() as u16;
 
     let mut old_sum = Sum::ZERO.words(&header.0);
-    if let Some(fragment) = chain.fragment {
+    if let Some(fragment) = chain.fragment.get() {
         old_sum = old_sum.words(&fragment.to_words());
     }
     packet.replace_front(chain.at, front.new_length() + fit.padding, Family::V4)?;

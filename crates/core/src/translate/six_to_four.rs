@@ -92,7 +92,7 @@ pub(super) fn headers(
     length: usize,
 ) -> Fields {
     let total = HEADER + length;
-    let (identification, dont_fragment, fragment) = match incoming.fragment {
+    let (identification, dont_fragment, fragment) = match incoming.fragment.get() {
         Some(header) => (header.identification as u16, false, header.fragment),
         None => (0, total > DF_CLEAR_UP_TO, Fragment::WHOLE),
     };
@@ -124,7 +124,7 @@ pub(super) fn check_size<P: Packet, H: Host>(
     if let Some(identification) = packet.reassembled() {
         fields.identification = identification as u16;
         fields.dont_fragment = false;
-    } else if incoming.fragment.is_none() && !fields.dont_fragment {
+    } else if !incoming.fragment.is_present() && !fields.dont_fragment {
         // RFC 6864 section 4: only what may be fragmented needs an identification of its own.
         fields.identification = host.random() as u16;
     }
@@ -133,7 +133,7 @@ pub(super) fn check_size<P: Packet, H: Host>(
         payload: incoming.transport.length,
         transport: incoming.transport.header,
         received: ipv6::HEADER + usize::from(incoming.header.payload_length()),
-        fragment_header: incoming.fragment.map(|header| header.identification),
+        fragment_header: incoming.fragment.get().map(|header| header.identification),
         identification: fields.identification,
         link,
     };

@@ -5,7 +5,7 @@ use crate::address::special;
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
-use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER, Header};
+use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER, Header, OptionalFragment};
 use crate::wire::protocol;
 
 /// An IPv6 packet that may be translated.
@@ -14,7 +14,7 @@ pub struct Incoming {
     /// Its fixed header.
     pub header: Header,
     /// Its fragment header, if it has one.
-    pub fragment: Option<FragmentHeader>,
+    pub fragment: OptionalFragment,
     /// Number of the transport protocol.
     pub protocol: u8,
     /// What follows the IP headers.
@@ -25,7 +25,7 @@ pub struct Incoming {
 #[derive(Clone, Copy, Debug)]
 pub struct Chain {
     /// The fragment header, if there is one.
-    pub fragment: Option<FragmentHeader>,
+    pub fragment: OptionalFragment,
     /// Number of the transport protocol.
     pub protocol: u8,
     /// Where the transport begins in the packet.
@@ -76,7 +76,7 @@ pub fn chain<P: Packet>(
     extent: Extent,
 ) -> Result<Chain, Refusal> {
     let mut chain = Chain {
-        fragment: None,
+        fragment: OptionalFragment::default(),
         protocol: header.next_header(),
         at,
         length,
@@ -95,7 +95,7 @@ pub fn chain<P: Packet>(
             | protocol::HIP
             | protocol::SHIM6
             | protocol::AUTHENTICATION
-                if chain.fragment.is_some() =>
+                if chain.fragment.is_present() =>
             {
                 // RFC 7915 section 5.1.1: extension headers behind a fragment header, except ESP.
                 return Err(Refusal::Drop(Counter::FragmentedExtensionHeader));
@@ -122,7 +122,7 @@ pub fn chain<P: Packet>(
                 chain.length -= size;
             }
             protocol::FRAGMENT => {
-                if chain.fragment.is_some() {
+                if chain.fragment.is_present() {
                     return Err(Refusal::Drop(Counter::FragmentedExtensionHeader));
                 }
                 if chain.length < FRAGMENT_HEADER {
@@ -130,7 +130,7 @@ pub fn chain<P: Packet>(
                 }
                 let fragment = FragmentHeader::from_words(packet.words::<2>(chain.at)?);
                 chain.protocol = fragment.next_header;
-                chain.fragment = Some(fragment);
+                chain.fragment = fragment.into();
                 chain.at += FRAGMENT_HEADER;
                 chain.length -= FRAGMENT_HEADER;
             }
@@ -157,7 +157,7 @@ pub fn transport<P: Packet>(
     chain: &Chain,
     extent: Extent,
 ) -> Result<Transport, Refusal> {
-    if let Some(FragmentHeader { fragment, .. }) = chain.fragment {
+    if let Some(FragmentHeader { fragment, .. }) = chain.fragment.get() {
         if usize::from(fragment.offset) * 8 + chain.length > 0xffff
             || fragment.more && chain.length % 8 != 0 && matches!(extent, Extent::Whole)
         {

@@ -117,7 +117,7 @@ impl From<Fields> for Header {
 }
 
 /// The fragment header (RFC 8200 section 4.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FragmentHeader {
     /// Type of the first header of the fragmentable part.
     pub next_header: u8,
@@ -154,5 +154,36 @@ impl FragmentHeader {
             Word::from_number(first),
             Word::from_number(self.identification),
         ]
+    }
+}
+
+/// A fragment header that may be absent, in a form whose bytes are always written: the BPF verifier
+/// refuses a program that copies what never was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OptionalFragment {
+    present: bool,
+    header: FragmentHeader,
+}
+
+impl OptionalFragment {
+    /// The header, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn get(self) -> Option<FragmentHeader> {
+        if self.present { Some(self.header) } else { None }
+    }
+
+    /// Whether there is one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_present(self) -> bool {
+        self.present
+    }
+}
+
+impl From<FragmentHeader> for OptionalFragment {
+    #[inline(always)]
+    fn from(header: FragmentHeader) -> Self {
+        Self { present: true, header }
     }
 }

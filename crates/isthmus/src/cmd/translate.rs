@@ -5,12 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use isthmus_core::time::Instant;
+use isthmus_engine::bpf::{Hook, KernelTranslator};
 use isthmus_engine::memory::Region;
 use isthmus_engine::offline::{self, Summary, UserTranslator};
-use isthmus_gateway::config::{Document, Secret};
+use isthmus_engine::ruleset::Ruleset;
+use isthmus_gateway::config::{Compiled, Document, Secret};
 
 use super::configuration;
 
@@ -89,26 +91,37 @@ impl Translate {
         };
         let compiled = document.compile(&secret(seed))?;
         let ruleset = compiled.ruleset()?;
-        let state = Region::anonymous(compiled.state_lines)
-            .context("no memory for bindings and sessions")?;
-        compiled
-            .insert_static(&state, Instant::default())
-            .map_err(|(binding, error)| {
-                anyhow!(
-                    "the static binding of {:?} can not be made: {error:?}",
-                    binding.outside
-                )
-            })?;
         match self.engine {
             EngineKind::User => {
+                let state = Region::anonymous(compiled.state_lines)
+                    .context("no memory for bindings and sessions")?;
+                insert_static(&compiled, &state)?;
                 let mut translator = UserTranslator::new(ruleset, state, seed);
                 Ok(offline::run(&mut translator, &self.input, &self.output)?)
             }
-            EngineKind::Xdp | EngineKind::Tc => {
-                bail!("this version runs BPF programs on links only; try `--engine user`")
-            }
+            EngineKind::Xdp => self.in_kernel(Hook::Xdp, &compiled, ruleset, seed),
+            EngineKind::Tc => self.in_kernel(Hook::Tc, &compiled, ruleset, seed),
         }
     }
+
+    fn in_kernel(
+        &self,
+        hook: Hook,
+        compiled: &Compiled,
+        ruleset: Ruleset,
+        seed: u64,
+    ) -> Result<Summary> {
+        let mut translator = KernelTranslator::new(hook, ruleset, compiled.state_lines, seed)
+            .context("`--engine xdp` and `--engine tc` run BPF programs, which takes root")?;
+        insert_static(compiled, translator.state())?;
+        Ok(offline::run(&mut translator, &self.input, &self.output)?)
+    }
+}
+
+fn insert_static(compiled: &Compiled, state: &Region) -> Result<()> {
+    compiled.insert_static(state, Instant::default()).map_err(|(binding, error)| {
+        anyhow!("the static binding of {:?} can not be made: {error:?}", binding.outside)
+    })
 }
 
 fn random() -> Result<u64> {

@@ -17,7 +17,6 @@ fn map_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Optio
     to_v4(rules, find_v6(rules, table, address)?, address)
 }
 
-
 fn mapping(v4: &str, v6: &str) -> Mapping {
     let (a4, l4) = v4.split_once('/').unwrap_or((v4, "32"));
     let (a6, l6) = v6.split_once('/').unwrap_or((v6, "128"));

@@ -1,0 +1,166 @@
+//! A socket buffer in the hands of tc, as the core's packet.
+
+use aya_ebpf::EbpfContext as _;
+use aya_ebpf::helpers::{
+    bpf_l4_csum_replace, bpf_skb_adjust_room, bpf_skb_change_proto, bpf_skb_pull_data,
+};
+use aya_ebpf::programs::TcContext;
+use isthmus_core::checksum::Delta;
+use isthmus_core::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word};
+
+use crate::ethernet::{self, Ethernet};
+
+/// Headers end before this offset; the verifier wants a bound that it can see.
+const REACH: usize = 1024;
+/// Bytes that are made linear: Ethernet, IPv6, a fragment header and TCP with room to spare.
+const LINEAR: u32 = 128;
+
+const PSEUDO_HEADER: u64 = 1 << 4;
+const MANGLED_ZERO: u64 = 1 << 5;
+const ROOM_AT_NETWORK: u32 = 0;
+
+/// A socket buffer with an Ethernet header. Offset 0 of the packet is its IP header.
+pub(crate) struct Skb<'a> {
+    pub(crate) context: &'a TcContext,
+}
+
+impl<'a> Skb<'a> {
+    #[inline(always)]
+    pub(crate) fn new(context: &'a TcContext) -> Self {
+        Self { context }
+    }
+
+    /// Makes the headers linear and writable.
+    #[inline(always)]
+    pub(crate) fn linearise(&self) {
+        let length = self.context.len().min(LINEAR);
+        // SAFETY: the context is that of this run. A failure shows in the next access.
+        let _ = unsafe { bpf_skb_pull_data(self.context.as_ptr().cast(), length) };
+    }
+
+    #[inline(always)]
+    fn pointer(&self, at: usize, size: usize) -> Result<*mut u8, Truncated> {
+        if at > REACH {
+            return Err(Truncated);
+        }
+        let skb = self.context.skb.skb;
+        // SAFETY: two fields of the context. Read anew each time, because the verifier follows a
+        // packet pointer only where it is not moved as a 32-bit number, which it is in the context.
+        let (start, end) = unsafe {
+            ((&raw const (*skb).data).read_volatile(), (&raw const (*skb).data_end).read_volatile())
+        };
+        let start = start as usize + at;
+        if start + size > end as usize {
+            return Err(Truncated);
+        }
+        Ok(start as *mut u8)
+    }
+
+    /// The Ethernet header.
+    #[inline(always)]
+    pub(crate) fn ethernet(&self) -> Option<Ethernet> {
+        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the linear part.
+        Some(unsafe { pointer.cast::<Ethernet>().read_unaligned() })
+    }
+
+    /// Overwrites the Ethernet header.
+    #[inline(always)]
+    pub(crate) fn set_ethernet(&self, header: Ethernet) -> Option<()> {
+        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the linear part.
+        unsafe { pointer.cast::<Ethernet>().write_unaligned(header) };
+        Some(())
+    }
+
+    #[inline(always)]
+    fn replace(&self, at: usize, change: Delta, flags: u64) -> Result<(), Truncated> {
+        let at = (at + ethernet::HEADER) as u32;
+        let difference = u64::from(change.fold().to_be());
+        // SAFETY: the context is that of this run; a size of 0 says that `to` is a difference.
+        let result = unsafe {
+            bpf_l4_csum_replace(self.context.as_ptr().cast(), at, 0, difference, flags)
+        };
+        if result == 0 { Ok(()) } else { Err(Truncated) }
+    }
+}
+
+impl Packet for Skb<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.context.len() as usize - ethernet::HEADER
+    }
+
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
+        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
+        // SAFETY: `pointer` checked that these bytes are linear; `Word` is a plain `u32`.
+        Ok(unsafe { pointer.cast::<[Word; N]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    fn set_words<const N: usize>(
+        &mut self,
+        at: usize,
+        words: [Word; N],
+    ) -> Result<(), Truncated> {
+        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
+        // SAFETY: `pointer` checked that these bytes are linear.
+        unsafe { pointer.cast::<[Word; N]>().write_unaligned(words) };
+        Ok(())
+    }
+
+    /// Changes the protocol first, which adds or removes the difference of the fixed headers and
+    /// keeps a super-packet whole, and then what options or a fragment header make of it.
+    #[inline(always)]
+    fn replace_front(
+        &mut self,
+        remove: usize,
+        insert: usize,
+        family: Family,
+    ) -> Result<(), NoRoom> {
+        let skb = self.context.as_ptr().cast();
+        let (kind, fixed) = match family {
+            Family::V4 => (ethernet::IPV4, -20),
+            Family::V6 => (ethernet::IPV6, 20),
+        };
+        // SAFETY: the context is that of this run; all pointers are made anew at each access.
+        if unsafe { bpf_skb_change_proto(skb, kind.to_be(), 0) } != 0 {
+            return Err(NoRoom);
+        }
+        let rest = insert as i32 - remove as i32 - fixed;
+        if rest != 0 {
+            // SAFETY: as above.
+            let result = unsafe { bpf_skb_adjust_room(skb, rest, ROOM_AT_NETWORK, 0) };
+            if result != 0 {
+                return Err(NoRoom);
+            }
+        }
+        self.linearise();
+        Ok(())
+    }
+
+    /// The kernel knows whether the checksum is complete or left to the hardware.
+    #[inline(always)]
+    fn patch_checksum(
+        &mut self,
+        at: usize,
+        kind: ChecksumKind,
+        pseudo: Delta,
+        content: Delta,
+    ) -> Result<(), Truncated> {
+        let flags = match kind {
+            ChecksumKind::Plain => 0,
+            ChecksumKind::Udp => MANGLED_ZERO,
+        };
+        self.replace(at, pseudo, flags | PSEUDO_HEADER)?;
+        self.replace(at, content, flags)
+    }
+
+    #[inline(always)]
+    fn gso_size(&self) -> Option<u16> {
+        // SAFETY: a field of the context.
+        let size = unsafe { (*self.context.skb.skb).gso_size };
+        if size == 0 { None } else { Some(size as u16) }
+    }
+}

@@ -1,0 +1,100 @@
+//! The programs of an engine: the first does what is common; another makes sessions, because that
+//! takes the stack for itself. Each hands the packet on to the other unchanged.
+
+use isthmus_core::gateway;
+use isthmus_core::host::{Host as _, Sessions};
+use isthmus_core::packet::{Family, Packet};
+use isthmus_core::reason::Counter;
+use isthmus_core::verdict::{Refusal, Slow, Verdict};
+
+use crate::maps::{Configured, FIRST, OPEN, Services};
+use crate::route::{Egress, NoWay};
+
+/// What a program does for a packet without a session.
+pub(crate) trait Stage {
+    /// See [`isthmus_core::host::Host::SESSIONS`].
+    const SESSIONS: Sessions;
+}
+
+/// The program of the common path.
+pub(crate) struct Common;
+
+impl Stage for Common {
+    const SESSIONS: Sessions = Sessions::Established;
+}
+
+/// The program that makes sessions.
+pub(crate) struct Opening;
+
+impl Stage for Opening {
+    const SESSIONS: Sessions = Sessions::Bounded;
+}
+
+/// An engine's packet, with what the engine answers its kernel.
+pub(crate) trait Device: Packet {
+    /// How it finds the way out.
+    type Way: Egress;
+    /// The kernel takes the packet as it is.
+    const PASS: i32;
+    /// The packet ends here.
+    const DROP: i32;
+
+    /// Sends a translated packet.
+    fn send(&mut self, way: &Self::Way, family: Family) -> i32;
+}
+
+/// What a function answers instead of an action: this program has to go on.
+const GO_ON: i32 = 1 << 16;
+
+/// The program to go on with, if an answer is none for the kernel.
+#[inline(always)]
+pub(crate) fn next_program(answer: i32) -> Option<u32> {
+    if answer >= GO_ON { Some((answer - GO_ON) as u32) } else { None }
+}
+
+/// Translates a packet that has a session or needs none.
+#[inline(always)]
+pub(crate) fn translate<D: Device>(device: &mut D, way: D::Way, family: Family) -> i32 {
+    let mut services = Services::<Common, _>::new(way);
+    let configured = Configured::now();
+    let verdict = match family {
+        Family::V4 => gateway::process_v4(device, &mut services, &configured),
+        Family::V6 => gateway::process_v6(device, &mut services, &configured),
+    };
+    match verdict {
+        Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
+        Ok(Verdict::Pass) => D::PASS,
+        Err(refusal) => refuse::<D, _, _>(&mut services, refusal),
+    }
+}
+
+/// Makes the session that a packet needs, and has the first program look again.
+#[inline(always)]
+pub(crate) fn open<D: Device>(device: &D, family: Family) -> i32 {
+    let mut services = Services::<Opening, _>::new(NoWay);
+    let configured = Configured::now();
+    let opened = match family {
+        Family::V4 => gateway::open_v4(device, &mut services, &configured),
+        Family::V6 => gateway::open_v6(device, &mut services, &configured),
+    };
+    match opened {
+        Ok(()) => GO_ON + FIRST as i32,
+        Err(refusal) => refuse::<D, _, _>(&mut services, refusal),
+    }
+}
+
+/// The packet is not sent on from here.
+#[inline(always)]
+fn refuse<D: Device, S: Stage, E: Egress>(services: &mut Services<S, E>, refusal: Refusal) -> i32 {
+    match refusal {
+        Refusal::Drop(counter) => {
+            services.count(counter);
+            D::DROP
+        }
+        Refusal::Slow(Slow::Session) => GO_ON + OPEN as i32,
+        Refusal::Reply(..) | Refusal::Slow(_) => {
+            services.count(Counter::SlowPath);
+            D::PASS
+        }
+    }
+}

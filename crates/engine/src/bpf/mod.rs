@@ -1,0 +1,240 @@
+//! The engines in the kernel: the BPF programs of `crates/bpf`, and the maps that they share with
+//! the daemon.
+//!
+//! All links of a gateway share one set of programs and maps. Maps and attachments belong to file
+//! descriptors of this process: when it ends, however it ends, the kernel takes them back.
+
+mod map;
+mod offline;
+
+use std::io;
+
+use aya::maps::ProgramArray;
+use aya::programs::tc::{self, TcAttachType};
+use aya::programs::xdp::XdpMode;
+use aya::programs::{SchedClassifier, Xdp};
+use aya::{Ebpf, EbpfLoader};
+use isthmus_core::config::{Instance, Mechanism};
+use isthmus_core::host::MOST_INSTANCES;
+
+use crate::counters::{Owner, Snapshot};
+use crate::memory::Region;
+use crate::ruleset::Ruleset;
+
+pub use offline::{Hook, KernelTranslator};
+
+/// The programs, built by `crates/bpf/build.sh` and committed, so that building Isthmus takes no
+/// LLVM.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/isthmus.bpf.o");
+
+/// Why the programs can not run here.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refuses the object.
+    #[error("the kernel does not take the BPF programs: {0}")]
+    Load(#[from] aya::EbpfError),
+    /// The kernel refuses a program.
+    #[error("the kernel does not take a BPF program: {0}")]
+    Program(#[from] aya::programs::ProgramError),
+    /// The kernel refuses a map operation.
+    #[error("the kernel refuses a BPF map: {0}")]
+    Map(#[from] aya::maps::MapError),
+    /// Memory of a map can not be mapped.
+    #[error("the memory of a BPF map can not be used: {0}")]
+    Memory(#[from] io::Error),
+    /// The object is not the one that this program was built for.
+    #[error("the BPF object has no {0}")]
+    Missing(&'static str),
+    /// The tables of a configuration do not fit the memory that was set aside at the start.
+    #[error(
+        "the tables of the configuration take {needed} lines of 64 bytes, and {room} were set \
+         aside at the start: restart the gateway to make room"
+    )]
+    Rules {
+        /// Lines that are needed.
+        needed: u32,
+        /// Lines that there are.
+        room: u32,
+    },
+}
+
+/// Whose clock the programs go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The kernel's `CLOCK_MONOTONIC`.
+    Kernel,
+    /// The times that the daemon passes with each packet; chance comes from a seed as well.
+    Packets,
+}
+
+/// How an XDP program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// By the driver if it can, else by the network stack.
+    Auto,
+    /// By the driver.
+    Native,
+    /// By the network stack.
+    Generic,
+}
+
+/// Lines of the rules memory that are set aside at least, so that a reload may add mappings.
+const SPARE_RULES: u32 = 4096;
+
+/// The loaded programs and their maps.
+#[derive(Debug)]
+pub struct Programs {
+    ebpf: Ebpf,
+    rules: Region,
+    /// Lines of each of the two banks.
+    room: u32,
+    /// The bank in force.
+    bank: u32,
+}
+
+impl Programs {
+    /// Loads the programs, with memory for `state_lines` lines of state and for rule tables of
+    /// twice `rule_lines`. No instance is in force yet.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing stays in the kernel then.
+    pub fn load(state_lines: u32, rule_lines: u32, clock: Clock) -> Result<Self, Error> {
+        let room = rule_lines.saturating_mul(2).max(SPARE_RULES);
+        let offline = u8::from(clock == Clock::Packets);
+        let mut ebpf = EbpfLoader::new()
+            .map_max_entries("STATE", state_lines.max(1))
+            .map_max_entries("RULES", room * 2)
+            .override_global("OFFLINE", &offline, true)
+            .load(OBJECT)?;
+        load_programs(&mut ebpf)?;
+        let rules = map::region(&ebpf, "RULES", room * 2)?;
+        Ok(Self {
+            ebpf,
+            rules,
+            room,
+            bank: 0,
+        })
+    }
+
+    /// The memory for bindings, sessions and fragments.
+    ///
+    /// # Errors
+    /// The map can not be mapped.
+    pub fn state(&self, lines: u32) -> Result<Region, Error> {
+        map::region(&self.ebpf, "STATE", lines)
+    }
+
+    /// Puts a configuration in force. A packet sees the one before or this one, as a whole. Returns
+    /// when no packet sees the one before any more.
+    ///
+    /// # Errors
+    /// [`Error`]; the one before stays in force.
+    pub fn put(&mut self, ruleset: &Ruleset) -> Result<(), Error> {
+        let needed = ruleset.tables().lines();
+        if needed > self.room {
+            return Err(Error::Rules {
+                needed,
+                room: self.room,
+            });
+        }
+        let bank = 1 - self.bank;
+        let base = bank * self.room;
+        map::copy(ruleset.tables(), &self.rules, base);
+        for (number, instance) in ruleset.instances().iter().enumerate() {
+            let index = bank * MOST_INSTANCES + number as u32;
+            map::put_instance(&mut self.ebpf, index, &moved(*instance, base))?;
+        }
+        map::activate(&mut self.ebpf, bank, ruleset.instances().len() as u32)?;
+        // The bank that is free now is written at the next reload: by then no program reads it.
+        crate::sys::wait_for_bpf_programs()?;
+        self.bank = bank;
+        Ok(())
+    }
+
+    /// Attaches the XDP program to a link, and says whether the driver runs it.
+    ///
+    /// # Errors
+    /// The kernel refuses; with [`Mode::Auto`], both ways.
+    pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
+        let program = self.xdp("isthmus_xdp")?;
+        if mode != Mode::Generic {
+            match program.attach(interface, XdpMode::Driver) {
+                Ok(_) => return Ok(Mode::Native),
+                Err(error) if mode == Mode::Native => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
+        program.attach(interface, XdpMode::Skb)?;
+        Ok(Mode::Generic)
+    }
+
+    /// Attaches the tc program to what comes in on a link.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
+        // Kernels before 6.6 attach to this queueing discipline; it may be there already.
+        let _exists = tc::qdisc_add_clsact(interface);
+        let program = self
+            .ebpf
+            .program_mut("isthmus_tc")
+            .ok_or(Error::Missing("isthmus_tc"))?;
+        let program: &mut SchedClassifier = program.try_into()?;
+        program.attach(interface, TcAttachType::Ingress)?;
+        Ok(())
+    }
+
+    /// Everything counted since the start, by owner.
+    ///
+    /// # Errors
+    /// The kernel can not be asked.
+    pub fn counters(&self) -> Result<Vec<(Owner, Snapshot)>, Error> {
+        map::counters(&self.ebpf)
+    }
+
+    fn xdp(&mut self, name: &'static str) -> Result<&mut Xdp, Error> {
+        let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
+        Ok(program.try_into()?)
+    }
+}
+
+/// The instance with its tables in another place.
+fn moved(mut instance: Instance, base: u32) -> Instance {
+    if let Mechanism::Siit(siit) = &mut instance.mechanism {
+        siit.eam.base += base;
+    }
+    instance
+}
+
+/// Loads every program, and tells those that hand packets on where the others are.
+fn load_programs(ebpf: &mut Ebpf) -> Result<(), Error> {
+    for (kind, programs) in [
+        ("XDP_PROGRAMS", ["isthmus_xdp", "isthmus_xdp_open"]),
+        ("TC_PROGRAMS", ["isthmus_tc", "isthmus_tc_open"]),
+    ] {
+        let mut descriptors = Vec::new();
+        for name in programs {
+            let program = ebpf.program_mut(name).ok_or(Error::Missing(name))?;
+            let descriptor = match program {
+                aya::programs::Program::Xdp(program) => {
+                    program.load()?;
+                    program.fd()?.try_clone()?
+                }
+                aya::programs::Program::SchedClassifier(program) => {
+                    program.load()?;
+                    program.fd()?.try_clone()?
+                }
+                _ => return Err(Error::Missing(name)),
+            };
+            descriptors.push(descriptor);
+        }
+        // Taken out of the object and dropped at the end, an array would be gone: a program array
+        // is emptied when its last descriptor closes.
+        let map = ebpf.map_mut(kind).ok_or(Error::Missing(kind))?;
+        let mut array: ProgramArray<_> = map.try_into()?;
+        for (place, descriptor) in descriptors.iter().enumerate() {
+            array.set(place as u32, descriptor, 0)?;
+        }
+    }
+    Ok(())
+}
