@@ -6,6 +6,7 @@
 
 mod clock;
 mod dns;
+mod fixed;
 mod ledger;
 mod logging;
 mod placement;
@@ -116,7 +117,8 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
     let mut signals = Signals::new().map_err(UpError::system("signals"))?;
     let mut running = Running::start(file).await?;
     systemd::ready(&running.summary());
-    let mut tick = tokio::time::interval(systemd::watchdog().unwrap_or(Duration::from_secs(1)));
+    let watchdog = systemd::watchdog();
+    let mut tick = tokio::time::interval(watchdog.unwrap_or(Duration::from_secs(1)));
     let ended = loop {
         tokio::select! {
             _ = signals.terminate.recv() => break Ok("SIGTERM"),
@@ -132,7 +134,8 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
                 let _ = reply.send(outcome);
             }
             _ = tick.tick() => match running.failed_engine() {
-                None => systemd::alive(),
+                None if watchdog.is_some() => systemd::alive(),
+                None => {}
                 Some((engine, interface)) => break Err(UpError::Failed(engine, interface)),
             },
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::running::{self, Current, Running, lock, names};
 use super::start::{self, Prepared};
 use super::{UpError, systemd};
-use crate::config::{Document, LoadError};
+use crate::config::{self, Document, LoadError, Loaded};
 use crate::link::{Changes, Forwarding, Wanted};
 
 impl Running {
@@ -38,7 +38,8 @@ impl Running {
         let view = Arc::clone(&self.view);
         let old = view.current();
         let file = view.file().to_owned();
-        let document = start::load(&file)?;
+        let Loaded { document, warnings } = config::load(&file)?;
+        start::warn(&warnings);
         fixed(&old.document, &document)?;
         let prepared = start::prepare(document, &self.secret, &self.placement, view.state.lines())?;
         let document = &prepared.document;

@@ -23,7 +23,7 @@ use super::placement::Placement;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
 use super::tables::Table;
-use crate::config::{Document, Mechanism};
+use crate::config::{self, Document, Loaded, Mechanism};
 use crate::control::{
     self, ControlSocket, CounterRow, EngineStatus, InstanceStatus, Listed, RecordsStatus, Service,
     Status, TableStatus,
@@ -86,13 +86,10 @@ impl Running {
     ///
     /// What failed; what was started before it has ended again.
     pub(super) async fn start(file: PathBuf) -> Result<Self, UpError> {
-        let (document, logging) = {
-            // The log is as the document says, and the document may have to be warned about.
-            let log = crate::config::load(&file)?.document.log;
-            let logging = Logging::start(log.level, log.format)
-                .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
-            (start::load(&file)?, logging)
-        };
+        let Loaded { document, warnings } = config::load(&file)?;
+        let logging = Logging::start(document.log.level, document.log.format)
+            .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
+        start::warn(&warnings);
         // First what tells whether another gateway is in our place.
         let socket = ControlSocket::bind(&document.gateway.control)?;
         let sysctls = Sysctls::new(document.gateway.control.with_extension("state"))?;
@@ -363,7 +360,7 @@ impl View {
     }
 }
 
-fn instance_status(instance: &crate::config::Instance, rows: &[CounterRow]) -> InstanceStatus {
+fn instance_status(instance: &config::Instance, rows: &[CounterRow]) -> InstanceStatus {
     let name = &instance.name.value;
     let sum = |wanted: &dyn Fn(&CounterRow) -> bool| -> u64 {
         rows.iter()
@@ -380,8 +377,8 @@ fn instance_status(instance: &crate::config::Instance, rows: &[CounterRow]) -> I
     };
     let tables = match &instance.mechanism {
         Mechanism::Siit(_) => Vec::new(),
-        Mechanism::Nat64(crate::config::Nat64 { nat, .. })
-        | Mechanism::Nat44(crate::config::Nat44 { nat, .. }) => vec![
+        Mechanism::Nat64(config::Nat64 { nat, .. })
+        | Mechanism::Nat44(config::Nat44 { nat, .. }) => vec![
             table(
                 "sessions",
                 used(Counter::SessionCreated, Counter::SessionRemoved),

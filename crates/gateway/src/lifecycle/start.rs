@@ -1,16 +1,15 @@
 //! The first steps: from a file to a configuration that the engines take, and the engines.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use isthmus_core::table::{Memory, Seed};
+use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
-use isthmus_engine::ruleset::{Member, Ruleset};
+use isthmus_engine::ruleset::Ruleset;
 
 use super::UpError;
 use super::placement::Placement;
 use super::tables::{self, Table};
-use crate::config::{self, Compiled, Document, Loaded};
+use crate::config::{self, Document, Report};
 use crate::engine::{Engine, UserEngine};
 use crate::records;
 
@@ -28,9 +27,8 @@ pub(super) struct Prepared {
     pub(super) descriptions: Vec<(String, String)>,
 }
 
-/// Reads and checks the file.
-pub(super) fn load(file: &Path) -> Result<Document, UpError> {
-    let Loaded { document, warnings } = config::load(file)?;
+/// Writes to the log what may not be meant as it stands in the file.
+pub(super) fn warn(warnings: &Report) {
     for problem in warnings.problems() {
         tracing::warn!(
             file = problem.file,
@@ -40,7 +38,6 @@ pub(super) fn load(file: &Path) -> Result<Document, UpError> {
             problem.expected
         );
     }
-    Ok(document)
 }
 
 /// Compiles a document and puts its tables where they belong among `lines` lines.
@@ -57,45 +54,28 @@ pub(super) fn prepare(
             what: "tables".into(),
             source: std::io::Error::other(error),
         })?;
+    let tables = tables::tables(&document, &compiled);
     let descriptions = document
         .instances
         .iter()
         .zip(&compiled.instances)
-        .map(|(document, compiled)| (document.name.value.clone(), format!("{compiled:?}")))
+        .map(|(document, compiled)| {
+            let name = document.name.value.clone();
+            let table = tables.iter().find(|table| *table.name == *name);
+            let fixed = table.map(|table| &table.fixed);
+            (name, format!("{compiled:?} {fixed:?}"))
+        })
         .collect();
     Ok(Prepared {
-        tables: tables::tables(&document, &compiled),
-        ruleset: Arc::new(ruleset(&compiled)?),
+        tables,
+        ruleset: Arc::new(
+            compiled
+                .ruleset()
+                .map_err(UpError::system("memory for rules"))?,
+        ),
         document,
         placement,
         descriptions,
-    })
-}
-
-fn ruleset(compiled: &Compiled) -> Result<Ruleset, UpError> {
-    let lines = compiled.rules.len() as u32;
-    let region = Region::anonymous(lines).map_err(UpError::system("memory for rules"))?;
-    for (index, from) in (0..lines).zip(&compiled.rules) {
-        if let Some(to) = region.line(index) {
-            for (to, from) in to.iter().zip(from) {
-                to.store(
-                    from.load(std::sync::atomic::Ordering::Relaxed),
-                    std::sync::atomic::Ordering::Relaxed,
-                );
-            }
-        }
-    }
-    let members: Vec<Member> = compiled
-        .instances
-        .iter()
-        .map(|compiled| Member {
-            instance: compiled.instance,
-            icmp_errors: compiled.icmp_errors,
-        })
-        .collect();
-    Ruleset::new(&members, region).map_err(|error| UpError::System {
-        what: "instances".into(),
-        source: std::io::Error::other(error),
     })
 }
 

@@ -14,6 +14,7 @@ use isthmus_engine::counters::{Counters, Owner, Snapshot};
 use isthmus_engine::memory::Region;
 
 use super::clock;
+use super::fixed;
 use super::tables::Table;
 use crate::records::Recorder;
 
@@ -44,7 +45,7 @@ struct Walk {
 }
 
 impl Sweeper {
-    /// Starts to walk over `tables`, which lie in `state`.
+    /// Makes the static bindings of `tables`, which lie in `state`, and starts to walk over them.
     ///
     /// # Errors
     ///
@@ -54,6 +55,7 @@ impl Sweeper {
         recorder: Arc<Recorder>,
         tables: Vec<Table>,
     ) -> io::Result<Self> {
+        fixed::make(&state, &[], &tables);
         let shared = Arc::new(Shared {
             state,
             recorder,
@@ -73,14 +75,17 @@ impl Sweeper {
     }
 
     /// Walks over other tables from now on, after ending the sessions in them that have no place
-    /// under their new configuration.
+    /// under their new configuration, and making its static bindings.
     pub(super) fn change(&self, tables: Vec<Table>) {
-        let mut walks = walks(tables);
-        let mut current = self.shared.lock();
-        for walk in &mut walks {
-            self.shared.end_invalid(&walk.table);
+        let shared = &self.shared;
+        let mut current = shared.lock();
+        let old: Vec<Table> = current.iter().map(|walk| walk.table.clone()).collect();
+        fixed::release(&shared.state, &old, &tables);
+        for table in &tables {
+            shared.end_invalid(table);
         }
-        *current = walks;
+        fixed::make(&shared.state, &old, &tables);
+        *current = walks(tables);
     }
 
     /// What the sweeper counted: ends of sessions and bindings.
@@ -152,6 +157,7 @@ impl Shared {
         walk.next = to;
     }
 
+    /// Ends the sessions that have no place in the table any more.
     fn end_invalid(&self, table: &Table) {
         nat::retain(
             &*self.state,
@@ -160,6 +166,9 @@ impl Shared {
             |session| table.admits(session),
             |event| self.event(table, &event),
         );
+        // And the bindings that have no session.
+        let all = 0..table.config.layout.buckets();
+        sweep(&*self.state, table, all, |event| self.event(table, &event));
     }
 
     fn event(&self, table: &Table, event: &Event) {

@@ -1,13 +1,13 @@
 //! The stateful instances as the control plane sees them: names, prefixes, tables.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::config::Mechanism;
-use isthmus_core::nat::{self, NatConfig, TcpState};
+use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
 
-use crate::config::Compiled;
-use crate::config::Document;
+use crate::config::{self, Compiled, Document};
 use crate::control::Listed;
 use crate::records::{self, Block, Endpoint, Event, Mapping, Protocol, Record, Session};
 
@@ -20,6 +20,8 @@ pub(super) struct Table {
     pub(super) number: u32,
     pub(super) prefix: Prefix,
     pub(super) config: NatConfig,
+    /// Bindings that are always there.
+    pub(super) fixed: Vec<StaticBinding>,
 }
 
 /// All stateful instances of a configuration.
@@ -29,18 +31,48 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .iter()
         .zip(&compiled.instances)
         .zip(0..)
-        .filter_map(
-            |((document, compiled), number)| match &compiled.instance.mechanism {
-                Mechanism::Nat64(nat64) => Some(Table {
-                    name: document.name.value.as_str().into(),
-                    number,
-                    prefix: nat64.prefix,
-                    config: nat64.nat,
-                }),
-                Mechanism::Siit(_) => None,
-            },
-        )
+        .filter_map(|((document, compiled), number)| {
+            let config::Mechanism::Nat64(config::Nat64 { nat, .. }) = &document.mechanism else {
+                return None;
+            };
+            let Mechanism::Nat64(nat64) = &compiled.instance.mechanism else {
+                return None;
+            };
+            let fixed = nat.static_bindings.iter();
+            Some(Table {
+                name: document.name.value.as_str().into(),
+                number,
+                prefix: nat64.prefix,
+                config: nat64.nat,
+                fixed: fixed.filter_map(|at| static_binding(&at.value)).collect(),
+            })
+        })
         .collect()
+}
+
+/// A static binding as the tables take it. The check of the configuration has seen to it that the
+/// inside is IPv6 and the outside IPv4.
+fn static_binding(binding: &config::StaticBinding) -> Option<StaticBinding> {
+    let (IpAddr::V6(inside), IpAddr::V4(outside)) = (binding.inside.ip(), binding.outside.ip())
+    else {
+        return None;
+    };
+    Some(StaticBinding {
+        protocol: match binding.protocol {
+            config::Protocol::Tcp => nat::Protocol::Tcp,
+            config::Protocol::Udp => nat::Protocol::Udp,
+            config::Protocol::Icmp => nat::Protocol::Icmp,
+        },
+        inside: nat::Inside {
+            address: inside.into(),
+            port: binding.inside.port(),
+            ..nat::Inside::default()
+        },
+        outside: nat::Endpoint4 {
+            address: outside.into(),
+            port: binding.outside.port(),
+        },
+    })
 }
 
 impl Table {
@@ -94,16 +126,27 @@ impl Table {
     }
 
     /// Whether a session can live on under this configuration: its outside endpoint is still one
-    /// of the pool.
+    /// of the pool, and no static binding wants one of its ends for another.
     pub(super) fn admits(&self, session: &nat::Session) -> bool {
-        let outside = session.binding.outside;
+        let binding = &session.binding;
+        let rival = self.fixed.iter().find(|fixed| {
+            fixed.protocol == binding.protocol
+                && (fixed.inside == binding.inside || fixed.outside == binding.outside)
+        });
+        match rival {
+            Some(fixed) => fixed.inside == binding.inside && fixed.outside == binding.outside,
+            None => self.in_pool(binding),
+        }
+    }
+
+    fn in_pool(&self, binding: &nat::Binding) -> bool {
         self.config
             .pool
-            .ports_of(outside.address)
+            .ports_of(binding.outside.address)
             // An ICMP identifier may be any number.
             .is_some_and(|(low, high)| {
-                session.binding.protocol == nat::Protocol::Icmp
-                    || (low..=high).contains(&outside.port)
+                binding.protocol == nat::Protocol::Icmp
+                    || (low..=high).contains(&binding.outside.port)
             })
     }
 }
