@@ -5,7 +5,12 @@
 //! Set `ISTHMUS_BLESS=1` to write those texts anew, then read what changed.
 
 use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+
+use isthmus_core::address::V4;
+use isthmus_core::config as core;
+use isthmus_core::nat::Blocks;
 
 use isthmus_gateway::config::{self, Document, LoadError, Loaded, Mechanism, Plan};
 use proptest::prelude::*;
@@ -183,6 +188,45 @@ fn hostile_texts_are_survived() {
     ] {
         survive(&text);
     }
+}
+
+/// RFC 7422 section 2.1: subscribers take the blocks of the pool in turn. With 2048 ports to a
+/// block, the ports from 1024 on have their first whole block at 2048 and 31 blocks to an address.
+#[test]
+fn deterministic_blocks_are_those_of_the_check() {
+    let text = r#"
+[[instance]]
+name = "cgn"
+mechanism = "nat64"
+prefix = "64:ff9b::/96"
+pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
+deterministic = { inside = "2001:db8::/56", size = 2048 }
+"#;
+    let (document, _) = accept("deterministic", text, Path::new(""));
+    let compiled = document.compile(&[1; 6]).unwrap();
+    let core::Mechanism::Nat64(nat64) = &compiled.instances[0].instance.mechanism else {
+        panic!("{compiled:?}");
+    };
+    let Blocks::Deterministic(rule) = &nat64.nat.blocks else {
+        panic!("{:?}", nat64.nat.blocks);
+    };
+    let subscriber = |address: [u8; 4], port| {
+        let address = V4::from(Ipv4Addr::from(address));
+        let found = rule.subscriber_of(&nat64.nat.pool, address, port);
+        found.map(|v6| Ipv6Addr::from(v6).to_string())
+    };
+    let first = Some("2001:db8::".to_owned());
+    assert_eq!(subscriber([203, 0, 113, 0], 2048), first);
+    assert_eq!(subscriber([203, 0, 113, 0], 4095), first);
+    assert_eq!(subscriber([203, 0, 113, 0], 2047), None);
+    let second = Some("2001:db8:0:1::".to_owned());
+    assert_eq!(subscriber([203, 0, 113, 0], 4096), second);
+    // Subscriber 31 is the first of the next address, subscriber 255 the last of all.
+    let next = Some("2001:db8:0:1f::".to_owned());
+    assert_eq!(subscriber([203, 0, 113, 1], 2048), next);
+    let last = Some("2001:db8:0:ff::".to_owned());
+    assert_eq!(subscriber([203, 0, 113, 8], 2048 * 8), last);
+    assert_eq!(subscriber([203, 0, 113, 8], 2048 * 9), None);
 }
 
 #[test]

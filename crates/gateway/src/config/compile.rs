@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::Ordering::Relaxed;
 
-use ipnet::Ipv4Net;
+use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::address::eam::{self, FillError, Mapping};
 use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping, V4Network, V4Networks};
@@ -59,13 +59,6 @@ pub enum CompileError {
         /// Its mechanism.
         mechanism: &'static str,
     },
-    /// There is no data plane for this key.
-    Key {
-        /// The instance.
-        instance: String,
-        /// The key.
-        key: &'static str,
-    },
     /// The tables of all instances together are larger than can be addressed.
     Memory,
 }
@@ -80,10 +73,6 @@ impl fmt::Display for CompileError {
                 f,
                 "the instance \"{instance}\" has the mechanism \"{mechanism}\", \
                  which this version can not run"
-            ),
-            Self::Key { instance, key } => write!(
-                f,
-                "the instance \"{instance}\" has the key `{key}`, which this version can not run"
             ),
             Self::Memory => f.write_str(
                 "the tables of all instances together take more than 2^32 lines of 64 bytes; \
@@ -121,7 +110,7 @@ impl Document {
                 Mechanism::Siit(siit) => core::Mechanism::Siit(compiled.siit(siit)),
                 Mechanism::Nat64(nat64) => core::Mechanism::Nat64(core::Nat64 {
                     prefix: nat64.prefix.value,
-                    nat: compiled.nat(instance, &nat64.nat, secret)?,
+                    nat: compiled.nat(&nat64.nat, secret)?,
                 }),
                 Mechanism::Nat44(_) => {
                     return Err(CompileError::Mechanism {
@@ -222,12 +211,7 @@ impl Compiled {
     }
 
     /// Lays the tables of a stateful instance out behind those that are there.
-    fn nat(
-        &mut self,
-        instance: &Instance,
-        nat: &Nat,
-        secret: &Secret,
-    ) -> Result<nat::NatConfig, CompileError> {
+    fn nat(&mut self, nat: &Nat, secret: &Secret) -> Result<nat::NatConfig, CompileError> {
         let limited = nat.subscriber_sessions != 0 || nat.subscriber_bindings != 0;
         let blocks = match nat.ports.value {
             PortPolicy::Single => nat::Blocks::None,
@@ -238,18 +222,16 @@ impl Compiled {
                 size,
                 per_subscriber,
             },
-            PortPolicy::Deterministic { .. } => {
-                return Err(CompileError::Key {
-                    instance: instance.name.value.clone(),
-                    key: "deterministic",
-                });
+            PortPolicy::Deterministic { inside, size } => {
+                let subscriber = nat.subscriber_prefix;
+                nat::Blocks::Deterministic(deterministic(inside, subscriber, size))
             }
         };
         let capacity = nat::Capacity {
             sessions: nat.max_sessions,
             bindings: nat.max_bindings,
             subscribers: match (limited, nat.ports.value) {
-                (false, PortPolicy::Single) => 0,
+                (false, PortPolicy::Single | PortPolicy::Deterministic { .. }) => 0,
                 _ => nat.max_subscribers,
             },
             fragments: nat.max_fragments,
@@ -279,6 +261,15 @@ impl Compiled {
             timers: timers(&nat.timers),
             pool: pool(nat),
         })
+    }
+}
+
+/// The subscribers inside a network, who take the blocks of the pool in turn.
+fn deterministic(inside: IpNet, subscriber: u8, size: u16) -> nat::Deterministic {
+    let bits = inside.prefix_len();
+    match inside.network() {
+        IpAddr::V6(prefix) => nat::Deterministic::v6(prefix.into(), bits, subscriber, size),
+        IpAddr::V4(prefix) => nat::Deterministic::v4(prefix.into(), bits, size),
     }
 }
 
