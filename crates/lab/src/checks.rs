@@ -10,6 +10,7 @@ use crate::{
     LabError, Result,
     fragments::{self, Flow},
     isthmus::Mechanism,
+    leftovers,
     measure::TESTER_CPU,
     netns::Namespace,
     plan, process,
@@ -66,10 +67,7 @@ fn curl(world: &World) -> Result<std::process::Command> {
 
 /// The large file, compared byte by byte with what the server has.
 pub fn file(world: &World) -> Result<String> {
-    let target = tempfile::NamedTempFile::new().map_err(|source| LabError::File {
-        path: std::env::temp_dir(),
-        source,
-    })?;
+    let target = leftovers::file()?;
     let begun = Instant::now();
     let mut command = curl(world)?;
     command.arg("--output").arg(target.path());

@@ -13,7 +13,7 @@ use std::{
 use rustix::process::Signal;
 
 use crate::{
-    LabError, Result, plan,
+    LabError, Result, leftovers, plan,
     process::{self, Process},
     services::dns_answers,
     subject::{Started, Subject},
@@ -152,10 +152,7 @@ impl Isthmus {
     /// Starts it, bound to a CPU if one is given, and returns it with what tests do to a running gateway.
     pub fn up(&self, network: &Network, cpu: Option<usize>) -> Result<Gateway> {
         let program = program()?;
-        let files = tempfile::tempdir().map_err(|source| LabError::File {
-            path: std::env::temp_dir(),
-            source,
-        })?;
+        let files = leftovers::directory()?;
         let path = files.path().join("gateway.toml");
         fs::write(&path, self.configuration(files.path())).map_err(|source| LabError::File {
             path: path.clone(),

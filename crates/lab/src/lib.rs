@@ -2,6 +2,7 @@
 //! and compares what arrives with what the kernel and other people's gateways do in the same place.
 //!
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
+//! * [`leftovers`]: what an interrupted lab leaves, and its removal
 //! * [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
@@ -19,6 +20,7 @@ pub mod error;
 pub mod fragments;
 pub mod generator;
 pub mod isthmus;
+pub mod leftovers;
 pub mod measure;
 pub mod netns;
 pub mod peers;

@@ -1,7 +1,7 @@
 //! Network namespaces that disappear with the value that holds them.
 //!
-//! Names are `isthmus-PID-N-ROLE`. Should the lab be killed before it can clean up, [`sweep`]
-//! removes what processes that no longer exist left behind.
+//! Names are `isthmus-PID-N-ROLE`. Should the lab be killed before it can clean up, a later
+//! [sweep](crate::leftovers::sweep) knows by them what to remove.
 
 use std::{
     fs::{self, File},
@@ -14,9 +14,7 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::{LabError, Result, process};
-
-const MARK: &str = "isthmus-";
+use crate::{LabError, Result, leftovers, process};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -32,7 +30,7 @@ impl Namespace {
         process::require_root()?;
         process::require("ip", "iproute2")?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{MARK}{}-{number}-{role}", std::process::id());
+        let name = leftovers::name(&format!("{number}-{role}"));
         process::run(Command::new("ip").args(["netns", "add", &name]))?;
         let namespace = Self { name };
         namespace.ip(&["link set lo up".into()])?;
@@ -135,52 +133,8 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        remove(&self.name);
+        leftovers::remove_namespace(&self.name);
     }
-}
-
-/// Removes namespaces of labs that are gone, with the processes still in them. Returns their names.
-pub fn sweep() -> Vec<String> {
-    sweep_if(|pid| !Path::new("/proc").join(pid.to_string()).exists())
-}
-
-/// Removes this process's own namespaces at once, with all processes in them: for the moment
-/// before an interrupted lab ends.
-pub fn sweep_own() -> Vec<String> {
-    sweep_if(|pid| pid == std::process::id())
-}
-
-fn sweep_if(wanted: impl Fn(u32) -> bool) -> Vec<String> {
-    let Ok(entries) = fs::read_dir("/run/netns") else {
-        return Vec::new();
-    };
-    let mut swept = Vec::new();
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !owner(&name).is_some_and(&wanted) {
-            continue;
-        }
-        if let Ok(pids) = process::run(Command::new("ip").args(["netns", "pids", &name])) {
-            for pid in pids.split_whitespace() {
-                // It may end by itself in the meantime.
-                let _ = process::run(Command::new("kill").args(["-9", pid]));
-            }
-        }
-        remove(&name);
-        swept.push(name);
-    }
-    swept
-}
-
-/// The process that made a namespace of this name, if a lab did.
-fn owner(name: &str) -> Option<u32> {
-    name.strip_prefix(MARK)?.split('-').next()?.parse().ok()
-}
-
-fn remove(name: &str) {
-    // Nothing can be done about a failure here, and the next sweep tries again.
-    let _ = process::run(Command::new("ip").args(["netns", "del", name]));
-    let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));
 }
 
 fn feed(command: &mut Command, input: &str) -> Result<()> {
@@ -208,16 +162,4 @@ fn feed(command: &mut Command, input: &str) -> Result<()> {
         status: output.status.to_string(),
         output: format!("{}\n{input}", String::from_utf8_lossy(&output.stderr)),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn owner_is_read_from_the_name() {
-        assert_eq!(owner("isthmus-1234-0-host6"), Some(1234));
-        assert_eq!(owner("isthmus-x-0-host6"), None);
-        assert_eq!(owner("blue"), None);
-    }
 }

@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, getuid, kill_process};
 use tempfile::NamedTempFile;
 
-use crate::{LabError, Result, error::ProcessProblem};
+use crate::{LabError, Result, error::ProcessProblem, leftovers};
 
 /// How much of a program's output an error message repeats, in bytes.
 const TAIL: usize = 1500;
@@ -100,7 +100,7 @@ impl Process {
             path: std::env::temp_dir(),
             source,
         };
-        let log = NamedTempFile::with_prefix("isthmus-lab-").map_err(file)?;
+        let log = leftovers::file()?;
         let out = log.reopen().map_err(file)?;
         let err = out.try_clone().map_err(file)?;
         // A group of its own: Ctrl-C reaches the lab alone, which then ends its children in order.

@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    LabError, Result,
+    LabError, Result, leftovers,
     netns::Namespace,
     plan,
     process::{self, Process},
@@ -46,7 +46,7 @@ impl Web {
     /// Starts it on the IPv4-only host, port 80.
     pub fn start(network: &Network) -> Result<Self> {
         process::require("nginx", "nginx-light")?;
-        let directory = temporary()?;
+        let directory = leftovers::directory()?;
         let root = directory.path();
         write(&root.join("index.html"), PAGE.as_bytes())?;
         write_noise(&root.join(FILE_NAME), FILE_SIZE)?;
@@ -97,7 +97,7 @@ impl Dns {
     /// Starts it on the IPv4-only host, port 53.
     pub fn start(network: &Network) -> Result<Self> {
         process::require("unbound", "unbound")?;
-        let directory = temporary()?;
+        let directory = leftovers::directory()?;
         let root = directory.path();
         let mut text = format!(
             "server:\n  directory: \"{root}\"\n  chroot: \"\"\n  username: \"\"\n  \
@@ -168,13 +168,6 @@ fn listens(namespace: &Namespace, port: u16) -> bool {
     namespace
         .run(&format!("ss -Hltn sport = :{port}"))
         .is_ok_and(|sockets| !sockets.trim().is_empty())
-}
-
-fn temporary() -> Result<TempDir> {
-    tempfile::tempdir().map_err(|source| LabError::File {
-        path: std::env::temp_dir(),
-        source,
-    })
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<()> {

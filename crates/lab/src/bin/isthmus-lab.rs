@@ -11,7 +11,7 @@ use isthmus_lab::{
     bench::{self, Outcome, Row, Thoroughness},
     demo,
     isthmus::{Engine, Mechanism},
-    netns,
+    leftovers,
     world::{Live, Narrow},
 };
 use signal_hook::{
@@ -75,8 +75,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     clean_up_when_interrupted()?;
-    for name in netns::sweep() {
-        eprintln!("removed the leftover namespace {name}");
+    for name in leftovers::sweep() {
+        eprintln!("removed the leftover {name}");
     }
     match command {
         Command::Bench {
@@ -189,7 +189,7 @@ fn clean_up_when_interrupted() -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
-            netns::sweep_own();
+            leftovers::sweep_own();
             std::process::exit(130);
         }
     });

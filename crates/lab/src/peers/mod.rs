@@ -6,6 +6,6 @@ mod tayga;
 mod unbound;
 
 pub use kernel::{Forwarding, Redirect};
-pub use nftables::{ConntrackLimit, Masquerade};
+pub use nftables::Masquerade;
 pub use tayga::Tayga;
 pub use unbound::Unbound;

@@ -3,7 +3,7 @@
 use std::{fs, process::Command, time::Duration};
 
 use crate::{
-    LabError, Result, plan,
+    LabError, Result, leftovers, plan,
     process::{self, Process},
     subject::{Started, Subject},
     topology::Network,
@@ -25,10 +25,7 @@ impl Subject for Tayga {
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
         process::require("tayga", "tayga")?;
-        let files = tempfile::tempdir().map_err(|source| LabError::File {
-            path: std::env::temp_dir(),
-            source,
-        })?;
+        let files = leftovers::directory()?;
         let path = files.path().join("tayga.conf");
         let configuration = format!(
             "tun-device {LINK}\nipv4-addr 192.0.0.8\nipv6-addr 2001:db8:ffff::1\nprefix {}/96\n\

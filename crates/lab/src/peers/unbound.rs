@@ -4,7 +4,7 @@ use std::{fs, net::Ipv6Addr, time::Duration};
 
 use super::tayga::version;
 use crate::{
-    LabError, Result, plan,
+    LabError, Result, leftovers, plan,
     process::{self, Process},
     services::dns_answers,
     subject::{Started, Subject},
@@ -28,10 +28,7 @@ impl Subject for Unbound {
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
         process::require("unbound", "unbound")?;
-        let files = tempfile::tempdir().map_err(|source| LabError::File {
-            path: std::env::temp_dir(),
-            source,
-        })?;
+        let files = leftovers::directory()?;
         let path = files.path().join("unbound.conf");
         let configuration = format!(
             "server:\n  directory: \"{directory}\"\n  chroot: \"\"\n  username: \"\"\n  \

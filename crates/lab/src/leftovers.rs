@@ -1,0 +1,171 @@
+//! What a lab that was killed leaves behind, and its removal.
+//!
+//! Everything that outlives a process carries the process's number in its name: namespaces in
+//! `/run/netns`, files in the temporary directory. What belongs to nobody any more can be removed.
+
+use std::{
+    fs::{self, DirEntry},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::{LabError, Result, process};
+
+const MARK: &str = "isthmus-";
+const NAMESPACES: &str = "/run/netns";
+const CONNTRACK: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
+/// What the name of the file ends in that keeps the old bound on tracked connections.
+const CONNTRACK_FILE: &str = "conntrack";
+
+/// A name that tells whose it is: `isthmus-PID-REST`.
+pub fn name(rest: &str) -> String {
+    format!("{MARK}{}-{rest}", std::process::id())
+}
+
+/// The process that made something of this name, if a lab did.
+fn owner(name: &str) -> Option<u32> {
+    name.strip_prefix(MARK)?.split('-').next()?.parse().ok()
+}
+
+/// A directory for configuration and content, removed when dropped.
+pub fn directory() -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix(&name(""))
+        .tempdir()
+        .map_err(temporary)
+}
+
+/// A file in the temporary directory, removed when dropped.
+pub fn file() -> Result<NamedTempFile> {
+    NamedTempFile::with_prefix(name("")).map_err(temporary)
+}
+
+fn temporary(source: std::io::Error) -> LabError {
+    LabError::File {
+        path: std::env::temp_dir(),
+        source,
+    }
+}
+
+/// Removes what labs that are gone have left, with the processes that still run in their
+/// namespaces. Returns the names of what it removed.
+pub fn sweep() -> Vec<String> {
+    sweep_of(|pid| !Path::new("/proc").join(pid.to_string()).exists())
+}
+
+/// Removes everything of this process at once: for the moment before an interrupted lab ends.
+pub fn sweep_own() -> Vec<String> {
+    sweep_of(|pid| pid == std::process::id())
+}
+
+fn sweep_of(wanted: impl Fn(u32) -> bool) -> Vec<String> {
+    let mut swept = Vec::new();
+    for (name, _) in entries(Path::new(NAMESPACES), &wanted) {
+        end_processes(&name);
+        remove_namespace(&name);
+        swept.push(name);
+    }
+    for (name, entry) in entries(&std::env::temp_dir(), &wanted) {
+        let path = entry.path();
+        if name.ends_with(CONNTRACK_FILE) {
+            restore_conntrack(&path);
+        }
+        // A second sweep may be at work: then it is gone already.
+        let _ = match path.is_dir() {
+            true => fs::remove_dir_all(&path),
+            false => fs::remove_file(&path),
+        };
+        swept.push(name);
+    }
+    swept
+}
+
+fn entries(directory: &Path, wanted: impl Fn(u32) -> bool) -> Vec<(String, DirEntry)> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry))
+        .filter(|(name, _)| owner(name).is_some_and(&wanted))
+        .collect()
+}
+
+fn end_processes(namespace: &str) {
+    let Ok(pids) = process::run(Command::new("ip").args(["netns", "pids", namespace])) else {
+        return;
+    };
+    for pid in pids.split_whitespace() {
+        // It may end by itself in the meantime.
+        let _ = process::run(Command::new("kill").args(["-9", pid]));
+    }
+}
+
+/// Removes a namespace and its files under `/etc/netns`.
+pub(crate) fn remove_namespace(name: &str) {
+    // Nothing can be done about a failure here, and the next sweep tries again.
+    let _ = process::run(Command::new("ip").args(["netns", "del", name]));
+    let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));
+}
+
+/// Raises the machine's bound on tracked connections, which namespaces share; dropping it sets the
+/// old one again.
+#[derive(Debug)]
+pub struct ConntrackLimit {
+    saved: PathBuf,
+}
+
+impl ConntrackLimit {
+    /// Lets at least `entries` connections be tracked. A higher bound that exists stays as it is.
+    pub fn raise(entries: u64) -> Result<Self> {
+        let problem = |source| LabError::File {
+            path: CONNTRACK.into(),
+            source,
+        };
+        let saved = std::env::temp_dir().join(name(CONNTRACK_FILE));
+        let before = fs::read_to_string(CONNTRACK).map_err(problem)?;
+        fs::write(&saved, &before).map_err(problem)?;
+        if before.trim().parse().unwrap_or(0) < entries {
+            fs::write(CONNTRACK, entries.to_string()).map_err(problem)?;
+        }
+        Ok(Self { saved })
+    }
+}
+
+impl Drop for ConntrackLimit {
+    fn drop(&mut self) {
+        restore_conntrack(&self.saved);
+        let _ = fs::remove_file(&self.saved);
+    }
+}
+
+fn restore_conntrack(saved: &Path) {
+    if let Ok(before) = fs::read_to_string(saved) {
+        // The file was writable a moment ago; there is nobody to tell if it no longer is.
+        let _ = fs::write(CONNTRACK, before.trim());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owner_is_read_from_the_name() {
+        assert_eq!(owner("isthmus-1234-0-host6"), Some(1234));
+        assert_eq!(owner("isthmus-x-0-host6"), None);
+        assert_eq!(owner("blue"), None);
+        assert_eq!(owner(&name("0-host6")), Some(std::process::id()));
+    }
+
+    #[test]
+    fn files_are_found_by_their_owner() {
+        let kept = file().unwrap();
+        let found = entries(&std::env::temp_dir(), |pid| pid == std::process::id());
+        assert!(found.iter().any(|(_, entry)| entry.path() == kept.path()));
+        let none = entries(&std::env::temp_dir(), |_| false);
+        assert!(none.is_empty());
+    }
+}
