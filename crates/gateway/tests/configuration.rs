@@ -177,8 +177,8 @@ proptest! {
 #[test]
 fn hostile_texts_are_survived() {
     for text in [
-        format!("a = {}", "[".repeat(200_000)),
-        format!("a = {}", "{ b = ".repeat(100_000)),
+        format!("a = {}", "[".repeat(20_000)),
+        format!("a = {}", "{ b = ".repeat(10_000)),
         format!("[{}]", "a.".repeat(100_000)),
         "[[instance]]\n".repeat(3_000),
         format!("a = \"{}", "\\u0000".repeat(50_000)),
