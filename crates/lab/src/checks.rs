@@ -307,21 +307,27 @@ fn route_mtu(route: &str) -> Option<u32> {
 pub fn reload_under_load(live: &mut Live, rounds: u32) -> Result<String> {
     const INTERVAL: Duration = Duration::from_millis(5);
     const PAUSE: Duration = Duration::from_millis(50);
-    let count = rounds * (PAUSE.as_millis() / INTERVAL.as_millis()) as u32;
-    let Live { gateway, world } = live;
+    // A reload takes some time itself: the pings shall not end before the last one.
+    let count = rounds * (2 * PAUSE.as_millis() / INTERVAL.as_millis()) as u32;
+    let Live { gateway, world, .. } = live;
     let host6 = world.network.host6()?;
     let destination = host4_in_ipv6();
     let received = std::thread::scope(|scope| {
         let pings = scope.spawn(|| tools::ping(host6, &destination, count, INTERVAL, 56));
-        for _ in 0..rounds {
-            gateway.reload();
+        let reloads = (0..rounds).try_for_each(|_| {
             std::thread::sleep(PAUSE);
-        }
-        match pings.join() {
+            gateway.reload()
+        });
+        let pings = match pings.join() {
             Ok(times) => times,
             Err(panic) => std::panic::resume_unwind(panic),
-        }
+        };
+        reloads.and(pings)
     })?;
+    let reloads = gateway.reloads()?;
+    if reloads != u64::from(rounds) {
+        return unexpected("isthmus status", format!("{reloads} reloads of {rounds}"));
+    }
     gateway.process().check()?;
     if received.len() != count as usize {
         return unexpected(

@@ -109,7 +109,7 @@ fn show_engine(progress: &mut Progress, engine: Engine) {
     });
     progress.check("traceroute", || checks::traceroute(world));
     let counters = progress.step("live counters", || {
-        Ok((live.gateway.ask("counters")?, String::new()))
+        Ok((live.gateway.ask(&["counters"])?, String::new()))
     });
     for line in counters
         .iter()

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::{
     LabError, Result, leftovers, plan,
@@ -20,6 +20,8 @@ use crate::{
     topology::{FOUR, Network, SIX},
 };
 
+/// The link of the user-space engine.
+const LINK: &str = "isthmus0";
 const START: Duration = Duration::from_secs(15);
 
 /// Where packets are translated.
@@ -104,7 +106,7 @@ impl Isthmus {
     pub fn configuration(&self, directory: &Path) -> String {
         let mut text = format!(
             "[gateway]\nname = \"lab\"\ncontrol = \"{}\"\n\n[log]\nlevel = \"info\"\n\n\
-             [link]\nipv4-mtu = {}\nipv6-mtu = 1500\n\n[tun]\nname = \"isthmus0\"\nqueues = 1\n",
+             [link]\nipv4-mtu = {}\nipv6-mtu = 1500\n\n[tun]\nname = \"{LINK}\"\nqueues = 1\n",
             control(directory).display(),
             self.ipv4_mtu,
         );
@@ -166,7 +168,7 @@ impl Isthmus {
                 ..Started::default()
             },
         };
-        gateway.restart(network, cpu)?;
+        gateway.restart(self.engine, network, cpu)?;
         Ok(gateway)
     }
 }
@@ -202,7 +204,8 @@ pub struct Gateway {
 
 impl Gateway {
     /// Starts the program again with the same file, after it was killed or stopped.
-    pub fn restart(&mut self, network: &Network, cpu: Option<usize>) -> Result<()> {
+    /// An error if it does not translate with this engine after all.
+    pub fn restart(&mut self, engine: Engine, network: &Network, cpu: Option<usize>) -> Result<()> {
         let gateway = network.gateway()?;
         let program = self.program.display().to_string();
         let mut command = match cpu {
@@ -215,7 +218,7 @@ impl Gateway {
         let socket = control(directory);
         daemon.wait_until(START, || UnixStream::connect(&socket).is_ok())?;
         self.started.processes = vec![daemon];
-        Ok(())
+        self.uses(engine)
     }
 
     /// The process.
@@ -223,20 +226,67 @@ impl Gateway {
         &mut self.started.processes[0]
     }
 
-    /// Asks it to read its file again, as systemd does.
-    pub fn reload(&mut self) {
-        self.process().signal(Signal::HUP);
+    /// Makes it read its file again and waits until it has.
+    pub fn reload(&self) -> Result<()> {
+        self.ask(&["reload"]).map(drop)
+    }
+
+    /// How often it has read its file again.
+    pub fn reloads(&self) -> Result<u64> {
+        let status = self.status()?;
+        status["reloads"]
+            .as_u64()
+            .ok_or_else(|| unread(status.to_string()))
+    }
+
+    /// An error unless all interfaces are with this engine: a gateway that translates elsewhere
+    /// must not be measured under a wrong name.
+    fn uses(&self, engine: Engine) -> Result<()> {
+        let status = self.status()?;
+        let engines = status["engines"].as_array();
+        let of = |interface: &str| {
+            engines.is_some_and(|engines| {
+                engines.iter().any(|entry| {
+                    entry["interface"] == interface && entry["engine"] == engine.name()
+                })
+            })
+        };
+        let expected: &[&str] = match engine {
+            Engine::Xdp | Engine::Tc => &[SIX, FOUR],
+            Engine::User => &[LINK],
+        };
+        if expected.iter().all(|interface| of(interface)) {
+            return Ok(());
+        }
+        Err(unread(format!(
+            "engine {} is not on {}: {}",
+            engine.name(),
+            expected.join(" and "),
+            status["engines"]
+        )))
+    }
+
+    fn status(&self) -> Result<Value> {
+        let output = self.ask(&["status", "--json"])?;
+        serde_json::from_str(&output).map_err(|_| unread(output))
     }
 
     /// What a subcommand such as `counters` prints about the running gateway.
-    pub fn ask(&self, subcommand: &str) -> Result<String> {
+    pub fn ask(&self, subcommand: &[&str]) -> Result<String> {
         let directory = self.configuration.parent().unwrap_or(Path::new("/"));
         let mut command = Command::new(&self.program);
         command
-            .arg(subcommand)
+            .args(subcommand)
             .arg("--socket")
             .arg(control(directory));
         process::run(&mut command)
+    }
+}
+
+fn unread(output: String) -> LabError {
+    LabError::Output {
+        tool: "isthmus status",
+        output,
     }
 }
 

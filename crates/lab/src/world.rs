@@ -55,6 +55,7 @@ pub struct World {
 pub struct Live {
     /// The gateway under test.
     pub gateway: Gateway,
+    engine: Engine,
     /// All the rest.
     pub world: World,
 }
@@ -81,12 +82,16 @@ impl Live {
         };
         let world = World::build(mechanism, offloads, narrow)?;
         let gateway = isthmus.up(&world.network, None)?;
-        Ok(Self { gateway, world })
+        Ok(Self {
+            gateway,
+            engine,
+            world,
+        })
     }
 
     /// Starts the gateway again after it has ended.
     pub fn restart(&mut self) -> Result<()> {
-        self.gateway.restart(&self.world.network, None)
+        self.gateway.restart(self.engine, &self.world.network, None)
     }
 }
 
