@@ -119,9 +119,14 @@ impl Translate {
 }
 
 fn insert_static(compiled: &Compiled, state: &Region) -> Result<()> {
-    compiled.insert_static(state, Instant::default()).map_err(|(binding, error)| {
-        anyhow!("the static binding of {:?} can not be made: {error:?}", binding.outside)
-    })
+    compiled
+        .insert_static(state, Instant::default())
+        .map_err(|(binding, error)| {
+            anyhow!(
+                "the static binding of {:?} can not be made: {error:?}",
+                binding.outside
+            )
+        })
 }
 
 fn random() -> Result<u64> {
