@@ -40,20 +40,23 @@ def render(requirements, here):
         for row in rows:
             for test in row.tests:
                 assert test.split("::")[-1] in functions, f"no such test: {test}"
-            shown = ", ".join(f"`{name}`" for name in [*row.vectors, *row.tests])
+            strange = sorted(set(row.see) - known)
+            assert not strange, f"no such vectors: {strange}"
+            shown = ", ".join(f"`{name}`" for name in [*row.vectors, *row.see, *row.tests])
             text += f"| {row.section} | {row.level} | {row.text} | {status(row, failing)} | {shown} |\n"
     return text
 
 
 def status(row, failing):
     """Whether we meet a requirement."""
-    bad = [name for name in row.vectors if name in failing]
+    vectors = [*row.vectors, *row.see]
+    bad = [name for name in vectors if name in failing]
     if bad:
-        whole = len(bad) == len(row.vectors)
+        whole = len(bad) == len(vectors)
         return f"{'no' if whole else 'partly'}: {failing[bad[0]]}"
     if row.status:
         return row.status
-    assert row.vectors or row.tests, f"nothing shows: RFC {row.rfc} section {row.section}: {row.text}"
+    assert vectors or row.tests, f"nothing shows: RFC {row.rfc} section {row.section}: {row.text}"
     return "yes"
 
 

@@ -32,6 +32,10 @@ def translator(prefix):
 
 
 requirement("2.2", MUST, "Prefixes have 32, 40, 48, 56, 64 or 96 bits; the IPv4 address follows, and bits 64 to 71 are zero.")
+for prefix in ("2001:db8::/33", "2001:db8::/63", "2001:db8::/95", "2001:db8::/128"):
+    refused(f"length-{prefix.split('/')[1]}-refused", siit(f"siit-length-{prefix.split('/')[1]}", prefix), prefix)
+requirement("2.2", MUST, "In a prefix of 96 bits, too, bits 64 to 71 are zero.")
+refused("bits-64-to-71-set", siit("siit-bits-64-to-71", "2001:db8:122:344:100::/96"), "2001:db8:122:344:100::/96")
 requirement("2.3", MUST, "Composing: prefix, IPv4 address, zero suffix, with a null octet at bits 64 to 71.")
 for prefix, host in TABLE_1:
     vector(f"embed-{length(prefix)}", translator(prefix), send(
@@ -78,6 +82,10 @@ vector("well-known-non-global-source", WELL_KNOWN, drop(
 lost = ip4("10.1.2.3", "1.2.3.4") / udp() / data()
 vector("well-known-non-global-source-4to6", WELL_KNOWN, drop(
     lost, "non-global-well-known", may=error4(ICMP(type=3, code=13), lost)))
+PRIVATE = siit("siit-well-known-private", "64:ff9b::/96", ["10.0.0.0/8"])
+lost = ip4("8.8.4.4", "10.1.2.3") / udp() / data()
+vector("well-known-non-global-destination-4to6", PRIVATE, drop(
+    lost, "non-global-well-known", may=error4(ICMP(type=3, code=13), lost)))
 requirement("3.1", MUST, "The operator who knows better can let them pass; a network-specific prefix has no such rule.")
 vector("well-known-non-global-allowed", WELL_KNOWN_OPEN, send(
     ip6("64:ff9b::10.1.2.3", "64:ff9b::192.168.7.7") / udp() / data(), to4("10.1.2.3", "192.168.7.7") / udp() / data()))
@@ -96,6 +104,8 @@ vector("checksum-neutral-well-known", WELL_KNOWN, send(
 requirement("3.1", SHOULD, "The well-known prefix is not used for IPv4-translatable addresses.",
             status="operator: the choice of prefix; `isthmus check` prints what it means")
 requirement("3.2", MUST, "Prefixes longer than the well-known prefix are not advertised in BGP.", status="operator: routing")
+requirement("3.2", MUST, "Network-specific prefixes are advertised aggregated, and who advertises the well-known one translates.",
+            status="operator: routing")
 requirement("3.3", SHOULD, "A stateless deployment has a network-specific prefix, one for both kinds of addresses.",
             status="operator: the choice of prefix")
 requirement("3.4", MUST, "The well-known prefix is not used where the IPv4 side is a private network.",

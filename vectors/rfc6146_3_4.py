@@ -8,6 +8,9 @@ rfc(6146)
 NAT64 = nat64(prefix=PREFIX)
 
 requirement("3", MUST, "A translator has at least one IPv6 prefix and at least one IPv4 address.")
+refused("no-prefix", ("nat64-no-prefix", NAT64[1].replace(f'prefix = "{PREFIX}"\n', "")), "prefix")
+refused("no-pool", ("nat64-no-pool", NAT64[1].split("pool = [")[0]), "pool")
+requirement("3.7", MUST, "Addresses, ports and identifiers are those of the outgoing tuple, and checksums follow.")
 requirement("3.3", MUST, "The outcome is that of the steps: tuple, binding and session, outgoing tuple, translation, hairpinning.")
 p = port("p")
 vector("udp-there-and-back", NAT64,
@@ -86,6 +89,7 @@ vector("fragments-nine-seconds-apart", SLOW,
        held(fragment6(whole[0], *SPANS[1], 0xbeef), at=0),
        send(fragment6(whole[0], *SPANS[0], 0xbeef), fragment4(whole[1], *SPANS[0]), fragment4(whole[1], *SPANS[1]), at=9,
             any_order=True, counters={"translated-6to4": 2}))
+refused("fragment-interval-below-2-seconds", nat64("nat64-fragments-1-second", PREFIX, more="[instance.timers]\nfragment = 1\n"), "fragment")
 requirement("3.4", MUST, "Resources for fragments are bounded.")
 vector("fragment-without-the-first", NAT64, held(fragment6(whole[0], *SPANS[1], 0xbeef)), counters={"fragment-timeout": 1})
 vector("fragment-too-late", NAT64,

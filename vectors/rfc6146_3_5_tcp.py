@@ -81,6 +81,12 @@ for name, first, second in [("v4-v6", inward, outward), ("v6-v4", outward, inwar
            inward("A", 250))
     vector(f"fin-{name}-gone-after-241-seconds", NAT64, *OPEN, first("FA", 10), second("FA", 11), lost("A", 252))
 vector("fin-both-not-prolonged", NAT64, *OPEN, outward("FA", 10), inward("FA", 11), outward("A", 200), lost("A", 252))
+requirement("3.5.2.2", MUST, "The lifetime of ESTABLISHED is not below 2 hours (and 4 minutes).")
+refused("established-below-2-hours", nat64("nat64-established-7199", PREFIX, more="[instance.timers]\ntcp-established = 7199\n"),
+        "tcp-established")
+requirement("3.5.2.2", MAY, "It is configurable.")
+THREE_HOURS = nat64("nat64-established-10800", PREFIX, more="[instance.timers]\ntcp-established = 10800\n")
+vector("established-three-hours", THREE_HOURS, *OPEN, inward("A", 10700))
 requirement("3.5.2.2", SHOULD, "When the lifetime of ESTABLISHED is over a probe is sent; the session then has 4 minutes more.",
             status="no: `tcp-established` is 2 hours and 4 minutes by default, the sum of both timers; no probe is sent")
 requirement("3.5.2.1", MUST, "When the timer expires the session is deleted, and with the last session a dynamic BIB entry.")

@@ -79,7 +79,8 @@ vector("udp-120-seconds-alive", TWO_MINUTES,
        send(in4() / udp(53, p) / data(), in6() / udp(53, 40000) / data(), at=119))
 vector("udp-120-seconds-gone", TWO_MINUTES,
        send(out6() / udp() / data(), out4() / udp(p) / data(), at=0), gone(121))
-requirement("3.5.1", MUST, "The lifetime is not below 2 minutes.", status="yes: the configuration refuses less")
+requirement("3.5.1", MUST, "The lifetime is not below 2 minutes.")
+refused("udp-lifetime-below-2-minutes", nat64("nat64-udp-119", PREFIX, more="[instance.timers]\nudp = 119\n"), "udp")
 
 requirement("3.5.1.1", SHOULD, "A host keeps the IPv4 address that it has.")
 PAIR = nat64("nat64-two-addresses", PREFIX, pool=[("203.0.113.0/31", "1024-65535")])
@@ -173,3 +174,7 @@ for length, server in [(32, "2001:db8:c000:201::"), (40, "2001:db8:1c0:2:1::"), 
            send(in4() / udp(53, p) / data(), ip6(server, host, 63) / udp(53, 40000) / data()))
 requirement("3.5.4", SHOULD, "Without a prefix in the configuration the well-known one is used.",
             status="no: `prefix` must be written down, so that nobody translates under a prefix by accident")
+requirement("3.5.4", MUST, "The mapping is reversible and depends on the IPv4 address, the prefix and the configuration only.",
+            see=["rfc6146-3.5.4-prefix-32", "rfc6146-3.5.4-prefix-64"])
+requirement("5.2", MAY, "Mapping can be address-dependent.", status="no: it is always endpoint-independent")
+requirement("5.3", MAY, "Packets from outside do not prolong a session.", status="no: they do, as section 3.5 says")

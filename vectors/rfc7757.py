@@ -112,7 +112,13 @@ vector("intrinsic-figure-10", POOL, send(
     ip6(B6, A_AS_6) / ICMPv6DestUnreach(code=4) / quote(about[0]),
     to6(B_AS_6, A6) / ICMPv6DestUnreach(code=4) / quote(about[1])))
 
-requirement("3.2", MUST, "A mapping's IPv4 prefix has no more suffix bits than its IPv6 prefix.",
-            status="yes: the configuration refuses such a mapping", tests=[])
-requirement("5", MAY, "The operator is warned of overlapping mappings.",
-            status="yes: `isthmus check` tells", tests=[])
+requirement("3.2", MUST, "A mapping's IPv4 prefix has no more suffix bits than its IPv6 prefix.")
+refused("suffix-too-long", table([("192.0.2.0/24", "2001:db8:1::/121")], label="eam-suffix-8-and-7"), "192.0.2.0/24")
+refused("suffix-too-long-without-length", table([("192.0.2.0/31", "2001:db8:1::1")], label="eam-suffix-1-and-0"), "192.0.2.0/31")
+requirement("5", MAY, "A mapping with the same prefix as another one is refused.")
+refused("same-ipv6-prefix", table([("198.51.100.8/32", "2001:db8::1/128"), ("198.51.100.9/32", "2001:db8::1/128")],
+                                  label="eam-figure-3"), "2001:db8::1")
+requirement("5", MAY, "The operator is warned of overlapping mappings.", status="yes: `isthmus check` tells")
+requirement("4.2", MAY, "Both ways of hairpinning are there.", see=[
+    "rfc7757-4.2.1-simple-rule-1", "rfc7757-4.2.2-intrinsic-figure-8"])
+requirement("3.1", MAY, "The table has more columns.", status="no: nothing needs them")

@@ -56,6 +56,8 @@ vector("lowest-1500-not-split", LOWEST_1500, send(*sized(1480)))
 whole = sized(1500)
 vector("lowest-1500-split", LOWEST_1500, send(whole[0], *pieces(whole[1], 1448)))
 
+refused("lowest-below-1280-refused", siit("siit-lowest-1279", more="lowest-ipv6-mtu = 1279\n"), "lowest-ipv6-mtu")
+
 requirement("1.4", MUST, "The translator is a router: what exceeds the MTU of the next hop is fragmented or refused "
             "with Packet Too Big.")
 whole = sized(1450)

@@ -80,6 +80,8 @@ vector("errors-one-per-second", ONE_ERROR,
        reply(late, told, "hop-limit-exceeded", at=0), drop(late, "hop-limit-exceeded", at=0.1),
        drop(late, "hop-limit-exceeded", at=0.2), reply(late, told, "hop-limit-exceeded", at=2.5),
        counters={"icmp-error-suppressed": 2})
+requirement("4.4", SHOULD, "A dropped packet is answered with Communication Administratively Prohibited, unless another answer is asked for.",
+            status="partly: where the text names an error it is sent; what has no translation is dropped silently, and counted")
 requirement("4.4", SHOULD, "No error is sent about an ICMPv4 error.")
 vector("no-error-about-an-error", SIIT, drop(
     ip4(ttl=1) / ICMP(type=12, code=0, ptr=0) / quote(both(udp())[0]), "hop-limit-exceeded"))

@@ -79,3 +79,7 @@ vector("checksum-tcp-lands-on-zero", SIIT, send(ip6() / tcp() / payload, to4() /
 requirement("5.5", MUST, "Every other transport protocol is forwarded, its payload unchanged.")
 vector("sctp-unchanged", SIIT, send(ip6(nh=132) / data(40), to4(proto=132) / data(40)))
 vector("dccp-unchanged", SIIT, send(ip6(nh=33) / data(40), to4(proto=33) / data(40)))
+
+requirement("6", MUST, "The mapping of RFC 6052 is there, and is the default.", see=["rfc6052-2.3-embed-40", "rfc6052-2.3-extract-40"])
+requirement("6", SHOULD, "A stateless translator has the mapping of RFC 7757.", see=["rfc7757-3.3-figure-7-192.0.2.1-4to6"])
+requirement("6", SHOULD, "A stateless translator has the sources of RFC 6791.", see=["rfc6791-3.2-pool-of-one-time-exceeded"])

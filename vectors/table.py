@@ -23,9 +23,9 @@ START = 1_000_000_000
 class Requirement:
     """One statement of an RFC and what shows it."""
 
-    def __init__(self, rfc, section, level, text, status=None, tests=()):
+    def __init__(self, rfc, section, level, text, status=None, tests=(), see=()):
         self.rfc, self.section, self.level, self.text = rfc, section, level, text
-        self.status, self.tests, self.vectors = status, list(tests), []
+        self.status, self.tests, self.vectors, self.see = status, list(tests), [], list(see)
 
 
 class Step:
@@ -68,16 +68,18 @@ def rfc(number):
     Collection.current.rfc = number
 
 
-def requirement(section, level, text, status=None, tests=()):
-    """A statement of the RFC in own words. `status` says what is so if no vector can show it.
+def requirement(section, level, text, status=None, tests=(), see=()):
+    """A statement of the RFC in own words.
 
-    Statements that follow each other directly share the vectors that come next.
+    `status` says what is so if no vector can show it, `tests` names Rust tests that do, `see`
+    vectors that stand elsewhere. Statements that follow each other directly share the vectors that
+    come next.
     """
     here = Collection.current
-    new = Requirement(here.rfc, section, level, text, status, tests)
+    new = Requirement(here.rfc, section, level, text, status, tests, see)
     if here.open and here.open[-1].vectors:
         here.open = []
-    if not status and not tests:
+    if not status and not tests and not see:
         here.open.append(new)
     here.requirements.append(new)
 
@@ -125,12 +127,6 @@ def vector(name, configuration, *steps, engines=None, counters=None):
     `configuration` is a pair of a name and a TOML text. `counters` adds to what the steps count.
     `engines` is a pair: the only engines that can run it, and the reason.
     """
-    here = Collection.current
-    to = here.open[-1]
-    full = f"rfc{to.rfc}-{to.section.replace(' ', '-')}-{name}"
-    assert full not in [v["name"] for v in here.vectors], full
-    label, text = configuration
-    assert here.configurations.setdefault(label, text) == text, label
     choices = choices_in(steps)
     now, rows, total = START, [], {}
     for step in steps:
@@ -145,21 +141,34 @@ def vector(name, configuration, *steps, engines=None, counters=None):
         for counter, count in step.counters.items():
             total[counter] = total.get(counter, 0) + count
     total.update(counters or {})
-    entry = {
-        "name": full,
-        "requirement": f"{to.level}: {to.text}",
-        "configuration": label,
-        "steps": rows,
-        "counters": dict(sorted(total.items())),
-    }
+    entry = declare(name, configuration)
+    entry.update(steps=rows, counters=dict(sorted(total.items())))
     used = {p["name"] for row in rows for e in [row["in"], *row["out"]] for p in e.get("choices", [])}
     if used:
         entry["choices"] = {c.name: c.rule() for c in choices if c.name in used}
     if engines:
         entry["engines"], entry["engines-reason"] = list(engines[0]), engines[1]
+
+
+def refused(name, configuration, mention):
+    """Declares that a configuration is refused, by an error that mentions this."""
+    entry = declare(name, configuration)
+    entry.update(steps=[], counters={}, refused=mention)
+
+
+def declare(name, configuration):
+    """Starts a vector: what all kinds have in common."""
+    here = Collection.current
+    to = here.open[-1]
+    full = f"rfc{to.rfc}-{to.section}-{name}"
+    assert full not in [v["name"] for v in here.vectors], full
+    label, text = configuration
+    assert here.configurations.setdefault(label, text) == text, label
     for shown in here.open:
         shown.vectors.append(full)
+    entry = {"name": full, "requirement": f"{to.level}: {to.text}", "configuration": label}
     here.vectors.append(entry)
+    return entry
 
 
 def encode(packet, choices):

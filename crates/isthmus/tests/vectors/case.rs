@@ -16,6 +16,8 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Step>,
     pub(crate) counters: BTreeMap<String, u64>,
     pub(crate) choices: BTreeMap<String, Rule>,
+    /// The configuration is refused, by an error that mentions this.
+    pub(crate) refused: Option<String>,
     engines: Option<Vec<String>>,
 }
 
@@ -105,6 +107,7 @@ struct Entry {
     counters: BTreeMap<String, u64>,
     #[serde(default)]
     choices: BTreeMap<String, Rule>,
+    refused: Option<String>,
     engines: Option<Vec<String>>,
     /// Why not all engines; for people.
     #[serde(rename = "engines-reason")]
@@ -148,6 +151,7 @@ impl Collection {
                     steps: entry.steps,
                     counters: entry.counters,
                     choices: entry.choices,
+                    refused: entry.refused,
                     engines: entry.engines,
                 }));
             }

@@ -28,6 +28,15 @@ pub(crate) fn is_root() -> bool {
 /// Runs a vector in an engine; the error is a text for people.
 pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    if let Some(mention) = &case.refused {
+        return match translate(folder.path(), case, engine, &[]) {
+            Ok(_) => Err("the configuration is accepted".to_owned()),
+            Err(error) if error.contains(mention) => Ok(()),
+            Err(error) => Err(format!(
+                "refused, but without a word of `{mention}`:\n{error}"
+            )),
+        };
+    }
     let mut known = Known::new();
     loop {
         let ready = case
