@@ -8,13 +8,14 @@ use etherparse::{
     Icmpv4Slice, Icmpv6Slice, IpFragOffset, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeader,
     Ipv6Header, PacketBuilder,
 };
-use isthmus_core::reason::Counter;
+use isthmus_core::reason::{Counter, Kind};
 use isthmus_engine::buffer::{Buffer, HEADROOM};
 use isthmus_engine::counters::{Counters, Owner};
 use isthmus_engine::host::UserHost;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
 use isthmus_engine::slowpath::{Output, SlowPath};
+use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -280,4 +281,58 @@ fn rfc6146_3_4_fragments_wait_two_seconds() {
     assert_eq!(impatient.count(Counter::FragmentTimeout), 1);
     // The first fragment waits on its own now.
     assert_eq!(impatient.count(Counter::FragmentHeld), 2);
+}
+
+/// A packet of an interesting kind, with some of its bytes changed.
+fn damaged() -> impl Strategy<Value = Vec<u8>> {
+    let mut fragment = udp_v4(64, 64);
+    clear_dont_fragment(&mut fragment);
+    fragment[6] = 0x20;
+    let kinds = [
+        vec![udp_v4(40, 64), udp_v4(1472, 64), udp_v6(40, 64), fragment],
+        echo_v6_fragments(200, 96),
+    ]
+    .concat();
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
+    (prop::sample::select(kinds), changes).prop_map(|(mut packet, changes)| {
+        for (place, byte) in changes {
+            // Headers only: what is behind them decides nothing.
+            let place = place.index(packet.len().min(80));
+            packet[place] = byte;
+        }
+        packet
+    })
+}
+
+proptest! {
+    /// Whatever comes, all that goes has the length and the header checksum that its header says,
+    /// and every packet is accounted for.
+    #[test]
+    fn damaged_packets_do_no_harm(packets in prop::collection::vec(damaged(), 1..40)) {
+        let mut engine = engine();
+        for (second, packet) in packets.iter().enumerate() {
+            for sent in engine.at(second as u64 * SECOND / 4, packet) {
+                match sent[0] >> 4 {
+                    4 => {
+                        let header = Ipv4HeaderSlice::from_slice(&sent).unwrap();
+                        prop_assert_eq!(usize::from(header.total_len()), sent.len());
+                        let checksum = header.to_header().calc_header_checksum();
+                        prop_assert_eq!(header.header_checksum(), checksum);
+                    }
+                    6 => {
+                        let (header, rest) = Ipv6Header::from_slice(&sent).unwrap();
+                        prop_assert_eq!(usize::from(header.payload_length), rest.len());
+                    }
+                    other => prop_assert!(false, "version {other}"),
+                }
+            }
+        }
+        let total = engine.counters.total();
+        let ends = |(counter, count): (Counter, u64)| match counter.kind() {
+            Kind::Forwarded | Kind::Passed | Kind::Dropped => count,
+            Kind::Event => 0,
+        };
+        let accounted: u64 = total.iter().map(ends).sum();
+        prop_assert!(accounted >= packets.len() as u64, "{accounted} of {}", packets.len());
+    }
 }
