@@ -1,5 +1,6 @@
 //! What the gateway expects of an engine, whichever it is.
 
+mod kernel;
 mod user;
 
 use std::sync::Arc;
@@ -9,12 +10,16 @@ use isthmus_engine::ruleset::Ruleset;
 
 use crate::control::EngineStatus;
 
+pub use kernel::KernelEngine;
 pub use user::UserEngine;
 
 /// Something that moves packets through the core. It works from its making until it stops.
 pub trait Engine: Send + Sync {
-    /// What it is and where it works.
-    fn status(&self) -> EngineStatus;
+    /// What its counters go by.
+    fn name(&self) -> &'static str;
+
+    /// Where it works, and how.
+    fn status(&self) -> Vec<EngineStatus>;
 
     /// Lets packets from now on see `ruleset` and nothing of the one before. The memory of
     /// sessions stays the same.

@@ -13,7 +13,8 @@ use aya::maps::ProgramArray;
 use aya::programs::tc::{self, TcAttachType};
 use aya::programs::xdp::XdpMode;
 use aya::programs::{SchedClassifier, Xdp};
-use aya::{Ebpf, EbpfLoader};
+use aya::util::KernelVersion;
+use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_core::config::{Instance, Mechanism};
 use isthmus_core::host::MOST_INSTANCES;
 
@@ -105,6 +106,8 @@ impl Programs {
             .map_max_entries("STATE", state_lines.max(1))
             .map_max_entries("RULES", room * 2)
             .override_global("OFFLINE", &offline, true)
+            // The whole log of a refusal is hundreds of megabytes and takes minutes to write.
+            .verifier_log_level(VerifierLogLevel::STATS)
             .load(OBJECT)?;
         load_programs(&mut ebpf)?;
         let rules = map::region(&ebpf, "RULES", room * 2)?;
@@ -173,8 +176,11 @@ impl Programs {
     /// # Errors
     /// The kernel refuses.
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
-        // Kernels before 6.6 attach to this queueing discipline; it may be there already.
-        let _exists = tc::qdisc_add_clsact(interface);
+        // Kernels before 6.6 attach to this queueing discipline; it may be there already. Later
+        // ones do without, and it would stay behind.
+        if KernelVersion::current().is_ok_and(|kernel| kernel < KernelVersion::new(6, 6, 0)) {
+            let _exists = tc::qdisc_add_clsact(interface);
+        }
         let program = self
             .ebpf
             .program_mut("isthmus_tc")
@@ -209,8 +215,8 @@ fn moved(mut instance: Instance, base: u32) -> Instance {
 /// Loads every program, and tells those that hand packets on where the others are.
 fn load_programs(ebpf: &mut Ebpf) -> Result<(), Error> {
     for (kind, programs) in [
-        ("XDP_PROGRAMS", ["isthmus_xdp", "isthmus_xdp_open"]),
-        ("TC_PROGRAMS", ["isthmus_tc", "isthmus_tc_open"]),
+        ("XDP_PROGRAMS", ["isthmus_xdp", "isthmus_xdp_open_v4", "isthmus_xdp_open_v6"]),
+        ("TC_PROGRAMS", ["isthmus_tc", "isthmus_tc_open_v4", "isthmus_tc_open_v6"]),
     ] {
         let mut descriptors = Vec::new();
         for name in programs {

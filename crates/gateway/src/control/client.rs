@@ -10,22 +10,34 @@ use super::message::{Reply, Request};
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens.
-    #[error("no gateway answers at {path}: {source}")]
+    #[error("no gateway answers at {path}: {error}")]
     Unreachable {
         /// The socket.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// The connection broke.
     #[error("the connection to the gateway broke: {0}")]
-    Broken(#[from] io::Error),
+    Broken(io::Error),
     /// The answer is not what this version understands.
     #[error("the gateway speaks another version of the protocol: {0}")]
-    Strange(#[from] serde_json::Error),
+    Strange(serde_json::Error),
     /// The gateway says no.
     #[error("{0}")]
     Refused(String),
+}
+
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<serde_json::Error> for ClientError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Strange(error)
+    }
 }
 
 /// A connection to a running gateway.
@@ -41,9 +53,9 @@ impl Client {
     ///
     /// If nobody listens there, or the user may not connect.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        let stream = UnixStream::connect(path).map_err(|source| ClientError::Unreachable {
+        let stream = UnixStream::connect(path).map_err(|error| ClientError::Unreachable {
             path: path.into(),
-            source,
+            error,
         })?;
         Ok(Self {
             stream: BufReader::new(stream),

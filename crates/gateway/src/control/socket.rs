@@ -19,12 +19,12 @@ pub enum SocketError {
     #[error("{0} is there and is not a socket; remove it, or set `control` to another path")]
     NotASocket(PathBuf),
     /// The file system refuses.
-    #[error("control socket {path}: {source}")]
+    #[error("control socket {path}: {error}")]
     Refused {
         /// The path.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -45,9 +45,9 @@ impl ControlSocket {
     ///
     /// If a living process has it, or the file system refuses.
     pub fn bind(path: &Path) -> Result<Self, SocketError> {
-        let refused = |source| SocketError::Refused {
+        let refused = |error| SocketError::Refused {
             path: path.into(),
-            source,
+            error,
         };
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(refused)?;

@@ -62,16 +62,20 @@ impl UserEngine {
 }
 
 impl Engine for UserEngine {
-    fn status(&self) -> EngineStatus {
+    fn name(&self) -> &'static str {
+        "user"
+    }
+
+    fn status(&self) -> Vec<EngineStatus> {
         let queues = match self.queues {
             1 => "1 queue".into(),
             many => format!("{many} queues"),
         };
-        EngineStatus {
+        vec![EngineStatus {
             engine: "user".into(),
             interface: self.interface.clone(),
             detail: queues,
-        }
+        }]
     }
 
     fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError> {

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isthmus_dns64::{
-    Config, Counter, Counters, Handle, NonGlobal, Server, StartError, Translation,
-};
+use isthmus_dns64::{Config, Counter, Counters, Handle, NonGlobal, Server, Translation};
 
+use super::UpError;
 use crate::config::{self, Document, Instance, Mechanism};
 
 /// The service, or its absence.
@@ -28,10 +27,14 @@ impl Dns {
     /// # Errors
     ///
     /// If it does not start; what was there is there still.
-    pub(super) async fn apply(&mut self, document: &Document) -> Result<(), StartError> {
+    pub(super) async fn apply(&mut self, document: &Document) -> Result<(), UpError> {
         match (&mut self.handle, settings(document)) {
-            (Some(handle), Some(settings)) => handle.reload(settings).await?,
-            (none @ None, Some(settings)) => *none = Some(Server::start(settings).await?),
+            (Some(handle), Some(settings)) => {
+                handle.reload(settings).await.map_err(UpError::Dns64)?
+            }
+            (none @ None, Some(settings)) => {
+                *none = Some(Server::start(settings).await.map_err(UpError::Dns64)?)
+            }
             (_, None) => self.stop().await,
         }
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);

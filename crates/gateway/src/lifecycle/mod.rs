@@ -55,17 +55,17 @@ pub enum UpError {
     Sysctl(#[from] SysctlError),
     /// DNS64 does not start.
     #[error("dns64: {0}")]
-    Dns64(#[from] isthmus_dns64::StartError),
+    Dns64(isthmus_dns64::StartError),
     /// A reload wants what only a start can do.
     #[error("{0} can not change while the gateway runs; restart it, or put the old value back")]
     Fixed(&'static str),
     /// Something else that the system refuses.
-    #[error("{what}: {source}")]
+    #[error("{what}: {error}")]
     System {
         /// What was wanted.
         what: String,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// An engine failed while it ran.
     #[error("the {0} engine on {1} failed; see the log")]
@@ -75,7 +75,7 @@ pub enum UpError {
 impl UpError {
     fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
-        move |source| Self::System { what, source }
+        move |error| Self::System { what, error }
     }
 }
 

@@ -68,6 +68,8 @@ impl Running {
         self.logging.set_level(document.log.level);
         changes.extend(differences(&self.descriptions, &prepared.descriptions));
         changes.extend(services(&old.document, document));
+        // Under the old names still, for that is what they are counted for.
+        view.sweeper.retire(&prepared.tables);
         lock(&view.ledger).rename(names(document), &view.readings());
         self.placement = prepared.placement;
         self.descriptions = prepared.descriptions;
@@ -115,7 +117,7 @@ impl Running {
             {
                 tracing::error!(%error, "the sinks of records could not be put back");
             }
-            return Err(error.into());
+            return Err(error);
         }
         Ok(())
     }

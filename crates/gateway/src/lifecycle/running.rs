@@ -98,11 +98,12 @@ impl Running {
             None => None,
         };
         let secret = start::secret()?;
-        let state = Arc::new(start::memory(&document, &secret)?);
+        let memory = start::memory(&document, &secret)?;
+        let state = Arc::clone(&memory.state);
         let prepared = start::prepare(document, &secret, &Placement::default(), state.lines())?;
         let recorder = Recorder::start(&start::record_settings(&prepared.document))
             .map_err(UpError::system("records"))?;
-        let engines = start::engines(&prepared, &state)?;
+        let engines = start::engines(&prepared, memory)?;
         let mut running = Self::assemble(
             file, logging, secret, sysctls, state, recorder, engines, prepared,
         )?;
@@ -186,12 +187,12 @@ impl Running {
         self.dns.apply(&current.document).await?;
         self.serve_metrics(metrics);
         self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
-        for engine in &self.view.engines {
+        for status in self.view.engines.iter().flat_map(|engine| engine.status()) {
             let EngineStatus {
                 engine,
                 interface,
                 detail,
-            } = engine.status();
+            } = status;
             tracing::info!(engine, interface, detail, "translating");
         }
         tracing::info!(
@@ -244,13 +245,10 @@ impl Running {
 
     /// An engine that does not run any more, and its link.
     pub(super) fn failed_engine(&self) -> Option<(String, String)> {
-        let failed = self
-            .view
-            .engines
-            .iter()
-            .find(|engine| !engine.is_running())?;
-        let status = failed.status();
-        Some((status.engine, status.interface))
+        let mut engines = self.view.engines.iter();
+        let failed = engines.find(|engine| !engine.is_running())?;
+        let links = failed.status().into_iter().map(|status| status.interface);
+        Some((failed.name().into(), links.collect::<Vec<_>>().join(", ")))
     }
 
     /// Takes everything back: first what brings packets and people here, last what is shared.
@@ -310,17 +308,7 @@ impl View {
         let instances = 0..self.current().document.instances.len() as u32;
         let mut readings: Vec<(String, Reading)> = Vec::new();
         for engine in &self.engines {
-            let name = engine.status().engine;
-            let counted = engine.counters();
-            // Two interfaces with the same engine are one row.
-            match readings.iter_mut().find(|(there, _)| *there == name) {
-                Some((_, sum)) => {
-                    for ((_, sum), (_, more)) in sum.iter_mut().zip(&counted) {
-                        *sum += more;
-                    }
-                }
-                None => readings.push((name, counted)),
-            }
+            readings.push((engine.name().into(), engine.counters()));
         }
         let swept = instances
             .map(Owner::Instance)
@@ -344,7 +332,11 @@ impl View {
             configuration: self.file.clone(),
             reloads: self.reloads.load(Ordering::Relaxed),
             reload_error: lock(&self.reload_error).clone(),
-            engines: self.engines.iter().map(|engine| engine.status()).collect(),
+            engines: self
+                .engines
+                .iter()
+                .flat_map(|engine| engine.status())
+                .collect(),
             instances: current
                 .document
                 .instances

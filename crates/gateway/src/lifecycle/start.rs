@@ -9,8 +9,8 @@ use isthmus_engine::ruleset::Ruleset;
 use super::UpError;
 use super::placement::Placement;
 use super::tables::{self, Table};
-use crate::config::{self, Document, Report};
-use crate::engine::{Engine, UserEngine};
+use crate::config::{self, Document, Interface, Report};
+use crate::engine::{Engine, KernelEngine, UserEngine};
 use crate::records;
 
 /// Memory for sessions beyond what the first configuration needs, as a multiple of it, so that a
@@ -52,7 +52,7 @@ pub(super) fn prepare(
         .place(&document, &mut compiled, lines)
         .map_err(|error| UpError::System {
             what: "tables".into(),
-            source: std::io::Error::other(error),
+            error: std::io::Error::other(error),
         })?;
     let tables = tables::tables(&document, &compiled);
     let descriptions = document
@@ -79,24 +79,52 @@ pub(super) fn prepare(
     })
 }
 
-/// Memory for the sessions of this document and some more.
-pub(super) fn memory(document: &Document, secret: &Seed) -> Result<Region, UpError> {
-    let needed = document.compile(secret)?.state_lines;
-    Region::anonymous(needed.saturating_mul(SPARE))
+/// The memory of sessions and, where it lies in BPF maps, the engine that has them.
+pub(super) struct SessionMemory {
+    pub(super) state: Arc<Region>,
+    kernel: Option<KernelEngine>,
+}
+
+/// Memory for the sessions of this document. Where it costs nothing until it is used there is some
+/// more; the maps of BPF programs take theirs at once.
+pub(super) fn memory(document: &Document, secret: &Seed) -> Result<SessionMemory, UpError> {
+    let compiled = document.compile(secret)?;
+    let needed = compiled.state_lines;
+    let in_kernel = |interface: &Interface| interface.engine.value != config::Engine::User;
+    if document.interfaces.iter().any(in_kernel) {
+        let rules = compiled.rules.len() as u32;
+        let (kernel, state) = KernelEngine::load(&document.interfaces, needed, rules)?;
+        return Ok(SessionMemory {
+            state: Arc::new(state),
+            kernel: Some(kernel),
+        });
+    }
+    let state = Region::anonymous(needed.saturating_mul(SPARE))
         .or_else(|_| Region::anonymous(needed))
         .map_err(UpError::system(format!(
             "{} bytes of memory for sessions",
             u64::from(needed) * 64
-        )))
+        )))?;
+    Ok(SessionMemory {
+        state: Arc::new(state),
+        kernel: None,
+    })
 }
 
 /// The engines that the document asks for, at work.
 pub(super) fn engines(
     prepared: &Prepared,
-    state: &Arc<Region>,
+    memory: SessionMemory,
 ) -> Result<Vec<Box<dyn Engine>>, UpError> {
-    let user = UserEngine::start(&prepared.document.tun, &prepared.ruleset, state)?;
-    Ok(vec![Box::new(user)])
+    let document = &prepared.document;
+    // First the one that takes what the others hand on.
+    let user = UserEngine::start(&document.tun, &prepared.ruleset, &memory.state)?;
+    let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(user)];
+    if let Some(mut kernel) = memory.kernel {
+        kernel.attach(&document.interfaces, &prepared.ruleset)?;
+        engines.push(Box::new(kernel));
+    }
+    Ok(engines)
 }
 
 /// A key for the hashes that nobody can guess.

@@ -74,6 +74,25 @@ impl Sweeper {
         })
     }
 
+    /// Ends everything in tables that are not among `new`, so that it is told of.
+    pub(super) fn retire(&self, new: &[Table]) {
+        let shared = &self.shared;
+        let mut current = shared.lock();
+        current.retain(|walk| {
+            let table = &walk.table;
+            let stays = new
+                .iter()
+                .any(|new| new.name == table.name && new.config.layout == table.config.layout);
+            if !stays {
+                let mut empty = table.clone();
+                empty.fixed.clear();
+                fixed::release(&shared.state, std::slice::from_ref(table), &[empty]);
+                shared.end(table, |_| false);
+            }
+            stays
+        });
+    }
+
     /// Walks over other tables from now on, after ending the sessions in them that have no place
     /// under their new configuration, and making its static bindings.
     pub(super) fn change(&self, tables: Vec<Table>) {
@@ -82,7 +101,7 @@ impl Sweeper {
         let old: Vec<Table> = current.iter().map(|walk| walk.table.clone()).collect();
         fixed::release(&shared.state, &old, &tables);
         for table in &tables {
-            shared.end_invalid(table);
+            shared.end(table, |session| table.admits(session));
         }
         fixed::make(&shared.state, &old, &tables);
         *current = walks(tables);
@@ -157,18 +176,12 @@ impl Shared {
         walk.next = to;
     }
 
-    /// Ends the sessions that have no place in the table any more.
-    fn end_invalid(&self, table: &Table) {
-        nat::retain(
-            &*self.state,
-            &table.config,
-            0..table.config.layout.buckets(),
-            |session| table.admits(session),
-            |event| self.event(table, &event),
-        );
-        // And the bindings that have no session.
+    /// Ends the sessions that `keep` does not want, and the bindings that have none.
+    fn end(&self, table: &Table, keep: impl FnMut(&nat::Session) -> bool) {
         let all = 0..table.config.layout.buckets();
-        sweep(&*self.state, table, all, |event| self.event(table, &event));
+        let tell = |event| self.event(table, &event);
+        nat::retain(&*self.state, &table.config, all.clone(), keep, tell);
+        sweep(&*self.state, table, all, tell);
     }
 
     fn event(&self, table: &Table, event: &Event) {

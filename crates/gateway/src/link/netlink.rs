@@ -21,7 +21,7 @@ pub const PROTOCOL: u8 = 146;
 pub enum LinkError {
     /// There is no netlink socket to be had.
     #[error("netlink: {0}")]
-    Socket(#[from] std::io::Error),
+    Socket(std::io::Error),
     /// There is no link of this name.
     #[error("there is no link {0:?}")]
     Missing(String),
@@ -82,7 +82,7 @@ impl Link {
     ///
     /// If it is not there or the kernel refuses something; what was done is undone then.
     pub async fn configure(wanted: &Wanted) -> Result<Self, LinkError> {
-        let (connection, handle, _) = rtnetlink::new_connection()?;
+        let (connection, handle, _) = rtnetlink::new_connection().map_err(LinkError::Socket)?;
         let connection = tokio::spawn(connection);
         let found = find(&handle, &wanted.name).await?;
         let mut link = Self {

@@ -23,20 +23,20 @@ const SWITCHES: [(&str, &str, &[&str]); 2] = [
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
     /// A value can not be read or written.
-    #[error("sysctl {path}: {source}")]
+    #[error("sysctl {path}: {error}")]
     Sysctl {
         /// The value.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// The file of saved values can not be read or written.
-    #[error("saved values in {path}: {source}")]
+    #[error("saved values in {path}: {error}")]
     Saved {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -63,10 +63,10 @@ impl Sysctls {
         let saved = match fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| SysctlError::Saved {
                 path: file.clone(),
-                source: error.into(),
+                error: error.into(),
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(source) => return Err(SysctlError::Saved { path: file, source }),
+            Err(error) => return Err(SysctlError::Saved { path: file, error }),
         };
         if !saved.is_empty() {
             tracing::warn!(
@@ -125,7 +125,7 @@ impl Sysctls {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 failed = Some(SysctlError::Saved {
                     path: self.file.clone(),
-                    source: error,
+                    error,
                 });
             }
             _ => {}
@@ -137,7 +137,7 @@ impl Sysctls {
         match self.read(path) {
             Ok(now) if now == value => Ok(()),
             Ok(_) => self.write(path, value),
-            Err(SysctlError::Sysctl { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Err(SysctlError::Sysctl { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(())
             }
             Err(error) => Err(error),
@@ -151,9 +151,9 @@ impl Sysctls {
         leaves: &[&str],
     ) -> Result<BTreeMap<String, String>, SysctlError> {
         let absolute = self.root.join(directory);
-        let failed = |source| SysctlError::Sysctl {
+        let failed = |error| SysctlError::Sysctl {
             path: absolute.clone(),
-            source,
+            error,
         };
         let mut values = BTreeMap::new();
         for entry in fs::read_dir(&absolute).map_err(failed)? {
@@ -171,25 +171,25 @@ impl Sysctls {
         let absolute = self.root.join(path);
         match fs::read_to_string(&absolute) {
             Ok(value) => Ok(value.trim().into()),
-            Err(source) => Err(SysctlError::Sysctl {
+            Err(error) => Err(SysctlError::Sysctl {
                 path: absolute,
-                source,
+                error,
             }),
         }
     }
 
     fn write(&self, path: &str, value: &str) -> Result<(), SysctlError> {
         let absolute = self.root.join(path);
-        fs::write(&absolute, value).map_err(|source| SysctlError::Sysctl {
+        fs::write(&absolute, value).map_err(|error| SysctlError::Sysctl {
             path: absolute,
-            source,
+            error,
         })
     }
 
     fn save(&self) -> Result<(), SysctlError> {
-        let failed = |source| SysctlError::Saved {
+        let failed = |error| SysctlError::Saved {
             path: self.file.clone(),
-            source,
+            error,
         };
         let bytes = serde_json::to_vec(&self.saved).map_err(|error| failed(error.into()))?;
         replace_file(&self.file, &bytes).map_err(failed)

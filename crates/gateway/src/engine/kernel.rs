@@ -1,0 +1,190 @@
+//! The engines in the kernel: XDP and tc programs on the links of the machine.
+//!
+//! They share one set of programs and maps, and their memory of sessions is the user-space
+//! engine's as well, which does what they can not.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use isthmus_engine::bpf::{Clock, Mode, Programs};
+use isthmus_engine::counters::{Owner, Snapshot};
+use isthmus_engine::memory::Region;
+use isthmus_engine::ruleset::Ruleset;
+
+use super::{Engine, EngineError};
+use crate::config::{self, Forward, Interface, XdpMode};
+use crate::control::EngineStatus;
+
+/// The programs and the links that they are attached to.
+#[derive(Debug)]
+pub struct KernelEngine {
+    // Taken when it stops: the kernel detaches what nobody holds.
+    programs: Mutex<Option<Programs>>,
+    links: Vec<EngineStatus>,
+}
+
+impl KernelEngine {
+    /// Loads the programs, with memory for this many lines of sessions and of rules. No link is
+    /// touched yet.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not take them.
+    pub fn load(
+        interfaces: &[Interface],
+        state_lines: u32,
+        rule_lines: u32,
+    ) -> Result<(Self, Region), EngineError> {
+        let failed = |reason: &dyn std::fmt::Display| EngineError {
+            engine: "BPF",
+            interface: names(interfaces),
+            reason: reason.to_string(),
+        };
+        let programs = Programs::load(state_lines, rule_lines, Clock::Kernel)
+            .map_err(|error| failed(&brief(&error)))?;
+        let state = programs
+            .state(state_lines)
+            .map_err(|error| failed(&error))?;
+        let engine = Self {
+            programs: Mutex::new(Some(programs)),
+            links: Vec::new(),
+        };
+        Ok((engine, state))
+    }
+
+    /// Puts `ruleset` in force and attaches the programs.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses a link; the others are let go again when this engine is dropped.
+    pub fn attach(
+        &mut self,
+        interfaces: &[Interface],
+        ruleset: &Arc<Ruleset>,
+    ) -> Result<(), EngineError> {
+        self.swap(ruleset)?;
+        for interface in interfaces {
+            let name = &interface.name.value;
+            let engine = match interface.engine.value {
+                config::Engine::Xdp => "xdp",
+                config::Engine::Tc => "tc",
+                config::Engine::User => continue,
+            };
+            let failed = |reason: &dyn std::fmt::Display| EngineError {
+                engine,
+                interface: name.clone(),
+                reason: reason.to_string(),
+            };
+            if interface.forward == Forward::Kernel {
+                let reason = "`forward = \"kernel\"` is not there yet: packets would bypass the \
+                              firewall that it is meant for; use engine = \"user\"";
+                return Err(failed(&reason));
+            }
+            let programs = self.programs.get_mut();
+            let Some(programs) = programs.unwrap_or_else(PoisonError::into_inner) else {
+                continue;
+            };
+            let detail = if interface.engine.value == config::Engine::Tc {
+                programs.attach_tc(name).map_err(|error| failed(&error))?;
+                "ingress"
+            } else {
+                match programs
+                    .attach_xdp(name, mode(interface.mode))
+                    .map_err(|error| failed(&error))?
+                {
+                    Mode::Generic => "generic: the driver does not run XDP programs",
+                    Mode::Auto | Mode::Native => "native",
+                }
+            };
+            self.links.push(EngineStatus {
+                engine: engine.into(),
+                interface: name.clone(),
+                detail: detail.into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Programs>> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error without the verifier's log, which has a line for every instruction.
+fn brief(error: &isthmus_engine::bpf::Error) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().to_owned();
+    match lines.rfind(|line| !line.trim().is_empty()) {
+        Some(last) => {
+            tracing::debug!("{text}");
+            format!("{first} … {last}")
+        }
+        None => first,
+    }
+}
+
+fn names(interfaces: &[Interface]) -> String {
+    let names: Vec<&str> = interfaces
+        .iter()
+        .map(|interface| interface.name.value.as_str())
+        .collect();
+    names.join(", ")
+}
+
+const fn mode(mode: XdpMode) -> Mode {
+    match mode {
+        XdpMode::Auto => Mode::Auto,
+        XdpMode::Native => Mode::Native,
+        XdpMode::Generic => Mode::Generic,
+    }
+}
+
+impl Engine for KernelEngine {
+    fn name(&self) -> &'static str {
+        let has = |engine: &str| self.links.iter().any(|link| link.engine == engine);
+        match (has("xdp"), has("tc")) {
+            (true, true) => "xdp+tc",
+            (false, true) => "tc",
+            _ => "xdp",
+        }
+    }
+
+    fn status(&self) -> Vec<EngineStatus> {
+        self.links.clone()
+    }
+
+    fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError> {
+        let Some(programs) = &mut *self.lock() else {
+            return Ok(());
+        };
+        programs.put(ruleset).map_err(|error| EngineError {
+            engine: self.name(),
+            interface: self
+                .links
+                .iter()
+                .map(|link| link.interface.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+            reason: error.to_string(),
+        })
+    }
+
+    fn counters(&self) -> Vec<(Owner, Snapshot)> {
+        match self.lock().as_ref().map(Programs::counters) {
+            Some(Ok(counters)) => counters,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the counters of the BPF programs can not be read");
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    fn stop(&self) {
+        *self.lock() = None;
+    }
+}
