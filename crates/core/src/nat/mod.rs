@@ -58,4 +58,4 @@ pub use lookup::{peek_inbound, peek_outbound};
 pub use outcome::{Bounded, Effort, Established, Exhaustive};
 pub use sweep::{Binding, Block, Event, Session, bindings, sweep};
 pub use tcp::TcpState;
-pub use walk::{retain, sessions};
+pub use walk::{Occupancy, occupancy, retain, sessions};

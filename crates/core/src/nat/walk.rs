@@ -3,7 +3,7 @@
 
 use core::ops::{ControlFlow, Range};
 
-use crate::table::Memory;
+use crate::table::{Buckets, Memory, Position};
 
 use super::config::NatConfig;
 use super::permission;
@@ -34,6 +34,41 @@ pub fn sessions<M: Memory + ?Sized>(
         }
     }
     ControlFlow::Continue(())
+}
+
+/// Entries of the tables, finished or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Sessions, and permissions of address-dependent filtering.
+    pub sessions: u32,
+    /// Sessions that can be found from outside.
+    pub returns: u32,
+    /// Bindings.
+    pub bindings: u32,
+    /// Outside endpoints and port blocks that are taken.
+    pub claims: u32,
+    /// Subscribers.
+    pub subscribers: u32,
+    /// Fragmented datagrams.
+    pub fragments: u32,
+}
+
+/// Counts the entries of all tables. Reads an eighth of the memory that they have.
+pub fn occupancy<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) -> Occupancy {
+    let count = |table: Buckets| {
+        let used = (0..table.count << 3)
+            .filter(|position| table.word(memory, Position(*position)).unwrap_or(0) != 0);
+        used.count() as u32
+    };
+    let layout = &cfg.layout;
+    Occupancy {
+        sessions: count(layout.sessions.control),
+        returns: count(layout.returns),
+        bindings: count(layout.bindings.control),
+        claims: count(layout.claims),
+        subscribers: count(layout.subscribers.control),
+        fragments: count(layout.fragments.control),
+    }
 }
 
 /// Ends the sessions in the buckets with these numbers that `keep` does not want, with the
