@@ -8,6 +8,9 @@ cd "$(dirname "$0")"
 output=${1:-isthmus.bpf.o}
 target=${CARGO_TARGET_DIR:-target}
 export RUSTC_BOOTSTRAP=1
+# Neither must the place of the sources, which cargo hashes into names.
+RUSTC_WRAPPER="$PWD/rustc.sh"
+export RUSTC_WRAPPER
 # Paths of this machine must not get into the object: it has to be the same everywhere.
 RUSTFLAGS="-Cdebuginfo=2 -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
  -Ctarget-feature=+allows-misaligned-mem-access \
