@@ -12,7 +12,7 @@ export RUSTC_BOOTSTRAP=1
 RUSTC_WRAPPER="$PWD/rustc.sh"
 export RUSTC_WRAPPER
 # Paths of this machine must not get into the object: it has to be the same everywhere.
-RUSTFLAGS="-Cdebuginfo=2 -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
+RUSTFLAGS="-g -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
  -Ctarget-feature=+allows-misaligned-mem-access \
  --remap-path-prefix=$(realpath ../..)=isthmus \
  --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo \
