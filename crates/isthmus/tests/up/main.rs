@@ -319,3 +319,99 @@ fn static_bindings_follow_the_configuration() {
     assert!(reached("203.0.113.4"), "{}", gateway.log());
     assert!(!reached("203.0.113.3"));
 }
+
+#[test]
+fn no_packet_is_lost_to_reloads_under_load() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), PLAT);
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER));
+    let mut ping = net.command("host", "ping");
+    ping.args(["-n", "-q", "-c", "1500", "-i", "0.003", "-W", "5", SERVER]);
+    let mut ping = ping.stdout(Stdio::piped()).spawn().unwrap();
+    let more = "[[instance]]\nname = \"more\"\nmechanism = \"siit\"\nprefix = \"2001:db8:64::/96\"\nhosts = [\"198.51.100.0/24\"]\n";
+    let mut reloads = 0;
+    while ping.try_wait().unwrap().is_none() {
+        // The pool grows and shrinks, and what is in front of it comes and goes.
+        let last = 65_000 + reloads % 500;
+        let plat = PLAT.replace("1024-65535", &format!("1024-{last}"));
+        let first = if reloads % 2 == 0 { more } else { "" };
+        configuration(folder.path(), &format!("{first}{plat}"));
+        gateway.signal("HUP");
+        gateway.expect("RELOADING=1");
+        gateway.expect("READY=1");
+        reloads += 1;
+    }
+    let said = net::text(&ping.wait_with_output().unwrap());
+    assert!(said.contains("1500 received"), "{said}\n{}", gateway.log());
+    assert!(reloads >= 100, "only {reloads} reloads");
+    assert_eq!(gateway.json("status")["reloads"], reloads);
+}
+
+#[test]
+fn dns64_and_metrics_are_served_and_follow_a_reload() {
+    if !possible() {
+        return;
+    }
+    let tools = ["dig", "curl"];
+    let missing = |tool: &&str| std::process::Command::new(tool).arg("-h").output().is_err();
+    if let Some(tool) = tools.iter().find(|tool| missing(tool)) {
+        eprintln!("skipped: {tool} is not installed");
+        return;
+    }
+    let net = Net::new();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |port: u16| {
+        let dns64 = "[dns64]\nlisten = [\"[2001:db8:1::1]:53\"]\nupstream = [\"192.0.2.2:53\"]\n";
+        let file = configuration(folder.path(), &format!("{dns64}{PLAT}"));
+        let text = fs::read_to_string(&file).unwrap();
+        let metrics = format!("[gateway]\nmetrics = \"[2001:db8:1::1]:{port}\"\n");
+        fs::write(&file, text.replacen("[gateway]\n", &metrics, 1)).unwrap();
+        file
+    };
+    let file = write(9464);
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    // RFC 8880 section 7.1: answered without asking anyone.
+    let mut dig = net.command("host", "dig");
+    dig.args([
+        "@2001:db8:1::1",
+        "+short",
+        "+time=2",
+        "AAAA",
+        "ipv4only.arpa",
+    ]);
+    let answer = net::text(&dig.output().unwrap());
+    assert!(
+        answer.contains("64:ff9b::c000:aa"),
+        "{answer}\n{}",
+        gateway.log()
+    );
+    let metrics = |port: u16| {
+        let mut curl = net.command("host", "curl");
+        curl.args([
+            "-s",
+            "-g",
+            "-m",
+            "3",
+            &format!("http://[2001:db8:1::1]:{port}/metrics"),
+        ]);
+        net::text(&curl.output().unwrap())
+    };
+    let text = metrics(9464);
+    assert!(
+        text.contains("isthmus_dns64_events_total{counter=\"answered-local\"}"),
+        "{text}"
+    );
+    assert!(text.ends_with("# EOF\n"));
+    write(9465);
+    gateway.json("reload");
+    assert!(metrics(9464).is_empty());
+    assert!(metrics(9465).ends_with("# EOF\n"));
+    let answer = net::text(&dig.output().unwrap());
+    assert!(answer.contains("64:ff9b::c000:aa"), "{answer}");
+    assert!(gateway.stop().success());
+}
