@@ -83,16 +83,19 @@ static COUNTS: PerCpuArray<u64, COUNTERS> = PerCpuArray::new();
 
 /// The XDP programs that others hand packets to.
 #[btf_map]
-pub(crate) static XDP_PROGRAMS: ProgramArray<2> = ProgramArray::new();
+pub(crate) static XDP_PROGRAMS: ProgramArray<3> = ProgramArray::new();
 
 /// The tc programs that others hand packets to. A program array takes one kind.
 #[btf_map]
-pub(crate) static TC_PROGRAMS: ProgramArray<2> = ProgramArray::new();
+pub(crate) static TC_PROGRAMS: ProgramArray<3> = ProgramArray::new();
 
 /// Place of the first program of a kind.
 pub(crate) const FIRST: u32 = 0;
-/// Place of the program that makes sessions.
-pub(crate) const OPEN: u32 = 1;
+/// Places of the programs that make sessions. One for each direction, because each is as much as the
+/// verifier looks at.
+pub(crate) const OPEN_V4: u32 = 1;
+/// See [`OPEN_V4`].
+pub(crate) const OPEN_V6: u32 = 2;
 
 /// [`INSTANCES`] as the core wants them: those that were in force when the packet came.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
 
-use crate::maps::{Configured, FIRST, OPEN, Services};
+use crate::maps::{Configured, FIRST, OPEN_V4, OPEN_V6, Services};
 use crate::route::{Egress, NoWay};
 
 /// What a program does for a packet without a session.
@@ -64,7 +64,7 @@ pub(crate) fn translate<D: Device>(device: &mut D, way: D::Way, family: Family) 
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass) => D::PASS,
-        Err(refusal) => refuse::<D, _, _>(&mut services, refusal),
+        Err(refusal) => refuse::<D, _, _>(&mut services, refusal, family),
     }
 }
 
@@ -79,19 +79,26 @@ pub(crate) fn open<D: Device>(device: &D, family: Family) -> i32 {
     };
     match opened {
         Ok(()) => GO_ON + FIRST as i32,
-        Err(refusal) => refuse::<D, _, _>(&mut services, refusal),
+        Err(refusal) => refuse::<D, _, _>(&mut services, refusal, family),
     }
 }
 
 /// The packet is not sent on from here.
 #[inline(always)]
-fn refuse<D: Device, S: Stage, E: Egress>(services: &mut Services<S, E>, refusal: Refusal) -> i32 {
+fn refuse<D: Device, S: Stage, E: Egress>(
+    services: &mut Services<S, E>,
+    refusal: Refusal,
+    family: Family,
+) -> i32 {
     match refusal {
         Refusal::Drop(counter) => {
             services.count(counter);
             D::DROP
         }
-        Refusal::Slow(Slow::Session) => GO_ON + OPEN as i32,
+        Refusal::Slow(Slow::Session) => match family {
+            Family::V4 => GO_ON + OPEN_V4 as i32,
+            Family::V6 => GO_ON + OPEN_V6 as i32,
+        },
         Refusal::Reply(..) | Refusal::Slow(_) => {
             services.count(Counter::SlowPath);
             D::PASS

@@ -27,15 +27,18 @@ pub fn isthmus_tc(context: TcContext) -> i32 {
     end(&context, answer)
 }
 
-/// Makes the session that a packet needs, and has the first program look again.
+/// Makes the session that an IPv4 packet needs, and has the first program look again.
 #[classifier]
-pub fn isthmus_tc_open(context: TcContext) -> i32 {
-    let answer = match kind(&context) {
-        Some(ethernet::IPV4) => open_v4(&context),
-        Some(ethernet::IPV6) => open_v6(&context),
-        _ => return TC_ACT_UNSPEC,
-    };
-    end(&context, answer)
+pub fn isthmus_tc_open_v4(context: TcContext) -> i32 {
+    Skb::new(&context).linearise();
+    end(&context, stage::open(&Skb::new(&context), Family::V4))
+}
+
+/// Makes the session that an IPv6 packet needs, and has the first program look again.
+#[classifier]
+pub fn isthmus_tc_open_v6(context: TcContext) -> i32 {
+    Skb::new(&context).linearise();
+    end(&context, stage::open(&Skb::new(&context), Family::V6))
 }
 
 /// Answers the kernel, or goes on with another program. The packet is unchanged then: if the
@@ -65,16 +68,6 @@ fn from_v4(context: &TcContext) -> i32 {
 #[inline(never)]
 fn from_v6(context: &TcContext) -> i32 {
     stage::translate(&mut Skb::new(context), Fib::new(context), Family::V6)
-}
-
-#[inline(never)]
-fn open_v4(context: &TcContext) -> i32 {
-    stage::open(&Skb::new(context), Family::V4)
-}
-
-#[inline(never)]
-fn open_v6(context: &TcContext) -> i32 {
-    stage::open(&Skb::new(context), Family::V6)
 }
 
 impl<'a> Device for Skb<'a> {

@@ -25,15 +25,16 @@ pub fn isthmus_xdp(context: XdpContext) -> u32 {
     end(&context, answer)
 }
 
-/// Makes the session that a packet needs, and has the first program look again.
+/// Makes the session that an IPv4 packet needs, and has the first program look again.
 #[xdp]
-pub fn isthmus_xdp_open(context: XdpContext) -> u32 {
-    let answer = match kind(&context) {
-        Some(ethernet::IPV4) => open_v4(&context),
-        Some(ethernet::IPV6) => open_v6(&context),
-        _ => return xdp_action::XDP_PASS,
-    };
-    end(&context, answer)
+pub fn isthmus_xdp_open_v4(context: XdpContext) -> u32 {
+    end(&context, stage::open(&Frame::new(&context), Family::V4))
+}
+
+/// Makes the session that an IPv6 packet needs, and has the first program look again.
+#[xdp]
+pub fn isthmus_xdp_open_v6(context: XdpContext) -> u32 {
+    end(&context, stage::open(&Frame::new(&context), Family::V6))
 }
 
 /// Answers the kernel, or goes on with another program. The frame is unchanged then: if the program
@@ -61,16 +62,6 @@ fn from_v4(context: &XdpContext) -> i32 {
 #[inline(never)]
 fn from_v6(context: &XdpContext) -> i32 {
     stage::translate(&mut Frame::new(context), Fib::new(context), Family::V6)
-}
-
-#[inline(never)]
-fn open_v4(context: &XdpContext) -> i32 {
-    stage::open(&Frame::new(context), Family::V4)
-}
-
-#[inline(never)]
-fn open_v6(context: &XdpContext) -> i32 {
-    stage::open(&Frame::new(context), Family::V6)
 }
 
 impl<'a> Device for Frame<'a> {

@@ -50,6 +50,17 @@ pub enum Sessions {
     Exhaustive,
 }
 
+impl Sessions {
+    /// Whether the engine keeps account of subscribers: their limits and port blocks. The verifier
+    /// of BPF has no patience for it, so that where there is such an account, user space makes the
+    /// sessions.
+    #[inline(always)]
+    #[must_use]
+    pub const fn keeps_subscribers(self) -> bool {
+        matches!(self, Self::Exhaustive)
+    }
+}
+
 /// The services of an engine, for the time of one packet.
 pub trait Host {
     /// Memory that holds bindings, sessions and fragments.

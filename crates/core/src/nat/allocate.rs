@@ -35,6 +35,10 @@ pub(super) fn allocate<H: Host, E: Effort>(
         return search::<_, E>(memory, cfg, inside, line, random, &mut space);
     }
     let found = match cfg.blocks {
+        // The verifier of BPF has looked at enough by now.
+        Blocks::Dynamic { .. } | Blocks::Deterministic(_) if !H::SESSIONS.keeps_subscribers() => {
+            return Outcome::no(Cause::GaveUp);
+        }
         Blocks::None => space.at_address(cfg, paired(cfg, inside)),
         Blocks::Dynamic { size, .. } => space.in_latest_block(memory, line, size),
         Blocks::Deterministic(_) => space.calculated(cfg, inside),
@@ -43,7 +47,9 @@ pub(super) fn allocate<H: Host, E: Effort>(
         Some(()) => space.claim_some(memory, cfg, random, E::PORTS),
         None => Outcome::no(Cause::GaveUp),
     };
-    if matches!(cfg.blocks, Blocks::Dynamic { .. }) && found.is_some() && outcome.get().is_err() {
+    if H::SESSIONS.keeps_subscribers()
+        && matches!(cfg.blocks, Blocks::Dynamic { .. })
+        && found.is_some() && outcome.get().is_err() {
         subscriber::drop_use(memory, cfg, line, space.address, space.low);
     }
     outcome

@@ -170,6 +170,9 @@ fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64;
 /// Makes a binding with one reference, the caller's.
 #[inline(never)]
 fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+    if !H::SESSIONS.keeps_subscribers() && subscriber::tracked(cfg) {
+        return Outcome::no(Cause::GaveUp);
+    }
     let bindings = &cfg.layout.bindings;
     let hash = hash(&cfg.seed, inside);
     let position = match bindings.reserve(host.state(), hash) {
@@ -195,7 +198,9 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
             Outcome::line(bindings.line_of(position))
         }
         _ => {
-            subscriber::drop_binding(memory, subscriber);
+            if H::SESSIONS.keeps_subscribers() {
+                subscriber::drop_binding(memory, subscriber);
+            }
             bindings.release(memory, position);
             outcome
         }
@@ -206,7 +211,7 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
 /// table of them.
 #[inline(always)]
 fn enroll<H: Host, E: Effort>(host: &H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
-    if subscriber::tracked(cfg) {
+    if H::SESSIONS.keeps_subscribers() && subscriber::tracked(cfg) {
         subscriber::enroll::<_, E>(host.state(), cfg, inside)
     } else {
         Outcome::line(NO_SUBSCRIBER)

@@ -235,6 +235,12 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     };
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
+    if !H::SESSIONS.keeps_subscribers() {
+        if owner != binding::NO_SUBSCRIBER {
+            return Outcome::no(Cause::GaveUp);
+        }
+        return place(memory, cfg, opening, binding, (outside, host.now()));
+    }
     if let Err(cause) = subscriber::add_session(memory, cfg, owner).get() {
         return Outcome::no(cause);
     }
