@@ -22,7 +22,7 @@ use crate::{
 
 /// The link of the user-space engine.
 const LINK: &str = "isthmus0";
-const START: Duration = Duration::from_secs(15);
+const START: Duration = Duration::from_secs(60);
 
 /// Where packets are translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
