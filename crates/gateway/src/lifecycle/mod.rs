@@ -16,6 +16,7 @@ mod start;
 mod sweeper;
 mod systemd;
 mod tables;
+mod view;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::running::{self, Current, Running, lock, names};
+use super::running::{self, Running, names};
 use super::start::{self, Prepared};
+use super::view::{Current, lock};
 use super::{UpError, systemd};
 use crate::config::{self, Document, LoadError, Loaded};
 use crate::link::{Changes, Forwarding, Wanted};
@@ -37,7 +38,7 @@ impl Running {
     async fn try_reload(&mut self) -> Result<Vec<String>, UpError> {
         let view = Arc::clone(&self.view);
         let old = view.current();
-        let file = view.file().to_owned();
+        let file = view.file.clone();
         let Loaded { document, warnings } = config::load(&file)?;
         start::warn(&warnings);
         fixed(&old.document, &document)?;

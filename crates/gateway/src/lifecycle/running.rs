@@ -1,40 +1,30 @@
-//! The gateway while it runs, and what the control socket and the metrics see of it.
+//! The gateway while it runs: how its parts are put together and taken apart.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use isthmus_core::nat;
-use isthmus_core::reason::Counter;
 use isthmus_core::table::Seed;
-use isthmus_engine::counters::Owner;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::UpError;
-use super::dns::{Dns, Figures};
-use super::ledger::{Ledger, Reading};
+use super::dns::Dns;
+use super::ledger::Ledger;
 use super::logging::Logging;
 use super::placement::Placement;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
-use super::tables::Table;
-use crate::config::{self, Document, Loaded, Mechanism};
-use crate::control::{
-    self, ControlSocket, CounterRow, EngineStatus, InstanceStatus, Listed, RecordsStatus, Service,
-    Status, TableStatus,
-};
+use super::view::{Current, ReloadReply, View};
+use crate::config::{self, Document, Loaded};
+use crate::control::{self, ControlSocket, EngineStatus};
 use crate::engine::Engine;
 use crate::link::{Forwarding, Link, Sysctls, Wanted};
-use crate::metrics::{self, Endpoint, Sample};
-use crate::records::{Record, Recorder};
-
-/// A reload that a client of the control socket waits for.
-type ReloadReply = oneshot::Sender<Result<Vec<String>, String>>;
+use crate::metrics::Endpoint;
+use crate::records::Recorder;
 
 /// Everything that a gateway has; each part is taken back by [`stop`](Self::stop).
 pub(super) struct Running {
@@ -51,32 +41,6 @@ pub(super) struct Running {
     pub(super) metrics: Option<JoinHandle<()>>,
     control: Option<JoinHandle<()>>,
     reloads: mpsc::Receiver<ReloadReply>,
-}
-
-/// What others see.
-pub(super) struct View {
-    file: PathBuf,
-    started: Instant,
-    pub(super) reloads: AtomicU64,
-    pub(super) reload_error: Mutex<Option<String>>,
-    pub(super) current: Mutex<Arc<Current>>,
-    pub(super) ledger: Mutex<Ledger>,
-    pub(super) engines: Vec<Box<dyn Engine>>,
-    pub(super) state: Arc<Region>,
-    pub(super) sweeper: Sweeper,
-    pub(super) recorder: Arc<Recorder>,
-    dns: Arc<Mutex<Figures>>,
-    reload: mpsc::Sender<ReloadReply>,
-}
-
-/// The configuration in force.
-pub(super) struct Current {
-    pub(super) document: Document,
-    pub(super) tables: Vec<Table>,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Running {
@@ -290,152 +254,4 @@ pub(super) fn names(document: &Document) -> Vec<String> {
         .iter()
         .map(|instance| instance.name.value.clone())
         .collect()
-}
-
-impl View {
-    /// The configuration file.
-    pub(super) fn file(&self) -> &std::path::Path {
-        &self.file
-    }
-
-    /// The configuration in force.
-    pub(super) fn current(&self) -> Arc<Current> {
-        Arc::clone(&lock(&self.current))
-    }
-
-    /// What every engine counted, and the sweeper.
-    pub(super) fn readings(&self) -> Vec<(String, Reading)> {
-        let instances = 0..self.current().document.instances.len() as u32;
-        let mut readings: Vec<(String, Reading)> = Vec::new();
-        for engine in &self.engines {
-            readings.push((engine.name().into(), engine.counters()));
-        }
-        let swept = instances
-            .map(Owner::Instance)
-            .map(|owner| (owner, self.sweeper.counters(owner)))
-            .collect();
-        readings.push(("sweeper".into(), swept));
-        readings
-    }
-
-    fn rows(&self) -> Vec<CounterRow> {
-        lock(&self.ledger).rows(&self.readings())
-    }
-
-    fn status_with(&self, rows: &[CounterRow]) -> Status {
-        let current = self.current();
-        Status {
-            name: current.document.gateway.name.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            process: std::process::id(),
-            uptime: self.started.elapsed().as_secs(),
-            configuration: self.file.clone(),
-            reloads: self.reloads.load(Ordering::Relaxed),
-            reload_error: lock(&self.reload_error).clone(),
-            engines: self
-                .engines
-                .iter()
-                .flat_map(|engine| engine.status())
-                .collect(),
-            instances: current
-                .document
-                .instances
-                .iter()
-                .map(|instance| instance_status(instance, rows))
-                .collect(),
-            dns64: lock(&self.dns).addresses(),
-            records: RecordsStatus {
-                written: self.recorder.written(),
-                suppressed: self.recorder.suppressed(),
-            },
-        }
-    }
-}
-
-fn instance_status(instance: &config::Instance, rows: &[CounterRow]) -> InstanceStatus {
-    let name = &instance.name.value;
-    let sum = |wanted: &dyn Fn(&CounterRow) -> bool| -> u64 {
-        rows.iter()
-            .filter(|row| row.instance == *name && wanted(row))
-            .map(|row| row.value)
-            .sum()
-    };
-    let counted = |counter: Counter| sum(&|row| row.counter == counter.name());
-    let used = |made, ended| counted(made).saturating_sub(counted(ended));
-    let table = |table: &str, used, limit: u32| TableStatus {
-        table: table.into(),
-        used,
-        limit: limit.into(),
-    };
-    let tables = match &instance.mechanism {
-        Mechanism::Siit(_) => Vec::new(),
-        Mechanism::Nat64(config::Nat64 { nat, .. })
-        | Mechanism::Nat44(config::Nat44 { nat, .. }) => vec![
-            table(
-                "sessions",
-                used(Counter::SessionCreated, Counter::SessionRemoved),
-                nat.max_sessions,
-            ),
-            table(
-                "bindings",
-                used(Counter::BindingCreated, Counter::BindingRemoved),
-                nat.max_bindings,
-            ),
-        ],
-    };
-    InstanceStatus {
-        name: name.clone(),
-        mechanism: instance.mechanism.name().into(),
-        translated: sum(&|row| row.kind == "forwarded"),
-        dropped: sum(&|row| row.kind == "dropped"),
-        tables,
-    }
-}
-
-impl Service for View {
-    fn status(&self) -> Status {
-        self.status_with(&self.rows())
-    }
-
-    fn counters(&self) -> Vec<CounterRow> {
-        self.rows()
-    }
-
-    fn sessions(&self, visit: &mut dyn FnMut(&str, &Listed) -> ControlFlow<()>) {
-        for table in &self.current().tables {
-            let all = 0..table.config.layout.buckets();
-            let flow = nat::sessions(&*self.state, &table.config, all, |session| {
-                visit(&table.name, &table.listed(&session))
-            });
-            if flow.is_break() {
-                return;
-            }
-        }
-    }
-
-    fn follow(&self) -> broadcast::Receiver<Arc<Record>> {
-        self.recorder.follow()
-    }
-
-    fn name(&self) -> String {
-        self.current().document.gateway.name.clone()
-    }
-
-    async fn reload(&self) -> Result<Vec<String>, String> {
-        let ended = || "the gateway is ending".to_owned();
-        let (reply, outcome) = oneshot::channel();
-        self.reload.send(reply).await.map_err(|_| ended())?;
-        outcome.await.map_err(|_| ended())?
-    }
-}
-
-impl metrics::Source for View {
-    fn sample(&self) -> Sample {
-        let counters = self.rows();
-        Sample {
-            status: self.status_with(&counters),
-            counters,
-            dns64: lock(&self.dns).counters(),
-        }
-    }
 }

@@ -16,7 +16,7 @@ use super::ipfix::Ipfix;
 use super::json::Json;
 use super::limiter::{Admission, Limiter};
 use super::syslog::Syslog;
-use super::{Record, Sink};
+use super::{Event, Record, Sink};
 
 /// Records that may wait for the writer.
 const QUEUE: usize = 8192;
@@ -254,7 +254,13 @@ impl Writer {
     }
 
     fn write(&mut self, record: &Record) {
-        match self.limiter.admit(Instant::now()) {
+        // A port block stands for all sessions of a subscriber: it is not to be lost in a flood of
+        // them.
+        let admission = match record.event {
+            Event::BlockAllocated(_) | Event::BlockReleased(_) => Admission::Passed,
+            _ => self.limiter.admit(Instant::now()),
+        };
+        match admission {
             Admission::Passed => {
                 self.each(|sink| sink.write(record));
                 self.shared.written.fetch_add(1, Ordering::Relaxed);
@@ -293,7 +299,6 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Event;
     use super::super::event::samples;
     use super::*;
 
@@ -333,6 +338,19 @@ mod tests {
         assert!((5..=10).contains(&written), "{written} written");
         assert_eq!(last["count"].as_u64().unwrap() + written, 50);
         assert_eq!(recorder.written(), written);
+    }
+
+    #[test]
+    fn port_blocks_are_written_whatever_the_rate() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("records.jsonl");
+        let recorder = Recorder::start(&settings(path.clone(), 0)).unwrap();
+        recorder.record(samples::record(Event::SessionCreated(samples::session())));
+        recorder.record(samples::record(Event::BlockAllocated(samples::block())));
+        recorder.stop();
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains("port-block-allocated"), "{text}");
+        assert!(!text.contains("session-created"), "{text}");
     }
 
     #[test]
