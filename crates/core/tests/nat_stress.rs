@@ -15,7 +15,7 @@ use isthmus_core::verdict::Refusal;
 use nat_support::*;
 
 const THREADS: u64 = 4;
-const PACKETS: u64 = 5_000;
+const PACKETS: u64 = 2_000;
 /// Time between two sweeps: more than what a session must last longer to be written again.
 const SWEEP: u64 = 1000;
 
@@ -276,7 +276,7 @@ fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
                 }
             });
             // Until the sweeper, whom the others leave little time, has removed enough.
-            while removed.load(Ordering::Relaxed) < 2000 {
+            while removed.load(Ordering::Relaxed) < 1000 {
                 if filtering == Filtering::EndpointIndependent {
                     hammer(&cfg, &memory, &clock);
                 } else {

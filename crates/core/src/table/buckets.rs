@@ -6,6 +6,7 @@
 //! because each looks after it wrote; who finds another one takes its own back. So there never are
 //! two owners, at the price that sometimes there is none.
 
+use core::hint::black_box;
 use core::sync::atomic::Ordering;
 
 use super::{LOAD, Line, Memory, Refused, UPDATE};
@@ -17,9 +18,6 @@ pub const USED: u64 = 1 << 63;
 /// second: up to half full, entries lie where the look-up begins; beyond that, balance decides,
 /// and lets the table fill to three quarters and more.
 const PREFER_FIRST: u32 = 4;
-
-/// Compare-exchanges that an insertion loses to other processors before it gives up.
-const ATTEMPTS: u32 = 2;
 
 /// No place of a bucket.
 const NOWHERE: u32 = 8;
@@ -169,8 +167,7 @@ impl Buckets {
     /// Writes `word` into an empty place of one of the two buckets.
     ///
     /// # Errors
-    /// [`Refused::Full`]; [`Refused::Contention`] if every place that was tried went to another
-    /// processor.
+    /// [`Refused::Full`]; [`Refused::Contention`] if another processor took the place.
     #[inline(always)]
     pub fn insert<M: Memory + ?Sized>(
         self,
@@ -190,29 +187,25 @@ impl Buckets {
     #[inline(always)]
     fn place<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
         let (first, second) = self.pair(hash);
-        for _ in 0..ATTEMPTS {
-            let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second))
-            else {
-                return Placed::FULL;
-            };
-            let (used_one, used_two) = (usage(one), usage(two));
-            let (line, bucket, used) = if used_one.few() || used_one.count() <= used_two.count() {
-                (one, first, used_one)
-            } else {
-                (two, second, used_two)
-            };
-            if used.all() {
-                return Placed::FULL;
-            }
-            let place = used.vacancy();
-            if line[place as usize & 7]
-                .compare_exchange(0, word, UPDATE, Ordering::Relaxed)
-                .is_ok()
-            {
-                return Placed::at(Position(bucket << 3 | place));
-            }
+        let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
+            return Placed::FULL;
+        };
+        let (used_one, used_two) = (usage(one), usage(two));
+        let (line, bucket, used) = if used_one.few() || used_one.count() <= used_two.count() {
+            (one, first, used_one)
+        } else {
+            (two, second, used_two)
+        };
+        if used.all() {
+            return Placed::FULL;
         }
-        Placed::CONTENTION
+        let place = used.vacancy();
+        match line[place as usize & 7].compare_exchange(0, word, UPDATE, Ordering::Relaxed) {
+            Ok(_) => Placed::at(Position(bucket << 3 | place)),
+            // Another processor took this place a moment ago. It is not tried again: to the
+            // verifier of BPF a second round would double everything that follows.
+            Err(_) => Placed::CONTENTION,
+        }
     }
 
     /// Empties the word at `position`, which must be the caller's own.
@@ -230,8 +223,7 @@ impl Buckets {
         }
     }
 
-    /// How many words of the two buckets equal `want` in the bits of `mask`; more than two of a
-    /// bucket count as two.
+    /// How many words of the two buckets equal `want` in the bits of `mask`.
     #[inline(always)]
     fn occurrences<M: Memory + ?Sized>(self, memory: &M, hash: u64, mask: u64, want: u64) -> u32 {
         let (first, second) = self.pair(hash);
@@ -270,19 +262,16 @@ fn entry_of(line: &Line, mask: u64, want: u64) -> u64 {
     0
 }
 
-/// How many words match: 0, 1, or 2 for more than one.
+/// How many words match. Without a branch, as [`usage`].
 #[inline(never)]
 fn matches(line: &Line, mask: u64, want: u64) -> u32 {
-    let mut seen = 0;
+    let mut sum = 0;
     for word in line {
-        if word.load(LOAD) & mask == want {
-            if seen != 0 {
-                return 2;
-            }
-            seen = 1;
-        }
+        let difference = word.load(LOAD) & mask ^ want;
+        // The top bit says whether there is one. The compiler must not know, or it would branch.
+        sum += black_box(difference | difference.wrapping_neg()) >> 63;
     }
-    seen
+    8 - sum as u32
 }
 
 /// Which words of a bucket are in use: eight bits, and above them how many are set.
