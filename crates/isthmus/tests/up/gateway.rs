@@ -13,6 +13,9 @@ use super::net::{Net, text};
 
 const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
 
+/// How long a start may take: the kernel looks long at BPF programs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// A process, ended when it is dropped.
 pub(crate) struct Gateway {
     folder: PathBuf,
@@ -99,7 +102,7 @@ impl Gateway {
     /// Waits for a message to the service manager that has this line.
     pub(crate) fn expect(&self, line: &str) {
         loop {
-            match self.told.recv_timeout(Duration::from_secs(20)) {
+            match self.told.recv_timeout(PATIENCE) {
                 Ok(message) if message.lines().any(|there| there == line) => return,
                 Ok(_) => {}
                 Err(error) => panic!("no {line}: {error}\n{}", self.log()),

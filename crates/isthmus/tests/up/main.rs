@@ -415,3 +415,70 @@ fn dns64_and_metrics_are_served_and_follow_a_reload() {
     assert!(answer.contains("64:ff9b::c000:aa"), "{answer}");
     assert!(gateway.stop().success());
 }
+
+#[test]
+fn xdp_programs_translate_and_are_gone_after_a_crash() {
+    in_the_kernel("xdp");
+}
+
+#[test]
+fn tc_programs_translate_and_are_gone_after_a_crash() {
+    in_the_kernel("tc");
+}
+
+fn in_the_kernel(engine: &str) {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    for node in ["host", "server"] {
+        // A veth takes redirected packets only if its peer polls.
+        let mut ethtool = net.command(node, "ethtool");
+        if !ethtool
+            .args(["-K", "eth0", "gro", "on"])
+            .status()
+            .is_ok_and(|s| s.success())
+        {
+            eprintln!("skipped: ethtool is not installed");
+            return;
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let interfaces: String = ["toh", "tos"]
+        .iter()
+        .map(|name| format!("[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n"))
+        .collect();
+    let file = configuration(folder.path(), &format!("{interfaces}{PLAT}"));
+    let before = net.dump();
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    let counters = gateway.json("counters --engines");
+    let of_engine: Vec<&Value> = counters
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["engine"] == engine && row["instance"] == "plat")
+        .collect();
+    assert!(
+        of_engine
+            .iter()
+            .any(|row| row["counter"] == "translated-6to4" && row["value"] == 3),
+        "{counters}"
+    );
+    assert_eq!(gateway.sessions(), 1);
+    let plat = PLAT.replace("1024-65535", "1024-65000");
+    configuration(folder.path(), &format!("{interfaces}{plat}"));
+    assert_eq!(
+        gateway.json("reload"),
+        serde_json::json!(["instance plat changed"])
+    );
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    gateway.kill();
+    let left = net.ip("gateway", "link show dev toh");
+    assert!(!left.contains("xdp"), "{left}");
+    assert!(!net.pings(SERVER));
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    assert!(gateway.stop().success());
+    assert_eq!(net.dump(), before);
+}

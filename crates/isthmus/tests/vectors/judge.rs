@@ -14,37 +14,42 @@ use super::run::Outcome;
 
 /// Everything that is wrong with an outcome.
 pub(crate) fn judge(case: &Case, inputs: &[Record], outcome: &Outcome) -> Result<(), String> {
+    let packets = judge_packets(case, inputs.len(), &outcome.packets);
+    let counters = compare_counters(&case.counters, &outcome.counters).join("\n");
+    match (packets, counters) {
+        (Ok(()), counters) if counters.is_empty() => Ok(()),
+        (Ok(()), counters) => Err(counters),
+        (Err(packets), counters) => Err(format!("{packets}\n{counters}")),
+    }
+}
+
+/// Everything that is wrong with the packets that the first steps of a vector caused.
+pub(crate) fn judge_packets(case: &Case, steps: usize, actual: &[Record]) -> Result<(), String> {
     let mut known = Known::new();
     let mut problems = Vec::new();
-    let packets: Vec<&[u8]> = outcome
-        .packets
-        .iter()
-        .map(|packet| &packet.bytes[..])
-        .collect();
+    let packets: Vec<&[u8]> = actual.iter().map(|packet| &packet.bytes[..]).collect();
     for problem in referee::check(&packets) {
         problems.push(format!("referee: {problem}"));
     }
-    for (number, step) in case.steps.iter().take(inputs.len()).enumerate() {
-        let actual: Vec<&Record> = outcome
-            .packets
+    for (number, step) in case.steps.iter().take(steps).enumerate() {
+        let own: Vec<&Record> = actual
             .iter()
             .filter(|packet| packet.at == step.at)
             .collect();
-        for problem in compare(step, &actual, &mut known) {
+        for problem in compare(step, &own, &mut known) {
             problems.push(format!("step {}: {problem}", number + 1));
         }
     }
-    for packet in &outcome.packets {
+    for packet in actual {
         if !case.steps.iter().any(|step| step.at == packet.at) {
+            let dump = diff::dump(&packet.bytes);
             problems.push(format!(
-                "an output at {} µs, when nothing came in:\n{}",
-                packet.at,
-                diff::dump(&packet.bytes)
+                "an output at {} µs, when nothing came in:\n{dump}",
+                packet.at
             ));
         }
     }
     problems.extend(choices::check(&case.choices, &known));
-    problems.extend(compare_counters(&case.counters, &outcome.counters));
     if problems.is_empty() {
         Ok(())
     } else {
@@ -178,23 +183,41 @@ fn compare_counters(
     expected: &BTreeMap<String, u64>,
     actual: &BTreeMap<String, u64>,
 ) -> Vec<String> {
-    let mut problems = Vec::new();
-    for counter in Counter::ALL {
-        let ends = matches!(counter.kind(), Kind::Forwarded | Kind::Dropped);
-        let wanted = expected.get(counter.name()).copied();
-        let found = actual.get(counter.name()).copied().unwrap_or(0);
-        if (ends || wanted.is_some()) && found != wanted.unwrap_or(0) {
-            problems.push(format!(
-                "counter {}: expected {}, found {found}",
-                counter.name(),
-                wanted.unwrap_or(0)
-            ));
-        }
-    }
-    for name in expected.keys() {
-        if !Counter::ALL.iter().any(|counter| counter.name() == name) {
-            problems.push(format!("there is no counter {name}"));
+    let mut problems = compare_ends(expected, actual);
+    for (name, wanted) in expected {
+        let found = actual.get(name).copied().unwrap_or(0);
+        match Counter::ALL.iter().find(|counter| counter.name() == name) {
+            None => problems.push(format!("there is no counter {name}")),
+            Some(counter) if !ends(*counter) && found != *wanted => {
+                problems.push(format!("counter {name}: expected {wanted}, found {found}"));
+            }
+            Some(_) => {}
         }
     }
     problems
+}
+
+/// The counters in which packets end.
+pub(crate) fn compare_ends(
+    expected: &BTreeMap<String, u64>,
+    actual: &BTreeMap<String, u64>,
+) -> Vec<String> {
+    let count = |of: &BTreeMap<String, u64>, counter: &Counter| {
+        of.get(counter.name()).copied().unwrap_or(0)
+    };
+    let all = Counter::ALL.iter().filter(|counter| ends(**counter));
+    all.map(|counter| {
+        (
+            counter.name(),
+            count(expected, counter),
+            count(actual, counter),
+        )
+    })
+    .filter(|(_, wanted, found)| wanted != found)
+    .map(|(name, wanted, found)| format!("counter {name}: expected {wanted}, found {found}"))
+    .collect()
+}
+
+fn ends(counter: Counter) -> bool {
+    matches!(counter.kind(), Kind::Forwarded | Kind::Dropped)
 }

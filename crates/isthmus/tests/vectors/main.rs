@@ -6,6 +6,7 @@
 //! runs a part of them. Engines that need root are reported as ignored without it. A vector in
 //! `vectors/known-failing.txt` must fail: one that passes is a line to delete.
 
+mod batch;
 mod case;
 mod choices;
 mod diff;
@@ -22,9 +23,10 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+use batch::Batch;
 use case::{Case, Collection};
 
-/// The engines, and whether they need root.
+/// The engines, and whether they are in the kernel: then they need root, and a run takes seconds.
 const ENGINES: [(&str, bool); 3] = [("user", false), ("xdp", true), ("tc", true)];
 
 fn main() -> ExitCode {
@@ -47,11 +49,11 @@ fn main() -> ExitCode {
         vectors.cases.len(),
         known.len()
     );
-    for (engine, needs_root) in ENGINES {
+    for (engine, in_kernel) in ENGINES {
         let missing = known.get(&format!("{engine}::*"));
         let reason = match missing {
             Some(reason) => Some(reason.as_str()),
-            None => (needs_root && !run::is_root()).then_some("needs root"),
+            None => (in_kernel && !run::is_root()).then_some("needs root"),
         };
         if let Some(reason) = reason {
             println!(
@@ -62,18 +64,45 @@ fn main() -> ExitCode {
         if missing.is_some() {
             trials.push(still_missing(engine, &vectors.cases[0]));
         }
+        let batches = if in_kernel {
+            Batch::all(engine, &vectors.cases)
+        } else {
+            BTreeMap::new()
+        };
         for case in &vectors.cases {
             let skip = reason.is_some() || !case.runs_on(engine);
+            let batch = batches
+                .get(&case.configuration)
+                .filter(|_| Batch::takes(case))
+                .cloned();
             let (case, known) = (Arc::clone(case), Arc::clone(&known));
             let trial = Trial::test(format!("{engine}::{}", case.name), move || {
-                let listed = known.get(&case.name);
-                let listed = listed.or_else(|| known.get(&format!("{engine}::{}", case.name)));
-                verdict(&case, listed, run::run(&case, engine))
+                let outcome = match batch {
+                    Some(batch) => batch.judge(&case),
+                    None => run::run(&case, engine),
+                };
+                verdict(&case, listed(&known, engine, &case.name), outcome)
             });
+            trials.push(trial.with_ignored_flag(skip));
+        }
+        for (number, batch) in batches.into_values().enumerate() {
+            let skip = reason.is_some()
+                || batch
+                    .names()
+                    .any(|name| listed(&known, engine, name).is_some());
+            let name = format!("{engine}::counters-of-batch-{number}");
+            let trial = Trial::test(name, move || batch.judge_counters().map_err(Failed::from));
             trials.push(trial.with_ignored_flag(skip));
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Why a vector is known to fail in an engine.
+fn listed<'a>(known: &'a BTreeMap<String, String>, engine: &str, name: &str) -> Option<&'a String> {
+    known
+        .get(name)
+        .or_else(|| known.get(&format!("{engine}::{name}")))
 }
 
 /// An engine that is listed as missing really is.

@@ -29,7 +29,7 @@ pub(crate) fn is_root() -> bool {
 pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     if let Some(mention) = &case.refused {
-        return match translate(folder.path(), case, engine, &[]) {
+        return match translate(folder.path(), &case.configuration, engine, &[]) {
             Ok(_) => Err("the configuration is accepted".to_owned()),
             Err(error) if error.contains(mention) => Ok(()),
             Err(error) => Err(format!(
@@ -51,7 +51,7 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
                 bytes: choices::filled(&step.input, &known),
             })
             .collect();
-        let outcome = translate(folder.path(), case, engine, &inputs)?;
+        let outcome = translate(folder.path(), &case.configuration, engine, &inputs)?;
         if ready == case.steps.len() {
             return judge::judge(case, &inputs, &outcome);
         }
@@ -69,9 +69,19 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
     }
 }
 
+/// One run in a folder of its own.
+pub(crate) fn translate_alone(
+    configuration: &str,
+    engine: &str,
+    inputs: &[Record],
+) -> Result<Outcome, String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    translate(folder.path(), configuration, engine, inputs)
+}
+
 fn translate(
     folder: &Path,
-    case: &Case,
+    text: &str,
     engine: &str,
     inputs: &[Record],
 ) -> Result<Outcome, String> {
@@ -82,7 +92,7 @@ fn translate(
         path("out.pcap"),
         path("counters.json"),
     );
-    fs::write(&configuration, &case.configuration).map_err(|e| e.to_string())?;
+    fs::write(&configuration, text).map_err(|e| e.to_string())?;
     fs::write(&input, pcap::write(inputs)).map_err(|e| e.to_string())?;
     let run = Command::new(env!("CARGO_BIN_EXE_isthmus"))
         .arg("translate")
