@@ -51,8 +51,7 @@ cargo_tests() { # CARGO-ARGUMENTS -- TEST-ARGUMENTS
     output="$(mktemp)"
     printf -- '--- cargo test %s\n' "$*"
     # The reasons are in the output of tests that pass.
-    cargo test --locked --no-fail-fast "$@" --show-output >"$output" 2>&1 || status=$?
-    cat "$output"
+    cargo test --locked --no-fail-fast "$@" --show-output 2>&1 | tee "$output" || status=$?
     count_tests "$status" "$output"
     rm -f "$output"
 }
