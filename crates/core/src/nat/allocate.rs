@@ -49,7 +49,9 @@ pub(super) fn allocate<H: Host, E: Effort>(
     };
     if H::SESSIONS.keeps_subscribers()
         && matches!(cfg.blocks, Blocks::Dynamic { .. })
-        && found.is_some() && outcome.get().is_err() {
+        && found.is_some()
+        && outcome.get().is_err()
+    {
         subscriber::drop_use(memory, cfg, line, space.address, space.low);
     }
     outcome

@@ -148,12 +148,7 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
         Ok(line) => establish(host, cfg, opening, line),
         Err(cause) => return Outcome::no(cause),
     };
-    match outcome.get_line() {
-        Ok(line) if permission::needed(cfg, Protocol::from_word(inside[2])) => {
-            permission::extend(host.state(), cfg, line)
-        }
-        _ => outcome,
-    }
+    permitted(host.state(), cfg, outcome, inside[2])
 }
 
 /// A packet from outside without a session. The answer is as for [`open`].
@@ -184,7 +179,24 @@ fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &mut Opening) -> Outco
         return Outcome::no(Cause::NoBinding);
     }
     opening.hash = hash(&cfg.seed, &opening.key);
-    establish(host, cfg, opening, line)
+    let outcome = establish(host, cfg, opening, line);
+    permitted(host.state(), cfg, outcome, opening.key[2])
+}
+
+/// The session that was made, with the permission that goes with it, if the filtering needs one.
+#[inline(always)]
+fn permitted<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    session: Outcome,
+    protocol: u64,
+) -> Outcome {
+    match session.get_line() {
+        Ok(line) if permission::needed(cfg, Protocol::from_word(protocol)) => {
+            permission::extend(memory, cfg, line)
+        }
+        _ => session,
+    }
 }
 
 /// Makes the session of a packet, on a binding that the caller holds a reference to; the session
