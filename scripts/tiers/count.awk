@@ -24,13 +24,23 @@ FILENAME ~ /known-failing/ {
 /^---- .* stdout ----$/ { test = $2 }
 /^(skipped|SKIPPED): / && test != "" { reasons[substr($0, 10)]++; skipped++; test = "" }
 
-# The runner of the vectors says these once, before it starts.
-/^[a-z0-9]+: its [0-9]+ vectors are skipped: / { print "skipped", $3, "vectors in", $0 }
-/^sources: skipped: / { print "skipped 1", $0 }
+# The runner of the vectors says once, before it starts, why it leaves out an engine or itself.
+/^[a-z0-9]+: [0-9]+ vectors skipped: / || /^[a-z0-9]+: skipped: / {
+    group = substr($1, 1, length($1) - 1)
+    why[group] = group substr($0, index($0, ":"))
+}
+/^test .* \.\.\. ignored/ {
+    split($2, path, "::")
+    reason = "marked as ignored in its source"
+    if (path[1] in why) reason = why[path[1]]
+    if (match($0, /ignored, /)) reason = substr($0, RSTART + RLENGTH)
+    ignored[reason]++
+}
 
 END {
     if (passed > skipped) print "passed", passed - skipped
     for (reason in reasons) print "skipped", reasons[reason], reason
+    for (reason in ignored) print "skipped", ignored[reason], reason
     for (i = 1; i <= n; i++) print "failed 1", failures[i]
     if (failed > n) print "failed", failed - n, "see the log"
     if (status != 0 && failed == 0) print "failed 1 the tests ended with status", status
