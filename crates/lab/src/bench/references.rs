@@ -8,7 +8,7 @@ use crate::{
     Result,
     generator::Pace,
     measure::{Effort, Load, Path},
-    peers::{Forwarding, Masquerade, Redirect, Tayga},
+    peers::{Forwarding, Nftables, Redirect, Tayga},
     plan,
     subject::Subject,
     tools,
@@ -26,7 +26,10 @@ pub fn references(effort: &Effort, mut progress: impl FnMut(&Reference)) {
     note("bare XDP redirect", packets(effort, &Redirect, &routed6));
     note("kernel, IPv6", packets(effort, &Forwarding, &routed6));
     note("kernel, IPv4", packets(effort, &Forwarding, &routed4));
-    note("nftables NAT44", packets(effort, &Masquerade, &routed4));
+    note(
+        "nftables NAT44",
+        packets(effort, &Nftables::Masquerade, &routed4),
+    );
     note("TAYGA, 6 to 4", delivered(effort, &Load::six_to_four(1000)));
     note("TAYGA, 4 to 6", delivered(effort, &Load::four_to_six(1000)));
     let embedded = || plan::embed(plan::HOST4).to_string();

@@ -11,7 +11,7 @@ use crate::{
     isthmus::{Engine, Isthmus, Mechanism},
     leftovers::ConntrackLimit,
     measure::{Compared, Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
-    peers::{Forwarding, Masquerade, Tayga, Unbound},
+    peers::{Forwarding, Nftables, Tayga, Unbound},
     plan,
     services::{self, Dns},
     subject::{Started, Subject},
@@ -178,6 +178,9 @@ const MILLION: u32 = 1_000_000;
 /// Sessions that the new-session row counts.
 const FIRST: u32 = 300_000;
 
+/// Flows that masquerading to one address has ports for.
+const MASQUERADED: u32 = 60_000;
+
 /// Many subscribers with a /64 and 250 sessions each, so a million needs 4000 of them.
 fn subscribers(sessions: u32) -> Load {
     Load {
@@ -241,14 +244,8 @@ fn new_sessions(effort: &Effort) -> Result<Measurement> {
                 .received)
         },
     )?;
-    let mut masquerade = Vec::new();
-    let mut kept = Vec::new();
-    for _ in 0..effort.repetitions {
-        let mut path = Path::build(&Masquerade, &Load::routed4(FIRST))?;
-        let (arrived, took) = path.burst(FIRST)?;
-        masquerade.push(arrived as f64 / took.as_secs_f64());
-        kept.push(arrived as f64);
-    }
+    let masquerade = new_flows(effort, Nftables::Masquerade, MASQUERADED)?;
+    let pool = new_flows(effort, Nftables::Pool, FIRST)?;
     let mut measured = measurement(
         compared,
         &isthmus.name(),
@@ -258,18 +255,28 @@ fn new_sessions(effort: &Effort) -> Result<Measurement> {
     measured.baseline.unit = PACKETS;
     measured.beside = vec![
         figure("from 300,000 to 1,000,000", median(&mut rest), SESSIONS),
-        figure(
-            "nftables masquerade, new flows",
-            median(&mut masquerade),
-            "flows/s",
-        ),
-        figure(
-            "nftables masquerade, of 300,000",
-            median(&mut kept),
-            "flows",
-        ),
+        masquerade,
+        pool,
     ];
     Ok(measured)
+}
+
+/// New flows per second through nftables. Its name says what share arrived.
+fn new_flows(effort: &Effort, nftables: Nftables, flows: u32) -> Result<Figure> {
+    let mut rates = Vec::new();
+    let mut shares = Vec::new();
+    for _ in 0..effort.repetitions {
+        let mut path = Path::build(&nftables, &Load::routed4(flows))?;
+        let (arrived, took) = path.burst(flows)?;
+        rates.push(arrived as f64 / took.as_secs_f64());
+        shares.push(arrived as f64 / f64::from(flows) * 100.0);
+    }
+    let name = format!(
+        "{}, {:.0} % of {flows} new flows:",
+        nftables.name(),
+        median(&mut shares)
+    );
+    Ok(figure(&name, median(&mut rates), "flows/s"))
 }
 
 /// Starts a subject in a network of its own for bulk TCP, with an iperf3 server on host4.

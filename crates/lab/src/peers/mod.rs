@@ -6,6 +6,6 @@ mod tayga;
 mod unbound;
 
 pub use kernel::{Forwarding, Redirect};
-pub use nftables::Masquerade;
+pub use nftables::Nftables;
 pub use tayga::Tayga;
 pub use unbound::Unbound;

@@ -1,25 +1,38 @@
 //! NAT44 by nftables: masquerading with connection tracking.
 
 use crate::{
-    Result, process,
+    Result, plan, process,
     subject::{Started, Subject},
     topology::{FOUR, Network},
 };
 
-/// nftables masquerade on the gateway's second link.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Masquerade;
+/// nftables NAT44 on the gateway's second link.
+#[derive(Debug, Clone, Copy)]
+pub enum Nftables {
+    /// To the link's own address: 64,000 flows to one destination at most.
+    Masquerade,
+    /// To the addresses of the pool, as NAT64 does.
+    Pool,
+}
 
-impl Subject for Masquerade {
+impl Subject for Nftables {
     fn name(&self) -> String {
-        "nftables masquerade".into()
+        match self {
+            Self::Masquerade => "nftables masquerade",
+            Self::Pool => "nftables snat to a pool",
+        }
+        .into()
     }
 
     fn start(&self, network: &Network, _: usize) -> Result<Started> {
         process::require("nft", "nftables")?;
+        let action = match self {
+            Self::Masquerade => "masquerade".to_owned(),
+            Self::Pool => format!("snat to {}", plan::POOL),
+        };
         let rules = format!(
             "table ip lab {{\nchain out {{\ntype nat hook postrouting priority srcnat\n\
-             oifname {FOUR} masquerade\n}}\n}}\n"
+             oifname {FOUR} {action}\n}}\n}}\n"
         );
         let mut command = network.gateway()?.command("nft");
         process::run(command.arg(rules))?;
