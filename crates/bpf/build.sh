@@ -13,7 +13,6 @@ RUSTC_WRAPPER="$PWD/rustc.sh"
 export RUSTC_WRAPPER
 # Paths of this machine must not get into the object: it has to be the same everywhere.
 RUSTFLAGS="-g -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
- -Ctarget-feature=+allows-misaligned-mem-access \
  --remap-path-prefix=$(realpath ../..)=isthmus \
  --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo \
  --remap-path-prefix=$(rustc --print sysroot)=rust"

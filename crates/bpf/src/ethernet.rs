@@ -35,7 +35,10 @@ pub(crate) type Addresses = [u16; 6];
 impl Ethernet {
     #[inline(always)]
     pub(crate) fn new(addresses: Addresses, kind: u16) -> Self {
-        Self { addresses, kind: kind.to_be() }
+        Self {
+            addresses,
+            kind: kind.to_be(),
+        }
     }
 
     /// The type of what follows.

@@ -31,7 +31,10 @@ impl<'a> Frame<'a> {
         // SAFETY: two fields of the context. Read anew each time, because the verifier follows a
         // packet pointer only where it is not moved as a 32-bit number, which it is in the context.
         let (start, end) = unsafe {
-            ((&raw const (*frame).data).read_volatile(), (&raw const (*frame).data_end).read_volatile())
+            (
+                (&raw const (*frame).data).read_volatile(),
+                (&raw const (*frame).data_end).read_volatile(),
+            )
         };
         let start = start as usize + at;
         if start + size > end as usize {
@@ -68,18 +71,14 @@ impl Packet for Frame<'_> {
     fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
         let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
         // SAFETY: `pointer` checked that these bytes lie in the frame; `Word` is a plain `u32`.
-        Ok(unsafe { pointer.cast::<[Word; N]>().read_unaligned() })
+        Ok(unsafe { pointer.cast::<[Word; N]>().read() })
     }
 
     #[inline(always)]
-    fn set_words<const N: usize>(
-        &mut self,
-        at: usize,
-        words: [Word; N],
-    ) -> Result<(), Truncated> {
+    fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
         let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
         // SAFETY: `pointer` checked that these bytes lie in the frame.
-        unsafe { pointer.cast::<[Word; N]>().write_unaligned(words) };
+        unsafe { pointer.cast::<[Word; N]>().write(words) };
         Ok(())
     }
 

@@ -108,7 +108,9 @@ impl Configured {
     #[inline(always)]
     pub(crate) fn now() -> Self {
         // SAFETY: an aligned word that the daemon writes at once.
-        let active = ACTIVE.get_ptr(0).map_or(0, |active| unsafe { active.read_volatile() });
+        let active = ACTIVE
+            .get_ptr(0)
+            .map_or(0, |active| unsafe { active.read_volatile() });
         Self { active }
     }
 
@@ -148,6 +150,41 @@ impl Instances for Configured {
         let (high, low) = destination.halves();
         search::number(search::instance_v6(high, low, self.active))
     }
+
+    #[inline(always)]
+    fn pools_own(&self, destination: V4) -> bool {
+        search::pools_own(destination.0.0, self.active) != 0
+    }
+}
+
+/// The instances, when the one that the packet belongs to is known already: the search for it is not
+/// called from where the stack is full.
+pub(crate) struct Chosen {
+    pub(crate) configured: Configured,
+    /// The instance, as a search answers.
+    pub(crate) number: u64,
+}
+
+impl Instances for Chosen {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        self.configured.get(index)
+    }
+
+    #[inline(always)]
+    fn find_v4<H: Host>(&self, _host: &H, _destination: V4) -> Option<u32> {
+        search::number(self.number)
+    }
+
+    #[inline(always)]
+    fn find_v6<H: Host>(&self, _host: &H, _destination: V6) -> Option<u32> {
+        search::number(self.number)
+    }
+
+    #[inline(always)]
+    fn pools_own(&self, destination: V4) -> bool {
+        self.configured.pools_own(destination)
+    }
 }
 
 /// A memory of lines in a map.
@@ -177,7 +214,11 @@ pub(crate) struct Services<S, E> {
 impl<S, E> Services<S, E> {
     #[inline(always)]
     pub(crate) fn new(egress: E) -> Self {
-        Self { egress, row: MOST_INSTANCES * COUNTER_ROW as u32, stage: PhantomData }
+        Self {
+            egress,
+            row: MOST_INSTANCES * COUNTER_ROW as u32,
+            stage: PhantomData,
+        }
     }
 }
 
@@ -230,7 +271,9 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
     #[inline(always)]
     fn random(&mut self) -> u32 {
         if offline() {
-            let Some(clock) = CLOCK.get_ptr_mut(0) else { return 0 };
+            let Some(clock) = CLOCK.get_ptr_mut(0) else {
+                return 0;
+            };
             // A linear congruential generator (Knuth's MMIX); its upper half is good enough here.
             // SAFETY: offline there is one packet at a time.
             unsafe {

@@ -47,24 +47,38 @@ const AF_INET6: u8 = 10;
 #[btf_map]
 static QUESTION: PerCpuArray<[u64; size_of::<bpf_fib_lookup>() / 8], 1> = PerCpuArray::new();
 
+/// The last question with its answer.
+#[inline(always)]
+pub(crate) fn answer() -> Option<&'static mut bpf_fib_lookup> {
+    let words = QUESTION.get_ptr_mut(0)?;
+    // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
+    // the same size, aligned to more than it needs. Nobody keeps the reference.
+    Some(unsafe { &mut *words.cast::<bpf_fib_lookup>() })
+}
+
 /// The question for a destination.
 #[inline(always)]
 pub(crate) fn question(to: Destination, ifindex: u32) -> Option<&'static mut bpf_fib_lookup> {
-    let words = QUESTION.get_ptr_mut(0)?;
-    // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
-    // the same size, aligned to more than it needs.
-    let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
+    let fib = answer()?;
     fib.ifindex = ifindex;
     // A length makes the kernel tell the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
     match to {
-        Destination::V4 { source, destination, tos } => {
+        Destination::V4 {
+            source,
+            destination,
+            tos,
+        } => {
             fib.family = AF_INET;
             fib.__bindgen_anon_2.tos = tos;
             fib.__bindgen_anon_3.ipv4_src = source.0.0;
             fib.__bindgen_anon_4.ipv4_dst = destination.0.0;
         }
-        Destination::V6 { source, destination, .. } => {
+        Destination::V6 {
+            source,
+            destination,
+            ..
+        } => {
             fib.family = AF_INET6;
             fib.__bindgen_anon_2.flowinfo = 0;
             fib.__bindgen_anon_3.ipv6_src = source.0.map(|word| word.0);
@@ -104,5 +118,22 @@ pub(crate) fn addresses(fib: &bpf_fib_lookup) -> Addresses {
             source.add(1).read_volatile(),
             source.add(2).read_volatile(),
         ]
+    }
+}
+
+/// Writes Ethernet addresses where [`addresses`] finds them.
+#[inline(always)]
+pub(crate) fn set_addresses(fib: &mut bpf_fib_lookup, addresses: Addresses) {
+    let destination = (&raw mut fib.dmac).cast::<u16>();
+    let source = (&raw mut fib.smac).cast::<u16>();
+    let [a, b, c, d, e, f] = addresses;
+    // SAFETY: both are six bytes at an even offset of a structure that is aligned to more.
+    unsafe {
+        destination.write_volatile(a);
+        destination.add(1).write_volatile(b);
+        destination.add(2).write_volatile(c);
+        source.write_volatile(d);
+        source.add(1).write_volatile(e);
+        source.add(2).write_volatile(f);
     }
 }

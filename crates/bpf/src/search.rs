@@ -4,7 +4,7 @@
 use isthmus_core::address::eam::{self, Place};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance};
-use isthmus_core::host::Instances;
+use isthmus_core::host::{Instances, any_pool_owns};
 use isthmus_core::packet::Word;
 
 use crate::maps::{Configured, RULE_LINES, Services};
@@ -12,12 +12,16 @@ use crate::route::NoWay;
 use crate::stage::Common;
 
 /// The answer of a search that found nothing.
-const NOTHING: u64 = u64::MAX;
+pub(crate) const NOTHING: u64 = u64::MAX;
 
 /// An answer as the core has it.
 #[inline(always)]
 pub(crate) fn number(answer: u64) -> Option<u32> {
-    if answer == NOTHING { None } else { Some(answer as u32) }
+    if answer == NOTHING {
+        None
+    } else {
+        Some(answer as u32)
+    }
 }
 
 #[inline(always)]
@@ -30,14 +34,28 @@ fn answer(number: Option<u32>) -> u64 {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn instance_v4(destination: u32, active: u64) -> u64 {
-    answer(Searching(Configured::from_number(active)).find_v4(&Services::<Common, _>::new(NoWay), V4(Word(destination))))
+    answer(
+        Searching(Configured::from_number(active))
+            .find_v4(&Services::<Common, _>::new(NoWay), V4(Word(destination))),
+    )
 }
 
 /// The instance that an IPv6 destination belongs to, given as two numbers.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn instance_v6(high: u64, low: u64, active: u64) -> u64 {
-    answer(Searching(Configured::from_number(active)).find_v6(&Services::<Common, _>::new(NoWay), V6::from_halves(high, low)))
+    answer(Searching(Configured::from_number(active)).find_v6(
+        &Services::<Common, _>::new(NoWay),
+        V6::from_halves(high, low),
+    ))
+}
+
+/// Whether an IPv4 address, given as it lies in the packet, is in the pool of an instance; 0: no.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn pools_own(destination: u32, active: u64) -> u64 {
+    let searching = Searching(Configured::from_number(active));
+    u64::from(any_pool_owns(&searching, V4(Word(destination))))
 }
 
 /// The instances, searched by the core's own loop.
@@ -54,7 +72,12 @@ impl Instances for Searching {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4(base: u32, lines: u32, v4_lengths: u64, address: u32) -> u64 {
-    let table = EamTable { base, lines, v4_lengths, v6_lengths: [0; 3] };
+    let table = EamTable {
+        base,
+        lines,
+        v4_lengths,
+        v6_lengths: [0; 3],
+    };
     answer(eam::find_v4(&RULE_LINES, &table, V4(Word(address))).map(|Place(place)| place))
 }
 

@@ -47,7 +47,10 @@ impl<'a> Skb<'a> {
         // SAFETY: two fields of the context. Read anew each time, because the verifier follows a
         // packet pointer only where it is not moved as a 32-bit number, which it is in the context.
         let (start, end) = unsafe {
-            ((&raw const (*skb).data).read_volatile(), (&raw const (*skb).data_end).read_volatile())
+            (
+                (&raw const (*skb).data).read_volatile(),
+                (&raw const (*skb).data_end).read_volatile(),
+            )
         };
         let start = start as usize + at;
         if start + size > end as usize {
@@ -78,9 +81,8 @@ impl<'a> Skb<'a> {
         let at = (at + ethernet::HEADER) as u32;
         let difference = u64::from(change.fold().to_be());
         // SAFETY: the context is that of this run; a size of 0 says that `to` is a difference.
-        let result = unsafe {
-            bpf_l4_csum_replace(self.context.as_ptr().cast(), at, 0, difference, flags)
-        };
+        let result =
+            unsafe { bpf_l4_csum_replace(self.context.as_ptr().cast(), at, 0, difference, flags) };
         if result == 0 { Ok(()) } else { Err(Truncated) }
     }
 }
@@ -95,18 +97,14 @@ impl Packet for Skb<'_> {
     fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
         let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
         // SAFETY: `pointer` checked that these bytes are linear; `Word` is a plain `u32`.
-        Ok(unsafe { pointer.cast::<[Word; N]>().read_unaligned() })
+        Ok(unsafe { pointer.cast::<[Word; N]>().read() })
     }
 
     #[inline(always)]
-    fn set_words<const N: usize>(
-        &mut self,
-        at: usize,
-        words: [Word; N],
-    ) -> Result<(), Truncated> {
+    fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
         let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
         // SAFETY: `pointer` checked that these bytes are linear.
-        unsafe { pointer.cast::<[Word; N]>().write_unaligned(words) };
+        unsafe { pointer.cast::<[Word; N]>().write(words) };
         Ok(())
     }
 

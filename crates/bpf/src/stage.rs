@@ -6,9 +6,11 @@ use isthmus_core::host::{Host as _, Sessions};
 use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
+use isthmus_core::wire::{ipv4, ipv6};
 
-use crate::maps::{Configured, FIRST, OPEN_V4, OPEN_V6, Services};
+use crate::maps::{Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, Services};
 use crate::route::{Egress, NoWay};
+use crate::search;
 
 /// What a program does for a packet without a session.
 pub(crate) trait Stage {
@@ -49,17 +51,51 @@ const GO_ON: i32 = 1 << 16;
 /// The program to go on with, if an answer is none for the kernel.
 #[inline(always)]
 pub(crate) fn next_program(answer: i32) -> Option<u32> {
-    if answer >= GO_ON { Some((answer - GO_ON) as u32) } else { None }
+    if answer >= GO_ON {
+        Some((answer - GO_ON) as u32)
+    } else {
+        None
+    }
 }
 
-/// Translates a packet that has a session or needs none.
+/// The instance that an IPv4 packet belongs to, as a search answers.
 #[inline(always)]
-pub(crate) fn translate<D: Device>(device: &mut D, way: D::Way, family: Family) -> i32 {
+pub(crate) fn instance_v4<D: Device>(device: &D, configured: Configured) -> u64 {
+    match ipv4::Header::read(device, 0) {
+        Ok(header) => search::instance_v4(header.destination().0.0, configured.number()),
+        Err(_) => search::NOTHING,
+    }
+}
+
+/// The instance that an IPv6 packet belongs to, as a search answers.
+#[inline(always)]
+pub(crate) fn instance_v6<D: Device>(device: &D, configured: Configured) -> u64 {
+    match ipv6::Header::read(device, 0) {
+        Ok(header) => {
+            let (high, low) = header.destination().halves();
+            search::instance_v6(high, low, configured.number())
+        }
+        Err(_) => search::NOTHING,
+    }
+}
+
+/// Translates a packet that has a session or needs none. `instance` is the one that it belongs to.
+#[inline(always)]
+pub(crate) fn translate<D: Device>(
+    device: &mut D,
+    way: D::Way,
+    family: Family,
+    configured: Configured,
+    instance: u64,
+) -> i32 {
     let mut services = Services::<Common, _>::new(way);
-    let configured = Configured::now();
+    let chosen = Chosen {
+        configured,
+        number: instance,
+    };
     let verdict = match family {
-        Family::V4 => gateway::process_v4(device, &mut services, &configured),
-        Family::V6 => gateway::process_v6(device, &mut services, &configured),
+        Family::V4 => gateway::process_v4(device, &mut services, &chosen),
+        Family::V6 => gateway::process_v6(device, &mut services, &chosen),
     };
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),

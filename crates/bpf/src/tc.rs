@@ -10,8 +10,8 @@ use aya_ebpf::programs::TcContext;
 use isthmus_core::host::{Destination, Route};
 use isthmus_core::packet::Family;
 
-use crate::ethernet::{self, Addresses, Ethernet};
-use crate::maps::TC_PROGRAMS;
+use crate::ethernet::{self, Ethernet};
+use crate::maps::{Configured, TC_PROGRAMS};
 use crate::route::{self, Egress, Next};
 use crate::skb::Skb;
 use crate::stage::{self, Device};
@@ -19,9 +19,16 @@ use crate::stage::{self, Device};
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[classifier]
 pub fn isthmus_tc(context: TcContext) -> i32 {
+    let configured = Configured::now();
     let answer = match kind(&context) {
-        Some(ethernet::IPV4) => from_v4(&context),
-        Some(ethernet::IPV6) => from_v6(&context),
+        Some(ethernet::IPV4) => {
+            let instance = stage::instance_v4(&Skb::new(&context), configured);
+            from_v4(&context, configured.number(), instance)
+        }
+        Some(ethernet::IPV6) => {
+            let instance = stage::instance_v6(&Skb::new(&context), configured);
+            from_v6(&context, configured.number(), instance)
+        }
         _ => return TC_ACT_UNSPEC,
     };
     end(&context, answer)
@@ -45,7 +52,9 @@ pub fn isthmus_tc_open_v6(context: TcContext) -> i32 {
 /// program is not there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
 fn end(context: &TcContext, answer: i32) -> i32 {
-    let Some(program) = stage::next_program(answer) else { return answer };
+    let Some(program) = stage::next_program(answer) else {
+        return answer;
+    };
     // SAFETY: the program array holds programs of this type only.
     let _not_called = unsafe { TC_PROGRAMS.tail_call(context, program) };
     TC_ACT_UNSPEC
@@ -61,13 +70,29 @@ fn kind(context: &TcContext) -> Option<u16> {
 // One function per direction and program, so that the verifier and the stack see them one by one.
 
 #[inline(never)]
-fn from_v4(context: &TcContext) -> i32 {
-    stage::translate(&mut Skb::new(context), Fib::new(context), Family::V4)
+fn from_v4(context: &TcContext, configured: u64, instance: u64) -> i32 {
+    let configured = Configured::from_number(configured);
+    let way = Fib::new(context);
+    stage::translate(
+        &mut Skb::new(context),
+        way,
+        Family::V4,
+        configured,
+        instance,
+    )
 }
 
 #[inline(never)]
-fn from_v6(context: &TcContext) -> i32 {
-    stage::translate(&mut Skb::new(context), Fib::new(context), Family::V6)
+fn from_v6(context: &TcContext, configured: u64, instance: u64) -> i32 {
+    let configured = Configured::from_number(configured);
+    let way = Fib::new(context);
+    stage::translate(
+        &mut Skb::new(context),
+        way,
+        Family::V6,
+        configured,
+        instance,
+    )
 }
 
 impl<'a> Device for Skb<'a> {
@@ -78,18 +103,21 @@ impl<'a> Device for Skb<'a> {
     /// To its neighbour, whom the kernel finds if need be, or up to the kernel.
     #[inline(always)]
     fn send(&mut self, way: &Fib<'a>, family: Family) -> i32 {
+        let Some(fib) = route::answer() else {
+            return Self::DROP;
+        };
         match way.next {
             Next::Neighbour => {
-                let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
+                let header = Ethernet::new(route::addresses(fib), ethernet::kind_of(family));
                 match self.set_ethernet(header) {
                     // SAFETY: a helper without pointers.
-                    Some(()) => unsafe { bpf_redirect(way.ifindex, 0) as i32 },
+                    Some(()) => unsafe { bpf_redirect(fib.ifindex, 0) as i32 },
                     None => Self::DROP,
                 }
             }
             // SAFETY: no pointer is given: the kernel asks its table for the next hop.
             Next::Link => unsafe {
-                bpf_redirect_neigh(way.ifindex, core::ptr::null_mut(), 0, 0) as i32
+                bpf_redirect_neigh(fib.ifindex, core::ptr::null_mut(), 0, 0) as i32
             },
             Next::Unknown | Next::Kernel => Self::PASS,
         }
@@ -100,14 +128,15 @@ impl<'a> Device for Skb<'a> {
 pub(crate) struct Fib<'a> {
     context: &'a TcContext,
     next: Next,
-    ifindex: u32,
-    addresses: Addresses,
 }
 
 impl<'a> Fib<'a> {
     #[inline(always)]
     fn new(context: &'a TcContext) -> Self {
-        Self { context, next: Next::Unknown, ifindex: 0, addresses: [0; 6] }
+        Self {
+            context,
+            next: Next::Unknown,
+        }
     }
 }
 
@@ -120,13 +149,12 @@ impl Egress for Fib<'_> {
         match route::ask(self.context.as_ptr(), fib) {
             BPF_FIB_LKUP_RET_SUCCESS => {
                 self.next = Next::Neighbour;
-                self.ifindex = fib.ifindex;
-                self.addresses = route::addresses(fib);
-                Some(Route { mtu: route::mtu(fib) })
+                Some(Route {
+                    mtu: route::mtu(fib),
+                })
             }
             BPF_FIB_LKUP_RET_NO_NEIGH => {
                 self.next = Next::Link;
-                self.ifindex = fib.ifindex;
                 None
             }
             _ => {

@@ -8,18 +8,25 @@ use aya_ebpf::programs::XdpContext;
 use isthmus_core::host::{Destination, Route};
 use isthmus_core::packet::Family;
 
-use crate::ethernet::{self, Addresses, Ethernet};
+use crate::ethernet::{self, Ethernet};
 use crate::frame::Frame;
-use crate::maps::XDP_PROGRAMS;
+use crate::maps::{Configured, XDP_PROGRAMS};
 use crate::route::{self, Egress, Next};
 use crate::stage::{self, Device};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[xdp]
 pub fn isthmus_xdp(context: XdpContext) -> u32 {
+    let configured = Configured::now();
     let answer = match kind(&context) {
-        Some(ethernet::IPV4) => from_v4(&context),
-        Some(ethernet::IPV6) => from_v6(&context),
+        Some(ethernet::IPV4) => {
+            let instance = stage::instance_v4(&Frame::new(&context), configured);
+            from_v4(&context, configured.number(), instance)
+        }
+        Some(ethernet::IPV6) => {
+            let instance = stage::instance_v6(&Frame::new(&context), configured);
+            from_v6(&context, configured.number(), instance)
+        }
         _ => return xdp_action::XDP_PASS,
     };
     end(&context, answer)
@@ -41,7 +48,9 @@ pub fn isthmus_xdp_open_v6(context: XdpContext) -> u32 {
 /// is not there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
 fn end(context: &XdpContext, answer: i32) -> u32 {
-    let Some(program) = stage::next_program(answer) else { return answer as u32 };
+    let Some(program) = stage::next_program(answer) else {
+        return answer as u32;
+    };
     // SAFETY: the program array holds programs of this type only.
     let _not_called = unsafe { XDP_PROGRAMS.tail_call(context, program) };
     xdp_action::XDP_PASS
@@ -55,13 +64,29 @@ fn kind(context: &XdpContext) -> Option<u16> {
 // One function per direction and program, so that the verifier and the stack see them one by one.
 
 #[inline(never)]
-fn from_v4(context: &XdpContext) -> i32 {
-    stage::translate(&mut Frame::new(context), Fib::new(context), Family::V4)
+fn from_v4(context: &XdpContext, configured: u64, instance: u64) -> i32 {
+    let configured = Configured::from_number(configured);
+    let way = Fib::new(context);
+    stage::translate(
+        &mut Frame::new(context),
+        way,
+        Family::V4,
+        configured,
+        instance,
+    )
 }
 
 #[inline(never)]
-fn from_v6(context: &XdpContext) -> i32 {
-    stage::translate(&mut Frame::new(context), Fib::new(context), Family::V6)
+fn from_v6(context: &XdpContext, configured: u64, instance: u64) -> i32 {
+    let configured = Configured::from_number(configured);
+    let way = Fib::new(context);
+    stage::translate(
+        &mut Frame::new(context),
+        way,
+        Family::V6,
+        configured,
+        instance,
+    )
 }
 
 impl<'a> Device for Frame<'a> {
@@ -73,12 +98,18 @@ impl<'a> Device for Frame<'a> {
     #[inline(always)]
     fn send(&mut self, way: &Fib<'a>, family: Family) -> i32 {
         let kind = ethernet::kind_of(family);
-        if self.set_ethernet(Ethernet::new(way.addresses, kind)).is_none() {
+        let Some(fib) = route::answer() else {
+            return Self::DROP;
+        };
+        if self
+            .set_ethernet(Ethernet::new(route::addresses(fib), kind))
+            .is_none()
+        {
             return Self::DROP;
         }
         if way.next == Next::Neighbour {
             // SAFETY: a helper without pointers.
-            unsafe { bpf_redirect(way.ifindex, 0) as i32 }
+            unsafe { bpf_redirect(fib.ifindex, 0) as i32 }
         } else {
             Self::PASS
         }
@@ -86,20 +117,20 @@ impl<'a> Device for Frame<'a> {
 }
 
 /// The forwarding table, asked from the link that the frame came in on.
+/// The Ethernet addresses to send with stay in the answer: those of the next hop, or those that the
+/// frame came with, for the kernel.
 pub(crate) struct Fib<'a> {
     context: &'a XdpContext,
     next: Next,
-    /// Link to send on.
-    ifindex: u32,
-    /// Ethernet addresses to send with: those of the next hop, or those that the frame came with,
-    /// for the kernel.
-    addresses: Addresses,
 }
 
 impl<'a> Fib<'a> {
     #[inline(always)]
     fn new(context: &'a XdpContext) -> Self {
-        Self { context, next: Next::Unknown, ifindex: 0, addresses: [0; 6] }
+        Self {
+            context,
+            next: Next::Unknown,
+        }
     }
 }
 
@@ -112,13 +143,13 @@ impl Egress for Fib<'_> {
             self.next = Next::Kernel;
             // The frame is still as it came.
             if let Some(ethernet) = Frame::new(self.context).ethernet() {
-                self.addresses = ethernet.addresses();
+                route::set_addresses(fib, ethernet.addresses());
             }
             return None;
         }
         self.next = Next::Neighbour;
-        self.ifindex = fib.ifindex;
-        self.addresses = route::addresses(fib);
-        Some(Route { mtu: route::mtu(fib) })
+        Some(Route {
+            mtu: route::mtu(fib),
+        })
     }
 }

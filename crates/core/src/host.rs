@@ -126,6 +126,20 @@ pub trait Instances {
             mechanism::owns_v6(host, instance, destination)
         })
     }
+
+    /// Whether an IPv4 address is in the pool of one of them.
+    fn pools_own(&self, destination: V4) -> bool {
+        any_pool_owns(self, destination)
+    }
+}
+
+/// Whether an IPv4 address is in the pool of one of the instances (RFC 6146 section 3.8).
+#[inline(always)]
+pub fn any_pool_owns<I: Instances + ?Sized>(instances: &I, destination: V4) -> bool {
+    first(instances, |instance| {
+        mechanism::pool_owns(instance, destination)
+    })
+    .is_some()
 }
 
 #[inline(always)]

@@ -82,7 +82,8 @@ pub enum IcmpError {
     Prohibited,
     /// Host or address unreachable (RFC 6146 section 3.5).
     AddressUnreachable,
-    /// Port unreachable.
+    /// Port unreachable; Protocol Unreachable about an IPv4 packet without ports (RFC 6146 section
+    /// 3.4).
     PortUnreachable,
 }
 

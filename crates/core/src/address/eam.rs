@@ -223,7 +223,7 @@ pub fn to_v6<M: Memory + ?Sized>(rules: &M, place: Place, address: V4) -> Option
 
 /// The IPv4 address that an IPv6 address maps to; `None` if no mapping covers it (RFC 7757
 /// section 3.3.2).
-#[inline(always)]
+#[inline(never)]
 pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option<V4> {
     Some(place.read(rules)?.translate_v6(address.halves()))
 }

@@ -8,6 +8,7 @@ pub mod siit;
 use crate::address::{V4, V6};
 use crate::config::{Hairpin, Instance, Mechanism};
 use crate::host::{Host, Instances};
+use crate::nat::{FragmentKey, Ports};
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
@@ -28,6 +29,16 @@ pub fn owns_v4<H: Host>(host: &H, instance: &Instance, destination: V4) -> bool 
     match &instance.mechanism {
         Mechanism::Siit(siit) => siit::owns_v4(host, siit, destination),
         Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
+    }
+}
+
+/// Whether an IPv4 address is one of the outside addresses of an instance.
+#[inline(always)]
+#[must_use]
+pub fn pool_owns(instance: &Instance, address: V4) -> bool {
+    match &instance.mechanism {
+        Mechanism::Siit(_) => false,
+        Mechanism::Nat64(nat64) => nat64.nat.owns(address),
     }
 }
 
@@ -80,6 +91,33 @@ pub fn to_v4<H: Host>(
     }
 }
 
+/// Whether a mechanism goes by the ports of a packet, which a fragment after the first has not.
+#[inline(always)]
+#[must_use]
+pub fn needs_ports(instance: &Instance) -> bool {
+    match &instance.mechanism {
+        Mechanism::Siit(_) => false,
+        Mechanism::Nat64(_) => true,
+    }
+}
+
+/// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4): a first fragment is
+/// remembered, the others are found by it.
+///
+/// # Errors
+/// The first fragment is not known yet.
+pub fn ports_of<H: Host>(
+    host: &H,
+    instance: &Instance,
+    key: &FragmentKey,
+    transport: &Transport,
+) -> Result<Ports, Refusal> {
+    match &instance.mechanism {
+        Mechanism::Siit(_) => Ok(transport.ports()),
+        Mechanism::Nat64(nat64) => nat64::ports_of(host, nat64, key, transport),
+    }
+}
+
 /// Whether a packet that was mapped to IPv4 goes to another host behind this gateway
 /// (RFC 6146 section 3.8, RFC 7757 section 4.2.2).
 #[inline(always)]
@@ -91,10 +129,9 @@ pub fn hairpins<H: Host, I: Instances + ?Sized>(
 ) -> bool {
     match &instance.mechanism {
         Mechanism::Siit(siit) => {
-            siit.hairpin == Hairpin::Intrinsic
-                && siit::explicit_v6(host, siit, destination).is_some()
+            siit.hairpin == Hairpin::Intrinsic && host.find_eam_v4(&siit.eam, destination).is_some()
         }
-        Mechanism::Nat64(_) => instances.find_v4(host, destination).is_some(),
+        Mechanism::Nat64(_) => instances.pools_own(destination),
     }
 }
 
@@ -110,14 +147,15 @@ pub fn error_source_v6<H: Host>(host: &H, instance: &Instance, source: V4) -> V6
 }
 
 /// The IPv4 address of a router or host that sent an ICMPv6 error. One that has none gets one of
-/// the pool of RFC 6791, always the same for the same router.
+/// the pool of RFC 6791, always the same for the same router; behind a NAT it gets the address of the
+/// binding, `outside` (RFC 6146 section 3.6.1).
 #[inline(always)]
-pub fn error_source_v4<H: Host>(host: &H, instance: &Instance, source: V6) -> V4 {
-    let mapped = match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::any_to_v4(host, siit, source),
-        Mechanism::Nat64(nat64) => nat64.prefix.extract(source),
-    };
-    mapped.unwrap_or_else(|| pooled(instance.policy.icmp_pool, source))
+pub fn error_source_v4<H: Host>(host: &H, instance: &Instance, source: V6, outside: V4) -> V4 {
+    match &instance.mechanism {
+        Mechanism::Siit(siit) => siit::any_to_v4(host, siit, source)
+            .unwrap_or_else(|| pooled(instance.policy.icmp_pool, source)),
+        Mechanism::Nat64(nat64) => nat64.prefix.extract(source).unwrap_or(outside),
+    }
 }
 
 /// RFC 6791 section 3: an address of the pool for an IPv6-only router.

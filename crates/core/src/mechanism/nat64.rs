@@ -4,11 +4,14 @@ use super::Part;
 use crate::address::{V4, V6, special};
 use crate::config::{Nat64, Policy};
 use crate::host::{Host, Sessions};
-use crate::nat::{self, Bounded, Endpoint4, Established, Exhaustive, Inside, TcpFlags};
+use crate::nat::{
+    self, Bounded, Endpoint4, Established, Exhaustive, FragmentKey, Inside, Ports, TcpFlags,
+};
 use crate::reason::Counter;
 use crate::translate::Tuple;
 use crate::translate::transport::{Kind, Transport};
-use crate::verdict::{Refusal, Slow};
+use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::protocol;
 
 /// From IPv6 to IPv4: the source becomes an address and port of the pool.
 ///
@@ -108,15 +111,35 @@ pub fn to_v6<H: Host>(
     })
 }
 
-/// What the NAT calls a packet.
+/// Remembers the ports of a first fragment, or finds those of another.
+///
+/// # Errors
+/// The first fragment did not come yet.
+pub fn ports_of<H: Host>(
+    host: &H,
+    nat64: &Nat64,
+    key: &FragmentKey,
+    transport: &Transport,
+) -> Result<Ports, Refusal> {
+    if transport.kind == Kind::Continuation {
+        return nat::recall(host, &nat64.nat, key).ok_or(Refusal::Slow(Slow::HoldFragment));
+    }
+    let ports = transport.ports();
+    nat::remember(host, &nat64.nat, key, ports).map_err(|_| Refusal::Drop(Counter::TableFull))?;
+    Ok(ports)
+}
+
+/// What the NAT calls a packet. Other protocols are answered as RFC 6146 section 3.4 says.
 #[inline(always)]
 fn stateful(transport: &Transport) -> Result<nat::Transport, Refusal> {
-    match transport.kind {
-        Kind::Tcp => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
-        Kind::Udp => Ok(nat::Transport::Udp),
-        Kind::Echo(_) => Ok(nat::Transport::Icmp),
-        // RFC 6146 section 3.4: ports are those of the first fragment.
-        Kind::Continuation => Err(Refusal::Slow(Slow::HoldFragment)),
-        Kind::Other | Kind::IcmpError => Err(Refusal::Drop(Counter::UnsupportedProtocol)),
+    match (transport.kind, transport.protocol) {
+        (Kind::Tcp, _) => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
+        (Kind::Continuation, protocol::TCP) => Ok(nat::Transport::Tcp(TcpFlags(0))),
+        (Kind::Udp, _) | (Kind::Continuation, protocol::UDP) => Ok(nat::Transport::Udp),
+        (Kind::Echo(_), _) => Ok(nat::Transport::Icmp),
+        _ => Err(Refusal::Reply(
+            IcmpError::PortUnreachable,
+            Counter::UnsupportedProtocol,
+        )),
     }
 }

@@ -11,13 +11,17 @@ use crate::verdict::Refusal;
 /// Whether an IPv4 address stands for an IPv6 host.
 #[inline(always)]
 pub fn owns_v4<H: Host>(host: &H, siit: &Siit, destination: V4) -> bool {
-    siit.hosts.contains(destination) || explicit_v6(host, siit, destination).is_some()
+    siit.hosts.contains(destination) || host.find_eam_v4(&siit.eam, destination).is_some()
 }
 
-/// Whether an IPv6 address stands for an IPv4 host.
+/// Whether an IPv6 address stands for an IPv4 host. With a prefix, what is under it does: an explicit
+/// mapping is for a host on the IPv6 side then, and IPv6 packets reach it without translation.
 #[inline(always)]
 pub fn owns_v6<H: Host>(host: &H, siit: &Siit, destination: V6) -> bool {
-    siit.prefix.extract(destination).is_some() || explicit_v4(host, siit, destination).is_some()
+    match siit.prefix {
+        PrefixMapping::None => host.find_eam_v6(&siit.eam, destination).is_some(),
+        _ => siit.prefix.extract(destination).is_some(),
+    }
 }
 
 /// The explicit mapping of an IPv4 address.
@@ -102,7 +106,8 @@ pub fn to_v4<H: Host>(
     if special::is_illegal_destination_v4(destination) {
         return Err(Refusal::Drop(Counter::IllegalDestination));
     }
-    if siit.prefix.forbids(policy, destination) && siit.prefix.contains(tuple.destination) {
+    let forbidden = |v4, v6| siit.prefix.forbids(policy, v4) && siit.prefix.contains(v6);
+    if forbidden(source, tuple.source) || forbidden(destination, tuple.destination) {
         return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
     }
     Ok(Tuple {

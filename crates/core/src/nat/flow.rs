@@ -56,7 +56,11 @@ pub fn outbound<H: Host, E: Effort>(
         let outside = slot.word(OUTSIDE);
         let touch = touch(&slot, cfg, now, Side::Inside, transport);
         if !matches!(touch, Touch::Expired) && slot.unchanged() {
-            if matches!(touch, Touch::Renewed) && permission::needed(cfg, transport.protocol()) {
+            if E::OPENS
+                && matches!(touch, Touch::Renewed)
+                && permission::needed(cfg, transport.protocol())
+            {
+                // Where this program has no stack for it, the sweeper does it.
                 permission::extend(host.state(), cfg, sessions.line_of(position));
             }
             return Ok(Endpoint4::from_word(outside));
@@ -99,7 +103,7 @@ pub fn inbound<H: Host, E: Effort>(
         let inside = binding::inside_of(&slot);
         let touch = touch(&slot, cfg, now, Side::Outside, transport);
         if !matches!(touch, Touch::Expired) && slot.unchanged() {
-            if matches!(touch, Touch::Renewed) && permission::needed(cfg, protocol) {
+            if E::OPENS && matches!(touch, Touch::Renewed) && permission::needed(cfg, protocol) {
                 permission::extend(host.state(), cfg, line);
             }
             return Ok(inside);

@@ -161,6 +161,10 @@ fn visit_session<M: Memory + ?Sized>(
         }
         return;
     }
+    if permission::needed(cfg, session.binding.protocol) {
+        // The fast path renews sessions without their permissions.
+        let _ = permission::extend(memory, cfg, cfg.layout.sessions.line_of(position));
+    }
     let changed = slot.update(current.payload() | REPORTED);
     if changed && !status.reported() {
         on_event(Event::SessionCreated(session));

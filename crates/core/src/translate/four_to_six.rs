@@ -7,6 +7,7 @@ use crate::checksum::{Delta, Sum};
 use crate::config::{Instance, ZeroUdpChecksum};
 use crate::host::{Destination, Host};
 use crate::mechanism::{self, Part};
+use crate::nat::FragmentKey;
 use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
@@ -26,6 +27,21 @@ pub fn translate<P: Packet, H: Host>(
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
     let incoming = v4::read(packet, header)?;
+    let ports = if header.fragment().is_fragment() && mechanism::needs_ports(instance) {
+        if packet.bytes().is_none() {
+            return Err(Refusal::Slow(Slow::HoldFragment));
+        }
+        let (source, destination) = (header.source(), header.destination());
+        let key = FragmentKey::v4(
+            source,
+            destination,
+            header.identification(),
+            header.protocol(),
+        );
+        mechanism::ports_of(host, instance, &key, &incoming.transport)?
+    } else {
+        incoming.transport.ports()
+    };
     let transport = &incoming.transport;
     if header.ttl() <= 1 && hop == Hop::Forward {
         return Err(Refusal::Reply(
@@ -45,8 +61,8 @@ pub fn translate<P: Packet, H: Host>(
     let old = Tuple {
         source: header.source(),
         destination: header.destination(),
-        source_port: transport.source_port,
-        destination_port: transport.destination_port,
+        source_port: ports.source,
+        destination_port: ports.destination,
     };
     let new = mechanism::to_v6(host, instance, &old, transport, Part::Outer)?;
     let mut out = headers(

@@ -248,7 +248,7 @@ pub fn to_v4<P: Packet, H: Host>(
     let source = if received.header.source() == old.destination {
         new.destination
     } else {
-        mechanism::error_source_v4(host, instance, received.header.source())
+        mechanism::error_source_v4(host, instance, received.header.source(), new.destination)
     };
 
     let quoted_incoming = v6::Incoming {

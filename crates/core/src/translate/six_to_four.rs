@@ -7,6 +7,7 @@ use crate::checksum::{Delta, Sum};
 use crate::config::Instance;
 use crate::host::{Destination, Host, Instances};
 use crate::mechanism::{self, Part};
+use crate::nat::FragmentKey;
 use crate::packet::{ChecksumKind, Family, Packet, Truncated};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
@@ -29,6 +30,20 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     header: ipv6::Header,
 ) -> Result<Verdict, Refusal> {
     let incoming = v6::read(packet, header)?;
+    let ports = if incoming.fragment.is_present() && mechanism::needs_ports(instance) {
+        if packet.bytes().is_none() {
+            return Err(Refusal::Slow(Slow::HoldFragment));
+        }
+        let (source, destination) = (header.source(), header.destination());
+        let identification = incoming
+            .fragment
+            .get()
+            .map_or(0, |header| header.identification);
+        let key = FragmentKey::v6(source, destination, identification, incoming.protocol);
+        mechanism::ports_of(host, instance, &key, &incoming.transport)?
+    } else {
+        incoming.transport.ports()
+    };
     let transport = &incoming.transport;
     if header.hop_limit() <= 1 {
         return Err(Refusal::Reply(
@@ -48,8 +63,8 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     let old = Tuple {
         source: header.source(),
         destination: header.destination(),
-        source_port: transport.source_port,
-        destination_port: transport.destination_port,
+        source_port: ports.source,
+        destination_port: ports.destination,
     };
     let new = mechanism::to_v4(host, instance, &old, transport, Part::Outer)?;
     let hairpin = mechanism::hairpins(host, instances, instance, new.destination);

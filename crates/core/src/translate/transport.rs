@@ -1,5 +1,6 @@
 //! The header after the IP headers, as far as translation needs it.
 
+use crate::nat::Ports;
 use crate::packet::{Packet, Word};
 use crate::reason::Counter;
 use crate::verdict::Refusal;
@@ -36,6 +37,8 @@ pub enum Echo {
 pub struct Transport {
     /// What it is.
     pub kind: Kind,
+    /// Number of the protocol, in the packet's own family.
+    pub protocol: u8,
     /// Where it begins in the packet.
     pub at: usize,
     /// Bytes from there to the end of the IP packet.
@@ -80,9 +83,10 @@ impl Transport {
     /// A fragment after the first.
     #[inline(always)]
     #[must_use]
-    pub const fn continuation(at: usize, length: usize) -> Self {
+    pub const fn continuation(at: usize, length: usize, protocol: u8) -> Self {
         Self {
             kind: Kind::Continuation,
+            protocol,
             at,
             length,
             first: Word(0),
@@ -91,6 +95,16 @@ impl Transport {
             header: 0,
             tcp_flags: 0,
             zero_checksum: false,
+        }
+    }
+
+    /// Both ports.
+    #[inline(always)]
+    #[must_use]
+    pub const fn ports(&self) -> Ports {
+        Ports {
+            source: self.source_port,
+            destination: self.destination_port,
         }
     }
 
@@ -109,7 +123,7 @@ impl Transport {
         extent: Extent,
     ) -> Result<Self, Refusal> {
         const SHORT: Refusal = Refusal::Drop(Counter::MalformedTransport);
-        let mut transport = Self::continuation(at, length);
+        let mut transport = Self::continuation(at, length, protocol);
         match protocol {
             protocol::TCP => {
                 transport.kind = Kind::Tcp;

@@ -79,7 +79,7 @@ pub fn transport<P: Packet>(
         return Err(Refusal::Drop(Counter::BadFragment));
     }
     if fragment.offset != 0 {
-        return Ok(Transport::continuation(at, length));
+        return Ok(Transport::continuation(at, length, header.protocol()));
     }
     Transport::read(
         packet,

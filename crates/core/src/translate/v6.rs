@@ -171,7 +171,11 @@ pub fn transport<P: Packet>(
             return Err(Refusal::Slow(Slow::Reassemble));
         }
         if fragment.offset != 0 {
-            return Ok(Transport::continuation(chain.at, chain.length));
+            return Ok(Transport::continuation(
+                chain.at,
+                chain.length,
+                chain.protocol,
+            ));
         }
     }
     Transport::read(

@@ -170,7 +170,11 @@ impl OptionalFragment {
     #[inline(always)]
     #[must_use]
     pub const fn get(self) -> Option<FragmentHeader> {
-        if self.present { Some(self.header) } else { None }
+        if self.present {
+            Some(self.header)
+        } else {
+            None
+        }
     }
 
     /// Whether there is one.
@@ -184,6 +188,9 @@ impl OptionalFragment {
 impl From<FragmentHeader> for OptionalFragment {
     #[inline(always)]
     fn from(header: FragmentHeader) -> Self {
-        Self { present: true, header }
+        Self {
+            present: true,
+            header,
+        }
     }
 }
