@@ -146,9 +146,9 @@ impl Instances for Configured {
     }
 
     #[inline(always)]
-    fn find_v6<H: Host>(&self, _host: &H, destination: V6) -> Option<u32> {
-        let (high, low) = destination.halves();
-        search::number(search::instance_v6(high, low, self.active))
+    fn find_v6<H: Host>(&self, _host: &H, source: V6, destination: V6) -> Option<u32> {
+        let (from, to) = (source.halves(), destination.halves());
+        search::number(search::instance_v6(from.0, from.1, to.0, to.1, self.active))
     }
 
     #[inline(always)]
@@ -177,7 +177,7 @@ impl Instances for Chosen {
     }
 
     #[inline(always)]
-    fn find_v6<H: Host>(&self, _host: &H, _destination: V6) -> Option<u32> {
+    fn find_v6<H: Host>(&self, _host: &H, _source: V6, _destination: V6) -> Option<u32> {
         search::number(self.number)
     }
 
@@ -202,6 +202,16 @@ impl Memory for Lines {
 
 const STATE_LINES: Lines = Lines(&STATE);
 pub(crate) const RULE_LINES: Lines = Lines(&RULES);
+
+/// Counts a packet that goes to the slow path because no program of ours takes it.
+#[inline(always)]
+pub(crate) fn count_slow_path() {
+    let row = MOST_INSTANCES * COUNTER_ROW as u32;
+    if let Some(count) = COUNTS.get_ptr_mut(row + Counter::SlowPath as u32) {
+        // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
+        unsafe { *count += 1 };
+    }
+}
 
 /// What the core is lent for one packet.
 pub(crate) struct Services<S, E> {

@@ -40,14 +40,20 @@ pub extern "C" fn instance_v4(destination: u32, active: u64) -> u64 {
     )
 }
 
-/// The instance that an IPv6 destination belongs to, given as two numbers.
+/// The instance that a packet between two IPv6 addresses belongs to, each given as two numbers.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn instance_v6(high: u64, low: u64, active: u64) -> u64 {
-    answer(Searching(Configured::from_number(active)).find_v6(
-        &Services::<Common, _>::new(NoWay),
-        V6::from_halves(high, low),
-    ))
+pub extern "C" fn instance_v6(
+    source_high: u64,
+    source_low: u64,
+    high: u64,
+    low: u64,
+    active: u64,
+) -> u64 {
+    let searching = Searching(Configured::from_number(active));
+    let source = V6::from_halves(source_high, source_low);
+    let destination = V6::from_halves(high, low);
+    answer(searching.find_v6(&Services::<Common, _>::new(NoWay), source, destination))
 }
 
 /// Whether an IPv4 address, given as it lies in the packet, is in the pool of an instance; 0: no.

@@ -72,8 +72,8 @@ pub(crate) fn instance_v4<D: Device>(device: &D, configured: Configured) -> u64 
 pub(crate) fn instance_v6<D: Device>(device: &D, configured: Configured) -> u64 {
     match ipv6::Header::read(device, 0) {
         Ok(header) => {
-            let (high, low) = header.destination().halves();
-            search::instance_v6(high, low, configured.number())
+            let (from, to) = (header.source().halves(), header.destination().halves());
+            search::instance_v6(from.0, from.1, to.0, to.1, configured.number())
         }
         Err(_) => search::NOTHING,
     }

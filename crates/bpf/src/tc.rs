@@ -11,7 +11,7 @@ use isthmus_core::host::{Destination, Route};
 use isthmus_core::packet::Family;
 
 use crate::ethernet::{self, Ethernet};
-use crate::maps::{Configured, TC_PROGRAMS};
+use crate::maps::{self, Configured, TC_PROGRAMS};
 use crate::route::{self, Egress, Next};
 use crate::skb::Skb;
 use crate::stage::{self, Device};
@@ -57,6 +57,7 @@ fn end(context: &TcContext, answer: i32) -> i32 {
     };
     // SAFETY: the program array holds programs of this type only.
     let _not_called = unsafe { TC_PROGRAMS.tail_call(context, program) };
+    maps::count_slow_path();
     TC_ACT_UNSPEC
 }
 

@@ -10,7 +10,7 @@ use isthmus_core::packet::Family;
 
 use crate::ethernet::{self, Ethernet};
 use crate::frame::Frame;
-use crate::maps::{Configured, XDP_PROGRAMS};
+use crate::maps::{self, Configured, XDP_PROGRAMS};
 use crate::route::{self, Egress, Next};
 use crate::stage::{self, Device};
 
@@ -53,6 +53,7 @@ fn end(context: &XdpContext, answer: i32) -> u32 {
     };
     // SAFETY: the program array holds programs of this type only.
     let _not_called = unsafe { XDP_PROGRAMS.tail_call(context, program) };
+    maps::count_slow_path();
     xdp_action::XDP_PASS
 }
 

@@ -1,6 +1,6 @@
 //! One packet through the gateway.
 
-use crate::address::{V4, V6, special};
+use crate::address::{V4, special};
 use crate::config::Instance;
 use crate::host::{Host, Instances};
 use crate::mechanism::{self, Part};
@@ -64,7 +64,7 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     if special::is_illegal_destination_v6(destination) {
         return Ok(pass(host));
     }
-    let Some(instance) = choose_v6(host, instances, destination) else {
+    let Some(instance) = choose_v6(host, instances, &header) else {
         return Ok(pass(host));
     };
     let verdict = six_to_four::translate(packet, host, instances, instance, header)?;
@@ -88,6 +88,7 @@ fn hairpin<P: Packet, H: Host, I: Instances + ?Sized>(
         return Ok(verdict);
     }
     let verdict = four_to_six::translate(packet, host, instance, header, Hop::Hairpin)?;
+    host.count(Counter::Translated6To4);
     host.count(Counter::Hairpinned);
     Ok(verdict)
 }
@@ -130,7 +131,7 @@ pub fn open_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv6::Header::read(packet, 0)?;
     let destination = header.destination();
     let instance =
-        choose_v6(host, instances, destination).ok_or(Refusal::Drop(Counter::EngineError))?;
+        choose_v6(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
     let transport = v6::read(packet, header)?.transport;
     let tuple = Tuple {
         source: header.source(),
@@ -164,9 +165,9 @@ fn choose_v4<'a, H: Host, I: Instances + ?Sized>(
 fn choose_v6<'a, H: Host, I: Instances + ?Sized>(
     host: &mut H,
     instances: &'a I,
-    destination: V6,
+    header: &ipv6::Header,
 ) -> Option<&'a Instance> {
-    let index = instances.find_v6(host, destination)?;
+    let index = instances.find_v6(host, header.source(), header.destination())?;
     host.select(index);
     instances.get(index)
 }

@@ -120,10 +120,10 @@ pub trait Instances {
         })
     }
 
-    /// The first instance that an IPv6 destination belongs to.
-    fn find_v6<H: Host>(&self, host: &H, destination: V6) -> Option<u32> {
+    /// The first instance that a packet between two IPv6 addresses belongs to.
+    fn find_v6<H: Host>(&self, host: &H, source: V6, destination: V6) -> Option<u32> {
         first(self, |instance| {
-            mechanism::owns_v6(host, instance, destination)
+            mechanism::owns_v6(host, instance, source, destination)
         })
     }
 

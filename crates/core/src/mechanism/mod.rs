@@ -42,11 +42,11 @@ pub fn pool_owns(instance: &Instance, address: V4) -> bool {
     }
 }
 
-/// Whether an IPv6 destination is translated by an instance (RFC 7915 section 5.6).
+/// Whether a packet between two IPv6 addresses is translated by an instance (RFC 7915 section 5.6).
 #[inline(always)]
-pub fn owns_v6<H: Host>(host: &H, instance: &Instance, destination: V6) -> bool {
+pub fn owns_v6<H: Host>(host: &H, instance: &Instance, source: V6, destination: V6) -> bool {
     match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::owns_v6(host, siit, destination),
+        Mechanism::Siit(siit) => siit::owns_v6(host, siit, source, destination),
         Mechanism::Nat64(nat64) => nat64.prefix.contains(destination),
     }
 }

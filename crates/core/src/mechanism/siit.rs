@@ -6,7 +6,7 @@ use crate::config::{Hairpin, Policy, PrefixMapping, Siit};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::translate::Tuple;
-use crate::verdict::Refusal;
+use crate::verdict::{IcmpError, Refusal};
 
 /// Whether an IPv4 address stands for an IPv6 host.
 #[inline(always)]
@@ -14,14 +14,16 @@ pub fn owns_v4<H: Host>(host: &H, siit: &Siit, destination: V4) -> bool {
     siit.hosts.contains(destination) || host.find_eam_v4(&siit.eam, destination).is_some()
 }
 
-/// Whether an IPv6 address stands for an IPv4 host. With a prefix, what is under it does: an explicit
-/// mapping is for a host on the IPv6 side then, and IPv6 packets reach it without translation.
+/// Whether an IPv6 packet is for an IPv4 host. The hosts of explicit mappings are on the IPv6 side:
+/// a packet to one of them is translated only if it comes from an IPv4 host, or if there is no
+/// prefix and both sides have mappings.
 #[inline(always)]
-pub fn owns_v6<H: Host>(host: &H, siit: &Siit, destination: V6) -> bool {
-    match siit.prefix {
-        PrefixMapping::None => host.find_eam_v6(&siit.eam, destination).is_some(),
-        _ => siit.prefix.extract(destination).is_some(),
+pub fn owns_v6<H: Host>(host: &H, siit: &Siit, source: V6, destination: V6) -> bool {
+    if siit.prefix.contains(destination) {
+        return true;
     }
+    let from_v4 = matches!(siit.prefix, PrefixMapping::None) || siit.prefix.contains(source);
+    from_v4 && host.find_eam_v6(&siit.eam, destination).is_some()
 }
 
 /// The explicit mapping of an IPv4 address.
@@ -74,7 +76,8 @@ pub fn to_v6<H: Host>(
     let source = source.ok_or(Refusal::Drop(Counter::UntranslatableSource))?;
     let destination = any_to_v6(host, siit, tuple.destination)
         .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
-    if siit.prefix.forbids(policy, tuple.source) && siit.prefix.contains(source) {
+    let forbidden = |v4, v6| siit.prefix.forbids(policy, v4) && siit.prefix.contains(v6);
+    if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
         return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
     }
     Ok(Tuple {
@@ -96,8 +99,11 @@ pub fn to_v4<H: Host>(
     policy: &Policy,
     tuple: &Tuple<V6>,
 ) -> Result<Tuple<V4>, Refusal> {
-    let source =
-        any_to_v4(host, siit, tuple.source).ok_or(Refusal::Drop(Counter::UntranslatableSource))?;
+    // RFC 7915 section 5.4.
+    let source = any_to_v4(host, siit, tuple.source).ok_or(Refusal::Reply(
+        IcmpError::Prohibited,
+        Counter::UntranslatableSource,
+    ))?;
     let destination = any_to_v4(host, siit, tuple.destination)
         .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
     if special::is_illegal_source_v4(source) {

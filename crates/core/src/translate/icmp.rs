@@ -101,10 +101,10 @@ pub struct LinkMtus {
 }
 
 /// RFC 1191 section 7: likely path MTUs, for routers that do not tell.
-const PLATEAUS: [u16; 7] = [32000, 17914, 8166, 4352, 2002, 1492, 1280];
+const PLATEAUS: [u16; 6] = [32000, 17914, 8166, 4352, 2002, 1492];
 
 /// The MTU to assume when a router reports none: the greatest plateau less than the length of the
-/// packet in error, but at least 1280 (RFC 7915 section 4.2).
+/// packet in error, but at least what makes 1280 bytes of IPv6 (RFC 7915 section 4.2).
 #[must_use]
 pub fn plateau(total_length: u16) -> u16 {
     for candidate in PLATEAUS {
@@ -112,7 +112,7 @@ pub fn plateau(total_length: u16) -> u16 {
             return candidate;
         }
     }
-    1280
+    1260
 }
 
 /// RFC 7915 section 4.2. `inner_total_length` is that of the packet in error. `None`: silently

@@ -12,7 +12,7 @@ use super::transport::{
 use super::{Tuple, four_to_six, icmp, six_to_four, v4, v6};
 use crate::checksum::{Delta, Sum};
 use crate::config::Instance;
-use crate::host::Host;
+use crate::host::{Host, Instances};
 use crate::mechanism::{self, Part};
 use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
 use crate::reason::Counter;
@@ -192,9 +192,10 @@ pub fn to_v6<P: Packet, H: Host>(
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
-pub fn to_v4<P: Packet, H: Host>(
+pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     packet: &mut P,
     host: &mut H,
+    instances: &I,
     instance: &Instance,
     received: &v6::Incoming,
 ) -> Result<Verdict, Refusal> {
@@ -333,7 +334,9 @@ pub fn to_v4<P: Packet, H: Host>(
         write_head(packet, front.outer, head, [first, rest], change, sum)
     })();
     written.map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    host.count(Counter::Translated6To4);
+    if !mechanism::hairpins(host, instances, instance, new.source) {
+        host.count(Counter::Translated6To4);
+    }
     Ok(Verdict::Forward {
         family: Family::V4,
         split: None,

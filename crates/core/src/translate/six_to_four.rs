@@ -56,7 +56,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
         return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
     }
     if transport.kind == Kind::IcmpError {
-        return quoted::to_v4(packet, host, instance, &incoming);
+        return quoted::to_v4(packet, host, instances, instance, &incoming);
     }
     // Summed up here so that the addresses need not be kept.
     let removed = address_sum(&header);
@@ -89,7 +89,9 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     packet.replace_front(transport.at, HEADER, Family::V4)?;
     finish(packet, &fields, transport, removed, &new)
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    host.count(Counter::Translated6To4);
+    if !hairpin {
+        host.count(Counter::Translated6To4);
+    }
     Ok(Verdict::Forward {
         family: Family::V4,
         split,

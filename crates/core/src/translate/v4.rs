@@ -74,7 +74,7 @@ pub fn transport<P: Packet>(
         _ => {}
     }
     if usize::from(fragment.offset) * 8 + length > 0xffff
-        || fragment.more && length % 8 != 0 && matches!(extent, Extent::Whole)
+        || fragment.more && !length.is_multiple_of(8) && matches!(extent, Extent::Whole)
     {
         return Err(Refusal::Drop(Counter::BadFragment));
     }

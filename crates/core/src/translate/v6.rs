@@ -159,7 +159,7 @@ pub fn transport<P: Packet>(
 ) -> Result<Transport, Refusal> {
     if let Some(FragmentHeader { fragment, .. }) = chain.fragment.get() {
         if usize::from(fragment.offset) * 8 + chain.length > 0xffff
-            || fragment.more && chain.length % 8 != 0 && matches!(extent, Extent::Whole)
+            || fragment.more && !chain.length.is_multiple_of(8) && matches!(extent, Extent::Whole)
         {
             return Err(Refusal::Drop(Counter::BadFragment));
         }

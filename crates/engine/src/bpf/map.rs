@@ -17,7 +17,7 @@ use crate::memory::Region;
 
 /// An [`Instance`] as words.
 type InstanceWords = [u64; size_of::<Instance>() / 8];
-const _: () = assert!(size_of::<Instance>() % 8 == 0);
+const _: () = assert!(size_of::<Instance>().is_multiple_of(8));
 
 /// Counters that a row has room for; the row after the instances' is that of the gateway.
 const COUNTER_ROW: u32 = 64;

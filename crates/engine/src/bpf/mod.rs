@@ -215,8 +215,14 @@ fn moved(mut instance: Instance, base: u32) -> Instance {
 /// Loads every program, and tells those that hand packets on where the others are.
 fn load_programs(ebpf: &mut Ebpf) -> Result<(), Error> {
     for (kind, programs) in [
-        ("XDP_PROGRAMS", ["isthmus_xdp", "isthmus_xdp_open_v4", "isthmus_xdp_open_v6"]),
-        ("TC_PROGRAMS", ["isthmus_tc", "isthmus_tc_open_v4", "isthmus_tc_open_v6"]),
+        (
+            "XDP_PROGRAMS",
+            ["isthmus_xdp", "isthmus_xdp_open_v4", "isthmus_xdp_open_v6"],
+        ),
+        (
+            "TC_PROGRAMS",
+            ["isthmus_tc", "isthmus_tc_open_v4", "isthmus_tc_open_v6"],
+        ),
     ] {
         let mut descriptors = Vec::new();
         for name in programs {

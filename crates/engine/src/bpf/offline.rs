@@ -24,7 +24,8 @@ pub enum Hook {
 }
 
 const ETHERNET: usize = 14;
-/// The largest packet that a test run takes is a page less headroom; larger ones go to the slow
+/// The kernel tests nothing shorter than an IP header. The
+/// largest packet that a test run takes is a page less headroom; larger ones go to the slow
 /// path, as they would where a driver has no room.
 const LARGEST: usize = 3400;
 /// What a packet grows by at most.
@@ -74,7 +75,8 @@ impl KernelTranslator {
             Some(6) => 0x86dd,
             _ => return Ok(None),
         };
-        if packet.len() > LARGEST {
+        let least = if kind == 0x0800 { 20 } else { 40 };
+        if packet.len() > LARGEST || packet.len() < least {
             return Ok(None);
         }
         map::set_clock(&mut self.programs.ebpf, now, self.seed.take())?;
@@ -82,7 +84,6 @@ impl KernelTranslator {
         let mut frame = vec![0; 12];
         frame.extend(kind.to_be_bytes());
         frame.extend(packet);
-        // The kernel takes no frame shorter than an Ethernet header and a few bytes.
         let mut sent = vec![0; frame.len() + GROWTH];
         let mut options = TestRunOptions::new();
         options.data_in = Some(&frame);
