@@ -2,7 +2,7 @@
 //! with IPv6 alone find hosts with IPv4 alone.
 //!
 //! It asks real resolvers over UDP and TCP and keeps their answers; it neither walks the tree of
-//! names nor validates DNSSEC. [`Server::start`] runs it; [`respond`] is all of it but sockets,
+//! names nor validates DNSSEC. [`Server::start`] runs it; [`respond()`] is all of it but sockets,
 //! cache and clock.
 //!
 //! Reading order: [`config`] is what it is told; `query` and `wire` read what a client sends;
