@@ -6,10 +6,10 @@
 //! in use from the longest to the shortest, so the usual table (hosts, and one or two lengths
 //! more) costs one or two cache lines whatever its size.
 //!
-//! Layout: a line holds [`SLOTS`] slots of three words each. A slot is the IPv4 prefix (bits 0 to
+//! Layout: a line holds `SLOTS` slots of three words each. A slot is the IPv4 prefix (bits 0 to
 //! 31), its length (32 to 39), the length of the IPv6 prefix (40 to 47) and a mark that the slot
 //! is in use (bit 63), then the two halves of the IPv6 prefix. Each prefix has two lines where its
-//! mapping may lie (cuckoo hashing), the second of which is read only if word [`OVERFLOW`] of the
+//! mapping may lie (cuckoo hashing), the second of which is read only if word `OVERFLOW` of the
 //! first one says that some mapping had to go to its second line. So a lookup of one prefix
 //! reads two lines at most, and one as a rule, in a table that is up to four fifths full.
 

@@ -37,7 +37,7 @@ struct Opening {
 /// it: binding and session are made or refreshed.
 ///
 /// # Errors
-/// [`Refusal`], with the reason; [`Slow::Table`](crate::verdict::Slow::Table) where [`Effort`]
+/// [`Refusal`], with the reason; [`Slow::Table`] where [`Effort`]
 /// has an end.
 #[inline(always)]
 pub fn outbound<H: Host, E: Effort>(

@@ -6,7 +6,7 @@
 //!
 //! A packet passes [`outbound`] or [`inbound`], which find, make and refresh bindings and
 //! sessions; the packet inside an ICMP error passes [`peek_outbound`] or [`peek_inbound`], which
-//! only look. Nothing in the packet path removes state: [`sweep`] does, in user space, and tells
+//! only look. Nothing in the packet path removes state: [`sweep()`] does, in user space, and tells
 //! what happened since it last came by.
 //!
 //! Four tables, all in the memory of the engine and laid out by [`Layout`]:
