@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
-use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_ns};
+use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::Place;
 use isthmus_core::address::{V4, V6};
@@ -274,8 +274,9 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
             let now = CLOCK.get_ptr(0).map_or(0, |clock| unsafe { (*clock).now });
             return Instant::from_nanos(now);
         }
+        // A few milliseconds late, but it does not ask the hardware.
         // SAFETY: a helper without arguments.
-        Instant::from_nanos(unsafe { bpf_ktime_get_ns() })
+        Instant::from_nanos(unsafe { bpf_ktime_get_coarse_ns() })
     }
 
     #[inline(always)]

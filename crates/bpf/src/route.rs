@@ -1,9 +1,16 @@
-//! The way out: a look into the kernel's forwarding table.
+//! The way out: a look into the kernel's forwarding table, and what is remembered of it.
+//!
+//! The kernel's answer takes longer than the rest of a translation. So each processor remembers
+//! answers, for as long as the daemon has not seen a change of the kernel's tables and for a second
+//! at most: see [`EPOCH`].
 
 use core::ffi::c_void;
 
-use aya_ebpf::bindings::{bpf_fib_lookup, bpf_fib_lookup__bindgen_ty_1};
-use aya_ebpf::btf_maps::PerCpuArray;
+use aya_ebpf::bindings::{
+    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, bpf_fib_lookup,
+    bpf_fib_lookup__bindgen_ty_1,
+};
+use aya_ebpf::btf_maps::{Array, PerCpuArray};
 use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
 use aya_ebpf::macros::btf_map;
 use isthmus_core::host::{Destination, Route};
@@ -26,6 +33,16 @@ impl Egress for NoWay {
     }
 }
 
+/// Where a packet comes in: what a question to the forwarding table needs beside the destination.
+pub(crate) trait Ingress {
+    /// The context of the program's run.
+    fn context(&self) -> *mut c_void;
+    /// The link that the packet came in on.
+    fn link(&self) -> u32;
+    /// The Ethernet addresses that it came with, if they will be needed to pass it on.
+    fn addresses(&self) -> Option<Addresses>;
+}
+
 /// What the forwarding table said.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -43,24 +60,164 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
 /// Room for a question and its answer, one for each processor: it is too large for the stack of a
-/// program. Fields that [`question`] does not write are zero, or are answers only.
+/// program. Fields that [`ask`] does not write are zero, or are answers only.
 #[btf_map]
 static QUESTION: PerCpuArray<[u64; size_of::<bpf_fib_lookup>() / 8], 1> = PerCpuArray::new();
 
-/// The last question with its answer.
-#[inline(always)]
-pub(crate) fn answer() -> Option<&'static mut bpf_fib_lookup> {
-    let words = QUESTION.get_ptr_mut(0)?;
-    // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
-    // the same size, aligned to more than it needs. Nobody keeps the reference.
-    Some(unsafe { &mut *words.cast::<bpf_fib_lookup>() })
+/// Number of the state that the kernel's tables of routes, neighbours and links are in: the daemon
+/// counts it up when it hears of a change, and every second. While it is 0 nothing is remembered.
+#[btf_map]
+static EPOCH: Array<[u64; 8], 1, { 1 << 10 }> = Array::new();
+
+/// Ways that each processor remembers: 256 KiB.
+const WAYS: usize = 1 << WAYS_LOG2;
+const WAYS_LOG2: u32 = 12;
+
+#[btf_map]
+static KNOWN: PerCpuArray<[u64; 8], WAYS> = PerCpuArray::new();
+
+/// A way as it is remembered, where the hash of its question says.
+#[repr(C)]
+pub(crate) struct Way {
+    question: Question,
+    /// The epoch in which the kernel answered; 0: it is of no use for another packet.
+    since: u32,
+    /// The link to send on.
+    pub(crate) link: u32,
+    /// The Ethernet addresses to send with: those of the next hop, or those that the packet came
+    /// with, for the kernel.
+    pub(crate) addresses: Addresses,
+    mtu: u16,
+    unused: u16,
+}
+const _: () = assert!(size_of::<Way>() == 64);
+
+/// All that the kernel's answer depends on.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Question {
+    /// Source and destination, two words each; of an IPv4 packet both in the first, the rest is 0.
+    addresses: [u64; 4],
+    /// The link that the packet came in on, the family and the type of service.
+    from: u64,
 }
 
-/// The question for a destination.
+impl Question {
+    #[inline(always)]
+    fn new(to: Destination, link: u32) -> Self {
+        let (addresses, family, tos) = match to {
+            Destination::V4 {
+                source,
+                destination,
+                tos,
+            } => {
+                let both = u64::from(source.0.0) << 32 | u64::from(destination.0.0);
+                ([both, 0, 0, 0], AF_INET, tos)
+            }
+            Destination::V6 {
+                source,
+                destination,
+                ..
+            } => {
+                let (source, destination) = (source.halves(), destination.halves());
+                let addresses = [source.0, source.1, destination.0, destination.1];
+                (addresses, AF_INET6, 0)
+            }
+        };
+        Self {
+            addresses,
+            from: u64::from(link) << 16 | u64::from(family) << 8 | u64::from(tos),
+        }
+    }
+
+    /// Whether two are the same. Word by word: for arrays the compiler calls a function with a loop.
+    #[inline(always)]
+    fn is(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.addresses, &other.addresses);
+        self.from == other.from
+            && ours[0] == theirs[0]
+            && ours[1] == theirs[1]
+            && ours[2] == theirs[2]
+            && ours[3] == theirs[3]
+    }
+
+    /// Where it is remembered. Who aims at one place gains nothing but that the kernel is asked.
+    #[inline(always)]
+    fn place(&self) -> u32 {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let [a, b, c, d] = self.addresses;
+        let sum = a ^ b.wrapping_mul(ODD) ^ c.wrapping_mul(ODD).wrapping_mul(ODD) ^ d;
+        ((sum ^ self.from).wrapping_mul(ODD) >> (64 - WAYS_LOG2)) as u32
+    }
+}
+
+/// The way of one packet.
+pub(crate) struct Fib<I> {
+    ingress: I,
+    next: Next,
+    way: Option<&'static Way>,
+}
+
+impl<I: Ingress> Fib<I> {
+    #[inline(always)]
+    pub(crate) fn new(ingress: I) -> Self {
+        Self {
+            ingress,
+            next: Next::Unknown,
+            way: None,
+        }
+    }
+
+    /// What was found.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Next {
+        self.next
+    }
+
+    /// The way that was found; that of [`Next::Kernel`] has Ethernet addresses only.
+    #[inline(always)]
+    pub(crate) fn way(&self) -> Option<&'static Way> {
+        self.way
+    }
+}
+
+impl<I: Ingress> Egress for Fib<I> {
+    #[inline(always)]
+    fn find(&mut self, to: Destination) -> Option<Route> {
+        let question = Question::new(to, self.ingress.link());
+        let epoch = epoch();
+        let words = KNOWN.get_ptr_mut(question.place())?;
+        // SAFETY: this processor's own, and no program of ours interrupts another; plain old data
+        // of the same size and alignment.
+        let way = unsafe { &mut *words.cast::<Way>() };
+        if way.since != epoch || epoch == 0 || !way.question.is(&question) {
+            self.next = ask(&self.ingress, to, way)?;
+            way.question = question;
+            way.since = if self.next == Next::Neighbour { epoch } else { 0 };
+        } else {
+            self.next = Next::Neighbour;
+        }
+        self.way = Some(way);
+        (self.next == Next::Neighbour).then_some(Route { mtu: way.mtu })
+    }
+}
+
 #[inline(always)]
-pub(crate) fn question(to: Destination, ifindex: u32) -> Option<&'static mut bpf_fib_lookup> {
-    let fib = answer()?;
-    fib.ifindex = ifindex;
+fn epoch() -> u32 {
+    // SAFETY: an aligned word that the daemon writes at once.
+    EPOCH
+        .get_ptr(0)
+        .map_or(0, |words| unsafe { words.cast::<u32>().read_volatile() })
+}
+
+/// Asks the kernel, and writes its answer.
+#[inline(never)]
+fn ask<I: Ingress>(ingress: &I, to: Destination, way: &mut Way) -> Option<Next> {
+    let words = QUESTION.get_ptr_mut(0)?;
+    // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
+    // the same size, aligned to more than it needs.
+    let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
+    fib.ifindex = ingress.link();
     // A length makes the kernel tell the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
     match to {
@@ -85,26 +242,39 @@ pub(crate) fn question(to: Destination, ifindex: u32) -> Option<&'static mut bpf
             fib.__bindgen_anon_4.ipv6_dst = destination.0.map(|word| word.0);
         }
     }
-    Some(fib)
-}
-
-/// Asks the kernel; one of its `BPF_FIB_LKUP_RET_*`, or another number if the question was wrong.
-#[inline(always)]
-pub(crate) fn ask(context: *mut c_void, fib: &mut bpf_fib_lookup) -> u32 {
+    let size = size_of::<bpf_fib_lookup>() as i32;
     // SAFETY: the context is that of the program's run, and the size is that of the structure.
-    unsafe { fib_lookup(context, fib, size_of::<bpf_fib_lookup>() as i32, 0) as u32 }
+    let result = unsafe { fib_lookup(ingress.context(), fib, size, 0) as u32 };
+    way.link = fib.ifindex;
+    match result {
+        BPF_FIB_LKUP_RET_SUCCESS => {
+            // SAFETY: the kernel wrote it, because the question had a length.
+            way.mtu = unsafe { fib.__bindgen_anon_1.mtu_result };
+            way.addresses = addresses(fib);
+            Some(Next::Neighbour)
+        }
+        BPF_FIB_LKUP_RET_NO_NEIGH => {
+            keep_addresses(ingress, way);
+            Some(Next::Link)
+        }
+        _ => {
+            keep_addresses(ingress, way);
+            Some(Next::Kernel)
+        }
+    }
 }
 
-/// The MTU that a successful answer tells.
+/// The packet is still as it came.
 #[inline(always)]
-pub(crate) fn mtu(fib: &bpf_fib_lookup) -> u16 {
-    // SAFETY: the kernel wrote it, because the question had a length.
-    unsafe { fib.__bindgen_anon_1.mtu_result }
+fn keep_addresses<I: Ingress>(ingress: &I, way: &mut Way) {
+    if let Some(addresses) = ingress.addresses() {
+        way.addresses = addresses;
+    }
 }
 
 /// The Ethernet addresses of a successful answer.
 #[inline(always)]
-pub(crate) fn addresses(fib: &bpf_fib_lookup) -> Addresses {
+fn addresses(fib: &bpf_fib_lookup) -> Addresses {
     let destination = (&raw const fib.dmac).cast::<u16>();
     let source = (&raw const fib.smac).cast::<u16>();
     // SAFETY: both are six bytes at an even offset of a structure that is aligned to more. The
@@ -118,22 +288,5 @@ pub(crate) fn addresses(fib: &bpf_fib_lookup) -> Addresses {
             source.add(1).read_volatile(),
             source.add(2).read_volatile(),
         ]
-    }
-}
-
-/// Writes Ethernet addresses where [`addresses`] finds them.
-#[inline(always)]
-pub(crate) fn set_addresses(fib: &mut bpf_fib_lookup, addresses: Addresses) {
-    let destination = (&raw mut fib.dmac).cast::<u16>();
-    let source = (&raw mut fib.smac).cast::<u16>();
-    let [a, b, c, d, e, f] = addresses;
-    // SAFETY: both are six bytes at an even offset of a structure that is aligned to more.
-    unsafe {
-        destination.write_volatile(a);
-        destination.add(1).write_volatile(b);
-        destination.add(2).write_volatile(c);
-        source.write_volatile(d);
-        source.add(1).write_volatile(e);
-        source.add(2).write_volatile(f);
     }
 }

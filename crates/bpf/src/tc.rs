@@ -1,18 +1,17 @@
 //! The tc programs.
 
+use core::ffi::c_void;
+
 use aya_ebpf::EbpfContext as _;
-use aya_ebpf::bindings::{
-    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, TC_ACT_SHOT, TC_ACT_UNSPEC,
-};
+use aya_ebpf::bindings::{TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::{bpf_redirect, bpf_redirect_neigh};
 use aya_ebpf::macros::classifier;
 use aya_ebpf::programs::TcContext;
-use isthmus_core::host::{Destination, Route};
 use isthmus_core::packet::Family;
 
-use crate::ethernet::{self, Ethernet};
+use crate::ethernet::{self, Addresses, Ethernet};
 use crate::maps::{self, Configured, TC_PROGRAMS};
-use crate::route::{self, Egress, Next};
+use crate::route::{Fib, Ingress, Next};
 use crate::skb::Skb;
 use crate::stage::{self, Device};
 
@@ -97,71 +96,49 @@ fn from_v6(context: &TcContext, configured: u64, instance: u64) -> i32 {
 }
 
 impl<'a> Device for Skb<'a> {
-    type Way = Fib<'a>;
+    type Way = Fib<&'a TcContext>;
     const PASS: i32 = TC_ACT_UNSPEC;
     const DROP: i32 = TC_ACT_SHOT;
 
     /// To its neighbour, whom the kernel finds if need be, or up to the kernel.
     #[inline(always)]
-    fn send(&mut self, way: &Fib<'a>, family: Family) -> i32 {
-        let Some(fib) = route::answer() else {
-            return Self::DROP;
+    fn send(&mut self, fib: &Self::Way, family: Family) -> i32 {
+        let Some(way) = fib.way() else {
+            return Self::PASS;
         };
-        match way.next {
+        match fib.next() {
             Next::Neighbour => {
-                let header = Ethernet::new(route::addresses(fib), ethernet::kind_of(family));
+                let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
                 match self.set_ethernet(header) {
                     // SAFETY: a helper without pointers.
-                    Some(()) => unsafe { bpf_redirect(fib.ifindex, 0) as i32 },
+                    Some(()) => unsafe { bpf_redirect(way.link, 0) as i32 },
                     None => Self::DROP,
                 }
             }
             // SAFETY: no pointer is given: the kernel asks its table for the next hop.
             Next::Link => unsafe {
-                bpf_redirect_neigh(fib.ifindex, core::ptr::null_mut(), 0, 0) as i32
+                bpf_redirect_neigh(way.link, core::ptr::null_mut(), 0, 0) as i32
             },
             Next::Unknown | Next::Kernel => Self::PASS,
         }
     }
 }
 
-/// The forwarding table, asked from the link that the packet came in on.
-pub(crate) struct Fib<'a> {
-    context: &'a TcContext,
-    next: Next,
-}
-
-impl<'a> Fib<'a> {
+impl Ingress for &TcContext {
     #[inline(always)]
-    fn new(context: &'a TcContext) -> Self {
-        Self {
-            context,
-            next: Next::Unknown,
-        }
+    fn context(&self) -> *mut c_void {
+        self.as_ptr()
     }
-}
 
-impl Egress for Fib<'_> {
     #[inline(always)]
-    fn find(&mut self, to: Destination) -> Option<Route> {
+    fn link(&self) -> u32 {
         // SAFETY: a field of the context.
-        let ifindex = unsafe { (*self.context.skb.skb).ifindex };
-        let fib = route::question(to, ifindex)?;
-        match route::ask(self.context.as_ptr(), fib) {
-            BPF_FIB_LKUP_RET_SUCCESS => {
-                self.next = Next::Neighbour;
-                Some(Route {
-                    mtu: route::mtu(fib),
-                })
-            }
-            BPF_FIB_LKUP_RET_NO_NEIGH => {
-                self.next = Next::Link;
-                None
-            }
-            _ => {
-                self.next = Next::Kernel;
-                None
-            }
-        }
+        unsafe { (*self.skb.skb).ifindex }
+    }
+
+    /// The kernel keeps them.
+    #[inline(always)]
+    fn addresses(&self) -> Option<Addresses> {
+        None
     }
 }

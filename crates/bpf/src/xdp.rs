@@ -1,17 +1,18 @@
 //! The XDP programs.
 
+use core::ffi::c_void;
+
 use aya_ebpf::EbpfContext as _;
-use aya_ebpf::bindings::{BPF_FIB_LKUP_RET_SUCCESS, xdp_action};
+use aya_ebpf::bindings::xdp_action;
 use aya_ebpf::helpers::bpf_redirect;
 use aya_ebpf::macros::xdp;
 use aya_ebpf::programs::XdpContext;
-use isthmus_core::host::{Destination, Route};
 use isthmus_core::packet::Family;
 
-use crate::ethernet::{self, Ethernet};
+use crate::ethernet::{self, Addresses, Ethernet};
 use crate::frame::Frame;
 use crate::maps::{self, Configured, XDP_PROGRAMS};
-use crate::route::{self, Egress, Next};
+use crate::route::{Fib, Ingress, Next};
 use crate::stage::{self, Device};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
@@ -91,66 +92,42 @@ fn from_v6(context: &XdpContext, configured: u64, instance: u64) -> i32 {
 }
 
 impl<'a> Device for Frame<'a> {
-    type Way = Fib<'a>;
+    type Way = Fib<&'a XdpContext>;
     const PASS: i32 = xdp_action::XDP_PASS as i32;
     const DROP: i32 = xdp_action::XDP_DROP as i32;
 
     /// To its neighbour, or up to the kernel if there is none yet.
     #[inline(always)]
-    fn send(&mut self, way: &Fib<'a>, family: Family) -> i32 {
-        let kind = ethernet::kind_of(family);
-        let Some(fib) = route::answer() else {
+    fn send(&mut self, fib: &Self::Way, family: Family) -> i32 {
+        let Some(way) = fib.way() else {
             return Self::DROP;
         };
-        if self
-            .set_ethernet(Ethernet::new(route::addresses(fib), kind))
-            .is_none()
-        {
+        let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
+        if self.set_ethernet(header).is_none() {
             return Self::DROP;
         }
-        if way.next == Next::Neighbour {
+        if fib.next() == Next::Neighbour {
             // SAFETY: a helper without pointers.
-            unsafe { bpf_redirect(fib.ifindex, 0) as i32 }
+            unsafe { bpf_redirect(way.link, 0) as i32 }
         } else {
             Self::PASS
         }
     }
 }
 
-/// The forwarding table, asked from the link that the frame came in on.
-/// The Ethernet addresses to send with stay in the answer: those of the next hop, or those that the
-/// frame came with, for the kernel.
-pub(crate) struct Fib<'a> {
-    context: &'a XdpContext,
-    next: Next,
-}
-
-impl<'a> Fib<'a> {
+impl Ingress for &XdpContext {
     #[inline(always)]
-    fn new(context: &'a XdpContext) -> Self {
-        Self {
-            context,
-            next: Next::Unknown,
-        }
+    fn context(&self) -> *mut c_void {
+        self.as_ptr()
     }
-}
 
-impl Egress for Fib<'_> {
     #[inline(always)]
-    fn find(&mut self, to: Destination) -> Option<Route> {
-        let fib = route::question(to, self.context.ingress_ifindex() as u32)?;
-        let result = route::ask(self.context.as_ptr(), fib);
-        if result != BPF_FIB_LKUP_RET_SUCCESS {
-            self.next = Next::Kernel;
-            // The frame is still as it came.
-            if let Some(ethernet) = Frame::new(self.context).ethernet() {
-                route::set_addresses(fib, ethernet.addresses());
-            }
-            return None;
-        }
-        self.next = Next::Neighbour;
-        Some(Route {
-            mtu: route::mtu(fib),
-        })
+    fn link(&self) -> u32 {
+        self.ingress_ifindex() as u32
+    }
+
+    #[inline(always)]
+    fn addresses(&self) -> Option<Addresses> {
+        Frame::new(self).ethernet().map(Ethernet::addresses)
     }
 }

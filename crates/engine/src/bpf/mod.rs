@@ -6,6 +6,7 @@
 
 mod map;
 mod offline;
+mod routes;
 
 use std::io;
 
@@ -21,6 +22,7 @@ use isthmus_core::host::MOST_INSTANCES;
 use crate::counters::{Owner, Snapshot};
 use crate::memory::Region;
 use crate::ruleset::Ruleset;
+use routes::RouteWatch;
 
 pub use offline::{Hook, KernelTranslator};
 
@@ -43,6 +45,9 @@ pub enum Error {
     /// Memory of a map can not be mapped.
     #[error("the memory of a BPF map can not be used: {0}")]
     Memory(#[from] io::Error),
+    /// Changes of the routes can not be heard of.
+    #[error("changes of the routes can not be heard of: {0}")]
+    Routes(io::Error),
     /// The object is not the one that this program was built for.
     #[error("the BPF object has no {0}")]
     Missing(&'static str),
@@ -91,6 +96,8 @@ pub struct Programs {
     room: u32,
     /// The bank in force.
     bank: u32,
+    /// Only where there are packets to send on.
+    watch: Option<RouteWatch>,
 }
 
 impl Programs {
@@ -116,7 +123,19 @@ impl Programs {
             rules,
             room,
             bank: 0,
+            watch: None,
         })
+    }
+
+    /// Has the programs remember routes, and keeps that true. Without it they ask the kernel for
+    /// every packet.
+    ///
+    /// # Errors
+    /// The kernel announces nothing to us.
+    pub fn remember_routes(&mut self) -> Result<(), Error> {
+        let epoch = map::region(&self.ebpf, "EPOCH", 1)?;
+        self.watch = Some(RouteWatch::start(epoch).map_err(Error::Routes)?);
+        Ok(())
     }
 
     /// The memory for bindings, sessions and fragments.

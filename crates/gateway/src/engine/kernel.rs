@@ -39,8 +39,11 @@ impl KernelEngine {
             interface: names(interfaces),
             reason: reason.to_string(),
         };
-        let programs = Programs::load(state_lines, rule_lines, Clock::Kernel)
+        let mut programs = Programs::load(state_lines, rule_lines, Clock::Kernel)
             .map_err(|error| failed(&brief(&error)))?;
+        programs
+            .remember_routes()
+            .map_err(|error| failed(&error))?;
         let state = programs
             .state(state_lines)
             .map_err(|error| failed(&error))?;
