@@ -41,8 +41,20 @@ pub struct Siit {
     pub hosts: V4Networks,
     /// Explicit address mappings.
     pub eam: EamTable,
+    /// How they lie to the prefix.
+    pub overlap: Overlap,
     /// What happens to packets between two hosts that both have a mapping here.
     pub hairpin: Hairpin,
+}
+
+/// Whether explicit mappings have IPv6 addresses under the prefix of the translator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Overlap {
+    /// None has: an address under the prefix need not be looked for among them.
+    Apart,
+    /// Some have.
+    Under,
 }
 
 /// How a prefix and an IPv4 address make an IPv6 address.

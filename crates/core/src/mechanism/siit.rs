@@ -2,7 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use crate::address::{V4, V6, eam, special};
-use crate::config::{Hairpin, Policy, PrefixMapping, Siit};
+use crate::config::{Hairpin, Overlap, Policy, PrefixMapping, Siit};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::translate::Tuple;
@@ -49,6 +49,11 @@ pub fn any_to_v6<H: Host>(host: &H, siit: &Siit, address: V4) -> Option<V6> {
 /// Explicit mapping first, then the prefix (RFC 7757 section 3.3).
 #[inline(always)]
 pub fn any_to_v4<H: Host>(host: &H, siit: &Siit, address: V6) -> Option<V4> {
+    if siit.overlap == Overlap::Apart
+        && let Some(address) = siit.prefix.extract(address)
+    {
+        return Some(address);
+    }
     explicit_v4(host, siit, address).or_else(|| siit.prefix.extract(address))
 }
 

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::config::{
-    EamTable, Hairpin, Instance, Mechanism, Policy, PrefixMapping, ServiceClass, Siit, V4Network,
-    V4Networks, ZeroUdpChecksum,
+    EamTable, Hairpin, Instance, Mechanism, Overlap, Policy, PrefixMapping, ServiceClass, Siit,
+    V4Network, V4Networks, ZeroUdpChecksum,
 };
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
@@ -56,6 +56,7 @@ pub(crate) fn siit(policy: Policy) -> Instance {
             ),
             hosts,
             eam: EamTable::default(),
+            overlap: Overlap::Apart,
             hairpin: Hairpin::Off,
         }),
         policy,

@@ -19,6 +19,7 @@ use super::document::{
     Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, Nat44, Nat64, NonGlobal, Policy,
     Pooling, PortPolicy, Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
 };
+use super::overlap;
 
 /// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
 const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
@@ -190,6 +191,7 @@ impl Compiled {
             },
             hosts,
             eam: self.eam(siit),
+            overlap: lie(siit),
             hairpin: siit.hairpin,
         }
     }
@@ -351,6 +353,25 @@ fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Policy {
         ),
         own_v4,
         own_v6: own_v6(instance, tun, own_v4),
+    }
+}
+
+/// How the explicit mappings lie to the prefix.
+fn lie(siit: &Siit) -> core::Overlap {
+    let under = siit.prefix.as_ref().is_some_and(|prefix| {
+        let prefix = overlap::of_prefix(&prefix.value).into();
+        let networks = siit
+            .eam
+            .iter()
+            .map(|mapping| overlap::of_mapping(&mapping.value).1);
+        networks
+            .into_iter()
+            .any(|network| overlap::overlap(prefix, network.into()))
+    });
+    if under {
+        core::Overlap::Under
+    } else {
+        core::Overlap::Apart
     }
 }
 

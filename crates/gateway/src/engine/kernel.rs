@@ -41,9 +41,7 @@ impl KernelEngine {
         };
         let mut programs = Programs::load(state_lines, rule_lines, Clock::Kernel)
             .map_err(|error| failed(&brief(&error)))?;
-        programs
-            .remember_routes()
-            .map_err(|error| failed(&error))?;
+        programs.remember_routes().map_err(|error| failed(&error))?;
         let state = programs
             .state(state_lines)
             .map_err(|error| failed(&error))?;

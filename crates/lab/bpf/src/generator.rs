@@ -86,11 +86,7 @@ pub fn generate6(context: XdpContext) -> u32 {
 fn try_generate4(context: &XdpContext) -> Option<u32> {
     let configuration = GENERATOR.get(0)?;
     let flow = next_flow(configuration)?;
-    let frame = at::<[u32; WORDS4]>(context, 0)?;
-    let mut words = [0; WORDS4];
-    words.copy_from_slice(&configuration.template[..WORDS4]);
-    // SAFETY: `at` has shown that the whole frame lies inside the page.
-    unsafe { frame.write_unaligned(words) };
+    copy::<WORDS4>(context, configuration)?;
     let header = u64::from(configuration.header_sum) + u64::from(flow.host);
     write(context, 24, !fold(header))?;
     write(context, 28, flow.host)?;
@@ -102,9 +98,7 @@ fn try_generate4(context: &XdpContext) -> Option<u32> {
 fn try_generate6(context: &XdpContext) -> Option<u32> {
     let configuration = GENERATOR.get(0)?;
     let flow = next_flow(configuration)?;
-    let frame = at::<[u32; WORDS6]>(context, 0)?;
-    // SAFETY: `at` has shown that the whole frame lies inside the page.
-    unsafe { frame.write_unaligned(configuration.template) };
+    copy::<WORDS6>(context, configuration)?;
     if configuration.host == HOST_IN_SUBNET {
         write(context, 28, flow.host)?;
     } else {
@@ -112,6 +106,19 @@ fn try_generate6(context: &XdpContext) -> Option<u32> {
     }
     write(context, 54, flow.port)?;
     finish(context, configuration, &flow, 60, 62)
+}
+
+/// Writes the first `N` words of the template to the frame. Volatile, word by word: for anything
+/// else the compiler calls a function that moves single bytes.
+#[inline(always)]
+fn copy<const N: usize>(context: &XdpContext, configuration: &Configuration) -> Option<()> {
+    let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
+    for (place, word) in configuration.template.iter().take(N).enumerate() {
+        // SAFETY: `at` has shown that `N` words lie inside the page; a frame begins at an address
+        // that is a multiple of four.
+        unsafe { frame.add(place).write_volatile(*word) };
+    }
+    Some(())
 }
 
 /// Writes tag and UDP checksum, and sends the frame.
