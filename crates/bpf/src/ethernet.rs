@@ -41,6 +41,25 @@ impl Ethernet {
         }
     }
 
+    /// Writes it, in halves: for more at once the compiler would call a function that moves bytes.
+    ///
+    /// # Safety
+    /// `to` points to [`HEADER`] bytes, at an even address.
+    #[inline(always)]
+    pub(crate) unsafe fn write(self, to: *mut u16) {
+        let [a, b, c, d, e, f] = self.addresses;
+        // SAFETY: as the caller says.
+        unsafe {
+            to.write_volatile(a);
+            to.add(1).write_volatile(b);
+            to.add(2).write_volatile(c);
+            to.add(3).write_volatile(d);
+            to.add(4).write_volatile(e);
+            to.add(5).write_volatile(f);
+            to.add(6).write_volatile(self.kind);
+        }
+    }
+
     /// The type of what follows.
     #[inline(always)]
     pub(crate) fn kind(self) -> u16 {

@@ -56,7 +56,7 @@ impl<'a> Frame<'a> {
     pub(crate) fn set_ethernet(&self, header: Ethernet) -> Option<()> {
         let pointer = self.pointer(0, ethernet::HEADER).ok()?;
         // SAFETY: `pointer` checked that the header lies in the frame.
-        unsafe { pointer.cast::<Ethernet>().write_unaligned(header) };
+        unsafe { header.write(pointer.cast()) };
         Some(())
     }
 }

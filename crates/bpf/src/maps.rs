@@ -1,5 +1,6 @@
 //! The maps that the programs share with the daemon, and the [`Host`] that they make up.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
@@ -7,11 +8,14 @@ use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::Place;
 use isthmus_core::address::{V4, V6};
-use isthmus_core::config::{EamTable, Instance};
+use isthmus_core::config::{EamTable, Instance, Mechanism};
 use isthmus_core::host::{Destination, Host, Instances, MOST_INSTANCES, Route, Sessions};
+use isthmus_core::mechanism;
+use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::Instant;
+use isthmus_core::wire::{ipv4, ipv6};
 
 use crate::route::Egress;
 use crate::search;
@@ -114,6 +118,43 @@ impl Configured {
         Self { active }
     }
 
+    /// The instance that an IPv4 packet belongs to, for [`Chosen`].
+    #[inline(always)]
+    pub(crate) fn search_v4<P: Packet>(self, packet: &P) -> u64 {
+        if self.only().is_some() {
+            return ONLY;
+        }
+        match ipv4::Header::read(packet, 0) {
+            Ok(header) => search::instance_v4(header.destination().0.0, self.active),
+            Err(_) => search::NOTHING,
+        }
+    }
+
+    /// The instance that an IPv6 packet belongs to, for [`Chosen`].
+    #[inline(always)]
+    pub(crate) fn search_v6<P: Packet>(self, packet: &P) -> u64 {
+        if self.only().is_some() {
+            return ONLY;
+        }
+        match ipv6::Header::read(packet, 0) {
+            Ok(header) => {
+                let (from, to) = (header.source().halves(), header.destination().halves());
+                search::instance_v6(from.0, from.1, to.0, to.1, self.active)
+            }
+            Err(_) => search::NOTHING,
+        }
+    }
+
+    /// The instance of a gateway that has one, as most have.
+    #[inline(always)]
+    fn only(&self) -> Option<&Instance> {
+        if self.active as u32 == 1 {
+            self.get(0)
+        } else {
+            None
+        }
+    }
+
     /// The same as a number, for a search.
     #[inline(always)]
     pub(crate) fn number(self) -> u64 {
@@ -153,16 +194,22 @@ impl Instances for Configured {
 
     #[inline(always)]
     fn pools_own(&self, destination: V4) -> bool {
+        if let Some(only) = self.only()
+            && let Mechanism::Nat64(nat64) = &only.mechanism
+            && !nat64.nat.pool.is_near(destination)
+        {
+            return false;
+        }
         search::pools_own(destination.0.0, self.active) != 0
     }
 }
 
-/// The instances, when the one that the packet belongs to is known already: the search for it is not
-/// called from where the stack is full.
+/// The instances, when the one that the packet belongs to has been searched for already: the search
+/// is not called from where the stack is full.
 pub(crate) struct Chosen {
     pub(crate) configured: Configured,
-    /// The instance, as a search answers.
-    pub(crate) number: u64,
+    /// What [`Configured::search_v4`] or [`Configured::search_v6`] answered.
+    pub(crate) searched: u64,
 }
 
 impl Instances for Chosen {
@@ -172,13 +219,21 @@ impl Instances for Chosen {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, _host: &H, _destination: V4) -> Option<u32> {
-        search::number(self.number)
+    fn find_v4<H: Host>(&self, host: &H, destination: V4) -> Option<u32> {
+        if self.searched != ONLY {
+            return search::number(self.searched);
+        }
+        let only = self.configured.get(0)?;
+        mechanism::owns_v4(host, only, destination).then_some(0)
     }
 
     #[inline(always)]
-    fn find_v6<H: Host>(&self, _host: &H, _source: V6, _destination: V6) -> Option<u32> {
-        search::number(self.number)
+    fn find_v6<H: Host>(&self, host: &H, source: V6, destination: V6) -> Option<u32> {
+        if self.searched != ONLY {
+            return search::number(self.searched);
+        }
+        let only = self.configured.get(0)?;
+        mechanism::owns_v6(host, only, source, destination).then_some(0)
     }
 
     #[inline(always)]
@@ -186,6 +241,10 @@ impl Instances for Chosen {
         self.configured.pools_own(destination)
     }
 }
+
+/// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs to
+/// it is seen on the way.
+const ONLY: u64 = search::NOTHING - 1;
 
 /// A memory of lines in a map.
 pub(crate) struct Lines(&'static Array<[u64; 8], 1, MMAPABLE>);
@@ -203,6 +262,33 @@ impl Memory for Lines {
 const STATE_LINES: Lines = Lines(&STATE);
 pub(crate) const RULE_LINES: Lines = Lines(&RULES);
 
+/// State of the random numbers of each processor.
+#[btf_map]
+static CHANCE: PerCpuArray<u64, 1> = PerCpuArray::new();
+
+/// A random number of this processor's own generator (PCG-XSH-RR, M. O'Neill 2014), which is about
+/// as good as the kernel's and spares the call.
+#[inline(always)]
+fn next_random() -> u32 {
+    let Some(state) = CHANCE.get_ptr_mut(0) else {
+        return 0;
+    };
+    // SAFETY: this processor's own, and no program of ours interrupts another.
+    let old = match unsafe { *state } {
+        // SAFETY: a helper without arguments.
+        0 => unsafe { u64::from(bpf_get_prandom_u32()) << 32 | u64::from(bpf_get_prandom_u32()) },
+        state => state,
+    };
+    // SAFETY: as above.
+    unsafe {
+        *state = old
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+    }
+    let mixed = (((old >> 18) ^ old) >> 27) as u32;
+    mixed.rotate_right((old >> 59) as u32)
+}
+
 /// Counts a packet that goes to the slow path because no program of ours takes it.
 #[inline(always)]
 pub(crate) fn count_slow_path() {
@@ -213,11 +299,33 @@ pub(crate) fn count_slow_path() {
     }
 }
 
+/// The explicit mapping that was found last: who looks whether a packet belongs to an instance asks
+/// for the same as who translates it then.
+#[derive(Clone, Copy)]
+struct Found {
+    /// The IPv4 address, as it lies in the packet.
+    address: u32,
+    /// The table.
+    base: u32,
+    /// What the search answered.
+    place: u64,
+}
+
+impl Found {
+    /// No table begins there.
+    const NOTHING: Self = Self {
+        address: 0,
+        base: u32::MAX,
+        place: search::NOTHING,
+    };
+}
+
 /// What the core is lent for one packet.
 pub(crate) struct Services<S, E> {
     /// The way out, once it is known.
     pub(crate) egress: E,
     row: u32,
+    found: Cell<Found>,
     stage: PhantomData<S>,
 }
 
@@ -227,6 +335,7 @@ impl<S, E> Services<S, E> {
         Self {
             egress,
             row: MOST_INSTANCES * COUNTER_ROW as u32,
+            found: Cell::new(Found::NOTHING),
             stage: PhantomData,
         }
     }
@@ -249,10 +358,20 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
 
     #[inline(always)]
     fn find_eam_v4(&self, table: &EamTable, address: V4) -> Option<Place> {
-        if table.lines == 0 {
+        if !table.may_cover(address) {
             return None;
         }
-        let place = search::eam_v4(table.base, table.lines, table.v4_lengths, address.0.0);
+        let known = self.found.get();
+        let place = if known.address == address.0.0 && known.base == table.base {
+            known.place
+        } else {
+            let at = search::at(table);
+            match table.v4_length {
+                EamTable::SEVERAL => search::eam_v4(at, table.v4_lengths, address.0.0),
+                length => search::eam_v4_probe(at, address.0.0, length),
+            }
+        };
+        self.found.set(Found { address: address.0.0, base: table.base, place });
         search::number(place).map(Place)
     }
 
@@ -261,10 +380,16 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
         if table.lines == 0 {
             return None;
         }
-        let [short, long, whole] = table.v6_lengths;
-        let at = u64::from(table.base) << 32 | u64::from(table.lines) | (whole & 1) << 31;
+        let at = search::at(table);
         let (high, low) = address.halves();
-        search::number(search::eam_v6(at, short, long, high, low)).map(Place)
+        let place = match table.v6_length {
+            EamTable::SEVERAL => {
+                let [short, long, whole] = table.v6_lengths;
+                search::eam_v6(at | (whole & 1) << 31, short, long, high, low)
+            }
+            length => search::eam_v6_probe(at, high, low, length),
+        };
+        search::number(place).map(Place)
     }
 
     #[inline(always)]
@@ -295,8 +420,12 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
                 return ((*clock).random >> 32) as u32;
             }
         }
-        // SAFETY: a helper without arguments.
-        unsafe { bpf_get_prandom_u32() }
+        match S::SESSIONS {
+            // Identifications: nothing that is a secret.
+            Sessions::Established => next_random(),
+            // SAFETY: a helper without arguments.
+            _ => unsafe { bpf_get_prandom_u32() },
+        }
     }
 
     #[inline(always)]

@@ -4,7 +4,8 @@
 use isthmus_core::address::eam::{self, Place};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance};
-use isthmus_core::host::{Instances, any_pool_owns};
+use isthmus_core::host::{Instances, MOST_INSTANCES, any_pool_owns};
+use isthmus_core::mechanism;
 use isthmus_core::packet::Word;
 
 use crate::maps::{Configured, RULE_LINES, Services};
@@ -25,8 +26,8 @@ pub(crate) fn number(answer: u64) -> Option<u32> {
 }
 
 #[inline(always)]
-fn answer(number: Option<u32>) -> u64 {
-    number.map_or(NOTHING, u64::from)
+fn answer(place: Option<Place>) -> u64 {
+    place.map_or(NOTHING, |Place(number)| u64::from(number))
 }
 
 /// The instance that an IPv4 destination belongs to, given as it lies in the packet; `active` is
@@ -34,10 +35,14 @@ fn answer(number: Option<u32>) -> u64 {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn instance_v4(destination: u32, active: u64) -> u64 {
-    answer(
-        Searching(Configured::from_number(active))
-            .find_v4(&Services::<Common, _>::new(NoWay), V4(Word(destination))),
-    )
+    for index in 0..MOST_INSTANCES {
+        match owns_v4(destination, active, index) {
+            NO => {}
+            YES => return u64::from(index),
+            _ => break,
+        }
+    }
+    NOTHING
 }
 
 /// The instance that a packet between two IPv6 addresses belongs to, each given as two numbers.
@@ -50,10 +55,54 @@ pub extern "C" fn instance_v6(
     low: u64,
     active: u64,
 ) -> u64 {
-    let searching = Searching(Configured::from_number(active));
+    for index in 0..MOST_INSTANCES {
+        // There are five arguments at most. Numbers of instances take eight bits.
+        let which = active << 8 | u64::from(index);
+        match owns_v6(source_high, source_low, high, low, which) {
+            NO => {}
+            YES => return u64::from(index),
+            _ => break,
+        }
+    }
+    NOTHING
+}
+
+/// A packet does not belong to an instance.
+const NO: u64 = 0;
+/// A packet belongs to an instance.
+const YES: u64 = 1;
+/// There is no such instance.
+const PAST_THE_LAST: u64 = 2;
+
+/// Whether an instance translates an IPv4 destination.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn owns_v4(destination: u32, active: u64, index: u32) -> u64 {
+    let services = Services::<Common, _>::new(NoWay);
+    let configured = Configured::from_number(active);
+    configured.get(index).map_or(PAST_THE_LAST, |instance| {
+        u64::from(mechanism::owns_v4(&services, instance, V4(Word(destination))))
+    })
+}
+
+/// Whether an instance translates a packet between two IPv6 addresses. `which` is
+/// [`Configured::number`] shifted by eight bits, and the instance.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn owns_v6(
+    source_high: u64,
+    source_low: u64,
+    high: u64,
+    low: u64,
+    which: u64,
+) -> u64 {
+    let services = Services::<Common, _>::new(NoWay);
     let source = V6::from_halves(source_high, source_low);
     let destination = V6::from_halves(high, low);
-    answer(searching.find_v6(&Services::<Common, _>::new(NoWay), source, destination))
+    let configured = Configured::from_number(which >> 8);
+    configured.get(which as u32 & 0xff).map_or(PAST_THE_LAST, |instance| {
+        u64::from(mechanism::owns_v6(&services, instance, source, destination))
+    })
 }
 
 /// Whether an IPv4 address, given as it lies in the packet, is in the pool of an instance; 0: no.
@@ -74,30 +123,62 @@ impl Instances for Searching {
     }
 }
 
-/// The explicit mapping of an IPv4 address, given as it lies in the packet.
+/// The explicit mapping of an IPv4 address, given as it lies in the packet. `at` is
+/// [`at`]; the caller has looked at the bounds of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn eam_v4(base: u32, lines: u32, v4_lengths: u64, address: u32) -> u64 {
+pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
     let table = EamTable {
-        base,
-        lines,
         v4_lengths,
-        v6_lengths: [0; 3],
+        ..table(at)
     };
-    answer(eam::find_v4(&RULE_LINES, &table, V4(Word(address))).map(|Place(place)| place))
+    answer(eam::longest_v4(&table, |length| {
+        number(eam_v4_probe(at, address, length)).map(Place)
+    }))
 }
 
-/// The explicit mapping of an IPv6 address, given as two numbers. `at` holds the first line in its upper half, the
-/// number of lines in its lower half, and in between, as bit 31, whether there are mappings of all
-/// 128 bits.
+/// The explicit mapping whose IPv4 prefix is the first `length` bits of an address.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
+    answer(eam::probe_v4(&RULE_LINES, &table(at), V4(Word(address)), length))
+}
+
+/// The explicit mapping of an IPv6 address, given as two numbers. `at` is as for [`eam_v4`], and bit
+/// 31 of it says whether there are mappings of all 128 bits.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
     let table = EamTable {
+        v6_lengths: [short, long, at >> 31 & 1],
+        ..EamTable::default()
+    };
+    answer(eam::longest_v6(&table, |length| {
+        number(eam_v6_probe(at, high, low, length)).map(Place)
+    }))
+}
+
+/// The explicit mapping whose IPv6 prefix is the first `length` bits of an address.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 {
+    let address = V6::from_halves(high, low);
+    answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
+}
+
+/// Where a table lies, as one number: the first line in the upper half, the number of lines in the
+/// lower.
+#[inline(always)]
+pub(crate) fn at(table: &EamTable) -> u64 {
+    u64::from(table.base) << 32 | u64::from(table.lines)
+}
+
+/// The table that lies there, as far as the number tells.
+#[inline(always)]
+fn table(at: u64) -> EamTable {
+    EamTable {
         base: (at >> 32) as u32,
         lines: at as u32 & 0x7fff_ffff,
-        v4_lengths: 0,
-        v6_lengths: [short, long, at >> 31 & 1],
-    };
-    answer(eam::find_v6(&RULE_LINES, &table, V6::from_halves(high, low)).map(|Place(place)| place))
+        ..EamTable::default()
+    }
 }

@@ -72,7 +72,7 @@ impl<'a> Skb<'a> {
     pub(crate) fn set_ethernet(&self, header: Ethernet) -> Option<()> {
         let pointer = self.pointer(0, ethernet::HEADER).ok()?;
         // SAFETY: `pointer` checked that the header lies in the linear part.
-        unsafe { pointer.cast::<Ethernet>().write_unaligned(header) };
+        unsafe { header.write(pointer.cast()) };
         Some(())
     }
 

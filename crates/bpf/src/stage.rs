@@ -6,11 +6,9 @@ use isthmus_core::host::{Host as _, Sessions};
 use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
-use isthmus_core::wire::{ipv4, ipv6};
 
 use crate::maps::{Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, Services};
 use crate::route::{Egress, NoWay};
-use crate::search;
 
 /// What a program does for a packet without a session.
 pub(crate) trait Stage {
@@ -58,40 +56,19 @@ pub(crate) fn next_program(answer: i32) -> Option<u32> {
     }
 }
 
-/// The instance that an IPv4 packet belongs to, as a search answers.
-#[inline(always)]
-pub(crate) fn instance_v4<D: Device>(device: &D, configured: Configured) -> u64 {
-    match ipv4::Header::read(device, 0) {
-        Ok(header) => search::instance_v4(header.destination().0.0, configured.number()),
-        Err(_) => search::NOTHING,
-    }
-}
-
-/// The instance that an IPv6 packet belongs to, as a search answers.
-#[inline(always)]
-pub(crate) fn instance_v6<D: Device>(device: &D, configured: Configured) -> u64 {
-    match ipv6::Header::read(device, 0) {
-        Ok(header) => {
-            let (from, to) = (header.source().halves(), header.destination().halves());
-            search::instance_v6(from.0, from.1, to.0, to.1, configured.number())
-        }
-        Err(_) => search::NOTHING,
-    }
-}
-
-/// Translates a packet that has a session or needs none. `instance` is the one that it belongs to.
+/// Translates a packet that has a session or needs none; `searched` tells the instance.
 #[inline(always)]
 pub(crate) fn translate<D: Device>(
     device: &mut D,
     way: D::Way,
     family: Family,
     configured: Configured,
-    instance: u64,
+    searched: u64,
 ) -> i32 {
     let mut services = Services::<Common, _>::new(way);
     let chosen = Chosen {
         configured,
-        number: instance,
+        searched,
     };
     let verdict = match family {
         Family::V4 => gateway::process_v4(device, &mut services, &chosen),

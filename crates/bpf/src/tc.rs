@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use aya_ebpf::EbpfContext as _;
-use aya_ebpf::bindings::{TC_ACT_SHOT, TC_ACT_UNSPEC};
+use aya_ebpf::bindings::{__sk_buff, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::{bpf_redirect, bpf_redirect_neigh};
 use aya_ebpf::macros::classifier;
 use aya_ebpf::programs::TcContext;
@@ -21,12 +21,12 @@ pub fn isthmus_tc(context: TcContext) -> i32 {
     let configured = Configured::now();
     let answer = match kind(&context) {
         Some(ethernet::IPV4) => {
-            let instance = stage::instance_v4(&Skb::new(&context), configured);
-            from_v4(&context, configured.number(), instance)
+            let searched = configured.search_v4(&Skb::new(&context));
+            tc_v4(context.skb.skb, configured.number(), searched)
         }
         Some(ethernet::IPV6) => {
-            let instance = stage::instance_v6(&Skb::new(&context), configured);
-            from_v6(&context, configured.number(), instance)
+            let searched = configured.search_v6(&Skb::new(&context));
+            tc_v6(context.skb.skb, configured.number(), searched)
         }
         _ => return TC_ACT_UNSPEC,
     };
@@ -67,32 +67,27 @@ fn kind(context: &TcContext) -> Option<u16> {
     skb.ethernet().map(Ethernet::kind)
 }
 
-// One function per direction and program, so that the verifier and the stack see them one by one.
+// One global function per direction: the verifier looks at each once, whatever came before.
 
+/// Translates an IPv4 packet; see [`stage::translate`].
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn from_v4(context: &TcContext, configured: u64, instance: u64) -> i32 {
-    let configured = Configured::from_number(configured);
-    let way = Fib::new(context);
-    stage::translate(
-        &mut Skb::new(context),
-        way,
-        Family::V4,
-        configured,
-        instance,
-    )
+pub extern "C" fn tc_v4(context: *mut __sk_buff, configured: u64, searched: u64) -> i32 {
+    translate(TcContext::new(context), Family::V4, configured, searched)
 }
 
+/// Translates an IPv6 packet; see [`stage::translate`].
+#[unsafe(no_mangle)]
 #[inline(never)]
-fn from_v6(context: &TcContext, configured: u64, instance: u64) -> i32 {
+pub extern "C" fn tc_v6(context: *mut __sk_buff, configured: u64, searched: u64) -> i32 {
+    translate(TcContext::new(context), Family::V6, configured, searched)
+}
+
+#[inline(always)]
+fn translate(context: TcContext, family: Family, configured: u64, searched: u64) -> i32 {
+    let way = Fib::new(&context);
     let configured = Configured::from_number(configured);
-    let way = Fib::new(context);
-    stage::translate(
-        &mut Skb::new(context),
-        way,
-        Family::V6,
-        configured,
-        instance,
-    )
+    stage::translate(&mut Skb::new(&context), way, family, configured, searched)
 }
 
 impl<'a> Device for Skb<'a> {

@@ -169,10 +169,31 @@ pub struct EamTable {
     pub base: u32,
     /// Lines per direction, a power of two; 0 if there are no mappings.
     pub lines: u32,
+    /// The lowest and the highest IPv4 address that a mapping covers, as numbers.
+    pub v4_bounds: (u32, u32),
     /// Bit `n` set: there is a mapping with an IPv4 prefix of `n` bits.
     pub v4_lengths: u64,
     /// Bit `n` set: there is a mapping with an IPv6 prefix of `n` bits (bit 128 of 129 is word 2).
     pub v6_lengths: [u64; 3],
+    /// The length of all IPv4 prefixes, or [`SEVERAL`](Self::SEVERAL).
+    pub v4_length: u8,
+    /// The length of all IPv6 prefixes, or [`SEVERAL`](Self::SEVERAL).
+    pub v6_length: u8,
+}
+
+impl EamTable {
+    /// Not a length: prefixes have several.
+    pub const SEVERAL: u8 = 255;
+
+    /// Whether a mapping may cover an IPv4 address: most destinations of an internet are far from the
+    /// few addresses that stand for IPv6 hosts.
+    #[inline(always)]
+    #[must_use]
+    pub const fn may_cover(&self, address: V4) -> bool {
+        let (lowest, highest) = self.v4_bounds;
+        let number = address.number();
+        self.lines != 0 && lowest <= number && number <= highest
+    }
 }
 
 /// What is written over the type of service or traffic class.

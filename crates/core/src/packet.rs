@@ -133,6 +133,7 @@ pub trait Packet {
     ///
     /// # Errors
     /// [`Truncated`] if the field is not in the packet.
+    #[inline(always)]
     fn patch_checksum(
         &mut self,
         at: usize,

@@ -228,31 +228,42 @@ pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option
     Some(place.read(rules)?.translate_v6(address.halves()))
 }
 
-/// The mapping with the longest IPv4 prefix that covers an address. Costs one comparison where
-/// there are no mappings.
+/// The mapping with the longest IPv4 prefix that covers an address. Costs two comparisons for an
+/// address that is far from all mappings.
 #[inline(always)]
 pub fn find_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Option<Place> {
-    if table.lines == 0 {
+    if !table.may_cover(address) {
         return None;
     }
-    let address = address.number();
+    longest_v4(table, |length| probe_v4(rules, table, address, length))
+}
+
+/// What `probe` finds for the longest of the lengths of IPv4 prefixes in use.
+#[inline(always)]
+pub fn longest_v4(table: &EamTable, probe: impl Fn(u8) -> Option<Place>) -> Option<Place> {
     let mut lengths = table.v4_lengths;
     for _ in 0..33 {
         let (length, rest) = take_longest(lengths)?;
         lengths = rest;
-        let prefix = address & mask_v4(length);
-        let matches = |m: &Mapping| m.v4 == prefix && m.v4_length == length;
-        if let Some(found) = find(
-            rules,
-            table.base,
-            table.lines,
-            hash_v4(prefix, length),
-            matches,
-        ) {
+        if let Some(found) = probe(length) {
             return Some(found);
         }
     }
     None
+}
+
+/// The mapping whose IPv4 prefix is the first `length` bits of an address.
+#[inline(always)]
+pub fn probe_v4<M: Memory + ?Sized>(
+    rules: &M,
+    table: &EamTable,
+    address: V4,
+    length: u8,
+) -> Option<Place> {
+    let prefix = address.number() & mask_v4(length);
+    let matches = |m: &Mapping| m.v4 == prefix && m.v4_length == length;
+    let hash = hash_v4(prefix, length);
+    find(rules, table.base, table.lines, hash, matches)
 }
 
 /// The mapping with the longest IPv6 prefix that covers an address. Costs one comparison where
@@ -262,8 +273,12 @@ pub fn find_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> 
     if table.lines == 0 {
         return None;
     }
-    let address = address.halves();
-    let base = table.base.wrapping_add(table.lines);
+    longest_v6(table, |length| probe_v6(rules, table, address, length))
+}
+
+/// What `probe` finds for the longest of the lengths of IPv6 prefixes in use.
+#[inline(always)]
+pub fn longest_v6(table: &EamTable, probe: impl Fn(u8) -> Option<Place>) -> Option<Place> {
     let [short, long, whole] = table.v6_lengths;
     let (mut lengths, mut above, mut next) = (whole, 128, [long, short]);
     // 129 lengths, and a round each to go on to the next word of them.
@@ -278,15 +293,28 @@ pub fn find_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> 
             continue;
         };
         lengths = rest;
-        let length = length + above;
-        let mask = mask_v6(length);
-        let prefix = (address.0 & mask.0, address.1 & mask.1);
-        let matches = |m: &Mapping| m.v6 == prefix && m.v6_length == length;
-        if let Some(found) = find(rules, base, table.lines, hash_v6(prefix, length), matches) {
+        if let Some(found) = probe(length + above) {
             return Some(found);
         }
     }
     None
+}
+
+/// The mapping whose IPv6 prefix is the first `length` bits of an address.
+#[inline(always)]
+pub fn probe_v6<M: Memory + ?Sized>(
+    rules: &M,
+    table: &EamTable,
+    address: V6,
+    length: u8,
+) -> Option<Place> {
+    let address = address.halves();
+    let mask = mask_v6(length);
+    let prefix = (address.0 & mask.0, address.1 & mask.1);
+    let matches = |m: &Mapping| m.v6 == prefix && m.v6_length == length;
+    let hash = hash_v6(prefix, length);
+    let base = table.base.wrapping_add(table.lines);
+    find(rules, base, table.lines, hash, matches)
 }
 
 /// The number of the highest bit set, and the bits without it.

@@ -209,6 +209,8 @@ pub struct Pool {
     ranges: [PoolRange; POOL_RANGES],
     used: u32,
     addresses: u32,
+    /// The last address of the last range, as a number.
+    last: u32,
 }
 
 /// A pool that can not be.
@@ -234,6 +236,7 @@ impl Pool {
             ranges: [PoolRange::NONE; POOL_RANGES],
             used: 0,
             addresses: 0,
+            last: 0,
         };
         if ranges.len() > POOL_RANGES {
             return Err(PoolError::TooManyRanges);
@@ -257,6 +260,7 @@ impl Pool {
             if pool.addresses > 65_536 || end > 1 << 32 {
                 return Err(PoolError::TooManyAddresses);
             }
+            pool.last = (end - 1) as u32;
         }
         Ok(pool)
     }
@@ -307,7 +311,16 @@ impl Pool {
     #[inline(always)]
     #[must_use]
     pub fn contains(&self, address: V4) -> bool {
-        self.ports_of(address).is_some()
+        self.is_near(address) && self.ports_of(address).is_some()
+    }
+
+    /// Whether the address is between the first and the last of the pool: most addresses of an
+    /// internet are not.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_near(&self, address: V4) -> bool {
+        let number = address.number();
+        self.ranges[0].first <= number && number <= self.last
     }
 
     /// Whether the port of an endpoint is in the pool, too.

@@ -1,7 +1,7 @@
 //! From IPv4 to IPv6 (RFC 7915 section 4).
 
-use super::transport::{Echo, ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
-use super::{Hop, Tuple, icmp, mtu, quoted, v4};
+use super::transport::{Echo, Kind, Transport};
+use super::{Change, Hop, Tuple, icmp, mtu, quoted, v4};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
 use crate::config::{Instance, ZeroUdpChecksum};
@@ -219,26 +219,24 @@ fn finish<P: Packet>(
 ) -> Result<(), Truncated> {
     out.write(packet, 0)?;
     let at = out.headers_length();
-    let pseudo = pseudo_header(old, new);
-    match transport.kind {
-        Kind::Tcp => {
-            let content = super::set_ports(packet, at, transport.first, new)?;
-            packet.patch_checksum(at + TCP_CHECKSUM, ChecksumKind::Plain, pseudo, content)
-        }
-        Kind::Udp => {
-            let content = super::set_ports(packet, at, transport.first, new)?;
-            if let Some(checksum) = computed {
-                let [word] = packet.words::<1>(at + 4)?;
-                return packet.set_words(at + 4, [Word::from_halves(word.high(), checksum)]);
-            }
-            packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
-        }
+    if let Some(checksum) = computed {
+        // All of the checksum is new: the change of the ports is in it.
+        let _change = super::set_ports(packet, at, transport.first, new)?;
+        let [word] = packet.words::<1>(at + 4)?;
+        return packet.set_words(at + 4, [Word::from_halves(word.high(), checksum)]);
+    }
+    let change = match transport.kind {
+        Kind::Tcp | Kind::Udp => Change {
+            pseudo: pseudo_header(old, new),
+            content: super::set_ports(packet, at, transport.first, new)?,
+        },
         Kind::Echo(echo) => {
             let added = icmpv6_pseudo_header(new, transport.length);
-            echo_to_v6(packet, at, echo, transport, new, added)
+            echo_to_v6(packet, at, echo, transport, new, added)?
         }
-        Kind::IcmpError | Kind::Other | Kind::Continuation => Ok(()),
-    }
+        Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
+    };
+    change.apply(packet, at, transport.kind)
 }
 
 /// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
@@ -263,22 +261,24 @@ pub(super) fn icmpv6_pseudo_header(tuple: &Tuple<V6>, length: usize) -> Sum {
         .number(u16::from(protocol::ICMPV6))
 }
 
-/// Rewrites an echo header: type, identifier, checksum (RFC 7915 section 4.2).
+/// Rewrites type and identifier of an echo header (RFC 7915 section 4.2).
 #[inline(always)]
-pub(super) fn echo_to_v6<P: Packet>(
+fn echo_to_v6<P: Packet>(
     packet: &mut P,
     at: usize,
     echo: Echo,
     transport: &Transport,
     new: &Tuple<V6>,
     pseudo: Sum,
-) -> Result<(), Truncated> {
+) -> Result<Change, Truncated> {
     // The identifier stands for the port on the inside: source of a request, destination of a
     // reply. The other one of the two did not change.
     let identifier = super::changed_identifier(transport, new);
     let content = super::set_echo(packet, at, icmp::echo_v6(echo), transport.first, identifier)?;
-    let change = content + (pseudo - Sum::ZERO);
-    packet.patch_checksum(at + ICMP_CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)
+    Ok(Change {
+        pseudo: Delta::NONE,
+        content: content + (pseudo - Sum::ZERO),
+    })
 }
 
 /// The checksum of a UDP datagram that came without (RFC 7915 section 4.5).

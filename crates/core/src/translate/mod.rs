@@ -16,8 +16,8 @@ pub mod v4;
 pub mod v6;
 
 use crate::checksum::{Delta, Sum};
-use crate::packet::{Packet, Truncated, Word};
-use transport::Transport;
+use crate::packet::{ChecksumKind, Packet, Truncated, Word};
+use transport::{ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
 
 /// Addresses and ports of a packet in one family. The identifier of an ICMP query stands for both
 /// ports (RFC 6146 section 3.5.3); without ports both are zero.
@@ -63,6 +63,29 @@ impl Hop {
         if self == Self::Forward {
             *hop_limit = hop_limit.wrapping_sub(1);
         }
+    }
+}
+
+/// What a translation changes of all that a transport checksum covers.
+#[derive(Clone, Copy)]
+struct Change {
+    /// In the pseudo-header.
+    pseudo: Delta,
+    /// In the transport header and what follows it.
+    content: Delta,
+}
+
+impl Change {
+    /// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Called at
+    /// one place of each direction, so that it becomes part of it: a call is dear to a BPF program.
+    #[inline(always)]
+    fn apply<P: Packet>(self, packet: &mut P, at: usize, kind: Kind) -> Result<(), Truncated> {
+        let (offset, checksum) = match kind {
+            Kind::Tcp => (TCP_CHECKSUM, ChecksumKind::Plain),
+            Kind::Udp => (UDP_CHECKSUM, ChecksumKind::Udp),
+            _ => (ICMP_CHECKSUM, ChecksumKind::Plain),
+        };
+        packet.patch_checksum(at + offset, checksum, self.pseudo, self.content)
     }
 }
 

@@ -1,14 +1,14 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
-use super::transport::{ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
-use super::{Tuple, icmp, mtu, quoted, v6};
+use super::transport::{Kind, Transport};
+use super::{Change, Tuple, icmp, mtu, quoted, v6};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
 use crate::config::Instance;
 use crate::host::{Destination, Host, Instances};
 use crate::mechanism::{self, Part};
 use crate::nat::FragmentKey;
-use crate::packet::{ChecksumKind, Family, Packet, Truncated};
+use crate::packet::{Family, Packet, Truncated};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use crate::wire::ipv4::{Fields, Fragment, HEADER};
@@ -192,15 +192,11 @@ fn finish<P: Packet>(
     packet.set_words(0, ipv4::Header::from(*fields).0)?;
     let at = HEADER;
     let pseudo = Sum::ZERO.word(new.source.0).word(new.destination.0) - removed;
-    match transport.kind {
-        Kind::Tcp => {
-            let content = super::set_ports(packet, at, transport.first, new)?;
-            packet.patch_checksum(at + TCP_CHECKSUM, ChecksumKind::Plain, pseudo, content)
-        }
-        Kind::Udp => {
-            let content = super::set_ports(packet, at, transport.first, new)?;
-            packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
-        }
+    let change = match transport.kind {
+        Kind::Tcp | Kind::Udp => Change {
+            pseudo,
+            content: super::set_ports(packet, at, transport.first, new)?,
+        },
         Kind::Echo(echo) => {
             let removed = removed
                 .number(transport.length as u16)
@@ -208,11 +204,14 @@ fn finish<P: Packet>(
             let identifier = super::changed_identifier(transport, new);
             let content =
                 super::set_echo(packet, at, icmp::echo_v4(echo), transport.first, identifier)?;
-            let change = content + (Sum::ZERO - removed);
-            packet.patch_checksum(at + ICMP_CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)
+            Change {
+                pseudo: Delta::NONE,
+                content: content + (Sum::ZERO - removed),
+            }
         }
-        Kind::IcmpError | Kind::Other | Kind::Continuation => Ok(()),
-    }
+        Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
+    };
+    change.apply(packet, at, transport.kind)
 }
 
 /// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same

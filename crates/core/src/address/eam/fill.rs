@@ -3,7 +3,7 @@
 use core::fmt;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{Mapping, OVERFLOW, SLOT_WORDS, SLOTS, choices, hash_v4, hash_v6, mix, read};
+use super::{Mapping, OVERFLOW, SLOT_WORDS, SLOTS, choices, hash_v4, hash_v6, mask_v4, mix, read};
 use crate::config::EamTable;
 use crate::table::Line;
 
@@ -58,6 +58,9 @@ pub fn fill(lines: &[Line], base: u32, mappings: &[Mapping]) -> Result<EamTable,
     let mut table = EamTable {
         base,
         lines: u32::try_from(half).map_err(|_| FillError::Size)?,
+        v4_bounds: (u32::MAX, 0),
+        v4_length: mappings[0].v4_length,
+        v6_length: mappings[0].v6_length,
         ..EamTable::default()
     };
     let (by_v4, by_v6) = lines.split_at(half);
@@ -77,6 +80,15 @@ pub fn fill(lines: &[Line], base: u32, mappings: &[Mapping]) -> Result<EamTable,
         }
         by_v4.insert(*mapping)?;
         by_v6.insert(*mapping)?;
+        if mapping.v4_length != table.v4_length {
+            table.v4_length = EamTable::SEVERAL;
+        }
+        if mapping.v6_length != table.v6_length {
+            table.v6_length = EamTable::SEVERAL;
+        }
+        let (lowest, highest) = table.v4_bounds;
+        let last = mapping.v4 | !mask_v4(mapping.v4_length);
+        table.v4_bounds = (lowest.min(mapping.v4), highest.max(last));
         table.v4_lengths |= 1 << mapping.v4_length;
         table.v6_lengths[usize::from(mapping.v6_length / 64)] |= 1 << (mapping.v6_length % 64);
     }
