@@ -16,6 +16,7 @@ extern crate std;
 pub mod address;
 pub mod checksum;
 pub mod config;
+mod counters;
 pub mod gateway;
 pub mod host;
 pub mod mechanism;

@@ -1,148 +1,115 @@
 //! Every counter of the data plane, in one list: what a metric label, a row of
-//! `docs/counters.md` and a field of `--counters` JSON is made from.
+//! `docs/counters.md` (`make docs` writes it) and a field of `--counters` JSON is made from.
 
-macro_rules! counters {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $kind:ident;)+) => {
-        /// What can happen to a packet or to state, and is counted.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum Counter {
-            $($(#[doc = $doc])+ $variant,)+
-        }
+crate::counters! {
+    /// What a counter counts.
+    pub enum Kind {
+        /// Packets that left translated.
+        Forwarded = "forwarded";
+        /// Packets that were handed on without translation, or to the slow path.
+        Passed = "passed";
+        /// Packets that were dropped for this reason (an ICMP error may have been sent).
+        Dropped = "dropped";
+        /// Something other than the end of a packet.
+        Event = "event";
+    }
+    /// What can happen to a packet or to state, and is counted.
+    pub enum Counter {
+        /// Packets translated from IPv4 to IPv6.
+        Translated4To6 = "translated-4to6", Forwarded;
+        /// Packets translated from IPv6 to IPv4.
+        Translated6To4 = "translated-6to4", Forwarded;
+        /// Packets from one IPv6 host to another through the translator (RFC 6146 section 3.8, RFC 7757 section 4).
+        Hairpinned = "hairpinned", Forwarded;
+        /// Packets that no instance is responsible for; the kernel has them.
+        NotOurs = "not-ours", Passed;
+        /// Packets that a BPF engine handed to the user-space engine (options, splits, ICMP errors to build).
+        SlowPath = "slow-path", Passed;
+        /// Fragments that wait for the first fragment of their datagram (RFC 6146 section 3.4).
+        FragmentHeld = "fragment-held", Passed;
 
-        impl Counter {
-            /// All counters, in the order of their numbers.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+        /// The packet ends inside a header.
+        Truncated = "truncated", Dropped;
+        /// The IPv4 or IPv6 header contradicts itself (version, header length, total length).
+        MalformedHeader = "malformed-header", Dropped;
+        /// The IPv4 header checksum is wrong (RFC 1812 section 5.2.2).
+        BadHeaderChecksum = "bad-header-checksum", Dropped;
+        /// The transport header contradicts the length of the packet.
+        MalformedTransport = "malformed-transport", Dropped;
+        /// TTL or hop limit ended here; Time Exceeded was due (RFC 7915 sections 4.1 and 5.1).
+        HopLimitExceeded = "hop-limit-exceeded", Dropped;
+        /// The source can not be the source of a packet: loopback, multicast, unspecified (RFC 7915 sections 4.1 and 5.1).
+        IllegalSource = "illegal-source", Dropped;
+        /// The destination can not be translated: multicast, broadcast, loopback.
+        IllegalDestination = "illegal-destination", Dropped;
+        /// The source has no counterpart in the other family.
+        UntranslatableSource = "untranslatable-source", Dropped;
+        /// The destination has no counterpart in the other family.
+        UntranslatableDestination = "untranslatable-destination", Dropped;
+        /// A non-global IPv4 address under the well-known prefix (RFC 6052 section 3.1).
+        NonGlobalWellKnown = "non-global-well-known", Dropped;
+        /// An unexpired IPv4 source route (RFC 7915 section 4.1).
+        SourceRoute = "source-route", Dropped;
+        /// An IPv6 routing header with segments left (RFC 7915 section 5.1).
+        RoutingHeader = "routing-header", Dropped;
+        /// A fragment header followed by another extension header (RFC 7915 section 5.1.1).
+        FragmentedExtensionHeader = "fragmented-extension-header", Dropped;
+        /// An extension header chain longer than the engine follows.
+        ExtensionHeaderChain = "extension-header-chain", Dropped;
+        /// A fragment of an ICMP message (RFC 7915 section 1.2).
+        FragmentedIcmp = "fragmented-icmp", Dropped;
+        /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535 bytes.
+        BadFragment = "bad-fragment", Dropped;
+        /// The first fragment never came in time, or too many fragments wait (RFC 6146 section 3.4).
+        FragmentTimeout = "fragment-timeout", Dropped;
+        /// An ICMP type or code that has no counterpart (RFC 7915 sections 4.2 and 5.2).
+        IcmpUntranslatable = "icmp-untranslatable", Dropped;
+        /// An ICMP error about an ICMP error (RFC 7915 sections 4.3 and 5.3).
+        IcmpNested = "icmp-nested", Dropped;
+        /// The packet inside an ICMP error can not be translated.
+        IcmpInner = "icmp-inner", Dropped;
+        /// UDP over IPv4 without a checksum, where the configuration or fragmentation forbids to compute one (RFC 7915 section 4.5).
+        ZeroChecksumUdp = "zero-checksum-udp", Dropped;
+        /// Larger than the next link and not to be fragmented; the sender was told (RFC 7915 sections 4.1 and 5.1).
+        TooBig = "too-big", Dropped;
+        /// A transport protocol that needs state and has none here (RFC 6146 section 3.4).
+        UnsupportedProtocol = "unsupported-protocol", Dropped;
+        /// From outside, and no binding is there (RFC 6146 sections 3.5.1.2 and 3.5.2.2).
+        NoBinding = "no-binding", Dropped;
+        /// From outside, and the filtering rule does not let it in (RFC 6146 section 3.5).
+        Filtered = "filtered", Dropped;
+        /// A TCP segment that can not open a session (RFC 6146 section 3.5.2.2).
+        TcpNotSyn = "tcp-not-syn", Dropped;
+        /// No port is free in the pool for this subscriber (RFC 6146 section 3.5.1.1).
+        PoolExhausted = "pool-exhausted", Dropped;
+        /// The subscriber has as many sessions as it may have.
+        SubscriberLimit = "subscriber-limit", Dropped;
+        /// The table of sessions, bindings or subscribers is full.
+        TableFull = "table-full", Dropped;
+        /// Two processors made the same entry at the same moment, and this packet lost.
+        TableContention = "table-contention", Dropped;
+        /// A packet that would come back to the translator for ever.
+        Loop = "loop", Dropped;
+        /// The engine could not grow the packet at its front, or send it.
+        EngineError = "engine-error", Dropped;
 
-            /// The name: lower case, words joined by hyphens. Stable; used as metric label.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
-
-            /// Whether this is the reason of a drop or an event without one.
-            #[must_use]
-            pub const fn kind(self) -> Kind {
-                match self { $(Self::$variant => Kind::$kind,)+ }
-            }
-
-            /// One sentence for people, with the source of the rule.
-            #[must_use]
-            pub const fn explanation(self) -> &'static str {
-                match self { $(Self::$variant => concat!($($doc),+),)+ }
-            }
-        }
-    };
-}
-
-/// What a counter counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Packets that left translated.
-    Forwarded,
-    /// Packets that were handed on without translation, or to the slow path.
-    Passed,
-    /// Packets that were dropped for this reason (an ICMP error may have been sent).
-    Dropped,
-    /// Something other than the end of a packet.
-    Event,
-}
-
-counters! {
-    /// Packets translated from IPv4 to IPv6.
-    Translated4To6 = "translated-4to6", Forwarded;
-    /// Packets translated from IPv6 to IPv4.
-    Translated6To4 = "translated-6to4", Forwarded;
-    /// Packets from one IPv6 host to another through the translator (RFC 6146 section 3.8, RFC 7757 section 4).
-    Hairpinned = "hairpinned", Forwarded;
-    /// Packets that no instance is responsible for; the kernel has them.
-    NotOurs = "not-ours", Passed;
-    /// Packets that a BPF engine handed to the user-space engine (options, splits, ICMP errors to build).
-    SlowPath = "slow-path", Passed;
-    /// Fragments that wait for the first fragment of their datagram (RFC 6146 section 3.4).
-    FragmentHeld = "fragment-held", Passed;
-
-    /// The packet ends inside a header.
-    Truncated = "truncated", Dropped;
-    /// The IPv4 or IPv6 header contradicts itself (version, header length, total length).
-    MalformedHeader = "malformed-header", Dropped;
-    /// The IPv4 header checksum is wrong (RFC 1812 section 5.2.2).
-    BadHeaderChecksum = "bad-header-checksum", Dropped;
-    /// The transport header contradicts the length of the packet.
-    MalformedTransport = "malformed-transport", Dropped;
-    /// TTL or hop limit ended here; Time Exceeded was due (RFC 7915 sections 4.1 and 5.1).
-    HopLimitExceeded = "hop-limit-exceeded", Dropped;
-    /// The source can not be the source of a packet: loopback, multicast, unspecified (RFC 7915 sections 4.1 and 5.1).
-    IllegalSource = "illegal-source", Dropped;
-    /// The destination can not be translated: multicast, broadcast, loopback.
-    IllegalDestination = "illegal-destination", Dropped;
-    /// The source has no counterpart in the other family.
-    UntranslatableSource = "untranslatable-source", Dropped;
-    /// The destination has no counterpart in the other family.
-    UntranslatableDestination = "untranslatable-destination", Dropped;
-    /// A non-global IPv4 address under the well-known prefix (RFC 6052 section 3.1).
-    NonGlobalWellKnown = "non-global-well-known", Dropped;
-    /// An unexpired IPv4 source route (RFC 7915 section 4.1).
-    SourceRoute = "source-route", Dropped;
-    /// An IPv6 routing header with segments left (RFC 7915 section 5.1).
-    RoutingHeader = "routing-header", Dropped;
-    /// A fragment header followed by another extension header (RFC 7915 section 5.1.1).
-    FragmentedExtensionHeader = "fragmented-extension-header", Dropped;
-    /// An extension header chain longer than the engine follows.
-    ExtensionHeaderChain = "extension-header-chain", Dropped;
-    /// A fragment of an ICMP message (RFC 7915 section 1.2).
-    FragmentedIcmp = "fragmented-icmp", Dropped;
-    /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535 bytes.
-    BadFragment = "bad-fragment", Dropped;
-    /// The first fragment never came in time, or too many fragments wait (RFC 6146 section 3.4).
-    FragmentTimeout = "fragment-timeout", Dropped;
-    /// An ICMP type or code that has no counterpart (RFC 7915 sections 4.2 and 5.2).
-    IcmpUntranslatable = "icmp-untranslatable", Dropped;
-    /// An ICMP error about an ICMP error (RFC 7915 sections 4.3 and 5.3).
-    IcmpNested = "icmp-nested", Dropped;
-    /// The packet inside an ICMP error can not be translated.
-    IcmpInner = "icmp-inner", Dropped;
-    /// UDP over IPv4 without a checksum, where the configuration or fragmentation forbids to compute one (RFC 7915 section 4.5).
-    ZeroChecksumUdp = "zero-checksum-udp", Dropped;
-    /// Larger than the next link and not to be fragmented; the sender was told (RFC 7915 sections 4.1 and 5.1).
-    TooBig = "too-big", Dropped;
-    /// A transport protocol that needs state and has none here (RFC 6146 section 3.4).
-    UnsupportedProtocol = "unsupported-protocol", Dropped;
-    /// From outside, and no binding is there (RFC 6146 sections 3.5.1.2 and 3.5.2.2).
-    NoBinding = "no-binding", Dropped;
-    /// From outside, and the filtering rule does not let it in (RFC 6146 section 3.5).
-    Filtered = "filtered", Dropped;
-    /// A TCP segment that can not open a session (RFC 6146 section 3.5.2.2).
-    TcpNotSyn = "tcp-not-syn", Dropped;
-    /// No port is free in the pool for this subscriber (RFC 6146 section 3.5.1.1).
-    PoolExhausted = "pool-exhausted", Dropped;
-    /// The subscriber has as many sessions as it may have.
-    SubscriberLimit = "subscriber-limit", Dropped;
-    /// The table of sessions, bindings or subscribers is full.
-    TableFull = "table-full", Dropped;
-    /// Two processors made the same entry at the same moment, and this packet lost.
-    TableContention = "table-contention", Dropped;
-    /// A packet that would come back to the translator for ever.
-    Loop = "loop", Dropped;
-    /// The engine could not grow the packet at its front, or send it.
-    EngineError = "engine-error", Dropped;
-
-    /// Bindings made.
-    BindingCreated = "binding-created", Event;
-    /// Bindings removed.
-    BindingRemoved = "binding-removed", Event;
-    /// Sessions made.
-    SessionCreated = "session-created", Event;
-    /// Sessions removed.
-    SessionRemoved = "session-removed", Event;
-    /// ICMP errors that the gateway itself sent.
-    IcmpErrorSent = "icmp-error-sent", Event;
-    /// ICMP errors that the gateway did not send because of its rate limit.
-    IcmpErrorSuppressed = "icmp-error-suppressed", Event;
-    /// Packets split because they were larger than the next link (RFC 7915 sections 4.1 and 5.1.1).
-    Split = "split", Event;
-    /// UDP checksums computed for packets that came without (RFC 7915 section 4.5).
-    ChecksumComputed = "checksum-computed", Event;
+        /// Bindings made.
+        BindingCreated = "binding-created", Event;
+        /// Bindings removed.
+        BindingRemoved = "binding-removed", Event;
+        /// Sessions made.
+        SessionCreated = "session-created", Event;
+        /// Sessions removed.
+        SessionRemoved = "session-removed", Event;
+        /// ICMP errors that the gateway itself sent.
+        IcmpErrorSent = "icmp-error-sent", Event;
+        /// ICMP errors that the gateway did not send because of its rate limit.
+        IcmpErrorSuppressed = "icmp-error-suppressed", Event;
+        /// Packets split because they were larger than the next link (RFC 7915 sections 4.1 and 5.1.1).
+        Split = "split", Event;
+        /// UDP checksums computed for packets that came without (RFC 7915 section 4.5).
+        ChecksumComputed = "checksum-computed", Event;
+    }
 }
 
 #[cfg(test)]

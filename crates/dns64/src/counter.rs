@@ -3,118 +3,85 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-macro_rules! counters {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $kind:ident;)+) => {
-        /// What can happen to a query, and is counted.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum Counter {
-            $($(#[doc = $doc])+ $variant,)+
-        }
+isthmus_core::counters! {
+    /// What a counter counts.
+    pub enum Kind {
+        /// Queries that came in.
+        Query = "query";
+        /// Queries that got an answer.
+        Answered = "answered";
+        /// Queries that were refused or ignored for this reason.
+        Refused = "refused";
+        /// Something other than the beginning or the end of a query.
+        Event = "event";
+    }
+    /// What can happen to a query, and is counted.
+    pub enum Counter {
+        /// Datagrams that came in over UDP.
+        QueryUdp = "query-udp", Query;
+        /// Messages that came in over TCP.
+        QueryTcp = "query-tcp", Query;
 
-        impl Counter {
-            /// All counters, in the order of their numbers.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+        /// Queries answered from the cache.
+        AnsweredCache = "answered-cache", Answered;
+        /// Queries answered after asking upstream.
+        AnsweredUpstream = "answered-upstream", Answered;
+        /// Queries answered without anyone else: ipv4only.arpa (RFC 8880 section 7.1), its reverse names, ANY (RFC 8482).
+        AnsweredLocal = "answered-local", Answered;
 
-            /// The name: lower case, words joined by hyphens. Stable; used as metric label.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
+        /// Too short for a header, or itself a response: nothing is sent, so that two servers can not be made to talk for ever.
+        Ignored = "ignored", Refused;
+        /// The query contradicts itself; FORMERR was sent (RFC 1035 section 4.1.1).
+        Malformed = "malformed", Refused;
+        /// An operation other than a standard query; NOTIMP was sent (RFC 1035 section 4.1.1).
+        NotImplemented = "not-implemented", Refused;
+        /// A version of EDNS other than 0; BADVERS was sent (RFC 6891 section 6.1.3).
+        BadVersion = "bad-version", Refused;
+        /// A zone transfer, class ANY or NONE, or no recursion desired; REFUSED was sent.
+        NotAllowed = "not-allowed", Refused;
+        /// As many questions as allowed are already under way; SERVFAIL was sent.
+        Overload = "overload", Refused;
+        /// A TCP connection closed at once because as many as allowed are open.
+        ConnectionRefused = "connection-refused", Refused;
 
-            /// Whether this ends a query with an answer or a refusal, or is an event.
-            #[must_use]
-            pub const fn kind(self) -> Kind {
-                match self { $(Self::$variant => Kind::$kind,)+ }
-            }
+        /// Answers made with synthesized AAAA records (RFC 6147 section 5.1.7).
+        Synthesized = "synthesized", Event;
+        /// PTR answers made by a CNAME into in-addr.arpa (RFC 6147 section 5.3.1).
+        SynthesizedPtr = "synthesized-ptr", Event;
+        /// AAAA questions with DO and CD set, handed on without synthesis (RFC 6147 section 5.5).
+        DnssecPassed = "dnssec-passed", Event;
+        /// AAAA records that were left out because of the exclusion set (RFC 6147 section 5.1.4).
+        ExcludedAaaa = "excluded-aaaa", Event;
+        /// A records that no prefix may represent: outside its ranges, or non-global under 64:ff9b::/96 (RFC 6052 section 3.1).
+        ExcludedA = "excluded-a", Event;
+        /// Chains of CNAME or DNAME that loop or are too long; SERVFAIL was sent.
+        BrokenChain = "broken-chain", Event;
+        /// Answers with SERVFAIL made here, because nothing useful came from upstream.
+        ServerFailure = "server-failure", Event;
+        /// Responses cut to what the client can receive over UDP (RFC 2181 section 9).
+        Truncated = "truncated", Event;
+        /// Queries that joined an identical question already under way.
+        Coalesced = "coalesced", Event;
+        /// Responses that the socket did not take.
+        SendFailed = "send-failed", Event;
+        /// TCP connections closed because the client was idle or slow (RFC 7766 section 6.2.3).
+        ConnectionIdle = "connection-idle", Event;
 
-            /// One sentence for people, with the source of the rule.
-            #[must_use]
-            pub const fn explanation(self) -> &'static str {
-                match self { $(Self::$variant => concat!($($doc),+).trim_ascii(),)+ }
-            }
-        }
-    };
-}
-
-/// What a counter counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Queries that came in.
-    Query,
-    /// Queries that got an answer.
-    Answered,
-    /// Queries that were refused or ignored for this reason.
-    Refused,
-    /// Something other than the beginning or the end of a query.
-    Event,
-}
-
-counters! {
-    /// Datagrams that came in over UDP.
-    QueryUdp = "query-udp", Query;
-    /// Messages that came in over TCP.
-    QueryTcp = "query-tcp", Query;
-
-    /// Queries answered from the cache.
-    AnsweredCache = "answered-cache", Answered;
-    /// Queries answered after asking upstream.
-    AnsweredUpstream = "answered-upstream", Answered;
-    /// Queries answered without anyone else: ipv4only.arpa (RFC 8880 section 7.1), its reverse names, ANY (RFC 8482).
-    AnsweredLocal = "answered-local", Answered;
-
-    /// Too short for a header, or itself a response: nothing is sent, so that two servers can not be made to talk for ever.
-    Ignored = "ignored", Refused;
-    /// The query contradicts itself; FORMERR was sent (RFC 1035 section 4.1.1).
-    Malformed = "malformed", Refused;
-    /// An operation other than a standard query; NOTIMP was sent (RFC 1035 section 4.1.1).
-    NotImplemented = "not-implemented", Refused;
-    /// A version of EDNS other than 0; BADVERS was sent (RFC 6891 section 6.1.3).
-    BadVersion = "bad-version", Refused;
-    /// A zone transfer, class ANY or NONE, or no recursion desired; REFUSED was sent.
-    NotAllowed = "not-allowed", Refused;
-    /// As many questions as allowed are already under way; SERVFAIL was sent.
-    Overload = "overload", Refused;
-    /// A TCP connection closed at once because as many as allowed are open.
-    ConnectionRefused = "connection-refused", Refused;
-
-    /// Answers made with synthesized AAAA records (RFC 6147 section 5.1.7).
-    Synthesized = "synthesized", Event;
-    /// PTR answers made by a CNAME into in-addr.arpa (RFC 6147 section 5.3.1).
-    SynthesizedPtr = "synthesized-ptr", Event;
-    /// AAAA questions with DO and CD set, handed on without synthesis (RFC 6147 section 5.5).
-    DnssecPassed = "dnssec-passed", Event;
-    /// AAAA records that were left out because of the exclusion set (RFC 6147 section 5.1.4).
-    ExcludedAaaa = "excluded-aaaa", Event;
-    /// A records that no prefix may represent: outside its ranges, or non-global under 64:ff9b::/96 (RFC 6052 section 3.1).
-    ExcludedA = "excluded-a", Event;
-    /// Chains of CNAME or DNAME that loop or are too long; SERVFAIL was sent.
-    BrokenChain = "broken-chain", Event;
-    /// Answers with SERVFAIL made here, because nothing useful came from upstream.
-    ServerFailure = "server-failure", Event;
-    /// Responses cut to what the client can receive over UDP (RFC 2181 section 9).
-    Truncated = "truncated", Event;
-    /// Queries that joined an identical question already under way.
-    Coalesced = "coalesced", Event;
-    /// Responses that the socket did not take.
-    SendFailed = "send-failed", Event;
-    /// TCP connections closed because the client was idle or slow (RFC 7766 section 6.2.3).
-    ConnectionIdle = "connection-idle", Event;
-
-    /// Questions sent upstream over UDP.
-    UpstreamUdp = "upstream-udp", Event;
-    /// Questions sent upstream over TCP.
-    UpstreamTcp = "upstream-tcp", Event;
-    /// Questions to which an upstream resolver gave no reply in time (RFC 6147 section 5.1.3).
-    UpstreamTimeout = "upstream-timeout", Event;
-    /// Questions that could not reach an upstream resolver.
-    UpstreamUnreachable = "upstream-unreachable", Event;
-    /// Replies whose ID or question is not ours (RFC 5452 section 4.2).
-    UpstreamMismatch = "upstream-mismatch", Event;
-    /// Replies that can not be read.
-    UpstreamMalformed = "upstream-malformed", Event;
-    /// Times that an upstream resolver was taken for down.
-    UpstreamDown = "upstream-down", Event;
+        /// Questions sent upstream over UDP.
+        UpstreamUdp = "upstream-udp", Event;
+        /// Questions sent upstream over TCP.
+        UpstreamTcp = "upstream-tcp", Event;
+        /// Questions to which an upstream resolver gave no reply in time (RFC 6147 section 5.1.3).
+        UpstreamTimeout = "upstream-timeout", Event;
+        /// Questions that could not reach an upstream resolver.
+        UpstreamUnreachable = "upstream-unreachable", Event;
+        /// Replies whose ID or question is not ours (RFC 5452 section 4.2).
+        UpstreamMismatch = "upstream-mismatch", Event;
+        /// Replies that can not be read.
+        UpstreamMalformed = "upstream-malformed", Event;
+        /// Times that an upstream resolver was taken for down.
+        UpstreamDown = "upstream-down", Event;
+    }
 }
 
 /// The numbers behind [`Counter`], shared by all threads of a server.

@@ -9,7 +9,6 @@ use isthmus_core::reason::Counter;
 use isthmus_engine::counters::{Owner, Snapshot};
 
 use crate::control::CounterRow;
-use crate::metrics::kind_name;
 
 /// What one engine counted, by owner.
 pub(super) type Reading = Vec<(Owner, Snapshot)>;
@@ -78,7 +77,7 @@ impl Ledger {
                     instance: name.clone(),
                     engine: engine.clone(),
                     counter: counter.name().into(),
-                    kind: kind_name(counter.kind()).into(),
+                    kind: counter.kind().name().into(),
                     value: values.get(*counter),
                 }));
             }

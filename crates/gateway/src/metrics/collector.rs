@@ -44,39 +44,19 @@ pub fn encode<S: Source>(source: &Arc<S>) -> Result<String, fmt::Error> {
 #[derive(Debug)]
 struct Scrape(Sample);
 
-/// The families of the data plane's counters: kind, name, explanation.
-const FAMILIES: [(Kind, &str, &str); 4] = [
-    (
-        Kind::Forwarded,
-        "packets_forwarded",
-        "Packets that left translated",
-    ),
-    (
-        Kind::Passed,
-        "packets_passed",
-        "Packets handed on without translation, or to the slow path",
-    ),
-    (
-        Kind::Dropped,
-        "packets_dropped",
-        "Packets dropped, by reason",
-    ),
-    (
-        Kind::Event,
-        "events",
-        "What happened besides the end of a packet",
-    ),
-];
-
-/// The name of a kind, as in a label and in JSON.
-pub(crate) const fn kind_name(kind: Kind) -> &'static str {
+/// The metric family of a kind of counters, without the prefix `isthmus_` and the suffix `_total`.
+#[must_use]
+pub const fn family(kind: Kind) -> &'static str {
     match kind {
-        Kind::Forwarded => "forwarded",
-        Kind::Passed => "passed",
-        Kind::Dropped => "dropped",
-        Kind::Event => "event",
+        Kind::Forwarded => "packets_forwarded",
+        Kind::Passed => "packets_passed",
+        Kind::Dropped => "packets_dropped",
+        Kind::Event => "events",
     }
 }
+
+/// The metric family of what the DNS64 service counts, likewise.
+pub const DNS64_FAMILY: &str = "dns64_events";
 
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -118,15 +98,20 @@ impl Collector for Scrape {
         for counter in Counter::ALL {
             explanations.encode_info(&[
                 ("counter", counter.name()),
-                ("kind", kind_name(counter.kind())),
-                ("explanation", counter.explanation().trim()),
+                ("kind", counter.kind().name()),
+                ("explanation", counter.explanation()),
             ])?;
         }
-        for (kind, name, help) in FAMILIES {
-            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for row in counters.iter().filter(|row| row.kind == kind_name(kind)) {
+        for &kind in Kind::ALL {
+            let mut rows = encoder.encode_descriptor(
+                family(kind),
+                kind.explanation(),
+                None,
+                MetricType::Counter,
+            )?;
+            for row in counters.iter().filter(|row| row.kind == kind.name()) {
                 count(
-                    &mut family,
+                    &mut rows,
                     &[
                         ("instance", row.instance.as_str()),
                         ("engine", row.engine.as_str()),
@@ -163,10 +148,10 @@ impl Collector for Scrape {
             MetricType::Info,
         )?;
         for (name, explanation, _) in dns64 {
-            explanations.encode_info(&[("counter", *name), ("explanation", explanation.trim())])?;
+            explanations.encode_info(&[("counter", *name), ("explanation", *explanation)])?;
         }
         let mut family = encoder.encode_descriptor(
-            "dns64_events",
+            DNS64_FAMILY,
             "What happened in the DNS64 service",
             None,
             MetricType::Counter,

@@ -6,6 +6,5 @@
 mod collector;
 mod server;
 
-pub(crate) use collector::kind_name;
-pub use collector::{Sample, Source, encode};
+pub use collector::{DNS64_FAMILY, Sample, Source, encode, family};
 pub use server::{CONTENT_TYPE, Endpoint};

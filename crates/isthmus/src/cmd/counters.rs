@@ -114,7 +114,7 @@ fn explanation(name: &str) -> String {
     Counter::ALL
         .iter()
         .find(|counter| counter.name() == name)
-        .map_or_else(String::new, |counter| counter.explanation().trim().into())
+        .map_or_else(String::new, |counter| counter.explanation().into())
 }
 
 #[cfg(test)]
