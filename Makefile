@@ -16,7 +16,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 FUZZ_SECONDS ?= 60
 
-.PHONY: build demo test bench bpf check-bpf fuzz vectors install uninstall clean help
+.PHONY: build demo test bench bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs (default)
 	cargo build --release --locked
@@ -47,6 +47,9 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS (needs nightly and cargo-fuzz)
 
 vectors: ## write the vectors and docs/compliance.md from their tables
 	vectors/generate.py
+
+docs: ## write docs/counters.md from the lists of counters
+	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test counters_page
 
 install: ## install under PREFIX (honours DESTDIR)
 	@test -x $(TARGET)/release/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }
