@@ -24,7 +24,7 @@ build: ## build the programs (default)
 demo: ## an IPv6-only host fetches from an IPv4-only server through the gateway (root)
 	scripts/setup demo
 	cargo build --release --locked
-	$(TARGET)/release/isthmus-lab demo
+	$(TARGET)/release/isthmus lab demo
 
 test: ## run all tests; TIERS="lint unit ..." runs some of them
 	scripts/setup test
@@ -33,7 +33,7 @@ test: ## run all tests; TIERS="lint unit ..." runs some of them
 bench: ## measure and write bench/latest.json (root; takes a while)
 	scripts/setup bench
 	cargo build --release --locked
-	$(TARGET)/release/isthmus-lab bench
+	$(TARGET)/release/isthmus lab bench
 
 bpf: ## rebuild the committed BPF objects (needs `scripts/setup bpf`)
 	crates/bpf/build.sh

@@ -256,11 +256,45 @@ fn every_command_has_help() {
         "sessions",
         "counters",
         "reload",
+        "lab",
+        "lab demo",
+        "lab bench",
+        "lab references",
+        "lab world",
+        "lab clean",
+        "completions",
     ] {
-        assert!(stdout(&[command, "--help"]).contains("Usage:"), "{command}");
+        let mut arguments: Vec<&str> = command.split(' ').collect();
+        arguments.push("--help");
+        assert!(stdout(&arguments).contains("Usage:"), "{command}");
     }
     let version = stdout(&["--version"]);
     assert_eq!(version, format!("isthmus {}", env!("CARGO_PKG_VERSION")));
+}
+
+/// A row that is not there is refused before anything is built, with those that are.
+#[test]
+fn lab_names_the_rows_that_there_are() {
+    let error = failure(&["lab", "bench", "--rows", "siit-4to6-xdp,nat46"], 2);
+    for part in ["'nat46'", "--rows", "siit-6to4-xdp", "dns64-qps"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let error = failure(&["lab", "world", "--engine", "vpp"], 2);
+    assert!(error.contains("xdp, tc, user"), "{error}");
+}
+
+/// The shell takes the script, and completes a value that only the lab knows.
+#[test]
+fn completions_are_a_script_that_the_shell_takes() {
+    let script = stdout(&["completions", "bash"]);
+    let question = "COMP_WORDS=(isthmus lab world --engine t); COMP_CWORD=4; \
+                    _isthmus isthmus t --engine; echo \"${COMPREPLY[@]}\"";
+    let output = Command::new("bash")
+        .args(["-euc", &format!("{script}\n{question}")])
+        .output()
+        .expect("bash runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout).trim(), "tc");
 }
 
 /// A classic pcap file of raw IP packets (link type 101), a second apart.

@@ -294,7 +294,7 @@ fn control(directory: &Path) -> PathBuf {
     directory.join("control.sock")
 }
 
-/// The program: `$ISTHMUS`, or beside (or above) this one, or on the path.
+/// The program: `$ISTHMUS`, or this one, or the one above a test, or the one on the path.
 pub fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("ISTHMUS") {
         return Ok(path.into());

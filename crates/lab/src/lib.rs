@@ -8,7 +8,7 @@
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
 //! * [`world`], [`checks`]: a whole network with servers, and what must work in it
-//! * [`mod@bench`], [`demo`]: the two programs that a user runs
+//! * [`mod@bench`], [`demo`]: what `isthmus lab` runs
 //!
 //! Everything needs root, and everything it makes is removed when its value is dropped.
 #![forbid(unsafe_code)]

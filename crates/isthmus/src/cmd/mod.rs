@@ -3,8 +3,10 @@
 mod addr;
 mod check;
 mod columns;
+mod completions;
 mod configuration;
 mod counters;
+mod lab;
 mod reload;
 mod sessions;
 mod status;
@@ -34,6 +36,8 @@ enum Command {
     Sessions(sessions::Sessions),
     Counters(counters::Counters),
     Reload(reload::Reload),
+    Lab(lab::Lab),
+    Completions(completions::Completions),
 }
 
 impl Isthmus {
@@ -48,6 +52,8 @@ impl Isthmus {
             Command::Sessions(sessions) => sessions.run(),
             Command::Counters(counters) => counters.run(),
             Command::Reload(reload) => reload.run(),
+            Command::Lab(lab) => lab.run(),
+            Command::Completions(completions) => completions.run(),
         }
     }
 }

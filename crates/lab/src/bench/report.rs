@@ -110,7 +110,7 @@ impl RowReport {
             target: row.target,
             met,
             method: row.method,
-            command: format!("isthmus-lab bench --rows {}", row.name),
+            command: format!("isthmus lab bench --rows {}", row.name),
         }
     }
 }

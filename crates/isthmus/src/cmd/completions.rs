@@ -1,0 +1,27 @@
+//! `isthmus completions`: the shell knows the commands.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::Isthmus;
+
+/// Print a script that lets a shell complete commands, options and their values
+///
+/// Example: `isthmus completions bash > /etc/bash_completion.d/isthmus`
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let mut command = Isthmus::command();
+        clap_complete::generate(self.shell, &mut command, "isthmus", &mut io::stdout());
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,64 @@
+//! `isthmus lab`: the laboratory.
+
+mod bench;
+mod references;
+mod world;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use isthmus_lab::{demo, leftovers};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Show and measure gateways in networks of their own (needs root)
+///
+/// Hosts, routers, links and servers are made in network namespaces and removed at the end; the
+/// network of the machine is not touched. Every command first removes what an interrupted one has
+/// left behind.
+#[derive(Args, Debug)]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Show an IPv6-only host reaching an IPv4-only server through each engine
+    Demo,
+    Bench(bench::Bench),
+    References(references::References),
+    World(world::World),
+    /// Remove what an interrupted lab has left behind
+    Clean,
+}
+
+impl Lab {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        clean_up_when_interrupted()?;
+        for name in leftovers::sweep() {
+            eprintln!("removed the leftover {name}");
+        }
+        match &self.action {
+            Action::Demo if demo::run()? => Ok(ExitCode::SUCCESS),
+            Action::Demo => Ok(ExitCode::FAILURE),
+            Action::Bench(bench) => bench.run(),
+            Action::References(references) => references.run(),
+            Action::World(world) => world.run(),
+            Action::Clean => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// Namespaces and processes outlive an interrupted program: remove them first.
+fn clean_up_when_interrupted() -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            leftovers::sweep_own();
+            std::process::exit(130);
+        }
+    });
+    Ok(())
+}
