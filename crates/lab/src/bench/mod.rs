@@ -1,5 +1,8 @@
 //! The benchmark: each row compares Isthmus with a baseline in the same place, in turn.
 
+mod bulk;
+mod dns;
+mod packets;
 mod references;
 mod report;
 mod rows;

@@ -2,7 +2,8 @@
 
 use super::{
     Figure,
-    rows::{Bulk, DnsPair, UNBOUND, figure},
+    bulk::Bulk,
+    dns::{DnsPair, UNBOUND},
 };
 use crate::{
     Result,
@@ -43,29 +44,29 @@ pub fn references(effort: &Effort, mut progress: impl FnMut(&Reference)) {
         "unbound dns64",
         DnsPair::start(&UNBOUND)
             .and_then(|pair| pair.measure(effort.window))
-            .map(|value| figure(&UNBOUND.name(), value, "queries/s")),
+            .map(|value| Figure::new(&UNBOUND.name(), value, "queries/s")),
     );
 }
 
 fn packets(effort: &Effort, subject: &dyn Subject, load: &Load) -> Result<Figure> {
     let mut path = Path::build(subject, load)?;
     let rate = path.rate(effort.warm_up, effort.window, Pace::Full)?;
-    Ok(figure(path.name(), rate.received, "packets/s"))
+    Ok(Figure::new(path.name(), rate.received, "packets/s"))
 }
 
 fn delivered(effort: &Effort, load: &Load) -> Result<Figure> {
     let mut path = Path::build(&Tayga, load)?;
     let best = path.best_delivery(effort.window / 2)?;
-    Ok(figure(path.name(), best, "packets/s"))
+    Ok(Figure::new(path.name(), best, "packets/s"))
 }
 
 fn bulk(effort: &Effort, subject: &dyn Subject, destination: String) -> Result<Figure> {
     let rate = Bulk::start(subject, destination)?.measure(effort)?;
-    Ok(figure(&subject.name(), rate, "bit/s"))
+    Ok(Figure::new(&subject.name(), rate, "bit/s"))
 }
 
 fn round_trip() -> Result<Figure> {
     let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
     let time = tools::median_round_trip(network.host6()?, &plan::HOST4_AS_IPV6.to_string())?;
-    Ok(figure(&Forwarding.name(), time, "us"))
+    Ok(Figure::new(&Forwarding.name(), time, "us"))
 }

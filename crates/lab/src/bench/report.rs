@@ -5,7 +5,7 @@ use std::{fmt, fs, process::Command};
 use serde::Serialize;
 
 use super::{Row, Target, Thoroughness};
-use crate::process;
+use crate::{measure::Compared, process};
 
 /// A figure with its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,6 +16,16 @@ pub struct Figure {
     pub value: f64,
     /// Of what.
     pub unit: &'static str,
+}
+
+impl Figure {
+    pub(super) fn new(name: &str, value: f64, unit: &'static str) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            unit,
+        }
+    }
 }
 
 impl fmt::Display for Figure {
@@ -33,6 +43,22 @@ pub struct Measurement {
     pub baseline: Figure,
     /// What belongs beside it.
     pub beside: Vec<Figure>,
+}
+
+impl Measurement {
+    /// Both in the same unit.
+    pub(super) fn new(
+        compared: Compared,
+        subject: &str,
+        baseline: &str,
+        unit: &'static str,
+    ) -> Self {
+        Self {
+            subject: Figure::new(subject, compared.value, unit),
+            baseline: Figure::new(baseline, compared.baseline, unit),
+            beside: Vec::new(),
+        }
+    }
 }
 
 /// Whether a row could be measured.

@@ -1,0 +1,70 @@
+//! The row of DNS64.
+
+use std::{net::SocketAddr, time::Duration};
+
+use super::Measurement;
+use crate::{
+    Result,
+    isthmus::{Engine, Isthmus, Mechanism},
+    measure::{Effort, GATEWAY_CPU, TESTER_CPU, interleave},
+    peers::Unbound,
+    plan,
+    services::Dns,
+    subject::{Started, Subject},
+    tools::DnsLoad,
+    topology::{Neighbours, Network, Offloads, Topology},
+};
+
+/// The baseline of DNS64.
+pub(super) const UNBOUND: Unbound = Unbound {
+    listen: plan::GATEWAY6,
+};
+
+/// A DNS64 server under test on the gateway and its upstream on host4.
+pub(super) struct DnsPair {
+    _started: Started,
+    _upstream: Dns,
+    network: Network,
+}
+
+impl DnsPair {
+    /// Starts both and asks for every name, so that the cache has them.
+    pub(super) fn start(subject: &dyn Subject) -> Result<Self> {
+        let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
+        let upstream = Dns::start(&network)?;
+        let started = subject.start(&network, GATEWAY_CPU)?;
+        let pair = Self {
+            _started: started,
+            _upstream: upstream,
+            network,
+        };
+        pair.measure(Duration::from_secs(1))?;
+        Ok(pair)
+    }
+
+    /// Answers per second.
+    pub(super) fn measure(&self, duration: Duration) -> Result<f64> {
+        let load = DnsLoad {
+            server: SocketAddr::new(plan::GATEWAY6.into(), 53),
+            window: 64,
+        };
+        load.run(self.network.host6()?, TESTER_CPU, duration)
+    }
+}
+
+pub(super) fn dns64(effort: &Effort) -> Result<Measurement> {
+    let isthmus = Isthmus::new(Engine::User, Mechanism::Nat64).with_dns64(plan::GATEWAY6);
+    let ours = DnsPair::start(&isthmus)?;
+    let theirs = DnsPair::start(&UNBOUND)?;
+    let compared = interleave(
+        effort.repetitions,
+        || ours.measure(effort.window),
+        || theirs.measure(effort.window),
+    )?;
+    Ok(Measurement::new(
+        compared,
+        "Isthmus DNS64",
+        &UNBOUND.name(),
+        "queries/s",
+    ))
+}
