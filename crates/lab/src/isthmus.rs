@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::{
     LabError, Result, leftovers, plan,
@@ -273,14 +274,19 @@ impl Gateway {
 
     /// What a subcommand such as `counters` prints about the running gateway.
     pub fn ask(&self, subcommand: &[&str]) -> Result<String> {
-        let directory = self.configuration.parent().unwrap_or(Path::new("/"));
-        let mut command = Command::new(&self.program);
-        command
-            .args(subcommand)
-            .arg("--socket")
-            .arg(control(directory));
-        process::run(&mut command)
+        ask(&self.started, subcommand)
     }
+}
+
+/// What a subcommand prints about a gateway that was started as a subject.
+pub fn ask(gateway: &Started, subcommand: &[&str]) -> Result<String> {
+    let directory = gateway.files.as_ref().map_or(Path::new("/"), TempDir::path);
+    let mut command = Command::new(program()?);
+    command
+        .args(subcommand)
+        .arg("--socket")
+        .arg(control(directory));
+    process::run(&mut command)
 }
 
 fn unread(output: String) -> LabError {

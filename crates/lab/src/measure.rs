@@ -216,6 +216,11 @@ impl Path {
         &self.name
     }
 
+    /// What is running there.
+    pub fn started(&self) -> &Started {
+        &self.started
+    }
+
     /// The network, for tools that run in it.
     pub fn network(&self) -> &Network {
         &self.network

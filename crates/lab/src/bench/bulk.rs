@@ -1,6 +1,11 @@
 //! Rows of bulk TCP.
 
-use super::Measurement;
+use std::net::Ipv6Addr;
+
+use super::{
+    Measurement,
+    profile::{Busy, Cores},
+};
 use crate::{
     Result,
     isthmus::{Engine, Isthmus, Mechanism},
@@ -48,14 +53,15 @@ impl Bulk {
     }
 }
 
-fn bulk(
-    effort: &Effort,
-    subject: &dyn Subject,
-    baseline: &dyn Subject,
-    baseline_destination: String,
-) -> Result<Measurement> {
+/// The subject of a row and where its client sends to.
+struct Side<'a> {
+    subject: &'a dyn Subject,
+    destination: Ipv6Addr,
+}
+
+fn bulk(effort: &Effort, subject: &dyn Subject, baseline: Side<'_>) -> Result<Measurement> {
     let ours = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
-    let theirs = Bulk::start(baseline, baseline_destination)?;
+    let theirs = Bulk::start(baseline.subject, baseline.destination.to_string())?;
     let compared = interleave(
         effort.repetitions,
         || ours.measure(effort),
@@ -64,23 +70,48 @@ fn bulk(
     Ok(Measurement::new(
         compared,
         &subject.name(),
-        &baseline.name(),
+        &baseline.subject.name(),
         "bit/s",
     ))
 }
 
+fn busy(effort: &Effort, subject: &dyn Subject, cpu: usize) -> Result<Busy> {
+    let bulk = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
+    let effort = *effort;
+    Ok(Busy {
+        cores: Cores::One(cpu),
+        work: Box::new(move || bulk.measure(&effort).map(drop)),
+    })
+}
+
+fn nat64_tc() -> Isthmus {
+    Isthmus::new(Engine::Tc, Mechanism::Nat64)
+}
+
+fn siit_user() -> Isthmus {
+    Isthmus::new(Engine::User, Mechanism::Siit)
+}
+
 pub(super) fn tcp_tc(effort: &Effort) -> Result<Measurement> {
-    let isthmus = Isthmus::new(Engine::Tc, Mechanism::Nat64);
-    bulk(
-        effort,
-        &isthmus,
-        &Forwarding,
-        plan::HOST4_AS_IPV6.to_string(),
-    )
+    let kernel = Side {
+        subject: &Forwarding,
+        destination: plan::HOST4_AS_IPV6,
+    };
+    bulk(effort, &nat64_tc(), kernel)
+}
+
+pub(super) fn busy_tc(effort: &Effort) -> Result<Busy> {
+    busy(effort, &nat64_tc(), TESTER_CPU)
 }
 
 pub(super) fn tcp_user(effort: &Effort) -> Result<Measurement> {
-    let isthmus = Isthmus::new(Engine::User, Mechanism::Siit);
-    let destination = plan::embed(plan::HOST4).to_string();
-    bulk(effort, &isthmus, &Tayga, destination)
+    let tayga = Side {
+        subject: &Tayga,
+        destination: plan::embed(plan::HOST4),
+    };
+    bulk(effort, &siit_user(), tayga)
+}
+
+pub(super) fn busy_user(effort: &Effort) -> Result<Busy> {
+    busy(effort, &siit_user(), GATEWAY_CPU)
 }

@@ -2,7 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use super::Measurement;
+use super::{
+    Measurement,
+    profile::{Busy, Cores},
+};
 use crate::{
     Result,
     isthmus::{Engine, Isthmus, Mechanism},
@@ -52,9 +55,13 @@ impl DnsPair {
     }
 }
 
+fn isthmus() -> Result<DnsPair> {
+    let gateway = Isthmus::new(Engine::User, Mechanism::Nat64).with_dns64(plan::GATEWAY6);
+    DnsPair::start(&gateway)
+}
+
 pub(super) fn dns64(effort: &Effort) -> Result<Measurement> {
-    let isthmus = Isthmus::new(Engine::User, Mechanism::Nat64).with_dns64(plan::GATEWAY6);
-    let ours = DnsPair::start(&isthmus)?;
+    let ours = isthmus()?;
     let theirs = DnsPair::start(&UNBOUND)?;
     let compared = interleave(
         effort.repetitions,
@@ -67,4 +74,13 @@ pub(super) fn dns64(effort: &Effort) -> Result<Measurement> {
         &UNBOUND.name(),
         "queries/s",
     ))
+}
+
+pub(super) fn busy_dns64(effort: &Effort) -> Result<Busy> {
+    let ours = isthmus()?;
+    let window = effort.window;
+    Ok(Busy {
+        cores: Cores::One(GATEWAY_CPU),
+        work: Box::new(move || ours.measure(window).map(drop)),
+    })
 }

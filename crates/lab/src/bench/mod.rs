@@ -2,13 +2,16 @@
 
 mod bulk;
 mod dns;
+mod memory;
 mod packets;
+mod profile;
 mod references;
 mod report;
 mod rows;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
+pub use profile::Profile;
 pub use references::{Reference, references};
 pub use report::{Figure, HEADING, Machine, Measurement, Outcome, Report, RowReport};
 pub use rows::{Row, Target};
@@ -43,10 +46,12 @@ impl Thoroughness {
 }
 
 /// Runs rows in turn, telling `progress` about each when it is done. A row whose subject or
-/// baseline cannot run here says why and has no figures.
+/// baseline cannot run here says why and has no figures. One that misses its target gets a profile
+/// in the directory `profiles`.
 pub fn run(
     rows: &[Row],
     thoroughness: Thoroughness,
+    profiles: &Path,
     mut progress: impl FnMut(&RowReport),
 ) -> Result<Report> {
     process::require_root()?;
@@ -59,7 +64,11 @@ pub fn run(
                 reason: error.to_string(),
             },
         };
-        let entry = RowReport::new(row, outcome);
+        let mut entry = RowReport::new(row, outcome);
+        Profile::forget(row.name, profiles);
+        if entry.met == Some(false) {
+            entry.profile = Some(Profile::take(row, &effort, profiles));
+        }
         progress(&entry);
         report.rows.push(entry);
     }

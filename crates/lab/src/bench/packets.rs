@@ -1,43 +1,65 @@
 //! Rows of small packets, and of pings.
 
-use super::{Figure, Measurement};
+use super::{
+    Figure, Measurement,
+    profile::{Busy, Cores},
+};
 use crate::{
     LabError, Result,
     generator::{Addresses, Order, Pace, Vary},
     isthmus::{Engine, Isthmus, Mechanism},
     leftovers::ConntrackLimit,
-    measure::{Effort, GATEWAY_CPU, Load, Path, interleave, median},
+    measure::{Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
     peers::{Forwarding, Nftables, Tayga},
     plan,
-    subject::Subject,
+    subject::{Started, Subject},
     tools,
-    topology::{Neighbours, Offloads, Topology},
+    topology::{Neighbours, Network, Offloads, Topology},
 };
 
 const PACKETS: &str = "packets/s";
 const SESSIONS: &str = "sessions/s";
 
-pub(super) fn siit_four_to_six(effort: &Effort) -> Result<Measurement> {
+/// SIIT in XDP from IPv4 to IPv6, 1000 flows.
+pub(super) fn siit_four_to_six() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Siit);
-    against_kernel(effort, &isthmus, &Load::four_to_six(1000))
+    Path::build(&isthmus, &Load::four_to_six(1000))
 }
 
-pub(super) fn siit_six_to_four(effort: &Effort) -> Result<Measurement> {
+/// SIIT in XDP from IPv6 to IPv4, 1000 flows.
+pub(super) fn siit_six_to_four() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Siit);
-    against_kernel(effort, &isthmus, &Load::six_to_four(1000))
+    Path::build(&isthmus, &Load::six_to_four(1000))
 }
 
-pub(super) fn established(effort: &Effort) -> Result<Measurement> {
+/// NAT64 in XDP, 1000 sessions in turn.
+pub(super) fn established() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Nat64);
-    against_kernel(effort, &isthmus, &Load::six_to_four(1000))
+    Path::build(&isthmus, &Load::six_to_four(1000))
 }
 
-fn against_kernel(effort: &Effort, subject: &dyn Subject, load: &Load) -> Result<Measurement> {
-    let path = Path::build(subject, load)?;
-    path_against_kernel(effort, path)
+/// NAT64 in XDP, a million sessions at random.
+pub(super) fn established_million() -> Result<Path> {
+    let mut path = Path::build(&large_nat64(), &subscribers(MILLION))?;
+    let (arrived, _) = path.burst(MILLION)?;
+    complete(path.name(), MILLION, arrived)?;
+    path.set_order(Order::Random)?;
+    Ok(path)
 }
 
-fn path_against_kernel(effort: &Effort, mut path: Path) -> Result<Measurement> {
+/// As much as the path takes.
+pub(super) fn at_full_rate(mut path: Path, effort: &Effort) -> Busy {
+    let Effort {
+        warm_up, window, ..
+    } = *effort;
+    Busy {
+        cores: Cores::One(TESTER_CPU),
+        work: Box::new(move || path.rate(warm_up, window, Pace::Full).map(drop)),
+    }
+}
+
+/// A path at full rate, in turn with the kernel's forwarding.
+pub(super) fn against_kernel(mut path: Path, effort: &Effort) -> Result<Measurement> {
     let mut kernel = Path::build(&Forwarding, &Load::routed6(1000))?;
     let Effort {
         repetitions,
@@ -66,7 +88,7 @@ const FIRST: u32 = 300_000;
 const MASQUERADED: u32 = 60_000;
 
 /// Many subscribers with a /64 and 250 sessions each, so a million needs 4000 of them.
-fn subscribers(sessions: u32) -> Load {
+pub(super) fn subscribers(sessions: u32) -> Load {
     Load {
         addresses: Addresses::V6 {
             source: plan::SUBSCRIBERS,
@@ -84,14 +106,6 @@ fn large_nat64() -> Isthmus {
         sessions: 2 * MILLION,
         ..Isthmus::new(Engine::Xdp, Mechanism::Nat64)
     }
-}
-
-pub(super) fn established_million(effort: &Effort) -> Result<Measurement> {
-    let mut path = Path::build(&large_nat64(), &subscribers(MILLION))?;
-    let (arrived, _) = path.burst(MILLION)?;
-    complete(path.name(), MILLION, arrived)?;
-    path.set_order(Order::Random)?;
-    path_against_kernel(effort, path)
 }
 
 /// An error unless all of a burst arrived.
@@ -145,6 +159,15 @@ pub(super) fn new_sessions(effort: &Effort) -> Result<Measurement> {
     Ok(measured)
 }
 
+/// A million sessions made anew.
+pub(super) fn many_new_sessions(_: &Effort) -> Result<Busy> {
+    let mut path = Path::build(&large_nat64(), &subscribers(MILLION))?;
+    Ok(Busy {
+        cores: Cores::One(TESTER_CPU),
+        work: Box::new(move || path.burst(MILLION).map(drop)),
+    })
+}
+
 /// New flows per second through nftables. Its name says what share arrived.
 fn new_flows(effort: &Effort, nftables: Nftables, flows: u32) -> Result<Figure> {
     let mut rates = Vec::new();
@@ -163,9 +186,14 @@ fn new_flows(effort: &Effort, nftables: Nftables, flows: u32) -> Result<Figure> 
     Ok(Figure::new(&name, median(&mut rates), "flows/s"))
 }
 
-pub(super) fn pps_user(effort: &Effort) -> Result<Measurement> {
+/// SIIT in user space, one thread.
+fn siit_user() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::User, Mechanism::Siit);
-    let mut ours = Path::build(&isthmus, &Load::six_to_four(1000))?;
+    Path::build(&isthmus, &Load::six_to_four(1000))
+}
+
+pub(super) fn pps_user(effort: &Effort) -> Result<Measurement> {
+    let mut ours = siit_user()?;
     let mut theirs = Path::build(&Tayga, &Load::six_to_four(1000))?;
     let compared = interleave(
         effort.repetitions.min(3),
@@ -180,22 +208,50 @@ pub(super) fn pps_user(effort: &Effort) -> Result<Measurement> {
     ))
 }
 
-pub(super) fn round_trip(effort: &Effort) -> Result<Measurement> {
-    let topology = Topology::dual_stack(Neighbours::Static, Offloads::Off);
-    let (ours, theirs) = (topology.build()?, topology.build()?);
+pub(super) fn user_at_best(effort: &Effort) -> Result<Busy> {
+    let mut path = siit_user()?;
+    let window = effort.window / 4;
+    Ok(Busy {
+        cores: Cores::One(GATEWAY_CPU),
+        work: Box::new(move || path.best_delivery(window).map(drop)),
+    })
+}
+
+/// Two hosts and NAT64 in XDP between them.
+fn pinged() -> Result<(Started, Network)> {
+    let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Nat64);
-    let _running = isthmus.start(&ours, GATEWAY_CPU)?;
-    let through = plan::embed(plan::HOST4).to_string();
+    Ok((isthmus.start(&network, GATEWAY_CPU)?, network))
+}
+
+fn translated_ping(network: &Network) -> Result<f64> {
+    tools::median_round_trip(network.host6()?, &plan::embed(plan::HOST4).to_string())
+}
+
+pub(super) fn round_trip(effort: &Effort) -> Result<Measurement> {
+    let (_running, ours) = pinged()?;
+    let theirs = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
     let routed = plan::HOST4_AS_IPV6.to_string();
     let compared = interleave(
         effort.repetitions,
-        || tools::median_round_trip(ours.host6()?, &through),
+        || translated_ping(&ours),
         || tools::median_round_trip(theirs.host6()?, &routed),
     )?;
     Ok(Measurement::new(
         compared,
-        &isthmus.name(),
+        "Isthmus NAT64, engine xdp",
         "kernel forwarding, IPv6",
         "us",
     ))
+}
+
+pub(super) fn many_round_trips(_: &Effort) -> Result<Busy> {
+    let (running, network) = pinged()?;
+    Ok(Busy {
+        cores: Cores::All,
+        work: Box::new(move || {
+            let _ = &running;
+            translated_ping(&network).map(drop)
+        }),
+    })
 }

@@ -4,7 +4,7 @@ use std::{fmt, fs, process::Command};
 
 use serde::Serialize;
 
-use super::{Row, Target, Thoroughness};
+use super::{Profile, Row, Target, Thoroughness};
 use crate::{measure::Compared, process};
 
 /// A figure with its unit.
@@ -118,6 +118,9 @@ pub struct RowReport {
     /// Whether it is; absent if the row was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<bool>,
+    /// Where the time goes, if it is not met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// Why the comparison is fair.
     pub method: &'static str,
     /// How to measure this row again.
@@ -135,6 +138,7 @@ impl RowReport {
             outcome,
             target: row.target,
             met,
+            profile: None,
             method: row.method,
             command: format!("isthmus lab bench --rows {}", row.name),
         }
@@ -173,7 +177,7 @@ impl Report {
             date: printed("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]),
             machine: Machine {
                 cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
-                cores: std::thread::available_parallelism().map_or(1, usize::from),
+                cores: cores(),
                 memory_mib: field("/proc/meminfo", "MemTotal")
                     .and_then(|size| size.split(' ').next()?.parse::<u64>().ok())
                     .map_or(0, |kib| kib / 1024),
@@ -191,6 +195,13 @@ impl Report {
 fn printed(program: &str, arguments: &[&str]) -> String {
     process::run(Command::new(program).args(arguments))
         .map_or_else(|_| "unknown".into(), |output| output.trim().to_owned())
+}
+
+/// All cores, also those that this process may not use.
+fn cores() -> usize {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let lines = text.lines().filter(|line| line.starts_with("processor"));
+    lines.count().max(1)
 }
 
 /// The value after `key:` in a file of such lines.
@@ -238,7 +249,11 @@ impl fmt::Display for RowReport {
                         amount(figure.value, figure.unit)
                     )?;
                 }
-                Ok(())
+                match &self.profile {
+                    None => Ok(()),
+                    Some(Profile::File(path)) => write!(f, "\n    profile: {}", path.display()),
+                    Some(Profile::Skipped(reason)) => write!(f, "\n    profile skipped: {reason}"),
+                }
             }
             Outcome::NotRun { reason } => {
                 write!(f, "{:<29}  not run: {reason}", self.name)
@@ -264,12 +279,13 @@ fn amount(value: f64, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    fn figure(name: &str, value: f64) -> Figure {
-        Figure {
-            name: name.into(),
-            value,
-            unit: "packets/s",
-        }
+    fn measured() -> Outcome {
+        let figure = |name, value| Figure::new(name, value, "packets/s");
+        Outcome::measured(Measurement {
+            subject: figure("ours", 3e6),
+            baseline: figure("kernel", 1e6),
+            beside: vec![],
+        })
     }
 
     fn row(target: Target) -> Row {
@@ -280,20 +296,28 @@ mod tests {
 
     #[test]
     fn a_measured_row_says_whether_the_target_is_met() {
-        let outcome = || {
-            Outcome::measured(Measurement {
-                subject: figure("ours", 3e6),
-                baseline: figure("kernel", 1e6),
-                beside: vec![],
-            })
-        };
-        let met = RowReport::new(&row(Target::AtLeast(3.0)), outcome());
+        let met = RowReport::new(&row(Target::AtLeast(3.0)), measured());
         assert_eq!(met.met, Some(true));
-        let missed = RowReport::new(&row(Target::AtLeast(3.1)), outcome());
+        let missed = RowReport::new(&row(Target::AtLeast(3.1)), measured());
         assert_eq!(missed.met, Some(false));
-        let latency = RowReport::new(&row(Target::AtMost(2.9)), outcome());
+        let latency = RowReport::new(&row(Target::AtMost(2.9)), measured());
         assert_eq!(latency.met, Some(false));
         assert!(missed.to_string().contains("MISSED"));
+    }
+
+    #[test]
+    fn a_missed_row_shows_its_profile_or_why_there_is_none() {
+        let mut missed = RowReport::new(&row(Target::AtLeast(3.1)), measured());
+        missed.profile = Some(Profile::File("bench/profile/row.txt".into()));
+        assert!(
+            missed
+                .to_string()
+                .ends_with("profile: bench/profile/row.txt")
+        );
+        let json = serde_json::to_value(&missed).unwrap();
+        assert_eq!(json["profile"]["file"], "bench/profile/row.txt");
+        missed.profile = Some(Profile::Skipped("no perf".into()));
+        assert!(missed.to_string().ends_with("profile skipped: no perf"));
     }
 
     #[test]
@@ -310,12 +334,7 @@ mod tests {
 
     #[test]
     fn json_has_the_fields_that_readers_rely_on() {
-        let outcome = Outcome::measured(Measurement {
-            subject: figure("ours", 3e6),
-            baseline: figure("kernel", 1e6),
-            beside: vec![],
-        });
-        let json = serde_json::to_value(RowReport::new(&Row::all()[0], outcome)).unwrap();
+        let json = serde_json::to_value(RowReport::new(&Row::all()[0], measured())).unwrap();
         assert_eq!(json["value"], 3e6);
         assert_eq!(json["unit"], "packets/s");
         assert_eq!(json["baseline"]["name"], "kernel");

@@ -4,16 +4,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{
-    Measurement,
-    bulk::{tcp_tc, tcp_user},
-    dns::dns64,
-    packets::{
-        established, established_million, new_sessions, pps_user, round_trip, siit_four_to_six,
-        siit_six_to_four,
-    },
+use super::{Measurement, bulk, dns, memory, packets, profile::Busy};
+use crate::{
+    Result,
+    measure::{Effort, Path},
 };
-use crate::{Result, measure::Effort};
 
 /// What a ratio should be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -53,7 +48,21 @@ pub struct Row {
     pub target: Target,
     /// Why the comparison is fair.
     pub method: &'static str,
-    measure: fn(&Effort) -> Result<Measurement>,
+    how: How,
+}
+
+/// How a row is measured.
+#[derive(Debug, Clone, Copy)]
+enum How {
+    /// Packets through this path at full rate, in turn with the kernel's forwarding.
+    AgainstKernel(fn() -> Result<Path>),
+    /// In a way of its own, and what keeps the subject busy while it is profiled.
+    Own(
+        fn(&Effort) -> Result<Measurement>,
+        fn(&Effort) -> Result<Busy>,
+    ),
+    /// In a way of its own, and time does not come into it.
+    Timeless(fn(&Effort) -> Result<Measurement>),
 }
 
 const SAME_CORE: &str = "Generator, path and sink share one core in both runs; 18 octets of UDP \
@@ -65,58 +74,106 @@ const SAME_BULK: &str = "One TCP connection by iperf3, client and server on one 
 
 impl Row {
     /// All rows, in the order of the report.
-    pub fn all() -> [Self; 10] {
-        let row = |name, target, method, measure| Self {
+    pub fn all() -> [Self; 11] {
+        let row = |name, target, method, how| Self {
             name,
             target,
             method,
-            measure,
+            how,
         };
+        use How::{AgainstKernel, Own, Timeless};
         use Target::{AtLeast, AtMost};
         [
-            row("siit-4to6-xdp", AtLeast(3.0), SAME_CORE, siit_four_to_six),
-            row("siit-6to4-xdp", AtLeast(3.0), SAME_CORE, siit_six_to_four),
+            row(
+                "siit-4to6-xdp",
+                AtLeast(3.0),
+                SAME_CORE,
+                AgainstKernel(packets::siit_four_to_six),
+            ),
+            row(
+                "siit-6to4-xdp",
+                AtLeast(3.0),
+                SAME_CORE,
+                AgainstKernel(packets::siit_six_to_four),
+            ),
             row(
                 "nat64-established-xdp",
                 AtLeast(2.5),
                 SAME_CORE,
-                established,
+                AgainstKernel(packets::established),
             ),
             row(
                 "nat64-established-xdp-1m",
                 AtLeast(1.4),
                 SAME_CORE,
-                established_million,
+                AgainstKernel(packets::established_million),
             ),
             row(
                 "nat64-new-sessions-xdp",
                 AtLeast(0.6),
                 "Every frame opens a session in an empty table, against the kernel's IPv6 \
                  forwarding in packets/s; all on one core. Repetitions start anew.",
-                new_sessions,
+                Own(packets::new_sessions, packets::many_new_sessions),
             ),
-            row("nat64-tcp-tc", AtLeast(0.9), SAME_BULK, tcp_tc),
-            row("siit-tcp-user", AtLeast(8.0), SAME_BULK, tcp_user),
-            row("siit-pps-user", AtLeast(2.0), SAME_PROCESS_CORE, pps_user),
+            row(
+                "nat64-tcp-tc",
+                AtLeast(0.9),
+                SAME_BULK,
+                Own(bulk::tcp_tc, bulk::busy_tc),
+            ),
+            row(
+                "siit-tcp-user",
+                AtLeast(8.0),
+                SAME_BULK,
+                Own(bulk::tcp_user, bulk::busy_user),
+            ),
+            row(
+                "siit-pps-user",
+                AtLeast(2.0),
+                SAME_PROCESS_CORE,
+                Own(packets::pps_user, packets::user_at_best),
+            ),
             row(
                 "nat64-rtt-xdp",
                 AtMost(1.1),
                 "Median of 1000 pings every 2 ms, hosts alike, against the kernel's IPv6 \
                  forwarding.",
-                round_trip,
+                Own(packets::round_trip, packets::many_round_trips),
             ),
             row(
                 "dns64-qps",
                 AtLeast(1.0),
                 "1000 names in the cache, 64 queries outstanding, one thread of each server on \
                  the core that the client does not use, the same upstream.",
-                dns64,
+                Own(dns::dns64, dns::busy_dns64),
+            ),
+            row(
+                "memory-per-session",
+                AtMost(1.0),
+                "What the kernel holds for all BPF maps of a running NAT64 whose table is made \
+                 for 300,000 sessions, by the sessions in it when as many were opened, each with \
+                 a binding of its own.",
+                Timeless(memory::per_session),
             ),
         ]
     }
 
     /// Measures it.
     pub fn measure(&self, effort: &Effort) -> Result<Measurement> {
-        (self.measure)(effort)
+        match self.how {
+            How::AgainstKernel(path) => packets::against_kernel(path()?, effort),
+            How::Own(measure, _) | How::Timeless(measure) => measure(effort),
+        }
+    }
+
+    /// The subject alone, ready to be busy; `None` if time does not come into it.
+    pub(super) fn busy(&self, effort: &Effort) -> Option<Result<Busy>> {
+        match self.how {
+            How::AgainstKernel(path) => {
+                Some(path().map(|path| packets::at_full_rate(path, effort)))
+            }
+            How::Own(_, busy) => Some(busy(effort)),
+            How::Timeless(_) => None,
+        }
     }
 }
