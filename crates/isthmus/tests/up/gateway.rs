@@ -24,43 +24,24 @@ pub(crate) struct Gateway {
     told: Receiver<String>,
 }
 
-/// Where a gateway has its files.
-pub(crate) fn configuration(folder: &Path, more: &str) -> PathBuf {
-    let file = folder.join("edge.toml");
-    let socket = folder.join("edge.sock");
-    let text = format!(
-        r#"[gateway]
-name = "edge"
-control = "{}"
-
-[tun]
-name = "isthmus0"
-
-{more}"#,
-        socket.display()
-    );
-    fs::write(&file, text).unwrap();
-    file
-}
-
-/// The instance that most tests have.
-pub(crate) const PLAT: &str = r#"
-[[instance]]
-name = "plat"
-mechanism = "nat64"
-prefix = "64:ff9b::/96"
-allow-non-global = true
-pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
-max-sessions = 4096
-max-bindings = 4096
-"#;
-
 impl Gateway {
     /// Starts a gateway and waits until it is ready.
     pub(crate) fn start(net: &Net, folder: &Path, file: &Path) -> Self {
         let gateway = Self::spawn(net, folder, file);
         gateway.expect("READY=1");
         gateway
+    }
+
+    /// Starts a gateway that is expected not to start: its exit status and what it says.
+    pub(crate) fn refused(net: &Net, file: &Path) -> (ExitStatus, String) {
+        let output = net
+            .command("gateway", ISTHMUS)
+            .arg("up")
+            .arg(file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status, said)
     }
 
     fn spawn(net: &Net, folder: &Path, file: &Path) -> Self {
@@ -177,16 +158,4 @@ impl Drop for Gateway {
             let _ = self.process.wait();
         }
     }
-}
-
-/// Starts a gateway that is expected not to start: its exit status and what it says.
-pub(crate) fn refused(net: &Net, file: &Path) -> (ExitStatus, String) {
-    let output = net
-        .command("gateway", ISTHMUS)
-        .arg("up")
-        .arg(file)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status, said)
 }

@@ -2,14 +2,14 @@
 
 mod gateway;
 mod net;
+mod site;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use gateway::{Gateway, PLAT, configuration, refused};
-use net::{Net, possible};
 use serde_json::Value;
+use site::{PLAT, Site};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -26,17 +26,15 @@ fn counted(counters: &Value, name: &str) -> u64 {
 
 #[test]
 fn it_translates_tells_of_it_and_leaves_nothing_behind() {
-    if !possible() {
+    let Some(site) = Site::new() else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let records = folder.path().join("records.jsonl");
+    };
+    let records = site.path("records.jsonl");
     let more = format!("{PLAT}\n[records]\njson = \"{}\"\n", records.display());
-    let file = configuration(folder.path(), &more);
-    let before = net.dump();
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER), "{}", gateway.log());
+    site.configure(&more);
+    let before = site.net.dump();
+    let gateway = site.start();
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
 
     let status = gateway.json("status");
     assert_eq!(status["name"], "edge");
@@ -72,22 +70,18 @@ fn it_translates_tells_of_it_and_leaves_nothing_behind() {
     }
 
     assert!(gateway.stop().success());
-    assert_eq!(net.dump(), before);
+    assert_eq!(site.net.dump(), before);
     for left in ["edge.sock", "edge.lock", "edge.state"] {
-        assert!(!folder.path().join(left).exists(), "{left}");
+        assert!(!site.path(left).exists(), "{left}");
     }
 }
 
 #[test]
 fn a_good_reload_holds_and_keeps_sessions() {
-    if !possible() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = configuration(folder.path(), PLAT);
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER));
+    };
+    assert!(site.net.pings(SERVER));
     let session = gateway.json("sessions");
 
     // Another instance in front, another timer: over SIGHUP, as a service manager does it.
@@ -98,7 +92,7 @@ mechanism = "siit"
 prefix = "2001:db8:64::/96"
 hosts = ["198.51.100.0/24"]
 "#;
-    configuration(folder.path(), &format!("{second}{PLAT}"));
+    site.configure(&format!("{second}{PLAT}"));
     gateway.signal("HUP");
     gateway.expect("RELOADING=1");
     gateway.expect("READY=1");
@@ -108,12 +102,13 @@ hosts = ["198.51.100.0/24"]
         gateway.log()
     );
     assert!(
-        net.ip("gateway", "-6 route")
+        site.net
+            .ip("gateway", "-6 route")
             .contains("2001:db8:64::/96 dev isthmus0")
     );
     let still = gateway.json("sessions");
     assert_eq!(still["outside-port"], session["outside-port"]);
-    assert!(net.pings(SERVER));
+    assert!(site.net.pings(SERVER));
     // Counters follow their instance to its new place.
     let status = gateway.json("status");
     assert_eq!(status["reloads"], 1);
@@ -121,7 +116,7 @@ hosts = ["198.51.100.0/24"]
     assert_eq!(status["instances"][1]["translated"], 12);
 
     // And away again, over the control socket.
-    configuration(folder.path(), PLAT);
+    site.configure(PLAT);
     let changes = gateway.json("reload");
     assert!(
         changes
@@ -130,28 +125,26 @@ hosts = ["198.51.100.0/24"]
             .contains(&"instance local removed".into()),
         "{changes}"
     );
-    assert!(!net.ip("gateway", "-6 route").contains("2001:db8:64::/96"));
-    assert!(net.pings(SERVER));
+    assert!(
+        !site
+            .net
+            .ip("gateway", "-6 route")
+            .contains("2001:db8:64::/96")
+    );
+    assert!(site.net.pings(SERVER));
 }
 
 #[test]
 fn sessions_without_a_place_end_with_a_reload() {
-    if !possible() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = configuration(folder.path(), PLAT);
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER));
+    };
+    assert!(site.net.pings(SERVER));
     assert_eq!(gateway.sessions(), 1);
-    configuration(
-        folder.path(),
-        &PLAT.replace("203.0.113.0/28", "203.0.113.64/28"),
-    );
+    site.configure(&PLAT.replace("203.0.113.0/28", "203.0.113.64/28"));
     gateway.json("reload");
     assert_eq!(gateway.sessions(), 0);
-    assert!(net.pings(SERVER), "{}", gateway.log());
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
     let session = gateway.json("sessions");
     let outside = session["outside-address"].as_str().unwrap();
     let last: u8 = outside.strip_prefix("203.0.113.").unwrap().parse().unwrap();
@@ -160,15 +153,11 @@ fn sessions_without_a_place_end_with_a_reload() {
 
 #[test]
 fn a_bad_reload_changes_nothing_and_says_where() {
-    if !possible() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = configuration(folder.path(), PLAT);
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER));
-    let before = net.dump();
+    };
+    assert!(site.net.pings(SERVER));
+    let before = site.net.dump();
     for bad in [
         PLAT.replace("64:ff9b::/96", "64:ff9b::/95"),
         PLAT.replace("max-sessions", "max-sesions"),
@@ -176,16 +165,16 @@ fn a_bad_reload_changes_nothing_and_says_where() {
         // Good as a file, but not for a gateway that runs.
         format!("[[interface]]\nname = \"tos\"\nengine = \"user\"\n{PLAT}"),
     ] {
-        configuration(folder.path(), &bad);
+        site.configure(&bad);
         let said = gateway.client("reload");
         assert!(!said.status.success(), "{bad}");
-        assert_eq!(net.dump(), before, "{bad}");
+        assert_eq!(site.net.dump(), before, "{bad}");
         assert_eq!(gateway.sessions(), 1);
     }
-    configuration(folder.path(), &PLAT.replace("64:ff9b::/96", "64:ff9b::/95"));
+    site.configure(&PLAT.replace("64:ff9b::/96", "64:ff9b::/95"));
     let said = gateway.client("reload");
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    let line = fs::read_to_string(&file)
+    let line = fs::read_to_string(site.file())
         .unwrap()
         .lines()
         .position(|line| line.contains("/95"))
@@ -195,7 +184,7 @@ fn a_bad_reload_changes_nothing_and_says_where() {
     assert!(said.contains("64:ff9b::/95"), "{said}");
     let log = gateway.log();
     assert!(log.contains(&format!("line={line}")), "{log}");
-    assert!(net.pings(SERVER));
+    assert!(site.net.pings(SERVER));
     let status = gateway.json("status");
     assert_eq!(status["reloads"], 0);
     assert!(status["reload-error"].is_string());
@@ -203,68 +192,60 @@ fn a_bad_reload_changes_nothing_and_says_where() {
 
 #[test]
 fn a_crash_and_a_restart_leave_no_more_than_a_clean_run() {
-    if !possible() {
+    let Some(site) = Site::new() else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = configuration(folder.path(), PLAT);
-    let before = net.dump();
-    let crashed = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER));
+    };
+    site.configure(PLAT);
+    let before = site.net.dump();
+    let crashed = site.start();
+    assert!(site.net.pings(SERVER));
     crashed.kill();
-    assert_ne!(net.dump(), before, "forwarding is left on by the crash");
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER), "{}", gateway.log());
+    assert_ne!(
+        site.net.dump(),
+        before,
+        "forwarding is left on by the crash"
+    );
+    let gateway = site.start();
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
     assert!(gateway.stop().success());
-    assert_eq!(net.dump(), before);
+    assert_eq!(site.net.dump(), before);
 }
 
 #[test]
 fn a_start_that_fails_leaves_nothing_behind() {
-    if !possible() {
+    let Some(site) = Site::new() else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let before = net.dump();
+    };
+    let before = site.net.dump();
     // The route is taken: by then the link and an address are there.
-    net.ip("gateway", "route add 203.0.113.0/28 dev tos");
-    let taken = net.dump();
-    let file = configuration(folder.path(), PLAT);
-    let (status, said) = refused(&net, &file);
+    site.net.ip("gateway", "route add 203.0.113.0/28 dev tos");
+    let taken = site.net.dump();
+    site.configure(PLAT);
+    let (status, said) = site.refused();
     assert!(!status.success());
     assert!(said.contains("203.0.113.0/28"), "{said}");
-    assert_eq!(net.dump(), taken);
-    net.ip("gateway", "route del 203.0.113.0/28 dev tos");
-    assert_eq!(net.dump(), before);
+    assert_eq!(site.net.dump(), taken);
+    site.net.ip("gateway", "route del 203.0.113.0/28 dev tos");
+    assert_eq!(site.net.dump(), before);
 }
 
 #[test]
 fn a_second_gateway_in_the_same_place_is_refused() {
-    if !possible() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = configuration(folder.path(), PLAT);
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    let (status, said) = refused(&net, &file);
+    };
+    let (status, said) = site.refused();
     assert!(!status.success());
     assert!(said.contains("running already"), "{said}");
-    assert!(net.pings(SERVER));
+    assert!(site.net.pings(SERVER));
     gateway.stop();
 }
 
 #[test]
 fn followers_see_sessions_come() {
-    if !possible() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = configuration(folder.path(), PLAT);
-    let gateway = Gateway::start(&net, folder.path(), &file);
+    };
     let mut follower = std::process::Command::new(env!("CARGO_BIN_EXE_isthmus"))
         .args([
             "sessions",
@@ -275,13 +256,13 @@ fn followers_see_sessions_come() {
             "icmp",
             "--socket",
         ])
-        .arg(folder.path().join("edge.sock"))
+        .arg(site.path("edge.sock"))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     // There is no sign of its being there but the sessions that it sees.
     std::thread::sleep(std::time::Duration::from_millis(300));
-    assert!(net.pings(SERVER), "{}", gateway.log());
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
     let mut line = String::new();
     BufReader::new(follower.stdout.take().unwrap())
         .read_line(&mut line)
@@ -294,11 +275,9 @@ fn followers_see_sessions_come() {
 
 #[test]
 fn static_bindings_follow_the_configuration() {
-    if !possible() {
+    let Some(site) = Site::new() else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
+    };
     // The outside sends echo requests with this identifier to the inside.
     let fixed = |outside: &str| {
         format!(
@@ -306,15 +285,15 @@ fn static_bindings_follow_the_configuration() {
         )
     };
     let reached = |address: &str| {
-        let mut ping = net.command("server", "ping");
+        let mut ping = site.net.command("server", "ping");
         ping.args(["-n", "-c", "2", "-i", "0.2", "-W", "1", "-e", "7", address]);
         ping.output().unwrap().status.success()
     };
-    let file = configuration(folder.path(), &fixed("203.0.113.3"));
-    let gateway = Gateway::start(&net, folder.path(), &file);
+    site.configure(&fixed("203.0.113.3"));
+    let gateway = site.start();
     assert!(reached("203.0.113.3"), "{}", gateway.log());
     assert!(!reached("203.0.113.4"));
-    configuration(folder.path(), &fixed("203.0.113.4"));
+    site.configure(&fixed("203.0.113.4"));
     gateway.json("reload");
     assert!(reached("203.0.113.4"), "{}", gateway.log());
     assert!(!reached("203.0.113.3"));
@@ -322,15 +301,11 @@ fn static_bindings_follow_the_configuration() {
 
 #[test]
 fn no_packet_is_lost_to_reloads_under_load() {
-    if !possible() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
         return;
-    }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let file = configuration(folder.path(), PLAT);
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER));
-    let mut ping = net.command("host", "ping");
+    };
+    assert!(site.net.pings(SERVER));
+    let mut ping = site.net.command("host", "ping");
     ping.args(["-n", "-q", "-c", "1500", "-i", "0.003", "-W", "5", SERVER]);
     let mut ping = ping.stdout(Stdio::piped()).spawn().unwrap();
     let more = "[[instance]]\nname = \"more\"\nmechanism = \"siit\"\nprefix = \"2001:db8:64::/96\"\nhosts = [\"198.51.100.0/24\"]\n";
@@ -340,7 +315,7 @@ fn no_packet_is_lost_to_reloads_under_load() {
         let last = 65_000 + reloads % 500;
         let plat = PLAT.replace("1024-65535", &format!("1024-{last}"));
         let first = if reloads % 2 == 0 { more } else { "" };
-        configuration(folder.path(), &format!("{first}{plat}"));
+        site.configure(&format!("{first}{plat}"));
         gateway.signal("HUP");
         gateway.expect("RELOADING=1");
         gateway.expect("READY=1");
@@ -354,29 +329,24 @@ fn no_packet_is_lost_to_reloads_under_load() {
 
 #[test]
 fn dns64_and_metrics_are_served_and_follow_a_reload() {
-    if !possible() {
-        return;
-    }
     let tools = ["dig", "curl"];
     let missing = |tool: &&str| std::process::Command::new(tool).arg("-h").output().is_err();
     if let Some(tool) = tools.iter().find(|tool| missing(tool)) {
         eprintln!("skipped: {tool} is not installed");
         return;
     }
-    let net = Net::new();
-    let folder = tempfile::tempdir().unwrap();
-    let write = |port: u16| {
-        let dns64 = "[dns64]\nlisten = [\"[2001:db8:1::1]:53\"]\nupstream = [\"192.0.2.2:53\"]\n";
-        let file = configuration(folder.path(), &format!("{dns64}{PLAT}"));
-        let text = fs::read_to_string(&file).unwrap();
-        let metrics = format!("[gateway]\nmetrics = \"[2001:db8:1::1]:{port}\"\n");
-        fs::write(&file, text.replacen("[gateway]\n", &metrics, 1)).unwrap();
-        file
+    let Some(site) = Site::new() else {
+        return;
     };
-    let file = write(9464);
-    let gateway = Gateway::start(&net, folder.path(), &file);
+    let write = |port: u16| {
+        let metrics = format!("metrics = \"[2001:db8:1::1]:{port}\"");
+        let dns64 = "[dns64]\nlisten = [\"[2001:db8:1::1]:53\"]\nupstream = [\"192.0.2.2:53\"]\n";
+        site.configure_gateway(&metrics, &format!("{dns64}{PLAT}"));
+    };
+    write(9464);
+    let gateway = site.start();
     // RFC 8880 section 7.1: answered without asking anyone.
-    let mut dig = net.command("host", "dig");
+    let mut dig = site.net.command("host", "dig");
     dig.args([
         "@2001:db8:1::1",
         "+short",
@@ -391,7 +361,7 @@ fn dns64_and_metrics_are_served_and_follow_a_reload() {
         gateway.log()
     );
     let metrics = |port: u16| {
-        let mut curl = net.command("host", "curl");
+        let mut curl = site.net.command("host", "curl");
         curl.args([
             "-s",
             "-g",
@@ -427,13 +397,12 @@ fn tc_programs_translate_and_are_gone_after_a_crash() {
 }
 
 fn in_the_kernel(engine: &str) {
-    if !possible() {
+    let Some(site) = Site::new() else {
         return;
-    }
-    let net = Net::new();
+    };
     for node in ["host", "server"] {
         // A veth takes redirected packets only if its peer polls.
-        let mut ethtool = net.command(node, "ethtool");
+        let mut ethtool = site.net.command(node, "ethtool");
         if !ethtool
             .args(["-K", "eth0", "gro", "on"])
             .status()
@@ -443,15 +412,14 @@ fn in_the_kernel(engine: &str) {
             return;
         }
     }
-    let folder = tempfile::tempdir().unwrap();
     let interfaces: String = ["toh", "tos"]
         .iter()
         .map(|name| format!("[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n"))
         .collect();
-    let file = configuration(folder.path(), &format!("{interfaces}{PLAT}"));
-    let before = net.dump();
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER), "{}", gateway.log());
+    site.configure(&format!("{interfaces}{PLAT}"));
+    let before = site.net.dump();
+    let gateway = site.start();
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
     let counters = gateway.json("counters --engines");
     let of_engine: Vec<&Value> = counters
         .as_array()
@@ -467,18 +435,18 @@ fn in_the_kernel(engine: &str) {
     );
     assert_eq!(gateway.sessions(), 1);
     let plat = PLAT.replace("1024-65535", "1024-65000");
-    configuration(folder.path(), &format!("{interfaces}{plat}"));
+    site.configure(&format!("{interfaces}{plat}"));
     assert_eq!(
         gateway.json("reload"),
         serde_json::json!(["instance plat changed"])
     );
-    assert!(net.pings(SERVER), "{}", gateway.log());
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
     gateway.kill();
-    let left = net.ip("gateway", "link show dev toh");
+    let left = site.net.ip("gateway", "link show dev toh");
     assert!(!left.contains("xdp"), "{left}");
-    assert!(!net.pings(SERVER));
-    let gateway = Gateway::start(&net, folder.path(), &file);
-    assert!(net.pings(SERVER), "{}", gateway.log());
+    assert!(!site.net.pings(SERVER));
+    let gateway = site.start();
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
     assert!(gateway.stop().success());
-    assert_eq!(net.dump(), before);
+    assert_eq!(site.net.dump(), before);
 }

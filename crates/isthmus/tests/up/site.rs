@@ -1,0 +1,82 @@
+//! Where a test runs its gateways: a network, a folder, and a configuration file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use tempfile::TempDir;
+
+use super::gateway::Gateway;
+use super::net::{Net, possible};
+
+/// The instance that most tests have.
+pub(crate) const PLAT: &str = r#"
+[[instance]]
+name = "plat"
+mechanism = "nat64"
+prefix = "64:ff9b::/96"
+allow-non-global = true
+pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
+max-sessions = 4096
+max-bindings = 4096
+"#;
+
+/// A network and a folder of this test alone, gone when it is dropped.
+pub(crate) struct Site {
+    pub(crate) net: Net,
+    folder: TempDir,
+}
+
+impl Site {
+    /// `None` where namespaces can not be made, after saying so.
+    pub(crate) fn new() -> Option<Self> {
+        possible().then(|| Self {
+            net: Net::new(),
+            folder: tempfile::tempdir().unwrap(),
+        })
+    }
+
+    /// The same with a gateway that runs with this in its configuration.
+    pub(crate) fn with(more: &str) -> Option<(Self, Gateway)> {
+        let site = Self::new()?;
+        site.configure(more);
+        let gateway = site.start();
+        Some((site, gateway))
+    }
+
+    /// Writes the configuration file: the gateway's name and links, and this.
+    pub(crate) fn configure(&self, more: &str) {
+        self.configure_gateway("", more);
+    }
+
+    /// Likewise, with more keys of `[gateway]`.
+    pub(crate) fn configure_gateway(&self, keys: &str, more: &str) {
+        let socket = self.path("edge.sock");
+        let text = format!(
+            "[gateway]\nname = \"edge\"\ncontrol = \"{}\"\n{keys}\n\n\
+             [tun]\nname = \"isthmus0\"\n\n{more}",
+            socket.display()
+        );
+        fs::write(self.file(), text).unwrap();
+    }
+
+    /// Starts a gateway and waits until it is ready.
+    pub(crate) fn start(&self) -> Gateway {
+        Gateway::start(&self.net, self.folder.path(), &self.file())
+    }
+
+    /// Starts a gateway that is expected not to start: its exit status and what it says.
+    pub(crate) fn refused(&self) -> (ExitStatus, String) {
+        Gateway::refused(&self.net, &self.file())
+    }
+
+    /// The configuration file.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.path("edge.toml")
+    }
+
+    /// A file in the folder.
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
