@@ -76,6 +76,18 @@ pub(super) fn set_clock(ebpf: &mut Ebpf, now: u64, seed: Option<u64>) -> Result<
     Ok(map.set(0, [now, random], 0)?)
 }
 
+/// One counter, summed over processors and owners.
+pub(super) fn counter(ebpf: &Ebpf, counter: Counter) -> Result<u64, Error> {
+    let map = ebpf.map("COUNTS").ok_or(Error::Missing("COUNTS"))?;
+    let map: PerCpuArray<_, u64> = map.try_into()?;
+    let mut sum = 0;
+    for row in 0..=MOST_INSTANCES {
+        let values = map.get(&(row * COUNTER_ROW + counter as u32), 0)?;
+        sum += values.iter().sum::<u64>();
+    }
+    Ok(sum)
+}
+
 /// All counters, summed over the processors.
 pub(super) fn counters(ebpf: &Ebpf) -> Result<Vec<(Owner, Snapshot)>, Error> {
     let map = ebpf.map("COUNTS").ok_or(Error::Missing("COUNTS"))?;

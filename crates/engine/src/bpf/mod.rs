@@ -24,7 +24,7 @@ use crate::memory::Region;
 use crate::ruleset::Ruleset;
 use routes::RouteWatch;
 
-pub use offline::{Hook, KernelTranslator};
+pub use offline::KernelTranslator;
 
 /// The programs, built by `crates/bpf/build.sh` and committed, so that building Isthmus takes no
 /// LLVM.
@@ -73,6 +73,38 @@ pub enum Clock {
     Packets,
 }
 
+/// Where in the kernel programs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// In the driver.
+    Xdp,
+    /// In the traffic control layer.
+    Tc,
+}
+
+impl Hook {
+    /// The program that takes packets first.
+    const fn program(self) -> &'static str {
+        self.programs()[0]
+    }
+
+    /// Its programs, each at its place in the array by which they hand packets on.
+    const fn programs(self) -> [&'static str; 3] {
+        match self {
+            Self::Xdp => ["isthmus_xdp", "isthmus_xdp_open_v4", "isthmus_xdp_open_v6"],
+            Self::Tc => ["isthmus_tc", "isthmus_tc_open_v4", "isthmus_tc_open_v6"],
+        }
+    }
+
+    /// That array.
+    const fn array(self) -> &'static str {
+        match self {
+            Self::Xdp => "XDP_PROGRAMS",
+            Self::Tc => "TC_PROGRAMS",
+        }
+    }
+}
+
 /// How an XDP program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -91,8 +123,10 @@ const SPARE_RULES: u32 = 4096;
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
+    /// Lines of the memory of state.
+    state_lines: u32,
     rules: Region,
-    /// Lines of each of the two banks.
+    /// Lines of each of the two banks of rules.
     room: u32,
     /// The bank in force.
     bank: u32,
@@ -101,12 +135,17 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Loads the programs, with memory for `state_lines` lines of state and for rule tables of
-    /// twice `rule_lines`. No instance is in force yet.
+    /// Loads the programs of these hooks, with memory for `state_lines` lines of state and for rule
+    /// tables of twice `rule_lines`. No instance is in force yet. It takes the kernel seconds.
     ///
     /// # Errors
     /// [`Error`]; nothing stays in the kernel then.
-    pub fn load(state_lines: u32, rule_lines: u32, clock: Clock) -> Result<Self, Error> {
+    pub fn load(
+        hooks: &[Hook],
+        state_lines: u32,
+        rule_lines: u32,
+        clock: Clock,
+    ) -> Result<Self, Error> {
         let room = rule_lines.saturating_mul(2).max(SPARE_RULES);
         let offline = u8::from(clock == Clock::Packets);
         let mut ebpf = EbpfLoader::new()
@@ -116,10 +155,13 @@ impl Programs {
             // The whole log of a refusal is hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
             .load(OBJECT)?;
-        load_programs(&mut ebpf)?;
+        for hook in hooks {
+            load_programs(&mut ebpf, *hook)?;
+        }
         let rules = map::region(&ebpf, "RULES", room * 2)?;
         Ok(Self {
             ebpf,
+            state_lines,
             rules,
             room,
             bank: 0,
@@ -138,7 +180,12 @@ impl Programs {
         Ok(())
     }
 
-    /// The memory for bindings, sessions and fragments.
+    /// Whether there is memory for a configuration that takes so many lines.
+    fn has_room(&self, state_lines: u32, rule_lines: u32) -> bool {
+        state_lines <= self.state_lines && rule_lines <= self.room
+    }
+
+    /// The memory for bindings, sessions and fragments: the first `lines` of what was set aside.
     ///
     /// # Errors
     /// The map can not be mapped.
@@ -178,7 +225,7 @@ impl Programs {
     /// # Errors
     /// The kernel refuses; with [`Mode::Auto`], both ways.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
-        let program = self.xdp("isthmus_xdp")?;
+        let program = self.xdp(Hook::Xdp.program())?;
         if mode != Mode::Generic {
             match program.attach(interface, XdpMode::Driver) {
                 Ok(_) => return Ok(Mode::Native),
@@ -202,8 +249,8 @@ impl Programs {
         }
         let program = self
             .ebpf
-            .program_mut("isthmus_tc")
-            .ok_or(Error::Missing("isthmus_tc"))?;
+            .program_mut(Hook::Tc.program())
+            .ok_or(Error::Missing(Hook::Tc.program()))?;
         let program: &mut SchedClassifier = program.try_into()?;
         program.attach(interface, TcAttachType::Ingress)?;
         Ok(())
@@ -231,41 +278,31 @@ fn moved(mut instance: Instance, base: u32) -> Instance {
     instance
 }
 
-/// Loads every program, and tells those that hand packets on where the others are.
-fn load_programs(ebpf: &mut Ebpf) -> Result<(), Error> {
-    for (kind, programs) in [
-        (
-            "XDP_PROGRAMS",
-            ["isthmus_xdp", "isthmus_xdp_open_v4", "isthmus_xdp_open_v6"],
-        ),
-        (
-            "TC_PROGRAMS",
-            ["isthmus_tc", "isthmus_tc_open_v4", "isthmus_tc_open_v6"],
-        ),
-    ] {
-        let mut descriptors = Vec::new();
-        for name in programs {
-            let program = ebpf.program_mut(name).ok_or(Error::Missing(name))?;
-            let descriptor = match program {
-                aya::programs::Program::Xdp(program) => {
-                    program.load()?;
-                    program.fd()?.try_clone()?
-                }
-                aya::programs::Program::SchedClassifier(program) => {
-                    program.load()?;
-                    program.fd()?.try_clone()?
-                }
-                _ => return Err(Error::Missing(name)),
-            };
-            descriptors.push(descriptor);
-        }
-        // Taken out of the object and dropped at the end, an array would be gone: a program array
-        // is emptied when its last descriptor closes.
-        let map = ebpf.map_mut(kind).ok_or(Error::Missing(kind))?;
-        let mut array: ProgramArray<_> = map.try_into()?;
-        for (place, descriptor) in descriptors.iter().enumerate() {
-            array.set(place as u32, descriptor, 0)?;
-        }
+/// Loads the programs of a hook, and tells those that hand packets on where the others are.
+fn load_programs(ebpf: &mut Ebpf, hook: Hook) -> Result<(), Error> {
+    let mut descriptors = Vec::new();
+    for name in hook.programs() {
+        let program = ebpf.program_mut(name).ok_or(Error::Missing(name))?;
+        let descriptor = match program {
+            aya::programs::Program::Xdp(program) => {
+                program.load()?;
+                program.fd()?.try_clone()?
+            }
+            aya::programs::Program::SchedClassifier(program) => {
+                program.load()?;
+                program.fd()?.try_clone()?
+            }
+            _ => return Err(Error::Missing(name)),
+        };
+        descriptors.push(descriptor);
+    }
+    // Taken out of the object and dropped at the end, an array would be gone: a program array is
+    // emptied when its last descriptor closes.
+    let name = hook.array();
+    let map = ebpf.map_mut(name).ok_or(Error::Missing(name))?;
+    let mut array: ProgramArray<_> = map.try_into()?;
+    for (place, descriptor) in descriptors.iter().enumerate() {
+        array.set(place as u32, descriptor, 0)?;
     }
     Ok(())
 }

@@ -3,25 +3,17 @@
 //! path goes to the user-space engine on the same memory.
 
 use std::io;
+use std::sync::atomic::Ordering;
 
-use aya::programs::{SchedClassifier, Xdp};
-use aya::programs::{TestRun as _, TestRunOptions};
+use aya::programs::{SchedClassifier, TestRun as _, TestRunOptions, Xdp};
 use isthmus_core::reason::Counter;
+use isthmus_core::table::Memory as _;
 
-use super::{Clock, Error, Programs, map};
+use super::{Clock, Error, Hook, Programs, map};
 use crate::counters::Snapshot;
 use crate::memory::Region;
 use crate::offline::{Send, Translator, UserTranslator};
 use crate::ruleset::Ruleset;
-
-/// Where in the kernel a program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hook {
-    /// In the driver.
-    Xdp,
-    /// In the traffic control layer.
-    Tc,
-}
 
 const ETHERNET: usize = 14;
 /// The kernel tests nothing shorter than an IP header. The
@@ -39,26 +31,61 @@ pub struct KernelTranslator {
     slow: UserTranslator,
     /// Set until the first packet.
     seed: Option<u64>,
+    /// Packets that the programs have handed to the slow path.
+    handed_on: u64,
+    /// What the programs had counted before.
+    before: Snapshot,
 }
 
 impl KernelTranslator {
-    /// Loads the programs for this configuration. Moves the calling thread to a network namespace
-    /// of its own, so that the programs find no routes.
+    /// Loads the programs of a hook for this configuration. Moves the calling thread to a network
+    /// namespace of its own, so that the programs find no routes.
     ///
     /// # Errors
     /// [`Error`]; not having the rights, for one.
     pub fn new(hook: Hook, ruleset: Ruleset, state_lines: u32, seed: u64) -> Result<Self, Error> {
-        crate::sys::leave_network()?;
         let rules = ruleset.tables().lines();
-        let mut programs = Programs::load(state_lines, rules, Clock::Packets)?;
-        programs.put(&ruleset)?;
-        let state = programs.state(state_lines)?;
-        let slow = UserTranslator::new(ruleset, state, seed);
-        Ok(Self {
+        let programs = Programs::load(&[hook], state_lines, rules, Clock::Packets)?;
+        Self::begin(programs, hook, ruleset, state_lines, seed)
+    }
+
+    /// Begins anew with another configuration: tables are empty, counters are zero. The programs stay
+    /// loaded if there is memory enough, for loading them takes the kernel seconds. Moves the calling
+    /// thread, too.
+    ///
+    /// # Errors
+    /// [`Error`]; the programs are gone then.
+    pub fn restart(self, ruleset: Ruleset, state_lines: u32, seed: u64) -> Result<Self, Error> {
+        let Self {
             programs,
             hook,
             slow,
+            ..
+        } = self;
+        if !programs.has_room(state_lines, ruleset.tables().lines()) {
+            return Self::new(hook, ruleset, state_lines, seed);
+        }
+        clear(slow.state());
+        Self::begin(programs, hook, ruleset, state_lines, seed)
+    }
+
+    fn begin(
+        mut programs: Programs,
+        hook: Hook,
+        ruleset: Ruleset,
+        state_lines: u32,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        crate::sys::leave_network()?;
+        programs.put(&ruleset)?;
+        let state = programs.state(state_lines)?;
+        Ok(Self {
+            hook,
+            slow: UserTranslator::new(ruleset, state, seed),
             seed: Some(seed),
+            handed_on: map::counter(&programs.ebpf, Counter::SlowPath)?,
+            before: counted(&programs)?,
+            programs,
         })
     }
 
@@ -80,7 +107,6 @@ impl KernelTranslator {
             return Ok(None);
         }
         map::set_clock(&mut self.programs.ebpf, now, self.seed.take())?;
-        let before = self.handed_on()?;
         let mut frame = vec![0; 12];
         frame.extend(kind.to_be_bytes());
         frame.extend(packet);
@@ -88,44 +114,54 @@ impl KernelTranslator {
         let mut options = TestRunOptions::new();
         options.data_in = Some(&frame);
         options.data_out = Some(&mut sent);
+        let name = self.hook.program();
+        let program = self.programs.ebpf.program(name);
+        let program = program.ok_or(Error::Missing(name))?;
         let (result, dropped) = match self.hook {
             Hook::Xdp => {
-                let program: &Xdp = self
-                    .programs
-                    .ebpf
-                    .program("isthmus_xdp")
-                    .ok_or(Error::Missing("isthmus_xdp"))?
-                    .try_into()?;
+                let program: &Xdp = program.try_into()?;
                 (program.test_run(options)?, XDP_DROP)
             }
             Hook::Tc => {
-                let program: &SchedClassifier = self
-                    .programs
-                    .ebpf
-                    .program("isthmus_tc")
-                    .ok_or(Error::Missing("isthmus_tc"))?
-                    .try_into()?;
+                let program: &SchedClassifier = program.try_into()?;
                 (program.test_run(options)?, TC_ACT_SHOT)
             }
         };
-        let after = self.handed_on()?;
-        if after.get(Counter::SlowPath) != before.get(Counter::SlowPath) {
-            return Ok(None);
-        }
-        let untouched = after.get(Counter::NotOurs) != before.get(Counter::NotOurs);
-        if result.return_value == dropped || untouched {
+        if result.return_value == dropped {
             return Ok(Some(Vec::new()));
         }
         let end = (result.data_size_out as usize).min(sent.len());
-        Ok(Some(sent.get(ETHERNET..end).unwrap_or_default().to_vec()))
-    }
-
-    fn handed_on(&self) -> Result<Snapshot, Error> {
-        let mut total = Snapshot::default();
-        for (_, counted) in self.programs.counters()? {
-            total += &counted;
+        let sent = sent.get(ETHERNET..end).unwrap_or_default();
+        if sent != packet {
+            return Ok(Some(sent.to_vec()));
         }
-        Ok(total)
+        // Without a route, what was translated comes back as well, but not as it was: a packet that
+        // no program changed has to take the slow path or is not ours. The counter tells, which is
+        // the dearest thing here.
+        let handed_on = map::counter(&self.programs.ebpf, Counter::SlowPath)?;
+        if handed_on == self.handed_on {
+            return Ok(Some(Vec::new()));
+        }
+        self.handed_on = handed_on;
+        Ok(None)
+    }
+}
+
+/// What the programs have counted since they were loaded, for all owners.
+fn counted(programs: &Programs) -> Result<Snapshot, Error> {
+    let mut total = Snapshot::default();
+    for (_, counted) in programs.counters()? {
+        total += &counted;
+    }
+    Ok(total)
+}
+
+/// Makes all lines zero, as they were at first.
+fn clear(memory: &Region) {
+    for line in (0..memory.lines()).filter_map(|index| memory.line(index)) {
+        for word in line {
+            word.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -149,7 +185,8 @@ impl Translator for KernelTranslator {
     /// Both engines together; a packet that took the slow path is counted there.
     fn counters(&self) -> io::Result<Snapshot> {
         let mut total = self.slow.counters()?;
-        total += &self.handed_on().map_err(io::Error::other)?;
+        let counted = counted(&self.programs).map_err(io::Error::other)?;
+        total += &counted.since(&self.before);
         Ok(total)
     }
 

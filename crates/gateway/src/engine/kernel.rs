@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::bpf::{Clock, Mode, Programs};
+use isthmus_engine::bpf::{Clock, Hook, Mode, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
@@ -39,8 +39,9 @@ impl KernelEngine {
             interface: names(interfaces),
             reason: reason.to_string(),
         };
-        let mut programs = Programs::load(state_lines, rule_lines, Clock::Kernel)
-            .map_err(|error| failed(&brief(&error)))?;
+        let mut programs =
+            Programs::load(&hooks(interfaces), state_lines, rule_lines, Clock::Kernel)
+                .map_err(|error| failed(&brief(&error)))?;
         programs.remember_routes().map_err(|error| failed(&error))?;
         let state = programs
             .state(state_lines)
@@ -122,6 +123,19 @@ fn brief(error: &isthmus_engine::bpf::Error) -> String {
         }
         None => first,
     }
+}
+
+/// The hooks that these interfaces use. A reload changes no interface, so no other will be needed.
+fn hooks(interfaces: &[Interface]) -> Vec<Hook> {
+    let of = |engine| interfaces.iter().any(|i| i.engine.value == engine);
+    [
+        (config::Engine::Xdp, Hook::Xdp),
+        (config::Engine::Tc, Hook::Tc),
+    ]
+    .into_iter()
+    .filter(|(engine, _)| of(*engine))
+    .map(|(_, hook)| hook)
+    .collect()
 }
 
 fn names(interfaces: &[Interface]) -> String {
