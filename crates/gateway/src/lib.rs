@@ -1,5 +1,6 @@
 //! The running gateway: configuration, lifecycle, links, control socket, metrics, records.
 
+pub mod capture;
 pub mod config;
 pub mod control;
 pub mod engine;

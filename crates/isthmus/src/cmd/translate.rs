@@ -5,14 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use isthmus_core::time::Instant;
-use isthmus_engine::bpf::{Hook, KernelTranslator};
-use isthmus_engine::memory::Region;
-use isthmus_engine::offline::{self, Summary, UserTranslator};
-use isthmus_engine::ruleset::Ruleset;
-use isthmus_gateway::config::{Compiled, Document, Secret};
+use isthmus_engine::bpf::Hook;
+use isthmus_engine::offline::{self, Summary};
+use isthmus_gateway::capture::{self, Programs};
+use isthmus_gateway::config::Document;
 
 use super::configuration;
 
@@ -89,60 +87,21 @@ impl Translate {
             Some(seed) => seed,
             None => random()?,
         };
-        let compiled = document.compile(&secret(seed))?;
-        let ruleset = compiled.ruleset()?;
-        match self.engine {
+        let hook = match self.engine {
             EngineKind::User => {
-                let state = Region::anonymous(compiled.state_lines)
-                    .context("no memory for bindings and sessions")?;
-                insert_static(&compiled, &state)?;
-                let mut translator = UserTranslator::new(ruleset, state, seed);
-                Ok(offline::run(&mut translator, &self.input, &self.output)?)
+                let mut translator = capture::user(document, seed)?;
+                return Ok(offline::run(&mut translator, &self.input, &self.output)?);
             }
-            EngineKind::Xdp => self.in_kernel(Hook::Xdp, &compiled, ruleset, seed),
-            EngineKind::Tc => self.in_kernel(Hook::Tc, &compiled, ruleset, seed),
-        }
-    }
-
-    fn in_kernel(
-        &self,
-        hook: Hook,
-        compiled: &Compiled,
-        ruleset: Ruleset,
-        seed: u64,
-    ) -> Result<Summary> {
-        let mut translator = KernelTranslator::new(hook, ruleset, compiled.state_lines, seed)
-            .context("`--engine xdp` and `--engine tc` run BPF programs, which takes root")?;
-        insert_static(compiled, translator.state())?;
+            EngineKind::Xdp => Hook::Xdp,
+            EngineKind::Tc => Hook::Tc,
+        };
+        let mut translator = capture::kernel(document, seed, Programs::Fresh(hook))?;
         Ok(offline::run(&mut translator, &self.input, &self.output)?)
     }
-}
-
-fn insert_static(compiled: &Compiled, state: &Region) -> Result<()> {
-    compiled
-        .insert_static(state, Instant::default())
-        .map_err(|(binding, error)| {
-            anyhow!(
-                "the static binding of {:?} can not be made: {error:?}",
-                binding.outside
-            )
-        })
 }
 
 fn random() -> Result<u64> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).context("no random numbers")?;
     Ok(u64::from_ne_bytes(bytes))
-}
-
-/// The key of the tables for a seed: here nobody is to be kept from guessing it, but the same seed
-/// must give the same choices (SplitMix64).
-fn secret(seed: u64) -> Secret {
-    let mut state = seed;
-    std::array::from_fn(|_| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    })
 }

@@ -1,12 +1,11 @@
-//! The conformance vectors (`vectors/*.json`) against the real program: each is run through
-//! `isthmus translate` in every engine, and what comes out is compared with what the RFC says and
+//! The conformance vectors (`vectors/*.json`) against the real engines: each is run as `isthmus
+//! translate` does it in every engine, and what comes out is compared with what the RFC says and
 //! checked by an encoder that is not ours.
 //!
 //! One test per vector and engine, named `engine::vector`; `cargo test --test vectors -- rfc7915-4.2`
 //! runs a part of them. Engines that need root are reported as ignored without it. A vector in
 //! `vectors/known-failing.txt` must fail: one that passes is a line to delete.
 
-mod batch;
 mod case;
 mod choices;
 mod diff;
@@ -23,10 +22,9 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use batch::Batch;
 use case::{Case, Collection};
 
-/// The engines, and whether they are in the kernel: then they need root, and a run takes seconds.
+/// The engines, and whether they are in the kernel: then they need root.
 const ENGINES: [(&str, bool); 3] = [("user", false), ("xdp", true), ("tc", true)];
 
 fn main() -> ExitCode {
@@ -64,35 +62,21 @@ fn main() -> ExitCode {
         if missing.is_some() {
             trials.push(still_missing(engine, &vectors.cases[0]));
         }
-        let batches = if in_kernel {
-            Batch::all(engine, &vectors.cases)
-        } else {
-            BTreeMap::new()
-        };
         for case in &vectors.cases {
             let skip = reason.is_some() || !case.runs_on(engine);
-            let batch = batches
-                .get(&case.configuration)
-                .filter(|_| Batch::takes(case))
-                .cloned();
             let (case, known) = (Arc::clone(case), Arc::clone(&known));
             let trial = Trial::test(format!("{engine}::{}", case.name), move || {
-                let outcome = match batch {
-                    Some(batch) => batch.judge(&case),
-                    None => run::run(&case, engine),
-                };
+                let outcome = run::run(&case, engine);
                 verdict(&case, listed(&known, engine, &case.name), outcome)
             });
             trials.push(trial.with_ignored_flag(skip));
         }
-        for (number, batch) in batches.into_values().enumerate() {
-            let skip = reason.is_some()
-                || batch
-                    .names()
-                    .any(|name| listed(&known, engine, name).is_some());
-            let name = format!("{engine}::counters-of-batch-{number}");
-            let trial = Trial::test(name, move || batch.judge_counters().map_err(Failed::from));
-            trials.push(trial.with_ignored_flag(skip));
+        if in_kernel {
+            let case = Arc::clone(&vectors.cases[0]);
+            let trial = Trial::test(format!("{engine}::by-command"), move || {
+                run::command_does_the_same(&case, engine).map_err(Failed::from)
+            });
+            trials.push(trial.with_ignored_flag(reason.is_some()));
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -4,7 +4,7 @@ const MAGIC: u32 = 0xa1b2_c3d4;
 const RAW_IP: u32 = 101;
 
 /// A packet and its time in microseconds since the epoch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     pub(crate) at: u64,
     pub(crate) bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Runs `isthmus translate` on a vector.
+//! Runs a vector in an engine: user space by `isthmus translate`, the engines in the kernel as that
+//! command does it, but on programs that stay loaded, because to load them takes seconds.
 //!
 //! An input may hold a value that the translator chose before, such as the port to answer to. The
 //! vector is then run as far as its inputs are known, the values are read from what came out, and
@@ -6,15 +7,25 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use isthmus_engine::bpf::{Hook, KernelTranslator};
+use isthmus_engine::offline;
+use isthmus_gateway::capture::{self, Programs};
+use isthmus_gateway::config;
 
 use super::case::Case;
 use super::choices::{self, Known};
 use super::judge;
 use super::pcap::{self, Record};
 
+/// Of all choices that a run makes.
+const SEED: u64 = 1;
+
 /// What a run left behind.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) packets: Vec<Record>,
     pub(crate) counters: BTreeMap<String, u64>,
@@ -29,7 +40,8 @@ pub(crate) fn is_root() -> bool {
 pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     if let Some(mention) = &case.refused {
-        return match translate(folder.path(), &case.configuration, engine, &[]) {
+        let files = Files::write(folder.path(), &case.configuration, &[])?;
+        return match files.by_command(engine) {
             Ok(_) => Err("the configuration is accepted".to_owned()),
             Err(error) if error.contains(mention) => Ok(()),
             Err(error) => Err(format!(
@@ -51,7 +63,8 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
                 bytes: choices::filled(&step.input, &known),
             })
             .collect();
-        let outcome = translate(folder.path(), &case.configuration, engine, &inputs)?;
+        let files = Files::write(folder.path(), &case.configuration, &inputs)?;
+        let outcome = files.translate(engine)?;
         if ready == case.steps.len() {
             return judge::judge(case, &inputs, &outcome);
         }
@@ -69,49 +82,110 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
     }
 }
 
-/// One run in a folder of its own.
-pub(crate) fn translate_alone(
-    configuration: &str,
-    engine: &str,
-    inputs: &[Record],
-) -> Result<Outcome, String> {
+/// The program itself does what these tests do in its place.
+pub(crate) fn command_does_the_same(case: &Case, engine: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    translate(folder.path(), configuration, engine, inputs)
+    let inputs: Vec<Record> = case
+        .steps
+        .iter()
+        .map(|step| Record {
+            at: step.at,
+            bytes: step.input.bytes.clone(),
+        })
+        .collect();
+    let files = Files::write(folder.path(), &case.configuration, &inputs)?;
+    let (by_command, here) = (files.by_command(engine)?, files.translate(engine)?);
+    if by_command == here {
+        return Ok(());
+    }
+    Err(format!("by command: {by_command:?}\nhere: {here:?}"))
 }
 
-fn translate(
-    folder: &Path,
-    text: &str,
-    engine: &str,
-    inputs: &[Record],
-) -> Result<Outcome, String> {
-    let path = |name: &str| folder.join(name);
-    let (configuration, input, output, counters) = (
-        path("vector.toml"),
-        path("in.pcap"),
-        path("out.pcap"),
-        path("counters.json"),
-    );
-    fs::write(&configuration, text).map_err(|e| e.to_string())?;
-    fs::write(&input, pcap::write(inputs)).map_err(|e| e.to_string())?;
-    let run = Command::new(env!("CARGO_BIN_EXE_isthmus"))
-        .arg("translate")
-        .args([&configuration, &input, &output])
-        .args(["--engine", engine, "--seed", "1", "--counters"])
-        .arg(&counters)
-        .output()
-        .map_err(|e| e.to_string())?;
-    if !run.status.success() {
-        return Err(format!(
-            "isthmus translate: {}\n{}",
-            run.status,
-            String::from_utf8_lossy(&run.stderr)
-        ));
+/// A configuration and a capture file, and what comes of them, in a folder.
+struct Files {
+    configuration: PathBuf,
+    input: PathBuf,
+    output: PathBuf,
+    counters: PathBuf,
+}
+
+impl Files {
+    fn write(folder: &Path, text: &str, inputs: &[Record]) -> Result<Self, String> {
+        let files = Self {
+            configuration: folder.join("vector.toml"),
+            input: folder.join("in.pcap"),
+            output: folder.join("out.pcap"),
+            counters: folder.join("counters.json"),
+        };
+        fs::write(&files.configuration, text).map_err(|e| e.to_string())?;
+        fs::write(&files.input, pcap::write(inputs)).map_err(|e| e.to_string())?;
+        Ok(files)
     }
-    let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
-    Ok(Outcome {
-        packets: pcap::read(&read(&output)?)?,
-        counters: serde_json::from_slice(&read(&counters)?)
-            .map_err(|e| format!("counters: {e}"))?,
-    })
+
+    fn translate(&self, engine: &str) -> Result<Outcome, String> {
+        match engine {
+            "xdp" => self.in_kernel(Hook::Xdp, &XDP),
+            "tc" => self.in_kernel(Hook::Tc, &TC),
+            _ => self.by_command(engine),
+        }
+    }
+
+    fn by_command(&self, engine: &str) -> Result<Outcome, String> {
+        let run = Command::new(env!("CARGO_BIN_EXE_isthmus"))
+            .arg("translate")
+            .args([&self.configuration, &self.input, &self.output])
+            .args([
+                "--engine",
+                engine,
+                "--seed",
+                &SEED.to_string(),
+                "--counters",
+            ])
+            .arg(&self.counters)
+            .output()
+            .map_err(|e| e.to_string())?;
+        if !run.status.success() {
+            return Err(format!(
+                "isthmus translate: {}\n{}",
+                run.status,
+                String::from_utf8_lossy(&run.stderr)
+            ));
+        }
+        let counters = serde_json::from_slice(&read(&self.counters)?);
+        Ok(Outcome {
+            packets: pcap::read(&read(&self.output)?)?,
+            counters: counters.map_err(|e| format!("counters: {e}"))?,
+        })
+    }
+
+    fn in_kernel(&self, hook: Hook, loaded: &Loaded) -> Result<Outcome, String> {
+        let loading = config::load(&self.configuration).map_err(|e| e.to_string())?;
+        // A test that fails while it has the programs leaves none behind.
+        let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let programs = match loaded.take() {
+            Some(used) => Programs::Used(used),
+            None => Programs::Fresh(hook),
+        };
+        let mut translator =
+            capture::kernel(&loading.document, SEED, programs).map_err(|e| e.to_string())?;
+        let summary = offline::run(&mut translator, &self.input, &self.output);
+        *loaded = Some(Box::new(translator));
+        let counters = summary.map_err(|e| e.to_string())?.counters;
+        Ok(Outcome {
+            packets: pcap::read(&read(&self.output)?)?,
+            counters: counters
+                .iter()
+                .map(|(counter, count)| (counter.name().to_owned(), count))
+                .collect(),
+        })
+    }
+}
+
+/// The programs of a hook, when they are loaded and nobody uses them.
+type Loaded = Mutex<Option<Box<KernelTranslator>>>;
+static XDP: Loaded = Mutex::new(None);
+static TC: Loaded = Mutex::new(None);
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
 }
