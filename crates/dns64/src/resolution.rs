@@ -214,11 +214,7 @@ impl Resolution {
         let Some((reply, message)) = readable(reply) else {
             return self.fail();
         };
-        let code = match reply.rcode {
-            rcode::NOERROR => ResponseCode::NoError,
-            rcode::NXDOMAIN => ResponseCode::NXDomain,
-            low => ResponseCode::from_low(low as u8),
-        };
+        let code = ResponseCode::from_low(reply.rcode as u8);
         match chain.follow(&message.answers, RecordType::A) {
             Reached::Broken => self.broken(),
             Reached::Data { records, .. } if reply.rcode == rcode::NOERROR => {
@@ -254,11 +250,7 @@ impl Resolution {
         let Some((reply, message)) = readable(reply) else {
             return self.fail();
         };
-        let code = match reply.rcode {
-            rcode::NOERROR => ResponseCode::NoError,
-            rcode::NXDOMAIN => ResponseCode::NXDomain,
-            low => ResponseCode::from_low(low as u8),
-        };
+        let code = ResponseCode::from_low(reply.rcode as u8);
         match chain.follow(&message.answers, RecordType::PTR) {
             Reached::Broken => self.broken(),
             Reached::Data {

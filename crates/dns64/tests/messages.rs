@@ -7,8 +7,6 @@ use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::{DNSClass, RData, RecordType};
 use isthmus_dns64::{Config, Policy, Transport, respond};
 
-const WWW: &str = "www.example.";
-
 /// An answer of about 1000 bytes.
 fn large() -> Book {
     let answers = (0..30).map(|n| rr(&format!("www.example. 60 TXT \"record number {n:02}\"")));

@@ -8,19 +8,6 @@ use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::{DNSClass, RecordType};
 use isthmus_dns64::Config;
 
-const WWW: &str = "www.example.";
-
-/// The usual case: no AAAA, one A.
-fn v4_only() -> Book {
-    Book::default()
-        .on(WWW, RecordType::AAAA, Says::no_data(300))
-        .on(
-            WWW,
-            RecordType::A,
-            Says::answers(&["www.example. 3600 A 192.0.2.1"]),
-        )
-}
-
 fn only_a(says: Says) -> Book {
     Book::default().on(WWW, RecordType::AAAA, says).on(
         WWW,

@@ -5,19 +5,6 @@ mod common;
 use common::*;
 use hickory_proto::rr::RecordType;
 
-const WWW: &str = "www.example.";
-
-/// The usual case: no AAAA, one A.
-fn v4_only() -> Book {
-    Book::default()
-        .on(WWW, RecordType::AAAA, Says::no_data(300))
-        .on(
-            WWW,
-            RecordType::A,
-            Says::answers(&["www.example. 3600 A 192.0.2.1"]),
-        )
-}
-
 fn signed() -> Book {
     let chain = "www.example. 60 CNAME b.example.";
     let mut found = Says::answers(&[chain, "b.example. 80 A 192.0.2.1"]);

@@ -6,19 +6,6 @@ use common::*;
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
 
-const WWW: &str = "www.example.";
-
-/// The usual case: no AAAA, one A.
-fn v4_only() -> Book {
-    Book::default()
-        .on(WWW, RecordType::AAAA, Says::no_data(300))
-        .on(
-            WWW,
-            RecordType::A,
-            Says::answers(&["www.example. 3600 A 192.0.2.1"]),
-        )
-}
-
 /// The name under ip6.arpa of 2001:db8:64::192.0.2.33.
 const REVERSE: &str = "1.2.2.0.0.0.0.c.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa.";
 

@@ -15,18 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use upstream::Upstream;
 
-const WWW: &str = "www.example.";
 const SYNTHETIC: &str = "2001:db8:64::192.0.2.1";
-
-fn v4_only() -> Book {
-    Book::default()
-        .on(WWW, RecordType::AAAA, Says::no_data(300))
-        .on(
-            WWW,
-            RecordType::A,
-            Says::answers(&["www.example. 60 A 192.0.2.1"]),
-        )
-}
 
 async fn start(upstreams: &[SocketAddr], change: impl FnOnce(&mut Config)) -> (Handle, SocketAddr) {
     let mut config = Config {

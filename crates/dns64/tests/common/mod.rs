@@ -14,6 +14,9 @@ use isthmus_dns64::{Config, NonGlobal, Policy, Translation, Transport, respond};
 /// The ID of all questions in tests without a socket.
 pub const ID: u16 = 0x2b17;
 
+/// The name that most tests ask for.
+pub const WWW: &str = "www.example.";
+
 pub fn name(text: &str) -> Name {
     Name::from_ascii(text).unwrap()
 }
@@ -177,6 +180,17 @@ pub fn prefix(network: &str, length: u8) -> Translation {
     let mut translation = Translation::new(Prefix::new(network.parse().unwrap(), length).unwrap());
     translation.non_global = NonGlobal::Allow;
     translation
+}
+
+/// The usual case: no AAAA, one A.
+pub fn v4_only() -> Book {
+    Book::default()
+        .on(WWW, RecordType::AAAA, Says::no_data(300))
+        .on(
+            WWW,
+            RecordType::A,
+            Says::answers(&["www.example. 3600 A 192.0.2.1"]),
+        )
 }
 
 /// The response to a client over TCP, the questions that were asked upstream for it, or nothing.
