@@ -9,3 +9,4 @@ pub mod link;
 pub mod metrics;
 pub mod privilege;
 pub mod records;
+mod worker;

@@ -24,32 +24,32 @@ the lists there.
 /// Name and explanation of a counter.
 type Row = (&'static str, &'static str);
 
+/// A section for each kind of a list of counters; `family` is the metric of a kind.
+macro_rules! sections {
+    ($page:ident, $list:ident, $family:expr) => {
+        for &kind in $list::Kind::ALL {
+            let counters = $list::Counter::ALL.iter();
+            let rows: Vec<Row> = counters
+                .filter(|counter| counter.kind() == kind)
+                .map(|counter| (counter.name(), counter.explanation()))
+                .collect();
+            section(
+                &mut $page,
+                kind.name(),
+                kind.explanation(),
+                $family(kind),
+                &rows,
+            );
+        }
+    };
+}
+
 fn page() -> String {
     let mut page = HEAD.to_owned();
     page += "\n## The data plane\n\nPer instance and engine.\n";
-    for &kind in reason::Kind::ALL {
-        let rows = reason::Counter::ALL.iter().filter(|c| c.kind() == kind);
-        let rows: Vec<Row> = rows.map(|c| (c.name(), c.explanation())).collect();
-        section(
-            &mut page,
-            kind.name(),
-            kind.explanation(),
-            family(kind),
-            &rows,
-        );
-    }
+    sections!(page, reason, family);
     page += "\n## The DNS64 service\n";
-    for &kind in counter::Kind::ALL {
-        let rows = counter::Counter::ALL.iter().filter(|c| c.kind() == kind);
-        let rows: Vec<Row> = rows.map(|c| (c.name(), c.explanation())).collect();
-        section(
-            &mut page,
-            kind.name(),
-            kind.explanation(),
-            DNS64_FAMILY,
-            &rows,
-        );
-    }
+    sections!(page, counter, |_| DNS64_FAMILY);
     page
 }
 

@@ -4,7 +4,6 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use isthmus_core::nat::{self, Event};
@@ -17,6 +16,7 @@ use super::clock;
 use super::fixed;
 use super::tables::Table;
 use crate::records::Recorder;
+use crate::worker::Worker;
 
 /// How long a walk over all tables takes.
 const ROUND: Duration = Duration::from_millis(1500);
@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(25);
 /// The running sweeper.
 pub(super) struct Sweeper {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    worker: Worker,
 }
 
 struct Shared {
@@ -64,14 +64,11 @@ impl Sweeper {
             stopping: AtomicBool::new(false),
             wake: Condvar::new(),
         });
-        let thread = std::thread::Builder::new().name("sweeper".into()).spawn({
+        let worker = Worker::spawn("sweeper", {
             let shared = Arc::clone(&shared);
             move || shared.run()
         })?;
-        Ok(Self {
-            shared,
-            thread: Mutex::new(Some(thread)),
-        })
+        Ok(Self { shared, worker })
     }
 
     /// Ends everything in tables that are not among `new`, so that it is told of.
@@ -116,16 +113,7 @@ impl Sweeper {
     pub(super) fn stop(&self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.wake.notify_all();
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            tracing::error!("the sweeper panicked");
-        }
+        self.worker.join();
     }
 }
 

@@ -1,13 +1,12 @@
 //! The stateful instances as the control plane sees them: names, prefixes, tables.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::config::Mechanism;
 use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
 
-use crate::config::{self, Compiled, Document};
+use crate::config::{Compiled, Document};
 use crate::control::Listed;
 use crate::records::{self, Block, Endpoint, Event, Mapping, Protocol, Record, Session};
 
@@ -31,48 +30,21 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .iter()
         .zip(&compiled.instances)
         .zip(0..)
-        .filter_map(|((document, compiled), number)| {
-            let config::Mechanism::Nat64(config::Nat64 { nat, .. }) = &document.mechanism else {
+        .filter_map(|((document, instance), number)| {
+            let Mechanism::Nat64(nat64) = &instance.instance.mechanism else {
                 return None;
             };
-            let Mechanism::Nat64(nat64) = &compiled.instance.mechanism else {
-                return None;
-            };
-            let fixed = nat.static_bindings.iter();
+            let fixed = compiled.fixed.iter();
+            let fixed = fixed.filter(|(of, _)| *of == number as usize);
             Some(Table {
                 name: document.name.value.as_str().into(),
                 number,
                 prefix: nat64.prefix,
                 config: nat64.nat,
-                fixed: fixed.filter_map(|at| static_binding(&at.value)).collect(),
+                fixed: fixed.map(|(_, binding)| *binding).collect(),
             })
         })
         .collect()
-}
-
-/// A static binding as the tables take it. The check of the configuration has seen to it that the
-/// inside is IPv6 and the outside IPv4.
-fn static_binding(binding: &config::StaticBinding) -> Option<StaticBinding> {
-    let (IpAddr::V6(inside), IpAddr::V4(outside)) = (binding.inside.ip(), binding.outside.ip())
-    else {
-        return None;
-    };
-    Some(StaticBinding {
-        protocol: match binding.protocol {
-            config::Protocol::Tcp => nat::Protocol::Tcp,
-            config::Protocol::Udp => nat::Protocol::Udp,
-            config::Protocol::Icmp => nat::Protocol::Icmp,
-        },
-        inside: nat::Inside {
-            address: inside.into(),
-            port: binding.inside.port(),
-            ..nat::Inside::default()
-        },
-        outside: nat::Endpoint4 {
-            address: outside.into(),
-            port: binding.outside.port(),
-        },
-    })
 }
 
 impl Table {

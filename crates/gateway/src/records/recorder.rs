@@ -3,10 +3,9 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -17,6 +16,7 @@ use super::json::Json;
 use super::limiter::{Admission, Limiter};
 use super::syslog::Syslog;
 use super::{Event, Record, Sink};
+use crate::worker::Worker;
 
 /// Records that may wait for the writer.
 const QUEUE: usize = 8192;
@@ -94,7 +94,7 @@ enum Order {
 pub struct Recorder {
     orders: SyncSender<Order>,
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    worker: Worker,
 }
 
 #[derive(Debug)]
@@ -127,13 +127,11 @@ impl Recorder {
             reported: 0,
             complained: None,
         };
-        let thread = std::thread::Builder::new()
-            .name("records".into())
-            .spawn(move || writer.run(&queue))?;
+        let worker = Worker::spawn("records", move || writer.run(&queue))?;
         Ok(Self {
             orders,
             shared,
-            thread: Mutex::new(Some(thread)),
+            worker,
         })
     }
 
@@ -198,16 +196,7 @@ impl Recorder {
     /// Writes what is queued and ends the writer. Later records are lost.
     pub fn stop(&self) {
         self.order(Order::Stop);
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            tracing::error!("the writer of records panicked");
-        }
+        self.worker.join();
     }
 
     fn order(&self, order: Order) {
