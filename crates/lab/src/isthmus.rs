@@ -2,7 +2,6 @@
 
 use std::{
     fmt::Write,
-    fs,
     net::Ipv6Addr,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
@@ -157,10 +156,7 @@ impl Isthmus {
         let program = program()?;
         let files = leftovers::directory()?;
         let path = files.path().join("gateway.toml");
-        fs::write(&path, self.configuration(files.path())).map_err(|source| LabError::File {
-            path: path.clone(),
-            source,
-        })?;
+        leftovers::write(&path, self.configuration(files.path()))?;
         let mut gateway = Gateway {
             program,
             configuration: path,

@@ -37,6 +37,14 @@ pub fn directory() -> Result<TempDir> {
         .map_err(temporary)
 }
 
+/// Writes a file.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    fs::write(path, content).map_err(|source| LabError::File {
+        path: path.into(),
+        source,
+    })
+}
+
 /// A file in the temporary directory, removed when dropped.
 pub fn file() -> Result<NamedTempFile> {
     NamedTempFile::with_prefix(name("")).map_err(temporary)

@@ -48,7 +48,7 @@ impl Web {
         process::require("nginx", "nginx-light")?;
         let directory = leftovers::directory()?;
         let root = directory.path();
-        write(&root.join("index.html"), PAGE.as_bytes())?;
+        leftovers::write(&root.join("index.html"), PAGE)?;
         write_noise(&root.join(FILE_NAME), FILE_SIZE)?;
         let configuration = root.join("nginx.conf");
         let text = format!(
@@ -61,7 +61,7 @@ impl Web {
             root = root.display(),
             address = plan::HOST4,
         );
-        write(&configuration, text.as_bytes())?;
+        leftovers::write(&configuration, text)?;
         let host4 = network.host4()?;
         let mut command = host4.command("nginx");
         let mut nginx = Process::start(
@@ -119,7 +119,7 @@ impl Dns {
         }
         text.push_str("remote-control:\n  control-enable: no\n");
         let configuration = root.join("unbound.conf");
-        write(&configuration, text.as_bytes())?;
+        leftovers::write(&configuration, text)?;
         let host4 = network.host4()?;
         let mut command = host4.command("unbound");
         let mut unbound = Process::start(
@@ -168,13 +168,6 @@ fn listens(namespace: &Namespace, port: u16) -> bool {
     namespace
         .run(&format!("ss -Hltn sport = :{port}"))
         .is_ok_and(|sockets| !sockets.trim().is_empty())
-}
-
-fn write(path: &Path, content: &[u8]) -> Result<()> {
-    fs::write(path, content).map_err(|source| LabError::File {
-        path: path.into(),
-        source,
-    })
 }
 
 /// Pseudorandom content, so that a page delivered twice or out of place shows in the checksum.

@@ -190,43 +190,28 @@ fn checks_fail_without_a_gateway() {
 /// One test per behaviour and engine, so that a report names both.
 macro_rules! with_engine {
     ($module:ident, $engine:expr) => {
+        with_engine!(
+            $module,
+            $engine,
+            siit,
+            nat64,
+            path_mtu_at_the_gateway,
+            path_mtu_behind_the_gateway,
+            path_mtu_before_the_gateway,
+            reload_under_load,
+            survives_a_crash
+        );
+    };
+    ($module:ident, $engine:expr, $($behaviour:ident),+) => {
         mod $module {
             use super::*;
 
-            #[test]
-            fn siit() {
-                super::siit($engine);
-            }
-
-            #[test]
-            fn nat64() {
-                super::nat64($engine);
-            }
-
-            #[test]
-            fn path_mtu_at_the_gateway() {
-                super::path_mtu_at_the_gateway($engine);
-            }
-
-            #[test]
-            fn path_mtu_behind_the_gateway() {
-                super::path_mtu_behind_the_gateway($engine);
-            }
-
-            #[test]
-            fn path_mtu_before_the_gateway() {
-                super::path_mtu_before_the_gateway($engine);
-            }
-
-            #[test]
-            fn reload_under_load() {
-                super::reload_under_load($engine);
-            }
-
-            #[test]
-            fn survives_a_crash() {
-                super::survives_a_crash($engine);
-            }
+            $(
+                #[test]
+                fn $behaviour() {
+                    super::$behaviour($engine);
+                }
+            )+
         }
     };
 }

@@ -5,7 +5,17 @@ mod nftables;
 mod tayga;
 mod unbound;
 
+use std::process::Command;
+
+use crate::process;
+
 pub use kernel::{Forwarding, Redirect};
 pub use nftables::Nftables;
 pub use tayga::Tayga;
 pub use unbound::Unbound;
+
+/// A space and the version of an installed Debian package; nothing if that can not be told.
+fn version(package: &str) -> String {
+    let mut query = Command::new("dpkg-query");
+    process::run(query.args(["-W", "-f", " ${Version}", package])).unwrap_or_default()
+}

@@ -1,9 +1,10 @@
 //! TAYGA, the stateless translator in user space, as a SIIT gateway.
 
-use std::{fs, process::Command, time::Duration};
+use std::time::Duration;
 
+use super::version;
 use crate::{
-    LabError, Result, leftovers, plan,
+    Result, leftovers, plan,
     process::{self, Process},
     subject::{Started, Subject},
     topology::Network,
@@ -17,10 +18,7 @@ pub struct Tayga;
 
 impl Subject for Tayga {
     fn name(&self) -> String {
-        match version("tayga") {
-            Some(version) => format!("TAYGA {version}"),
-            None => "TAYGA".into(),
-        }
+        format!("TAYGA{}", version("tayga"))
     }
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
@@ -35,10 +33,7 @@ impl Subject for Tayga {
             plan::HOST6,
             files.path().display(),
         );
-        fs::write(&path, configuration).map_err(|source| LabError::File {
-            path: path.clone(),
-            source,
-        })?;
+        leftovers::write(&path, configuration)?;
         let gateway = network.gateway()?;
         let mut make = gateway.command("tayga");
         process::run(make.args(["--mktun", "--config"]).arg(&path))?;
@@ -62,9 +57,4 @@ impl Subject for Tayga {
             ..Started::default()
         })
     }
-}
-
-/// The version of an installed Debian package.
-pub(super) fn version(package: &str) -> Option<String> {
-    process::run(Command::new("dpkg-query").args(["-W", "-f", "${Version}", package])).ok()
 }

@@ -1,10 +1,10 @@
 //! unbound with its dns64 module.
 
-use std::{fs, net::Ipv6Addr, time::Duration};
+use std::{net::Ipv6Addr, time::Duration};
 
-use super::tayga::version;
+use super::version;
 use crate::{
-    LabError, Result, leftovers, plan,
+    Result, leftovers, plan,
     process::{self, Process},
     services::dns_answers,
     subject::{Started, Subject},
@@ -20,10 +20,7 @@ pub struct Unbound {
 
 impl Subject for Unbound {
     fn name(&self) -> String {
-        match version("unbound") {
-            Some(version) => format!("unbound {version} dns64"),
-            None => "unbound dns64".into(),
-        }
+        format!("unbound{} dns64", version("unbound"))
     }
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
@@ -43,10 +40,7 @@ impl Subject for Unbound {
             prefix = plan::PREFIX,
             upstream = plan::HOST4,
         );
-        fs::write(&path, configuration).map_err(|source| LabError::File {
-            path: path.clone(),
-            source,
-        })?;
+        leftovers::write(&path, configuration)?;
         let mut command = network.gateway()?.command_on(cpu, "unbound");
         let mut daemon = Process::start("unbound", command.args(["-d", "-c"]).arg(&path))?;
         let host6 = network.host6()?;
