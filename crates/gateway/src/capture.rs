@@ -28,7 +28,7 @@ pub enum CaptureError {
         error: StaticError,
     },
     /// The kernel does not take the programs.
-    #[error("BPF programs run in the kernel, which takes root: {0}")]
+    #[error("can not run in the kernel, which takes root: {0}")]
     Kernel(#[from] bpf::Error),
 }
 

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use isthmus_lab::process;
 use serde_json::Value;
 use site::{PLAT, Site};
 
@@ -329,11 +330,11 @@ fn no_packet_is_lost_to_reloads_under_load() {
 
 #[test]
 fn dns64_and_metrics_are_served_and_follow_a_reload() {
-    let tools = ["dig", "curl"];
-    let missing = |tool: &&str| std::process::Command::new(tool).arg("-h").output().is_err();
-    if let Some(tool) = tools.iter().find(|tool| missing(tool)) {
-        eprintln!("skipped: {tool} is not installed");
-        return;
+    for (tool, package) in [("dig", "bind9-dnsutils"), ("curl", "curl")] {
+        if let Err(reason) = process::require(tool, package) {
+            eprintln!("skipped: {reason}");
+            return;
+        }
     }
     let Some(site) = Site::new() else {
         return;

@@ -8,6 +8,8 @@
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use isthmus_lab::process;
+
 /// Three namespaces of this test alone, gone when it is dropped.
 pub(crate) struct Net {
     prefix: String,
@@ -15,15 +17,11 @@ pub(crate) struct Net {
 
 /// Whether namespaces can be made; says so where not.
 pub(crate) fn possible() -> bool {
-    let root = std::fs::metadata("/proc/self")
-        .is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0);
-    let ip = Command::new("ip").arg("-V").output().is_ok();
-    if !root {
-        eprintln!("skipped: only root can make network namespaces");
-    } else if !ip {
-        eprintln!("skipped: iproute2 is not installed");
+    let able = process::require_root().and_then(|()| process::require("ip", "iproute2"));
+    if let Err(reason) = &able {
+        eprintln!("skipped: {reason}");
     }
-    root && ip
+    able.is_ok()
 }
 
 impl Net {

@@ -15,6 +15,7 @@ use isthmus_engine::bpf::{Hook, KernelTranslator};
 use isthmus_engine::offline;
 use isthmus_gateway::capture::{self, Programs};
 use isthmus_gateway::config;
+use isthmus_lab::process;
 
 use super::case::Case;
 use super::choices::{self, Known};
@@ -33,7 +34,7 @@ pub(crate) struct Outcome {
 
 /// Whether engines that load BPF programs can run.
 pub(crate) fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
+    process::require_root().is_ok()
 }
 
 /// Runs a vector in an engine; the error is a text for people.
