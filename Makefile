@@ -58,6 +58,8 @@ install: ## install under PREFIX (honours DESTDIR)
 	sed 's|@BINDIR@|$(PREFIX)/bin|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' packaging/isthmus@.service \
 	    > $(DESTDIR)$(UNITDIR)/isthmus@.service
 	install -d -m 755 $(DESTDIR)$(SYSCONFDIR)/isthmus
+	install -d -m 755 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(TARGET)/release/isthmus completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/doc/isthmus/examples
 	install -m 644 README.md LICENSE LICENSE-MIT LICENSE-APACHE LICENSE-GPL-2.0 $(DESTDIR)$(PREFIX)/share/doc/isthmus/
 	@for file in examples/*.toml; do \
@@ -66,6 +68,7 @@ install: ## install under PREFIX (honours DESTDIR)
 
 uninstall: ## remove what `make install` put there, except configurations
 	rm -f $(DESTDIR)$(PREFIX)/bin/isthmus $(DESTDIR)$(UNITDIR)/isthmus@.service
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/isthmus
 
 clean: ## remove what was built
