@@ -107,7 +107,7 @@ impl Layout {
             // Eight words to a line, three quarters of them used.
             count: entries.div_ceil(6),
         };
-        self.end += buckets.count;
+        self.end += buckets.count + Buckets::bitmap(buckets.count);
         buckets
     }
 
@@ -153,9 +153,11 @@ mod tests {
                 fragments: 1,
             },
         );
-        // 1 + 8 lines of sessions, 1 of returns, 2 + 16 of bindings, 2 of claims, 1 + 8.
-        assert_eq!(layout.end(), 10 + 9 + 1 + 18 + 2 + 9);
-        assert_eq!(layout.returns.first, 19);
+        // Lines of control words, each table's with one of a bitmap, and of slots: sessions, returns,
+        // bindings, claims, fragments.
+        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8);
+        assert_eq!(layout.end(), 10 + lines);
+        assert_eq!(layout.returns.first, 20);
         assert!(layout.subscribers.is_empty());
     }
 

@@ -1,6 +1,11 @@
 //! A hash table of single words: buckets of eight, one cache line each, and two buckets for every
 //! hash. An empty word is 0, all others have the top bit ([`USED`]).
 //!
+//! A bitmap says of each bucket whether an entry ever went on from it to its second one. As long as
+//! none did, looking for what is not there, which is what a new session does in every table, touches
+//! one bucket and not two; the bitmap is small enough to stay in the cache. Its bits are not taken
+//! back: a table that was full once is as slow as one without them.
+//!
 //! An entry is made by one compare-exchange of an empty word (0). Of two processors that make
 //! entries with the same tag at the same time at least one finds the other's when it looks again,
 //! because each looks after it wrote; who finds another one takes its own back. So there never are
@@ -8,6 +13,8 @@
 
 use core::hint::black_box;
 use core::sync::atomic::Ordering;
+
+use isthmus_atomic::AtomicU64;
 
 use super::{LOAD, Line, Memory, Refused, UPDATE};
 
@@ -19,6 +26,9 @@ pub const USED: u64 = 1 << 63;
 /// and lets the table fill to three quarters and more.
 const PREFER_FIRST: u32 = 4;
 
+/// Bits of a line: buckets that a line of the bitmap speaks of.
+const BITS: u32 = 512;
+
 /// No place of a bucket.
 const NOWHERE: u32 = 8;
 
@@ -28,7 +38,7 @@ const NOWHERE: u32 = 8;
 pub struct Buckets {
     /// First line.
     pub first: u32,
-    /// Lines.
+    /// Lines with entries; those of the bitmap follow.
     pub count: u32,
 }
 
@@ -78,6 +88,27 @@ impl Buckets {
         memory.line(self.first.wrapping_add(bucket))
     }
 
+    /// Lines of the bitmap behind this many buckets.
+    pub(crate) const fn bitmap(buckets: u32) -> u32 {
+        buckets.div_ceil(BITS)
+    }
+
+    /// The word of the bitmap that has the bit of a bucket, and the bit.
+    #[inline(always)]
+    fn spill<M: Memory + ?Sized>(self, memory: &M, bucket: u32) -> Option<(&AtomicU64, u64)> {
+        let line = self.line(memory, self.count.wrapping_add(bucket / BITS))?;
+        Some((&line[(bucket / 64 & 7) as usize], 1 << (bucket & 63)))
+    }
+
+    /// Whether entries may have gone on from a bucket to their second one.
+    #[inline(always)]
+    fn has_spilled<M: Memory + ?Sized>(self, memory: &M, bucket: u32) -> bool {
+        match self.spill(memory, bucket) {
+            Some((word, bit)) => word.load(LOAD) & bit != 0,
+            None => false,
+        }
+    }
+
     /// The first entry that equals `want` in the bits of `mask`.
     #[inline(always)]
     pub fn get<M: Memory + ?Sized>(
@@ -91,6 +122,9 @@ impl Buckets {
         let word = entry_of(self.line(memory, first)?, mask, want);
         if word != 0 {
             return Some(word);
+        }
+        if !self.has_spilled(memory, first) {
+            return None;
         }
         let word = entry_of(self.line(memory, second)?, mask, want);
         (word != 0).then_some(word)
@@ -116,6 +150,9 @@ impl Buckets {
         let place = place_of(self.line(memory, first)?, mask, want);
         if place < NOWHERE {
             return Some(Position(first << 3 | place));
+        }
+        if !self.has_spilled(memory, first) {
+            return None;
         }
         let place = place_of(self.line(memory, second)?, mask, want);
         if place < NOWHERE {
@@ -187,17 +224,29 @@ impl Buckets {
     #[inline(always)]
     fn place<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
         let (first, second) = self.pair(hash);
-        let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
+        let Some(mut line) = self.line(memory, first) else {
             return Placed::FULL;
         };
-        let (used_one, used_two) = (usage(one), usage(two));
-        let (line, bucket, used) = if used_one.few() || used_one.count() <= used_two.count() {
-            (one, first, used_one)
-        } else {
-            (two, second, used_two)
-        };
+        let mut bucket = first;
+        let mut used = usage(line);
+        if !used.few() {
+            let Some(two) = self.line(memory, second) else {
+                return Placed::FULL;
+            };
+            let used_two = usage(two);
+            if used_two.count() < used.count() {
+                (line, bucket, used) = (two, second, used_two);
+            }
+        }
         if used.all() {
             return Placed::FULL;
+        }
+        if bucket != first {
+            let Some((word, bit)) = self.spill(memory, first) else {
+                return Placed::FULL;
+            };
+            // Before the entry is there: who sees none in the first bucket then looks in the second.
+            word.fetch_or(bit, UPDATE);
         }
         let place = used.vacancy();
         match line[place as usize & 7].compare_exchange(0, word, UPDATE, Ordering::Relaxed) {
@@ -227,15 +276,17 @@ impl Buckets {
     #[inline(always)]
     fn occurrences<M: Memory + ?Sized>(self, memory: &M, hash: u64, mask: u64, want: u64) -> u32 {
         let (first, second) = self.pair(hash);
-        let (Some(one), Some(two)) = (self.line(memory, first), self.line(memory, second)) else {
+        let Some(one) = self.line(memory, first) else {
             return 0;
         };
-        let more = if first == second {
-            0
-        } else {
-            matches(two, mask, want)
-        };
-        matches(one, mask, want) + more
+        let sum = matches(one, mask, want);
+        if first == second || !self.has_spilled(memory, first) {
+            return sum;
+        }
+        match self.line(memory, second) {
+            Some(two) => sum + matches(two, mask, want),
+            None => sum,
+        }
     }
 }
 
@@ -339,7 +390,7 @@ mod tests {
 
     #[test]
     fn what_was_inserted_is_found_until_it_is_removed() {
-        let memory = memory(6);
+        let memory = memory(7);
         let table = Buckets { first: 2, count: 4 };
         let position = table.insert(&memory[..], mixed(1), USED | 77).unwrap();
         assert_eq!(
@@ -353,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_second_entry_with_the_same_tag_is_refused() {
-        let memory = memory(4);
+        let memory = memory(5);
         let table = Buckets { first: 0, count: 4 };
         assert!(
             table
@@ -368,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_full_pair_of_buckets_is_full() {
-        let memory = memory(2);
+        let memory = memory(3);
         let table = Buckets { first: 0, count: 2 };
         // The upper half of the hash selects bucket 0, the lower half bucket 1.
         let hash = 0x0000_0000_ffff_ffff;
@@ -384,7 +435,7 @@ mod tests {
     #[test]
     fn three_quarters_fit() {
         const BUCKETS: u32 = 4096;
-        let memory = memory(BUCKETS as usize);
+        let memory = memory((BUCKETS + Buckets::bitmap(BUCKETS)) as usize);
         let table = Buckets {
             first: 0,
             count: BUCKETS,
@@ -394,6 +445,39 @@ mod tests {
             .filter(|n| table.insert(&memory[..], mixed(*n), USED | *n).is_err())
             .count();
         assert!(refused <= entries as usize / 1000, "{refused} of {entries}");
+    }
+
+    #[test]
+    fn everything_is_found_wherever_it_went() {
+        const BUCKETS: u32 = 64;
+        let memory = memory((BUCKETS + Buckets::bitmap(BUCKETS)) as usize);
+        let table = Buckets {
+            first: 0,
+            count: BUCKETS,
+        };
+        let found = |n: u64| table.find(&memory[..], mixed(n), u64::MAX, USED | n);
+        let mut there = Vec::new();
+        for n in 1..=500 {
+            assert_eq!(found(n), None, "{n} was never put in");
+            if let Ok(position) = table.insert_unique(&memory[..], mixed(n), u64::MAX, USED | n) {
+                there.push((n, position));
+            }
+        }
+        assert!(there.len() > 450, "{}", there.len());
+        let spilled = |&(n, position): &(u64, Position)| position.0 >> 3 != table.pair(mixed(n)).0;
+        assert!(there.iter().any(spilled), "no entry is in a second bucket");
+        for &(n, position) in &there {
+            assert_eq!(found(n), Some(position));
+            assert_eq!(
+                table.insert_unique(&memory[..], mixed(n), u64::MAX, USED | n),
+                Err(Refused::Contention),
+                "{n} is there already"
+            );
+        }
+        for &(n, position) in &there {
+            table.remove(&memory[..], position);
+            assert_eq!(found(n), None);
+        }
     }
 
     #[test]
