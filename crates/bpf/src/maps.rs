@@ -326,6 +326,8 @@ pub(crate) struct Services<S, E> {
     pub(crate) egress: E,
     row: u32,
     found: Cell<Found>,
+    /// The time, once it was asked for; 0 before.
+    now: Cell<u64>,
     stage: PhantomData<S>,
 }
 
@@ -336,6 +338,7 @@ impl<S, E> Services<S, E> {
             egress,
             row: MOST_INSTANCES * COUNTER_ROW as u32,
             found: Cell::new(Found::NOTHING),
+            now: Cell::new(0),
             stage: PhantomData,
         }
     }
@@ -399,9 +402,12 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
             let now = CLOCK.get_ptr(0).map_or(0, |clock| unsafe { (*clock).now });
             return Instant::from_nanos(now);
         }
-        // A few milliseconds late, but it does not ask the hardware.
-        // SAFETY: a helper without arguments.
-        Instant::from_nanos(unsafe { bpf_ktime_get_coarse_ns() })
+        if self.now.get() == 0 {
+            // A few milliseconds late, but it does not ask the hardware.
+            // SAFETY: a helper without arguments.
+            self.now.set(unsafe { bpf_ktime_get_coarse_ns() });
+        }
+        Instant::from_nanos(self.now.get())
     }
 
     #[inline(always)]

@@ -179,6 +179,7 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
+    bindings.touch(host.state(), position);
     let subscriber = match enroll::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => line,
         Err(cause) => {

@@ -282,15 +282,17 @@ fn place<M: Memory + ?Sized>(
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
+    sessions.touch(memory, position);
+    let outer = hash(
+        &cfg.seed,
+        &session::return_key(outside, key[3], Protocol::from_word(key[2])),
+    );
+    cfg.layout.returns.touch(memory, outer);
     let Some(draft) = sessions.draft(memory, position) else {
         return Outcome::no(Cause::Full);
     };
     draft.write(0, key);
     draft.write(key.len(), &[outside, u64::from(binding), now.0]);
-    let outer = hash(
-        &cfg.seed,
-        &session::return_key(outside, key[3], Protocol::from_word(key[2])),
-    );
     if let Err(refused) = cfg
         .layout
         .returns

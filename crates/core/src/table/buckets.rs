@@ -109,6 +109,12 @@ impl Buckets {
         }
     }
 
+    /// Begins to fetch the bucket of a hash; see [`Slots::touch`](super::Slots::touch).
+    #[inline(always)]
+    pub fn touch<M: Memory + ?Sized>(self, memory: &M, hash: u64) {
+        super::touch(memory, self.first.wrapping_add(self.pair(hash).0));
+    }
+
     /// The first entry that equals `want` in the bits of `mask`.
     #[inline(always)]
     pub fn get<M: Memory + ?Sized>(
@@ -161,7 +167,8 @@ impl Buckets {
         None
     }
 
-    /// Writes `word` into an empty place, unless an entry equals it in the bits of `mask`.
+    /// Writes `word` into an empty place, unless an entry equals it in the bits of `mask`. Nobody
+    /// sees the word if there is one.
     ///
     /// # Errors
     /// [`Refused::Contention`] if such an entry is there or comes into being at the same time;
@@ -187,13 +194,52 @@ impl Buckets {
         mask: u64,
         word: u64,
     ) -> Placed {
-        let want = word & mask;
-        if self.occurrences(memory, hash, mask, want) != 0 {
+        if self.occurrences(memory, hash, mask, word & mask) != 0 {
             return Placed::CONTENTION;
         }
+        self.place_alone(memory, hash, mask, word)
+    }
+
+    /// [`insert_unique`](Self::insert_unique) for an entry that was looked for and not found a moment
+    /// ago, and that nobody heeds yet: should there be another one, both may be seen for an instant.
+    ///
+    /// # Errors
+    /// As for that.
+    #[inline(always)]
+    pub fn reserve<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        hash: u64,
+        mask: u64,
+        word: u64,
+    ) -> Result<Position, Refused> {
+        self.place_reserved(memory, hash, mask, word).get()
+    }
+
+    /// [`reserve`](Self::reserve), as [`place_unique`](Self::place_unique).
+    #[inline(never)]
+    fn place_reserved<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        hash: u64,
+        mask: u64,
+        word: u64,
+    ) -> Placed {
+        self.place_alone(memory, hash, mask, word)
+    }
+
+    /// Writes `word`, and takes it back if an entry equals it in the bits of `mask`.
+    #[inline(always)]
+    fn place_alone<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        hash: u64,
+        mask: u64,
+        word: u64,
+    ) -> Placed {
         let placed = self.place(memory, hash, word);
         if let Ok(position) = placed.get()
-            && self.occurrences(memory, hash, mask, want) > 1
+            && self.occurrences(memory, hash, mask, word & mask) > 1
         {
             self.remove(memory, position);
             return Placed::CONTENTION;

@@ -43,6 +43,14 @@ impl Memory for [Line] {
     }
 }
 
+/// Begins to fetch a line. A load whose result nobody waits for is what BPF has for it.
+#[inline(always)]
+fn touch<M: Memory + ?Sized>(memory: &M, line: u32) {
+    if let Some(line) = memory.line(line) {
+        let _fetched = line[0].load(Ordering::Relaxed);
+    }
+}
+
 /// Why an entry could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {

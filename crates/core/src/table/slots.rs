@@ -254,7 +254,14 @@ impl Slots {
     #[inline(always)]
     pub fn reserve<M: Memory + ?Sized>(&self, memory: &M, hash: u64) -> Result<Position, Refused> {
         self.control
-            .insert_unique(memory, hash, TAG, control_word(hash, BUSY))
+            .reserve(memory, hash, TAG, control_word(hash, BUSY))
+    }
+
+    /// Begins to fetch the line of a slot that will be written, while other lines are on their way:
+    /// in a large table each takes longer than all the rest.
+    #[inline(always)]
+    pub fn touch<M: Memory + ?Sized>(&self, memory: &M, position: Position) {
+        super::touch(memory, self.line_of(position));
     }
 
     /// The line of a reserved slot, to be written: words 0 to 6.
