@@ -102,6 +102,10 @@ for name, order in [("in-order", (0, 1, 2)), ("last-first", (2, 0, 1))]:
     vector(f"fragments-without-checksum-{name}", STATIC,
            *[held(fragment4(bare, *SPANS[n])) for n in order[:2]],
            send(fragment4(bare, *SPANS[order[2]]), in6() / udp(53, 40000) / data(1000)))
+NO_ZERO = nat64("nat64-zero-checksum-drop", PREFIX, more='zero-udp-checksum = "drop"\nstatic = [\n  { protocol = "udp", '
+                'inside = "[2001:db8:1:a::1]:40000", outside = "203.0.113.1:40000" },\n]\n')
+requirement("3.4", MAY, "The operator may have datagrams without a checksum dropped, fragments too.")
+vector("fragments-without-checksum-dropped", NO_ZERO, drop(fragment4(bare, *SPANS[0]), "zero-checksum-udp"))
 requirement("3.4", MUST, "An unfragmented UDP packet without a checksum gets one.")
 vector("udp-without-checksum", STATIC, send(in4() / udp(53, 40000, chksum=0) / data(), in6() / udp(53, 40000) / data()))
 requirement("3.4", MUST, "Fragments of ICMP messages are handled too.")

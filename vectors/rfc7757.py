@@ -61,6 +61,9 @@ vector("longest-match-of-ipv6-prefixes", OVERLAP, send(
 FIGURE_2 = table([("0.0.0.0/0", "2001:db8:ff00::/40"), ("198.51.100.64/32", "2001:db8::abcd/128")], label="eam-figure-2")
 vector("figure-2-one-way", FIGURE_2, send(
     ip6("2001:db8:ffc6:3364:4000::", "2001:db8:ffcb:71:500::") / udp() / data(), to4("198.51.100.64", HOST4) / udp() / data()))
+TURNING = table([("0.0.0.0/0", "2001:db8:ff00::/40"), ("198.51.100.64/32", "2001:db8::abcd/128")], "intrinsic", "eam-figure-2")
+vector("figure-2-no-hairpin-to-everybody", TURNING, send(
+    ip6("2001:db8::abcd", "2001:db8:ffcb:71:500::") / udp() / data(), to4("198.51.100.64", HOST4) / udp() / data()))
 vector("figure-2-other-way", FIGURE_2, send(
     ip4(HOST4, "198.51.100.64") / udp() / data(), to6("2001:db8:ffcb:71:500::", "2001:db8::abcd") / udp() / data()))
 

@@ -196,6 +196,15 @@ impl EamTable {
     }
 }
 
+impl EamTable {
+    /// Whether one of the mappings is of all of IPv4.
+    #[inline(always)]
+    #[must_use]
+    pub const fn maps_everything(&self) -> bool {
+        self.v4_lengths & 1 != 0
+    }
+}
+
 /// What is written over the type of service or traffic class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]

@@ -54,7 +54,8 @@ pub enum Slow {
     IcmpError,
     /// A fragment whose first fragment is not known yet: hold it.
     HoldFragment,
-    /// A fragment of an ICMP message, whose checksum needs the length of the whole: reassemble.
+    /// A fragment of a message whose checksum needs the whole, of ICMP or of UDP without a checksum:
+    /// reassemble.
     Reassemble,
     /// The destination is another host behind this translator: translate back at once.
     Hairpin,

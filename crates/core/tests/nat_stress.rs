@@ -348,8 +348,8 @@ fn full_tables_refuse_and_recover() {
                 Err(refusal) => assert_eq!(refusal, Refusal::Drop(Counter::TableFull)),
             }
         }
-        // A third more than the capacity at most, nearly the capacity at least.
-        assert!((95..=136).contains(&made), "round {round}: {made}");
+        // The capacity at most; a little less where an entry finds no place among so few.
+        assert!((95..=100).contains(&made), "round {round}: {made}");
         assert_consistent(&nat.cfg, &nat.host.memory);
         // Those that are there still pass.
         let again = (0..1000)

@@ -280,6 +280,17 @@ fn routes_lead_to_the_gateway_and_not_back() {
     }
 }
 
+/// RFC 7757 figure 2: a mapping of all of IPv4 is what a prefix is, and no default route.
+#[test]
+fn a_mapping_of_all_of_ipv4_is_routed_as_a_prefix() {
+    let text = "[[instance]]\nname = \"figure-2\"\nmechanism = \"siit\"\neam = [\n\
+                { v4 = \"0.0.0.0/0\", v6 = \"2001:db8:ff00::/40\" },\n\
+                { v4 = \"198.51.100.64\", v6 = \"2001:db8::abcd\" },\n]\n";
+    let (document, _) = accept("figure-2", text, Path::new(""));
+    let routes: Vec<_> = document.routes().iter().map(ToString::to_string).collect();
+    assert_eq!(routes.join(" "), "198.51.100.64/32 2001:db8:ff00::/40");
+}
+
 /// Every block of TOML in the manual is a configuration, or a part of one that this completes.
 #[test]
 fn the_manual_is_right() {

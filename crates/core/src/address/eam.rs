@@ -228,6 +228,16 @@ pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option
     Some(place.read(rules)?.translate_v6(address.halves()))
 }
 
+/// Whether a mapping is of all of IPv4: what it makes are addresses of the IPv4 internet, like those
+/// under a translation prefix (RFC 7757 figure 2).
+#[inline(always)]
+pub fn is_of_everything<M: Memory + ?Sized>(rules: &M, place: Place) -> bool {
+    match place.read(rules) {
+        Some(mapping) => mapping.v4_length == 0,
+        None => false,
+    }
+}
+
 /// The mapping with the longest IPv4 prefix that covers an address. Costs two comparisons for an
 /// address that is far from all mappings.
 #[inline(always)]

@@ -129,7 +129,7 @@ pub fn hairpins<H: Host, I: Instances + ?Sized>(
 ) -> bool {
     match &instance.mechanism {
         Mechanism::Siit(siit) => {
-            siit.hairpin == Hairpin::Intrinsic && host.find_eam_v4(&siit.eam, destination).is_some()
+            siit.hairpin == Hairpin::Intrinsic && siit::is_host(host, siit, destination)
         }
         Mechanism::Nat64(_) => instances.pools_own(destination),
     }

@@ -14,16 +14,33 @@ pub fn owns_v4<H: Host>(host: &H, siit: &Siit, destination: V4) -> bool {
     siit.hosts.contains(destination) || host.find_eam_v4(&siit.eam, destination).is_some()
 }
 
-/// Whether an IPv6 packet is for an IPv4 host. The hosts of explicit mappings are on the IPv6 side:
-/// a packet to one of them is translated only if it comes from an IPv4 host, or if there is no
-/// prefix and both sides have mappings.
+/// Whether an IPv6 packet is for an IPv4 host: under the prefix, or under a mapping of all of IPv4,
+/// which is as good as a prefix (RFC 7757 figure 2). The hosts of all other explicit mappings are on
+/// the IPv6 side: a packet to one of them is translated only if it comes from an IPv4 host, or if
+/// there is no prefix and both sides have mappings.
 #[inline(always)]
 pub fn owns_v6<H: Host>(host: &H, siit: &Siit, source: V6, destination: V6) -> bool {
     if siit.prefix.contains(destination) {
         return true;
     }
     let from_v4 = matches!(siit.prefix, PrefixMapping::None) || siit.prefix.contains(source);
-    from_v4 && host.find_eam_v6(&siit.eam, destination).is_some()
+    if !from_v4 && !siit.eam.maps_everything() {
+        return false;
+    }
+    match host.find_eam_v6(&siit.eam, destination) {
+        Some(place) => from_v4 || eam::is_of_everything(host.rules(), place),
+        None => false,
+    }
+}
+
+/// Whether an explicit mapping says that an IPv4 address is a host behind this translator. One of
+/// all of IPv4 does not.
+#[inline(always)]
+pub fn is_host<H: Host>(host: &H, siit: &Siit, address: V4) -> bool {
+    match host.find_eam_v4(&siit.eam, address) {
+        Some(place) => !eam::is_of_everything(host.rules(), place),
+        None => false,
+    }
 }
 
 /// The explicit mapping of an IPv4 address.

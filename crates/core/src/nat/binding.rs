@@ -6,6 +6,7 @@ use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
 
 use super::allocate::allocate;
+use super::bound::Counted;
 use super::config::NatConfig;
 use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Effort, Outcome};
@@ -167,12 +168,26 @@ fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64;
     }
 }
 
-/// Makes a binding with one reference, the caller's.
+/// Makes a binding with one reference, the caller's, if there is room for one more.
 #[inline(never)]
 fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
     if !H::SESSIONS.keeps_subscribers() && subscriber::tracked(cfg) {
         return Outcome::no(Cause::GaveUp);
     }
+    let bound = &cfg.layout.bound;
+    if !bound.take(host.state(), Counted::Bindings) {
+        return Outcome::no(Cause::Full);
+    }
+    let outcome = write::<H, E>(host, cfg, inside);
+    if outcome.get().is_err() {
+        bound.give(host.state(), Counted::Bindings);
+    }
+    outcome
+}
+
+/// [`make`], without the count.
+#[inline(always)]
+fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
     let bindings = &cfg.layout.bindings;
     let hash = hash(&cfg.seed, inside);
     let position = match bindings.reserve(host.state(), hash) {

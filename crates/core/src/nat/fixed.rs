@@ -5,6 +5,7 @@ use crate::table::{Memory, Position, Refused, hash};
 use crate::time::Instant;
 
 use super::binding::{self, NO_SUBSCRIBER, STATIC, SUBSCRIBER};
+use super::bound::Counted;
 use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::outcome::Cause;
@@ -75,10 +76,21 @@ pub fn insert_static<M: Memory + ?Sized>(
     }
     let bindings = &cfg.layout.bindings;
     let hash = hash(&cfg.seed, &inside);
-    let position = bindings.reserve(memory, hash)?;
-    let made = publish(memory, cfg, now, binding, hash, position);
+    if !cfg.layout.bound.take(memory, Counted::Bindings) {
+        return Err(StaticError::Full);
+    }
+    let made = bindings
+        .reserve(memory, hash)
+        .map_err(StaticError::from)
+        .and_then(|position| {
+            let made = publish(memory, cfg, now, binding, hash, position);
+            if made.is_err() {
+                bindings.release(memory, position);
+            }
+            made
+        });
     if made.is_err() {
-        bindings.release(memory, position);
+        cfg.layout.bound.give(memory, Counted::Bindings);
     }
     made
 }

@@ -11,6 +11,7 @@ use crate::time::Instant;
 use crate::verdict::{Refusal, Slow};
 
 use super::binding::{self, Hold};
+use super::bound::Counted;
 use super::config::{Filtering, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol, Transport};
 use super::lookup::find_return;
@@ -267,9 +268,29 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     outcome
 }
 
-/// Writes a new session into its slot, and into the index for packets from outside.
+/// Writes a new session into its slot, and into the index for packets from outside, if there is room
+/// for one more.
 #[inline(always)]
 fn place<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    opening: &Opening,
+    binding: u32,
+    (outside, now): (u64, Instant),
+) -> Outcome {
+    if !cfg.layout.bound.take(memory, Counted::Sessions) {
+        return Outcome::no(Cause::Full);
+    }
+    let outcome = write(memory, cfg, opening, binding, (outside, now));
+    if outcome.get().is_err() {
+        cfg.layout.bound.give(memory, Counted::Sessions);
+    }
+    outcome
+}
+
+/// [`place`], without the count.
+#[inline(always)]
+fn write<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     opening: &Opening,

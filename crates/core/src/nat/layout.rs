@@ -1,9 +1,10 @@
 //! Where the tables of one instance lie in memory.
 
+use super::bound::Bound;
 use crate::table::{Buckets, Slots};
 
-/// How many entries the tables are made for. Each table has a third more places than that, so that
-/// two-choice hashing finds one.
+/// How many entries the tables are made for: sessions and bindings are never more than that. Each
+/// table has a third more places, so that two-choice hashing finds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Sessions.
@@ -32,6 +33,8 @@ pub struct Layout {
     pub(super) subscribers: Slots,
     /// Fragmented datagrams.
     pub(super) fragments: Slots,
+    /// How many sessions and bindings there may be.
+    pub(super) bound: Bound,
     end: u32,
 }
 
@@ -49,6 +52,8 @@ impl Layout {
         layout.claims = layout.words(capacity.bindings);
         layout.subscribers = layout.slots(capacity.subscribers);
         layout.fragments = layout.slots(capacity.fragments);
+        layout.bound = Bound::new(layout.end, capacity);
+        layout.end += 1;
         layout
     }
 
@@ -97,6 +102,7 @@ impl Layout {
         ] {
             slots.first = first + (slots.first - start);
         }
+        moved.bound = self.bound.moved(first + (self.bound.line() - start));
         moved.end = first + (self.end - start);
         Some(moved)
     }
@@ -154,8 +160,8 @@ mod tests {
             },
         );
         // Lines of control words, each table's with one of a bitmap, and of slots: sessions, returns,
-        // bindings, claims, fragments.
-        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8);
+        // bindings, claims, fragments; and one of counts.
+        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1;
         assert_eq!(layout.end(), 10 + lines);
         assert_eq!(layout.returns.first, 20);
         assert!(layout.subscribers.is_empty());

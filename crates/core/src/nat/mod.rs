@@ -27,6 +27,7 @@
 
 mod allocate;
 mod binding;
+mod bound;
 mod config;
 mod deterministic;
 mod endpoint;

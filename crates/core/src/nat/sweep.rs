@@ -7,6 +7,7 @@ use crate::table::{Memory, Position, Slot, Slots, hash};
 use crate::time::Instant;
 
 use super::binding::{self, NO_SUBSCRIBER};
+use super::bound::Counted;
 use super::config::{Blocks, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::fragment;
@@ -201,6 +202,7 @@ pub(super) fn remove_session<M: Memory + ?Sized>(
     }
     let line = slot.word(BINDING) as u32;
     layout.sessions.release(memory, position);
+    layout.bound.give(memory, Counted::Sessions);
     if let Some(binding) = Slot::at(memory, line)
         && binding::subscriber_of(&binding) != NO_SUBSCRIBER
     {
@@ -248,6 +250,7 @@ fn end_binding<M: Memory + ?Sized>(
     port::unclaim(memory, cfg, claimed, position);
     let owner = binding::subscriber_of(&slot);
     bindings.release(memory, position);
+    cfg.layout.bound.give(memory, Counted::Bindings);
     if owner != NO_SUBSCRIBER {
         subscriber::drop_use(
             memory,

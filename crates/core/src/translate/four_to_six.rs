@@ -27,7 +27,18 @@ pub fn translate<P: Packet, H: Host>(
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
     let incoming = v4::read(packet, header)?;
-    let ports = if header.fragment().is_fragment() && mechanism::needs_ports(instance) {
+    let transport = &incoming.transport;
+    if header.ttl() <= 1 && hop == Hop::Forward {
+        return Err(Refusal::Reply(
+            IcmpError::TimeExceeded,
+            Counter::HopLimitExceeded,
+        ));
+    }
+    let fragmented = header.fragment().is_fragment();
+    if transport.zero_checksum {
+        without_checksum(instance, fragmented)?;
+    }
+    let ports = if fragmented && mechanism::needs_ports(instance) {
         if packet.bytes().is_none() {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
@@ -38,23 +49,10 @@ pub fn translate<P: Packet, H: Host>(
             header.identification(),
             header.protocol(),
         );
-        mechanism::ports_of(host, instance, &key, &incoming.transport)?
+        mechanism::ports_of(host, instance, &key, transport)?
     } else {
-        incoming.transport.ports()
+        transport.ports()
     };
-    let transport = &incoming.transport;
-    if header.ttl() <= 1 && hop == Hop::Forward {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
-    }
-    let policy = &instance.policy;
-    if transport.zero_checksum
-        && (policy.zero_udp_checksum == ZeroUdpChecksum::Drop || header.fragment().is_fragment())
-    {
-        return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
-    }
     if transport.kind == Kind::IcmpError {
         return quoted::to_v6(packet, host, instance, &incoming, hop);
     }
@@ -279,6 +277,24 @@ fn echo_to_v6<P: Packet>(
         pseudo: Delta::NONE,
         content: content + (pseudo - Sum::ZERO),
     })
+}
+
+/// Whether a UDP datagram, or its first fragment, may come without a checksum (RFC 7915 section
+/// 4.5). A stateless translator drops the fragment; a stateful one puts the datagram together and
+/// computes the checksum of the whole (RFC 6146 section 3.4).
+///
+/// # Errors
+/// It is dropped, or has to be put together first.
+#[inline(always)]
+fn without_checksum(instance: &Instance, fragmented: bool) -> Result<(), Refusal> {
+    match instance.policy.zero_udp_checksum {
+        ZeroUdpChecksum::Drop => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),
+        ZeroUdpChecksum::Compute if !fragmented => Ok(()),
+        ZeroUdpChecksum::Compute if mechanism::needs_ports(instance) => {
+            Err(Refusal::Slow(Slow::Reassemble))
+        }
+        ZeroUdpChecksum::Compute => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),
+    }
 }
 
 /// The checksum of a UDP datagram that came without (RFC 7915 section 4.5).

@@ -141,6 +141,52 @@ impl Host for TestHost {
     }
 }
 
+/// A host whose memory is everybody's, and whose clock stands still.
+pub struct SharedHost<'m> {
+    memory: &'m [Line],
+    random: u64,
+}
+
+impl<'m> SharedHost<'m> {
+    pub const NOW: Instant = Instant(1_000_000);
+
+    pub fn new(memory: &'m [Line], seed: u64) -> Self {
+        Self {
+            memory,
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        }
+    }
+}
+
+impl Host for SharedHost<'_> {
+    type State = [Line];
+    type Rules = [Line];
+
+    fn state(&self) -> &[Line] {
+        self.memory
+    }
+
+    fn rules(&self) -> &[Line] {
+        &[]
+    }
+
+    fn now(&self) -> Instant {
+        Self::NOW
+    }
+
+    fn random(&mut self) -> u32 {
+        next_random(&mut self.random)
+    }
+
+    fn select(&mut self, _instance: u32) {}
+
+    fn count(&mut self, _counter: Counter) {}
+
+    fn route(&mut self, _to: Destination) -> Option<Route> {
+        None
+    }
+}
+
 /// A NAT and its host.
 pub struct Nat {
     pub host: TestHost,

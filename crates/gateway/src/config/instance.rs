@@ -37,6 +37,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("deterministic", "nat64 or nat44"),
     ("static", "nat64 or nat44"),
     ("timers", "nat64 or nat44"),
+    ("allow-short-timers", "nat64 or nat44"),
 ];
 
 #[derive(Clone, Copy)]

@@ -55,7 +55,7 @@ pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
         static_bindings: section::each(reader, "static", "a list of bindings", |v| {
             static_binding(v, side)
         }),
-        timers: timers(reader),
+        timers: timers(reader, side),
     };
     (!nat.pool.is_empty()).then_some(nat)
 }
@@ -211,8 +211,17 @@ fn endpoint(value: &Value<'_>, v6: bool) -> Option<SocketAddr> {
     Some(socket)
 }
 
-/// `[instance.timers]`
-fn timers(reader: &Reader<'_>) -> Timers {
+/// What a timer below its minimum is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Short {
+    /// A mistake: an RFC says that it must not be.
+    Mistake,
+    /// A doubt: it is not what an RFC recommends, or the operator wants it so.
+    Doubt,
+}
+
+/// `[instance.timers]`, and `allow-short-timers` beside it.
+fn timers(reader: &Reader<'_>, side: Side) -> Timers {
     let mut timers = Timers {
         udp: 300,
         tcp_established: 7440,
@@ -221,6 +230,7 @@ fn timers(reader: &Reader<'_>) -> Timers {
         icmp: 60,
         fragment: 2,
     };
+    let allowed = reader.get("allow-short-timers").and_then(|v| v.boolean());
     let Some(value) = reader.get("timers") else {
         return timers;
     };
@@ -228,44 +238,53 @@ fn timers(reader: &Reader<'_>) -> Timers {
         return timers;
     };
     // What a shorter timer breaks is said by the RFC that sets the minimum.
-    let seconds = |key, into: &mut u32, least: u32, rfc: &str| {
+    let seconds = |key, into: &mut u32, least: u32, short: Short, rfc: &str| {
         let Some(value) = reader.get(key) else { return };
         let Some(number) = value.integer(1..=31_536_000) else {
             return;
         };
         *into = number;
-        if number < least {
-            let message = format!("`{key}` is {number} s, below the minimum of its RFC");
-            let label = format!("at least {least} ({rfc})");
-            reader
-                .sink
-                .push(Diagnostic::warning(value.span, message, label));
+        if number >= least {
+            return;
         }
+        let message = format!("`{key}` is {number} s, below the minimum of its RFC");
+        let label = format!("at least {least} ({rfc})");
+        reader
+            .sink
+            .push(if short == Short::Mistake && allowed != Some(true) {
+                Diagnostic::error(value.span, message, label).help(
+                    "write `allow-short-timers = true` into the instance if you want it all the same",
+            )
+            } else {
+                Diagnostic::warning(value.span, message, label)
+            });
     };
+    // RFC 7857 section 2.1 lets operators choose these.
     let transitory = "RFC 6146 section 4, TCP_TRANS";
     let mut both = timers.tcp_opening;
-    seconds("tcp-transitory", &mut both, 240, transitory);
+    seconds("tcp-transitory", &mut both, 240, Short::Doubt, transitory);
     (timers.tcp_opening, timers.tcp_closing) = (both, both);
-    seconds("udp", &mut timers.udp, 120, "RFC 6146 section 4, UDP_MIN");
-    seconds(
-        "tcp-established",
-        &mut timers.tcp_established,
-        7440,
-        "RFC 6146 section 4, TCP_EST",
-    );
-    seconds("tcp-opening", &mut timers.tcp_opening, 240, transitory);
-    seconds("tcp-closing", &mut timers.tcp_closing, 240, transitory);
-    seconds(
-        "icmp",
-        &mut timers.icmp,
-        60,
-        "RFC 6146 section 4, ICMP_DEFAULT",
-    );
+    let udp = "RFC 6146 section 4, UDP_MIN; RFC 4787 section 4.3, REQ-5";
+    seconds("udp", &mut timers.udp, 120, Short::Mistake, udp);
+    let established = "RFC 6146 section 4, TCP_EST; RFC 5382 section 5, REQ-5";
+    let into = &mut timers.tcp_established;
+    seconds("tcp-established", into, 7440, Short::Mistake, established);
+    let into = &mut timers.tcp_opening;
+    seconds("tcp-opening", into, 240, Short::Doubt, transitory);
+    let into = &mut timers.tcp_closing;
+    seconds("tcp-closing", into, 240, Short::Doubt, transitory);
+    let (short, icmp) = match side {
+        Side::V6 => (Short::Doubt, "RFC 6146 section 4, ICMP_DEFAULT"),
+        Side::V4 => (Short::Mistake, "RFC 5508 section 3.2, REQ-2"),
+    };
+    seconds("icmp", &mut timers.icmp, 60, short, icmp);
+    let fragment = "RFC 6146 section 4, FRAGMENT_MIN";
     seconds(
         "fragment",
         &mut timers.fragment,
         2,
-        "RFC 6146 section 4, FRAGMENT_MIN",
+        Short::Mistake,
+        fragment,
     );
     reader.finish(|_| None);
     timers

@@ -45,5 +45,9 @@ fn siit_routes(siit: &Siit, networks: &mut Vec<IpNet>) {
     if !everything {
         networks.extend(siit.hosts.iter().map(|net| IpNet::V4(net.value)));
     }
-    networks.extend(siit.eam.iter().map(|m| IpNet::V4(overlap::of_mapping(m).0)));
+    // A mapping of all of IPv4 is one more prefix (RFC 7757 figure 2).
+    networks.extend(siit.eam.iter().map(|m| match overlap::of_mapping(m) {
+        (v4, v6) if v4.prefix_len() == 0 => IpNet::V6(v6),
+        (v4, _) => IpNet::V4(v4),
+    }));
 }

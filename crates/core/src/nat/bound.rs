@@ -1,0 +1,73 @@
+//! How many sessions and bindings there are, and may be (RFC 6146 section 5.3). The tables have more
+//! places than that, so they are counted: in one line, by one atomic addition for each that is made.
+
+use core::sync::atomic::Ordering;
+
+use crate::table::{Line, Memory};
+
+use super::layout::Capacity;
+
+/// What is counted: the word of the line that it is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// Entries of the session table but permissions, which nobody asked for.
+    Sessions = 0,
+    /// Bindings, static ones too.
+    Bindings = 1,
+}
+
+/// The line of counts, and the most of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct Bound {
+    line: u32,
+    most: [u32; 2],
+}
+
+impl Bound {
+    pub(super) const fn new(line: u32, capacity: &Capacity) -> Self {
+        Self {
+            line,
+            most: [capacity.sessions, capacity.bindings],
+        }
+    }
+
+    pub(super) const fn line(&self) -> u32 {
+        self.line
+    }
+
+    pub(super) const fn moved(self, line: u32) -> Self {
+        Self { line, ..self }
+    }
+
+    /// Counts one more, unless there are as many as there may be. Of several processors that come
+    /// at the same moment none gets past the bound; one may be refused while another, who will be
+    /// refused too, is still counted.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn take<M: Memory + ?Sized>(&self, memory: &M, what: Counted) -> bool {
+        let Some(line) = memory.line(self.line) else {
+            return false;
+        };
+        let before = add(line, what, 1);
+        if before < u64::from(self.most[what as usize]) {
+            return true;
+        }
+        add(line, what, u64::MAX);
+        false
+    }
+
+    /// Counts one less.
+    #[inline(always)]
+    pub(super) fn give<M: Memory + ?Sized>(&self, memory: &M, what: Counted) {
+        if let Some(line) = memory.line(self.line) {
+            add(line, what, u64::MAX);
+        }
+    }
+}
+
+/// Adds to a count, modulo 2^64; gives what it was.
+#[inline(always)]
+fn add(line: &Line, what: Counted, amount: u64) -> u64 {
+    line[what as usize].fetch_add(amount, Ordering::Relaxed)
+}
