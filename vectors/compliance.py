@@ -10,6 +10,7 @@ TITLES = {
     6219: "IVI",
     6146: "Stateful NAT64",
     6147: "DNS64",
+    9293: "TCP's maximum segment size",
     1812: "What a router owes to IPv4",
 }
 

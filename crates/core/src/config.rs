@@ -255,7 +255,8 @@ pub struct Policy {
     pub zero_udp_checksum: ZeroUdpChecksum,
     /// Whether non-global IPv4 addresses may appear under the well-known prefix.
     pub allow_non_global: bool,
-    /// Whether the MSS option of TCP SYN segments follows the egress MTU.
+    /// Whether the MSS option of TCP SYN segments is lowered to what both links take; see
+    /// [`mss`](crate::translate::mss).
     pub mss_clamp: bool,
     /// RFC 6791 pool: first address and count, a power of two; 192.0.0.8 and 1 by default.
     pub icmp_pool: (V4, u32),

@@ -44,6 +44,8 @@ pub enum Refusal {
 pub enum Slow {
     /// IPv4 options have to be searched for a source route.
     Options,
+    /// The options of a TCP SYN have to be searched for the maximum segment size.
+    TcpOptions,
     /// More extension headers than a BPF program follows.
     ExtensionHeaders,
     /// The packet has to be cut in pieces.

@@ -8,6 +8,7 @@
 pub mod extension;
 pub mod four_to_six;
 pub mod icmp;
+pub mod mss;
 pub mod mtu;
 pub mod quoted;
 pub mod six_to_four;
