@@ -125,7 +125,10 @@ impl Configured {
             return ONLY;
         }
         match ipv4::Header::read(packet, 0) {
-            Ok(header) => search::instance_v4(header.destination().0.0, self.active),
+            Ok(header) => {
+                let (from, to) = (header.source().0.0, header.destination().0.0);
+                search::instance_v4(from, to, self.active)
+            }
             Err(_) => search::NOTHING,
         }
     }
@@ -182,8 +185,8 @@ impl Instances for Configured {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, _host: &H, destination: V4) -> Option<u32> {
-        search::number(search::instance_v4(destination.0.0, self.active))
+    fn find_v4<H: Host>(&self, _host: &H, source: V4, destination: V4) -> Option<u32> {
+        search::number(search::instance_v4(source.0.0, destination.0.0, self.active))
     }
 
     #[inline(always)]
@@ -219,12 +222,12 @@ impl Instances for Chosen {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, host: &H, destination: V4) -> Option<u32> {
+    fn find_v4<H: Host>(&self, host: &H, source: V4, destination: V4) -> Option<u32> {
         if self.searched != ONLY {
             return search::number(self.searched);
         }
         let only = self.configured.get(0)?;
-        mechanism::owns_v4(host, only, destination).then_some(0)
+        mechanism::owns_v4(host, only, source, destination).then_some(0)
     }
 
     #[inline(always)]

@@ -19,15 +19,35 @@ pub struct Instance {
 /// A mapping and a role.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, u32)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "lies in a map slot of fixed size; never moved"
-)]
 pub enum Mechanism {
     /// Stateless translation (RFC 7915) with RFC 6052, RFC 6219 and RFC 7757 mappings.
     Siit(Siit),
     /// Stateful translation (RFC 6146).
     Nat64(Nat64),
+    /// Stateful translation within IPv4 (RFC 3022).
+    Nat44(Nat44),
+}
+
+impl Mechanism {
+    /// The NAT of a stateful mechanism.
+    #[inline(always)]
+    #[must_use]
+    pub const fn nat(&self) -> Option<&NatConfig> {
+        match self {
+            Self::Siit(_) => None,
+            Self::Nat64(nat64) => Some(&nat64.nat),
+            Self::Nat44(nat44) => Some(&nat44.nat),
+        }
+    }
+
+    /// The same, to be changed.
+    pub const fn nat_mut(&mut self) -> Option<&mut NatConfig> {
+        match self {
+            Self::Siit(_) => None,
+            Self::Nat64(nat64) => Some(&mut nat64.nat),
+            Self::Nat44(nat44) => Some(&mut nat44.nat),
+        }
+    }
 }
 
 /// The mappings of a stateless translator.
@@ -145,6 +165,16 @@ impl V4Networks {
 pub struct Nat64 {
     /// Prefix under which IPv6 hosts reach IPv4 hosts.
     pub prefix: Prefix,
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
+}
+
+/// A stateful translator within IPv4.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Nat44 {
+    /// The hosts that share the pool.
+    pub inside: V4Networks,
     /// Pool, timers, limits, tables.
     pub nat: NatConfig,
 }

@@ -61,6 +61,8 @@ pub enum Slow {
     Reassemble,
     /// The destination is another host behind this translator: translate back at once.
     Hairpin,
+    /// The mechanism of the instance runs in user space only.
+    Mechanism,
     /// A session has to be made, which another program of this engine does.
     Session,
     /// A table operation that a BPF program gave up on.

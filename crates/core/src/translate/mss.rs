@@ -35,6 +35,14 @@ pub const fn between(ipv4_mtu: u16, ipv6_mtu: u16) -> u16 {
     if v4 < v6 { v4 } else { v6 }
 }
 
+/// The largest segment between two IPv4 links of these MTUs.
+#[inline(always)]
+#[must_use]
+pub const fn within_v4(one: u16, other: u16) -> u16 {
+    let mtu = if one < other { one } else { other };
+    mtu.saturating_sub((ipv4::HEADER + TCP_HEADER) as u16)
+}
+
 /// Looks for the option. Without all bytes in reach it is found if it comes first, which is where
 /// most hosts put it.
 ///
@@ -215,6 +223,7 @@ mod tests {
         assert_eq!(between(1400, 1500), 1360);
         assert_eq!(between(68, 1280), 28);
         assert_eq!(between(20, 1500), 0);
+        assert_eq!((within_v4(1500, 1492), within_v4(1400, 1500)), (1452, 1360));
     }
 
     #[test]

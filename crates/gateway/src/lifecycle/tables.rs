@@ -1,13 +1,12 @@
 //! The stateful instances as the control plane sees them: names, prefixes, tables.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::config::Mechanism;
 use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
 
-use crate::config::{self, Compiled, Document};
+use crate::config::{Compiled, Document};
 use crate::control::Listed;
 use crate::records::{self, Block, Endpoint, Event, Mapping, Protocol, Record, Session};
 
@@ -18,7 +17,8 @@ use super::clock;
 pub(super) struct Table {
     pub(super) name: Arc<str>,
     pub(super) number: u32,
-    pub(super) prefix: Prefix,
+    /// Prefix under which its inside hosts see IPv4 hosts; `None` if they are IPv4 hosts themselves.
+    pub(super) prefix: Option<Prefix>,
     pub(super) config: NatConfig,
     /// Bindings that are always there.
     pub(super) fixed: Vec<StaticBinding>,
@@ -31,48 +31,22 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .iter()
         .zip(&compiled.instances)
         .zip(0..)
-        .filter_map(|((document, compiled), number)| {
-            let config::Mechanism::Nat64(config::Nat64 { nat, .. }) = &document.mechanism else {
-                return None;
-            };
-            let Mechanism::Nat64(nat64) = &compiled.instance.mechanism else {
-                return None;
-            };
-            let fixed = nat.static_bindings.iter();
+        .filter_map(|((document, instance), number): (_, u32)| {
+            let mechanism = &instance.instance.mechanism;
+            let fixed = compiled.fixed.iter();
+            let fixed = fixed.filter(|(of, _)| *of == number as usize);
             Some(Table {
                 name: document.name.value.as_str().into(),
                 number,
-                prefix: nat64.prefix,
-                config: nat64.nat,
-                fixed: fixed.filter_map(|at| static_binding(&at.value)).collect(),
+                prefix: match mechanism {
+                    Mechanism::Nat64(nat64) => Some(nat64.prefix),
+                    Mechanism::Siit(_) | Mechanism::Nat44(_) => None,
+                },
+                config: *mechanism.nat()?,
+                fixed: fixed.map(|(_, binding)| *binding).collect(),
             })
         })
         .collect()
-}
-
-/// A static binding as the tables take it. The check of the configuration has seen to it that the
-/// inside is IPv6 and the outside IPv4.
-fn static_binding(binding: &config::StaticBinding) -> Option<StaticBinding> {
-    let (IpAddr::V6(inside), IpAddr::V4(outside)) = (binding.inside.ip(), binding.outside.ip())
-    else {
-        return None;
-    };
-    Some(StaticBinding {
-        protocol: match binding.protocol {
-            config::Protocol::Tcp => nat::Protocol::Tcp,
-            config::Protocol::Udp => nat::Protocol::Udp,
-            config::Protocol::Icmp => nat::Protocol::Icmp,
-        },
-        inside: nat::Inside {
-            address: inside.into(),
-            port: binding.inside.port(),
-            ..nat::Inside::default()
-        },
-        outside: nat::Endpoint4 {
-            address: outside.into(),
-            port: binding.outside.port(),
-        },
-    })
 }
 
 impl Table {
@@ -108,7 +82,9 @@ impl Table {
         Session {
             mapping: mapping(&session.binding),
             remote: endpoint(session.remote),
-            remote_inside: Some(self.prefix.embed(session.remote.address).into()),
+            remote_inside: self
+                .prefix
+                .map(|prefix| prefix.embed(session.remote.address).into()),
         }
     }
 
@@ -152,14 +128,8 @@ impl Table {
 }
 
 fn block(block: &nat::Block) -> Block {
-    let subscriber = std::net::Ipv6Addr::from(block.subscriber.address);
-    let inside = if subscriber.is_unspecified() {
-        std::net::Ipv4Addr::from(block.subscriber.v4).into()
-    } else {
-        subscriber.into()
-    };
     Block {
-        inside,
+        inside: block.subscriber.host(),
         outside: block.first.address.into(),
         first: block.first.port,
         last: block.first.port + (block.size - 1),
@@ -174,7 +144,7 @@ fn mapping(binding: &nat::Binding) -> Mapping {
             nat::Protocol::Icmp => Protocol::Icmp,
         },
         inside: Endpoint {
-            address: std::net::Ipv6Addr::from(binding.inside.address).into(),
+            address: binding.inside.host(),
             port: binding.inside.port,
         },
         outside: endpoint(binding.outside),
