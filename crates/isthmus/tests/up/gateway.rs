@@ -55,6 +55,18 @@ max-sessions = 4096
 max-bindings = 4096
 "#;
 
+/// A NAT within IPv4.
+pub(crate) const HOME: &str = r#"
+[[instance]]
+name = "home"
+mechanism = "nat44"
+inside = ["192.168.0.0/16"]
+pool = [{ addresses = "203.0.113.32/28", ports = "1024-65535" }]
+own-v4 = "192.0.2.1"
+max-sessions = 4096
+max-bindings = 4096
+"#;
+
 impl Gateway {
     /// Starts a gateway and waits until it is ready.
     pub(crate) fn start(net: &Net, folder: &Path, file: &Path) -> Self {

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use gateway::{Gateway, PLAT, configuration, refused};
+use gateway::{Gateway, HOME, PLAT, configuration, refused};
 use net::{Net, possible};
 use serde_json::Value;
 
@@ -76,6 +76,46 @@ fn it_translates_tells_of_it_and_leaves_nothing_behind() {
     for left in ["edge.sock", "edge.lock", "edge.state"] {
         assert!(!folder.path().join(left).exists(), "{left}");
     }
+}
+
+/// What is to be translated is known by its source: the route to the link goes by that, comes and goes
+/// with the configuration, and is found after a crash.
+#[test]
+fn a_nat_within_ipv4_takes_what_comes_from_inside() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new();
+    net.dual_stack();
+    let folder = tempfile::tempdir().unwrap();
+    let file = configuration(folder.path(), &format!("{PLAT}{HOME}"));
+    let before = net.dump();
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings("192.0.2.2"), "{}", gateway.log());
+    let session = gateway.json("sessions --protocol icmp --inside 192.168.0.0/16");
+    assert_eq!(session["inside-address"], "192.168.7.2");
+    assert_eq!(session["remote-address"], "192.0.2.2");
+    let outside = session["outside-address"].as_str().unwrap();
+    assert!(outside.starts_with("203.0.113."), "{session}");
+    assert!(net.pings_with("192.0.2.2", 4000), "{}", gateway.log());
+    // The other family, and the machine itself, are as before.
+    assert!(net.pings(SERVER) && net.pings("192.168.7.1"));
+    let counters = gateway.json("counters");
+    assert_eq!(counted(&counters, "translated-4to4"), 8, "{counters}");
+
+    // Without the instance its routes are gone, with it they come back.
+    configuration(folder.path(), PLAT);
+    gateway.client("reload");
+    assert!(!net.dump().contains("192.168.0.0"));
+    configuration(folder.path(), &format!("{PLAT}{HOME}"));
+    gateway.client("reload");
+    assert!(net.pings("192.0.2.2"), "{}", gateway.log());
+
+    gateway.kill();
+    let gateway = Gateway::start(&net, folder.path(), &file);
+    assert!(net.pings("192.0.2.2"), "{}", gateway.log());
+    assert!(gateway.stop().success());
+    assert_eq!(net.dump(), before);
 }
 
 #[test]
