@@ -92,8 +92,6 @@ counters! {
     FragmentedExtensionHeader = "fragmented-extension-header", Dropped;
     /// An extension header chain longer than the engine follows.
     ExtensionHeaderChain = "extension-header-chain", Dropped;
-    /// A fragment of an ICMP message (RFC 7915 section 1.2).
-    FragmentedIcmp = "fragmented-icmp", Dropped;
     /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535 bytes.
     BadFragment = "bad-fragment", Dropped;
     /// The first fragment never came in time, or too many fragments wait (RFC 6146 section 3.4).
