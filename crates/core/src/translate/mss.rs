@@ -43,11 +43,11 @@ pub const fn within_v4(one: u16, other: u16) -> u16 {
     mtu.saturating_sub((ipv4::HEADER + TCP_HEADER) as u16)
 }
 
-/// Looks for the option. Without all bytes in reach it is found if it comes first, which is where
-/// most hosts put it.
+/// Looks for the option.
 ///
 /// # Errors
-/// [`Slow::TcpOptions`]: other options come before it.
+/// [`Slow::TcpOptions`]: there are options, and this engine does not have all bytes in reach. A
+/// search for one would be too much for the verifier of BPF beside everything else.
 #[inline(always)]
 pub fn find<P: Packet>(packet: &P, transport: &Transport) -> Result<Place, Refusal> {
     let header = usize::from(transport.header);
@@ -57,12 +57,7 @@ pub fn find<P: Packet>(packet: &P, transport: &Transport) -> Result<Place, Refus
     }
     let at = transport.at + TCP_HEADER;
     let Some(bytes) = packet.bytes() else {
-        let [kind, length, ..] = packet.words::<1>(at)?[0].bytes();
-        return if [kind, length] == OPTION {
-            Ok(Place(TCP_HEADER + 2))
-        } else {
-            Err(Refusal::Slow(Slow::TcpOptions))
-        };
+        return Err(Refusal::Slow(Slow::TcpOptions));
     };
     let options = bytes.get(at..transport.at + header);
     let value = options.and_then(search);
