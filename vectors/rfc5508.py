@@ -44,6 +44,8 @@ for name, message in [("unreachable", ICMP(type=3, code=1)), ("time-exceeded", I
                       ("too-big", ICMP(type=3, code=4, nexthopmtu=1280)), ("parameter-problem", ICMP(type=12, code=0, ptr=1))]:
     vector(f"inbound-{name}", NAT44, OPEN,
            through(come(ROUTER) / message / quote(sent[0]), came(ROUTER) / message / quote(sent[1])))
+vector("inbound-from-the-gateway-itself", NAT44, OPEN, through(
+    ip4("192.168.0.1", OUT) / ICMP(type=11, code=0) / quote(sent[0]), ip4("192.168.0.1", I, 63) / ICMP(type=11, code=0) / quote(sent[1])))
 vector("inbound-quoted-with-options", NAT44, OPEN, through(
     come(ROUTER) / ICMP(type=3, code=1) / quote(gone(options=[IPOption_NOP()] * 4) / udp(p) / data()),
     came(ROUTER) / ICMP(type=3, code=1) / quote(gone(source=I, options=[IPOption_NOP()] * 4) / udp() / data())))

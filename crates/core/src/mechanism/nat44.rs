@@ -26,7 +26,7 @@ pub fn owns(nat44: &Nat44, source: V4, destination: V4) -> bool {
     out || nat44.nat.owns(destination)
 }
 
-/// The way of a packet that is the NAT's.
+/// The way of a packet that is the NAT's, by its source.
 #[inline(always)]
 pub fn way(nat44: &Nat44, source: V4) -> Way {
     if nat44.inside.contains(source) {

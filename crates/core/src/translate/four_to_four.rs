@@ -50,9 +50,8 @@ pub fn translate<P: Packet, H: Host>(
     } else {
         transport.ports()
     };
-    let way = nat44::way(nat44, source);
     if transport.kind == Kind::IcmpError {
-        return quoted::within_v4(packet, host, nat44, way, &incoming, hop);
+        return quoted::within_v4(packet, host, nat44, &incoming, hop);
     }
     let mss = if instance.policy.mss_clamp {
         mss::find(packet, transport)?
@@ -65,6 +64,7 @@ pub fn translate<P: Packet, H: Host>(
         source_port: ports.source,
         destination_port: ports.destination,
     };
+    let way = nat44::way(nat44, source);
     let new = nat44::map(host, nat44, way, &old, transport, Part::Outer)?;
     let link = link_mtu(host, instance, &new, header.tos());
     let size = mtu::WithinV4 {

@@ -353,7 +353,6 @@ pub fn within_v4<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
     nat44: &Nat44,
-    way: Way,
     received: &v4::Incoming,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
@@ -386,7 +385,10 @@ pub fn within_v4<P: Packet, H: Host>(
     if received.header.destination() != old.source {
         return Err(INNER);
     }
-    // The quoted packet went the other way: map it as if it came back.
+    // The quoted packet went the other way: map it as if it came back. Who sent the error does not
+    // tell where it comes from, because a router between the NAT and the outside may have an inside
+    // address: this machine has.
+    let way = nat44::way(nat44, old.destination);
     let new = nat44::map(host, nat44, way, &old.swapped(), &quoted, Part::Quoted)
         .map_err(useless)?
         .swapped();

@@ -62,7 +62,7 @@ name = "home"
 mechanism = "nat44"
 inside = ["192.168.0.0/16"]
 pool = [{ addresses = "203.0.113.32/28", ports = "1024-65535" }]
-own-v4 = "192.0.2.1"
+own-v4 = "203.0.113.33"
 max-sessions = 4096
 max-bindings = 4096
 "#;
