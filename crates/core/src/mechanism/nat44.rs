@@ -20,7 +20,7 @@ pub enum Way {
 }
 
 /// Whether a packet is the NAT's: from an inside host to one that is not, or to the pool.
-#[inline(always)]
+#[inline(never)]
 pub fn owns(nat44: &Nat44, source: V4, destination: V4) -> bool {
     let out = nat44.inside.contains(source) && !nat44.inside.contains(destination);
     out || nat44.nat.owns(destination)

@@ -53,11 +53,7 @@ pub fn translate<P: Packet, H: Host>(
     if transport.kind == Kind::IcmpError {
         return quoted::within_v4(packet, host, nat44, &incoming, hop);
     }
-    let mss = if instance.policy.mss_clamp {
-        mss::find(packet, transport)?
-    } else {
-        mss::Place::NOWHERE
-    };
+    let mss = mss::find(packet, &instance.policy, transport)?;
     let old = Tuple {
         source,
         destination,

@@ -56,11 +56,7 @@ pub fn translate<P: Packet, H: Host>(
     if transport.kind == Kind::IcmpError {
         return quoted::to_v6(packet, host, instance, &incoming, hop);
     }
-    let mss = if instance.policy.mss_clamp {
-        mss::find(packet, transport)?
-    } else {
-        mss::Place::NOWHERE
-    };
+    let mss = mss::find(packet, &instance.policy, transport)?;
     let old = Tuple {
         source: header.source(),
         destination: header.destination(),

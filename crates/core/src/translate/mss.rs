@@ -5,7 +5,10 @@
 //! the smaller one counts, each less its IP and TCP headers without options (RFC 9293 section
 //! 3.7.1). The first MSS option is lowered; it is never raised, and none is added.
 
+use core::hint::black_box;
+
 use crate::checksum::{Delta, Sum};
+use crate::config::Policy;
 use crate::packet::{Packet, Truncated, Word};
 use crate::verdict::{Refusal, Slow};
 use crate::wire::{ipv4, ipv6};
@@ -46,19 +49,29 @@ pub const fn within_v4(one: u16, other: u16) -> u16 {
 /// Looks for the option.
 ///
 /// # Errors
-/// [`Slow::TcpOptions`]: there are options, and this engine does not have all bytes in reach. A
+/// [`Slow::TcpOptions`]: there may be options, and this engine does not have all bytes in reach. A
 /// search for one would be too much for the verifier of BPF beside everything else.
 #[inline(always)]
-pub fn find<P: Packet>(packet: &P, transport: &Transport) -> Result<Place, Refusal> {
+pub fn find<P: Packet>(
+    packet: &P,
+    policy: &Policy,
+    transport: &Transport,
+) -> Result<Place, Refusal> {
+    let Some(bytes) = packet.bytes() else {
+        // One condition for all, because each branch would double what the verifier follows.
+        let syn = u32::from(transport.tcp_flags & SYN);
+        return if black_box(u32::from(policy.mss_clamp)) * syn == 0 {
+            Ok(Place::NOWHERE)
+        } else {
+            Err(Refusal::Slow(Slow::TcpOptions))
+        };
+    };
     let header = usize::from(transport.header);
     let opens = transport.kind == Kind::Tcp && transport.tcp_flags & SYN != 0;
-    if !opens || header <= TCP_HEADER || header > transport.length {
+    if !policy.mss_clamp || !opens || header <= TCP_HEADER || header > transport.length {
         return Ok(Place::NOWHERE);
     }
     let at = transport.at + TCP_HEADER;
-    let Some(bytes) = packet.bytes() else {
-        return Err(Refusal::Slow(Slow::TcpOptions));
-    };
     let options = bytes.get(at..transport.at + header);
     let value = options.and_then(search);
     Ok(value.map_or(Place::NOWHERE, |value| Place(TCP_HEADER + value)))
@@ -123,6 +136,8 @@ pub fn lower<P: Packet>(
 mod tests {
     use super::super::transport::{Extent, TCP_CHECKSUM};
     use super::*;
+    use crate::address::{V4, V6};
+    use crate::config::{ServiceClass, ZeroUdpChecksum};
     use crate::packet::{ChecksumKind, Family, NoRoom};
     use crate::wire::protocol;
     use etherparse::{TcpHeaderSlice, TcpOptionElement};
@@ -180,13 +195,29 @@ mod tests {
         bytes
     }
 
+    fn policy() -> Policy {
+        Policy {
+            traffic_class: ServiceClass::Copy,
+            tos: ServiceClass::Copy,
+            lowest_ipv6_mtu: 1280,
+            ipv4_mtu: 1500,
+            ipv6_mtu: 1500,
+            zero_udp_checksum: ZeroUdpChecksum::Compute,
+            allow_non_global: false,
+            mss_clamp: true,
+            icmp_pool: (V4::default(), 1),
+            own_v4: V4::default(),
+            own_v6: V6::default(),
+        }
+    }
+
     fn clamp(bytes: &[u8], most: u16) -> Vec<u8> {
         let mut packet = Segment(bytes.to_vec());
         let length = bytes.len();
         let protocols = (protocol::TCP, protocol::ICMP);
         let transport =
             Transport::read(&packet, 0, length, protocols.0, protocols.1, Extent::Whole);
-        let place = find(&packet, &transport.unwrap()).unwrap();
+        let place = find(&packet, &policy(), &transport.unwrap()).unwrap();
         let change = lower(&mut packet, 0, place, most).unwrap();
         packet
             .patch_checksum(TCP_CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)

@@ -58,11 +58,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     if transport.kind == Kind::IcmpError {
         return quoted::to_v4(packet, host, instances, instance, &incoming);
     }
-    let mss = if instance.policy.mss_clamp {
-        mss::find(packet, transport)?
-    } else {
-        mss::Place::NOWHERE
-    };
+    let mss = mss::find(packet, &instance.policy, transport)?;
     // Summed up here so that the addresses need not be kept.
     let removed = address_sum(&header);
     let old = Tuple {
