@@ -125,10 +125,7 @@ impl Configured {
             return ONLY;
         }
         match ipv4::Header::read(packet, 0) {
-            Ok(header) => {
-                let (from, to) = (header.source().0.0, header.destination().0.0);
-                search::instance_v4(from, to, self.active)
-            }
+            Ok(header) => search::instance_v4(header.destination().0.0, self.active),
             Err(_) => search::NOTHING,
         }
     }
@@ -185,8 +182,8 @@ impl Instances for Configured {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, _host: &H, source: V4, destination: V4) -> Option<u32> {
-        search::number(search::instance_v4(source.0.0, destination.0.0, self.active))
+    fn find_v4<H: Host>(&self, _host: &H, _source: V4, destination: V4) -> Option<u32> {
+        search::number(search::instance_v4(destination.0.0, self.active))
     }
 
     #[inline(always)]

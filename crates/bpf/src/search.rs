@@ -30,13 +30,13 @@ fn answer(place: Option<Place>) -> u64 {
     place.map_or(NOTHING, |Place(number)| u64::from(number))
 }
 
-/// The instance that a packet between two IPv4 addresses belongs to, given as they lie in the packet;
-/// `active` is [`Configured::number`].
+/// The instance that an IPv4 destination belongs to, given as it lies in the packet; `active` is
+/// [`Configured::number`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn instance_v4(source: u32, destination: u32, active: u64) -> u64 {
+pub extern "C" fn instance_v4(destination: u32, active: u64) -> u64 {
     for index in 0..MOST_INSTANCES {
-        match owns_v4(source, destination, active, index) {
+        match owns_v4(destination, active, index) {
             NO => {}
             YES => return u64::from(index),
             _ => break,
@@ -74,14 +74,15 @@ const YES: u64 = 1;
 /// There is no such instance.
 const PAST_THE_LAST: u64 = 2;
 
-/// Whether an instance translates a packet between two IPv4 addresses.
+/// Whether an instance translates an IPv4 destination.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn owns_v4(source: u32, destination: u32, active: u64, index: u32) -> u64 {
+pub extern "C" fn owns_v4(destination: u32, active: u64, index: u32) -> u64 {
     let services = Services::<Common, _>::new(NoWay);
     let configured = Configured::from_number(active);
     configured.get(index).map_or(PAST_THE_LAST, |instance| {
-        let (source, destination) = (V4(Word(source)), V4(Word(destination)));
+        // The source matters to mechanisms that run in user space only.
+        let (source, destination) = (V4::default(), V4(Word(destination)));
         u64::from(mechanism::owns_v4(&services, instance, source, destination))
     })
 }

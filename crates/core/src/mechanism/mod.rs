@@ -32,7 +32,7 @@ pub fn owns_v4<H: Host>(host: &H, instance: &Instance, source: V4, destination: 
     match &instance.mechanism {
         Mechanism::Siit(siit) => siit::owns_v4(host, siit, destination),
         Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
-        Mechanism::Nat44(nat44) => nat44::owns(nat44, source, destination),
+        Mechanism::Nat44(nat44) => nat44::owns(host, nat44, source, destination),
     }
 }
 
