@@ -10,6 +10,11 @@ TITLES = {
     6219: "IVI",
     6146: "Stateful NAT64",
     6147: "DNS64",
+    4787: "UDP through a NAT",
+    5382: "TCP through a NAT",
+    5508: "ICMP through a NAT",
+    6888: "A provider's NAT",
+    9293: "TCP's maximum segment size",
     1812: "What a router owes to IPv4",
 }
 

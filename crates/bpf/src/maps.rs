@@ -182,7 +182,7 @@ impl Instances for Configured {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, _host: &H, destination: V4) -> Option<u32> {
+    fn find_v4<H: Host>(&self, _host: &H, _source: V4, destination: V4) -> Option<u32> {
         search::number(search::instance_v4(destination.0.0, self.active))
     }
 
@@ -219,12 +219,12 @@ impl Instances for Chosen {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, host: &H, destination: V4) -> Option<u32> {
+    fn find_v4<H: Host>(&self, host: &H, source: V4, destination: V4) -> Option<u32> {
         if self.searched != ONLY {
             return search::number(self.searched);
         }
         let only = self.configured.get(0)?;
-        mechanism::owns_v4(host, only, destination).then_some(0)
+        mechanism::owns_v4(host, only, source, destination).then_some(0)
     }
 
     #[inline(always)]

@@ -81,7 +81,9 @@ pub extern "C" fn owns_v4(destination: u32, active: u64, index: u32) -> u64 {
     let services = Services::<Common, _>::new(NoWay);
     let configured = Configured::from_number(active);
     configured.get(index).map_or(PAST_THE_LAST, |instance| {
-        u64::from(mechanism::owns_v4(&services, instance, V4(Word(destination))))
+        // The source matters to mechanisms that run in user space only.
+        let (source, destination) = (V4::default(), V4(Word(destination)));
+        u64::from(mechanism::owns_v4(&services, instance, source, destination))
     })
 }
 

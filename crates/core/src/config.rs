@@ -19,15 +19,35 @@ pub struct Instance {
 /// A mapping and a role.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, u32)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "lies in a map slot of fixed size; never moved"
-)]
 pub enum Mechanism {
     /// Stateless translation (RFC 7915) with RFC 6052, RFC 6219 and RFC 7757 mappings.
     Siit(Siit),
     /// Stateful translation (RFC 6146).
     Nat64(Nat64),
+    /// Stateful translation within IPv4 (RFC 3022).
+    Nat44(Nat44),
+}
+
+impl Mechanism {
+    /// The NAT of a stateful mechanism.
+    #[inline(always)]
+    #[must_use]
+    pub const fn nat(&self) -> Option<&NatConfig> {
+        match self {
+            Self::Siit(_) => None,
+            Self::Nat64(nat64) => Some(&nat64.nat),
+            Self::Nat44(nat44) => Some(&nat44.nat),
+        }
+    }
+
+    /// The same, to be changed.
+    pub const fn nat_mut(&mut self) -> Option<&mut NatConfig> {
+        match self {
+            Self::Siit(_) => None,
+            Self::Nat64(nat64) => Some(&mut nat64.nat),
+            Self::Nat44(nat44) => Some(&mut nat44.nat),
+        }
+    }
 }
 
 /// The mappings of a stateless translator.
@@ -149,6 +169,16 @@ pub struct Nat64 {
     pub nat: NatConfig,
 }
 
+/// A stateful translator within IPv4.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Nat44 {
+    /// The hosts that share the pool.
+    pub inside: V4Networks,
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
+}
+
 /// Hairpinning between explicit mappings (RFC 7757 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -255,7 +285,8 @@ pub struct Policy {
     pub zero_udp_checksum: ZeroUdpChecksum,
     /// Whether non-global IPv4 addresses may appear under the well-known prefix.
     pub allow_non_global: bool,
-    /// Whether the MSS option of TCP SYN segments follows the egress MTU.
+    /// Whether the MSS option of TCP SYN segments is lowered to what both links take; see
+    /// [`mss`](crate::translate::mss).
     pub mss_clamp: bool,
     /// RFC 6791 pool: first address and count, a power of two; 192.0.0.8 and 1 by default.
     pub icmp_pool: (V4, u32),

@@ -1,12 +1,13 @@
 //! One packet through the gateway.
 
-use crate::address::{V4, special};
-use crate::config::Instance;
+use crate::address::special;
+use crate::config::{Instance, Mechanism, Nat44};
 use crate::host::{Host, Instances};
+use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::{self, Part};
 use crate::packet::Packet;
 use crate::reason::Counter;
-use crate::translate::{Hop, Tuple, four_to_six, six_to_four, v4, v6};
+use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
 use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6};
 
@@ -43,10 +44,33 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     if special::is_illegal_destination_v4(destination) {
         return Ok(pass(host));
     }
-    let Some(instance) = choose_v4(host, instances, destination) else {
+    let Some(instance) = choose_v4(host, instances, &header) else {
         return Ok(pass(host));
     };
+    if let Mechanism::Nat44(nat44) = &instance.mechanism {
+        return within_v4(packet, host, instance, nat44, header);
+    }
     four_to_six::translate(packet, host, instance, header, Hop::Forward)
+}
+
+/// An IPv4 packet that stays one; it turns back if it is from one inside host to another (RFC 4787
+/// section 6).
+fn within_v4<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    nat44: &Nat44,
+    header: ipv4::Header,
+) -> Result<Verdict, Refusal> {
+    let out = nat44::way(nat44, header.source()) == Way::Out;
+    let verdict = four_to_four::translate(packet, host, instance, nat44, header, Hop::Forward)?;
+    let header = ipv4::Header::read(packet, 0)?;
+    if !out || !nat44.nat.owns(header.destination()) {
+        return Ok(verdict);
+    }
+    let verdict = four_to_four::translate(packet, host, instance, nat44, header, Hop::Hairpin)?;
+    host.count(Counter::Hairpinned);
+    Ok(verdict)
 }
 
 /// An IPv6 packet.
@@ -107,7 +131,7 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv4::Header::read(packet, 0)?;
     let destination = header.destination();
     let instance =
-        choose_v4(host, instances, destination).ok_or(Refusal::Drop(Counter::EngineError))?;
+        choose_v4(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
     let transport = v4::read(packet, header)?.transport;
     let tuple = Tuple {
         source: header.source(),
@@ -153,9 +177,9 @@ fn pass<H: Host>(host: &mut H) -> Verdict {
 fn choose_v4<'a, H: Host, I: Instances + ?Sized>(
     host: &mut H,
     instances: &'a I,
-    destination: V4,
+    header: &ipv4::Header,
 ) -> Option<&'a Instance> {
-    let index = instances.find_v4(host, destination)?;
+    let index = instances.find_v4(host, header.source(), header.destination())?;
     host.select(index);
     instances.get(index)
 }

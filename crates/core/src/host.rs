@@ -112,11 +112,11 @@ pub trait Instances {
     /// The instance with this number; `None` past the last.
     fn get(&self, index: u32) -> Option<&Instance>;
 
-    /// The first instance that an IPv4 destination belongs to. An engine may have its own way to
-    /// call the search, not its own search.
-    fn find_v4<H: Host>(&self, host: &H, destination: V4) -> Option<u32> {
+    /// The first instance that a packet between two IPv4 addresses belongs to. An engine may have
+    /// its own way to call the search, not its own search.
+    fn find_v4<H: Host>(&self, host: &H, source: V4, destination: V4) -> Option<u32> {
         first(self, |instance| {
-            mechanism::owns_v4(host, instance, destination)
+            mechanism::owns_v4(host, instance, source, destination)
         })
     }
 

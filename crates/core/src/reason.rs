@@ -19,7 +19,9 @@ crate::counters! {
         Translated4To6 = "translated-4to6", Forwarded;
         /// Packets translated from IPv6 to IPv4.
         Translated6To4 = "translated-6to4", Forwarded;
-        /// Packets from one IPv6 host to another through the translator (RFC 6146 section 3.8, RFC 7757 section 4).
+        /// Packets translated from IPv4 to IPv4 (RFC 3022).
+        Translated4To4 = "translated-4to4", Forwarded;
+        /// Packets from one inside host to another through the translator (RFC 6146 section 3.8, RFC 7757 section 4, RFC 4787 section 6).
         Hairpinned = "hairpinned", Forwarded;
         /// Packets that no instance is responsible for; the kernel has them.
         NotOurs = "not-ours", Passed;
@@ -34,7 +36,7 @@ crate::counters! {
         MalformedHeader = "malformed-header", Dropped;
         /// The IPv4 header checksum is wrong (RFC 1812 section 5.2.2).
         BadHeaderChecksum = "bad-header-checksum", Dropped;
-        /// The transport header contradicts the length of the packet.
+        /// The transport header contradicts the length of the packet, or an ICMP error its checksum (RFC 5508 section 4.1).
         MalformedTransport = "malformed-transport", Dropped;
         /// TTL or hop limit ended here; Time Exceeded was due (RFC 7915 sections 4.1 and 5.1).
         HopLimitExceeded = "hop-limit-exceeded", Dropped;
@@ -56,8 +58,6 @@ crate::counters! {
         FragmentedExtensionHeader = "fragmented-extension-header", Dropped;
         /// An extension header chain longer than the engine follows.
         ExtensionHeaderChain = "extension-header-chain", Dropped;
-        /// A fragment of an ICMP message (RFC 7915 section 1.2).
-        FragmentedIcmp = "fragmented-icmp", Dropped;
         /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535 bytes.
         BadFragment = "bad-fragment", Dropped;
         /// The first fragment never came in time, or too many fragments wait (RFC 6146 section 3.4).

@@ -44,6 +44,8 @@ pub enum Refusal {
 pub enum Slow {
     /// IPv4 options have to be searched for a source route.
     Options,
+    /// The options of a TCP SYN have to be searched for the maximum segment size.
+    TcpOptions,
     /// More extension headers than a BPF program follows.
     ExtensionHeaders,
     /// The packet has to be cut in pieces.
@@ -59,6 +61,8 @@ pub enum Slow {
     Reassemble,
     /// The destination is another host behind this translator: translate back at once.
     Hairpin,
+    /// The mechanism of the instance runs in user space only.
+    Mechanism,
     /// A session has to be made, which another program of this engine does.
     Session,
     /// A table operation that a BPF program gave up on.

@@ -1,6 +1,6 @@
 //! A configuration as the packet path uses it: swapped as a whole, never changed.
 
-use isthmus_core::config::{Instance, Mechanism, Policy};
+use isthmus_core::config::{Instance, Policy};
 use isthmus_core::host::MOST_INSTANCES;
 use isthmus_core::time::Span;
 
@@ -66,9 +66,9 @@ impl Ruleset {
     /// patient instance allows, and two seconds at least.
     #[must_use]
     pub fn fragment_wait(&self) -> u64 {
-        let wait = |instance: &Instance| match &instance.mechanism {
-            Mechanism::Nat64(nat64) => nat64.nat.timers.fragment,
-            Mechanism::Siit(_) => SHORTEST_WAIT,
+        let wait = |instance: &Instance| match instance.mechanism.nat() {
+            Some(nat) => nat.timers.fragment,
+            None => SHORTEST_WAIT,
         };
         let longest = self.instances.iter().map(wait).max();
         longest

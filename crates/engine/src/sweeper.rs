@@ -1,7 +1,6 @@
 //! Ends sessions and bindings whose time is over, in all tables at once: for engines that have no
 //! thread for it. Nothing in the packet path removes state.
 
-use isthmus_core::config::Mechanism;
 use isthmus_core::nat::{Event, sweep};
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Instant;
@@ -14,11 +13,11 @@ use crate::ruleset::Ruleset;
 pub fn sweep_all(ruleset: &Ruleset, state: &Region, now: u64, counters: &Counters) {
     let now = Instant::from_nanos(now);
     for (instance, number) in ruleset.instances().iter().zip(0..) {
-        let Mechanism::Nat64(nat64) = &instance.mechanism else {
+        let Some(nat) = instance.mechanism.nat() else {
             continue;
         };
-        let buckets = 0..nat64.nat.layout.buckets();
-        sweep(state, &nat64.nat, now, buckets, |event| {
+        let buckets = 0..nat.layout.buckets();
+        sweep(state, nat, now, buckets, |event| {
             let counter = match event {
                 Event::BindingRemoved(_) => Counter::BindingRemoved,
                 Event::SessionRemoved(_) => Counter::SessionRemoved,

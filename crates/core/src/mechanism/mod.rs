@@ -2,13 +2,16 @@
 //! Everything else — headers, sizes, ICMP — is the same for all of them, in
 //! [`translate`](crate::translate).
 
+pub mod nat44;
 pub mod nat64;
 pub mod siit;
+mod stateful;
 
 use crate::address::{V4, V6};
 use crate::config::{Hairpin, Instance, Mechanism};
 use crate::host::{Host, Instances};
 use crate::nat::{FragmentKey, Ports};
+use crate::reason::Counter;
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
@@ -23,21 +26,22 @@ pub enum Part {
     Quoted,
 }
 
-/// Whether an IPv4 destination is translated by an instance (RFC 7915 section 4.6).
+/// Whether a packet between two IPv4 addresses is translated by an instance (RFC 7915 section 4.6).
 #[inline(always)]
-pub fn owns_v4<H: Host>(host: &H, instance: &Instance, destination: V4) -> bool {
+pub fn owns_v4<H: Host>(host: &H, instance: &Instance, source: V4, destination: V4) -> bool {
     match &instance.mechanism {
         Mechanism::Siit(siit) => siit::owns_v4(host, siit, destination),
         Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
+        Mechanism::Nat44(nat44) => nat44::owns(host, nat44, source, destination),
     }
 }
 
-/// Whether an IPv4 address is one of the outside addresses of an instance.
+/// Whether an IPv4 address is one of the outside addresses of an instance for IPv6 hosts.
 #[inline(always)]
 #[must_use]
 pub fn pool_owns(instance: &Instance, address: V4) -> bool {
     match &instance.mechanism {
-        Mechanism::Siit(_) => false,
+        Mechanism::Siit(_) | Mechanism::Nat44(_) => false,
         Mechanism::Nat64(nat64) => nat64.nat.owns(address),
     }
 }
@@ -48,13 +52,14 @@ pub fn owns_v6<H: Host>(host: &H, instance: &Instance, source: V6, destination: 
     match &instance.mechanism {
         Mechanism::Siit(siit) => siit::owns_v6(host, siit, source, destination),
         Mechanism::Nat64(nat64) => nat64.prefix.contains(destination),
+        Mechanism::Nat44(_) => false,
     }
 }
 
 /// The IPv6 tuple of an IPv4 packet.
 ///
 /// # Errors
-/// An address without counterpart, or what the NAT decides.
+/// An address without counterpart (all of them, where there is no IPv6), or what the NAT decides.
 #[inline(always)]
 pub fn to_v6<H: Host>(
     host: &mut H,
@@ -68,6 +73,7 @@ pub fn to_v6<H: Host>(
         Mechanism::Nat64(nat64) => {
             nat64::to_v6(host, nat64, &instance.policy, tuple, transport, part)
         }
+        Mechanism::Nat44(_) => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
 
@@ -88,6 +94,7 @@ pub fn to_v4<H: Host>(
         Mechanism::Nat64(nat64) => {
             nat64::to_v4(host, nat64, &instance.policy, tuple, transport, part)
         }
+        Mechanism::Nat44(_) => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
 
@@ -97,7 +104,7 @@ pub fn to_v4<H: Host>(
 pub fn needs_ports(instance: &Instance) -> bool {
     match &instance.mechanism {
         Mechanism::Siit(_) => false,
-        Mechanism::Nat64(_) => true,
+        Mechanism::Nat64(_) | Mechanism::Nat44(_) => true,
     }
 }
 
@@ -112,9 +119,9 @@ pub fn ports_of<H: Host>(
     key: &FragmentKey,
     transport: &Transport,
 ) -> Result<Ports, Refusal> {
-    match &instance.mechanism {
-        Mechanism::Siit(_) => Ok(transport.ports()),
-        Mechanism::Nat64(nat64) => nat64::ports_of(host, nat64, key, transport),
+    match instance.mechanism.nat() {
+        None => Ok(transport.ports()),
+        Some(nat) => stateful::ports_of(host, nat, key, transport),
     }
 }
 
@@ -132,6 +139,7 @@ pub fn hairpins<H: Host, I: Instances + ?Sized>(
             siit.hairpin == Hairpin::Intrinsic && siit::is_host(host, siit, destination)
         }
         Mechanism::Nat64(_) => instances.pools_own(destination),
+        Mechanism::Nat44(nat44) => nat44.nat.owns(destination),
     }
 }
 
@@ -142,6 +150,7 @@ pub fn error_source_v6<H: Host>(host: &H, instance: &Instance, source: V4) -> V6
     let mapped = match &instance.mechanism {
         Mechanism::Siit(siit) => siit::any_to_v6(host, siit, source),
         Mechanism::Nat64(nat64) => Some(nat64.prefix.embed(source)),
+        Mechanism::Nat44(_) => None,
     };
     mapped.unwrap_or(instance.policy.own_v6)
 }
@@ -155,6 +164,7 @@ pub fn error_source_v4<H: Host>(host: &H, instance: &Instance, source: V6, outsi
         Mechanism::Siit(siit) => siit::any_to_v4(host, siit, source)
             .unwrap_or_else(|| pooled(instance.policy.icmp_pool, source)),
         Mechanism::Nat64(nat64) => nat64.prefix.extract(source).unwrap_or(outside),
+        Mechanism::Nat44(_) => outside,
     }
 }
 

@@ -1,17 +1,14 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
-use super::Part;
+use super::{Part, stateful};
 use crate::address::{V4, V6, special};
 use crate::config::{Nat64, Policy};
-use crate::host::{Host, Sessions};
-use crate::nat::{
-    self, Bounded, Endpoint4, Established, Exhaustive, FragmentKey, Inside, Ports, TcpFlags,
-};
+use crate::host::Host;
+use crate::nat::{Endpoint4, Inside};
 use crate::reason::Counter;
 use crate::translate::Tuple;
-use crate::translate::transport::{Kind, Transport};
-use crate::verdict::{IcmpError, Refusal, Slow};
-use crate::wire::protocol;
+use crate::translate::transport::Transport;
+use crate::verdict::Refusal;
 
 /// From IPv6 to IPv4: the source becomes an address and port of the pool.
 ///
@@ -49,17 +46,7 @@ pub fn to_v4<H: Host>(
         address: destination,
         port: tuple.destination_port,
     };
-    let flow = stateful(transport)?;
-    let nat = &nat64.nat;
-    let outside = match part {
-        Part::Outer => match H::SESSIONS {
-            Sessions::Established => nat::outbound(host, nat, Established, &inside, remote, flow)?,
-            Sessions::Bounded => nat::outbound(host, nat, Bounded, &inside, remote, flow)?,
-            Sessions::Exhaustive => nat::outbound(host, nat, Exhaustive, &inside, remote, flow)?,
-        },
-        Part::Quoted => nat::peek_outbound(host, nat, &inside, remote, flow.protocol())
-            .ok_or(Refusal::Drop(Counter::NoBinding))?,
-    };
+    let outside = stateful::outbound(host, &nat64.nat, &inside, remote, transport, part)?;
     Ok(Tuple {
         source: outside.address,
         destination,
@@ -92,54 +79,11 @@ pub fn to_v6<H: Host>(
         address: tuple.source,
         port: tuple.source_port,
     };
-    let flow = stateful(transport)?;
-    let nat = &nat64.nat;
-    let inside = match part {
-        Part::Outer => match H::SESSIONS {
-            Sessions::Established => nat::inbound(host, nat, Established, outside, remote, flow)?,
-            Sessions::Bounded => nat::inbound(host, nat, Bounded, outside, remote, flow)?,
-            Sessions::Exhaustive => nat::inbound(host, nat, Exhaustive, outside, remote, flow)?,
-        },
-        Part::Quoted => nat::peek_inbound(host, nat, outside, remote, flow.protocol())
-            .ok_or(Refusal::Drop(Counter::NoBinding))?,
-    };
+    let inside = stateful::inbound(host, &nat64.nat, outside, remote, transport, part)?;
     Ok(Tuple {
         source: nat64.prefix.embed(tuple.source),
         destination: inside.address,
         source_port: tuple.source_port,
         destination_port: inside.port,
     })
-}
-
-/// Remembers the ports of a first fragment, or finds those of another.
-///
-/// # Errors
-/// The first fragment did not come yet.
-pub fn ports_of<H: Host>(
-    host: &H,
-    nat64: &Nat64,
-    key: &FragmentKey,
-    transport: &Transport,
-) -> Result<Ports, Refusal> {
-    if transport.kind == Kind::Continuation {
-        return nat::recall(host, &nat64.nat, key).ok_or(Refusal::Slow(Slow::HoldFragment));
-    }
-    let ports = transport.ports();
-    nat::remember(host, &nat64.nat, key, ports).map_err(|_| Refusal::Drop(Counter::TableFull))?;
-    Ok(ports)
-}
-
-/// What the NAT calls a packet. Other protocols are answered as RFC 6146 section 3.4 says.
-#[inline(always)]
-fn stateful(transport: &Transport) -> Result<nat::Transport, Refusal> {
-    match (transport.kind, transport.protocol) {
-        (Kind::Tcp, _) => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
-        (Kind::Continuation, protocol::TCP) => Ok(nat::Transport::Tcp(TcpFlags(0))),
-        (Kind::Udp, _) | (Kind::Continuation, protocol::UDP) => Ok(nat::Transport::Udp),
-        (Kind::Echo(_), _) => Ok(nat::Transport::Icmp),
-        _ => Err(Refusal::Reply(
-            IcmpError::PortUnreachable,
-            Counter::UnsupportedProtocol,
-        )),
-    }
 }

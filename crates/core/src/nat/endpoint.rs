@@ -1,5 +1,7 @@
 //! Who talks to whom: endpoints as the packet path passes them, and their form in table words.
 
+use core::net::IpAddr;
+
 use crate::address::{V4, V6};
 use crate::packet::Word;
 
@@ -106,6 +108,16 @@ pub struct Inside {
 }
 
 impl Inside {
+    /// The address that people know the host by: IPv6, or IPv4 where there is no IPv6 address.
+    #[must_use]
+    pub fn host(&self) -> IpAddr {
+        if self.address == V6::default() {
+            IpAddr::V4(self.v4.into())
+        } else {
+            IpAddr::V6(self.address.into())
+        }
+    }
+
     /// Table form, with the protocol: three words.
     #[inline(always)]
     pub(super) const fn words(&self, protocol: Protocol) -> [u64; 3] {
@@ -174,5 +186,21 @@ mod tests {
         let words = inside.words(Protocol::Tcp);
         assert_eq!(Inside::from_words(words), inside);
         assert_eq!(Protocol::from_word(words[2]), Protocol::Tcp);
+    }
+
+    #[test]
+    fn a_host_is_known_by_the_address_that_it_has() {
+        let v4 = Ipv4Addr::new(10, 0, 0, 1);
+        let inside = Inside {
+            v4: v4.into(),
+            ..Inside::default()
+        };
+        assert_eq!(inside.host(), IpAddr::V4(v4));
+        let softwire: Ipv6Addr = "2001:db8::4".parse().unwrap();
+        let inside = Inside {
+            address: softwire.into(),
+            ..inside
+        };
+        assert_eq!(inside.host(), IpAddr::V6(softwire));
     }
 }

@@ -1,7 +1,7 @@
 //! From IPv4 to IPv6 (RFC 7915 section 4).
 
 use super::transport::{Echo, Kind, Transport};
-use super::{Change, Hop, Tuple, icmp, mtu, quoted, v4};
+use super::{Change, Hop, Tuple, icmp, mss, mtu, quoted, v4};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
 use crate::config::{Instance, ZeroUdpChecksum};
@@ -56,6 +56,7 @@ pub fn translate<P: Packet, H: Host>(
     if transport.kind == Kind::IcmpError {
         return quoted::to_v6(packet, host, instance, &incoming, hop);
     }
+    let mss = mss::find(packet, &instance.policy, transport)?;
     let old = Tuple {
         source: header.source(),
         destination: header.destination(),
@@ -71,7 +72,9 @@ pub fn translate<P: Packet, H: Host>(
         transport.length,
     );
     hop.apply(&mut out.fields.hop_limit);
-    let split = check_size(packet, host, instance, &header, &out, transport)?;
+    let link = link_mtu(host, instance, &out.fields);
+    let split = check_size(packet, link, instance, &header, &out, transport)?;
+    let most = mss::between(instance.policy.ipv4_mtu, link);
 
     // UDP without a checksum needs one over the whole payload (RFC 7915 section 4.5).
     let computed = if transport.zero_checksum {
@@ -81,7 +84,8 @@ pub fn translate<P: Packet, H: Host>(
     };
     let at = out.headers_length();
     packet.replace_front(transport.at, at, Family::V6)?;
-    finish(packet, &out, transport, &old, &new, computed)
+    mss::lower(packet, at, mss, most)
+        .and_then(|lowered| finish(packet, &out, transport, (&old, &new), computed, lowered))
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if computed.is_some() {
         host.count(Counter::ChecksumComputed);
@@ -169,17 +173,16 @@ pub(super) fn headers(
     }
 }
 
-/// Asks for the route and holds the size against it.
+/// Holds the size against the MTU of the link that the packet will take.
 #[inline(always)]
-pub(super) fn check_size<P: Packet, H: Host>(
+fn check_size<P: Packet>(
     packet: &P,
-    host: &mut H,
+    link: u16,
     instance: &Instance,
     header: &ipv4::Header,
     out: &Outgoing,
     transport: &Transport,
 ) -> Result<Option<Split>, Refusal> {
-    let link = link_mtu(host, instance, &out.fields);
     let size = mtu::ToV6 {
         payload: transport.length,
         transport: transport.header,
@@ -205,15 +208,15 @@ pub(super) fn link_mtu<H: Host>(host: &mut H, instance: &Instance, fields: &ipv6
     route.map_or(instance.policy.ipv6_mtu, |route| route.mtu)
 }
 
-/// Writes the new headers and adjusts the transport header.
+/// Writes the new headers and adjusts the transport header, of which `changed` has been changed.
 #[inline(always)]
 fn finish<P: Packet>(
     packet: &mut P,
     out: &Outgoing,
     transport: &Transport,
-    old: &Tuple<V4>,
-    new: &Tuple<V6>,
+    (old, new): (&Tuple<V4>, &Tuple<V6>),
     computed: Option<u16>,
+    changed: Delta,
 ) -> Result<(), Truncated> {
     out.write(packet, 0)?;
     let at = out.headers_length();
@@ -226,7 +229,7 @@ fn finish<P: Packet>(
     let change = match transport.kind {
         Kind::Tcp | Kind::Udp => Change {
             pseudo: pseudo_header(old, new),
-            content: super::set_ports(packet, at, transport.first, new)?,
+            content: changed + super::set_ports(packet, at, transport.first, new)?,
         },
         Kind::Echo(echo) => {
             let added = icmpv6_pseudo_header(new, transport.length);

@@ -98,6 +98,47 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
 }
 
+/// What stands in the way of an IPv4 packet that stays one.
+#[derive(Clone, Copy, Debug)]
+pub struct WithinV4 {
+    /// Bytes after the IP header.
+    pub payload: usize,
+    /// Bytes of the transport header, which every segment of a super-packet has.
+    pub transport: u8,
+    /// Bytes of the IP header with its options.
+    pub headers: usize,
+    /// The sender set DF.
+    pub dont_fragment: bool,
+    /// MTU of the next link.
+    pub link: u16,
+}
+
+/// Decides for a packet from IPv4 to IPv4, as any router does (RFC 791 section 2.3, RFC 1191 section
+/// 3).
+///
+/// # Errors
+/// The sender has to be told, or only the slow path can cut the packet.
+pub fn within_v4<P: Packet>(packet: &P, size: &WithinV4) -> Result<Option<Split>, Refusal> {
+    let wire = wire_size(packet, size.headers, size.payload, size.transport);
+    if wire <= usize::from(size.link) {
+        return Ok(None);
+    }
+    if size.dont_fragment && packet.reassembled().is_none() {
+        return Err(Refusal::Reply(
+            IcmpError::TooBig(size.link),
+            Counter::TooBig,
+        ));
+    }
+    split(
+        packet,
+        Split {
+            mtu: size.link,
+            // The packet has one of its own.
+            identification: 0,
+        },
+    )
+}
+
 /// Bytes of the largest packet on the wire: a super-packet is cut into segments later, each with
 /// its own headers.
 #[inline(always)]

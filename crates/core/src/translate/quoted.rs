@@ -9,10 +9,11 @@ use super::extension::{Body, Fit, Unit};
 use super::transport::{
     Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM,
 };
-use super::{Tuple, four_to_six, icmp, six_to_four, v4, v6};
+use super::{Tuple, four_to_four, four_to_six, icmp, six_to_four, v4, v6};
 use crate::checksum::{Delta, Sum};
-use crate::config::Instance;
+use crate::config::{Instance, Nat44};
 use crate::host::{Host, Instances};
+use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::{self, Part};
 use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
 use crate::reason::Counter;
@@ -341,6 +342,98 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         family: Family::V4,
         split: None,
     })
+}
+
+/// Translates an ICMPv4 error within IPv4 (RFC 5508 section 4): the quoted packet becomes what it was
+/// on the other side. Sizes stay.
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+pub fn within_v4<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    nat44: &Nat44,
+    received: &v4::Incoming,
+    hop: Hop,
+) -> Result<Verdict, Refusal> {
+    let quote_at = received.transport.at + ICMP_HEADER;
+    let [first, rest] = packet.words::<2>(received.transport.at)?;
+    let length = received.transport.length - ICMP_HEADER;
+    let body = Body::read(Unit::V4, first.bytes()[0], rest, length);
+    check_sum(packet, received.transport.at, received.transport.length)
+        .ok_or(Refusal::Drop(Counter::MalformedTransport))?;
+    let header = ipv4::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
+    let inner = header.header_length();
+    check_sum(packet, quote_at, inner).ok_or(INNER)?;
+    let available = body.quote.unwrap_or(body.length);
+    if header.version() != 4 || inner < ipv4::HEADER || inner > available {
+        return Err(INNER);
+    }
+    let at = quote_at + inner;
+    let quoted_length = usize::from(header.total_length()).saturating_sub(inner);
+    let quoted =
+        v4::transport(packet, &header, at, quoted_length, Extent::Quoted).map_err(useless)?;
+    if quoted.kind == Kind::IcmpError {
+        return Err(Refusal::Drop(Counter::IcmpNested));
+    }
+    let old = Tuple {
+        source: header.source(),
+        destination: header.destination(),
+        source_port: quoted.source_port,
+        destination_port: quoted.destination_port,
+    };
+    if received.header.destination() != old.source {
+        return Err(INNER);
+    }
+    // The quoted packet went the other way: map it as if it came back. Who sent the error does not
+    // tell where it comes from, because a router between the NAT and the outside may have an inside
+    // address: this machine has.
+    let way = nat44::way(nat44, old.destination);
+    let new = nat44::map(host, nat44, way, &old.swapped(), &quoted, Part::Quoted)
+        .map_err(useless)?
+        .swapped();
+    let outer = Tuple {
+        source: match way {
+            // A router before the inside host has no address outside: it gets the host's.
+            Way::Out => new.destination,
+            Way::In => received.header.source(),
+        },
+        destination: new.source,
+        source_port: 0,
+        destination_port: 0,
+    };
+    (|| {
+        four_to_four::rewrite_header(packet, &received.header, received.header.0[1], &outer, hop)?;
+        packet.set_words(quote_at + 12, [new.source.0, new.destination.0])?;
+        let pseudo = four_to_four::pseudo_header(&old, &new);
+        let (field, kind) = (quote_at + 10, ChecksumKind::Plain);
+        crate::packet::patch_complete(packet, field, kind, pseudo)?;
+        let inner_header = ipv4::Header::read(packet, quote_at)?;
+        let mut change = inner_header.sum() - header.sum();
+        let adjust = Adjust {
+            pseudo,
+            echo_pseudo: Delta::NONE,
+            unit: Unit::V4,
+            available: available - inner,
+        };
+        change += adjust_quoted(packet, at, &quoted, &new, &adjust)?;
+        let field = received.transport.at + ICMP_CHECKSUM;
+        packet.patch_checksum(field, kind, Delta::NONE, change)
+    })()
+    .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    if hop == Hop::Forward {
+        host.count(Counter::Translated4To4);
+    }
+    Ok(Verdict::Forward {
+        family: Family::V4,
+        split: None,
+    })
+}
+
+/// Whether the checksum in some bytes of a packet is right (RFC 1071 section 1); `None` if not.
+fn check_sum<P: Packet>(packet: &P, at: usize, length: usize) -> Option<()> {
+    let bytes = packet.bytes()?.get(at..at + length)?;
+    (Sum::ZERO.bytes(bytes).fold() == 0xffff).then_some(())
 }
 
 /// What changes in the transport header of a quoted packet.

@@ -1,7 +1,7 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
 use super::transport::{Kind, Transport};
-use super::{Change, Tuple, icmp, mtu, quoted, v6};
+use super::{Change, Tuple, icmp, mss, mtu, quoted, v6};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
 use crate::config::Instance;
@@ -58,6 +58,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     if transport.kind == Kind::IcmpError {
         return quoted::to_v4(packet, host, instances, instance, &incoming);
     }
+    let mss = mss::find(packet, &instance.policy, transport)?;
     // Summed up here so that the addresses need not be kept.
     let removed = address_sum(&header);
     let old = Tuple {
@@ -79,15 +80,19 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
         transport.length,
     );
     fields.ttl -= 1;
-    let split = if hairpin {
-        // The size matters on the second half only.
-        None
-    } else {
-        check_size(packet, host, instance, &incoming, &mut fields)?
-    };
+    let mut link = instance.policy.ipv4_mtu;
+    // The size matters on the second half of a hairpin only.
+    let mut split = None;
+    if !hairpin {
+        choose_identification(packet, host, &incoming, &mut fields);
+        link = link_mtu(host, instance, &fields);
+        split = check_size(packet, link, &incoming, &mut fields)?;
+    }
+    let most = mss::between(link, instance.policy.ipv6_mtu);
 
     packet.replace_front(transport.at, HEADER, Family::V4)?;
-    finish(packet, &fields, transport, removed, &new)
+    mss::lower(packet, HEADER, mss, most)
+        .and_then(|lowered| finish(packet, &fields, transport, removed, &new, lowered))
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if !hairpin {
         host.count(Counter::Translated6To4);
@@ -129,15 +134,14 @@ pub(super) fn headers(
     }
 }
 
-/// Chooses the identification, asks for the route and holds the size against it.
+/// The identification of a packet that has none of its own.
 #[inline(always)]
-pub(super) fn check_size<P: Packet, H: Host>(
+fn choose_identification<P: Packet, H: Host>(
     packet: &P,
     host: &mut H,
-    instance: &Instance,
     incoming: &v6::Incoming,
     fields: &mut Fields,
-) -> Result<Option<Split>, Refusal> {
+) {
     if let Some(identification) = packet.reassembled() {
         fields.identification = identification as u16;
         fields.dont_fragment = false;
@@ -145,7 +149,16 @@ pub(super) fn check_size<P: Packet, H: Host>(
         // RFC 6864 section 4: only what may be fragmented needs an identification of its own.
         fields.identification = host.random() as u16;
     }
-    let link = link_mtu(host, instance, fields);
+}
+
+/// Holds the size against the MTU of the link that the packet will take.
+#[inline(always)]
+fn check_size<P: Packet>(
+    packet: &P,
+    link: u16,
+    incoming: &v6::Incoming,
+    fields: &mut Fields,
+) -> Result<Option<Split>, Refusal> {
     let size = mtu::ToV4 {
         payload: incoming.transport.length,
         transport: incoming.transport.header,
@@ -180,7 +193,7 @@ fn address_sum(header: &ipv6::Header) -> Sum {
     Sum::ZERO.words(&source).words(&destination)
 }
 
-/// Writes the new header and adjusts the transport header.
+/// Writes the new header and adjusts the transport header, of which `changed` has been changed.
 #[inline(always)]
 fn finish<P: Packet>(
     packet: &mut P,
@@ -188,6 +201,7 @@ fn finish<P: Packet>(
     transport: &Transport,
     removed: Sum,
     new: &Tuple<V4>,
+    changed: Delta,
 ) -> Result<(), Truncated> {
     packet.set_words(0, ipv4::Header::from(*fields).0)?;
     let at = HEADER;
@@ -195,7 +209,7 @@ fn finish<P: Packet>(
     let change = match transport.kind {
         Kind::Tcp | Kind::Udp => Change {
             pseudo,
-            content: super::set_ports(packet, at, transport.first, new)?,
+            content: changed + super::set_ports(packet, at, transport.first, new)?,
         },
         Kind::Echo(echo) => {
             let removed = removed

@@ -20,6 +20,7 @@ use super::document::{
     Pooling, PortPolicy, Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
 };
 use super::overlap;
+use super::source::At;
 
 /// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
 const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
@@ -53,13 +54,6 @@ pub struct CompiledInstance {
 /// What a document says and the data plane can not do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileError {
-    /// There is no data plane for this mechanism.
-    Mechanism {
-        /// The instance.
-        instance: String,
-        /// Its mechanism.
-        mechanism: &'static str,
-    },
     /// The tables of all instances together are larger than can be addressed.
     Memory,
 }
@@ -67,14 +61,6 @@ pub enum CompileError {
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Mechanism {
-                instance,
-                mechanism,
-            } => write!(
-                f,
-                "the instance \"{instance}\" has the mechanism \"{mechanism}\", \
-                 which this version can not run"
-            ),
             Self::Memory => f.write_str(
                 "the tables of all instances together take more than 2^32 lines of 64 bytes; \
                  lower `max-sessions` and `max-bindings`",
@@ -109,16 +95,17 @@ impl Document {
             }
             let mechanism = match &instance.mechanism {
                 Mechanism::Siit(siit) => core::Mechanism::Siit(compiled.siit(siit)),
-                Mechanism::Nat64(nat64) => core::Mechanism::Nat64(core::Nat64 {
-                    prefix: nat64.prefix.value,
-                    nat: compiled.nat(&nat64.nat, secret)?,
-                }),
-                Mechanism::Nat44(_) => {
-                    return Err(CompileError::Mechanism {
-                        instance: instance.name.value.clone(),
-                        mechanism: instance.mechanism.name(),
-                    });
+                Mechanism::Nat64(nat64) => {
+                    let subscriber = nat::Subscriber::v6_prefix(nat64.nat.subscriber_prefix);
+                    core::Mechanism::Nat64(core::Nat64 {
+                        prefix: nat64.prefix.value,
+                        nat: compiled.nat(&nat64.nat, subscriber, secret)?,
+                    })
                 }
+                Mechanism::Nat44(nat44) => core::Mechanism::Nat44(core::Nat44 {
+                    inside: networks(&nat44.inside),
+                    nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
+                }),
             };
             compiled.instances.push(CompiledInstance {
                 instance: core::Instance {
@@ -168,8 +155,8 @@ impl Compiled {
     ) -> Result<(), (nat::StaticBinding, nat::StaticError)> {
         for (number, binding) in &self.fixed {
             let instance = self.instances.get(*number).map(|i| &i.instance.mechanism);
-            if let Some(core::Mechanism::Nat64(nat64)) = instance {
-                nat::insert_static(state, &nat64.nat, now, binding)
+            if let Some(config) = instance.and_then(core::Mechanism::nat) {
+                nat::insert_static(state, config, now, binding)
                     .map_err(|error| (*binding, error))?;
             }
         }
@@ -177,19 +164,13 @@ impl Compiled {
     }
 
     fn siit(&mut self, siit: &Siit) -> core::Siit {
-        let mut hosts = V4Networks::default();
-        for network in &siit.hosts {
-            let network = V4Network::new(network.network().into(), network.prefix_len());
-            // The check refused more than fit.
-            let _ = hosts.push(network);
-        }
         core::Siit {
             prefix: match siit.prefix.as_ref().map(|prefix| prefix.value) {
                 None => PrefixMapping::None,
                 Some(Prefix::Rfc6052(prefix)) => PrefixMapping::Rfc6052(prefix),
                 Some(Prefix::Ivi(prefix)) => PrefixMapping::Ivi(prefix),
             },
-            hosts,
+            hosts: networks(&siit.hosts),
             eam: self.eam(siit),
             overlap: lie(siit),
             hairpin: siit.hairpin,
@@ -213,7 +194,12 @@ impl Compiled {
     }
 
     /// Lays the tables of a stateful instance out behind those that are there.
-    fn nat(&mut self, nat: &Nat, secret: &Secret) -> Result<nat::NatConfig, CompileError> {
+    fn nat(
+        &mut self,
+        nat: &Nat,
+        subscriber: nat::Subscriber,
+        secret: &Secret,
+    ) -> Result<nat::NatConfig, CompileError> {
         let limited = nat.subscriber_sessions != 0 || nat.subscriber_bindings != 0;
         let blocks = match nat.ports.value {
             PortPolicy::Single => nat::Blocks::None,
@@ -225,8 +211,7 @@ impl Compiled {
                 per_subscriber,
             },
             PortPolicy::Deterministic { inside, size } => {
-                let subscriber = nat.subscriber_prefix;
-                nat::Blocks::Deterministic(deterministic(inside, subscriber, size))
+                nat::Blocks::Deterministic(deterministic(inside, nat.subscriber_prefix, size))
             }
         };
         let capacity = nat::Capacity {
@@ -254,7 +239,7 @@ impl Compiled {
                 Pooling::Strict => nat::Pooling::Strict,
                 Pooling::Soft => nat::Pooling::Soft,
             },
-            subscriber: nat::Subscriber::v6_prefix(nat.subscriber_prefix),
+            subscriber,
             limits: nat::Limits {
                 bindings: nat.subscriber_bindings,
                 sessions: nat.subscriber_sessions,
@@ -264,6 +249,16 @@ impl Compiled {
             pool: pool(nat),
         })
     }
+}
+
+/// Networks as the packet path takes them. The check refused more than fit.
+fn networks(networks: &[At<Ipv4Net>]) -> V4Networks {
+    let mut fitting = V4Networks::default();
+    for network in networks {
+        let network = V4Network::new(network.network().into(), network.prefix_len());
+        let _ = fitting.push(network);
+    }
+    fitting
 }
 
 /// The subscribers inside a network, who take the blocks of the pool in turn.
@@ -277,20 +272,27 @@ fn deterministic(inside: IpNet, subscriber: u8, size: u16) -> nat::Deterministic
 
 /// A static binding as the tables take it. The check has seen to it that the outside is IPv4.
 fn static_binding(binding: &StaticBinding) -> Option<nat::StaticBinding> {
-    let (IpAddr::V6(inside), IpAddr::V4(outside)) = (binding.inside.ip(), binding.outside.ip())
-    else {
+    let IpAddr::V4(outside) = binding.outside.ip() else {
         return None;
     };
+    let port = binding.inside.port();
     Some(nat::StaticBinding {
         protocol: match binding.protocol {
             Protocol::Tcp => nat::Protocol::Tcp,
             Protocol::Udp => nat::Protocol::Udp,
             Protocol::Icmp => nat::Protocol::Icmp,
         },
-        inside: nat::Inside {
-            address: inside.into(),
-            port: binding.inside.port(),
-            ..nat::Inside::default()
+        inside: match binding.inside.ip() {
+            IpAddr::V6(address) => nat::Inside {
+                address: address.into(),
+                port,
+                ..nat::Inside::default()
+            },
+            IpAddr::V4(v4) => nat::Inside {
+                v4: v4.into(),
+                port,
+                ..nat::Inside::default()
+            },
         },
         outside: nat::Endpoint4 {
             address: outside.into(),

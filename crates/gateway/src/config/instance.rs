@@ -166,18 +166,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
         };
         Some(v.at(prefix))
     });
-    let mut hosts = section::each(reader, "hosts", "a list of IPv4 networks", |v| {
-        Some(v.at(v.ipv4_net()?))
-    });
-    if let Some(hosts) = hosts.get(V4Networks::MOST) {
-        let value = reader.get("hosts")?;
-        let expected = format!("at most {} networks", V4Networks::MOST);
-        Value {
-            span: hosts.span,
-            ..value
-        }
-        .refuse("has too many networks", expected);
-    }
+    let mut hosts = networks(reader, "hosts");
     let mut eam = section::each(reader, "eam", "a list of mappings", mapping);
     let file = reader.get("eam-file");
     let mapped = reader.get("eam").is_some() || file.is_some();
@@ -207,6 +196,22 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
         eam,
         hairpin: hairpin.unwrap_or(Hairpin::Simple),
     })
+}
+
+/// A list of as many IPv4 networks as the packet path takes.
+fn networks(reader: &Reader<'_>, key: &'static str) -> Vec<At<Ipv4Net>> {
+    let networks = section::each(reader, key, "a list of IPv4 networks", |v| {
+        Some(v.at(v.ipv4_net()?))
+    });
+    if let (Some(excess), Some(value)) = (networks.get(V4Networks::MOST), reader.get(key)) {
+        let expected = format!("at most {} networks", V4Networks::MOST);
+        Value {
+            span: excess.span,
+            ..value
+        }
+        .refuse("has too many networks", expected);
+    }
+    networks
 }
 
 /// `{ v4 = "…", v6 = "…" }`
@@ -253,9 +258,7 @@ fn nat44(reader: &Reader<'_>) -> Option<Nat44> {
     if reader.get("inside").is_none() {
         reader.missing("inside", "[\"10.0.0.0/8\"]");
     }
-    let inside = section::each(reader, "inside", "a list of IPv4 networks", |v| {
-        Some(v.at(v.ipv4_net()?))
-    });
+    let inside = networks(reader, "inside");
     let nat = nat::nat(reader, nat::Side::V4);
     Some(Nat44 { inside, nat: nat? })
 }

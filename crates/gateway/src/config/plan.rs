@@ -241,6 +241,11 @@ fn links(document: &Document) -> Vec<String> {
                 text.push_str(&format!(" and {} more", routes.len() - MOST));
             }
             lines.push(format!("{}: routes to {text}", tun.name.value));
+            let sources = document.routed_sources();
+            if !sources.is_empty() {
+                let sources = list(sources.iter().map(ToString::to_string));
+                lines.push(format!("{}: routes from {sources}", tun.name.value));
+            }
         }
     }
     lines

@@ -1,6 +1,6 @@
 //! Which destinations have to come to the gateway.
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 use super::document::{Document, Mechanism, Siit};
 use super::overlap;
@@ -26,6 +26,18 @@ impl Document {
             networks.extend(nat.pool.iter().map(|pool| IpNet::V4(pool.addresses)));
         }
         IpNet::aggregate(&networks)
+    }
+
+    /// The networks whose packets are translated wherever they go: the inside of a NAT within IPv4.
+    #[must_use]
+    pub fn routed_sources(&self) -> Vec<Ipv4Net> {
+        let mut networks: Vec<Ipv4Net> = Vec::new();
+        for instance in &self.instances {
+            if let Mechanism::Nat44(nat44) = &instance.mechanism {
+                networks.extend(nat44.inside.iter().map(|net| net.value));
+            }
+        }
+        Ipv4Net::aggregate(&networks)
     }
 }
 

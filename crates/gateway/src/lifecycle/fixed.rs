@@ -59,7 +59,7 @@ fn complain(table: &Table, binding: &StaticBinding, outcome: Result<(), StaticEr
     if let Err(error) = outcome {
         tracing::error!(
             instance = %table.name,
-            inside = %std::net::Ipv6Addr::from(binding.inside.address),
+            inside = %binding.inside.host(),
             port = binding.inside.port,
             ?error,
             "a static binding is not in force"

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use isthmus_core::config::Mechanism;
 use isthmus_core::nat::{Blocks, Layout, NatConfig, PoolRange, Subscriber};
 
 use crate::config::{Compiled, Document};
@@ -64,11 +63,10 @@ impl Placement {
             end: self.end,
         };
         for (document, compiled) in document.instances.iter().zip(&mut compiled.instances) {
-            let Mechanism::Nat64(nat64) = &mut compiled.instance.mechanism else {
+            let Some(config) = compiled.instance.mechanism.nat_mut() else {
                 continue;
             };
             let name = &document.name.value;
-            let config = &mut nat64.nat;
             let old = self.tables.get(name);
             let start = old.map_or(new.end, |old| old.layout.start());
             let room = || NoRoom(name.clone());
@@ -99,10 +97,7 @@ mod tests {
         let layouts = compiled
             .instances
             .iter()
-            .filter_map(|compiled| match &compiled.instance.mechanism {
-                Mechanism::Nat64(nat64) => Some(nat64.nat.layout),
-                Mechanism::Siit(_) => None,
-            })
+            .filter_map(|compiled| Some(compiled.instance.mechanism.nat()?.layout))
             .collect();
         Ok((placement, layouts))
     }

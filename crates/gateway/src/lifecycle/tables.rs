@@ -17,7 +17,8 @@ use super::clock;
 pub(super) struct Table {
     pub(super) name: Arc<str>,
     pub(super) number: u32,
-    pub(super) prefix: Prefix,
+    /// Prefix under which its inside hosts see IPv4 hosts; `None` if they are IPv4 hosts themselves.
+    pub(super) prefix: Option<Prefix>,
     pub(super) config: NatConfig,
     /// Bindings that are always there.
     pub(super) fixed: Vec<StaticBinding>,
@@ -30,17 +31,18 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .iter()
         .zip(&compiled.instances)
         .zip(0..)
-        .filter_map(|((document, instance), number)| {
-            let Mechanism::Nat64(nat64) = &instance.instance.mechanism else {
-                return None;
-            };
+        .filter_map(|((document, instance), number): (_, u32)| {
+            let mechanism = &instance.instance.mechanism;
             let fixed = compiled.fixed.iter();
             let fixed = fixed.filter(|(of, _)| *of == number as usize);
             Some(Table {
                 name: document.name.value.as_str().into(),
                 number,
-                prefix: nat64.prefix,
-                config: nat64.nat,
+                prefix: match mechanism {
+                    Mechanism::Nat64(nat64) => Some(nat64.prefix),
+                    Mechanism::Siit(_) | Mechanism::Nat44(_) => None,
+                },
+                config: *mechanism.nat()?,
                 fixed: fixed.map(|(_, binding)| *binding).collect(),
             })
         })
@@ -80,7 +82,9 @@ impl Table {
         Session {
             mapping: mapping(&session.binding),
             remote: endpoint(session.remote),
-            remote_inside: Some(self.prefix.embed(session.remote.address).into()),
+            remote_inside: self
+                .prefix
+                .map(|prefix| prefix.embed(session.remote.address).into()),
         }
     }
 
@@ -124,14 +128,8 @@ impl Table {
 }
 
 fn block(block: &nat::Block) -> Block {
-    let subscriber = std::net::Ipv6Addr::from(block.subscriber.address);
-    let inside = if subscriber.is_unspecified() {
-        std::net::Ipv4Addr::from(block.subscriber.v4).into()
-    } else {
-        subscriber.into()
-    };
     Block {
-        inside,
+        inside: block.subscriber.host(),
         outside: block.first.address.into(),
         first: block.first.port,
         last: block.first.port + (block.size - 1),
@@ -146,7 +144,7 @@ fn mapping(binding: &nat::Binding) -> Mapping {
             nat::Protocol::Icmp => Protocol::Icmp,
         },
         inside: Endpoint {
-            address: std::net::Ipv6Addr::from(binding.inside.address).into(),
+            address: binding.inside.host(),
             port: binding.inside.port,
         },
         outside: endpoint(binding.outside),

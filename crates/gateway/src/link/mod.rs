@@ -7,6 +7,7 @@
 //! own, so that leftovers on a link that the operator made to last are recognised.
 
 mod netlink;
+mod sources;
 mod sysctl;
 mod wanted;
 

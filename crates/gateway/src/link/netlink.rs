@@ -10,6 +10,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 
+use super::sources::Sources;
 use super::wanted::Wanted;
 
 /// The number that marks routes and addresses as ours (RTPROT_*, IFAPROT_*), as in RFC 6146. The
@@ -36,7 +37,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
+    pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
         let what = what.into();
         move |error| Self::Refused {
             what,
@@ -67,6 +68,7 @@ pub struct Link {
     mtu: u32,
     addresses: BTreeSet<IpNet>,
     routes: BTreeSet<IpNet>,
+    sources: Sources,
 }
 
 /// The link as it was found; only of interest if it outlives the process.
@@ -98,6 +100,7 @@ impl Link {
                     }),
                 up: found.header.flags.contains(LinkFlags::Up),
             },
+            sources: Sources::new(handle.clone(), found.header.index, &wanted.name),
             handle,
             connection,
             mtu: 0,
@@ -106,6 +109,7 @@ impl Link {
         };
         link.quiet();
         link.purge().await?;
+        link.sources.purge().await?;
         match link.change(wanted).await {
             Ok(_) => Ok(link),
             Err(error) => {
@@ -177,11 +181,13 @@ impl Link {
             self.add_route(*route).await?;
             changes.added.push(format!("route {route}"));
         }
-        Ok(())
+        // The last: what was done before is undone by the caller, but this by itself.
+        self.sources.change(&wanted.sources, changes).await
     }
 
     /// Takes everything back. What the kernel refuses is logged; most of it ends with the link.
     pub async fn remove(mut self) {
+        self.sources.clear().await;
         for route in std::mem::take(&mut self.routes) {
             self.remove_route(route).await;
         }

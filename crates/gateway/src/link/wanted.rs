@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 use crate::config::{Document, Routes};
 
@@ -17,6 +17,8 @@ pub struct Wanted {
     pub addresses: BTreeSet<IpNet>,
     /// What is routed into it.
     pub routes: BTreeSet<IpNet>,
+    /// Networks whose packets are routed into it wherever they go.
+    pub sources: BTreeSet<Ipv4Net>,
     /// Whether the machine must forward packets between this link and others.
     pub forwarding: Forwarding,
 }
@@ -41,6 +43,10 @@ impl Wanted {
             addresses: document.tun.addresses.iter().map(|at| at.value).collect(),
             routes: match document.tun.routes {
                 Routes::Auto => document.routes().into_iter().collect(),
+                Routes::None => BTreeSet::new(),
+            },
+            sources: match document.tun.routes {
+                Routes::Auto => document.routed_sources().into_iter().collect(),
                 Routes::None => BTreeSet::new(),
             },
             forwarding: if automatic || !document.interfaces.is_empty() {

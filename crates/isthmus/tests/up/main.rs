@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use isthmus_lab::process;
 use serde_json::Value;
-use site::{PLAT, Site};
+use site::{HOME, PLAT, Site};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -75,6 +75,45 @@ fn it_translates_tells_of_it_and_leaves_nothing_behind() {
     for left in ["edge.sock", "edge.lock", "edge.state"] {
         assert!(!site.path(left).exists(), "{left}");
     }
+}
+
+/// What is to be translated is known by its source: the route to the link goes by that, comes and goes
+/// with the configuration, and is found after a crash.
+#[test]
+fn a_nat_within_ipv4_takes_what_comes_from_inside() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    site.net.dual_stack();
+    let both = format!("{PLAT}{HOME}");
+    site.configure(&both);
+    let before = site.net.dump();
+    let gateway = site.start();
+    assert!(site.net.pings("192.0.2.2"), "{}", gateway.log());
+    let session = gateway.json("sessions --protocol icmp --inside 192.168.0.0/16");
+    assert_eq!(session["inside-address"], "192.168.7.2");
+    assert_eq!(session["remote-address"], "192.0.2.2");
+    let outside = session["outside-address"].as_str().unwrap();
+    assert!(outside.starts_with("203.0.113."), "{session}");
+    assert!(site.net.pings_with("192.0.2.2", 4000), "{}", gateway.log());
+    // The other family, and the machine itself, are as before.
+    assert!(site.net.pings(SERVER) && site.net.pings("192.168.7.1"));
+    let counters = gateway.json("counters");
+    assert_eq!(counted(&counters, "translated-4to4"), 8, "{counters}");
+
+    // Without the instance its routes are gone, with it they come back.
+    site.configure(PLAT);
+    gateway.client("reload");
+    assert!(!site.net.dump().contains("192.168.0.0"));
+    site.configure(&both);
+    gateway.client("reload");
+    assert!(site.net.pings("192.0.2.2"), "{}", gateway.log());
+
+    gateway.kill();
+    let gateway = site.start();
+    assert!(site.net.pings("192.0.2.2"), "{}", gateway.log());
+    assert!(gateway.stop().success());
+    assert_eq!(site.net.dump(), before);
 }
 
 #[test]

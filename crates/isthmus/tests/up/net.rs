@@ -59,6 +59,23 @@ impl Net {
         net
     }
 
+    /// Gives the host an IPv4 address from a network of its own.
+    pub(crate) fn dual_stack(&self) {
+        self.ip("host", "addr add 192.168.7.2/24 dev eth0");
+        self.ip("gateway", "addr add 192.168.7.1/24 dev toh");
+        self.ip("host", "route add default via 192.168.7.1");
+    }
+
+    /// Whether a ping of this many bytes comes back in fragments, if need be.
+    pub(crate) fn pings_with(&self, address: &str, bytes: u32) -> bool {
+        let mut command = self.command("host", "ping");
+        let bytes = bytes.to_string();
+        command.args([
+            "-n", "-c", "1", "-W", "2", "-M", "dont", "-s", &bytes, address,
+        ]);
+        command.output().unwrap().status.success()
+    }
+
     /// The namespace of a node.
     pub(crate) fn name(&self, node: &str) -> String {
         format!("{}{node}", self.prefix)

@@ -21,6 +21,18 @@ max-sessions = 4096
 max-bindings = 4096
 "#;
 
+/// A NAT within IPv4.
+pub(crate) const HOME: &str = r#"
+[[instance]]
+name = "home"
+mechanism = "nat44"
+inside = ["192.168.0.0/16"]
+pool = [{ addresses = "203.0.113.32/28", ports = "1024-65535" }]
+own-v4 = "203.0.113.33"
+max-sessions = 4096
+max-bindings = 4096
+"#;
+
 /// A network and a folder of this test alone, gone when it is dropped.
 pub(crate) struct Site {
     pub(crate) net: Net,

@@ -1,0 +1,96 @@
+//! What the stateful mechanisms have in common: how a packet asks the NAT, whatever the family of
+//! its inside host is.
+
+use super::Part;
+use crate::host::{Host, Sessions};
+use crate::nat::{
+    self, Bounded, Endpoint4, Established, Exhaustive, FragmentKey, Inside, NatConfig, Ports,
+    TcpFlags,
+};
+use crate::reason::Counter;
+use crate::translate::transport::{Kind, Transport};
+use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::protocol;
+
+/// The outside endpoint for a packet from `inside` to `remote`.
+///
+/// # Errors
+/// What the NAT decides; for a quoted packet, that there is no state.
+#[inline(always)]
+pub(super) fn outbound<H: Host>(
+    host: &mut H,
+    nat: &NatConfig,
+    inside: &Inside,
+    remote: Endpoint4,
+    transport: &Transport,
+    part: Part,
+) -> Result<Endpoint4, Refusal> {
+    let flow = flow(transport)?;
+    match part {
+        Part::Outer => match H::SESSIONS {
+            Sessions::Established => nat::outbound(host, nat, Established, inside, remote, flow),
+            Sessions::Bounded => nat::outbound(host, nat, Bounded, inside, remote, flow),
+            Sessions::Exhaustive => nat::outbound(host, nat, Exhaustive, inside, remote, flow),
+        },
+        Part::Quoted => nat::peek_outbound(host, nat, inside, remote, flow.protocol())
+            .ok_or(Refusal::Drop(Counter::NoBinding)),
+    }
+}
+
+/// The inside endpoint for a packet from `remote` to `outside`.
+///
+/// # Errors
+/// No binding, or a filter that does not let the packet in.
+#[inline(always)]
+pub(super) fn inbound<H: Host>(
+    host: &mut H,
+    nat: &NatConfig,
+    outside: Endpoint4,
+    remote: Endpoint4,
+    transport: &Transport,
+    part: Part,
+) -> Result<Inside, Refusal> {
+    let flow = flow(transport)?;
+    match part {
+        Part::Outer => match H::SESSIONS {
+            Sessions::Established => nat::inbound(host, nat, Established, outside, remote, flow),
+            Sessions::Bounded => nat::inbound(host, nat, Bounded, outside, remote, flow),
+            Sessions::Exhaustive => nat::inbound(host, nat, Exhaustive, outside, remote, flow),
+        },
+        Part::Quoted => nat::peek_inbound(host, nat, outside, remote, flow.protocol())
+            .ok_or(Refusal::Drop(Counter::NoBinding)),
+    }
+}
+
+/// Remembers the ports of a first fragment, or finds those of another (RFC 6146 section 3.4).
+///
+/// # Errors
+/// The first fragment did not come yet.
+pub(super) fn ports_of<H: Host>(
+    host: &H,
+    nat: &NatConfig,
+    key: &FragmentKey,
+    transport: &Transport,
+) -> Result<Ports, Refusal> {
+    if transport.kind == Kind::Continuation {
+        return nat::recall(host, nat, key).ok_or(Refusal::Slow(Slow::HoldFragment));
+    }
+    let ports = transport.ports();
+    nat::remember(host, nat, key, ports).map_err(|_| Refusal::Drop(Counter::TableFull))?;
+    Ok(ports)
+}
+
+/// What the NAT calls a packet. Other protocols are answered as RFC 6146 section 3.4 says.
+#[inline(always)]
+fn flow(transport: &Transport) -> Result<nat::Transport, Refusal> {
+    match (transport.kind, transport.protocol) {
+        (Kind::Tcp, _) => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
+        (Kind::Continuation, protocol::TCP) => Ok(nat::Transport::Tcp(TcpFlags(0))),
+        (Kind::Udp, _) | (Kind::Continuation, protocol::UDP) => Ok(nat::Transport::Udp),
+        (Kind::Echo(_), _) => Ok(nat::Transport::Icmp),
+        _ => Err(Refusal::Reply(
+            IcmpError::PortUnreachable,
+            Counter::UnsupportedProtocol,
+        )),
+    }
+}
