@@ -9,7 +9,9 @@ use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::Place;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, Mechanism};
-use isthmus_core::host::{Destination, Host, Instances, MOST_INSTANCES, Route, Sessions};
+use isthmus_core::host::{
+    Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
+};
 use isthmus_core::mechanism;
 use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
@@ -143,6 +145,16 @@ impl Configured {
             }
             Err(_) => search::NOTHING,
         }
+    }
+
+    /// The mechanism of the instance that a search found; `None` if it found none.
+    #[inline(always)]
+    pub(crate) fn mechanism(&self, searched: u64) -> Option<&Mechanism> {
+        let index = match searched {
+            ONLY => 0,
+            other => search::number(other)?,
+        };
+        Some(&self.get(index)?.mechanism)
     }
 
     /// The instance of a gateway that has one, as most have.
@@ -289,11 +301,11 @@ fn next_random() -> u32 {
     mixed.rotate_right((old >> 59) as u32)
 }
 
-/// Counts a packet that goes to the slow path because no program of ours takes it.
+/// Counts a packet that no program of ours takes.
 #[inline(always)]
-pub(crate) fn count_slow_path() {
+pub(crate) fn count(counter: Counter) {
     let row = MOST_INSTANCES * COUNTER_ROW as u32;
-    if let Some(count) = COUNTS.get_ptr_mut(row + Counter::SlowPath as u32) {
+    if let Some(count) = COUNTS.get_ptr_mut(row + counter as u32) {
         // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
         unsafe { *count += 1 };
     }
@@ -345,6 +357,7 @@ impl<S, E> Services<S, E> {
 }
 
 impl<S: Stage, E: Egress> Host for Services<S, E> {
+    const MECHANISMS: Mechanisms = S::MECHANISMS;
     const SESSIONS: Sessions = S::SESSIONS;
     type State = Lines;
     type Rules = Lines;
@@ -374,7 +387,11 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
                 length => search::eam_v4_probe(at, address.0.0, length),
             }
         };
-        self.found.set(Found { address: address.0.0, base: table.base, place });
+        self.found.set(Found {
+            address: address.0.0,
+            base: table.base,
+            place,
+        });
         search::number(place).map(Place)
     }
 

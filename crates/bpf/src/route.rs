@@ -193,7 +193,11 @@ impl<I: Ingress> Egress for Fib<I> {
         if way.since != epoch || epoch == 0 || !way.question.is(&question) {
             self.next = ask(&self.ingress, to, way)?;
             way.question = question;
-            way.since = if self.next == Next::Neighbour { epoch } else { 0 };
+            way.since = if self.next == Next::Neighbour {
+                epoch
+            } else {
+                0
+            };
         } else {
             self.next = Next::Neighbour;
         }
