@@ -13,7 +13,7 @@ use isthmus_core::host::{
     Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
 };
 use isthmus_core::mechanism;
-use isthmus_core::packet::Packet;
+use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::Instant;
@@ -48,8 +48,12 @@ static INSTANCES: Array<InstanceWords, { (BANKS * MOST_INSTANCES) as usize }> = 
 static ACTIVE: Array<Active, 1> = Array::new();
 
 /// Content of [`ACTIVE`]: one word, so that it changes at once. The bank in the upper half, the
-/// number of instances in the lower.
+/// number of instances in the lowest octet, and [`MORE`].
 type Active = u64;
+
+/// Bit of [`Active`]: the user-space engine does more than these programs (NAT44), and the kernel's
+/// routes lead there.
+const MORE: u64 = 1 << 8;
 
 /// Time and chance where the daemon decides on them; see [`OFFLINE`].
 #[btf_map]
@@ -157,10 +161,20 @@ impl Configured {
         Some(&self.get(index)?.mechanism)
     }
 
+    /// What to count for a packet that no program of ours takes.
+    #[inline(always)]
+    pub(crate) fn none(&self, family: Family) -> Counter {
+        if family == Family::V4 && self.active & MORE != 0 {
+            Counter::SlowPath
+        } else {
+            Counter::NotOurs
+        }
+    }
+
     /// The instance of a gateway that has one, as most have.
     #[inline(always)]
     fn only(&self) -> Option<&Instance> {
-        if self.active as u32 == 1 {
+        if self.active as u8 == 1 {
             self.get(0)
         } else {
             None
@@ -183,7 +197,7 @@ impl Configured {
 impl Instances for Configured {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
-        if index >= self.active as u32 {
+        if index >= u32::from(self.active as u8) {
             return None;
         }
         let bank = (self.active >> 32) as u32;

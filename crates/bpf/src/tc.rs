@@ -58,7 +58,7 @@ fn v4(context: &TcContext, configured: Configured, searched: u64) -> i32 {
         Some(Mechanism::Nat64(_)) => tc_v4_stateful(raw, number, searched),
         // The kernel routes it, to the user-space engine if it is for that.
         Some(Mechanism::Nat44(_)) | None => {
-            maps::count(Counter::NotOurs);
+            maps::count(configured.none(Family::V4));
             TC_ACT_UNSPEC
         }
     }
@@ -73,7 +73,7 @@ fn v6(context: &TcContext, configured: Configured, searched: u64) -> i32 {
         Some(Mechanism::Nat64(_)) => tc_v6_stateful(raw, number, searched),
         // The kernel routes it, to the user-space engine if it is for that.
         Some(Mechanism::Nat44(_)) | None => {
-            maps::count(Counter::NotOurs);
+            maps::count(configured.none(Family::V6));
             TC_ACT_UNSPEC
         }
     }

@@ -56,7 +56,7 @@ fn v4(context: &XdpContext, configured: Configured, searched: u64) -> i32 {
         Some(Mechanism::Nat64(_)) => xdp_v4_stateful(raw, number, searched),
         // The kernel routes it, to the user-space engine if it is for that.
         Some(Mechanism::Nat44(_)) | None => {
-            maps::count(Counter::NotOurs);
+            maps::count(configured.none(Family::V4));
             xdp_action::XDP_PASS as i32
         }
     }
@@ -71,7 +71,7 @@ fn v6(context: &XdpContext, configured: Configured, searched: u64) -> i32 {
         Some(Mechanism::Nat64(_)) => xdp_v6_stateful(raw, number, searched),
         // The kernel routes it, to the user-space engine if it is for that.
         Some(Mechanism::Nat44(_)) | None => {
-            maps::count(Counter::NotOurs);
+            maps::count(configured.none(Family::V6));
             xdp_action::XDP_PASS as i32
         }
     }
