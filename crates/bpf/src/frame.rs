@@ -12,7 +12,7 @@ const REACH: usize = 1024;
 
 /// An Ethernet frame. Offset 0 of the packet is its IP header.
 pub(crate) struct Frame<'a> {
-    context: &'a XdpContext,
+    pub(crate) context: &'a XdpContext,
 }
 
 impl<'a> Frame<'a> {

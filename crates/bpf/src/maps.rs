@@ -68,7 +68,7 @@ pub(crate) struct Clock {
 static OFFLINE: u8 = 0;
 
 #[inline(always)]
-fn offline() -> bool {
+pub(crate) fn offline() -> bool {
     // SAFETY: a read of a static; volatile, because the loader writes another value into it.
     unsafe { (&raw const OFFLINE).read_volatile() != 0 }
 }

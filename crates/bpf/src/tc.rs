@@ -1,8 +1,5 @@
 //! The tc programs.
 
-use core::ffi::c_void;
-
-use aya_ebpf::EbpfContext as _;
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::{bpf_redirect, bpf_redirect_neigh};
 use aya_ebpf::macros::classifier;
@@ -11,7 +8,7 @@ use isthmus_core::packet::Family;
 
 use crate::ethernet::{self, Addresses, Ethernet};
 use crate::maps::{self, Configured, TC_PROGRAMS};
-use crate::route::{Fib, Ingress, Next};
+use crate::route::{self, Fib, Ingress, Next};
 use crate::skb::Skb;
 use crate::stage::{self, Device};
 
@@ -83,6 +80,22 @@ pub extern "C" fn tc_v6(context: *mut __sk_buff, configured: u64, searched: u64)
     translate(TcContext::new(context), Family::V6, configured, searched)
 }
 
+/// Leaves the forwarding of a translated packet to the kernel. It goes by the protocol of the socket
+/// buffer; who captures packets sees the type in the Ethernet header.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_up(context: *mut __sk_buff) -> i32 {
+    let context = TcContext::new(context);
+    let mut skb = Skb::new(&context);
+    // SAFETY: a field of the context.
+    let kind = u16::from_be(unsafe { (*context.skb.skb).protocol } as u16);
+    match skb.ethernet() {
+        Some(header) => skb.set_ethernet(Ethernet::new(header.addresses(), kind)),
+        None => None,
+    };
+    stage::up(&mut skb)
+}
+
 #[inline(always)]
 fn translate(context: TcContext, family: Family, configured: u64, searched: u64) -> i32 {
     let way = Fib::new(&context);
@@ -99,9 +112,9 @@ impl<'a> Device for Skb<'a> {
     #[inline(always)]
     fn send(&mut self, fib: &Self::Way, family: Family) -> i32 {
         let Some(way) = fib.way() else {
-            return Self::PASS;
+            return Self::DROP;
         };
-        match fib.next() {
+        match way.next() {
             Next::Neighbour => {
                 let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
                 match self.set_ethernet(header) {
@@ -114,17 +127,12 @@ impl<'a> Device for Skb<'a> {
             Next::Link => unsafe {
                 bpf_redirect_neigh(way.link, core::ptr::null_mut(), 0, 0) as i32
             },
-            Next::Unknown | Next::Kernel => Self::PASS,
+            Next::Kernel => tc_up(self.context.skb.skb),
         }
     }
 }
 
 impl Ingress for &TcContext {
-    #[inline(always)]
-    fn context(&self) -> *mut c_void {
-        self.as_ptr()
-    }
-
     #[inline(always)]
     fn link(&self) -> u32 {
         // SAFETY: a field of the context.
@@ -136,4 +144,17 @@ impl Ingress for &TcContext {
     fn addresses(&self) -> Option<Addresses> {
         None
     }
+
+    #[inline(always)]
+    fn ask(&self, place: u32) {
+        tc_ask(self.skb.skb, place);
+    }
+}
+
+/// Asks the kernel for a way; see [`route::ask`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_ask(context: *mut __sk_buff, place: u32) -> i32 {
+    route::ask(context.cast(), place);
+    0
 }

@@ -1,8 +1,5 @@
 //! The XDP programs.
 
-use core::ffi::c_void;
-
-use aya_ebpf::EbpfContext as _;
 use aya_ebpf::bindings::{xdp_action, xdp_md};
 use aya_ebpf::helpers::bpf_redirect;
 use aya_ebpf::macros::xdp;
@@ -12,7 +9,7 @@ use isthmus_core::packet::Family;
 use crate::ethernet::{self, Addresses, Ethernet};
 use crate::frame::Frame;
 use crate::maps::{self, Configured, XDP_PROGRAMS};
-use crate::route::{Fib, Ingress, Next};
+use crate::route::{self, Fib, Ingress, Next};
 use crate::stage::{self, Device};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
@@ -79,6 +76,14 @@ pub extern "C" fn xdp_v6(context: *mut xdp_md, configured: u64, searched: u64) -
     translate(XdpContext::new(context), Family::V6, configured, searched)
 }
 
+/// Leaves the forwarding of a translated packet to the kernel.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_up(context: *mut xdp_md) -> i32 {
+    let context = XdpContext::new(context);
+    stage::up(&mut Frame::new(&context))
+}
+
 #[inline(always)]
 fn translate(context: XdpContext, family: Family, configured: u64, searched: u64) -> i32 {
     let way = Fib::new(&context);
@@ -91,7 +96,7 @@ impl<'a> Device for Frame<'a> {
     const PASS: i32 = xdp_action::XDP_PASS as i32;
     const DROP: i32 = xdp_action::XDP_DROP as i32;
 
-    /// To its neighbour, or up to the kernel if there is none yet.
+    /// To its neighbour, or up to the kernel if there is none yet or the kernel forwards.
     #[inline(always)]
     fn send(&mut self, fib: &Self::Way, family: Family) -> i32 {
         let Some(way) = fib.way() else {
@@ -101,21 +106,16 @@ impl<'a> Device for Frame<'a> {
         if self.set_ethernet(header).is_none() {
             return Self::DROP;
         }
-        if fib.next() == Next::Neighbour {
+        if way.next() == Next::Neighbour {
             // SAFETY: a helper without pointers.
             unsafe { bpf_redirect(way.link, 0) as i32 }
         } else {
-            Self::PASS
+            xdp_up(self.context.ctx)
         }
     }
 }
 
 impl Ingress for &XdpContext {
-    #[inline(always)]
-    fn context(&self) -> *mut c_void {
-        self.as_ptr()
-    }
-
     #[inline(always)]
     fn link(&self) -> u32 {
         self.ingress_ifindex() as u32
@@ -125,4 +125,17 @@ impl Ingress for &XdpContext {
     fn addresses(&self) -> Option<Addresses> {
         Frame::new(self).ethernet().map(Ethernet::addresses)
     }
+
+    #[inline(always)]
+    fn ask(&self, place: u32) {
+        xdp_ask(self.ctx, place);
+    }
+}
+
+/// Asks the kernel for a way; see [`route::ask`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_ask(context: *mut xdp_md, place: u32) -> i32 {
+    route::ask(context.cast(), place);
+    0
 }

@@ -22,6 +22,7 @@ use isthmus_core::host::MOST_INSTANCES;
 use crate::counters::{Owner, Snapshot};
 use crate::memory::Region;
 use crate::ruleset::Ruleset;
+use crate::sys;
 use routes::RouteWatch;
 
 pub use offline::KernelTranslator;
@@ -48,6 +49,14 @@ pub enum Error {
     /// Changes of the routes can not be heard of.
     #[error("changes of the routes can not be heard of: {0}")]
     Routes(io::Error),
+    /// There is no such link.
+    #[error("there is no link {name:?}: {error}")]
+    Link {
+        /// Name of the link.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The object is not the one that this program was built for.
     #[error("the BPF object has no {0}")]
     Missing(&'static str),
@@ -114,6 +123,15 @@ pub enum Mode {
     Native,
     /// By the network stack.
     Generic,
+}
+
+/// How a translated packet leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// Straight out of the link that the routing table tells.
+    Redirect,
+    /// Up into the kernel, which filters and routes it.
+    Kernel,
 }
 
 /// Lines of the rules memory that are set aside at least, so that a reload may add mappings.
@@ -215,7 +233,7 @@ impl Programs {
         }
         map::activate(&mut self.ebpf, bank, ruleset.instances().len() as u32)?;
         // The bank that is free now is written at the next reload: by then no program reads it.
-        crate::sys::wait_for_bpf_programs()?;
+        sys::wait_for_bpf_programs()?;
         self.bank = bank;
         Ok(())
     }
@@ -224,7 +242,13 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel refuses; with [`Mode::Auto`], both ways.
-    pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
+    pub fn attach_xdp(
+        &mut self,
+        interface: &str,
+        mode: Mode,
+        forward: Forward,
+    ) -> Result<Mode, Error> {
+        self.set_forward(interface, forward)?;
         let program = self.xdp(Hook::Xdp.program())?;
         if mode != Mode::Generic {
             match program.attach(interface, XdpMode::Driver) {
@@ -241,7 +265,8 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
+    pub fn attach_tc(&mut self, interface: &str, forward: Forward) -> Result<(), Error> {
+        self.set_forward(interface, forward)?;
         // Kernels before 6.6 attach to this queueing discipline; it may be there already. Later
         // ones do without, and it would stay behind.
         if KernelVersion::current().is_ok_and(|kernel| kernel < KernelVersion::new(6, 6, 0)) {
@@ -262,6 +287,20 @@ impl Programs {
     /// The kernel can not be asked.
     pub fn counters(&self) -> Result<Vec<(Owner, Snapshot)>, Error> {
         map::counters(&self.ebpf)
+    }
+
+    /// Before the first packet: none may get past the kernel's filters.
+    fn set_forward(&mut self, interface: &str, forward: Forward) -> Result<(), Error> {
+        match forward {
+            Forward::Redirect => Ok(()),
+            Forward::Kernel => {
+                let link = sys::link_number(interface).map_err(|error| Error::Link {
+                    name: interface.to_owned(),
+                    error,
+                })?;
+                map::forward_by_kernel(&mut self.ebpf, link)
+            }
+        }
     }
 
     fn xdp(&mut self, name: &'static str) -> Result<&mut Xdp, Error> {

@@ -5,13 +5,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::bpf::{Clock, Hook, Mode, Programs};
+use isthmus_engine::bpf::{Clock, Forward, Hook, Mode, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
 
 use super::{Engine, EngineError};
-use crate::config::{self, Forward, Interface, XdpMode};
+use crate::config::{self, Interface, XdpMode};
 use crate::control::EngineStatus;
 
 /// The programs and the links that they are attached to.
@@ -76,31 +76,33 @@ impl KernelEngine {
                 interface: name.clone(),
                 reason: reason.to_string(),
             };
-            if interface.forward == Forward::Kernel {
-                let reason = "`forward = \"kernel\"` is not there yet: packets would bypass the \
-                              firewall that it is meant for; use engine = \"user\"";
-                return Err(failed(&reason));
-            }
             let programs = self.programs.get_mut();
             let Some(programs) = programs.unwrap_or_else(PoisonError::into_inner) else {
                 continue;
             };
+            let forward = forward(interface.forward);
             let detail = if interface.engine.value == config::Engine::Tc {
-                programs.attach_tc(name).map_err(|error| failed(&error))?;
+                programs
+                    .attach_tc(name, forward)
+                    .map_err(|error| failed(&error))?;
                 "ingress"
             } else {
                 match programs
-                    .attach_xdp(name, mode(interface.mode))
+                    .attach_xdp(name, mode(interface.mode), forward)
                     .map_err(|error| failed(&error))?
                 {
                     Mode::Generic => "generic: the driver does not run XDP programs",
                     Mode::Auto | Mode::Native => "native",
                 }
             };
+            let more = match interface.forward {
+                config::Forward::Redirect => "",
+                config::Forward::Kernel => "; the kernel forwards",
+            };
             self.links.push(EngineStatus {
                 engine: engine.into(),
                 interface: name.clone(),
-                detail: detail.into(),
+                detail: format!("{detail}{more}"),
             });
         }
         Ok(())
@@ -151,6 +153,13 @@ const fn mode(mode: XdpMode) -> Mode {
         XdpMode::Auto => Mode::Auto,
         XdpMode::Native => Mode::Native,
         XdpMode::Generic => Mode::Generic,
+    }
+}
+
+const fn forward(forward: config::Forward) -> Forward {
+    match forward {
+        config::Forward::Redirect => Forward::Redirect,
+        config::Forward::Kernel => Forward::Kernel,
     }
 }
 

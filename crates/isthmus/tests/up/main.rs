@@ -1,5 +1,6 @@
 //! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing.
 
+mod forward;
 mod gateway;
 mod net;
 mod site;
@@ -440,17 +441,8 @@ fn in_the_kernel(engine: &str) {
     let Some(site) = Site::new() else {
         return;
     };
-    for node in ["host", "server"] {
-        // A veth takes redirected packets only if its peer polls.
-        let mut ethtool = site.net.command(node, "ethtool");
-        if !ethtool
-            .args(["-K", "eth0", "gro", "on"])
-            .status()
-            .is_ok_and(|s| s.success())
-        {
-            eprintln!("skipped: ethtool is not installed");
-            return;
-        }
+    if !site.net.polls() {
+        return;
     }
     let interfaces: String = ["toh", "tos"]
         .iter()
