@@ -16,7 +16,7 @@ use aya_ebpf::macros::btf_map;
 use isthmus_core::address::V6;
 use isthmus_core::host::{Destination, Route};
 
-use crate::ethernet::Addresses;
+use crate::ethernet::{Addresses, Tag};
 use crate::link::Link;
 
 /// How an engine finds the way out for a translated packet.
@@ -37,11 +37,15 @@ impl Egress for NoWay {
 
 /// Where a packet comes in: what a question to the forwarding table needs beside the destination.
 pub(crate) trait Ingress {
-    /// The link that the packet came in on.
+    /// Whether links are given frames. Those that take socket buffers only can not be sent to then,
+    /// and tags are the sender's business.
+    const FRAMES: bool;
+    /// The link that the packet came in on: the device of its VLAN, if it came with a tag.
     fn link(&self) -> u32;
     /// The Ethernet addresses that it came with, if they will be needed to pass it on.
     fn addresses(&self) -> Option<Addresses>;
-    /// Has [`ask`] called in a global function, for the way at this place.
+    /// Has [`ask`] called in a global function, for the way at this place: the verifier looks at it
+    /// once.
     fn ask(&self, place: u32);
 }
 
@@ -50,6 +54,8 @@ pub(crate) trait Ingress {
 pub(crate) enum Next {
     /// Send it there.
     Neighbour,
+    /// Send it there, with a tag.
+    Vlan,
     /// The link is known, its neighbour is not yet.
     Link,
     /// The kernel has to see to it, or wants to.
@@ -89,8 +95,9 @@ pub(crate) struct Way {
     pub(crate) addresses: Addresses,
     /// 0 where the kernel does not say.
     mtu: u16,
-    /// What [`Next`] stands for it: 0 the neighbour. Here and not in a variable, because the verifier
-    /// looks at all that follows for each value of a variable that it knows.
+    /// What [`Next`] stands for it: 0 the neighbour, another small number the neighbour in the VLAN
+    /// of [`Tag::number`]. Here and not in a variable, because the verifier looks at all that follows
+    /// for each value of a variable that it knows.
     next: u16,
 }
 const _: () = assert!(size_of::<Way>() == 64);
@@ -101,13 +108,20 @@ const LINK: u16 = 1 << 14;
 const KERNEL: u16 = 1 << 15;
 
 impl Way {
+    /// The tag to send with, if it is [`Next::Vlan`].
+    #[inline(always)]
+    pub(crate) fn tag(&self) -> Tag {
+        Tag::from_number(self.next)
+    }
+
     /// What the forwarding table said.
     #[inline(always)]
     pub(crate) fn next(&self) -> Next {
         match self.next {
             0 => Next::Neighbour,
             LINK => Next::Link,
-            _ => Next::Kernel,
+            KERNEL => Next::Kernel,
+            _ => Next::Vlan,
         }
     }
 }
@@ -197,12 +211,13 @@ impl<I: Ingress> Egress for Fib<I> {
         let question = Question::new(to, self.ingress.link());
         let place = question.place();
         let epoch = epoch();
-        let way = known(place)?;
+        let mut way = known(place)?;
         if way.since != epoch || epoch == 0 || !way.question.is(&question) {
             way.question = question;
             self.ingress.ask(place);
+            way = known(place)?;
         }
-        if way.next != 0
+        if way.next >= LINK
             && let Some(addresses) = self.ingress.addresses()
         {
             // The packet is still as it came.
@@ -234,7 +249,7 @@ fn epoch() -> u32 {
 
 /// Asks the kernel the question of the way at this place, and writes its answer there.
 #[inline(always)]
-pub(crate) fn ask(context: *mut c_void, place: u32) {
+pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     let Some(way) = known(place) else { return };
     way.since = 0;
     way.next = KERNEL;
@@ -275,8 +290,20 @@ pub(crate) fn ask(context: *mut c_void, place: u32) {
             // SAFETY: the kernel wrote it, because the question had a length.
             way.mtu = unsafe { fib.__bindgen_anon_1.mtu_result };
             way.addresses = addresses(fib);
-            way.next = if by_kernel { KERNEL } else { 0 };
             way.since = epoch;
+            if by_kernel {
+                return;
+            }
+            way.next = 0;
+            if I::FRAMES {
+                let link = Link::of(way.link);
+                if !link.takes_frames() {
+                    way.next = KERNEL;
+                } else if let Some((below, tag)) = link.vlan() {
+                    way.link = below;
+                    way.next = tag.number();
+                }
+            }
         }
         BPF_FIB_LKUP_RET_NO_NEIGH => way.next = LINK,
         _ => {}

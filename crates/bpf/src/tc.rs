@@ -1,12 +1,13 @@
 //! The tc programs.
 
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_SHOT, TC_ACT_UNSPEC};
-use aya_ebpf::helpers::{bpf_redirect, bpf_redirect_neigh};
+use aya_ebpf::helpers::{bpf_redirect, bpf_redirect_neigh, bpf_skb_vlan_pop};
 use aya_ebpf::macros::classifier;
 use aya_ebpf::programs::TcContext;
 use isthmus_core::packet::Family;
 
-use crate::ethernet::{self, Addresses, Ethernet};
+use crate::ethernet::{self, Addresses, Ethernet, Tag};
+use crate::link;
 use crate::maps::{self, Configured, TC_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
 use crate::skb::Skb;
@@ -16,14 +17,18 @@ use crate::stage::{self, Device};
 #[classifier]
 pub fn isthmus_tc(context: TcContext) -> i32 {
     let configured = Configured::now();
+    let link = match link(&context) {
+        0 => return TC_ACT_UNSPEC,
+        link => link,
+    };
     let answer = match kind(&context) {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Skb::new(&context));
-            tc_v4(context.skb.skb, configured.number(), searched)
+            tc_v4(context.skb.skb, configured.number(), searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Skb::new(&context));
-            tc_v6(context.skb.skb, configured.number(), searched)
+            tc_v6(context.skb.skb, configured.number(), searched, link)
         }
         _ => return TC_ACT_UNSPEC,
     };
@@ -69,15 +74,17 @@ fn kind(context: &TcContext) -> Option<u16> {
 /// Translates an IPv4 packet; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn tc_v4(context: *mut __sk_buff, configured: u64, searched: u64) -> i32 {
-    translate(TcContext::new(context), Family::V4, configured, searched)
+pub extern "C" fn tc_v4(context: *mut __sk_buff, configured: u64, searched: u64, link: u32) -> i32 {
+    let context = TcContext::new(context);
+    translate(&context, link, Family::V4, configured, searched)
 }
 
 /// Translates an IPv6 packet; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn tc_v6(context: *mut __sk_buff, configured: u64, searched: u64) -> i32 {
-    translate(TcContext::new(context), Family::V6, configured, searched)
+pub extern "C" fn tc_v6(context: *mut __sk_buff, configured: u64, searched: u64, link: u32) -> i32 {
+    let context = TcContext::new(context);
+    translate(&context, link, Family::V6, configured, searched)
 }
 
 /// Leaves the forwarding of a translated packet to the kernel. It goes by the protocol of the socket
@@ -97,14 +104,44 @@ pub extern "C" fn tc_up(context: *mut __sk_buff) -> i32 {
 }
 
 #[inline(always)]
-fn translate(context: TcContext, family: Family, configured: u64, searched: u64) -> i32 {
-    let way = Fib::new(&context);
+fn translate(
+    context: &TcContext,
+    link: u32,
+    family: Family,
+    configured: u64,
+    searched: u64,
+) -> i32 {
+    let way = Fib::new(Arrival { context, link });
     let configured = Configured::from_number(configured);
-    stage::translate(&mut Skb::new(&context), way, family, configured, searched)
+    stage::translate(&mut Skb::new(context), way, family, configured, searched)
+}
+
+/// The link that a packet came in on: the device of its VLAN, if it came with a tag, which the kernel
+/// has taken out of the packet and put beside it. 0 if there is no such device.
+#[inline(always)]
+fn link(context: &TcContext) -> u32 {
+    let skb = context.skb.skb;
+    // SAFETY: fields of the context.
+    let (number, tagged) = unsafe { ((*skb).ifindex, (*skb).vlan_present != 0) };
+    if !tagged {
+        return number;
+    }
+    // SAFETY: fields of the context.
+    let (kind, control) = unsafe { ((*skb).vlan_proto, (*skb).vlan_tci) };
+    let tag = Tag::new(u16::from_be(kind as u16), control as u16);
+    link::vlan(number, tag.number().into())
+}
+
+/// Forgets the tag that a packet came with: it is about to leave elsewhere.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_untag(context: *mut __sk_buff) -> i32 {
+    // SAFETY: the context is that of this run; all pointers are made anew at each access.
+    unsafe { bpf_skb_vlan_pop(context) as i32 }
 }
 
 impl<'a> Device for Skb<'a> {
-    type Way = Fib<&'a TcContext>;
+    type Way = Fib<Arrival<'a>>;
     const PASS: i32 = TC_ACT_UNSPEC;
     const DROP: i32 = TC_ACT_SHOT;
 
@@ -114,29 +151,40 @@ impl<'a> Device for Skb<'a> {
         let Some(way) = fib.way() else {
             return Self::DROP;
         };
-        match way.next() {
-            Next::Neighbour => {
-                let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
-                match self.set_ethernet(header) {
-                    // SAFETY: a helper without pointers.
-                    Some(()) => unsafe { bpf_redirect(way.link, 0) as i32 },
-                    None => Self::DROP,
-                }
-            }
+        if way.next() == Next::Kernel {
+            return tc_up(self.context.skb.skb);
+        }
+        // SAFETY: a field of the context.
+        let tagged = unsafe { (*self.context.skb.skb).vlan_present != 0 };
+        if tagged && tc_untag(self.context.skb.skb) != 0 {
+            return Self::DROP;
+        }
+        if way.next() == Next::Link {
             // SAFETY: no pointer is given: the kernel asks its table for the next hop.
-            Next::Link => unsafe {
-                bpf_redirect_neigh(way.link, core::ptr::null_mut(), 0, 0) as i32
-            },
-            Next::Kernel => tc_up(self.context.skb.skb),
+            return unsafe { bpf_redirect_neigh(way.link, core::ptr::null_mut(), 0, 0) as i32 };
+        }
+        let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
+        match self.set_ethernet(header) {
+            // SAFETY: a helper without pointers.
+            Some(()) => unsafe { bpf_redirect(way.link, 0) as i32 },
+            None => Self::DROP,
         }
     }
 }
 
-impl Ingress for &TcContext {
+/// Where a packet comes in.
+pub(crate) struct Arrival<'a> {
+    context: &'a TcContext,
+    /// The link, or the device of the VLAN.
+    link: u32,
+}
+
+impl Ingress for Arrival<'_> {
+    const FRAMES: bool = false;
+
     #[inline(always)]
     fn link(&self) -> u32 {
-        // SAFETY: a field of the context.
-        unsafe { (*self.skb.skb).ifindex }
+        self.link
     }
 
     /// The kernel keeps them.
@@ -147,7 +195,7 @@ impl Ingress for &TcContext {
 
     #[inline(always)]
     fn ask(&self, place: u32) {
-        tc_ask(self.skb.skb, place);
+        tc_ask(self.context.skb.skb, place);
     }
 }
 
@@ -155,6 +203,6 @@ impl Ingress for &TcContext {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn tc_ask(context: *mut __sk_buff, place: u32) -> i32 {
-    route::ask(context.cast(), place);
+    route::ask::<Arrival<'_>>(context.cast(), place);
     0
 }

@@ -6,8 +6,9 @@ use aya_ebpf::macros::xdp;
 use aya_ebpf::programs::XdpContext;
 use isthmus_core::packet::Family;
 
-use crate::ethernet::{self, Addresses, Ethernet};
+use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::frame::Frame;
+use crate::link;
 use crate::maps::{self, Configured, XDP_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
 use crate::stage::{self, Device};
@@ -16,36 +17,106 @@ use crate::stage::{self, Device};
 #[xdp]
 pub fn isthmus_xdp(context: XdpContext) -> u32 {
     let configured = Configured::now();
-    let answer = match kind(&context) {
+    let mut kind = kind(&context);
+    let mut vlan = Vlan::NONE;
+    let mut link = context.ingress_ifindex() as u32;
+    if let Some(ethernet::VLAN | ethernet::SERVICE_VLAN) = kind {
+        vlan = Vlan(xdp_untag(context.ctx));
+        if vlan == Vlan::NONE {
+            return xdp_action::XDP_PASS;
+        }
+        link = vlan.link();
+        kind = self::kind(&context);
+    }
+    let answer = match kind {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Frame::new(&context));
-            xdp_v4(context.ctx, configured.number(), searched)
+            xdp_v4(context.ctx, configured.number(), searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Frame::new(&context));
-            xdp_v6(context.ctx, configured.number(), searched)
+            xdp_v6(context.ctx, configured.number(), searched, link)
         }
         _ => return xdp_action::XDP_PASS,
     };
-    end(&context, answer)
+    end(&context, answer, vlan)
 }
 
 /// Makes the session that an IPv4 packet needs, and has the first program look again.
 #[xdp]
 pub fn isthmus_xdp_open_v4(context: XdpContext) -> u32 {
-    end(&context, stage::open(&Frame::new(&context), Family::V4))
+    let vlan = Vlan(xdp_untag(context.ctx));
+    let answer = stage::open(&Frame::new(&context), Family::V4);
+    end(&context, answer, vlan)
 }
 
 /// Makes the session that an IPv6 packet needs, and has the first program look again.
 #[xdp]
 pub fn isthmus_xdp_open_v6(context: XdpContext) -> u32 {
-    end(&context, stage::open(&Frame::new(&context), Family::V6))
+    let vlan = Vlan(xdp_untag(context.ctx));
+    let answer = stage::open(&Frame::new(&context), Family::V6);
+    end(&context, answer, vlan)
+}
+
+/// The VLAN of a frame whose tag was taken away, as one number: the tag in the upper half, the
+/// number of its device in the lower.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Vlan(u64);
+
+impl Vlan {
+    /// The frame is as it came.
+    const NONE: Self = Self(0);
+
+    #[inline(always)]
+    fn link(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// Takes the tag of an IP packet away, if the daemon knows the device of its VLAN; answers what
+/// [`Vlan`] is made of.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_untag(context: *mut xdp_md) -> u64 {
+    let context = XdpContext::new(context);
+    let frame = Frame::new(&context);
+    let Some(header) = frame.tagged() else {
+        return 0;
+    };
+    let tag = header.tag();
+    if !tag.is_known() || !matches!(header.ethernet().kind(), ethernet::IPV4 | ethernet::IPV6) {
+        return 0;
+    }
+    match link::vlan(context.ingress_ifindex() as u32, tag.number().into()) {
+        0 => 0,
+        device => match frame.untag(header) {
+            Some(()) => u64::from(tag.whole()) << 32 | u64::from(device),
+            None => 0,
+        },
+    }
+}
+
+/// Puts the tag back that [`xdp_untag`] took, for the kernel or for another program.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_retag(context: *mut xdp_md, answer: i32, vlan: u64) -> i32 {
+    let context = XdpContext::new(context);
+    if answer != xdp_action::XDP_PASS as i32 && stage::next_program(answer).is_none() {
+        return answer;
+    }
+    match Frame::new(&context).insert_tag(Tag::from_whole((vlan >> 32) as u32)) {
+        Some(()) => answer,
+        None => xdp_action::XDP_DROP as i32,
+    }
 }
 
 /// Answers the kernel, or goes on with another program. The frame is unchanged then: if the program
 /// is not there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
-fn end(context: &XdpContext, answer: i32) -> u32 {
+fn end(context: &XdpContext, mut answer: i32, vlan: Vlan) -> u32 {
+    if vlan != Vlan::NONE {
+        answer = xdp_retag(context.ctx, answer, vlan.0);
+    }
     let Some(program) = stage::next_program(answer) else {
         return answer as u32;
     };
@@ -65,15 +136,17 @@ fn kind(context: &XdpContext) -> Option<u16> {
 /// Translates an IPv4 packet; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn xdp_v4(context: *mut xdp_md, configured: u64, searched: u64) -> i32 {
-    translate(XdpContext::new(context), Family::V4, configured, searched)
+pub extern "C" fn xdp_v4(context: *mut xdp_md, configured: u64, searched: u64, link: u32) -> i32 {
+    let context = XdpContext::new(context);
+    translate(&context, link, Family::V4, configured, searched)
 }
 
 /// Translates an IPv6 packet; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn xdp_v6(context: *mut xdp_md, configured: u64, searched: u64) -> i32 {
-    translate(XdpContext::new(context), Family::V6, configured, searched)
+pub extern "C" fn xdp_v6(context: *mut xdp_md, configured: u64, searched: u64, link: u32) -> i32 {
+    let context = XdpContext::new(context);
+    translate(&context, link, Family::V6, configured, searched)
 }
 
 /// Leaves the forwarding of a translated packet to the kernel.
@@ -85,14 +158,32 @@ pub extern "C" fn xdp_up(context: *mut xdp_md) -> i32 {
 }
 
 #[inline(always)]
-fn translate(context: XdpContext, family: Family, configured: u64, searched: u64) -> i32 {
-    let way = Fib::new(&context);
+fn translate(
+    context: &XdpContext,
+    link: u32,
+    family: Family,
+    configured: u64,
+    searched: u64,
+) -> i32 {
+    let way = Fib::new(Arrival { context, link });
     let configured = Configured::from_number(configured);
-    stage::translate(&mut Frame::new(&context), way, family, configured, searched)
+    stage::translate(&mut Frame::new(context), way, family, configured, searched)
+}
+
+/// Sends a frame with a tag.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_send_tagged(context: *mut xdp_md, link: u32, tag: u32) -> i32 {
+    let context = XdpContext::new(context);
+    match Frame::new(&context).insert_tag(Tag::from_whole(tag)) {
+        // SAFETY: a helper without pointers.
+        Some(()) => unsafe { bpf_redirect(link, 0) as i32 },
+        None => xdp_action::XDP_DROP as i32,
+    }
 }
 
 impl<'a> Device for Frame<'a> {
-    type Way = Fib<&'a XdpContext>;
+    type Way = Fib<Arrival<'a>>;
     const PASS: i32 = xdp_action::XDP_PASS as i32;
     const DROP: i32 = xdp_action::XDP_DROP as i32;
 
@@ -106,29 +197,38 @@ impl<'a> Device for Frame<'a> {
         if self.set_ethernet(header).is_none() {
             return Self::DROP;
         }
-        if way.next() == Next::Neighbour {
+        match way.next() {
             // SAFETY: a helper without pointers.
-            unsafe { bpf_redirect(way.link, 0) as i32 }
-        } else {
-            xdp_up(self.context.ctx)
+            Next::Neighbour => unsafe { bpf_redirect(way.link, 0) as i32 },
+            Next::Vlan => xdp_send_tagged(self.context.ctx, way.link, way.tag().whole()),
+            Next::Link | Next::Kernel => xdp_up(self.context.ctx),
         }
     }
 }
 
-impl Ingress for &XdpContext {
+/// Where a frame comes in.
+pub(crate) struct Arrival<'a> {
+    context: &'a XdpContext,
+    /// The link, or the device of the VLAN.
+    link: u32,
+}
+
+impl Ingress for Arrival<'_> {
+    const FRAMES: bool = true;
+
     #[inline(always)]
     fn link(&self) -> u32 {
-        self.ingress_ifindex() as u32
+        self.link
     }
 
     #[inline(always)]
     fn addresses(&self) -> Option<Addresses> {
-        Frame::new(self).ethernet().map(Ethernet::addresses)
+        Frame::new(self.context).ethernet().map(Ethernet::addresses)
     }
 
     #[inline(always)]
     fn ask(&self, place: u32) {
-        xdp_ask(self.ctx, place);
+        xdp_ask(self.context.ctx, place);
     }
 }
 
@@ -136,6 +236,6 @@ impl Ingress for &XdpContext {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn xdp_ask(context: *mut xdp_md, place: u32) -> i32 {
-    route::ask(context.cast(), place);
+    route::ask::<Arrival<'_>>(context.cast(), place);
     0
 }

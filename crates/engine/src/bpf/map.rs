@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, Map, PerCpuArray};
+use aya::maps::{Array, Map, PerCpuArray};
 use isthmus_core::config::Instance;
 use isthmus_core::host::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
@@ -63,16 +63,6 @@ pub(super) fn activate(ebpf: &mut Ebpf, bank: u32, instances: u32) -> Result<(),
     let map = ebpf.map_mut("ACTIVE").ok_or(Error::Missing("ACTIVE"))?;
     let mut map: Array<_, u64> = map.try_into()?;
     Ok(map.set(0, u64::from(bank) << 32 | u64::from(instances), 0)?)
-}
-
-/// In `LINKS`: translated packets that came in there go up into the kernel.
-const FORWARD_BY_KERNEL: u64 = 1 << 48;
-
-/// Has the kernel forward what comes in on the link with this number.
-pub(super) fn forward_by_kernel(ebpf: &mut Ebpf, link: u32) -> Result<(), Error> {
-    let map = ebpf.map_mut("LINKS").ok_or(Error::Missing("LINKS"))?;
-    let mut map: HashMap<_, u32, u64> = map.try_into()?;
-    Ok(map.insert(link, FORWARD_BY_KERNEL, 0)?)
 }
 
 /// Sets the clock of the packets, and for the first of them the seed of chance.

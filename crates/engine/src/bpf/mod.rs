@@ -4,6 +4,7 @@
 //! All links of a gateway share one set of programs and maps. Maps and attachments belong to file
 //! descriptors of this process: when it ends, however it ends, the kernel takes them back.
 
+mod links;
 mod map;
 mod offline;
 mod routes;
@@ -23,6 +24,7 @@ use crate::counters::{Owner, Snapshot};
 use crate::memory::Region;
 use crate::ruleset::Ruleset;
 use crate::sys;
+use links::Links;
 use routes::RouteWatch;
 
 pub use offline::KernelTranslator;
@@ -46,8 +48,8 @@ pub enum Error {
     /// Memory of a map can not be mapped.
     #[error("the memory of a BPF map can not be used: {0}")]
     Memory(#[from] io::Error),
-    /// Changes of the routes can not be heard of.
-    #[error("changes of the routes can not be heard of: {0}")]
+    /// Links and changes of the routes can not be heard of.
+    #[error("links and routes can not be watched: {0}")]
     Routes(io::Error),
     /// There is no such link.
     #[error("there is no link {name:?}: {error}")]
@@ -125,15 +127,6 @@ pub enum Mode {
     Generic,
 }
 
-/// How a translated packet leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forward {
-    /// Straight out of the link that the routing table tells.
-    Redirect,
-    /// Up into the kernel, which filters and routes it.
-    Kernel,
-}
-
 /// Lines of the rules memory that are set aside at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
@@ -187,14 +180,23 @@ impl Programs {
         })
     }
 
-    /// Has the programs remember routes, and keeps that true. Without it they ask the kernel for
-    /// every packet.
+    /// Tells the programs of the links and has them remember routes, and keeps both true. Without it
+    /// they know no VLANs, send to any link, and ask the kernel for every packet. What comes in on
+    /// the links `by_kernel`, and on VLANs of them, goes up into the kernel when it is translated;
+    /// everything else leaves where the routing table tells.
     ///
     /// # Errors
-    /// The kernel announces nothing to us.
-    pub fn remember_routes(&mut self) -> Result<(), Error> {
+    /// There is no link of such a name, or the kernel announces nothing to us.
+    pub fn watch_kernel(&mut self, by_kernel: &[&str]) -> Result<(), Error> {
+        let numbers = by_kernel.iter().map(|name| {
+            sys::link_number(name).map_err(|error| Error::Link {
+                name: (*name).to_owned(),
+                error,
+            })
+        });
+        let links = Links::new(&mut self.ebpf, numbers.collect::<Result<_, _>>()?)?;
         let epoch = map::region(&self.ebpf, "EPOCH", 1)?;
-        self.watch = Some(RouteWatch::start(epoch).map_err(Error::Routes)?);
+        self.watch = Some(RouteWatch::start(epoch, links).map_err(Error::Routes)?);
         Ok(())
     }
 
@@ -242,13 +244,7 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel refuses; with [`Mode::Auto`], both ways.
-    pub fn attach_xdp(
-        &mut self,
-        interface: &str,
-        mode: Mode,
-        forward: Forward,
-    ) -> Result<Mode, Error> {
-        self.set_forward(interface, forward)?;
+    pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
         let program = self.xdp(Hook::Xdp.program())?;
         if mode != Mode::Generic {
             match program.attach(interface, XdpMode::Driver) {
@@ -265,8 +261,7 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn attach_tc(&mut self, interface: &str, forward: Forward) -> Result<(), Error> {
-        self.set_forward(interface, forward)?;
+    pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
         // Kernels before 6.6 attach to this queueing discipline; it may be there already. Later
         // ones do without, and it would stay behind.
         if KernelVersion::current().is_ok_and(|kernel| kernel < KernelVersion::new(6, 6, 0)) {
@@ -287,20 +282,6 @@ impl Programs {
     /// The kernel can not be asked.
     pub fn counters(&self) -> Result<Vec<(Owner, Snapshot)>, Error> {
         map::counters(&self.ebpf)
-    }
-
-    /// Before the first packet: none may get past the kernel's filters.
-    fn set_forward(&mut self, interface: &str, forward: Forward) -> Result<(), Error> {
-        match forward {
-            Forward::Redirect => Ok(()),
-            Forward::Kernel => {
-                let link = sys::link_number(interface).map_err(|error| Error::Link {
-                    name: interface.to_owned(),
-                    error,
-                })?;
-                map::forward_by_kernel(&mut self.ebpf, link)
-            }
-        }
     }
 
     fn xdp(&mut self, name: &'static str) -> Result<&mut Xdp, Error> {

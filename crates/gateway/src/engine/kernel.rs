@@ -5,13 +5,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::bpf::{Clock, Forward, Hook, Mode, Programs};
+use isthmus_engine::bpf::{Clock, Hook, Mode, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
 
 use super::{Engine, EngineError};
-use crate::config::{self, Interface, XdpMode};
+use crate::config::{self, Forward, Interface, XdpMode};
 use crate::control::EngineStatus;
 
 /// The programs and the links that they are attached to.
@@ -42,7 +42,15 @@ impl KernelEngine {
         let mut programs =
             Programs::load(&hooks(interfaces), state_lines, rule_lines, Clock::Kernel)
                 .map_err(|error| failed(&brief(&error)))?;
-        programs.remember_routes().map_err(|error| failed(&error))?;
+        let by_kernel: Vec<&str> = interfaces
+            .iter()
+            .filter(|interface| interface.engine.value != config::Engine::User)
+            .filter(|interface| interface.forward == Forward::Kernel)
+            .map(|interface| interface.name.value.as_str())
+            .collect();
+        programs
+            .watch_kernel(&by_kernel)
+            .map_err(|error| failed(&error))?;
         let state = programs
             .state(state_lines)
             .map_err(|error| failed(&error))?;
@@ -80,15 +88,12 @@ impl KernelEngine {
             let Some(programs) = programs.unwrap_or_else(PoisonError::into_inner) else {
                 continue;
             };
-            let forward = forward(interface.forward);
             let detail = if interface.engine.value == config::Engine::Tc {
-                programs
-                    .attach_tc(name, forward)
-                    .map_err(|error| failed(&error))?;
+                programs.attach_tc(name).map_err(|error| failed(&error))?;
                 "ingress"
             } else {
                 match programs
-                    .attach_xdp(name, mode(interface.mode), forward)
+                    .attach_xdp(name, mode(interface.mode))
                     .map_err(|error| failed(&error))?
                 {
                     Mode::Generic => "generic: the driver does not run XDP programs",
@@ -96,8 +101,8 @@ impl KernelEngine {
                 }
             };
             let more = match interface.forward {
-                config::Forward::Redirect => "",
-                config::Forward::Kernel => "; the kernel forwards",
+                Forward::Redirect => "",
+                Forward::Kernel => "; the kernel forwards",
             };
             self.links.push(EngineStatus {
                 engine: engine.into(),
@@ -153,13 +158,6 @@ const fn mode(mode: XdpMode) -> Mode {
         XdpMode::Auto => Mode::Auto,
         XdpMode::Native => Mode::Native,
         XdpMode::Generic => Mode::Generic,
-    }
-}
-
-const fn forward(forward: config::Forward) -> Forward {
-    match forward {
-        config::Forward::Redirect => Forward::Redirect,
-        config::Forward::Kernel => Forward::Kernel,
     }
 }
 

@@ -29,7 +29,7 @@ const ARRIVALS: &str = "table inet seen {
     }
 }";
 /// Pings of [`Net::pings`].
-const PINGS: u64 = 3;
+pub(crate) const PINGS: u64 = 3;
 
 #[test]
 fn xdp_forwards_past_the_firewall() {
@@ -95,7 +95,7 @@ fn forwards(engine: &str, forward: &str) {
 }
 
 /// Packets that this engine translated, both ways.
-fn translated(gateway: &Gateway, engine: &str) -> u64 {
+pub(crate) fn translated(gateway: &Gateway, engine: &str) -> u64 {
     let counters = gateway.json("counters --engines");
     counters
         .as_array()
@@ -108,7 +108,7 @@ fn translated(gateway: &Gateway, engine: &str) -> u64 {
 }
 
 /// Packets of the counters `four` and `six` of a node.
-fn counters(net: &Net, node: &str) -> (u64, u64) {
+pub(crate) fn counters(net: &Net, node: &str) -> (u64, u64) {
     let mut nft = net.command(node, "nft");
     nft.args(["-j", "list", "counters"]);
     let listed: Value = serde_json::from_str(&text(&nft.output().unwrap())).unwrap();

@@ -4,6 +4,7 @@ mod forward;
 mod gateway;
 mod net;
 mod site;
+mod vlan;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
