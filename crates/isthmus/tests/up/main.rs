@@ -2,6 +2,7 @@
 
 mod forward;
 mod gateway;
+mod local;
 mod net;
 mod site;
 mod vlan;
