@@ -374,7 +374,11 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
                 length => search::eam_v4_probe(at, address.0.0, length),
             }
         };
-        self.found.set(Found { address: address.0.0, base: table.base, place });
+        self.found.set(Found {
+            address: address.0.0,
+            base: table.base,
+            place,
+        });
         search::number(place).map(Place)
     }
 

@@ -7,8 +7,8 @@
 use core::ffi::c_void;
 
 use aya_ebpf::bindings::{
-    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, BPF_FIB_LOOKUP_SKIP_NEIGH,
-    bpf_fib_lookup, bpf_fib_lookup__bindgen_ty_1,
+    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, BPF_FIB_LOOKUP_SKIP_NEIGH, bpf_fib_lookup,
+    bpf_fib_lookup__bindgen_ty_1,
 };
 use aya_ebpf::btf_maps::{Array, PerCpuArray};
 use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
@@ -280,7 +280,11 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     let epoch = epoch();
     let by_kernel = Link::of(fib.ifindex).forwards_by_kernel();
     // Who does not send needs no neighbour.
-    let flags = if by_kernel { BPF_FIB_LOOKUP_SKIP_NEIGH } else { 0 };
+    let flags = if by_kernel {
+        BPF_FIB_LOOKUP_SKIP_NEIGH
+    } else {
+        0
+    };
     let size = size_of::<bpf_fib_lookup>() as i32;
     // SAFETY: the context is that of the program's run, and the size is that of the structure.
     let result = unsafe { fib_lookup(context, fib, size, flags) as u32 };

@@ -102,9 +102,11 @@ pub extern "C" fn owns_v6(
     let source = V6::from_halves(source_high, source_low);
     let destination = V6::from_halves(high, low);
     let configured = Configured::from_number(which >> 8);
-    configured.get(which as u32 & 0xff).map_or(PAST_THE_LAST, |instance| {
-        u64::from(mechanism::owns_v6(&services, instance, source, destination))
-    })
+    configured
+        .get(which as u32 & 0xff)
+        .map_or(PAST_THE_LAST, |instance| {
+            u64::from(mechanism::owns_v6(&services, instance, source, destination))
+        })
 }
 
 /// Whether an IPv4 address, given as it lies in the packet, is in the pool of an instance; 0: no.
@@ -143,7 +145,12 @@ pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
-    answer(eam::probe_v4(&RULE_LINES, &table(at), V4(Word(address)), length))
+    answer(eam::probe_v4(
+        &RULE_LINES,
+        &table(at),
+        V4(Word(address)),
+        length,
+    ))
 }
 
 /// The explicit mapping of an IPv6 address, given as two numbers. `at` is as for [`eam_v4`], and bit
