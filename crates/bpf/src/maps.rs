@@ -15,6 +15,7 @@ use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::Instant;
+use isthmus_core::verdict::Slow;
 use isthmus_core::wire::{ipv4, ipv6};
 
 use crate::route::Egress;
@@ -452,7 +453,7 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
     }
 
     #[inline(always)]
-    fn route(&mut self, to: Destination) -> Option<Route> {
+    fn route(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
         self.egress.find(to)
     }
 }

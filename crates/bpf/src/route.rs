@@ -15,14 +15,19 @@ use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
 use aya_ebpf::macros::btf_map;
 use isthmus_core::address::V6;
 use isthmus_core::host::{Destination, Route};
+use isthmus_core::verdict::Slow;
 
 use crate::ethernet::{Addresses, Tag};
 use crate::link::Link;
+use crate::maps;
 
 /// How an engine finds the way out for a translated packet.
 pub(crate) trait Egress {
     /// Looks the route up and remembers it.
-    fn find(&mut self, to: Destination) -> Option<Route>;
+    ///
+    /// # Errors
+    /// See [`Host::route`](isthmus_core::host::Host::route).
+    fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow>;
 }
 
 /// For a program that sends nothing.
@@ -30,8 +35,8 @@ pub(crate) struct NoWay;
 
 impl Egress for NoWay {
     #[inline(always)]
-    fn find(&mut self, _to: Destination) -> Option<Route> {
-        None
+    fn find(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
+        Ok(None)
     }
 }
 
@@ -56,7 +61,7 @@ pub(crate) enum Next {
     Neighbour,
     /// Send it there, with a tag.
     Vlan,
-    /// The link is known, its neighbour is not yet.
+    /// The link is known, its neighbour is not yet, and the engine can have the kernel find it.
     Link,
     /// The kernel has to see to it, or wants to.
     Kernel,
@@ -102,6 +107,8 @@ pub(crate) struct Way {
 }
 const _: () = assert!(size_of::<Way>() == 64);
 
+/// Not for this engine to send.
+const ELSEWHERE: u16 = 1 << 13;
 /// [`Next::Link`].
 const LINK: u16 = 1 << 14;
 /// [`Next::Kernel`].
@@ -207,15 +214,20 @@ impl<I: Ingress> Fib<I> {
 
 impl<I: Ingress> Egress for Fib<I> {
     #[inline(always)]
-    fn find(&mut self, to: Destination) -> Option<Route> {
+    fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
         let question = Question::new(to, self.ingress.link());
         let place = question.place();
         let epoch = epoch();
-        let mut way = known(place)?;
+        let Some(mut way) = known(place) else {
+            return Ok(None);
+        };
         if way.since != epoch || epoch == 0 || !way.question.is(&question) {
             way.question = question;
             self.ingress.ask(place);
-            way = known(place)?;
+            way = known(place).ok_or(Slow::Route)?;
+        }
+        if way.next == ELSEWHERE {
+            return Err(Slow::Route);
         }
         if way.next >= LINK
             && let Some(addresses) = self.ingress.addresses()
@@ -225,8 +237,8 @@ impl<I: Ingress> Egress for Fib<I> {
         }
         self.way = Some(way);
         match way.mtu {
-            0 => None,
-            mtu => Some(Route { mtu }),
+            0 => Ok(None),
+            mtu => Ok(Some(Route { mtu })),
         }
     }
 }
@@ -289,28 +301,35 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     // SAFETY: the context is that of the program's run, and the size is that of the structure.
     let result = unsafe { fib_lookup(context, fib, size, flags) as u32 };
     way.link = fib.ifindex;
-    match result {
-        BPF_FIB_LKUP_RET_SUCCESS => {
-            // SAFETY: the kernel wrote it, because the question had a length.
-            way.mtu = unsafe { fib.__bindgen_anon_1.mtu_result };
-            way.addresses = addresses(fib);
-            way.since = epoch;
-            if by_kernel {
-                return;
-            }
+    way.next = if by_kernel || maps::offline() || fib.family == AF_INET6 {
+        KERNEL
+    } else {
+        // The kernel may not take an IPv4 packet from a link where such packets do not come from
+        // (`rp_filter`), but it takes the IPv6 packet, for user space.
+        ELSEWHERE
+    };
+    if result == BPF_FIB_LKUP_RET_SUCCESS {
+        // SAFETY: the kernel wrote it, because the question had a length.
+        way.mtu = unsafe { fib.__bindgen_anon_1.mtu_result };
+        way.addresses = addresses(fib);
+        way.since = epoch;
+        if by_kernel {
+            return;
+        }
+        if !I::FRAMES {
             way.next = 0;
-            if I::FRAMES {
-                let link = Link::of(way.link);
-                if !link.takes_frames() {
-                    way.next = KERNEL;
-                } else if let Some((below, tag)) = link.vlan() {
-                    way.link = below;
-                    way.next = tag.number();
-                }
+            return;
+        }
+        let link = Link::of(way.link);
+        if link.takes_frames() {
+            way.next = 0;
+            if let Some((below, tag)) = link.vlan() {
+                way.link = below;
+                way.next = tag.number();
             }
         }
-        BPF_FIB_LKUP_RET_NO_NEIGH => way.next = LINK,
-        _ => {}
+    } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
+        way.next = LINK;
     }
 }
 

@@ -102,7 +102,10 @@ impl KernelEngine {
             };
             let more = match interface.forward {
                 Forward::Redirect => "",
-                Forward::Kernel => "; the kernel forwards",
+                Forward::Kernel => {
+                    warn_of_source_checks(name);
+                    "; the kernel forwards"
+                }
             };
             self.links.push(EngineStatus {
                 engine: engine.into(),
@@ -115,6 +118,29 @@ impl KernelEngine {
 
     fn lock(&self) -> MutexGuard<'_, Option<Programs>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the kernel checks sources, it drops what was translated on a link where such packets do not
+/// come from.
+fn warn_of_source_checks(link: &str) {
+    let strictest = ["all", link]
+        .iter()
+        .filter_map(|name| {
+            let path = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
+            std::fs::read_to_string(path)
+                .ok()?
+                .trim()
+                .parse::<u8>()
+                .ok()
+        })
+        .max();
+    if let Some(checks @ 1..) = strictest {
+        tracing::warn!(
+            link,
+            "IPv4 packets from here may be dropped: net.ipv4.conf.all.rp_filter or \
+             net.ipv4.conf.{link}.rp_filter is {checks}; 0 would let the kernel forward them"
+        );
     }
 }
 

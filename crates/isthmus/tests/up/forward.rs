@@ -59,6 +59,13 @@ fn forwards(engine: &str, forward: &str) {
     if !net.polls() || !net.has_nft() {
         return;
     }
+    if forward == "redirect" {
+        // As many distributions have it. The kernel takes no IPv4 packets from the host's link then,
+        // which has no IPv4 address.
+        let mut sysctl = net.command("gateway", "sysctl");
+        sysctl.args(["-q", "-w", "net.ipv4.conf.all.rp_filter=2"]);
+        assert!(sysctl.status().unwrap().success());
+    }
     net.nft("gateway", FIREWALL);
     net.nft("host", ARRIVALS);
     net.nft("server", ARRIVALS);

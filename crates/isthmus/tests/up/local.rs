@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::forward::translated;
+use crate::forward::{PINGS, translated};
 use crate::gateway::Gateway;
 use crate::net::Net;
 use crate::site::{PLAT, Site};
@@ -34,12 +34,8 @@ fn tc_gateways_move_super_packets_themselves() {
 
 /// The gateway machine pings the server.
 fn reaches(engine: &str) {
-    const PINGS: u64 = 3;
     on_a_gateway(engine, |net, gateway| {
-        let mut ping = net.command("gateway", "ping");
-        ping.args(["-n", "-c", "3", "-i", "0.2", "-W", "2", SERVER]);
-        let output = ping.output().unwrap();
-        assert!(output.status.success(), "{output:?}\n{}", gateway.log());
+        assert!(net.pings_from("gateway", SERVER), "{}", gateway.log());
         // Out by the slow path, in by the fast one.
         assert_eq!(translated(gateway, "user"), PINGS);
         assert_eq!(translated(gateway, engine), PINGS);

@@ -127,7 +127,12 @@ impl Net {
 
     /// Whether `address` answers every one of a few pings of the IPv6 host.
     pub(crate) fn pings(&self, address: &str) -> bool {
-        let mut command = self.command("host", "ping");
+        self.pings_from("host", address)
+    }
+
+    /// The same of a node.
+    pub(crate) fn pings_from(&self, node: &str, address: &str) -> bool {
+        let mut command = self.command(node, "ping");
         command.args(["-n", "-c", "3", "-i", "0.2", "-W", "2", address]);
         command.output().unwrap().status.success()
     }
