@@ -9,9 +9,11 @@ use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::Place;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, Mechanism};
-use isthmus_core::host::{Destination, Host, Instances, MOST_INSTANCES, Route, Sessions};
+use isthmus_core::host::{
+    Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
+};
 use isthmus_core::mechanism;
-use isthmus_core::packet::Packet;
+use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::Instant;
@@ -47,8 +49,12 @@ static INSTANCES: Array<InstanceWords, { (BANKS * MOST_INSTANCES) as usize }> = 
 static ACTIVE: Array<Active, 1> = Array::new();
 
 /// Content of [`ACTIVE`]: one word, so that it changes at once. The bank in the upper half, the
-/// number of instances in the lower.
+/// number of instances in the lowest octet, and [`MORE`].
 type Active = u64;
+
+/// Bit of [`Active`]: the user-space engine does more than these programs (NAT44), and the kernel's
+/// routes lead there.
+const MORE: u64 = 1 << 8;
 
 /// Time and chance where the daemon decides on them; see [`OFFLINE`].
 #[btf_map]
@@ -146,10 +152,30 @@ impl Configured {
         }
     }
 
+    /// The mechanism of the instance that a search found; `None` if it found none.
+    #[inline(always)]
+    pub(crate) fn mechanism(&self, searched: u64) -> Option<&Mechanism> {
+        let index = match searched {
+            ONLY => 0,
+            other => search::number(other)?,
+        };
+        Some(&self.get(index)?.mechanism)
+    }
+
+    /// What to count for a packet that no program of ours takes.
+    #[inline(always)]
+    pub(crate) fn none(&self, family: Family) -> Counter {
+        if family == Family::V4 && self.active & MORE != 0 {
+            Counter::SlowPath
+        } else {
+            Counter::NotOurs
+        }
+    }
+
     /// The instance of a gateway that has one, as most have.
     #[inline(always)]
     fn only(&self) -> Option<&Instance> {
-        if self.active as u32 == 1 {
+        if self.active as u8 == 1 {
             self.get(0)
         } else {
             None
@@ -172,7 +198,7 @@ impl Configured {
 impl Instances for Configured {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
-        if index >= self.active as u32 {
+        if index >= u32::from(self.active as u8) {
             return None;
         }
         let bank = (self.active >> 32) as u32;
@@ -290,11 +316,11 @@ fn next_random() -> u32 {
     mixed.rotate_right((old >> 59) as u32)
 }
 
-/// Counts a packet that goes to the slow path because no program of ours takes it.
+/// Counts a packet that no program of ours takes.
 #[inline(always)]
-pub(crate) fn count_slow_path() {
+pub(crate) fn count(counter: Counter) {
     let row = MOST_INSTANCES * COUNTER_ROW as u32;
-    if let Some(count) = COUNTS.get_ptr_mut(row + Counter::SlowPath as u32) {
+    if let Some(count) = COUNTS.get_ptr_mut(row + counter as u32) {
         // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
         unsafe { *count += 1 };
     }
@@ -346,6 +372,7 @@ impl<S, E> Services<S, E> {
 }
 
 impl<S: Stage, E: Egress> Host for Services<S, E> {
+    const MECHANISMS: Mechanisms = S::MECHANISMS;
     const SESSIONS: Sessions = S::SESSIONS;
     type State = Lines;
     type Rules = Lines;

@@ -10,7 +10,7 @@ use isthmus_core::packet::Word;
 
 use crate::maps::{Configured, RULE_LINES, Services};
 use crate::route::NoWay;
-use crate::stage::Common;
+use crate::stage::Search;
 
 /// The answer of a search that found nothing.
 pub(crate) const NOTHING: u64 = u64::MAX;
@@ -78,7 +78,7 @@ const PAST_THE_LAST: u64 = 2;
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn owns_v4(destination: u32, active: u64, index: u32) -> u64 {
-    let services = Services::<Common, _>::new(NoWay);
+    let services = Services::<Search, _>::new(NoWay);
     let configured = Configured::from_number(active);
     configured.get(index).map_or(PAST_THE_LAST, |instance| {
         // The source matters to mechanisms that run in user space only.
@@ -98,7 +98,7 @@ pub extern "C" fn owns_v6(
     low: u64,
     which: u64,
 ) -> u64 {
-    let services = Services::<Common, _>::new(NoWay);
+    let services = Services::<Search, _>::new(NoWay);
     let source = V6::from_halves(source_high, source_low);
     let destination = V6::from_halves(high, low);
     let configured = Configured::from_number(which >> 8);

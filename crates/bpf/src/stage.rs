@@ -2,7 +2,7 @@
 //! takes the stack for itself. Each hands the packet on to the other unchanged.
 
 use isthmus_core::gateway;
-use isthmus_core::host::{Host as _, Sessions};
+use isthmus_core::host::{Host as _, Mechanisms, Sessions};
 use isthmus_core::packet::{Family, Packet, Truncated};
 use isthmus_core::reason::Counter;
 use isthmus_core::translate::hop;
@@ -11,23 +11,43 @@ use isthmus_core::verdict::{Refusal, Slow, Verdict};
 use crate::maps::{self, Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, Services};
 use crate::route::{Egress, NoWay};
 
-/// What a program does for a packet without a session.
+/// What a program does of all that a gateway does: the verifier looks at that alone.
 pub(crate) trait Stage {
+    /// See [`isthmus_core::host::Host::MECHANISMS`].
+    const MECHANISMS: Mechanisms;
     /// See [`isthmus_core::host::Host::SESSIONS`].
     const SESSIONS: Sessions;
 }
 
-/// The program of the common path.
-pub(crate) struct Common;
+/// Looks which instance a packet belongs to.
+pub(crate) struct Search;
 
-impl Stage for Common {
+impl Stage for Search {
+    const MECHANISMS: Mechanisms = Mechanisms::BETWEEN_FAMILIES;
     const SESSIONS: Sessions = Sessions::Established;
 }
 
-/// The program that makes sessions.
+/// Translates without sessions.
+pub(crate) struct Stateless;
+
+impl Stage for Stateless {
+    const MECHANISMS: Mechanisms = Mechanisms::SIIT;
+    const SESSIONS: Sessions = Sessions::Established;
+}
+
+/// Translates by sessions that are there.
+pub(crate) struct Stateful;
+
+impl Stage for Stateful {
+    const MECHANISMS: Mechanisms = Mechanisms::NAT64;
+    const SESSIONS: Sessions = Sessions::Established;
+}
+
+/// Makes sessions.
 pub(crate) struct Opening;
 
 impl Stage for Opening {
+    const MECHANISMS: Mechanisms = Mechanisms::NAT64;
     const SESSIONS: Sessions = Sessions::Bounded;
 }
 
@@ -59,14 +79,14 @@ pub(crate) fn next_program(answer: i32) -> Option<u32> {
 
 /// Translates a packet that has a session or needs none; `searched` tells the instance.
 #[inline(always)]
-pub(crate) fn translate<D: Device>(
+pub(crate) fn translate<S: Stage, D: Device>(
     device: &mut D,
     way: D::Way,
     family: Family,
     configured: Configured,
     searched: u64,
 ) -> i32 {
-    let mut services = Services::<Common, _>::new(way);
+    let mut services = Services::<S, _>::new(way);
     let chosen = Chosen {
         configured,
         searched,

@@ -4,14 +4,16 @@ use aya_ebpf::bindings::{__sk_buff, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::{bpf_redirect, bpf_redirect_neigh, bpf_skb_vlan_pop};
 use aya_ebpf::macros::classifier;
 use aya_ebpf::programs::TcContext;
+use isthmus_core::config::Mechanism;
 use isthmus_core::packet::Family;
+use isthmus_core::reason::Counter;
 
 use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::link;
 use crate::maps::{self, Configured, TC_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
 use crate::skb::Skb;
-use crate::stage::{self, Device};
+use crate::stage::{self, Device, Stage, Stateful, Stateless};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[classifier]
@@ -24,11 +26,11 @@ pub fn isthmus_tc(context: TcContext) -> i32 {
     let answer = match kind(&context) {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Skb::new(&context));
-            tc_v4(context.skb.skb, configured.number(), searched, link)
+            v4(&context, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Skb::new(&context));
-            tc_v6(context.skb.skb, configured.number(), searched, link)
+            v6(&context, configured, searched, link)
         }
         _ => return TC_ACT_UNSPEC,
     };
@@ -49,6 +51,36 @@ pub fn isthmus_tc_open_v6(context: TcContext) -> i32 {
     end(&context, stage::open(&Skb::new(&context), Family::V6))
 }
 
+/// Translates an IPv4 packet by the mechanism of its instance.
+#[inline(always)]
+fn v4(context: &TcContext, configured: Configured, searched: u64, link: u32) -> i32 {
+    let (raw, number) = (context.skb.skb, configured.number());
+    match configured.mechanism(searched) {
+        Some(Mechanism::Siit(_)) => tc_v4_stateless(raw, number, searched, link),
+        Some(Mechanism::Nat64(_)) => tc_v4_stateful(raw, number, searched, link),
+        // The kernel routes it, to the user-space engine if it is for that.
+        Some(Mechanism::Nat44(_)) | None => {
+            maps::count(configured.none(Family::V4));
+            TC_ACT_UNSPEC
+        }
+    }
+}
+
+/// Translates an IPv6 packet by the mechanism of its instance.
+#[inline(always)]
+fn v6(context: &TcContext, configured: Configured, searched: u64, link: u32) -> i32 {
+    let (raw, number) = (context.skb.skb, configured.number());
+    match configured.mechanism(searched) {
+        Some(Mechanism::Siit(_)) => tc_v6_stateless(raw, number, searched, link),
+        Some(Mechanism::Nat64(_)) => tc_v6_stateful(raw, number, searched, link),
+        // The kernel routes it, to the user-space engine if it is for that.
+        Some(Mechanism::Nat44(_)) | None => {
+            maps::count(configured.none(Family::V6));
+            TC_ACT_UNSPEC
+        }
+    }
+}
+
 /// Answers the kernel, or goes on with another program. The packet is unchanged then: if the
 /// program is not there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
@@ -58,7 +90,7 @@ fn end(context: &TcContext, answer: i32) -> i32 {
     };
     // SAFETY: the program array holds programs of this type only.
     let _not_called = unsafe { TC_PROGRAMS.tail_call(context, program) };
-    maps::count_slow_path();
+    maps::count(Counter::SlowPath);
     TC_ACT_UNSPEC
 }
 
@@ -69,22 +101,92 @@ fn kind(context: &TcContext) -> Option<u16> {
     skb.ethernet().map(Ethernet::kind)
 }
 
-// One global function per direction: the verifier looks at each once, whatever came before.
+// One global function per direction and mechanism: the verifier looks at each once, whatever came
+// before.
 
-/// Translates an IPv4 packet; see [`stage::translate`].
+/// Translates an IPv4 packet without sessions; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn tc_v4(context: *mut __sk_buff, configured: u64, searched: u64, link: u32) -> i32 {
-    let context = TcContext::new(context);
-    translate(&context, link, Family::V4, configured, searched)
+pub extern "C" fn tc_v4_stateless(
+    context: *mut __sk_buff,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateless>(
+        &TcContext::new(context),
+        link,
+        Family::V4,
+        configured,
+        searched,
+    )
 }
 
-/// Translates an IPv6 packet; see [`stage::translate`].
+/// Translates an IPv4 packet by the sessions that are there; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn tc_v6(context: *mut __sk_buff, configured: u64, searched: u64, link: u32) -> i32 {
-    let context = TcContext::new(context);
-    translate(&context, link, Family::V6, configured, searched)
+pub extern "C" fn tc_v4_stateful(
+    context: *mut __sk_buff,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateful>(
+        &TcContext::new(context),
+        link,
+        Family::V4,
+        configured,
+        searched,
+    )
+}
+
+/// Translates an IPv6 packet without sessions; see [`stage::translate`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_v6_stateless(
+    context: *mut __sk_buff,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateless>(
+        &TcContext::new(context),
+        link,
+        Family::V6,
+        configured,
+        searched,
+    )
+}
+
+/// Translates an IPv6 packet by the sessions that are there; see [`stage::translate`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_v6_stateful(
+    context: *mut __sk_buff,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateful>(
+        &TcContext::new(context),
+        link,
+        Family::V6,
+        configured,
+        searched,
+    )
+}
+
+#[inline(always)]
+fn translate<S: Stage>(
+    context: &TcContext,
+    link: u32,
+    family: Family,
+    configured: u64,
+    searched: u64,
+) -> i32 {
+    let way = Fib::new(Arrival { context, link });
+    let configured = Configured::from_number(configured);
+    stage::translate::<S, _>(&mut Skb::new(context), way, family, configured, searched)
 }
 
 /// Leaves the forwarding of a translated packet to the kernel. It goes by the protocol of the socket
@@ -101,19 +203,6 @@ pub extern "C" fn tc_up(context: *mut __sk_buff) -> i32 {
         None => None,
     };
     stage::up(&mut skb)
-}
-
-#[inline(always)]
-fn translate(
-    context: &TcContext,
-    link: u32,
-    family: Family,
-    configured: u64,
-    searched: u64,
-) -> i32 {
-    let way = Fib::new(Arrival { context, link });
-    let configured = Configured::from_number(configured);
-    stage::translate(&mut Skb::new(context), way, family, configured, searched)
 }
 
 /// The link that a packet came in on: the device of its VLAN, if it came with a tag, which the kernel

@@ -4,14 +4,16 @@ use aya_ebpf::bindings::{xdp_action, xdp_md};
 use aya_ebpf::helpers::bpf_redirect;
 use aya_ebpf::macros::xdp;
 use aya_ebpf::programs::XdpContext;
+use isthmus_core::config::Mechanism;
 use isthmus_core::packet::Family;
+use isthmus_core::reason::Counter;
 
 use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::frame::Frame;
 use crate::link;
 use crate::maps::{self, Configured, XDP_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
-use crate::stage::{self, Device};
+use crate::stage::{self, Device, Stage, Stateful, Stateless};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[xdp]
@@ -31,11 +33,11 @@ pub fn isthmus_xdp(context: XdpContext) -> u32 {
     let answer = match kind {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Frame::new(&context));
-            xdp_v4(context.ctx, configured.number(), searched, link)
+            v4(&context, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Frame::new(&context));
-            xdp_v6(context.ctx, configured.number(), searched, link)
+            v6(&context, configured, searched, link)
         }
         _ => return xdp_action::XDP_PASS,
     };
@@ -110,6 +112,36 @@ pub extern "C" fn xdp_retag(context: *mut xdp_md, answer: i32, vlan: u64) -> i32
     }
 }
 
+/// Translates an IPv4 packet by the mechanism of its instance.
+#[inline(always)]
+fn v4(context: &XdpContext, configured: Configured, searched: u64, link: u32) -> i32 {
+    let (raw, number) = (context.ctx, configured.number());
+    match configured.mechanism(searched) {
+        Some(Mechanism::Siit(_)) => xdp_v4_stateless(raw, number, searched, link),
+        Some(Mechanism::Nat64(_)) => xdp_v4_stateful(raw, number, searched, link),
+        // The kernel routes it, to the user-space engine if it is for that.
+        Some(Mechanism::Nat44(_)) | None => {
+            maps::count(configured.none(Family::V4));
+            xdp_action::XDP_PASS as i32
+        }
+    }
+}
+
+/// Translates an IPv6 packet by the mechanism of its instance.
+#[inline(always)]
+fn v6(context: &XdpContext, configured: Configured, searched: u64, link: u32) -> i32 {
+    let (raw, number) = (context.ctx, configured.number());
+    match configured.mechanism(searched) {
+        Some(Mechanism::Siit(_)) => xdp_v6_stateless(raw, number, searched, link),
+        Some(Mechanism::Nat64(_)) => xdp_v6_stateful(raw, number, searched, link),
+        // The kernel routes it, to the user-space engine if it is for that.
+        Some(Mechanism::Nat44(_)) | None => {
+            maps::count(configured.none(Family::V6));
+            xdp_action::XDP_PASS as i32
+        }
+    }
+}
+
 /// Answers the kernel, or goes on with another program. The frame is unchanged then: if the program
 /// is not there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
@@ -122,7 +154,7 @@ fn end(context: &XdpContext, mut answer: i32, vlan: Vlan) -> u32 {
     };
     // SAFETY: the program array holds programs of this type only.
     let _not_called = unsafe { XDP_PROGRAMS.tail_call(context, program) };
-    maps::count_slow_path();
+    maps::count(Counter::SlowPath);
     xdp_action::XDP_PASS
 }
 
@@ -131,34 +163,83 @@ fn kind(context: &XdpContext) -> Option<u16> {
     Frame::new(context).ethernet().map(Ethernet::kind)
 }
 
-// One global function per direction: the verifier looks at each once, whatever came before.
+// One global function per direction and mechanism: the verifier looks at each once, whatever came
+// before.
 
-/// Translates an IPv4 packet; see [`stage::translate`].
+/// Translates an IPv4 packet without sessions; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn xdp_v4(context: *mut xdp_md, configured: u64, searched: u64, link: u32) -> i32 {
-    let context = XdpContext::new(context);
-    translate(&context, link, Family::V4, configured, searched)
+pub extern "C" fn xdp_v4_stateless(
+    context: *mut xdp_md,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateless>(
+        &XdpContext::new(context),
+        link,
+        Family::V4,
+        configured,
+        searched,
+    )
 }
 
-/// Translates an IPv6 packet; see [`stage::translate`].
+/// Translates an IPv4 packet by the sessions that are there; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn xdp_v6(context: *mut xdp_md, configured: u64, searched: u64, link: u32) -> i32 {
-    let context = XdpContext::new(context);
-    translate(&context, link, Family::V6, configured, searched)
+pub extern "C" fn xdp_v4_stateful(
+    context: *mut xdp_md,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateful>(
+        &XdpContext::new(context),
+        link,
+        Family::V4,
+        configured,
+        searched,
+    )
 }
 
-/// Leaves the forwarding of a translated packet to the kernel.
+/// Translates an IPv6 packet without sessions; see [`stage::translate`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn xdp_up(context: *mut xdp_md) -> i32 {
-    let context = XdpContext::new(context);
-    stage::up(&mut Frame::new(&context))
+pub extern "C" fn xdp_v6_stateless(
+    context: *mut xdp_md,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateless>(
+        &XdpContext::new(context),
+        link,
+        Family::V6,
+        configured,
+        searched,
+    )
+}
+
+/// Translates an IPv6 packet by the sessions that are there; see [`stage::translate`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_v6_stateful(
+    context: *mut xdp_md,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Stateful>(
+        &XdpContext::new(context),
+        link,
+        Family::V6,
+        configured,
+        searched,
+    )
 }
 
 #[inline(always)]
-fn translate(
+fn translate<S: Stage>(
     context: &XdpContext,
     link: u32,
     family: Family,
@@ -167,7 +248,15 @@ fn translate(
 ) -> i32 {
     let way = Fib::new(Arrival { context, link });
     let configured = Configured::from_number(configured);
-    stage::translate(&mut Frame::new(context), way, family, configured, searched)
+    stage::translate::<S, _>(&mut Frame::new(context), way, family, configured, searched)
+}
+
+/// Leaves the forwarding of a translated packet to the kernel.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_up(context: *mut xdp_md) -> i32 {
+    let context = XdpContext::new(context);
+    stage::up(&mut Frame::new(&context))
 }
 
 /// Sends a frame with a tag.

@@ -2,6 +2,7 @@
 //! it can lie in a BPF map. It is made by the gateway from the configuration file and checked
 //! there; the core trusts it.
 
+use crate::address::embedding::Embedding;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, ivi, special};
 use crate::nat::NatConfig;
@@ -79,14 +80,89 @@ pub enum Overlap {
 
 /// How a prefix and an IPv4 address make an IPv6 address.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, u32)]
-pub enum PrefixMapping {
-    /// No prefix: explicit mappings only.
+#[repr(C)]
+pub struct PrefixMapping {
+    embedding: Embedding,
+    kind: PrefixKind,
+}
+
+/// What a prefix is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum PrefixKind {
     None,
-    /// RFC 6052.
-    Rfc6052(Prefix),
-    /// RFC 6219.
-    Ivi(ivi::Prefix),
+    /// The well-known one, which has a rule of its own.
+    WellKnown,
+    /// Any other.
+    Own,
+}
+
+impl PrefixMapping {
+    /// No prefix: explicit mappings only.
+    pub const NONE: Self = Self {
+        embedding: Embedding::NOTHING,
+        kind: PrefixKind::None,
+    };
+
+    /// Whether there is no prefix.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.kind == PrefixKind::None
+    }
+
+    /// The IPv6 address of an IPv4 address; `None` without a prefix.
+    #[inline(always)]
+    #[must_use]
+    pub fn embed(&self, address: V4) -> Option<V6> {
+        if self.is_none() {
+            return None;
+        }
+        Some(self.embedding.embed(address))
+    }
+
+    /// The IPv4 address of an IPv6 address under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub const fn extract(&self, address: V6) -> Option<V4> {
+        self.embedding.extract(address)
+    }
+
+    /// Whether an address is under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub const fn contains(&self, address: V6) -> bool {
+        self.embedding.contains(address)
+    }
+
+    /// Whether the prefix must not represent this address (RFC 6052 section 3.1).
+    #[inline(always)]
+    #[must_use]
+    pub fn forbids(&self, policy: &Policy, address: V4) -> bool {
+        self.kind == PrefixKind::WellKnown && policy.forbids_well_known(address)
+    }
+}
+
+impl From<Prefix> for PrefixMapping {
+    fn from(prefix: Prefix) -> Self {
+        Self {
+            embedding: *prefix.embedding(),
+            kind: if prefix.is_well_known() {
+                PrefixKind::WellKnown
+            } else {
+                PrefixKind::Own
+            },
+        }
+    }
+}
+
+impl From<ivi::Prefix> for PrefixMapping {
+    fn from(prefix: ivi::Prefix) -> Self {
+        Self {
+            embedding: *prefix.embedding(),
+            kind: PrefixKind::Own,
+        }
+    }
 }
 
 /// A few IPv4 networks.
@@ -302,6 +378,11 @@ impl Policy {
     #[inline(always)]
     #[must_use]
     pub fn forbids(&self, prefix: &Prefix, address: V4) -> bool {
-        prefix.is_well_known() && !self.allow_non_global && special::is_non_global_v4(address)
+        prefix.is_well_known() && self.forbids_well_known(address)
+    }
+
+    #[inline(always)]
+    fn forbids_well_known(&self, address: V4) -> bool {
+        !self.allow_non_global && special::is_non_global_v4(address)
     }
 }

@@ -1,7 +1,7 @@
 //! One packet through the gateway.
 
 use crate::address::special;
-use crate::config::{Instance, Mechanism, Nat44};
+use crate::config::{Instance, Nat44};
 use crate::host::{Host, Instances};
 use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::{self, Part};
@@ -47,7 +47,7 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let Some(instance) = choose_v4(host, instances, &header) else {
         return Ok(pass(host));
     };
-    if let Mechanism::Nat44(nat44) = &instance.mechanism {
+    if let Some(nat44) = mechanism::within_v4(host, instance) {
         return within_v4(packet, host, instance, nat44, header);
     }
     four_to_six::translate(packet, host, instance, header, Hop::Forward)

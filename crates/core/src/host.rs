@@ -62,12 +62,51 @@ impl Sessions {
     }
 }
 
+/// Which mechanisms an engine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mechanisms {
+    /// Stateless translation.
+    pub siit: bool,
+    /// NAT64.
+    pub nat64: bool,
+    /// NAT44.
+    pub nat44: bool,
+}
+
+impl Mechanisms {
+    /// Every one.
+    pub const ALL: Self = Self {
+        siit: true,
+        nat64: true,
+        nat44: true,
+    };
+    /// Those between the families.
+    pub const BETWEEN_FAMILIES: Self = Self {
+        nat44: false,
+        ..Self::ALL
+    };
+    /// Stateless translation only.
+    pub const SIIT: Self = Self {
+        nat64: false,
+        ..Self::BETWEEN_FAMILIES
+    };
+    /// NAT64 only.
+    pub const NAT64: Self = Self {
+        siit: false,
+        ..Self::BETWEEN_FAMILIES
+    };
+}
+
 /// The services of an engine, for the time of one packet.
 pub trait Host {
     /// Memory that holds bindings, sessions and fragments.
     type State: Memory + ?Sized;
     /// Memory that holds the tables of the configuration; written only by the control plane.
     type Rules: Memory + ?Sized;
+
+    /// The mechanisms that this engine does: an instance of another one is none of its own. A BPF
+    /// program that does one of them is looked at by the verifier for that one alone.
+    const MECHANISMS: Mechanisms = Mechanisms::ALL;
 
     /// How far this engine goes to make a session.
     const SESSIONS: Sessions = Sessions::Exhaustive;

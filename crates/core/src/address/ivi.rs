@@ -9,6 +9,7 @@
 use core::fmt;
 use core::net::Ipv6Addr;
 
+use super::embedding::Embedding;
 use super::{V4, V6};
 
 /// The octet in bits 32 to 39 by which IVI addresses are known (RFC 6219 section 3.1).
@@ -18,7 +19,7 @@ const MARK: u64 = 0xff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Prefix {
-    high: u64,
+    embedding: Embedding,
 }
 
 /// Why a prefix cannot be used for IVI.
@@ -66,8 +67,10 @@ impl Prefix {
         if length == 40 && (high >> 24) & MARK != MARK {
             return Err(PrefixError::Marker);
         }
+        // Bits 40 to 71: the octet of bits 64 to 71 is used.
+        let prefix = (high | MARK << 24, 0);
         Ok(Self {
-            high: high | MARK << 24,
+            embedding: Embedding::new(prefix, 40, 24, 56),
         })
     }
 
@@ -77,17 +80,24 @@ impl Prefix {
         40
     }
 
+    /// Where IPv4 addresses lie behind it.
+    #[inline(always)]
+    #[must_use]
+    pub const fn embedding(&self) -> &Embedding {
+        &self.embedding
+    }
+
     /// The first address of the prefix.
     #[must_use]
     pub const fn network(&self) -> V6 {
-        V6::from_halves(self.high, 0)
+        self.embedding.network()
     }
 
     /// Whether an address lies under the prefix, marker octet included.
     #[inline(always)]
     #[must_use]
     pub const fn contains(&self, address: V6) -> bool {
-        (address.halves().0 ^ self.high) >> 24 == 0
+        self.embedding.contains(address)
     }
 
     /// The IPv6 address that represents an IPv4 address, with a suffix of zeros (RFC 6219
@@ -95,8 +105,7 @@ impl Prefix {
     #[inline(always)]
     #[must_use]
     pub const fn embed(&self, address: V4) -> V6 {
-        let v4 = address.number() as u64;
-        V6::from_halves(self.high | v4 >> 8, (v4 & 0xff) << 56)
+        self.embedding.embed(address)
     }
 
     /// The IPv6 address of the host that has a part of the ports of an IPv4 address.
@@ -112,11 +121,7 @@ impl Prefix {
     #[inline(always)]
     #[must_use]
     pub const fn extract(&self, address: V6) -> Option<V4> {
-        if !self.contains(address) {
-            return None;
-        }
-        let (high, low) = address.halves();
-        Some(V4::from_number((high << 8) as u32 | (low >> 56) as u32))
+        self.embedding.extract(address)
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`core::net`].
 
 pub mod eam;
+pub mod embedding;
 pub mod explain;
 pub mod ivi;
 pub mod rfc6052;

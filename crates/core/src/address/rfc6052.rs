@@ -3,6 +3,7 @@
 use core::fmt;
 use core::net::Ipv6Addr;
 
+use super::embedding::Embedding;
 use super::{V4, V6};
 
 /// The lengths that a translation prefix may have (RFC 6052 section 2.2).
@@ -27,9 +28,9 @@ pub enum Length {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Prefix {
-    high: u64,
-    low: u64,
+    embedding: Embedding,
     length: Length,
+    well_known: bool,
 }
 
 /// Why a prefix cannot be used for translation.
@@ -60,11 +61,25 @@ impl fmt::Display for PrefixError {
 
 impl Prefix {
     /// The well-known prefix `64:ff9b::/96` (RFC 6052 section 2.1).
-    pub const WELL_KNOWN: Self = Self {
-        high: 0x0064_ff9b_0000_0000,
-        low: 0,
-        length: Length::L96,
-    };
+    pub const WELL_KNOWN: Self = Self::of(Self::WELL_KNOWN_HIGH, 0, Length::L96);
+    const WELL_KNOWN_HIGH: u64 = 0x0064_ff9b_0000_0000;
+
+    /// The places of RFC 6052 section 2.2, which leave out the octet of bits 64 to 71.
+    const fn of(high: u64, low: u64, length: Length) -> Self {
+        let (upper, lower) = match length {
+            Length::L32 => (32, 0),
+            Length::L40 => (24, 48),
+            Length::L48 => (16, 40),
+            Length::L56 => (8, 32),
+            Length::L64 => (0, 24),
+            Length::L96 => (0, 0),
+        };
+        Self {
+            embedding: Embedding::new((high, low), length as u32, upper, lower),
+            length,
+            well_known: high == Self::WELL_KNOWN_HIGH && low == 0 && matches!(length, Length::L96),
+        }
+    }
 
     /// A prefix of `length` bits.
     ///
@@ -88,14 +103,22 @@ impl Prefix {
         if low >> 56 != 0 {
             return Err(PrefixError::UOctet);
         }
-        Ok(Self { high, low, length })
+        Ok(Self::of(high, low, length))
     }
 
     /// Whether this is `64:ff9b::/96`, which must not represent non-global IPv4 addresses
     /// (RFC 6052 section 3.1).
+    #[inline(always)]
     #[must_use]
-    pub fn is_well_known(&self) -> bool {
-        *self == Self::WELL_KNOWN
+    pub const fn is_well_known(&self) -> bool {
+        self.well_known
+    }
+
+    /// Where IPv4 addresses lie behind it.
+    #[inline(always)]
+    #[must_use]
+    pub const fn embedding(&self) -> &Embedding {
+        &self.embedding
     }
 
     /// The prefix length in bits.
@@ -107,34 +130,21 @@ impl Prefix {
     /// The first address of the prefix.
     #[must_use]
     pub const fn network(&self) -> V6 {
-        V6::from_halves(self.high, self.low)
+        self.embedding.network()
     }
 
     /// Whether an address lies under the prefix.
     #[inline(always)]
     #[must_use]
     pub const fn contains(&self, address: V6) -> bool {
-        let (high, low) = address.halves();
-        match self.length {
-            Length::L96 => high == self.high && (low ^ self.low) >> 32 == 0,
-            length => (high ^ self.high) >> (64 - length as u32) == 0,
-        }
+        self.embedding.contains(address)
     }
 
     /// The IPv6 address that represents an IPv4 address (RFC 6052 section 2.3).
     #[inline(always)]
     #[must_use]
     pub const fn embed(&self, address: V4) -> V6 {
-        let v4 = address.number() as u64;
-        let (high, low) = match self.length {
-            Length::L96 => (0, v4),
-            Length::L64 => (0, v4 << 24),
-            Length::L56 => (v4 >> 24, (v4 & 0x00ff_ffff) << 32),
-            Length::L48 => (v4 >> 16, (v4 & 0xffff) << 40),
-            Length::L40 => (v4 >> 8, (v4 & 0xff) << 48),
-            Length::L32 => (v4, 0),
-        };
-        V6::from_halves(self.high | high, self.low | low)
+        self.embedding.embed(address)
     }
 
     /// The IPv4 address that an IPv6 address represents, if it lies under the prefix. Bits of the
@@ -142,19 +152,7 @@ impl Prefix {
     #[inline(always)]
     #[must_use]
     pub const fn extract(&self, address: V6) -> Option<V4> {
-        if !self.contains(address) {
-            return None;
-        }
-        let (high, low) = address.halves();
-        let v4 = match self.length {
-            Length::L96 => low as u32,
-            Length::L64 => (low >> 24) as u32,
-            Length::L56 => (high << 24) as u32 | (low >> 32) as u32 & 0x00ff_ffff,
-            Length::L48 => (high << 16) as u32 | (low >> 40) as u32 & 0xffff,
-            Length::L40 => (high << 8) as u32 | (low >> 48) as u32 & 0xff,
-            Length::L32 => high as u32,
-        };
-        Some(V4::from_number(v4))
+        self.embedding.extract(address)
     }
 }
 

@@ -8,13 +8,35 @@ pub mod siit;
 mod stateful;
 
 use crate::address::{V4, V6};
-use crate::config::{Hairpin, Instance, Mechanism};
+use crate::config::{Hairpin, Instance, Mechanism, Nat44, Nat64, Siit};
 use crate::host::{Host, Instances};
 use crate::nat::{FragmentKey, Ports};
 use crate::reason::Counter;
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
+
+/// The mechanism of an instance, as far as a host sees it ([`Host::MECHANISMS`]).
+enum Seen<'a> {
+    Siit(&'a Siit),
+    Nat64(&'a Nat64),
+    Nat44(&'a Nat44),
+    /// One that the host does not do.
+    Other,
+}
+
+impl<'a> Seen<'a> {
+    #[inline(always)]
+    fn of<H: Host>(instance: &'a Instance) -> Self {
+        let seen = H::MECHANISMS;
+        match &instance.mechanism {
+            Mechanism::Siit(siit) if seen.siit => Self::Siit(siit),
+            Mechanism::Nat64(nat64) if seen.nat64 => Self::Nat64(nat64),
+            Mechanism::Nat44(nat44) if seen.nat44 => Self::Nat44(nat44),
+            _ => Self::Other,
+        }
+    }
+}
 
 /// Which part of a packet a tuple belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +51,20 @@ pub enum Part {
 /// Whether a packet between two IPv4 addresses is translated by an instance (RFC 7915 section 4.6).
 #[inline(always)]
 pub fn owns_v4<H: Host>(host: &H, instance: &Instance, source: V4, destination: V4) -> bool {
-    match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::owns_v4(host, siit, destination),
-        Mechanism::Nat64(nat64) => nat64.nat.owns(destination),
-        Mechanism::Nat44(nat44) => nat44::owns(host, nat44, source, destination),
+    match Seen::of::<H>(instance) {
+        Seen::Siit(siit) => siit::owns_v4(host, siit, destination),
+        Seen::Nat64(nat64) => nat64.nat.owns(destination),
+        Seen::Nat44(nat44) => nat44::owns(nat44, source, destination),
+        Seen::Other => false,
+    }
+}
+
+/// The NAT of an instance that translates within IPv4.
+#[inline(always)]
+pub fn within_v4<'a, H: Host>(_host: &H, instance: &'a Instance) -> Option<&'a Nat44> {
+    match Seen::of::<H>(instance) {
+        Seen::Nat44(nat44) => Some(nat44),
+        Seen::Siit(_) | Seen::Nat64(_) | Seen::Other => None,
     }
 }
 
@@ -49,10 +81,10 @@ pub fn pool_owns(instance: &Instance, address: V4) -> bool {
 /// Whether a packet between two IPv6 addresses is translated by an instance (RFC 7915 section 5.6).
 #[inline(always)]
 pub fn owns_v6<H: Host>(host: &H, instance: &Instance, source: V6, destination: V6) -> bool {
-    match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::owns_v6(host, siit, source, destination),
-        Mechanism::Nat64(nat64) => nat64.prefix.contains(destination),
-        Mechanism::Nat44(_) => false,
+    match Seen::of::<H>(instance) {
+        Seen::Siit(siit) => siit::owns_v6(host, siit, source, destination),
+        Seen::Nat64(nat64) => nat64.prefix.contains(destination),
+        Seen::Nat44(_) | Seen::Other => false,
     }
 }
 
@@ -68,12 +100,10 @@ pub fn to_v6<H: Host>(
     transport: &Transport,
     part: Part,
 ) -> Result<Tuple<V6>, Refusal> {
-    match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::to_v6(host, siit, &instance.policy, tuple),
-        Mechanism::Nat64(nat64) => {
-            nat64::to_v6(host, nat64, &instance.policy, tuple, transport, part)
-        }
-        Mechanism::Nat44(_) => Err(Refusal::Drop(Counter::UntranslatableDestination)),
+    match Seen::of::<H>(instance) {
+        Seen::Siit(siit) => siit::to_v6(host, siit, &instance.policy, tuple),
+        Seen::Nat64(nat64) => nat64::to_v6(host, nat64, &instance.policy, tuple, transport, part),
+        Seen::Nat44(_) | Seen::Other => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
 
@@ -89,22 +119,20 @@ pub fn to_v4<H: Host>(
     transport: &Transport,
     part: Part,
 ) -> Result<Tuple<V4>, Refusal> {
-    match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::to_v4(host, siit, &instance.policy, tuple),
-        Mechanism::Nat64(nat64) => {
-            nat64::to_v4(host, nat64, &instance.policy, tuple, transport, part)
-        }
-        Mechanism::Nat44(_) => Err(Refusal::Drop(Counter::UntranslatableDestination)),
+    match Seen::of::<H>(instance) {
+        Seen::Siit(siit) => siit::to_v4(host, siit, &instance.policy, tuple),
+        Seen::Nat64(nat64) => nat64::to_v4(host, nat64, &instance.policy, tuple, transport, part),
+        Seen::Nat44(_) | Seen::Other => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
 
 /// Whether a mechanism goes by the ports of a packet, which a fragment after the first has not.
 #[inline(always)]
 #[must_use]
-pub fn needs_ports(instance: &Instance) -> bool {
-    match &instance.mechanism {
-        Mechanism::Siit(_) => false,
-        Mechanism::Nat64(_) | Mechanism::Nat44(_) => true,
+pub fn needs_ports<H: Host>(_host: &H, instance: &Instance) -> bool {
+    match Seen::of::<H>(instance) {
+        Seen::Siit(_) | Seen::Other => false,
+        Seen::Nat64(_) | Seen::Nat44(_) => true,
     }
 }
 
@@ -134,12 +162,13 @@ pub fn hairpins<H: Host, I: Instances + ?Sized>(
     instance: &Instance,
     destination: V4,
 ) -> bool {
-    match &instance.mechanism {
-        Mechanism::Siit(siit) => {
+    match Seen::of::<H>(instance) {
+        Seen::Siit(siit) => {
             siit.hairpin == Hairpin::Intrinsic && siit::is_host(host, siit, destination)
         }
-        Mechanism::Nat64(_) => instances.pools_own(destination),
-        Mechanism::Nat44(nat44) => nat44.nat.owns(destination),
+        Seen::Nat64(_) => instances.pools_own(destination),
+        Seen::Nat44(nat44) => nat44.nat.owns(destination),
+        Seen::Other => false,
     }
 }
 
@@ -147,10 +176,10 @@ pub fn hairpins<H: Host, I: Instances + ?Sized>(
 /// is translated, illegal and private addresses too, for trouble shooting (RFC 7915 section 4.1).
 #[inline(always)]
 pub fn error_source_v6<H: Host>(host: &H, instance: &Instance, source: V4) -> V6 {
-    let mapped = match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::any_to_v6(host, siit, source),
-        Mechanism::Nat64(nat64) => Some(nat64.prefix.embed(source)),
-        Mechanism::Nat44(_) => None,
+    let mapped = match Seen::of::<H>(instance) {
+        Seen::Siit(siit) => siit::any_to_v6(host, siit, source),
+        Seen::Nat64(nat64) => Some(nat64.prefix.embed(source)),
+        Seen::Nat44(_) | Seen::Other => None,
     };
     mapped.unwrap_or(instance.policy.own_v6)
 }
@@ -160,11 +189,11 @@ pub fn error_source_v6<H: Host>(host: &H, instance: &Instance, source: V4) -> V6
 /// binding, `outside` (RFC 6146 section 3.6.1).
 #[inline(always)]
 pub fn error_source_v4<H: Host>(host: &H, instance: &Instance, source: V6, outside: V4) -> V4 {
-    match &instance.mechanism {
-        Mechanism::Siit(siit) => siit::any_to_v4(host, siit, source)
+    match Seen::of::<H>(instance) {
+        Seen::Siit(siit) => siit::any_to_v4(host, siit, source)
             .unwrap_or_else(|| pooled(instance.policy.icmp_pool, source)),
-        Mechanism::Nat64(nat64) => nat64.prefix.extract(source).unwrap_or(outside),
-        Mechanism::Nat44(_) => outside,
+        Seen::Nat64(nat64) => nat64.prefix.extract(source).unwrap_or(outside),
+        Seen::Nat44(_) | Seen::Other => outside,
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Part, stateful};
 use crate::address::{V4, V6};
 use crate::config::Nat44;
-use crate::host::{Host, Sessions};
+use crate::host::Host;
 use crate::nat::{Endpoint4, Inside};
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
@@ -19,14 +19,9 @@ pub enum Way {
     In,
 }
 
-/// Whether a packet is the NAT's: from an inside host to one that is not, or to the pool. An engine
-/// that can not translate it takes every packet for one, and user space looks again: to the verifier
-/// of BPF the networks would be too many.
+/// Whether a packet is the NAT's: from an inside host to one that is not, or to the pool.
 #[inline(always)]
-pub fn owns<H: Host>(_host: &H, nat44: &Nat44, source: V4, destination: V4) -> bool {
-    if !matches!(H::SESSIONS, Sessions::Exhaustive) {
-        return true;
-    }
+pub fn owns(nat44: &Nat44, source: V4, destination: V4) -> bool {
     let out = nat44.inside.contains(source) && !nat44.inside.contains(destination);
     out || nat44.nat.owns(destination)
 }

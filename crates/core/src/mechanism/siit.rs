@@ -2,7 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use crate::address::{V4, V6, eam, special};
-use crate::config::{Hairpin, Overlap, Policy, PrefixMapping, Siit};
+use crate::config::{Hairpin, Overlap, Policy, Siit};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::translate::Tuple;
@@ -23,7 +23,7 @@ pub fn owns_v6<H: Host>(host: &H, siit: &Siit, source: V6, destination: V6) -> b
     if siit.prefix.contains(destination) {
         return true;
     }
-    let from_v4 = matches!(siit.prefix, PrefixMapping::None) || siit.prefix.contains(source);
+    let from_v4 = siit.prefix.is_none() || siit.prefix.contains(source);
     if !from_v4 && !siit.eam.maps_everything() {
         return false;
     }
@@ -144,45 +144,4 @@ pub fn to_v4<H: Host>(
         source_port: tuple.source_port,
         destination_port: tuple.destination_port,
     })
-}
-
-impl PrefixMapping {
-    /// The IPv6 address of an IPv4 address; `None` without a prefix.
-    #[inline(always)]
-    #[must_use]
-    pub fn embed(&self, address: V4) -> Option<V6> {
-        match self {
-            Self::None => None,
-            Self::Rfc6052(prefix) => Some(prefix.embed(address)),
-            Self::Ivi(prefix) => Some(prefix.embed(address)),
-        }
-    }
-
-    /// The IPv4 address of an IPv6 address under the prefix.
-    #[inline(always)]
-    #[must_use]
-    pub fn extract(&self, address: V6) -> Option<V4> {
-        match self {
-            Self::None => None,
-            Self::Rfc6052(prefix) => prefix.extract(address),
-            Self::Ivi(prefix) => prefix.extract(address),
-        }
-    }
-
-    /// Whether an address is under the prefix.
-    #[inline(always)]
-    #[must_use]
-    pub fn contains(&self, address: V6) -> bool {
-        self.extract(address).is_some()
-    }
-
-    /// Whether the prefix must not represent this address (RFC 6052 section 3.1).
-    #[inline(always)]
-    #[must_use]
-    pub fn forbids(&self, policy: &Policy, address: V4) -> bool {
-        match self {
-            Self::Rfc6052(prefix) => policy.forbids(prefix, address),
-            Self::None | Self::Ivi(_) => false,
-        }
-    }
 }

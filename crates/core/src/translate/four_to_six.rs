@@ -36,9 +36,9 @@ pub fn translate<P: Packet, H: Host>(
     }
     let fragmented = header.fragment().is_fragment();
     if transport.zero_checksum {
-        without_checksum(instance, fragmented)?;
+        without_checksum(host, instance, fragmented)?;
     }
-    let ports = if fragmented && mechanism::needs_ports(instance) {
+    let ports = if fragmented && mechanism::needs_ports(host, instance) {
         if packet.bytes().is_none() {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
@@ -293,11 +293,15 @@ fn echo_to_v6<P: Packet>(
 /// # Errors
 /// It is dropped, or has to be put together first.
 #[inline(always)]
-fn without_checksum(instance: &Instance, fragmented: bool) -> Result<(), Refusal> {
+fn without_checksum<H: Host>(
+    host: &H,
+    instance: &Instance,
+    fragmented: bool,
+) -> Result<(), Refusal> {
     match instance.policy.zero_udp_checksum {
         ZeroUdpChecksum::Drop => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),
         ZeroUdpChecksum::Compute if !fragmented => Ok(()),
-        ZeroUdpChecksum::Compute if mechanism::needs_ports(instance) => {
+        ZeroUdpChecksum::Compute if mechanism::needs_ports(host, instance) => {
             Err(Refusal::Slow(Slow::Reassemble))
         }
         ZeroUdpChecksum::Compute => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),

@@ -30,7 +30,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     header: ipv6::Header,
 ) -> Result<Verdict, Refusal> {
     let incoming = v6::read(packet, header)?;
-    let ports = if incoming.fragment.is_present() && mechanism::needs_ports(instance) {
+    let ports = if incoming.fragment.is_present() && mechanism::needs_ports(host, instance) {
         if packet.bytes().is_none() {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }

@@ -233,7 +233,7 @@ impl Programs {
             let index = bank * MOST_INSTANCES + number as u32;
             map::put_instance(&mut self.ebpf, index, &moved(*instance, base))?;
         }
-        map::activate(&mut self.ebpf, bank, ruleset.instances().len() as u32)?;
+        map::activate(&mut self.ebpf, bank, ruleset.instances())?;
         // The bank that is free now is written at the next reload: by then no program reads it.
         sys::wait_for_bpf_programs()?;
         self.bank = bank;

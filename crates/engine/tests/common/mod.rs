@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::config::{
-    EamTable, Hairpin, Instance, Mechanism, Overlap, Policy, PrefixMapping, ServiceClass, Siit,
-    V4Network, V4Networks, ZeroUdpChecksum,
+    EamTable, Hairpin, Instance, Mechanism, Overlap, Policy, ServiceClass, Siit, V4Network,
+    V4Networks, ZeroUdpChecksum,
 };
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
@@ -51,9 +51,9 @@ pub(crate) fn siit(policy: Policy) -> Instance {
     hosts.push(network).expect("room for one network");
     Instance {
         mechanism: Mechanism::Siit(Siit {
-            prefix: PrefixMapping::Rfc6052(
-                Prefix::new("2001:db8:64::".parse().unwrap(), 96).unwrap(),
-            ),
+            prefix: Prefix::new("2001:db8:64::".parse().unwrap(), 96)
+                .unwrap()
+                .into(),
             hosts,
             eam: EamTable::default(),
             overlap: Overlap::Apart,

@@ -166,9 +166,9 @@ impl Compiled {
     fn siit(&mut self, siit: &Siit) -> core::Siit {
         core::Siit {
             prefix: match siit.prefix.as_ref().map(|prefix| prefix.value) {
-                None => PrefixMapping::None,
-                Some(Prefix::Rfc6052(prefix)) => PrefixMapping::Rfc6052(prefix),
-                Some(Prefix::Ivi(prefix)) => PrefixMapping::Ivi(prefix),
+                None => PrefixMapping::NONE,
+                Some(Prefix::Rfc6052(prefix)) => prefix.into(),
+                Some(Prefix::Ivi(prefix)) => prefix.into(),
             },
             hosts: networks(&siit.hosts),
             eam: self.eam(siit),
