@@ -1,12 +1,11 @@
 //! The maps that the programs share with the daemon, and the [`Host`] that they make up.
 
 use core::cell::Cell;
-use core::marker::PhantomData;
 
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use aya_ebpf::macros::btf_map;
-use isthmus_core::address::eam::Place;
+use isthmus_core::address::eam::{MappedV4, Place};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, Mechanism};
 use isthmus_core::host::{
@@ -326,47 +325,24 @@ pub(crate) fn count(counter: Counter) {
     }
 }
 
-/// The explicit mapping that was found last: who looks whether a packet belongs to an instance asks
-/// for the same as who translates it then.
-#[derive(Clone, Copy)]
-struct Found {
-    /// The IPv4 address, as it lies in the packet.
-    address: u32,
-    /// The table.
-    base: u32,
-    /// What the search answered.
-    place: u64,
-}
-
-impl Found {
-    /// No table begins there.
-    const NOTHING: Self = Self {
-        address: 0,
-        base: u32::MAX,
-        place: search::NOTHING,
-    };
-}
-
 /// What the core is lent for one packet.
 pub(crate) struct Services<S, E> {
     /// The way out, once it is known.
     pub(crate) egress: E,
     row: u32,
-    found: Cell<Found>,
     /// The time, once it was asked for; 0 before.
     now: Cell<u64>,
-    stage: PhantomData<S>,
+    stage: S,
 }
 
-impl<S, E> Services<S, E> {
+impl<S: Stage, E> Services<S, E> {
     #[inline(always)]
     pub(crate) fn new(egress: E) -> Self {
         Self {
             egress,
             row: MOST_INSTANCES * COUNTER_ROW as u32,
-            found: Cell::new(Found::NOTHING),
             now: Cell::new(0),
-            stage: PhantomData,
+            stage: S::default(),
         }
     }
 }
@@ -392,39 +368,26 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
         if !table.may_cover(address) {
             return None;
         }
-        let known = self.found.get();
-        let place = if known.address == address.0.0 && known.base == table.base {
-            known.place
-        } else {
-            let at = search::at(table);
-            match table.v4_length {
+        let at = search::at(table);
+        let place = match self.stage.recall(at, address) {
+            Some(place) => place,
+            None => match table.v4_length {
                 EamTable::SEVERAL => search::eam_v4(at, table.v4_lengths, address.0.0),
                 length => search::eam_v4_probe(at, address.0.0, length),
-            }
+            },
         };
-        self.found.set(Found {
-            address: address.0.0,
-            base: table.base,
-            place,
-        });
+        self.stage.remember(at, address, place);
         search::number(place).map(Place)
     }
 
     #[inline(always)]
-    fn find_eam_v6(&self, table: &EamTable, address: V6) -> Option<Place> {
+    fn map_eam_v6(&self, table: &EamTable, address: V6) -> Option<MappedV4> {
         if table.lines == 0 {
             return None;
         }
-        let at = search::at(table);
+        let [short, long, _] = table.v6_lengths;
         let (high, low) = address.halves();
-        let place = match table.v6_length {
-            EamTable::SEVERAL => {
-                let [short, long, whole] = table.v6_lengths;
-                search::eam_v6(at | (whole & 1) << 31, short, long, high, low)
-            }
-            length => search::eam_v6_probe(at, high, low, length),
-        };
-        search::number(place).map(Place)
+        search::mapped(search::eam_v6(search::at(table), short, long, high, low))
     }
 
     #[inline(always)]

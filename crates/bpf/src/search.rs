@@ -1,7 +1,7 @@
 //! Searches with long loops, in global functions: the verifier looks at such a function once, not at
 //! every call. Arguments and results are numbers, five at most.
 
-use isthmus_core::address::eam::{self, Place};
+use isthmus_core::address::eam::{self, MappedV4, Place};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance};
 use isthmus_core::host::{Instances, MOST_INSTANCES, any_pool_owns};
@@ -153,21 +153,52 @@ pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
     ))
 }
 
-/// The explicit mapping of an IPv6 address, given as two numbers. `at` is as for [`eam_v4`], and bit
-/// 31 of it says whether there are mappings of all 128 bits.
+/// What the explicit mappings make of an IPv6 address, given as two numbers; see [`mapped`]. `at` is
+/// [`at`].
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
+    let address = V6::from_halves(high, low);
+    let table = table(at);
+    let place = match table.v6_length {
+        EamTable::SEVERAL => number(eam_v6_longest(at, short, long, high, low)).map(Place),
+        length => eam::probe_v6(&RULE_LINES, &table, address, length),
+    };
+    match place.and_then(|place| eam::to_v4(&RULE_LINES, place, address)) {
+        Some(mapped) => {
+            let Word(address) = mapped.address.0;
+            u64::from(mapped.of_everything) << 32 | u64::from(address)
+        }
+        None => NOTHING,
+    }
+}
+
+/// The answer of [`eam_v6`] as the core has it.
+#[inline(always)]
+pub(crate) fn mapped(answer: u64) -> Option<MappedV4> {
+    if answer == NOTHING {
+        return None;
+    }
+    Some(MappedV4 {
+        address: V4(Word(answer as u32)),
+        of_everything: answer >> 32 != 0,
+    })
+}
+
+/// The place of the mapping with the longest IPv6 prefix, where they have several lengths.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn eam_v6_longest(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
     let table = EamTable {
-        v6_lengths: [short, long, at >> 31 & 1],
-        ..EamTable::default()
+        v6_lengths: [short, long, at >> 8 & 1],
+        ..table(at)
     };
     answer(eam::longest_v6(&table, |length| {
         number(eam_v6_probe(at, high, low, length)).map(Place)
     }))
 }
 
-/// The explicit mapping whose IPv6 prefix is the first `length` bits of an address.
+/// The place of the mapping whose IPv6 prefix is the first `length` bits of an address.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 {
@@ -175,19 +206,24 @@ pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 
     answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
 }
 
-/// Where a table lies, as one number: the first line in the upper half, the number of lines in the
-/// lower.
+/// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a one,
+/// whether there are prefixes of 128 bits, and the binary logarithm of the number of lines.
 #[inline(always)]
 pub(crate) fn at(table: &EamTable) -> u64 {
-    u64::from(table.base) << 32 | u64::from(table.lines)
+    u64::from(table.base) << 32
+        | u64::from(table.v6_length) << 16
+        | 1 << 9
+        | (table.v6_lengths[2] & 1) << 8
+        | u64::from(table.lines_log2)
 }
 
-/// The table that lies there, as far as the number tells.
+/// The table, as far as the number tells.
 #[inline(always)]
 fn table(at: u64) -> EamTable {
     EamTable {
         base: (at >> 32) as u32,
-        lines: at as u32 & 0x7fff_ffff,
+        lines: 1_u32.wrapping_shl(at as u32 & 31),
+        v6_length: (at >> 16) as u8,
         ..EamTable::default()
     }
 }

@@ -1,6 +1,9 @@
 //! The programs of an engine: the first does what is common; another makes sessions, because that
 //! takes the stack for itself. Each hands the packet on to the other unchanged.
 
+use core::cell::Cell;
+
+use isthmus_core::address::V4;
 use isthmus_core::gateway;
 use isthmus_core::host::{Host as _, Mechanisms, Sessions};
 use isthmus_core::packet::{Family, Packet, Truncated};
@@ -12,14 +15,26 @@ use crate::maps::{self, Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, Services};
 use crate::route::{Egress, NoWay};
 
 /// What a program does of all that a gateway does: the verifier looks at that alone.
-pub(crate) trait Stage {
+pub(crate) trait Stage: Default {
     /// See [`isthmus_core::host::Host::MECHANISMS`].
     const MECHANISMS: Mechanisms;
     /// See [`isthmus_core::host::Host::SESSIONS`].
     const SESSIONS: Sessions;
+
+    /// What the last search for an explicit mapping answered, if it was the same: who looks whether a
+    /// packet belongs to an instance asks for the same as who translates it then.
+    #[inline(always)]
+    fn recall(&self, _table: u64, _address: V4) -> Option<u64> {
+        None
+    }
+
+    /// Keeps what a search answered.
+    #[inline(always)]
+    fn remember(&self, _table: u64, _address: V4, _answer: u64) {}
 }
 
 /// Looks which instance a packet belongs to.
+#[derive(Default)]
 pub(crate) struct Search;
 
 impl Stage for Search {
@@ -28,14 +43,31 @@ impl Stage for Search {
 }
 
 /// Translates without sessions.
-pub(crate) struct Stateless;
+#[derive(Default)]
+pub(crate) struct Stateless {
+    /// The last search: the table (0: there was none; [`crate::search::at`] never is), the address, the
+    /// answer.
+    last: Cell<(u64, V4, u64)>,
+}
 
 impl Stage for Stateless {
     const MECHANISMS: Mechanisms = Mechanisms::SIIT;
     const SESSIONS: Sessions = Sessions::Established;
+
+    #[inline(always)]
+    fn recall(&self, table: u64, address: V4) -> Option<u64> {
+        let (last_table, last_address, answer) = self.last.get();
+        (last_table == table && last_address.0.0 == address.0.0).then_some(answer)
+    }
+
+    #[inline(always)]
+    fn remember(&self, table: u64, address: V4, answer: u64) {
+        self.last.set((table, address, answer));
+    }
 }
 
 /// Translates by sessions that are there.
+#[derive(Default)]
 pub(crate) struct Stateful;
 
 impl Stage for Stateful {
@@ -44,6 +76,7 @@ impl Stage for Stateful {
 }
 
 /// Makes sessions.
+#[derive(Default)]
 pub(crate) struct Opening;
 
 impl Stage for Opening {

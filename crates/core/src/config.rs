@@ -285,6 +285,8 @@ pub struct EamTable {
     pub v4_length: u8,
     /// The length of all IPv6 prefixes, or [`SEVERAL`](Self::SEVERAL).
     pub v6_length: u8,
+    /// The binary logarithm of `lines`.
+    pub lines_log2: u8,
 }
 
 impl EamTable {

@@ -1,6 +1,6 @@
 //! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
 
-use crate::address::eam::{self, Place};
+use crate::address::eam::{self, MappedV4, Place};
 use crate::address::{V4, V6};
 use crate::config::{EamTable, Instance};
 use crate::mechanism;
@@ -123,9 +123,10 @@ pub trait Host {
         eam::find_v4(self.rules(), table, address)
     }
 
-    /// The explicit mapping that covers an IPv6 address.
-    fn find_eam_v6(&self, table: &EamTable, address: V6) -> Option<Place> {
-        eam::find_v6(self.rules(), table, address)
+    /// What the explicit mappings make of an IPv6 address.
+    fn map_eam_v6(&self, table: &EamTable, address: V6) -> Option<MappedV4> {
+        let place = eam::find_v6(self.rules(), table, address)?;
+        eam::to_v4(self.rules(), place, address)
     }
 
     /// The time of this packet.

@@ -221,11 +221,24 @@ pub fn to_v6<M: Memory + ?Sized>(rules: &M, place: Place, address: V4) -> Option
     Some(place.read(rules)?.translate_v4(address.number()))
 }
 
-/// The IPv4 address that an IPv6 address maps to; `None` if no mapping covers it (RFC 7757
-/// section 3.3.2).
-#[inline(never)]
-pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option<V4> {
-    Some(place.read(rules)?.translate_v6(address.halves()))
+/// What the mapping in a place makes of an IPv6 address (RFC 7757 section 3.3.2).
+#[inline(always)]
+pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option<MappedV4> {
+    let mapping = place.read(rules)?;
+    Some(MappedV4 {
+        address: mapping.translate_v6(address.halves()),
+        of_everything: mapping.v4_length == 0,
+    })
+}
+
+/// What a mapping makes of an IPv6 address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedV4 {
+    /// The IPv4 address.
+    pub address: V4,
+    /// The mapping is of all of IPv4: what it makes are addresses of the IPv4 internet, like those
+    /// under a translation prefix (RFC 7757 figure 2).
+    pub of_everything: bool,
 }
 
 /// Whether a mapping is of all of IPv4: what it makes are addresses of the IPv4 internet, like those

@@ -27,8 +27,8 @@ pub fn owns_v6<H: Host>(host: &H, siit: &Siit, source: V6, destination: V6) -> b
     if !from_v4 && !siit.eam.maps_everything() {
         return false;
     }
-    match host.find_eam_v6(&siit.eam, destination) {
-        Some(place) => from_v4 || eam::is_of_everything(host.rules(), place),
+    match host.map_eam_v6(&siit.eam, destination) {
+        Some(mapped) => from_v4 || mapped.of_everything,
         None => false,
     }
 }
@@ -53,8 +53,7 @@ pub fn explicit_v6<H: Host>(host: &H, siit: &Siit, address: V4) -> Option<V6> {
 /// The explicit mapping of an IPv6 address.
 #[inline(always)]
 pub fn explicit_v4<H: Host>(host: &H, siit: &Siit, address: V6) -> Option<V4> {
-    let place = host.find_eam_v6(&siit.eam, address)?;
-    eam::to_v4(host.rules(), place, address)
+    Some(host.map_eam_v6(&siit.eam, address)?.address)
 }
 
 /// Explicit mapping first, then the prefix (RFC 7757 section 3.3).

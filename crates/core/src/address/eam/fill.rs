@@ -58,6 +58,7 @@ pub fn fill(lines: &[Line], base: u32, mappings: &[Mapping]) -> Result<EamTable,
     let mut table = EamTable {
         base,
         lines: u32::try_from(half).map_err(|_| FillError::Size)?,
+        lines_log2: half.trailing_zeros() as u8,
         v4_bounds: (u32::MAX, 0),
         v4_length: mappings[0].v4_length,
         v6_length: mappings[0].v6_length,
