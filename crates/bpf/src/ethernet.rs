@@ -9,6 +9,13 @@ pub(crate) const IPV4: u16 = 0x0800;
 /// IPv6 in Ethernet.
 pub(crate) const IPV6: u16 = 0x86dd;
 
+/// A tag of IEEE 802.1Q after the addresses.
+pub(crate) const VLAN: u16 = 0x8100;
+/// A service tag of IEEE 802.1ad, the outer one of two as a rule.
+pub(crate) const SERVICE_VLAN: u16 = 0x88a8;
+/// Bytes of a tag.
+pub(crate) const TAG: usize = 4;
+
 /// The type of a packet of a family.
 #[inline(always)]
 pub(crate) fn kind_of(family: Family) -> u16 {
@@ -70,5 +77,125 @@ impl Ethernet {
     #[inline(always)]
     pub(crate) fn addresses(self) -> Addresses {
         self.addresses
+    }
+}
+
+/// The tag of a VLAN.
+#[derive(Clone, Copy)]
+pub(crate) struct Tag {
+    /// [`VLAN`] or [`SERVICE_VLAN`].
+    kind: u16,
+    /// Priority, drop eligibility, and the number of the VLAN in the lower 12 bits.
+    control: u16,
+}
+
+impl Tag {
+    const VLAN_NUMBER: u16 = 0xfff;
+    /// In [`Self::number`]: a service tag.
+    const SERVICE: u16 = 1 << 12;
+
+    #[inline(always)]
+    pub(crate) fn new(kind: u16, control: u16) -> Self {
+        Self { kind, control }
+    }
+
+    /// Whether it is a tag at all.
+    #[inline(always)]
+    pub(crate) fn is_known(self) -> bool {
+        matches!(self.kind, VLAN | SERVICE_VLAN)
+    }
+
+    /// What tells VLANs apart, as one number of 13 bits. It is 0 for a tag with nothing but a
+    /// priority.
+    #[inline(always)]
+    pub(crate) fn number(self) -> u16 {
+        let service = if self.kind == SERVICE_VLAN {
+            Self::SERVICE
+        } else {
+            0
+        };
+        match self.control & Self::VLAN_NUMBER {
+            0 => 0,
+            number => number | service,
+        }
+    }
+
+    /// The tag with this number, without a priority.
+    #[inline(always)]
+    pub(crate) fn from_number(number: u16) -> Self {
+        Self {
+            kind: if number & Self::SERVICE == 0 {
+                VLAN
+            } else {
+                SERVICE_VLAN
+            },
+            control: number & Self::VLAN_NUMBER,
+        }
+    }
+
+    /// All of it, as one number.
+    #[inline(always)]
+    pub(crate) fn whole(self) -> u32 {
+        u32::from(self.kind) << 16 | u32::from(self.control)
+    }
+
+    /// What [`whole`](Self::whole) gave.
+    #[inline(always)]
+    pub(crate) fn from_whole(whole: u32) -> Self {
+        Self {
+            kind: (whole >> 16) as u16,
+            control: whole as u16,
+        }
+    }
+}
+
+/// The Ethernet header of a frame with a tag: destination, source, tag, type.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Tagged {
+    addresses: Addresses,
+    tag: [u16; 2],
+    kind: u16,
+}
+const _: () = assert!(size_of::<Tagged>() == HEADER + TAG);
+
+impl Tagged {
+    #[inline(always)]
+    pub(crate) fn new(header: Ethernet, tag: Tag) -> Self {
+        Self {
+            addresses: header.addresses,
+            tag: [tag.kind.to_be(), tag.control.to_be()],
+            kind: header.kind,
+        }
+    }
+
+    /// The header without the tag.
+    #[inline(always)]
+    pub(crate) fn ethernet(self) -> Ethernet {
+        Ethernet {
+            addresses: self.addresses,
+            kind: self.kind,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn tag(self) -> Tag {
+        Tag::new(u16::from_be(self.tag[0]), u16::from_be(self.tag[1]))
+    }
+
+    /// Writes it, in halves as well.
+    ///
+    /// # Safety
+    /// `to` points to [`HEADER`] and [`TAG`] bytes, at an even address.
+    #[inline(always)]
+    pub(crate) unsafe fn write(self, to: *mut u16) {
+        let [kind, control] = self.tag;
+        // SAFETY: as the caller says.
+        unsafe {
+            self.ethernet().write(to);
+            to.add(6).write_volatile(kind);
+            to.add(7).write_volatile(control);
+            to.add(8).write_volatile(self.kind);
+        }
     }
 }

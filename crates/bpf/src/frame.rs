@@ -5,14 +5,14 @@ use aya_ebpf::helpers::bpf_xdp_adjust_head;
 use aya_ebpf::programs::XdpContext;
 use isthmus_core::packet::{Family, NoRoom, Packet, Truncated, Word};
 
-use crate::ethernet::{self, Ethernet};
+use crate::ethernet::{self, Ethernet, Tag, Tagged};
 
 /// Headers end before this offset; the verifier wants a bound that it can see.
 const REACH: usize = 1024;
 
 /// An Ethernet frame. Offset 0 of the packet is its IP header.
 pub(crate) struct Frame<'a> {
-    context: &'a XdpContext,
+    pub(crate) context: &'a XdpContext,
 }
 
 impl<'a> Frame<'a> {
@@ -61,6 +61,45 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// Frames of VLANs.
+impl Frame<'_> {
+    /// The header with a tag.
+    #[inline(always)]
+    pub(crate) fn tagged(&self) -> Option<Tagged> {
+        let pointer = self.pointer(0, size_of::<Tagged>()).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the frame.
+        Some(unsafe { pointer.cast::<Tagged>().read_unaligned() })
+    }
+
+    /// Takes the tag away, which [`tagged`](Self::tagged) has read.
+    #[inline(always)]
+    pub(crate) fn untag(&self, header: Tagged) -> Option<()> {
+        self.move_head(ethernet::TAG as i32)?;
+        self.set_ethernet(header.ethernet())
+    }
+
+    /// Puts a tag into the header.
+    #[inline(always)]
+    pub(crate) fn insert_tag(&self, tag: Tag) -> Option<()> {
+        let header = Tagged::new(self.ethernet()?, tag);
+        self.move_head(-(ethernet::TAG as i32))?;
+        let pointer = self.pointer(0, size_of::<Tagged>()).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the frame.
+        unsafe { header.write(pointer.cast()) };
+        Some(())
+    }
+
+    #[inline(always)]
+    fn move_head(&self, by: i32) -> Option<()> {
+        // SAFETY: the context is that of this program's run; all pointers into the frame are made
+        // anew at each access.
+        match unsafe { bpf_xdp_adjust_head(self.context.as_ptr().cast(), by) } {
+            0 => Some(()),
+            _ => None,
+        }
+    }
+}
+
 impl Packet for Frame<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
@@ -90,9 +129,6 @@ impl Packet for Frame<'_> {
         _family: Family,
     ) -> Result<(), NoRoom> {
         let delta = remove as i32 - insert as i32;
-        // SAFETY: the context is that of this program's run; all pointers into the frame are made
-        // anew at each access.
-        let result = unsafe { bpf_xdp_adjust_head(self.context.as_ptr().cast(), delta) };
-        if result == 0 { Ok(()) } else { Err(NoRoom) }
+        self.move_head(delta).ok_or(NoRoom)
     }
 }

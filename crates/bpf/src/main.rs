@@ -9,6 +9,7 @@
 
 mod ethernet;
 mod frame;
+mod link;
 mod maps;
 mod route;
 mod search;

@@ -16,6 +16,7 @@ use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::Instant;
+use isthmus_core::verdict::Slow;
 use isthmus_core::wire::{ipv4, ipv6};
 
 use crate::route::Egress;
@@ -73,7 +74,7 @@ pub(crate) struct Clock {
 static OFFLINE: u8 = 0;
 
 #[inline(always)]
-fn offline() -> bool {
+pub(crate) fn offline() -> bool {
     // SAFETY: a read of a static; volatile, because the loader writes another value into it.
     unsafe { (&raw const OFFLINE).read_volatile() != 0 }
 }
@@ -442,7 +443,7 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
     }
 
     #[inline(always)]
-    fn route(&mut self, to: Destination) -> Option<Route> {
+    fn route(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
         self.egress.find(to)
     }
 }

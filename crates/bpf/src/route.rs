@@ -7,20 +7,27 @@
 use core::ffi::c_void;
 
 use aya_ebpf::bindings::{
-    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, bpf_fib_lookup,
+    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, BPF_FIB_LOOKUP_SKIP_NEIGH, bpf_fib_lookup,
     bpf_fib_lookup__bindgen_ty_1,
 };
 use aya_ebpf::btf_maps::{Array, PerCpuArray};
 use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
 use aya_ebpf::macros::btf_map;
+use isthmus_core::address::V6;
 use isthmus_core::host::{Destination, Route};
+use isthmus_core::verdict::Slow;
 
-use crate::ethernet::Addresses;
+use crate::ethernet::{Addresses, Tag};
+use crate::link::Link;
+use crate::maps;
 
 /// How an engine finds the way out for a translated packet.
 pub(crate) trait Egress {
     /// Looks the route up and remembers it.
-    fn find(&mut self, to: Destination) -> Option<Route>;
+    ///
+    /// # Errors
+    /// See [`Host::route`](isthmus_core::host::Host::route).
+    fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow>;
 }
 
 /// For a program that sends nothing.
@@ -28,31 +35,35 @@ pub(crate) struct NoWay;
 
 impl Egress for NoWay {
     #[inline(always)]
-    fn find(&mut self, _to: Destination) -> Option<Route> {
-        None
+    fn find(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
+        Ok(None)
     }
 }
 
 /// Where a packet comes in: what a question to the forwarding table needs beside the destination.
 pub(crate) trait Ingress {
-    /// The context of the program's run.
-    fn context(&self) -> *mut c_void;
-    /// The link that the packet came in on.
+    /// Whether links are given frames. Those that take socket buffers only can not be sent to then,
+    /// and tags are the sender's business.
+    const FRAMES: bool;
+    /// The link that the packet came in on: the device of its VLAN, if it came with a tag.
     fn link(&self) -> u32;
     /// The Ethernet addresses that it came with, if they will be needed to pass it on.
     fn addresses(&self) -> Option<Addresses>;
+    /// Has [`ask`] called in a global function, for the way at this place: the verifier looks at it
+    /// once.
+    fn ask(&self, place: u32);
 }
 
 /// What the forwarding table said.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nobody asked.
-    Unknown,
     /// Send it there.
     Neighbour,
-    /// The link is known, its neighbour is not yet.
+    /// Send it there, with a tag.
+    Vlan,
+    /// The link is known, its neighbour is not yet, and the engine can have the kernel find it.
     Link,
-    /// The kernel has to see to it.
+    /// The kernel has to see to it, or wants to.
     Kernel,
 }
 
@@ -87,10 +98,40 @@ pub(crate) struct Way {
     /// The Ethernet addresses to send with: those of the next hop, or those that the packet came
     /// with, for the kernel.
     pub(crate) addresses: Addresses,
+    /// 0 where the kernel does not say.
     mtu: u16,
-    unused: u16,
+    /// What [`Next`] stands for it: 0 the neighbour, another small number the neighbour in the VLAN
+    /// of [`Tag::number`]. Here and not in a variable, because the verifier looks at all that follows
+    /// for each value of a variable that it knows.
+    next: u16,
 }
 const _: () = assert!(size_of::<Way>() == 64);
+
+/// Not for this engine to send.
+const ELSEWHERE: u16 = 1 << 13;
+/// [`Next::Link`].
+const LINK: u16 = 1 << 14;
+/// [`Next::Kernel`].
+const KERNEL: u16 = 1 << 15;
+
+impl Way {
+    /// The tag to send with, if it is [`Next::Vlan`].
+    #[inline(always)]
+    pub(crate) fn tag(&self) -> Tag {
+        Tag::from_number(self.next)
+    }
+
+    /// What the forwarding table said.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Next {
+        match self.next {
+            0 => Next::Neighbour,
+            LINK => Next::Link,
+            KERNEL => Next::Kernel,
+            _ => Next::Vlan,
+        }
+    }
+}
 
 /// All that the kernel's answer depends on.
 #[repr(C)]
@@ -154,27 +195,17 @@ impl Question {
 /// The way of one packet.
 pub(crate) struct Fib<I> {
     ingress: I,
-    next: Next,
     way: Option<&'static Way>,
 }
 
 impl<I: Ingress> Fib<I> {
     #[inline(always)]
     pub(crate) fn new(ingress: I) -> Self {
-        Self {
-            ingress,
-            next: Next::Unknown,
-            way: None,
-        }
+        Self { ingress, way: None }
     }
 
-    /// What was found.
-    #[inline(always)]
-    pub(crate) fn next(&self) -> Next {
-        self.next
-    }
-
-    /// The way that was found; that of [`Next::Kernel`] has Ethernet addresses only.
+    /// The way that was found. Unless it is to the neighbour, its Ethernet addresses are those that
+    /// the packet came with, if the engine has them.
     #[inline(always)]
     pub(crate) fn way(&self) -> Option<&'static Way> {
         self.way
@@ -183,27 +214,41 @@ impl<I: Ingress> Fib<I> {
 
 impl<I: Ingress> Egress for Fib<I> {
     #[inline(always)]
-    fn find(&mut self, to: Destination) -> Option<Route> {
+    fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
         let question = Question::new(to, self.ingress.link());
+        let place = question.place();
         let epoch = epoch();
-        let words = KNOWN.get_ptr_mut(question.place())?;
-        // SAFETY: this processor's own, and no program of ours interrupts another; plain old data
-        // of the same size and alignment.
-        let way = unsafe { &mut *words.cast::<Way>() };
+        let Some(mut way) = known(place) else {
+            return Ok(None);
+        };
         if way.since != epoch || epoch == 0 || !way.question.is(&question) {
-            self.next = ask(&self.ingress, to, way)?;
             way.question = question;
-            way.since = if self.next == Next::Neighbour {
-                epoch
-            } else {
-                0
-            };
-        } else {
-            self.next = Next::Neighbour;
+            self.ingress.ask(place);
+            way = known(place).ok_or(Slow::Route)?;
+        }
+        if way.next == ELSEWHERE {
+            return Err(Slow::Route);
+        }
+        if way.next >= LINK
+            && let Some(addresses) = self.ingress.addresses()
+        {
+            // The packet is still as it came.
+            way.addresses = addresses;
         }
         self.way = Some(way);
-        (self.next == Next::Neighbour).then_some(Route { mtu: way.mtu })
+        match way.mtu {
+            0 => Ok(None),
+            mtu => Ok(Some(Route { mtu })),
+        }
     }
+}
+
+#[inline(always)]
+fn known(place: u32) -> Option<&'static mut Way> {
+    let words = KNOWN.get_ptr_mut(place)?;
+    // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
+    // the same size and alignment.
+    Some(unsafe { &mut *words.cast::<Way>() })
 }
 
 #[inline(always)]
@@ -214,65 +259,77 @@ fn epoch() -> u32 {
         .map_or(0, |words| unsafe { words.cast::<u32>().read_volatile() })
 }
 
-/// Asks the kernel, and writes its answer.
-#[inline(never)]
-fn ask<I: Ingress>(ingress: &I, to: Destination, way: &mut Way) -> Option<Next> {
-    let words = QUESTION.get_ptr_mut(0)?;
+/// Asks the kernel the question of the way at this place, and writes its answer there.
+#[inline(always)]
+pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
+    let Some(way) = known(place) else { return };
+    way.since = 0;
+    way.next = KERNEL;
+    way.mtu = 0;
+    let Some(words) = QUESTION.get_ptr_mut(0) else {
+        return;
+    };
     // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
     // the same size, aligned to more than it needs.
     let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
-    fib.ifindex = ingress.link();
+    let Question {
+        addresses: [a, b, c, d],
+        from,
+    } = way.question;
+    fib.ifindex = (from >> 16) as u32;
+    fib.family = (from >> 8) as u8;
     // A length makes the kernel tell the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
-    match to {
-        Destination::V4 {
-            source,
-            destination,
-            tos,
-        } => {
-            fib.family = AF_INET;
-            fib.__bindgen_anon_2.tos = tos;
-            fib.__bindgen_anon_3.ipv4_src = source.0.0;
-            fib.__bindgen_anon_4.ipv4_dst = destination.0.0;
-        }
-        Destination::V6 {
-            source,
-            destination,
-            ..
-        } => {
-            fib.family = AF_INET6;
-            fib.__bindgen_anon_2.flowinfo = 0;
-            fib.__bindgen_anon_3.ipv6_src = source.0.map(|word| word.0);
-            fib.__bindgen_anon_4.ipv6_dst = destination.0.map(|word| word.0);
-        }
+    if fib.family == AF_INET {
+        fib.__bindgen_anon_2.tos = from as u8;
+        fib.__bindgen_anon_3.ipv4_src = (a >> 32) as u32;
+        fib.__bindgen_anon_4.ipv4_dst = a as u32;
+    } else {
+        fib.__bindgen_anon_2.flowinfo = 0;
+        fib.__bindgen_anon_3.ipv6_src = V6::from_halves(a, b).0.map(|word| word.0);
+        fib.__bindgen_anon_4.ipv6_dst = V6::from_halves(c, d).0.map(|word| word.0);
     }
+    let epoch = epoch();
+    let by_kernel = Link::of(fib.ifindex).forwards_by_kernel();
+    // Who does not send needs no neighbour.
+    let flags = if by_kernel {
+        BPF_FIB_LOOKUP_SKIP_NEIGH
+    } else {
+        0
+    };
     let size = size_of::<bpf_fib_lookup>() as i32;
     // SAFETY: the context is that of the program's run, and the size is that of the structure.
-    let result = unsafe { fib_lookup(ingress.context(), fib, size, 0) as u32 };
+    let result = unsafe { fib_lookup(context, fib, size, flags) as u32 };
     way.link = fib.ifindex;
-    match result {
-        BPF_FIB_LKUP_RET_SUCCESS => {
-            // SAFETY: the kernel wrote it, because the question had a length.
-            way.mtu = unsafe { fib.__bindgen_anon_1.mtu_result };
-            way.addresses = addresses(fib);
-            Some(Next::Neighbour)
+    way.next = if by_kernel || maps::offline() || fib.family == AF_INET6 {
+        KERNEL
+    } else {
+        // The kernel may not take an IPv4 packet from a link where such packets do not come from
+        // (`rp_filter`), but it takes the IPv6 packet, for user space.
+        ELSEWHERE
+    };
+    if result == BPF_FIB_LKUP_RET_SUCCESS {
+        // SAFETY: the kernel wrote it, because the question had a length.
+        way.mtu = unsafe { fib.__bindgen_anon_1.mtu_result };
+        way.addresses = addresses(fib);
+        way.since = epoch;
+        if by_kernel {
+            return;
         }
-        BPF_FIB_LKUP_RET_NO_NEIGH => {
-            keep_addresses(ingress, way);
-            Some(Next::Link)
+        if !I::FRAMES {
+            way.next = 0;
+            return;
         }
-        _ => {
-            keep_addresses(ingress, way);
-            Some(Next::Kernel)
+        let link = Link::of(way.link);
+        if link.takes_frames() {
+            way.next = 0;
+            if let Some((below, tag)) = link.vlan() {
+                way.link = below;
+                way.next = tag.number();
+            }
         }
-    }
-}
-
-/// The packet is still as it came.
-#[inline(always)]
-fn keep_addresses<I: Ingress>(ingress: &I, way: &mut Way) {
-    if let Some(addresses) = ingress.addresses() {
-        way.addresses = addresses;
+    } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
+        way.next = LINK;
     }
 }
 

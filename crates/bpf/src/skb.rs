@@ -1,6 +1,7 @@
 //! A socket buffer in the hands of tc, as the core's packet.
 
 use aya_ebpf::EbpfContext as _;
+use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::{
     bpf_l4_csum_replace, bpf_skb_adjust_room, bpf_skb_change_proto, bpf_skb_pull_data,
 };
@@ -30,12 +31,15 @@ impl<'a> Skb<'a> {
         Self { context }
     }
 
-    /// Makes the headers linear and writable.
+    /// Makes the headers linear, which they are as a rule. The kernel makes them writable before a
+    /// program that writes.
     #[inline(always)]
     pub(crate) fn linearise(&self) {
         let length = self.context.len().min(LINEAR);
-        // SAFETY: the context is that of this run. A failure shows in the next access.
-        let _ = unsafe { bpf_skb_pull_data(self.context.as_ptr().cast(), length) };
+        if self.context.data_end() - self.context.data() < length as usize {
+            // SAFETY: the context is that of this run. A failure shows in the next access.
+            let _ = unsafe { bpf_skb_pull_data(self.context.as_ptr().cast(), length) };
+        }
     }
 
     #[inline(always)]
@@ -87,6 +91,32 @@ impl<'a> Skb<'a> {
     }
 }
 
+/// Changes the protocol first, which adds or removes the difference of the fixed headers and keeps a
+/// super-packet whole, and then what options or a fragment header make of it. A global function: the
+/// verifier looks at it once.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn skb_replace_front(context: *mut __sk_buff, growth: i32, kind: u16) -> i32 {
+    let fixed = match kind {
+        ethernet::IPV4 => -20,
+        _ => 20,
+    };
+    // SAFETY: the context is that of this run; all pointers are made anew at each access.
+    let changed = unsafe { bpf_skb_change_proto(context, kind.to_be(), 0) };
+    if changed != 0 {
+        return changed as i32;
+    }
+    if growth != fixed {
+        // SAFETY: as above.
+        let moved = unsafe { bpf_skb_adjust_room(context, growth - fixed, ROOM_AT_NETWORK, 0) };
+        if moved != 0 {
+            return moved as i32;
+        }
+    }
+    Skb::new(&TcContext::new(context)).linearise();
+    0
+}
+
 impl Packet for Skb<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
@@ -108,8 +138,6 @@ impl Packet for Skb<'_> {
         Ok(())
     }
 
-    /// Changes the protocol first, which adds or removes the difference of the fixed headers and
-    /// keeps a super-packet whole, and then what options or a fragment header make of it.
     #[inline(always)]
     fn replace_front(
         &mut self,
@@ -117,25 +145,11 @@ impl Packet for Skb<'_> {
         insert: usize,
         family: Family,
     ) -> Result<(), NoRoom> {
-        let skb = self.context.as_ptr().cast();
-        let (kind, fixed) = match family {
-            Family::V4 => (ethernet::IPV4, -20),
-            Family::V6 => (ethernet::IPV6, 20),
-        };
-        // SAFETY: the context is that of this run; all pointers are made anew at each access.
-        if unsafe { bpf_skb_change_proto(skb, kind.to_be(), 0) } != 0 {
-            return Err(NoRoom);
+        let growth = insert as i32 - remove as i32;
+        match skb_replace_front(self.context.skb.skb, growth, ethernet::kind_of(family)) {
+            0 => Ok(()),
+            _ => Err(NoRoom),
         }
-        let rest = insert as i32 - remove as i32 - fixed;
-        if rest != 0 {
-            // SAFETY: as above.
-            let result = unsafe { bpf_skb_adjust_room(skb, rest, ROOM_AT_NETWORK, 0) };
-            if result != 0 {
-                return Err(NoRoom);
-            }
-        }
-        self.linearise();
-        Ok(())
     }
 
     /// The kernel knows whether the checksum is complete or left to the hardware.

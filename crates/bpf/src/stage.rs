@@ -6,11 +6,12 @@ use core::cell::Cell;
 use isthmus_core::address::V4;
 use isthmus_core::gateway;
 use isthmus_core::host::{Host as _, Mechanisms, Sessions};
-use isthmus_core::packet::{Family, Packet};
+use isthmus_core::packet::{Family, Packet, Truncated};
 use isthmus_core::reason::Counter;
+use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
 
-use crate::maps::{Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, Services};
+use crate::maps::{self, Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, Services};
 use crate::route::{Egress, NoWay};
 
 /// What a program does of all that a gateway does: the verifier looks at that alone.
@@ -146,6 +147,26 @@ pub(crate) fn open<D: Device>(device: &D, family: Family) -> i32 {
     match opened {
         Ok(()) => GO_ON + FIRST as i32,
         Err(refusal) => refuse::<D, _, _>(&mut services, refusal, family),
+    }
+}
+
+/// Leaves the forwarding of a translated packet to the kernel, which counts the hop.
+#[inline(always)]
+pub(crate) fn up<D: Device>(device: &mut D) -> i32 {
+    if maps::offline() {
+        // There is no kernel behind a test run.
+        return D::PASS;
+    }
+    let left = device.words::<1>(0).and_then(|[first]| {
+        let family = match first.bytes()[0] >> 4 {
+            4 => Family::V4,
+            _ => Family::V6,
+        };
+        hop::leave_to_router(device, family)
+    });
+    match left {
+        Ok(()) => D::PASS,
+        Err(Truncated) => D::DROP,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::mechanism;
 use crate::reason::Counter;
 use crate::table::Memory;
 use crate::time::Instant;
+use crate::verdict::Slow;
 
 /// Where a translated packet will go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +145,10 @@ pub trait Host {
     /// The route that a translated packet will take. The engine may remember it: the next packet
     /// that it sends is this one. `None` where the engine does not know; the configured MTU holds
     /// then.
-    fn route(&mut self, to: Destination) -> Option<Route>;
+    ///
+    /// # Errors
+    /// [`Slow::Route`], where it knows that it can not send there.
+    fn route(&mut self, to: Destination) -> Result<Option<Route>, Slow>;
 }
 
 /// The instances of a configuration, as an engine keeps them.

@@ -65,6 +65,8 @@ pub enum Slow {
     Mechanism,
     /// A session has to be made, which another program of this engine does.
     Session,
+    /// The engine can not send where the packet has to go.
+    Route,
     /// A table operation that a BPF program gave up on.
     Table,
     /// The engine could not change the size of the packet in place.
@@ -96,6 +98,13 @@ impl From<Truncated> for Refusal {
     #[inline(always)]
     fn from(_: Truncated) -> Self {
         Self::Drop(Counter::Truncated)
+    }
+}
+
+impl From<Slow> for Refusal {
+    #[inline(always)]
+    fn from(slow: Slow) -> Self {
+        Self::Slow(slow)
     }
 }
 

@@ -11,7 +11,7 @@ use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
 use isthmus_core::time::{Instant, Span};
-use isthmus_core::verdict::Refusal;
+use isthmus_core::verdict::{Refusal, Slow};
 use nat_support::*;
 
 const THREADS: u64 = 4;
@@ -55,8 +55,8 @@ impl Host for Processor<'_> {
         }
     }
 
-    fn route(&mut self, _to: Destination) -> Option<Route> {
-        None
+    fn route(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
+        Ok(None)
     }
 }
 

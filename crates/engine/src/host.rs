@@ -3,6 +3,7 @@
 use isthmus_core::host::{Destination, Host, Route};
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Instant;
+use isthmus_core::verdict::Slow;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
@@ -66,7 +67,7 @@ impl Host for UserHost<'_> {
     /// than configured it sends the ICMP error itself, and that error is translated on its way
     /// back.
     #[inline(always)]
-    fn route(&mut self, _: Destination) -> Option<Route> {
-        None
+    fn route(&mut self, _: Destination) -> Result<Option<Route>, Slow> {
+        Ok(None)
     }
 }

@@ -1,5 +1,6 @@
 //! The system calls that the standard library has no words for.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -86,6 +87,16 @@ pub(crate) fn wait_readable(
     match check(result) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         result => result,
+    }
+}
+
+/// The number of the link with this name in the network namespace of the calling thread.
+pub(crate) fn link_number(name: &str) -> io::Result<u32> {
+    let name = CString::new(name)?;
+    // SAFETY: the kernel reads a string that ends with a zero.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        number => Ok(number),
     }
 }
 

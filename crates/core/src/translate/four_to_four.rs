@@ -62,7 +62,7 @@ pub fn translate<P: Packet, H: Host>(
     };
     let way = nat44::way(nat44, source);
     let new = nat44::map(host, nat44, way, &old, transport, Part::Outer)?;
-    let link = link_mtu(host, instance, &new, header.tos());
+    let link = link_mtu(host, instance, &new, header.tos())?;
     let size = mtu::WithinV4 {
         payload: transport.length,
         transport: transport.header,
@@ -92,13 +92,18 @@ pub fn translate<P: Packet, H: Host>(
 }
 
 /// MTU of the link that a packet with these addresses will take.
-fn link_mtu<H: Host>(host: &mut H, instance: &Instance, new: &Tuple<V4>, tos: u8) -> u16 {
+fn link_mtu<H: Host>(
+    host: &mut H,
+    instance: &Instance,
+    new: &Tuple<V4>,
+    tos: u8,
+) -> Result<u16, Refusal> {
     let route = host.route(Destination::V4 {
         source: new.source,
         destination: new.destination,
         tos,
     });
-    route.map_or(instance.policy.ipv4_mtu, |route| route.mtu)
+    Ok(route?.map_or(instance.policy.ipv4_mtu, |route| route.mtu))
 }
 
 /// Writes addresses, TTL and the word with the flags into the header at the front of a packet, and

@@ -72,7 +72,7 @@ pub fn translate<P: Packet, H: Host>(
         transport.length,
     );
     hop.apply(&mut out.fields.hop_limit);
-    let link = link_mtu(host, instance, &out.fields);
+    let link = link_mtu(host, instance, &out.fields)?;
     let split = check_size(packet, link, instance, &header, &out, transport)?;
     let most = mss::between(instance.policy.ipv4_mtu, link);
 
@@ -199,13 +199,17 @@ fn check_size<P: Packet>(
 
 /// MTU of the link that a packet with these headers will take.
 #[inline(always)]
-pub(super) fn link_mtu<H: Host>(host: &mut H, instance: &Instance, fields: &ipv6::Fields) -> u16 {
+pub(super) fn link_mtu<H: Host>(
+    host: &mut H,
+    instance: &Instance,
+    fields: &ipv6::Fields,
+) -> Result<u16, Refusal> {
     let route = host.route(Destination::V6 {
         source: fields.source,
         destination: fields.destination,
         traffic_class: fields.traffic_class,
     });
-    route.map_or(instance.policy.ipv6_mtu, |route| route.mtu)
+    Ok(route?.map_or(instance.policy.ipv6_mtu, |route| route.mtu))
 }
 
 /// Writes the new headers and adjusts the transport header, of which `changed` has been changed.

@@ -8,6 +8,7 @@
 pub mod extension;
 pub mod four_to_four;
 pub mod four_to_six;
+pub mod hop;
 pub mod icmp;
 pub mod mss;
 pub mod mtu;

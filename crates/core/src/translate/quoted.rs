@@ -124,7 +124,7 @@ pub fn to_v6<P: Packet, H: Host>(
     hop.apply(&mut outer.fields.hop_limit);
     let mtus = icmp::LinkMtus {
         v4: instance.policy.ipv4_mtu,
-        v6: four_to_six::link_mtu(host, instance, &outer.fields),
+        v6: four_to_six::link_mtu(host, instance, &outer.fields)?,
     };
     let error = icmp::error_to_v6(message, code, rest, header.total_length(), mtus)
         .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
@@ -269,7 +269,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let mut outer = six_to_four::headers(instance, received, source, new.source, 0);
     outer.ttl -= 1;
     let mtus = icmp::LinkMtus {
-        v4: six_to_four::link_mtu(host, instance, &outer),
+        v4: six_to_four::link_mtu(host, instance, &outer)?,
         v6: instance.policy.ipv6_mtu,
     };
     let error = icmp::error_to_v4(message, code, rest, chain.fragment.get(), mtus)

@@ -85,7 +85,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
     let mut split = None;
     if !hairpin {
         choose_identification(packet, host, &incoming, &mut fields);
-        link = link_mtu(host, instance, &fields);
+        link = link_mtu(host, instance, &fields)?;
         split = check_size(packet, link, &incoming, &mut fields)?;
     }
     let most = mss::between(link, instance.policy.ipv6_mtu);
@@ -176,13 +176,17 @@ fn check_size<P: Packet>(
 
 /// MTU of the link that a packet with these headers will take.
 #[inline(always)]
-pub(super) fn link_mtu<H: Host>(host: &mut H, instance: &Instance, fields: &Fields) -> u16 {
+pub(super) fn link_mtu<H: Host>(
+    host: &mut H,
+    instance: &Instance,
+    fields: &Fields,
+) -> Result<u16, Refusal> {
     let route = host.route(Destination::V4 {
         source: fields.source,
         destination: fields.destination,
         tos: fields.tos,
     });
-    route.map_or(instance.policy.ipv4_mtu, |route| route.mtu)
+    Ok(route?.map_or(instance.policy.ipv4_mtu, |route| route.mtu))
 }
 
 /// The sum of both addresses.

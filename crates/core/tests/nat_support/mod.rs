@@ -13,7 +13,7 @@ use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
 use isthmus_core::time::{Instant, Span};
-use isthmus_core::verdict::Refusal;
+use isthmus_core::verdict::{Refusal, Slow};
 
 /// What tests change of a configuration.
 pub struct Setup {
@@ -136,8 +136,8 @@ impl Host for TestHost {
         self.counts[counter as usize] += 1;
     }
 
-    fn route(&mut self, _to: Destination) -> Option<Route> {
-        None
+    fn route(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
+        Ok(None)
     }
 }
 
@@ -182,8 +182,8 @@ impl Host for SharedHost<'_> {
 
     fn count(&mut self, _counter: Counter) {}
 
-    fn route(&mut self, _to: Destination) -> Option<Route> {
-        None
+    fn route(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
+        Ok(None)
     }
 }
 

@@ -4,6 +4,7 @@
 //! All links of a gateway share one set of programs and maps. Maps and attachments belong to file
 //! descriptors of this process: when it ends, however it ends, the kernel takes them back.
 
+mod links;
 mod map;
 mod offline;
 mod routes;
@@ -22,6 +23,8 @@ use isthmus_core::host::MOST_INSTANCES;
 use crate::counters::{Owner, Snapshot};
 use crate::memory::Region;
 use crate::ruleset::Ruleset;
+use crate::sys;
+use links::Links;
 use routes::RouteWatch;
 
 pub use offline::KernelTranslator;
@@ -45,9 +48,17 @@ pub enum Error {
     /// Memory of a map can not be mapped.
     #[error("the memory of a BPF map can not be used: {0}")]
     Memory(#[from] io::Error),
-    /// Changes of the routes can not be heard of.
-    #[error("changes of the routes can not be heard of: {0}")]
+    /// Links and changes of the routes can not be heard of.
+    #[error("links and routes can not be watched: {0}")]
     Routes(io::Error),
+    /// There is no such link.
+    #[error("there is no link {name:?}: {error}")]
+    Link {
+        /// Name of the link.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The object is not the one that this program was built for.
     #[error("the BPF object has no {0}")]
     Missing(&'static str),
@@ -169,14 +180,23 @@ impl Programs {
         })
     }
 
-    /// Has the programs remember routes, and keeps that true. Without it they ask the kernel for
-    /// every packet.
+    /// Tells the programs of the links and has them remember routes, and keeps both true. Without it
+    /// they know no VLANs, send to any link, and ask the kernel for every packet. What comes in on
+    /// the links `by_kernel`, and on VLANs of them, goes up into the kernel when it is translated;
+    /// everything else leaves where the routing table tells.
     ///
     /// # Errors
-    /// The kernel announces nothing to us.
-    pub fn remember_routes(&mut self) -> Result<(), Error> {
+    /// There is no link of such a name, or the kernel announces nothing to us.
+    pub fn watch_kernel(&mut self, by_kernel: &[&str]) -> Result<(), Error> {
+        let numbers = by_kernel.iter().map(|name| {
+            sys::link_number(name).map_err(|error| Error::Link {
+                name: (*name).to_owned(),
+                error,
+            })
+        });
+        let links = Links::new(&mut self.ebpf, numbers.collect::<Result<_, _>>()?)?;
         let epoch = map::region(&self.ebpf, "EPOCH", 1)?;
-        self.watch = Some(RouteWatch::start(epoch).map_err(Error::Routes)?);
+        self.watch = Some(RouteWatch::start(epoch, links).map_err(Error::Routes)?);
         Ok(())
     }
 
@@ -215,7 +235,7 @@ impl Programs {
         }
         map::activate(&mut self.ebpf, bank, ruleset.instances())?;
         // The bank that is free now is written at the next reload: by then no program reads it.
-        crate::sys::wait_for_bpf_programs()?;
+        sys::wait_for_bpf_programs()?;
         self.bank = bank;
         Ok(())
     }

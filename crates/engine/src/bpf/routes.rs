@@ -1,4 +1,5 @@
-//! Tells the programs when what they remember of the kernel's routes is out of date.
+//! Tells the programs when what they remember of the kernel's routes is out of date, and of links that
+//! come and go.
 //!
 //! A thread hears what the kernel announces of routes, rules, neighbours, addresses and links, and
 //! counts the epoch up that the programs remember their ways with (`crates/bpf/src/route.rs`). What
@@ -15,6 +16,7 @@ use std::time::Duration;
 use isthmus_core::table::Memory as _;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
+use super::links::Links;
 use crate::memory::Region;
 use crate::sys;
 
@@ -35,22 +37,23 @@ pub(super) struct RouteWatch {
 
 impl RouteWatch {
     /// Begins to listen in the network namespace of the calling thread. `epoch` is the memory of the
-    /// map `EPOCH`.
+    /// map `EPOCH`. The programs know the links when this returns.
     ///
     /// # Errors
-    /// There is no socket or no thread to be had.
-    pub(super) fn start(epoch: Region) -> io::Result<Self> {
+    /// There is no socket or no thread to be had, or the links can not be asked for.
+    pub(super) fn start(epoch: Region, mut links: Links) -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind(&SocketAddr::new(0, 0))?;
         for group in GROUPS {
             socket.add_membership(group)?;
         }
         socket.set_non_blocking(true)?;
+        links.update()?;
         let stop = sys::event()?;
         let stopped = stop.try_clone()?;
         let thread = thread::Builder::new()
             .name("routes".into())
-            .spawn(move || watch(&socket, &stopped, &epoch))?;
+            .spawn(move || watch(&socket, &stopped, &epoch, links))?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -69,7 +72,7 @@ impl Drop for RouteWatch {
     }
 }
 
-fn watch(socket: &Socket, stop: &File, epoch: &Region) {
+fn watch(socket: &Socket, stop: &File, epoch: &Region, mut links: Links) {
     let set = |number: u32| {
         if let Some([word, ..]) = epoch.line(0) {
             word.store(u64::from(number), Ordering::Release);
@@ -77,6 +80,7 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region) {
     };
     let mut announcements = Vec::with_capacity(64 * 1024);
     let mut number = 0_u32;
+    let mut stale = false;
     loop {
         // 0 stands for no epoch.
         number = number.checked_add(1).unwrap_or(1);
@@ -87,19 +91,45 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region) {
         if waited.is_err() || stopped {
             break;
         }
-        drain(socket, &mut announcements);
+        // Before the next epoch, in which nobody remembers what the links were. If it fails, packets
+        // take the kernel's way from links that are new, and the next announcement tries again.
+        stale |= drain(socket, &mut announcements) == Heard::Links;
+        if stale {
+            stale = links.update().is_err();
+        }
     }
     set(0);
 }
 
-/// Reads what there is. Neither content nor loss matters: something changed.
-fn drain(socket: &Socket, announcements: &mut Vec<u8>) {
+/// What the kernel announced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// Changes of links, perhaps among others.
+    Links,
+    /// Nothing, or other changes.
+    Others,
+}
+
+/// Reads what there is. Of the content, only whether it is about links matters; what is lost may have
+/// been.
+fn drain(socket: &Socket, announcements: &mut Vec<u8>) -> Heard {
+    let mut heard = Heard::Others;
     loop {
         announcements.clear();
         match socket.recv(announcements, libc::MSG_TRUNC) {
-            Ok(_) => {}
-            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
-            Err(_) => return,
+            Ok(_) if !is_of_link(announcements) => {}
+            Ok(_) => heard = Heard::Links,
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => heard = Heard::Links,
+            Err(_) => return heard,
         }
     }
+}
+
+/// Whether an announcement is about a link: the type comes after the length (`struct nlmsghdr`).
+fn is_of_link(announcement: &[u8]) -> bool {
+    let kind = match announcement {
+        [_, _, _, _, a, b, ..] => u16::from_ne_bytes([*a, *b]),
+        _ => return false,
+    };
+    matches!(kind, libc::RTM_NEWLINK | libc::RTM_DELLINK)
 }

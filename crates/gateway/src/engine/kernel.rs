@@ -42,7 +42,15 @@ impl KernelEngine {
         let mut programs =
             Programs::load(&hooks(interfaces), state_lines, rule_lines, Clock::Kernel)
                 .map_err(|error| failed(&brief(&error)))?;
-        programs.remember_routes().map_err(|error| failed(&error))?;
+        let by_kernel: Vec<&str> = interfaces
+            .iter()
+            .filter(|interface| interface.engine.value != config::Engine::User)
+            .filter(|interface| interface.forward == Forward::Kernel)
+            .map(|interface| interface.name.value.as_str())
+            .collect();
+        programs
+            .watch_kernel(&by_kernel)
+            .map_err(|error| failed(&error))?;
         let state = programs
             .state(state_lines)
             .map_err(|error| failed(&error))?;
@@ -76,11 +84,6 @@ impl KernelEngine {
                 interface: name.clone(),
                 reason: reason.to_string(),
             };
-            if interface.forward == Forward::Kernel {
-                let reason = "`forward = \"kernel\"` is not there yet: packets would bypass the \
-                              firewall that it is meant for; use engine = \"user\"";
-                return Err(failed(&reason));
-            }
             let programs = self.programs.get_mut();
             let Some(programs) = programs.unwrap_or_else(PoisonError::into_inner) else {
                 continue;
@@ -97,10 +100,17 @@ impl KernelEngine {
                     Mode::Auto | Mode::Native => "native",
                 }
             };
+            let more = match interface.forward {
+                Forward::Redirect => "",
+                Forward::Kernel => {
+                    warn_of_source_checks(name);
+                    "; the kernel forwards"
+                }
+            };
             self.links.push(EngineStatus {
                 engine: engine.into(),
                 interface: name.clone(),
-                detail: detail.into(),
+                detail: format!("{detail}{more}"),
             });
         }
         Ok(())
@@ -108,6 +118,29 @@ impl KernelEngine {
 
     fn lock(&self) -> MutexGuard<'_, Option<Programs>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the kernel checks sources, it drops what was translated on a link where such packets do not
+/// come from.
+fn warn_of_source_checks(link: &str) {
+    let strictest = ["all", link]
+        .iter()
+        .filter_map(|name| {
+            let path = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
+            std::fs::read_to_string(path)
+                .ok()?
+                .trim()
+                .parse::<u8>()
+                .ok()
+        })
+        .max();
+    if let Some(checks @ 1..) = strictest {
+        tracing::warn!(
+            link,
+            "IPv4 packets from here may be dropped: net.ipv4.conf.all.rp_filter or \
+             net.ipv4.conf.{link}.rp_filter is {checks}; 0 would let the kernel forward them"
+        );
     }
 }
 

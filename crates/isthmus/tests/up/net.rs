@@ -96,9 +96,43 @@ impl Net {
         command
     }
 
+    /// Has the far ends of the gateway's links poll, without which a veth takes no redirected
+    /// packets; says so where that can not be.
+    pub(crate) fn polls(&self) -> bool {
+        let polls = ["host", "server"].iter().all(|node| {
+            let mut ethtool = self.command(node, "ethtool");
+            ethtool.args(["-K", "eth0", "gro", "on"]);
+            ethtool.status().is_ok_and(|status| status.success())
+        });
+        if !polls {
+            eprintln!("skipped: ethtool is not installed");
+        }
+        polls
+    }
+
+    /// Whether there is a firewall to be asked; says so where not.
+    pub(crate) fn has_nft(&self) -> bool {
+        let has = Command::new("nft").arg("-v").output().is_ok();
+        if !has {
+            eprintln!("skipped: nft is not installed");
+        }
+        has
+    }
+
+    /// Runs nft in the namespace of a node.
+    pub(crate) fn nft(&self, node: &str, rules: &str) {
+        let output = self.command(node, "nft").arg(rules).output().unwrap();
+        assert!(output.status.success(), "nft {rules:?}: {output:?}");
+    }
+
     /// Whether `address` answers every one of a few pings of the IPv6 host.
     pub(crate) fn pings(&self, address: &str) -> bool {
-        let mut command = self.command("host", "ping");
+        self.pings_from("host", address)
+    }
+
+    /// The same of a node.
+    pub(crate) fn pings_from(&self, node: &str, address: &str) -> bool {
+        let mut command = self.command(node, "ping");
         command.args(["-n", "-c", "3", "-i", "0.2", "-W", "2", address]);
         command.output().unwrap().status.success()
     }

@@ -1,0 +1,368 @@
+//! What the programs are told of links (`crates/bpf/src/link.rs`): the devices of VLANs, links that
+//! take no frames from XDP, and links whose packets the kernel forwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use aya::Ebpf;
+use aya::maps::{HashMap, MapData, MapError};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoPortKind, InfoVlan, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo,
+    LinkLayerType, LinkMessage, VlanProtocol,
+};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+use super::Error;
+
+/// In `LINKS`: translated packets that came in there go up into the kernel.
+const FORWARD_BY_KERNEL: u64 = 1 << 48;
+/// In `LINKS`: XDP can not send there.
+const NO_FRAMES: u64 = 1 << 49;
+/// In the number of a tag: it is one of IEEE 802.1ad.
+const SERVICE: u16 = 1 << 12;
+
+/// The maps, and what is in them.
+#[derive(Debug)]
+pub(super) struct Links {
+    links: HashMap<MapData, u32, u64>,
+    vlans: HashMap<MapData, u64, u32>,
+    by_kernel: BTreeSet<u32>,
+    told: Told,
+}
+
+/// The contents of both maps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Told {
+    /// What is special about links, by number.
+    links: BTreeMap<u32, u64>,
+    /// Numbers of the devices of VLANs, by the number of the link below and that of the tag.
+    vlans: BTreeMap<u64, u32>,
+}
+
+impl Links {
+    /// Takes the maps out of the object. `by_kernel` are the numbers of links whose packets the
+    /// kernel forwards.
+    pub(super) fn new(ebpf: &mut Ebpf, by_kernel: BTreeSet<u32>) -> Result<Self, Error> {
+        let mut take = |name| ebpf.take_map(name).ok_or(Error::Missing(name));
+        Ok(Self {
+            links: take("LINKS")?.try_into()?,
+            vlans: take("VLANS")?.try_into()?,
+            by_kernel,
+            told: Told::default(),
+        })
+    }
+
+    /// Tells the programs of the links as they are now in the network namespace of the calling
+    /// thread.
+    pub(super) fn update(&mut self) -> io::Result<()> {
+        let told = Told::of(&dump()?, &self.by_kernel);
+        // At no time is a VLAN known whose packets would get past the kernel's filters.
+        let refused = |error: MapError| io::Error::other(error);
+        for (number, word) in &told.links {
+            if self.told.links.get(number) != Some(word) {
+                self.links.insert(number, word, 0).map_err(refused)?;
+                self.told.links.insert(*number, *word);
+            }
+        }
+        for (tag, number) in &told.vlans {
+            if self.told.vlans.get(tag) != Some(number) {
+                self.vlans.insert(tag, number, 0).map_err(refused)?;
+                self.told.vlans.insert(*tag, *number);
+            }
+        }
+        let gone = |tag: &u64| !told.vlans.contains_key(tag);
+        for tag in self.told.vlans.keys().copied().filter(gone) {
+            self.vlans.remove(&tag).map_err(refused)?;
+        }
+        let gone = |number: &u32| !told.links.contains_key(number);
+        for number in self.told.links.keys().copied().filter(gone) {
+            self.links.remove(&number).map_err(refused)?;
+        }
+        self.told = told;
+        Ok(())
+    }
+}
+
+/// A link, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Link {
+    number: u32,
+    up: bool,
+    ethernet: bool,
+    kind: Option<InfoKind>,
+    /// The link below, in the same network namespace.
+    below: Option<u32>,
+    vlan: Option<u16>,
+    protocol: VlanProtocol,
+    bridged: bool,
+}
+
+impl Link {
+    fn of(message: &LinkMessage) -> Self {
+        let mut link = Self {
+            number: message.header.index,
+            up: message.header.flags.contains(LinkFlags::Up),
+            ethernet: message.header.link_layer_type == LinkLayerType::Ether,
+            ..Self::default()
+        };
+        let mut elsewhere = false;
+        for attribute in &message.attributes {
+            match attribute {
+                LinkAttribute::Link(below) => link.below = Some(*below),
+                LinkAttribute::LinkNetNsId(_) => elsewhere = true,
+                LinkAttribute::LinkInfo(infos) => link.learn(infos),
+                _ => {}
+            }
+        }
+        if elsewhere {
+            link.below = None;
+        }
+        link
+    }
+
+    fn learn(&mut self, infos: &[LinkInfo]) {
+        for info in infos {
+            match info {
+                LinkInfo::Kind(kind) => self.kind = Some(kind.clone()),
+                LinkInfo::PortKind(kind) => self.bridged = *kind == InfoPortKind::Bridge,
+                LinkInfo::Data(InfoData::Vlan(data)) => {
+                    for entry in data {
+                        match entry {
+                            InfoVlan::Id(number) => self.vlan = Some(*number),
+                            InfoVlan::Protocol(protocol) => self.protocol = *protocol,
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether XDP can send to it: drivers can as a rule, and of the virtual links few.
+    fn takes_frames(&self) -> bool {
+        self.ethernet
+            && matches!(
+                self.kind,
+                None | Some(InfoKind::Veth | InfoKind::Tun | InfoKind::Bond)
+            )
+    }
+
+    /// The number of the link below and that of the tag, if it is the device of a VLAN.
+    fn as_vlan(&self) -> Option<(u32, u16)> {
+        let service = match self.protocol {
+            VlanProtocol::Ieee8021Ad => SERVICE,
+            _ => 0,
+        };
+        match (&self.kind, self.below, self.vlan) {
+            // Number 0 is for frames that have a priority only.
+            (Some(InfoKind::Vlan), Some(below), Some(number @ 1..4095)) => {
+                Some((below, number | service))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Told {
+    fn of(links: &[Link], by_kernel: &BTreeSet<u32>) -> Self {
+        let mut told = Self::default();
+        let takes_frames: BTreeSet<u32> = links
+            .iter()
+            .filter(|link| link.takes_frames())
+            .map(|link| link.number)
+            .collect();
+        for link in links {
+            let mut word = 0;
+            let mut from = link.number;
+            match link.as_vlan() {
+                Some((below, tag)) => {
+                    from = below;
+                    word |= u64::from(below) | u64::from(tag) << 32;
+                    if !takes_frames.contains(&below) {
+                        word |= NO_FRAMES;
+                    }
+                    // What a bridge takes is not routed here.
+                    if link.up && !link.bridged {
+                        let key = u64::from(below) << 32 | u64::from(tag);
+                        told.vlans.insert(key, link.number);
+                    }
+                }
+                None if !link.takes_frames() => word |= NO_FRAMES,
+                None => {}
+            }
+            if by_kernel.contains(&from) || by_kernel.contains(&link.number) {
+                word |= FORWARD_BY_KERNEL;
+            }
+            if word != 0 {
+                told.links.insert(link.number, word);
+            }
+        }
+        told
+    }
+}
+
+/// All links of the network namespace of the calling thread.
+fn dump() -> io::Result<Vec<Link>> {
+    let mut question = LinkMessage::default();
+    question
+        .attributes
+        .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
+    let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetLink(question));
+    message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&bytes, 0)?;
+    let mut links = Vec::new();
+    let mut answer = Vec::with_capacity(64 * 1024);
+    loop {
+        answer.clear();
+        socket.recv(&mut answer, 0)?;
+        let mut rest = answer.as_slice();
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                .map_err(io::Error::other)?;
+            match message.payload {
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
+                    links.push(Link::of(&link));
+                }
+                NetlinkPayload::Done(_) => return Ok(links),
+                NetlinkPayload::Error(error) => return Err(error.to_io()),
+                _ => {}
+            }
+            // Messages begin at multiples of four bytes.
+            let length = (message.header.length as usize).next_multiple_of(4).max(4);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn physical(number: u32) -> Link {
+        Link {
+            number,
+            up: true,
+            ethernet: true,
+            ..Link::default()
+        }
+    }
+
+    fn vlan(number: u32, below: u32, tag: u16) -> Link {
+        Link {
+            kind: Some(InfoKind::Vlan),
+            below: Some(below),
+            vlan: Some(tag),
+            ..physical(number)
+        }
+    }
+
+    fn told(links: &[Link], by_kernel: &[u32]) -> Told {
+        Told::of(links, &by_kernel.iter().copied().collect())
+    }
+
+    const fn key(below: u64, tag: u64) -> u64 {
+        below << 32 | tag
+    }
+
+    #[test]
+    fn a_vlan_is_known_from_both_sides() {
+        let told = told(&[physical(2), vlan(7, 2, 10)], &[]);
+        assert_eq!(told.links, BTreeMap::from([(7, 10 << 32 | 2)]));
+        assert_eq!(told.vlans, BTreeMap::from([(key(2, 10), 7)]));
+    }
+
+    #[test]
+    fn the_same_number_in_a_service_tag_is_another_vlan() {
+        let service = Link {
+            protocol: VlanProtocol::Ieee8021Ad,
+            ..vlan(8, 2, 10)
+        };
+        let told = told(&[physical(2), vlan(7, 2, 10), service], &[]);
+        assert_eq!(told.links[&8], (1 << 12 | 10) << 32 | 2);
+        let vlans = [(key(2, 10), 7), (key(2, 1 << 12 | 10), 8)];
+        assert_eq!(told.vlans, BTreeMap::from(vlans));
+    }
+
+    #[test]
+    fn no_packets_come_from_a_vlan_that_is_down_bridged_or_without_a_number() {
+        let down = Link {
+            up: false,
+            ..vlan(7, 2, 10)
+        };
+        let bridged = Link {
+            bridged: true,
+            ..vlan(8, 2, 11)
+        };
+        let told = told(&[physical(2), down, bridged, vlan(9, 2, 0)], &[]);
+        assert_eq!(told.vlans, BTreeMap::new());
+    }
+
+    #[test]
+    fn links_that_take_no_frames_are_told_apart() {
+        let of_kind = |number, kind| Link {
+            kind: Some(kind),
+            ..physical(number)
+        };
+        let without_ethernet = Link {
+            ethernet: false,
+            ..of_kind(5, InfoKind::Tun)
+        };
+        let links = [
+            physical(2),
+            of_kind(3, InfoKind::Veth),
+            of_kind(4, InfoKind::Bridge),
+            without_ethernet,
+            vlan(7, 4, 10),
+            vlan(8, 2, 10),
+            vlan(9, 8, 11),
+        ];
+        let told = told(&links, &[]);
+        let no_frames: Vec<u32> = told
+            .links
+            .iter()
+            .filter(|(_, word)| *word & NO_FRAMES != 0)
+            .map(|(number, _)| *number)
+            .collect();
+        assert_eq!(no_frames, [4, 5, 7, 9]);
+    }
+
+    #[test]
+    fn the_kernel_forwards_for_the_vlans_of_a_link_too() {
+        let told = told(
+            &[physical(2), physical(3), vlan(7, 2, 10), vlan(8, 3, 10)],
+            &[2],
+        );
+        let by_kernel: Vec<u32> = told
+            .links
+            .iter()
+            .filter(|(_, word)| *word & FORWARD_BY_KERNEL != 0)
+            .map(|(number, _)| *number)
+            .collect();
+        assert_eq!(by_kernel, [2, 7]);
+    }
+
+    #[test]
+    fn a_vlan_on_a_link_of_another_namespace_is_nobodys() {
+        let mut message = LinkMessage::default();
+        message.header.index = 7;
+        message.attributes = vec![
+            LinkAttribute::Link(2),
+            LinkAttribute::LinkNetNsId(0),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::Vlan),
+                LinkInfo::Data(InfoData::Vlan(vec![InfoVlan::Id(10)])),
+            ]),
+        ];
+        assert_eq!(Link::of(&message).as_vlan(), None);
+    }
+}
