@@ -53,7 +53,9 @@ pub fn outbound<H: Host, E: Effort>(
     let key = session::key(inside, remote, transport.protocol());
     let hash = hash(&cfg.seed, &key);
     let sessions = &cfg.layout.sessions;
-    if let Some((position, slot)) = sessions.find(host.state(), hash, &key) {
+    if E::RESUMES
+        && let Some((position, slot)) = sessions.find(host.state(), hash, &key)
+    {
         let outside = slot.word(OUTSIDE);
         let touch = touch(&slot, cfg, now, Side::Inside, transport);
         if !matches!(touch, Touch::Expired) && slot.unchanged() {
@@ -100,7 +102,9 @@ pub fn inbound<H: Host, E: Effort>(
     let now = host.now();
     let protocol = transport.protocol();
     let remote = session::remote_word(remote, protocol);
-    if let Some((line, slot)) = find_return(host.state(), cfg, outside.word(), remote, protocol) {
+    if E::RESUMES
+        && let Some((line, slot)) = find_return(host.state(), cfg, outside.word(), remote, protocol)
+    {
         let inside = binding::inside_of(&slot);
         let touch = touch(&slot, cfg, now, Side::Outside, transport);
         if !matches!(touch, Touch::Expired) && slot.unchanged() {

@@ -7,6 +7,9 @@ use crate::verdict::{IcmpError, Refusal, Slow};
 
 /// How far an engine goes to find a free port.
 pub trait Effort: Copy {
+    /// Whether it takes up sessions that are there; who does not is only asked where there was none a
+    /// moment ago.
+    const RESUMES: bool = true;
     /// Whether it makes sessions at all.
     const OPENS: bool = true;
     /// Ports that are tried in one range; 0: all.
@@ -26,11 +29,13 @@ impl Effort for Established {
     const ADDRESSES: u32 = 0;
 }
 
-/// A few tries, then [`Slow::Table`]: for BPF programs.
+/// A few tries, then [`Slow::Table`]: for the BPF program that [`Established`] hands packets to, and
+/// which hands them back.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounded;
 
 impl Effort for Bounded {
+    const RESUMES: bool = false;
     const PORTS: u32 = 8;
     const ADDRESSES: u32 = 0;
 }

@@ -97,7 +97,7 @@ impl Buckets {
     #[inline(always)]
     fn spill<M: Memory + ?Sized>(self, memory: &M, bucket: u32) -> Option<(&AtomicU64, u64)> {
         let line = self.line(memory, self.count.wrapping_add(bucket / BITS))?;
-        Some((&line[(bucket / 64 & 7) as usize], 1 << (bucket & 63)))
+        Some((&line[((bucket / 64) & 7) as usize], 1 << (bucket & 63)))
     }
 
     /// Whether entries may have gone on from a bucket to their second one.
@@ -378,7 +378,7 @@ struct Usage(u32);
 
 /// Which words are in use. Without a branch: each would double the paths that the BPF verifier
 /// follows.
-#[inline(never)]
+#[inline(always)]
 fn usage(line: &Line) -> Usage {
     let mut sum = 0;
     for (place, word) in line.iter().enumerate() {

@@ -14,7 +14,7 @@ fn map_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Optio
 
 /// What the packet path does with an IPv6 address.
 fn map_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Option<V4> {
-    to_v4(rules, find_v6(rules, table, address)?, address)
+    Some(to_v4(rules, find_v6(rules, table, address)?, address)?.address)
 }
 
 fn mapping(v4: &str, v6: &str) -> Mapping {
