@@ -48,6 +48,21 @@ impl Ethernet {
         }
     }
 
+    /// Reads it, in halves: of single bytes the compiler would keep each in a place of its own.
+    ///
+    /// # Safety
+    /// `from` points to [`HEADER`] bytes, at an even address.
+    #[inline(always)]
+    pub(crate) unsafe fn read(from: *const u16) -> Self {
+        // SAFETY: as the caller says.
+        unsafe {
+            Self {
+                addresses: addresses_at(from),
+                kind: from.add(6).read_volatile(),
+            }
+        }
+    }
+
     /// Writes it, in halves: for more at once the compiler would call a function that moves bytes.
     ///
     /// # Safety
@@ -77,6 +92,25 @@ impl Ethernet {
     #[inline(always)]
     pub(crate) fn addresses(self) -> Addresses {
         self.addresses
+    }
+}
+
+/// Destination and source where a header begins.
+///
+/// # Safety
+/// As for [`Ethernet::read`].
+#[inline(always)]
+unsafe fn addresses_at(from: *const u16) -> Addresses {
+    // SAFETY: as the caller says.
+    unsafe {
+        [
+            from.read_volatile(),
+            from.add(1).read_volatile(),
+            from.add(2).read_volatile(),
+            from.add(3).read_volatile(),
+            from.add(4).read_volatile(),
+            from.add(5).read_volatile(),
+        ]
     }
 }
 
@@ -181,6 +215,22 @@ impl Tagged {
     #[inline(always)]
     pub(crate) fn tag(self) -> Tag {
         Tag::new(u16::from_be(self.tag[0]), u16::from_be(self.tag[1]))
+    }
+
+    /// Reads it, in halves as well.
+    ///
+    /// # Safety
+    /// `from` points to [`HEADER`] and [`TAG`] bytes, at an even address.
+    #[inline(always)]
+    pub(crate) unsafe fn read(from: *const u16) -> Self {
+        // SAFETY: as the caller says.
+        unsafe {
+            Self {
+                addresses: addresses_at(from),
+                tag: [from.add(6).read_volatile(), from.add(7).read_volatile()],
+                kind: from.add(8).read_volatile(),
+            }
+        }
     }
 
     /// Writes it, in halves as well.

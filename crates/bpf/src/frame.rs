@@ -48,7 +48,15 @@ impl<'a> Frame<'a> {
     pub(crate) fn ethernet(&self) -> Option<Ethernet> {
         let pointer = self.pointer(0, ethernet::HEADER).ok()?;
         // SAFETY: `pointer` checked that the header lies in the frame.
-        Some(unsafe { pointer.cast::<Ethernet>().read_unaligned() })
+        Some(unsafe { Ethernet::read(pointer.cast()) })
+    }
+
+    /// The type of what follows the Ethernet header.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> Option<u16> {
+        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the frame; its last two bytes.
+        Some(u16::from_be(unsafe { pointer.cast::<u16>().add(6).read() }))
     }
 
     /// Overwrites the Ethernet header.
@@ -68,7 +76,7 @@ impl Frame<'_> {
     pub(crate) fn tagged(&self) -> Option<Tagged> {
         let pointer = self.pointer(0, size_of::<Tagged>()).ok()?;
         // SAFETY: `pointer` checked that the header lies in the frame.
-        Some(unsafe { pointer.cast::<Tagged>().read_unaligned() })
+        Some(unsafe { Tagged::read(pointer.cast()) })
     }
 
     /// Takes the tag away, which [`tagged`](Self::tagged) has read.

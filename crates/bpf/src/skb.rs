@@ -68,7 +68,15 @@ impl<'a> Skb<'a> {
     pub(crate) fn ethernet(&self) -> Option<Ethernet> {
         let pointer = self.pointer(0, ethernet::HEADER).ok()?;
         // SAFETY: `pointer` checked that the header lies in the linear part.
-        Some(unsafe { pointer.cast::<Ethernet>().read_unaligned() })
+        Some(unsafe { Ethernet::read(pointer.cast()) })
+    }
+
+    /// The type of what follows the Ethernet header.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> Option<u16> {
+        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the linear part; its last two bytes.
+        Some(u16::from_be(unsafe { pointer.cast::<u16>().add(6).read() }))
     }
 
     /// Overwrites the Ethernet header.

@@ -98,7 +98,7 @@ fn end(context: &TcContext, answer: i32) -> i32 {
 fn kind(context: &TcContext) -> Option<u16> {
     let skb = Skb::new(context);
     skb.linearise();
-    skb.ethernet().map(Ethernet::kind)
+    skb.kind()
 }
 
 // One global function per direction and mechanism: the verifier looks at each once, whatever came

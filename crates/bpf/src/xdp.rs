@@ -160,7 +160,7 @@ fn end(context: &XdpContext, mut answer: i32, vlan: Vlan) -> u32 {
 
 #[inline(always)]
 fn kind(context: &XdpContext) -> Option<u16> {
-    Frame::new(context).ethernet().map(Ethernet::kind)
+    Frame::new(context).kind()
 }
 
 // One global function per direction and mechanism: the verifier looks at each once, whatever came

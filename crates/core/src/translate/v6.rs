@@ -35,7 +35,7 @@ pub struct Chain {
 }
 
 /// Extension headers that a BPF program follows; more go to the slow path.
-const SHORT_CHAIN: usize = 3;
+const SHORT_CHAIN: usize = 2;
 /// Extension headers that anybody follows: a chain of more serves no purpose.
 const LONG_CHAIN: usize = 32;
 
