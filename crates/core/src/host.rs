@@ -42,10 +42,10 @@ pub struct Route {
 /// What an engine does for a packet that has no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sessions {
-    /// Nothing: [`Slow::Session`](crate::verdict::Slow::Session).
+    /// Nothing: [`Slow::Session`].
     Established,
     /// Makes one, with a few tries for a port, then
-    /// [`Slow::Table`](crate::verdict::Slow::Table).
+    /// [`Slow::Table`].
     Bounded,
     /// Makes one, and looks through whole tables for a port if need be.
     Exhaustive,

@@ -260,7 +260,7 @@ fn ipfix_rfc8158_section_4_6() {
     assert_eq!(sequences[..2], ["0", "0"], "templates, then data");
     assert!(all(&packets, "cflow.od_id").iter().all(|id| id == "77"));
     let last: u32 = sequences.last().unwrap().parse().unwrap();
-    assert!((1..12).contains(&last), "{sequences:?}");
+    assert!((1..=12).contains(&last), "{sequences:?}");
 }
 
 #[test]
