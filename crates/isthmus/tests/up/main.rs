@@ -4,6 +4,7 @@ mod forward;
 mod gateway;
 mod local;
 mod net;
+mod routes;
 mod site;
 mod vlan;
 
