@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::gateway::Gateway;
 use crate::net::{Net, text};
-use crate::site::{PLAT, Site};
+use crate::site::{PLAT, Site, both_links};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -69,16 +69,8 @@ fn forwards(engine: &str, forward: &str) {
     net.nft("gateway", FIREWALL);
     net.nft("host", ARRIVALS);
     net.nft("server", ARRIVALS);
-    let interfaces: String = ["toh", "tos"]
-        .iter()
-        .map(|name| {
-            format!(
-                "[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n\
-                 forward = \"{forward}\"\n"
-            )
-        })
-        .collect();
-    site.configure(&format!("{interfaces}{PLAT}"));
+    let forward_key = format!("forward = \"{forward}\"");
+    site.configure(&format!("{}{PLAT}", both_links(engine, &forward_key)));
     let gateway = site.start();
     // Neighbours are found, a session is made.
     assert!(net.pings(SERVER), "{}", gateway.log());

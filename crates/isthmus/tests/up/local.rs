@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::forward::{PINGS, translated};
 use crate::gateway::Gateway;
 use crate::net::Net;
-use crate::site::{PLAT, Site};
+use crate::site::{PLAT, Site, both_links};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -49,11 +49,7 @@ fn on_a_gateway(engine: &str, task: impl FnOnce(&Net, &Gateway)) {
     if !site.net.polls() {
         return;
     }
-    let interfaces: String = ["toh", "tos"]
-        .iter()
-        .map(|name| format!("[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n"))
-        .collect();
-    site.configure(&format!("{interfaces}{PLAT}"));
+    site.configure(&format!("{}{PLAT}", both_links(engine, "")));
     let gateway = site.start();
     task(&site.net, &gateway);
 }

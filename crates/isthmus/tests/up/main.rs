@@ -14,7 +14,7 @@ use std::process::Stdio;
 
 use isthmus_lab::process;
 use serde_json::Value;
-use site::{HOME, PLAT, Site};
+use site::{HOME, PLAT, Site, both_links};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -447,10 +447,7 @@ fn in_the_kernel(engine: &str) {
     if !site.net.polls() {
         return;
     }
-    let interfaces: String = ["toh", "tos"]
-        .iter()
-        .map(|name| format!("[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n"))
-        .collect();
+    let interfaces = both_links(engine, "");
     site.configure(&format!("{interfaces}{PLAT}"));
     let before = site.net.dump();
     let gateway = site.start();

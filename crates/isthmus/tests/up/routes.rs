@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::forward::{PINGS, translated};
-use crate::site::{PLAT, Site};
+use crate::site::{PLAT, Site, both_links};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 /// Much less than the second after which everything is asked for again, and much more than it takes to
@@ -30,11 +30,7 @@ fn follows(engine: &str) {
     if !net.polls() {
         return;
     }
-    let interfaces: String = ["toh", "tos"]
-        .iter()
-        .map(|name| format!("[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n"))
-        .collect();
-    site.configure(&format!("{interfaces}{PLAT}"));
+    site.configure(&format!("{}{PLAT}", both_links(engine, "")));
     let gateway = site.start();
     assert!(net.pings(SERVER), "{}", gateway.log());
     for (node, link, host, octet) in [

@@ -33,6 +33,14 @@ max-sessions = 4096
 max-bindings = 4096
 "#;
 
+/// Both links of the gateway with this engine and these other keys.
+pub(crate) fn both_links(engine: &str, keys: &str) -> String {
+    ["toh", "tos"]
+        .iter()
+        .map(|name| format!("[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n{keys}\n"))
+        .collect()
+}
+
 /// A network and a folder of this test alone, gone when it is dropped.
 pub(crate) struct Site {
     pub(crate) net: Net,

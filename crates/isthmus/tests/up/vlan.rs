@@ -3,7 +3,7 @@
 use crate::forward::{PINGS, counters, translated};
 use crate::gateway::Gateway;
 use crate::net::Net;
-use crate::site::{PLAT, Site};
+use crate::site::{PLAT, Site, both_links};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -109,15 +109,7 @@ fn vlans_of_others(engine: &str) {
 }
 
 fn on_both(engine: &str, forward: &str) -> String {
-    ["toh", "tos"]
-        .iter()
-        .map(|name| {
-            format!(
-                "[[interface]]\nname = \"{name}\"\nengine = \"{engine}\"\n\
-                 forward = \"{forward}\"\n"
-            )
-        })
-        .collect()
+    both_links(engine, &format!("forward = \"{forward}\""))
 }
 
 /// Packets pass through this engine, and so many each way through the kernel's forwarding.
