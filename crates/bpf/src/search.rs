@@ -127,8 +127,8 @@ impl Instances for Searching {
     }
 }
 
-/// The explicit mapping of an IPv4 address, given as it lies in the packet. `at` is
-/// [`at`]; the caller has looked at the bounds of the table.
+/// The explicit mapping of an IPv4 address, given as it lies in the packet; the table as [`at`] gives
+/// it. The caller has looked at the bounds of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
@@ -153,8 +153,8 @@ pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
     ))
 }
 
-/// What the explicit mappings make of an IPv6 address, given as two numbers; see [`mapped`]. `at` is
-/// [`at`].
+/// What the explicit mappings make of an IPv6 address, given as two numbers, for [`mapped`]; the
+/// table as [`at`] gives it.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {

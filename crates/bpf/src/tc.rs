@@ -26,11 +26,11 @@ pub fn isthmus_tc(context: TcContext) -> i32 {
     let answer = match kind(&context) {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Skb::new(&context));
-            v4(&context, configured, searched, link)
+            dispatch(&context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Skb::new(&context));
-            v6(&context, configured, searched, link)
+            dispatch(&context, Family::V6, configured, searched, link)
         }
         _ => return TC_ACT_UNSPEC,
     };
@@ -51,31 +51,24 @@ pub fn isthmus_tc_open_v6(context: TcContext) -> i32 {
     end(&context, stage::open(&Skb::new(&context), Family::V6))
 }
 
-/// Translates an IPv4 packet by the mechanism of its instance.
+/// Translates a packet by the mechanism of its instance.
 #[inline(always)]
-fn v4(context: &TcContext, configured: Configured, searched: u64, link: u32) -> i32 {
+fn dispatch(
+    context: &TcContext,
+    family: Family,
+    configured: Configured,
+    searched: u64,
+    link: u32,
+) -> i32 {
     let (raw, number) = (context.skb.skb, configured.number());
-    match configured.mechanism(searched) {
-        Some(Mechanism::Siit(_)) => tc_v4_stateless(raw, number, searched, link),
-        Some(Mechanism::Nat64(_)) => tc_v4_stateful(raw, number, searched, link),
+    match (configured.mechanism(searched), family) {
+        (Some(Mechanism::Siit(_)), Family::V4) => tc_v4_stateless(raw, number, searched, link),
+        (Some(Mechanism::Siit(_)), Family::V6) => tc_v6_stateless(raw, number, searched, link),
+        (Some(Mechanism::Nat64(_)), Family::V4) => tc_v4_stateful(raw, number, searched, link),
+        (Some(Mechanism::Nat64(_)), Family::V6) => tc_v6_stateful(raw, number, searched, link),
         // The kernel routes it, to the user-space engine if it is for that.
-        Some(Mechanism::Nat44(_)) | None => {
-            maps::count(configured.none(Family::V4));
-            TC_ACT_UNSPEC
-        }
-    }
-}
-
-/// Translates an IPv6 packet by the mechanism of its instance.
-#[inline(always)]
-fn v6(context: &TcContext, configured: Configured, searched: u64, link: u32) -> i32 {
-    let (raw, number) = (context.skb.skb, configured.number());
-    match configured.mechanism(searched) {
-        Some(Mechanism::Siit(_)) => tc_v6_stateless(raw, number, searched, link),
-        Some(Mechanism::Nat64(_)) => tc_v6_stateful(raw, number, searched, link),
-        // The kernel routes it, to the user-space engine if it is for that.
-        Some(Mechanism::Nat44(_)) | None => {
-            maps::count(configured.none(Family::V6));
+        (Some(Mechanism::Nat44(_)) | None, _) => {
+            maps::count(configured.none(family));
             TC_ACT_UNSPEC
         }
     }

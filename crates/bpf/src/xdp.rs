@@ -33,11 +33,11 @@ pub fn isthmus_xdp(context: XdpContext) -> u32 {
     let answer = match kind {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Frame::new(&context));
-            v4(&context, configured, searched, link)
+            dispatch(&context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Frame::new(&context));
-            v6(&context, configured, searched, link)
+            dispatch(&context, Family::V6, configured, searched, link)
         }
         _ => return xdp_action::XDP_PASS,
     };
@@ -112,31 +112,24 @@ pub extern "C" fn xdp_retag(context: *mut xdp_md, answer: i32, vlan: u64) -> i32
     }
 }
 
-/// Translates an IPv4 packet by the mechanism of its instance.
+/// Translates a packet by the mechanism of its instance.
 #[inline(always)]
-fn v4(context: &XdpContext, configured: Configured, searched: u64, link: u32) -> i32 {
+fn dispatch(
+    context: &XdpContext,
+    family: Family,
+    configured: Configured,
+    searched: u64,
+    link: u32,
+) -> i32 {
     let (raw, number) = (context.ctx, configured.number());
-    match configured.mechanism(searched) {
-        Some(Mechanism::Siit(_)) => xdp_v4_stateless(raw, number, searched, link),
-        Some(Mechanism::Nat64(_)) => xdp_v4_stateful(raw, number, searched, link),
+    match (configured.mechanism(searched), family) {
+        (Some(Mechanism::Siit(_)), Family::V4) => xdp_v4_stateless(raw, number, searched, link),
+        (Some(Mechanism::Siit(_)), Family::V6) => xdp_v6_stateless(raw, number, searched, link),
+        (Some(Mechanism::Nat64(_)), Family::V4) => xdp_v4_stateful(raw, number, searched, link),
+        (Some(Mechanism::Nat64(_)), Family::V6) => xdp_v6_stateful(raw, number, searched, link),
         // The kernel routes it, to the user-space engine if it is for that.
-        Some(Mechanism::Nat44(_)) | None => {
-            maps::count(configured.none(Family::V4));
-            xdp_action::XDP_PASS as i32
-        }
-    }
-}
-
-/// Translates an IPv6 packet by the mechanism of its instance.
-#[inline(always)]
-fn v6(context: &XdpContext, configured: Configured, searched: u64, link: u32) -> i32 {
-    let (raw, number) = (context.ctx, configured.number());
-    match configured.mechanism(searched) {
-        Some(Mechanism::Siit(_)) => xdp_v6_stateless(raw, number, searched, link),
-        Some(Mechanism::Nat64(_)) => xdp_v6_stateful(raw, number, searched, link),
-        // The kernel routes it, to the user-space engine if it is for that.
-        Some(Mechanism::Nat44(_)) | None => {
-            maps::count(configured.none(Family::V6));
+        (Some(Mechanism::Nat44(_)) | None, _) => {
+            maps::count(configured.none(family));
             xdp_action::XDP_PASS as i32
         }
     }
