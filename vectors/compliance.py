@@ -3,6 +3,9 @@
 import re
 
 TITLES = {
+    2473: "Tunnels over IPv6",
+    4213: "Tunnels over IPv4",
+    6040: "Marks of congestion in tunnels",
     7915: "IP/ICMP translation",
     6052: "Addresses",
     7757: "Explicit address mappings",

@@ -12,7 +12,7 @@ use isthmus_core::host::{
     Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
 };
 use isthmus_core::mechanism;
-use isthmus_core::packet::{Family, Packet};
+use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::Instant;
@@ -48,12 +48,8 @@ static INSTANCES: Array<InstanceWords, { (BANKS * MOST_INSTANCES) as usize }> = 
 static ACTIVE: Array<Active, 1> = Array::new();
 
 /// Content of [`ACTIVE`]: one word, so that it changes at once. The bank in the upper half, the
-/// number of instances in the lowest octet, and [`MORE`].
+/// number of instances in the lowest octet.
 type Active = u64;
-
-/// Bit of [`Active`]: the user-space engine does more than these programs (NAT44), and the kernel's
-/// routes lead there.
-const MORE: u64 = 1 << 8;
 
 /// Time and chance where the daemon decides on them; see [`OFFLINE`].
 #[btf_map]
@@ -101,8 +97,8 @@ pub(crate) static TC_PROGRAMS: ProgramArray<3> = ProgramArray::new();
 
 /// Place of the first program of a kind.
 pub(crate) const FIRST: u32 = 0;
-/// Places of the programs that make sessions. One for each direction, because each is as much as the
-/// verifier looks at.
+/// Places of the programs that make sessions. One for each direction, because each is as much as
+/// the verifier looks at.
 pub(crate) const OPEN_V4: u32 = 1;
 /// See [`OPEN_V4`].
 pub(crate) const OPEN_V6: u32 = 2;
@@ -131,7 +127,7 @@ impl Configured {
             return ONLY;
         }
         match ipv4::Header::read(packet, 0) {
-            Ok(header) => search::instance_v4(header.destination().0.0, self.active),
+            Ok(header) => self.find(&header),
             Err(_) => search::NOTHING,
         }
     }
@@ -151,6 +147,12 @@ impl Configured {
         }
     }
 
+    #[inline(always)]
+    fn find(self, header: &ipv4::Header) -> u64 {
+        let (source, destination) = (header.source(), header.destination());
+        search::instance_v4(source.0.0, destination.0.0, header.protocol(), self.active)
+    }
+
     /// The mechanism of the instance that a search found; `None` if it found none.
     #[inline(always)]
     pub(crate) fn mechanism(&self, searched: u64) -> Option<&Mechanism> {
@@ -159,16 +161,6 @@ impl Configured {
             other => search::number(other)?,
         };
         Some(&self.get(index)?.mechanism)
-    }
-
-    /// What to count for a packet that no program of ours takes.
-    #[inline(always)]
-    pub(crate) fn none(&self, family: Family) -> Counter {
-        if family == Family::V4 && self.active & MORE != 0 {
-            Counter::SlowPath
-        } else {
-            Counter::NotOurs
-        }
     }
 
     /// The instance of a gateway that has one, as most have.
@@ -208,8 +200,8 @@ impl Instances for Configured {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, _host: &H, _source: V4, destination: V4) -> Option<u32> {
-        search::number(search::instance_v4(destination.0.0, self.active))
+    fn find_v4<H: Host>(&self, _host: &H, header: &ipv4::Header) -> Option<u32> {
+        search::number(self.find(header))
     }
 
     #[inline(always)]
@@ -245,12 +237,13 @@ impl Instances for Chosen {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, host: &H, source: V4, destination: V4) -> Option<u32> {
+    fn find_v4<H: Host>(&self, host: &H, header: &ipv4::Header) -> Option<u32> {
         if self.searched != ONLY {
             return search::number(self.searched);
         }
         let only = self.configured.get(0)?;
-        mechanism::owns_v4(host, only, source, destination).then_some(0)
+        let (source, destination) = (header.source(), header.destination());
+        mechanism::owns_v4(host, only, source, destination, header.protocol()).then_some(0)
     }
 
     #[inline(always)]
@@ -268,8 +261,8 @@ impl Instances for Chosen {
     }
 }
 
-/// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs to
-/// it is seen on the way.
+/// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs
+/// to it is seen on the way.
 const ONLY: u64 = search::NOTHING - 1;
 
 /// A memory of lines in a map.

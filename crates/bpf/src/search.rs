@@ -1,5 +1,5 @@
-//! Searches with long loops, in global functions: the verifier looks at such a function once, not at
-//! every call. Arguments and results are numbers, five at most.
+//! Searches with long loops, in global functions: the verifier looks at such a function once, not
+//! at every call. Arguments and results are numbers, five at most.
 
 use isthmus_core::address::eam::{self, MappedV4, Place};
 use isthmus_core::address::{V4, V6};
@@ -30,13 +30,13 @@ fn answer(place: Option<Place>) -> u64 {
     place.map_or(NOTHING, |Place(number)| u64::from(number))
 }
 
-/// The instance that an IPv4 destination belongs to, given as it lies in the packet; `active` is
-/// [`Configured::number`].
+/// The instance that a packet between two IPv4 addresses belongs to, each given as it lies in the
+/// packet; `active` is [`Configured::number`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn instance_v4(destination: u32, active: u64) -> u64 {
+pub extern "C" fn instance_v4(source: u32, destination: u32, protocol: u8, active: u64) -> u64 {
     for index in 0..MOST_INSTANCES {
-        match owns_v4(destination, active, index) {
+        match owns_v4(source, destination, protocol, active, index) {
             NO => {}
             YES => return u64::from(index),
             _ => break,
@@ -74,20 +74,31 @@ const YES: u64 = 1;
 /// There is no such instance.
 const PAST_THE_LAST: u64 = 2;
 
-/// Whether an instance translates an IPv4 destination.
+/// Whether a packet between two IPv4 addresses belongs to an instance.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn owns_v4(destination: u32, active: u64, index: u32) -> u64 {
+pub extern "C" fn owns_v4(
+    source: u32,
+    destination: u32,
+    protocol: u8,
+    active: u64,
+    index: u32,
+) -> u64 {
     let services = Services::<Search, _>::new(NoWay);
     let configured = Configured::from_number(active);
     configured.get(index).map_or(PAST_THE_LAST, |instance| {
-        // The source matters to mechanisms that run in user space only.
-        let (source, destination) = (V4::default(), V4(Word(destination)));
-        u64::from(mechanism::owns_v4(&services, instance, source, destination))
+        let (source, destination) = (V4(Word(source)), V4(Word(destination)));
+        u64::from(mechanism::owns_v4(
+            &services,
+            instance,
+            source,
+            destination,
+            protocol,
+        ))
     })
 }
 
-/// Whether an instance translates a packet between two IPv6 addresses. `which` is
+/// Whether a packet between two IPv6 addresses belongs to an instance. `which` is
 /// [`Configured::number`] shifted by eight bits, and the instance.
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -127,8 +138,8 @@ impl Instances for Searching {
     }
 }
 
-/// The explicit mapping of an IPv4 address, given as it lies in the packet; the table as [`at`] gives
-/// it. The caller has looked at the bounds of the table.
+/// The explicit mapping of an IPv4 address, given as it lies in the packet; the table as [`at`]
+/// gives it. The caller has looked at the bounds of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
@@ -206,8 +217,8 @@ pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 
     answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
 }
 
-/// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a one,
-/// whether there are prefixes of 128 bits, and the binary logarithm of the number of lines.
+/// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a
+/// one, whether there are prefixes of 128 bits, and the binary logarithm of the number of lines.
 #[inline(always)]
 pub(crate) fn at(table: &EamTable) -> u64 {
     u64::from(table.base) << 32

@@ -18,7 +18,12 @@ const LINEAR: u32 = 128;
 
 const PSEUDO_HEADER: u64 = 1 << 4;
 const MANGLED_ZERO: u64 = 1 << 5;
-const ROOM_AT_NETWORK: u32 = 0;
+/// Bytes are put or taken right behind the Ethernet header.
+const ROOM_AT_MAC: u32 = 1;
+/// Segments keep their size when a header is put before them.
+const FIXED_GSO: u64 = 1;
+const ENCAPSULATES_IN_V4: u64 = 1 << 1;
+const ENCAPSULATES_IN_V6: u64 = 1 << 2;
 
 /// A socket buffer with an Ethernet header. Offset 0 of the packet is its IP header.
 pub(crate) struct Skb<'a> {
@@ -99,9 +104,11 @@ impl<'a> Skb<'a> {
     }
 }
 
-/// Changes the protocol first, which adds or removes the difference of the fixed headers and keeps a
-/// super-packet whole, and then what options or a fragment header make of it. A global function: the
-/// verifier looks at it once.
+/// A header that is put before a packet, with nothing taken away, makes a tunnel, which the kernel
+/// has to know of a super-packet. Otherwise changes the protocol first, which adds or removes the
+/// difference of the fixed headers and keeps a super-packet whole, and then what options, a
+/// fragment header or a tunnel that ends make of it. A global function: the verifier looks at it
+/// once.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn skb_replace_front(context: *mut __sk_buff, growth: i32, kind: u16) -> i32 {
@@ -109,14 +116,29 @@ pub extern "C" fn skb_replace_front(context: *mut __sk_buff, growth: i32, kind: 
         ethernet::IPV4 => -20,
         _ => 20,
     };
-    // SAFETY: the context is that of this run; all pointers are made anew at each access.
+    let tunnel = match kind {
+        ethernet::IPV4 if growth > 0 => ENCAPSULATES_IN_V4,
+        ethernet::IPV6 if growth >= 40 => ENCAPSULATES_IN_V6,
+        _ => 0,
+    };
+    if tunnel != 0 {
+        let flags = tunnel | FIXED_GSO;
+        // SAFETY: the context is that of this run; all pointers are made anew at each access.
+        let grown = unsafe { bpf_skb_adjust_room(context, growth, ROOM_AT_MAC, flags) };
+        if grown != 0 {
+            return grown as i32;
+        }
+        Skb::new(&TcContext::new(context)).linearise();
+        return 0;
+    }
+    // SAFETY: as above.
     let changed = unsafe { bpf_skb_change_proto(context, kind.to_be(), 0) };
     if changed != 0 {
         return changed as i32;
     }
     if growth != fixed {
         // SAFETY: as above.
-        let moved = unsafe { bpf_skb_adjust_room(context, growth - fixed, ROOM_AT_NETWORK, 0) };
+        let moved = unsafe { bpf_skb_adjust_room(context, growth - fixed, ROOM_AT_MAC, 0) };
         if moved != 0 {
             return moved as i32;
         }

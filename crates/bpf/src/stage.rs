@@ -21,8 +21,8 @@ pub(crate) trait Stage: Default {
     /// See [`isthmus_core::host::Host::SESSIONS`].
     const SESSIONS: Sessions;
 
-    /// What the last search for an explicit mapping answered, if it was the same: who looks whether a
-    /// packet belongs to an instance asks for the same as who translates it then.
+    /// What the last search for an explicit mapping answered, if it was the same: who looks whether
+    /// a packet belongs to an instance asks for the same as who translates it then.
     #[inline(always)]
     fn recall(&self, _table: u64, _address: V4) -> Option<u64> {
         None
@@ -38,15 +38,15 @@ pub(crate) trait Stage: Default {
 pub(crate) struct Search;
 
 impl Stage for Search {
-    const MECHANISMS: Mechanisms = Mechanisms::BETWEEN_FAMILIES;
+    const MECHANISMS: Mechanisms = Mechanisms::ALL;
     const SESSIONS: Sessions = Sessions::Established;
 }
 
 /// Translates without sessions.
 #[derive(Default)]
 pub(crate) struct Stateless {
-    /// The last search: the table (0: there was none; [`crate::search::at`] never is), the address, the
-    /// answer.
+    /// The last search: the table (0: there was none; [`crate::search::at`] never is), the address,
+    /// the answer.
     last: Cell<(u64, V4, u64)>,
 }
 
@@ -72,6 +72,15 @@ pub(crate) struct Stateful;
 
 impl Stage for Stateful {
     const MECHANISMS: Mechanisms = Mechanisms::NAT64;
+    const SESSIONS: Sessions = Sessions::Established;
+}
+
+/// Puts packets into tunnels and takes them out.
+#[derive(Default)]
+pub(crate) struct Tunnel;
+
+impl Stage for Tunnel {
+    const MECHANISMS: Mechanisms = Mechanisms::TUNNELS;
     const SESSIONS: Sessions = Sessions::Established;
 }
 
@@ -110,7 +119,8 @@ pub(crate) fn next_program(answer: i32) -> Option<u32> {
     }
 }
 
-/// Translates a packet that has a session or needs none; `searched` tells the instance.
+/// Takes a packet through the gateway that has a session or needs none; `searched` tells the
+/// instance.
 #[inline(always)]
 pub(crate) fn translate<S: Stage, D: Device>(
     device: &mut D,

@@ -13,7 +13,7 @@ use crate::link;
 use crate::maps::{self, Configured, TC_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
 use crate::skb::Skb;
-use crate::stage::{self, Device, Stage, Stateful, Stateless};
+use crate::stage::{self, Device, Stage, Stateful, Stateless, Tunnel};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[classifier]
@@ -66,9 +66,19 @@ fn dispatch(
         (Some(Mechanism::Siit(_)), Family::V6) => tc_v6_stateless(raw, number, searched, link),
         (Some(Mechanism::Nat64(_)), Family::V4) => tc_v4_stateful(raw, number, searched, link),
         (Some(Mechanism::Nat64(_)), Family::V6) => tc_v6_stateful(raw, number, searched, link),
-        // The kernel routes it, to the user-space engine if it is for that.
+        (Some(Mechanism::SixInFour(_) | Mechanism::FourInSix(_)), Family::V4) => {
+            tc_v4_tunnel(raw, number, searched, link)
+        }
+        (Some(Mechanism::SixInFour(_) | Mechanism::FourInSix(_)), Family::V6) => {
+            tc_v6_tunnel(raw, number, searched, link)
+        }
+        // The kernel routes it to the user-space engine.
+        (Some(Mechanism::Nat44(_)), Family::V4) => {
+            maps::count(Counter::SlowPath);
+            TC_ACT_UNSPEC
+        }
         (Some(Mechanism::Nat44(_)) | None, _) => {
-            maps::count(configured.none(family));
+            maps::count(Counter::NotOurs);
             TC_ACT_UNSPEC
         }
     }
@@ -169,6 +179,42 @@ pub extern "C" fn tc_v6_stateful(
     )
 }
 
+/// Takes an IPv4 packet into a tunnel or out of one; see [`stage::translate`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_v4_tunnel(
+    context: *mut __sk_buff,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Tunnel>(
+        &TcContext::new(context),
+        link,
+        Family::V4,
+        configured,
+        searched,
+    )
+}
+
+/// Takes an IPv6 packet into a tunnel or out of one; see [`stage::translate`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_v6_tunnel(
+    context: *mut __sk_buff,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Tunnel>(
+        &TcContext::new(context),
+        link,
+        Family::V6,
+        configured,
+        searched,
+    )
+}
+
 #[inline(always)]
 fn translate<S: Stage>(
     context: &TcContext,
@@ -182,8 +228,8 @@ fn translate<S: Stage>(
     stage::translate::<S, _>(&mut Skb::new(context), way, family, configured, searched)
 }
 
-/// Leaves the forwarding of a translated packet to the kernel. It goes by the protocol of the socket
-/// buffer; who captures packets sees the type in the Ethernet header.
+/// Leaves the forwarding of a translated packet to the kernel. It goes by the protocol of the
+/// socket buffer; who captures packets sees the type in the Ethernet header.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn tc_up(context: *mut __sk_buff) -> i32 {
@@ -198,8 +244,8 @@ pub extern "C" fn tc_up(context: *mut __sk_buff) -> i32 {
     stage::up(&mut skb)
 }
 
-/// The link that a packet came in on: the device of its VLAN, if it came with a tag, which the kernel
-/// has taken out of the packet and put beside it. 0 if there is no such device.
+/// The link that a packet came in on: the device of its VLAN, if it came with a tag, which the
+/// kernel has taken out of the packet and put beside it. 0 if there is no such device.
 #[inline(always)]
 fn link(context: &TcContext) -> u32 {
     let skb = context.skb.skb;

@@ -13,7 +13,7 @@ use crate::frame::Frame;
 use crate::link;
 use crate::maps::{self, Configured, XDP_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
-use crate::stage::{self, Device, Stage, Stateful, Stateless};
+use crate::stage::{self, Device, Stage, Stateful, Stateless, Tunnel};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[xdp]
@@ -127,9 +127,19 @@ fn dispatch(
         (Some(Mechanism::Siit(_)), Family::V6) => xdp_v6_stateless(raw, number, searched, link),
         (Some(Mechanism::Nat64(_)), Family::V4) => xdp_v4_stateful(raw, number, searched, link),
         (Some(Mechanism::Nat64(_)), Family::V6) => xdp_v6_stateful(raw, number, searched, link),
-        // The kernel routes it, to the user-space engine if it is for that.
+        (Some(Mechanism::SixInFour(_) | Mechanism::FourInSix(_)), Family::V4) => {
+            xdp_v4_tunnel(raw, number, searched, link)
+        }
+        (Some(Mechanism::SixInFour(_) | Mechanism::FourInSix(_)), Family::V6) => {
+            xdp_v6_tunnel(raw, number, searched, link)
+        }
+        // The kernel routes it to the user-space engine.
+        (Some(Mechanism::Nat44(_)), Family::V4) => {
+            maps::count(Counter::SlowPath);
+            xdp_action::XDP_PASS as i32
+        }
         (Some(Mechanism::Nat44(_)) | None, _) => {
-            maps::count(configured.none(family));
+            maps::count(Counter::NotOurs);
             xdp_action::XDP_PASS as i32
         }
     }
@@ -223,6 +233,42 @@ pub extern "C" fn xdp_v6_stateful(
     link: u32,
 ) -> i32 {
     translate::<Stateful>(
+        &XdpContext::new(context),
+        link,
+        Family::V6,
+        configured,
+        searched,
+    )
+}
+
+/// Takes an IPv4 packet into a tunnel or out of one; see [`stage::translate`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_v4_tunnel(
+    context: *mut xdp_md,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Tunnel>(
+        &XdpContext::new(context),
+        link,
+        Family::V4,
+        configured,
+        searched,
+    )
+}
+
+/// Takes an IPv6 packet into a tunnel or out of one; see [`stage::translate`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_v6_tunnel(
+    context: *mut xdp_md,
+    configured: u64,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    translate::<Tunnel>(
         &XdpContext::new(context),
         link,
         Family::V6,

@@ -2,10 +2,14 @@
 //! it can lie in a BPF map. It is made by the gateway from the configuration file and checked
 //! there; the core trusts it.
 
+mod tunnel;
+
 use crate::address::embedding::Embedding;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, ivi, special};
 use crate::nat::NatConfig;
+
+pub use tunnel::{FourInSix, PeerV4, PeerV6, SixInFour, V6Network, V6Networks};
 
 /// One configured mechanism.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,10 @@ pub enum Mechanism {
     Nat64(Nat64),
     /// Stateful translation within IPv4 (RFC 3022).
     Nat44(Nat44),
+    /// IPv6 over IPv4 (RFC 4213).
+    SixInFour(SixInFour),
+    /// IPv4 over IPv6 (RFC 2473).
+    FourInSix(FourInSix),
 }
 
 impl Mechanism {
@@ -35,7 +43,7 @@ impl Mechanism {
     #[must_use]
     pub const fn nat(&self) -> Option<&NatConfig> {
         match self {
-            Self::Siit(_) => None,
+            Self::Siit(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
             Self::Nat64(nat64) => Some(&nat64.nat),
             Self::Nat44(nat44) => Some(&nat44.nat),
         }
@@ -44,7 +52,7 @@ impl Mechanism {
     /// The same, to be changed.
     pub const fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         match self {
-            Self::Siit(_) => None,
+            Self::Siit(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
             Self::Nat64(nat64) => Some(&mut nat64.nat),
             Self::Nat44(nat44) => Some(&mut nat44.nat),
         }
@@ -293,8 +301,8 @@ impl EamTable {
     /// Not a length: prefixes have several.
     pub const SEVERAL: u8 = 255;
 
-    /// Whether a mapping may cover an IPv4 address: most destinations of an internet are far from the
-    /// few addresses that stand for IPv6 hosts.
+    /// Whether a mapping may cover an IPv4 address: most destinations of an internet are far from
+    /// the few addresses that stand for IPv6 hosts.
     #[inline(always)]
     #[must_use]
     pub const fn may_cover(&self, address: V4) -> bool {

@@ -2,9 +2,10 @@
 
 use crate::address::special;
 use crate::config::{Instance, Nat44};
+use crate::encap;
 use crate::host::{Host, Instances};
 use crate::mechanism::nat44::{self, Way};
-use crate::mechanism::{self, Part};
+use crate::mechanism::{self, Part, Task, four_in_six, six_in_four};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
@@ -47,10 +48,18 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let Some(instance) = choose_v4(host, instances, &header) else {
         return Ok(pass(host));
     };
-    if let Some(nat44) = mechanism::within_v4(host, instance) {
-        return within_v4(packet, host, instance, nat44, header);
+    match mechanism::task(host, instance) {
+        Task::Translate => four_to_six::translate(packet, host, instance, header, Hop::Forward),
+        Task::WithinV4(nat44) => within_v4(packet, host, instance, nat44, header),
+        Task::FourInSix(tunnel) => {
+            let ends = four_in_six::ends(tunnel, destination)?;
+            encap::four_in_six::enter(packet, host, instance, header, ends)
+        }
+        Task::SixInFour(tunnel) => {
+            let accept = |inner: &ipv6::Header| six_in_four::accept(tunnel, header.source(), inner);
+            encap::six_in_four::leave(packet, host, instance, header, accept)
+        }
     }
-    four_to_six::translate(packet, host, instance, header, Hop::Forward)
 }
 
 /// An IPv4 packet that stays one; it turns back if it is from one inside host to another (RFC 4787
@@ -91,6 +100,21 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let Some(instance) = choose_v6(host, instances, &header) else {
         return Ok(pass(host));
     };
+    match mechanism::task(host, instance) {
+        Task::Translate | Task::WithinV4(_) => {}
+        Task::SixInFour(tunnel) => {
+            let ends = six_in_four::ends(tunnel, destination)?;
+            return encap::six_in_four::enter(packet, host, instance, header, ends);
+        }
+        // What the machine that has this address gets for itself.
+        Task::FourInSix(_) if !encap::four_in_six::carries(header.next_header()) => {
+            return Ok(pass(host));
+        }
+        Task::FourInSix(tunnel) => {
+            let accept = |inner: &ipv4::Header| four_in_six::accept(tunnel, header.source(), inner);
+            return encap::four_in_six::leave(packet, host, instance, header, accept);
+        }
+    }
     let verdict = six_to_four::translate(packet, host, instances, instance, header)?;
     if packet.bytes().is_some() {
         return hairpin(packet, host, instances, instance, verdict);
@@ -179,7 +203,7 @@ fn choose_v4<'a, H: Host, I: Instances + ?Sized>(
     instances: &'a I,
     header: &ipv4::Header,
 ) -> Option<&'a Instance> {
-    let index = instances.find_v4(host, header.source(), header.destination())?;
+    let index = instances.find_v4(host, header)?;
     host.select(index);
     instances.get(index)
 }

@@ -8,6 +8,7 @@ use crate::reason::Counter;
 use crate::table::Memory;
 use crate::time::Instant;
 use crate::verdict::Slow;
+use crate::wire::ipv4;
 
 /// Where a translated packet will go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct Mechanisms {
     pub nat64: bool,
     /// NAT44.
     pub nat44: bool,
+    /// Tunnels that need no state.
+    pub tunnels: bool,
 }
 
 impl Mechanisms {
@@ -79,21 +82,29 @@ impl Mechanisms {
         siit: true,
         nat64: true,
         nat44: true,
+        tunnels: true,
     };
-    /// Those between the families.
-    pub const BETWEEN_FAMILIES: Self = Self {
+    /// Not one.
+    pub const NONE: Self = Self {
+        siit: false,
+        nat64: false,
         nat44: false,
-        ..Self::ALL
+        tunnels: false,
     };
     /// Stateless translation only.
     pub const SIIT: Self = Self {
-        nat64: false,
-        ..Self::BETWEEN_FAMILIES
+        siit: true,
+        ..Self::NONE
     };
     /// NAT64 only.
     pub const NAT64: Self = Self {
-        siit: false,
-        ..Self::BETWEEN_FAMILIES
+        nat64: true,
+        ..Self::NONE
+    };
+    /// Tunnels only.
+    pub const TUNNELS: Self = Self {
+        tunnels: true,
+        ..Self::NONE
     };
 }
 
@@ -156,11 +167,12 @@ pub trait Instances {
     /// The instance with this number; `None` past the last.
     fn get(&self, index: u32) -> Option<&Instance>;
 
-    /// The first instance that a packet between two IPv4 addresses belongs to. An engine may have
-    /// its own way to call the search, not its own search.
-    fn find_v4<H: Host>(&self, host: &H, source: V4, destination: V4) -> Option<u32> {
+    /// The first instance that a packet with this header belongs to. An engine may have its own way
+    /// to call the search, not its own search.
+    fn find_v4<H: Host>(&self, host: &H, header: &ipv4::Header) -> Option<u32> {
+        let (source, destination) = (header.source(), header.destination());
         first(self, |instance| {
-            mechanism::owns_v4(host, instance, source, destination)
+            mechanism::owns_v4(host, instance, source, destination, header.protocol())
         })
     }
 

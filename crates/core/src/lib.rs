@@ -5,7 +5,8 @@
 //! its state; an engine (XDP, tc, user space, bare machine) lends both and nothing else.
 //!
 //! Reading order: [`packet`] and [`checksum`] are what an engine provides and what every rewrite
-//! uses; [`address`] maps addresses; [`translate`] rewrites headers by RFC 7915; [`nat`] keeps
+//! uses; [`address`] maps addresses; [`translate`] rewrites headers by RFC 7915; [`encap`]
+//! puts packets into packets; [`nat`] keeps
 //! bindings and sessions by RFC 6146; [`gateway`] puts them together for one packet.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ pub mod address;
 pub mod checksum;
 pub mod config;
 mod counters;
+pub mod encap;
 pub mod gateway;
 pub mod host;
 pub mod mechanism;

@@ -21,11 +21,21 @@ crate::counters! {
         Translated6To4 = "translated-6to4", Forwarded;
         /// Packets translated from IPv4 to IPv4 (RFC 3022).
         Translated4To4 = "translated-4to4", Forwarded;
-        /// Packets from one inside host to another through the translator (RFC 6146 section 3.8, RFC 7757 section 4, RFC 4787 section 6).
+        /// IPv6 packets put into IPv4 packets (RFC 4213).
+        Encapsulated6In4 = "encapsulated-6in4", Forwarded;
+        /// IPv6 packets taken out of IPv4 packets (RFC 4213).
+        Decapsulated6In4 = "decapsulated-6in4", Forwarded;
+        /// IPv4 packets put into IPv6 packets (RFC 2473).
+        Encapsulated4In6 = "encapsulated-4in6", Forwarded;
+        /// IPv4 packets taken out of IPv6 packets (RFC 2473).
+        Decapsulated4In6 = "decapsulated-4in6", Forwarded;
+        /// Packets from one inside host to another through the translator (RFC 6146 section 3.8,
+        /// RFC 7757 section 4, RFC 4787 section 6).
         Hairpinned = "hairpinned", Forwarded;
         /// Packets that no instance is responsible for; the kernel has them.
         NotOurs = "not-ours", Passed;
-        /// Packets that a BPF engine handed to the user-space engine (options, splits, ICMP errors to build).
+        /// Packets that a BPF engine handed to the user-space engine (options, splits, ICMP errors
+        /// to build).
         SlowPath = "slow-path", Passed;
         /// Fragments that wait for the first fragment of their datagram (RFC 6146 section 3.4).
         FragmentHeld = "fragment-held", Passed;
@@ -36,11 +46,13 @@ crate::counters! {
         MalformedHeader = "malformed-header", Dropped;
         /// The IPv4 header checksum is wrong (RFC 1812 section 5.2.2).
         BadHeaderChecksum = "bad-header-checksum", Dropped;
-        /// The transport header contradicts the length of the packet, or an ICMP error its checksum (RFC 5508 section 4.1).
+        /// The transport header contradicts the length of the packet, or an ICMP error its checksum
+        /// (RFC 5508 section 4.1).
         MalformedTransport = "malformed-transport", Dropped;
         /// TTL or hop limit ended here; Time Exceeded was due (RFC 7915 sections 4.1 and 5.1).
         HopLimitExceeded = "hop-limit-exceeded", Dropped;
-        /// The source can not be the source of a packet: loopback, multicast, unspecified (RFC 7915 sections 4.1 and 5.1).
+        /// The source can not be the source of a packet: loopback, multicast, unspecified (RFC 7915
+        /// sections 4.1 and 5.1).
         IllegalSource = "illegal-source", Dropped;
         /// The destination can not be translated: multicast, broadcast, loopback.
         IllegalDestination = "illegal-destination", Dropped;
@@ -58,9 +70,11 @@ crate::counters! {
         FragmentedExtensionHeader = "fragmented-extension-header", Dropped;
         /// An extension header chain longer than the engine follows.
         ExtensionHeaderChain = "extension-header-chain", Dropped;
-        /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535 bytes.
+        /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535
+        /// bytes.
         BadFragment = "bad-fragment", Dropped;
-        /// The first fragment never came in time, or too many fragments wait (RFC 6146 section 3.4).
+        /// The first fragment never came in time, or too many fragments wait (RFC 6146 section
+        /// 3.4).
         FragmentTimeout = "fragment-timeout", Dropped;
         /// An ICMP type or code that has no counterpart (RFC 7915 sections 4.2 and 5.2).
         IcmpUntranslatable = "icmp-untranslatable", Dropped;
@@ -68,9 +82,11 @@ crate::counters! {
         IcmpNested = "icmp-nested", Dropped;
         /// The packet inside an ICMP error can not be translated.
         IcmpInner = "icmp-inner", Dropped;
-        /// UDP over IPv4 without a checksum, where the configuration or fragmentation forbids to compute one (RFC 7915 section 4.5).
+        /// UDP over IPv4 without a checksum, where the configuration or fragmentation forbids to
+        /// compute one (RFC 7915 section 4.5).
         ZeroChecksumUdp = "zero-checksum-udp", Dropped;
-        /// Larger than the next link and not to be fragmented; the sender was told (RFC 7915 sections 4.1 and 5.1).
+        /// Larger than the next link and not to be fragmented; the sender was told (RFC 7915
+        /// sections 4.1 and 5.1).
         TooBig = "too-big", Dropped;
         /// A transport protocol that needs state and has none here (RFC 6146 section 3.4).
         UnsupportedProtocol = "unsupported-protocol", Dropped;
@@ -90,6 +106,16 @@ crate::counters! {
         TableContention = "table-contention", Dropped;
         /// A packet that would come back to the translator for ever.
         Loop = "loop", Dropped;
+        /// A packet in a tunnel that does not come from the other end (RFC 4213 section 3.6).
+        TunnelSource = "tunnel-source", Dropped;
+        /// A packet for a tunnel that has no other end for this destination.
+        TunnelDestination = "tunnel-destination", Dropped;
+        /// A packet in a tunnel whose inner source does not belong to who sent it (RFC 3964 section
+        /// 4, RFC 5969 section 12).
+        TunnelSpoofed = "tunnel-spoofed", Dropped;
+        /// Congestion was marked in a tunnel on a packet whose sender does not listen to the mark
+        /// (RFC 6040 section 4.2).
+        CongestionUnheard = "congestion-unheard", Dropped;
         /// The engine could not grow the packet at its front, or send it.
         EngineError = "engine-error", Dropped;
 
@@ -105,7 +131,8 @@ crate::counters! {
         IcmpErrorSent = "icmp-error-sent", Event;
         /// ICMP errors that the gateway did not send because of its rate limit.
         IcmpErrorSuppressed = "icmp-error-suppressed", Event;
-        /// Packets split because they were larger than the next link (RFC 7915 sections 4.1 and 5.1.1).
+        /// Packets split because they were larger than the next link (RFC 7915 sections 4.1 and
+        /// 5.1.1).
         Split = "split", Event;
         /// UDP checksums computed for packets that came without (RFC 7915 section 4.5).
         ChecksumComputed = "checksum-computed", Event;

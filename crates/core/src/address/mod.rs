@@ -43,6 +43,15 @@ impl V4 {
 }
 
 impl V6 {
+    /// Whether two addresses are the same. Word by word: for arrays the compiler calls a function
+    /// with a loop, which a BPF verifier has no patience for.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is(self, other: Self) -> bool {
+        let (a, b) = (&self.0, &other.0);
+        (a[0].0 ^ b[0].0) | (a[1].0 ^ b[1].0) | (a[2].0 ^ b[2].0) | (a[3].0 ^ b[3].0) == 0
+    }
+
     /// The upper and the lower half as numbers.
     #[inline(always)]
     #[must_use]

@@ -2,13 +2,15 @@
 //! Everything else — headers, sizes, ICMP — is the same for all of them, in
 //! [`translate`](crate::translate).
 
+pub mod four_in_six;
 pub mod nat44;
 pub mod nat64;
 pub mod siit;
+pub mod six_in_four;
 mod stateful;
 
 use crate::address::{V4, V6};
-use crate::config::{Hairpin, Instance, Mechanism, Nat44, Nat64, Siit};
+use crate::config::{FourInSix, Hairpin, Instance, Mechanism, Nat44, Nat64, Siit, SixInFour};
 use crate::host::{Host, Instances};
 use crate::nat::{FragmentKey, Ports};
 use crate::reason::Counter;
@@ -21,6 +23,8 @@ enum Seen<'a> {
     Siit(&'a Siit),
     Nat64(&'a Nat64),
     Nat44(&'a Nat44),
+    SixInFour(&'a SixInFour),
+    FourInSix(&'a FourInSix),
     /// One that the host does not do.
     Other,
 }
@@ -33,6 +37,8 @@ impl<'a> Seen<'a> {
             Mechanism::Siit(siit) if seen.siit => Self::Siit(siit),
             Mechanism::Nat64(nat64) if seen.nat64 => Self::Nat64(nat64),
             Mechanism::Nat44(nat44) if seen.nat44 => Self::Nat44(nat44),
+            Mechanism::SixInFour(tunnel) if seen.tunnels => Self::SixInFour(tunnel),
+            Mechanism::FourInSix(tunnel) if seen.tunnels => Self::FourInSix(tunnel),
             _ => Self::Other,
         }
     }
@@ -48,23 +54,47 @@ pub enum Part {
     Quoted,
 }
 
-/// Whether a packet between two IPv4 addresses is translated by an instance (RFC 7915 section 4.6).
+/// Whether a packet between two IPv4 addresses belongs to an instance (RFC 7915 section 4.6 for
+/// those that translate).
 #[inline(always)]
-pub fn owns_v4<H: Host>(host: &H, instance: &Instance, source: V4, destination: V4) -> bool {
+pub fn owns_v4<H: Host>(
+    host: &H,
+    instance: &Instance,
+    source: V4,
+    destination: V4,
+    protocol: u8,
+) -> bool {
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::owns_v4(host, siit, destination),
         Seen::Nat64(nat64) => nat64.nat.owns(destination),
         Seen::Nat44(nat44) => nat44::owns(nat44, source, destination),
+        Seen::SixInFour(tunnel) => six_in_four::owns_v4(tunnel, destination, protocol),
+        Seen::FourInSix(tunnel) => four_in_six::owns_v4(tunnel, destination),
         Seen::Other => false,
     }
 }
 
-/// The NAT of an instance that translates within IPv4.
+/// What an instance does with a packet of its own.
+#[derive(Clone, Copy)]
+pub enum Task<'a> {
+    /// The packet changes its family.
+    Translate,
+    /// An IPv4 packet stays one.
+    WithinV4(&'a Nat44),
+    /// A packet goes into the tunnel if it is IPv6, and comes out of it if it is IPv4.
+    SixInFour(&'a SixInFour),
+    /// A packet goes into the tunnel if it is IPv4, and comes out of it if it is IPv6.
+    FourInSix(&'a FourInSix),
+}
+
+/// What an instance does.
 #[inline(always)]
-pub fn within_v4<'a, H: Host>(_host: &H, instance: &'a Instance) -> Option<&'a Nat44> {
+pub fn task<'a, H: Host>(_host: &H, instance: &'a Instance) -> Task<'a> {
     match Seen::of::<H>(instance) {
-        Seen::Nat44(nat44) => Some(nat44),
-        Seen::Siit(_) | Seen::Nat64(_) | Seen::Other => None,
+        Seen::Nat44(nat44) => Task::WithinV4(nat44),
+        Seen::SixInFour(tunnel) => Task::SixInFour(tunnel),
+        Seen::FourInSix(tunnel) => Task::FourInSix(tunnel),
+        Seen::Siit(_) | Seen::Nat64(_) | Seen::Other => Task::Translate,
     }
 }
 
@@ -73,17 +103,20 @@ pub fn within_v4<'a, H: Host>(_host: &H, instance: &'a Instance) -> Option<&'a N
 #[must_use]
 pub fn pool_owns(instance: &Instance, address: V4) -> bool {
     match &instance.mechanism {
-        Mechanism::Siit(_) | Mechanism::Nat44(_) => false,
         Mechanism::Nat64(nat64) => nat64.nat.owns(address),
+        _ => false,
     }
 }
 
-/// Whether a packet between two IPv6 addresses is translated by an instance (RFC 7915 section 5.6).
+/// Whether a packet between two IPv6 addresses belongs to an instance (RFC 7915 section 5.6 for
+/// those that translate).
 #[inline(always)]
 pub fn owns_v6<H: Host>(host: &H, instance: &Instance, source: V6, destination: V6) -> bool {
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::owns_v6(host, siit, source, destination),
         Seen::Nat64(nat64) => nat64.prefix.contains(destination),
+        Seen::SixInFour(tunnel) => six_in_four::owns_v6(tunnel, destination),
+        Seen::FourInSix(tunnel) => four_in_six::owns_v6(tunnel, destination),
         Seen::Nat44(_) | Seen::Other => false,
     }
 }
@@ -103,7 +136,7 @@ pub fn to_v6<H: Host>(
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::to_v6(host, siit, &instance.policy, tuple),
         Seen::Nat64(nat64) => nat64::to_v6(host, nat64, &instance.policy, tuple, transport, part),
-        Seen::Nat44(_) | Seen::Other => Err(Refusal::Drop(Counter::UntranslatableDestination)),
+        _ => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
 
@@ -122,7 +155,7 @@ pub fn to_v4<H: Host>(
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::to_v4(host, siit, &instance.policy, tuple),
         Seen::Nat64(nat64) => nat64::to_v4(host, nat64, &instance.policy, tuple, transport, part),
-        Seen::Nat44(_) | Seen::Other => Err(Refusal::Drop(Counter::UntranslatableDestination)),
+        _ => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
 
@@ -131,8 +164,8 @@ pub fn to_v4<H: Host>(
 #[must_use]
 pub fn needs_ports<H: Host>(_host: &H, instance: &Instance) -> bool {
     match Seen::of::<H>(instance) {
-        Seen::Siit(_) | Seen::Other => false,
         Seen::Nat64(_) | Seen::Nat44(_) => true,
+        _ => false,
     }
 }
 
@@ -168,7 +201,7 @@ pub fn hairpins<H: Host, I: Instances + ?Sized>(
         }
         Seen::Nat64(_) => instances.pools_own(destination),
         Seen::Nat44(nat44) => nat44.nat.owns(destination),
-        Seen::Other => false,
+        _ => false,
     }
 }
 
@@ -179,21 +212,21 @@ pub fn error_source_v6<H: Host>(host: &H, instance: &Instance, source: V4) -> V6
     let mapped = match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::any_to_v6(host, siit, source),
         Seen::Nat64(nat64) => Some(nat64.prefix.embed(source)),
-        Seen::Nat44(_) | Seen::Other => None,
+        _ => None,
     };
     mapped.unwrap_or(instance.policy.own_v6)
 }
 
 /// The IPv4 address of a router or host that sent an ICMPv6 error. One that has none gets one of
-/// the pool of RFC 6791, always the same for the same router; behind a NAT it gets the address of the
-/// binding, `outside` (RFC 6146 section 3.6.1).
+/// the pool of RFC 6791, always the same for the same router; behind a NAT it gets the address of
+/// the binding, `outside` (RFC 6146 section 3.6.1).
 #[inline(always)]
 pub fn error_source_v4<H: Host>(host: &H, instance: &Instance, source: V6, outside: V4) -> V4 {
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::any_to_v4(host, siit, source)
             .unwrap_or_else(|| pooled(instance.policy.icmp_pool, source)),
         Seen::Nat64(nat64) => nat64.prefix.extract(source).unwrap_or(outside),
-        Seen::Nat44(_) | Seen::Other => outside,
+        _ => outside,
     }
 }
 

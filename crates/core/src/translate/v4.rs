@@ -23,6 +23,23 @@ pub struct Incoming {
 /// Whatever makes the packet untranslatable whatever the mapping is.
 #[inline(always)]
 pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> {
+    let length = check(packet, &header)?;
+    let at = header.header_length();
+    let transport = transport(packet, &header, at, length, Extent::Whole)?;
+    // RFC 7915 section 4.1: errors from illegal sources are translated, for trouble shooting.
+    if special::is_illegal_source_v4(header.source()) && transport.kind != Kind::IcmpError {
+        return Err(Refusal::Drop(Counter::IllegalSource));
+    }
+    Ok(Incoming { header, transport })
+}
+
+/// Checks a header at the front of a packet, and gives the bytes that follow it and its options.
+///
+/// # Errors
+/// The header is wrong, or has an unexpired source route (RFC 1812 section 5.2.2, RFC 7915 section
+/// 4.1).
+#[inline(always)]
+pub fn check<P: Packet>(packet: &P, header: &Header) -> Result<usize, Refusal> {
     let header_length = header.header_length();
     let total = usize::from(header.total_length());
     if header_length < HEADER || total < header_length || total > packet.len() {
@@ -35,13 +52,7 @@ pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> 
     } else {
         check_options(packet, header_length)?;
     }
-    let length = total - header_length;
-    let transport = transport(packet, &header, header_length, length, Extent::Whole)?;
-    // RFC 7915 section 4.1: errors from illegal sources are translated, for trouble shooting.
-    if special::is_illegal_source_v4(header.source()) && transport.kind != Kind::IcmpError {
-        return Err(Refusal::Drop(Counter::IllegalSource));
-    }
-    Ok(Incoming { header, transport })
+    Ok(total - header_length)
 }
 
 /// What follows an IPv4 header that lies anywhere in a packet.

@@ -12,10 +12,14 @@ pub mod protocol {
     pub const ICMP: u8 = 1;
     /// IGMP.
     pub const IGMP: u8 = 2;
+    /// IPv4 in another packet (RFC 2003).
+    pub const IPV4: u8 = 4;
     /// TCP.
     pub const TCP: u8 = 6;
     /// UDP.
     pub const UDP: u8 = 17;
+    /// IPv6 in another packet (RFC 4213 section 3.5).
+    pub const IPV6: u8 = 41;
     /// Routing header (RFC 8200 section 4.4).
     pub const ROUTING: u8 = 43;
     /// Fragment header (RFC 8200 section 4.5).

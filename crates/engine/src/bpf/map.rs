@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use aya::Ebpf;
 use aya::maps::{Array, Map, PerCpuArray};
-use isthmus_core::config::{Instance, Mechanism};
+use isthmus_core::config::Instance;
 use isthmus_core::host::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Memory;
@@ -60,9 +60,7 @@ pub(super) fn put_instance(ebpf: &mut Ebpf, index: u32, instance: &Instance) -> 
 
 /// Puts the instances of a bank in force.
 pub(super) fn activate(ebpf: &mut Ebpf, bank: u32, instances: &[Instance]) -> Result<(), Error> {
-    let more = |instance: &Instance| matches!(instance.mechanism, Mechanism::Nat44(_));
-    let more = u64::from(instances.iter().any(more)) << 8;
-    let active = u64::from(bank) << 32 | more | instances.len() as u64;
+    let active = u64::from(bank) << 32 | instances.len() as u64;
     let map = ebpf.map_mut("ACTIVE").ok_or(Error::Missing("ACTIVE"))?;
     let mut map: Array<_, u64> = map.try_into()?;
     Ok(map.set(0, active, 0)?)

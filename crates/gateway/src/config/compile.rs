@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::address::eam::{self, FillError, Mapping};
 use isthmus_core::address::{V4, V6, rfc6052};
-use isthmus_core::config::{self as core, EamTable, PrefixMapping, V4Network, V4Networks};
+use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::nat;
 use isthmus_core::table::{Line, Memory, Seed};
 use isthmus_core::time::{Instant, Span};
@@ -16,11 +16,11 @@ use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
 use super::document::{
-    Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, Nat44, Nat64, NonGlobal, Policy,
-    Pooling, PortPolicy, Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
+    Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Pooling, PortPolicy,
+    Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
 };
 use super::overlap;
-use super::source::At;
+use super::tunnel::v4_networks;
 
 /// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
 const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
@@ -84,9 +84,7 @@ impl Document {
             fixed: Vec::new(),
         };
         for (number, instance) in self.instances.iter().enumerate() {
-            if let Mechanism::Nat64(Nat64 { nat, .. }) | Mechanism::Nat44(Nat44 { nat, .. }) =
-                &instance.mechanism
-            {
+            if let Some(nat) = instance.mechanism.nat() {
                 let fixed = nat.static_bindings.iter();
                 let fixed = fixed.filter_map(|at| static_binding(&at.value));
                 compiled
@@ -103,9 +101,11 @@ impl Document {
                     })
                 }
                 Mechanism::Nat44(nat44) => core::Mechanism::Nat44(core::Nat44 {
-                    inside: networks(&nat44.inside),
+                    inside: v4_networks(&nat44.inside),
                     nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
                 }),
+                Mechanism::SixInFour(tunnel) => core::Mechanism::SixInFour(tunnel.compile()),
+                Mechanism::FourInSix(tunnel) => core::Mechanism::FourInSix(tunnel.compile()),
             };
             compiled.instances.push(CompiledInstance {
                 instance: core::Instance {
@@ -170,7 +170,7 @@ impl Compiled {
                 Some(Prefix::Rfc6052(prefix)) => prefix.into(),
                 Some(Prefix::Ivi(prefix)) => prefix.into(),
             },
-            hosts: networks(&siit.hosts),
+            hosts: v4_networks(&siit.hosts),
             eam: self.eam(siit),
             overlap: lie(siit),
             hairpin: siit.hairpin,
@@ -251,16 +251,6 @@ impl Compiled {
     }
 }
 
-/// Networks as the packet path takes them. The check refused more than fit.
-fn networks(networks: &[At<Ipv4Net>]) -> V4Networks {
-    let mut fitting = V4Networks::default();
-    for network in networks {
-        let network = V4Network::new(network.network().into(), network.prefix_len());
-        let _ = fitting.push(network);
-    }
-    fitting
-}
-
 /// The subscribers inside a network, who take the blocks of the pool in turn.
 fn deterministic(inside: IpNet, subscriber: u8, size: u16) -> nat::Deterministic {
     let bits = inside.prefix_len();
@@ -334,7 +324,7 @@ fn timers(timers: &Timers) -> nat::Timers {
 
 fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Policy {
     let policy = &instance.policy;
-    let own_v4 = own_v4(policy, tun);
+    let own_v4 = own_v4(instance, tun);
     let dummy = Ipv4Net::new_assert(DUMMY, 32);
     let icmp_pool = policy
         .icmp_source_v4
@@ -377,14 +367,19 @@ fn lie(siit: &Siit) -> core::Overlap {
     }
 }
 
-/// What is configured, else an address of the gateway's link, else the dummy address.
-fn own_v4(policy: &Policy, tun: &Tun) -> V4 {
-    let configured = policy.own_v4.as_ref().map(|at| at.value);
+/// What is configured, else the end of the tunnel, else an address of the gateway's link, else the
+/// dummy address.
+fn own_v4(instance: &Instance, tun: &Tun) -> V4 {
+    let configured = instance.policy.own_v4.as_ref().map(|at| at.value);
+    let end = match &instance.mechanism {
+        Mechanism::SixInFour(tunnel) => Some(tunnel.local.value),
+        _ => None,
+    };
     let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,
     });
-    configured.or(of_link).unwrap_or(DUMMY).into()
+    configured.or(end).or(of_link).unwrap_or(DUMMY).into()
 }
 
 /// What is configured, else an address of the gateway's link, else what represents the IPv4 address
@@ -401,8 +396,9 @@ fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
             Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
         },
         Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
-        // There is no IPv6 side.
-        Mechanism::Nat44(_) => None,
+        Mechanism::FourInSix(tunnel) => Some(tunnel.local.value.into()),
+        // There is no IPv6 side, or none with an address.
+        Mechanism::Nat44(_) | Mechanism::SixInFour(_) => None,
     };
     configured
         .or(of_link)

@@ -13,6 +13,8 @@ use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 
 use super::source::At;
 
+pub use super::tunnel::{FourInSix, SixInFour};
+
 /// One gateway.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -219,6 +221,10 @@ pub enum Mechanism {
     Nat64(Nat64),
     /// Stateful translation within IPv4 (RFC 3022).
     Nat44(Nat44),
+    /// IPv6 over IPv4 (RFC 4213).
+    SixInFour(SixInFour),
+    /// IPv4 over IPv6 (RFC 2473).
+    FourInSix(FourInSix),
 }
 
 impl Mechanism {
@@ -229,6 +235,31 @@ impl Mechanism {
             Self::Siit(_) => "siit",
             Self::Nat64(_) => "nat64",
             Self::Nat44(_) => "nat44",
+            Self::SixInFour(_) => "6in4",
+            Self::FourInSix(_) => "4in6",
+        }
+    }
+
+    /// What it has of a stateful mechanism.
+    #[must_use]
+    pub const fn nat(&self) -> Option<&Nat> {
+        match self {
+            Self::Nat64(nat64) => Some(&nat64.nat),
+            Self::Nat44(nat44) => Some(&nat44.nat),
+            Self::Siit(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
+        }
+    }
+
+    /// Its translation prefix, if that is one of RFC 6052.
+    #[must_use]
+    pub fn rfc6052(&self) -> Option<rfc6052::Prefix> {
+        match self {
+            Self::Siit(siit) => match siit.prefix.as_ref()?.value {
+                Prefix::Rfc6052(prefix) => Some(prefix),
+                Prefix::Ivi(_) => None,
+            },
+            Self::Nat64(nat64) => Some(nat64.prefix.value),
+            Self::Nat44(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
         }
     }
 }
@@ -424,14 +455,7 @@ impl Document {
     /// unless it is told otherwise.
     #[must_use]
     pub fn prefixes(&self) -> Vec<rfc6052::Prefix> {
-        let of = |instance: &Instance| match &instance.mechanism {
-            Mechanism::Siit(siit) => match siit.prefix.as_ref()?.value {
-                Prefix::Rfc6052(prefix) => Some(prefix),
-                Prefix::Ivi(_) => None,
-            },
-            Mechanism::Nat64(nat64) => Some(nat64.prefix.value),
-            Mechanism::Nat44(_) => None,
-        };
+        let of = |instance: &Instance| instance.mechanism.rfc6052();
         self.instances.iter().filter_map(of).collect()
     }
 

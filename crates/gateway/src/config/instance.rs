@@ -7,7 +7,8 @@ use isthmus_core::config::{Hairpin, ServiceClass, V4Networks, ZeroUdpChecksum};
 
 use super::diagnose::Diagnostic;
 use super::document::{
-    Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
+    FourInSix, Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
+    SixInFour,
 };
 use super::mapping::{self, Files};
 use super::source::At;
@@ -38,6 +39,9 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("static", "nat64 or nat44"),
     ("timers", "nat64 or nat44"),
     ("allow-short-timers", "nat64 or nat44"),
+    ("local", "6in4 or 4in6"),
+    ("remote", "6in4 or 4in6"),
+    ("networks", "6in4 or 4in6"),
 ];
 
 #[derive(Clone, Copy)]
@@ -45,6 +49,8 @@ enum Kind {
     Siit,
     Nat64,
     Nat44,
+    SixInFour,
+    FourInSix,
 }
 
 /// Reads an instance. `None` if something without which it makes no sense is missing or wrong.
@@ -53,6 +59,8 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("siit", Kind::Siit),
         ("nat64", Kind::Nat64),
         ("nat44", Kind::Nat44),
+        ("6in4", Kind::SixInFour),
+        ("4in6", Kind::FourInSix),
     ];
     let name = reader.require("name", "\"plat\"");
     let name = name.and_then(|v| Some(v.at(v.name()?)));
@@ -63,6 +71,8 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         Some(Kind::Siit) => siit(&reader, files).map(Mechanism::Siit),
         Some(Kind::Nat64) => nat64(&reader).map(Mechanism::Nat64),
         Some(Kind::Nat44) => nat44(&reader).map(Mechanism::Nat44),
+        Some(Kind::SixInFour) => SixInFour::read(&reader).map(Mechanism::SixInFour),
+        Some(Kind::FourInSix) => FourInSix::read(&reader).map(Mechanism::FourInSix),
         None => {
             // Which keys are right depends on the mechanism: say nothing about them.
             for (key, _) in OF_MECHANISM {

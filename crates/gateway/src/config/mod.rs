@@ -21,6 +21,7 @@ mod route;
 mod section;
 mod source;
 mod table;
+mod tunnel;
 mod value;
 
 use std::io;

@@ -84,6 +84,7 @@ impl fmt::Display for Plan {
 }
 
 fn of_instance(instance: &Instance) -> Vec<String> {
+    let translates = matches!(instance.mechanism, Mechanism::Siit(_) | Mechanism::Nat64(_));
     let mut lines = match &instance.mechanism {
         Mechanism::Siit(siit) => of_siit(siit),
         Mechanism::Nat64(nat64) => {
@@ -100,12 +101,16 @@ fn of_instance(instance: &Instance) -> Vec<String> {
             lines.extend(of_nat(&nat44.nat, "they"));
             lines
         }
+        Mechanism::SixInFour(tunnel) => tunnel.plan(),
+        Mechanism::FourInSix(tunnel) => tunnel.plan(),
     };
     let policy = &instance.policy;
-    lines.push(format!(
-        "packets without DF are split to {} bytes of IPv6",
-        policy.lowest_ipv6_mtu
-    ));
+    lines.extend(translates.then(|| {
+        format!(
+            "packets without DF are split to {} bytes of IPv6",
+            policy.lowest_ipv6_mtu
+        )
+    }));
     lines.push(match policy.icmp_errors {
         0 => "no ICMP errors of its own".to_owned(),
         n => format!("up to {n} ICMP errors of its own per second"),

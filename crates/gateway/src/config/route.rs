@@ -22,6 +22,14 @@ impl Document {
                     &nat64.nat
                 }
                 Mechanism::Nat44(nat44) => &nat44.nat,
+                Mechanism::SixInFour(tunnel) => {
+                    networks.extend(tunnel.routes());
+                    continue;
+                }
+                Mechanism::FourInSix(tunnel) => {
+                    networks.extend(tunnel.routes());
+                    continue;
+                }
             };
             networks.extend(nat.pool.iter().map(|pool| IpNet::V4(pool.addresses)));
         }

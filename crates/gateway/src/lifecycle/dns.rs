@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use isthmus_dns64::{Config, Counter, Counters, Handle, NonGlobal, Server, Translation};
 
 use super::UpError;
-use crate::config::{self, Document, Instance, Mechanism};
+use crate::config::{self, Document, Instance};
 
 /// The service, or its absence.
 #[derive(Debug, Default)]
@@ -109,14 +109,7 @@ fn settings(document: &Document) -> Option<Config> {
 
 /// Addresses that the translator lets pass are worth an answer.
 fn non_global(document: &Document, prefix: &isthmus_core::address::rfc6052::Prefix) -> NonGlobal {
-    let has_prefix = |instance: &&Instance| match &instance.mechanism {
-        Mechanism::Siit(siit) => siit
-            .prefix
-            .as_ref()
-            .is_some_and(|at| at.value == config::Prefix::Rfc6052(*prefix)),
-        Mechanism::Nat64(nat64) => nat64.prefix.value == *prefix,
-        Mechanism::Nat44(_) => false,
-    };
+    let has_prefix = |instance: &&Instance| instance.mechanism.rfc6052() == Some(*prefix);
     match document.instances.iter().find(has_prefix) {
         Some(instance) if instance.policy.non_global == config::NonGlobal::Allow => {
             NonGlobal::Allow

@@ -17,7 +17,8 @@ use super::clock;
 pub(super) struct Table {
     pub(super) name: Arc<str>,
     pub(super) number: u32,
-    /// Prefix under which its inside hosts see IPv4 hosts; `None` if they are IPv4 hosts themselves.
+    /// Prefix under which its inside hosts see IPv4 hosts; `None` if they are IPv4 hosts
+    /// themselves.
     pub(super) prefix: Option<Prefix>,
     pub(super) config: NatConfig,
     /// Bindings that are always there.
@@ -40,7 +41,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
                 number,
                 prefix: match mechanism {
                     Mechanism::Nat64(nat64) => Some(nat64.prefix),
-                    Mechanism::Siit(_) | Mechanism::Nat44(_) => None,
+                    _ => None,
                 },
                 config: *mechanism.nat()?,
                 fixed: fixed.map(|(_, binding)| *binding).collect(),

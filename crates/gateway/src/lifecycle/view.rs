@@ -16,7 +16,7 @@ use super::dns::Figures;
 use super::ledger::{Ledger, Reading};
 use super::sweeper::Sweeper;
 use super::tables::Table;
-use crate::config::{self, Document, Mechanism};
+use crate::config::{self, Document};
 use crate::control::{
     CounterRow, InstanceStatus, Listed, RecordsStatus, Service, Status, TableStatus,
 };
@@ -123,10 +123,9 @@ fn instance_status(instance: &config::Instance, rows: &[CounterRow]) -> Instance
         used,
         limit: limit.into(),
     };
-    let tables = match &instance.mechanism {
-        Mechanism::Siit(_) => Vec::new(),
-        Mechanism::Nat64(config::Nat64 { nat, .. })
-        | Mechanism::Nat44(config::Nat44 { nat, .. }) => vec![
+    let tables = match instance.mechanism.nat() {
+        None => Vec::new(),
+        Some(nat) => vec![
             table(
                 "sessions",
                 used(Counter::SessionCreated, Counter::SessionRemoved),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
 
 use crate::config::diagnose::{Diagnostic, Sink};
 use crate::config::document::{Document, Mechanism};
@@ -23,6 +23,8 @@ enum What {
     Hosts,
     Mapping,
     Pool,
+    Networks,
+    Local,
 }
 
 impl What {
@@ -32,6 +34,8 @@ impl What {
             Self::Hosts => "hosts",
             Self::Mapping => "explicit mappings",
             Self::Pool => "pool",
+            Self::Networks => "networks behind the tunnel",
+            Self::Local => "end of the tunnel",
         }
     }
 }
@@ -73,6 +77,20 @@ fn claims(document: &Document) -> Vec<Claim> {
                 &nat64.nat
             }
             Mechanism::Nat44(nat44) => &nat44.nat,
+            Mechanism::SixInFour(tunnel) => {
+                for network in &tunnel.networks {
+                    claim(network.value.into(), What::Networks, network.span);
+                }
+                continue;
+            }
+            Mechanism::FourInSix(tunnel) => {
+                for network in &tunnel.networks {
+                    claim(network.value.into(), What::Networks, network.span);
+                }
+                let local = &tunnel.local;
+                claim(Ipv6Net::from(local.value).into(), What::Local, local.span);
+                continue;
+            }
         };
         for pool in &nat.pool {
             claim(pool.addresses.into(), What::Pool, pool.span);

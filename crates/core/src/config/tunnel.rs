@@ -1,0 +1,126 @@
+//! Tunnels, as the packet path sees them.
+
+use super::V4Networks;
+use crate::address::{V4, V6};
+use crate::packet::Word;
+
+/// IPv6 packets in IPv4 packets (protocol 41, RFC 4213).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SixInFour {
+    /// The address of this end.
+    pub local: V4,
+    /// Who has the other end.
+    pub peer: PeerV4,
+    /// The IPv6 destinations behind the other end.
+    pub destinations: V6Networks,
+}
+
+/// The other end of a tunnel over IPv4.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, u32)]
+pub enum PeerV4 {
+    /// One address, whatever the packet (RFC 4213 section 3).
+    Fixed(V4),
+}
+
+/// IPv4 packets in IPv6 packets (RFC 2473).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct FourInSix {
+    /// The address of this end.
+    pub local: V6,
+    /// Who has the other end.
+    pub peer: PeerV6,
+    /// The IPv4 destinations behind the other end.
+    pub destinations: V4Networks,
+}
+
+/// The other end of a tunnel over IPv6.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, u32)]
+pub enum PeerV6 {
+    /// One address, whatever the packet (RFC 2473 section 3).
+    Fixed(V6),
+}
+
+/// A few IPv6 networks.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct V6Networks {
+    networks: [V6Network; Self::MOST],
+    count: u32,
+}
+
+/// An IPv6 network: an address and a mask, both as they lie in a packet.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct V6Network {
+    address: V6,
+    mask: V6,
+}
+
+impl V6Network {
+    /// The network of `length` bits (0..=128) that `address` lies in.
+    #[must_use]
+    pub const fn new(address: V6, length: u8) -> Self {
+        let ones = if length == 0 {
+            0
+        } else {
+            u128::MAX << (128 - length as u32)
+        };
+        let mask = V6::from_halves((ones >> 64) as u64, ones as u64);
+        Self {
+            address: V6([
+                Word(address.0[0].0 & mask.0[0].0),
+                Word(address.0[1].0 & mask.0[1].0),
+                Word(address.0[2].0 & mask.0[2].0),
+                Word(address.0[3].0 & mask.0[3].0),
+            ]),
+            mask,
+        }
+    }
+
+    /// Whether an address lies in it. Without branches: a BPF verifier follows each.
+    #[inline(always)]
+    #[must_use]
+    pub const fn contains(&self, address: V6) -> bool {
+        let (a, m, n) = (&address.0, &self.mask.0, &self.address.0);
+        let differs = (a[0].0 & m[0].0 ^ n[0].0)
+            | (a[1].0 & m[1].0 ^ n[1].0)
+            | (a[2].0 & m[2].0 ^ n[2].0)
+            | (a[3].0 & m[3].0 ^ n[3].0);
+        differs == 0
+    }
+}
+
+impl V6Networks {
+    /// The most networks that fit.
+    pub const MOST: usize = 8;
+
+    /// Adds a network. Gives it back if there is no room.
+    ///
+    /// # Errors
+    /// There are [`MOST`](Self::MOST) networks already.
+    pub fn push(&mut self, network: V6Network) -> Result<(), V6Network> {
+        let slot = self.networks.get_mut(self.count as usize).ok_or(network)?;
+        *slot = network;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Whether an address lies in one of them.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, address: V6) -> bool {
+        for (index, network) in self.networks.iter().enumerate() {
+            if index as u32 >= self.count {
+                return false;
+            }
+            if network.contains(address) {
+                return true;
+            }
+        }
+        false
+    }
+}

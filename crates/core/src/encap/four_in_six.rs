@@ -1,0 +1,192 @@
+//! IPv4 packets in IPv6 packets (RFC 2473 sections 3 to 7).
+
+use super::inner::Inner;
+use super::{Ends, HOP_LIMIT, class, size};
+use crate::address::{V6, special};
+use crate::checksum::Sum;
+use crate::config::Instance;
+use crate::host::{Destination, Host};
+use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word, patch_complete};
+use crate::reason::Counter;
+use crate::translate::transport::Extent;
+use crate::translate::v4;
+use crate::translate::v6;
+use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::wire::{ipv4, ipv6, protocol};
+
+/// Offset of the checksum in an IPv4 header.
+const HEADER_CHECKSUM: usize = 10;
+
+/// Whether an IPv6 packet with this next header may have an IPv4 packet in it.
+#[inline(always)]
+#[must_use]
+pub const fn carries(next_header: u8) -> bool {
+    matches!(
+        next_header,
+        protocol::IPV4 | protocol::FRAGMENT | protocol::DESTINATION_OPTIONS
+    )
+}
+
+/// Puts an IPv4 packet into an IPv6 packet between `ends`.
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
+pub fn enter<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    header: ipv4::Header,
+    ends: Ends<V6>,
+) -> Result<Verdict, Refusal> {
+    v4::check(packet, &header)?;
+    if special::is_illegal_source_v4(header.source()) {
+        return Err(Refusal::Drop(Counter::IllegalSource));
+    }
+    if header.ttl() <= 1 {
+        return Err(Refusal::Reply(
+            IcmpError::TimeExceeded,
+            Counter::HopLimitExceeded,
+        ));
+    }
+    let traffic_class = class::outer(instance.policy.traffic_class, header.tos());
+    let route = host.route(Destination::V6 {
+        source: ends.source,
+        destination: ends.destination,
+        traffic_class,
+    })?;
+    let link = route.map_or(instance.policy.ipv6_mtu, |route| route.mtu);
+    let fit = size::four_in_six(packet, &header, link, || host.random())?;
+    let outer = ipv6::Header::from(ipv6::Fields {
+        traffic_class,
+        payload_length: header.total_length(),
+        next_header: protocol::IPV4,
+        hop_limit: HOP_LIMIT,
+        source: ends.source,
+        destination: ends.destination,
+    });
+    packet.replace_front(0, ipv6::HEADER, Family::V6)?;
+    packet
+        .set_words(0, outer.0)
+        .and_then(|()| forwarded(packet, ipv6::HEADER, &header, header.tos()))
+        .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    host.count(Counter::Encapsulated4In6);
+    Ok(Verdict::Forward {
+        family: Family::V6,
+        split: fit.split(),
+    })
+}
+
+/// Takes the outer header away that an IPv4 packet came in. `accept` says whether this sender may
+/// send a packet with this header.
+///
+/// # Errors
+/// The packet is not to be sent on. It is unchanged then, but for an error to the sender of the
+/// inner packet where the bytes are in reach: that packet is what is left.
+#[inline(always)]
+pub fn leave<P: Packet, H: Host>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    outer: ipv6::Header,
+    accept: impl FnOnce(&ipv4::Header) -> Result<(), Refusal>,
+) -> Result<Verdict, Refusal> {
+    let (at, payload) = contents(packet, &outer)?;
+    let header = ipv4::Header::read(packet, at)?;
+    let inside = Inner::new(packet, at, payload)?;
+    if header.version() != 4 {
+        return Err(Refusal::Drop(Counter::MalformedHeader));
+    }
+    v4::check(&inside, &header)?;
+    if special::is_illegal_source_v4(header.source()) {
+        return Err(Refusal::Drop(Counter::IllegalSource));
+    }
+    accept(&header)?;
+    let tos = class::inner(outer.traffic_class(), header.tos())?;
+    let fit = match onwards(packet, host, instance, &header, tos) {
+        Ok(fit) => fit,
+        Err(refusal) => return Err(super::inner::refused(packet, at, Family::V4, refusal)),
+    };
+    packet.replace_front(at, 0, Family::V4)?;
+    forwarded(packet, 0, &header, tos).map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    host.count(Counter::Decapsulated4In6);
+    Ok(Verdict::Forward {
+        family: Family::V4,
+        split: fit.split(),
+    })
+}
+
+/// Where the packet inside begins, and how many bytes there are of it. Destination options may
+/// stand before it, such as the encapsulation limit (RFC 2473 section 4.1.1).
+#[inline(always)]
+fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize), Refusal> {
+    let length = usize::from(outer.payload_length());
+    if ipv6::HEADER + length > packet.len() {
+        return Err(Refusal::Drop(Counter::MalformedHeader));
+    }
+    if outer.next_header() == protocol::IPV4 {
+        return Ok((ipv6::HEADER, length));
+    }
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::ExtensionHeaders));
+    }
+    let chain = v6::chain(packet, outer, ipv6::HEADER, length, Extent::Whole)?;
+    if chain
+        .fragment
+        .get()
+        .is_some_and(|header| header.fragment.is_fragment())
+    {
+        return Err(Refusal::Slow(Slow::Reassemble));
+    }
+    if chain.protocol == protocol::IPV4 {
+        Ok((chain.at, chain.length))
+    } else {
+        Err(Refusal::Drop(Counter::UnsupportedProtocol))
+    }
+}
+
+/// Whether a packet that left the tunnel can go on.
+#[inline(always)]
+fn onwards<P: Packet, H: Host>(
+    packet: &P,
+    host: &mut H,
+    instance: &Instance,
+    header: &ipv4::Header,
+    tos: u8,
+) -> Result<size::Fit, Refusal> {
+    if special::is_illegal_destination_v4(header.destination()) {
+        return Err(Refusal::Drop(Counter::IllegalDestination));
+    }
+    if header.ttl() <= 1 {
+        return Err(Refusal::Reply(
+            IcmpError::TimeExceeded,
+            Counter::HopLimitExceeded,
+        ));
+    }
+    let route = host.route(Destination::V4 {
+        source: header.source(),
+        destination: header.destination(),
+        tos,
+    })?;
+    let link = route.map_or(instance.policy.ipv4_mtu, |route| route.mtu);
+    size::out_v4(packet, header, link)
+}
+
+/// Writes what changes in the header of a forwarded packet that begins `at` bytes in: its type of
+/// service, and its TTL, which is at least 2.
+#[inline(always)]
+fn forwarded<P: Packet>(
+    packet: &mut P,
+    at: usize,
+    header: &ipv4::Header,
+    tos: u8,
+) -> Result<(), Truncated> {
+    let first = header.0[0].number() & 0xff00_ffff | u32::from(tos) << 16;
+    let first = Word::from_number(first);
+    let third = Word::from_number(header.0[2].number() - (1 << 24));
+    packet.set_words(at, [first])?;
+    packet.set_words(at + 8, [third])?;
+    // The checksum itself is in both sums and cancels.
+    let change = Sum::ZERO.word(first).word(third) - Sum::ZERO.word(header.0[0]).word(header.0[2]);
+    patch_complete(packet, at + HEADER_CHECKSUM, ChecksumKind::Plain, change)
+}

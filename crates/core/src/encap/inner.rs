@@ -1,0 +1,109 @@
+//! The packet in a packet, as a packet of its own.
+
+use crate::checksum::Delta;
+use crate::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word};
+use crate::verdict::Refusal;
+
+/// What lies behind an outer header. All rules for packets hold for it. Who replaces its front
+/// replaces the outer header with it.
+#[derive(Debug)]
+pub struct Inner<'a, P> {
+    packet: &'a mut P,
+    at: usize,
+    length: usize,
+}
+
+impl<'a, P: Packet> Inner<'a, P> {
+    /// The `length` bytes that begin `at` bytes into a packet.
+    ///
+    /// # Errors
+    /// [`Truncated`] if the packet ends before them.
+    #[inline(always)]
+    pub fn new(packet: &'a mut P, at: usize, length: usize) -> Result<Self, Truncated> {
+        if at + length > packet.len() {
+            return Err(Truncated);
+        }
+        Ok(Self { packet, at, length })
+    }
+}
+
+impl<P: Packet> Packet for Inner<'_, P> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.length
+    }
+
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
+        self.packet.words(self.at + at)
+    }
+
+    #[inline(always)]
+    fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
+        self.packet.set_words(self.at + at, words)
+    }
+
+    #[inline(always)]
+    fn replace_front(
+        &mut self,
+        remove: usize,
+        insert: usize,
+        family: Family,
+    ) -> Result<(), NoRoom> {
+        self.packet
+            .replace_front(self.at + remove, insert, family)?;
+        self.at = 0;
+        self.length = self.length - remove + insert;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn patch_checksum(
+        &mut self,
+        at: usize,
+        kind: ChecksumKind,
+        pseudo: Delta,
+        content: Delta,
+    ) -> Result<(), Truncated> {
+        self.packet
+            .patch_checksum(self.at + at, kind, pseudo, content)
+    }
+
+    #[inline(always)]
+    fn gso_size(&self) -> Option<u16> {
+        self.packet.gso_size()
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> Option<&[u8]> {
+        self.packet.bytes()?.get(self.at..self.at + self.length)
+    }
+
+    #[inline(always)]
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        self.packet
+            .bytes_mut()?
+            .get_mut(self.at..self.at + self.length)
+    }
+
+    #[inline(always)]
+    fn reassembled(&self) -> Option<u32> {
+        self.packet.reassembled()
+    }
+}
+
+/// A refusal of the packet that begins `at` bytes into another. Where an error is to be sent and
+/// the bytes are in reach, the packet that it is about is left in hand.
+#[inline(always)]
+pub(super) fn refused<P: Packet>(
+    packet: &mut P,
+    at: usize,
+    family: Family,
+    refusal: Refusal,
+) -> Refusal {
+    if matches!(refusal, Refusal::Reply(..)) && packet.bytes().is_some() {
+        // Taking away never fails where bytes are in reach.
+        let _taken = packet.replace_front(at, 0, family);
+    }
+    refusal
+}

@@ -1,0 +1,141 @@
+//! Does a packet fit the way through a tunnel, and if not, who has to act (RFC 2473 section 7, RFC
+//! 4213 section 3.2)?
+
+use crate::packet::Packet;
+use crate::reason::Counter;
+use crate::translate::transport::{TCP_HEADER, UDP_HEADER};
+use crate::verdict::{IcmpError, Refusal, Slow, Split};
+use crate::wire::{ipv4, ipv6, protocol};
+
+/// How a packet travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// As it is.
+    Whole,
+    /// The outer packet is cut into fragments.
+    Cut(Split),
+}
+
+impl Fit {
+    /// What the engine is told.
+    #[inline(always)]
+    #[must_use]
+    pub const fn split(self) -> Option<Split> {
+        match self {
+            Self::Whole => None,
+            Self::Cut(split) => Some(split),
+        }
+    }
+}
+
+/// Bytes of an IP packet as it will be on the wire: a super-packet is cut into segments later.
+/// `transport` begins `headers` bytes into the packet.
+#[inline(always)]
+fn on_the_wire<P: Packet>(packet: &P, total: usize, headers: usize, transport: u8) -> usize {
+    let Some(segment) = packet.gso_size() else {
+        return total;
+    };
+    let header = match transport {
+        // Data offset: the upper half of the 13th octet.
+        protocol::TCP => packet
+            .words::<1>(headers + 12)
+            .map_or(TCP_HEADER, |[word]| usize::from(word.bytes()[0] >> 4) * 4),
+        _ => UDP_HEADER,
+    };
+    headers + header + usize::from(segment)
+}
+
+/// An IPv4 packet that enters a tunnel over IPv6 whose way takes packets of `link` bytes. One that
+/// must not be cut is refused (RFC 2473 section 7.2 a); of another the outer packet is cut, because
+/// a receiver that puts it together gets the packet as it was sent (section 7.2 b).
+///
+/// # Errors
+/// The sender has to be told, or only the slow path can cut the packet.
+#[inline(always)]
+pub fn four_in_six<P: Packet>(
+    packet: &P,
+    header: &ipv4::Header,
+    link: u16,
+    identification: impl FnOnce() -> u32,
+) -> Result<Fit, Refusal> {
+    let total = usize::from(header.total_length());
+    let length = header.header_length();
+    let most = link.saturating_sub(ipv6::HEADER as u16);
+    if on_the_wire(packet, total, length, header.protocol()) <= usize::from(most) {
+        return Ok(Fit::Whole);
+    }
+    if header.dont_fragment() {
+        return Err(Refusal::Reply(IcmpError::TooBig(most), Counter::TooBig));
+    }
+    cut(packet, link, identification)
+}
+
+/// An IPv6 packet that enters a tunnel over IPv4. Its sender need not send less than 1280 bytes at
+/// a time: such a packet is cut if the way takes less (RFC 4213 section 3.2.2).
+///
+/// # Errors
+/// The sender has to be told, or only the slow path can cut the packet.
+#[inline(always)]
+pub fn six_in_four<P: Packet>(
+    packet: &P,
+    header: &ipv6::Header,
+    link: u16,
+    identification: impl FnOnce() -> u32,
+) -> Result<Fit, Refusal> {
+    let total = ipv6::HEADER + usize::from(header.payload_length());
+    let most = link.saturating_sub(ipv4::HEADER as u16);
+    let wire = on_the_wire(packet, total, ipv6::HEADER, header.next_header());
+    if wire <= usize::from(most) {
+        return Ok(Fit::Whole);
+    }
+    if wire > usize::from(ipv6::MINIMUM_MTU) {
+        let mtu = most.max(ipv6::MINIMUM_MTU);
+        return Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig));
+    }
+    cut(packet, link, identification)
+}
+
+/// A packet that left a tunnel and goes on over a link of this MTU, as by any router. IPv6 is never
+/// cut.
+///
+/// # Errors
+/// The sender has to be told.
+#[inline(always)]
+pub fn out_v6(header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
+    let total = ipv6::HEADER + usize::from(header.payload_length());
+    if total <= usize::from(link) {
+        return Ok(());
+    }
+    Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig))
+}
+
+/// The same for IPv4, which is cut unless the sender forbids it (RFC 791 section 2.3).
+///
+/// # Errors
+/// The sender has to be told, or only the slow path can cut the packet.
+#[inline(always)]
+pub fn out_v4<P: Packet>(packet: &P, header: &ipv4::Header, link: u16) -> Result<Fit, Refusal> {
+    if usize::from(header.total_length()) <= usize::from(link) {
+        return Ok(Fit::Whole);
+    }
+    if header.dont_fragment() {
+        return Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig));
+    }
+    // The packet has an identification of its own.
+    cut(packet, link, || 0)
+}
+
+#[inline(always)]
+fn cut<P: Packet>(
+    packet: &P,
+    mtu: u16,
+    identification: impl FnOnce() -> u32,
+) -> Result<Fit, Refusal> {
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::Split));
+    }
+    Ok(Fit::Cut(Split {
+        mtu,
+        identification: identification(),
+    }))
+}
