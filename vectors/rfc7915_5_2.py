@@ -37,6 +37,8 @@ for name, old, new in [("request", ICMPv6EchoRequest, 8), ("reply", ICMPv6EchoRe
         vector(f"echo-{name}-{length}", SIIT, send(
             ip6() / old(id=0xabcd, seq=0xfffe, data=bytes(data(length))),
             to4() / ICMP(type=new, id=0xabcd, seq=0xfffe) / data(length)))
+vector("echo-reply-of-zeros", SIIT, send(
+    ip6() / ICMPv6EchoReply(id=0, seq=0) / Raw(b"\0" * 16), to4() / ICMP(type=0, id=0, seq=0) / Raw(b"\0" * 16)))
 
 for title, types in [
     ("Multicast Listener Query, Report and Done are dropped silently.", (130, 131, 132)),

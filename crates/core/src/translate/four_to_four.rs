@@ -167,7 +167,8 @@ fn rewrite_transport<P: Packet>(
                 ChecksumKind::Plain,
                 Delta::NONE,
                 content,
-            )
+            )?;
+            super::settle_zero(packet, at)
         }
         Kind::IcmpError | Kind::Other | Kind::Continuation => Ok(()),
     }

@@ -119,6 +119,18 @@ fn changed_identifier<A>(transport: &Transport, new: &Tuple<A>) -> u16 {
     }
 }
 
+/// Settles which zero the checksum of an ICMPv4 message is, where its header is zero otherwise. An
+/// update does not tell them apart (RFC 1624 section 3), and for a message of zeros only 0xffff is right;
+/// for any other message that adds up to zero it is as good as 0.
+#[inline(always)]
+fn settle_zero<P: Packet>(packet: &mut P, at: usize) -> Result<(), Truncated> {
+    let [first, second] = packet.words::<2>(at)?;
+    if first.0 | second.0 == 0 {
+        packet.set_words(at, [Word::from_halves(0, 0xffff)])?;
+    }
+    Ok(())
+}
+
 /// Writes type and identifier of an echo message; gives the change of what its checksum covers.
 #[inline(always)]
 fn set_echo<P: Packet>(

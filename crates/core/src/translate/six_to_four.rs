@@ -1,6 +1,6 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
-use super::transport::{Kind, Transport};
+use super::transport::{Echo, Kind, Transport};
 use super::{Change, Tuple, icmp, mss, mtu, quoted, v6};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
@@ -229,7 +229,11 @@ fn finish<P: Packet>(
         }
         Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
     };
-    change.apply(packet, at, transport.kind)
+    change.apply(packet, at, transport.kind)?;
+    if transport.kind == Kind::Echo(Echo::Reply) {
+        super::settle_zero(packet, at)?;
+    }
+    Ok(())
 }
 
 /// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
