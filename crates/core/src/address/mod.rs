@@ -8,6 +8,7 @@ pub mod eam;
 pub mod embedding;
 pub mod explain;
 pub mod ivi;
+pub mod map;
 pub mod port_set;
 pub mod rfc6052;
 pub mod special;
