@@ -14,9 +14,7 @@
 //! a [`MapRules`].
 //!
 //! A rule is made for the packet path: all its cases (prefix, whole and shared address, PSID in the EA
-//! bits or given) are the same masks and shifts. EA bits are handled at the top of a word of 64 bits; to
-//! come to their place behind the prefix, or back, that word is rotated: bits that go out on the right
-//! of the upper half come in at the left of the lower one.
+//! bits or given) are the same masks and shifts.
 
 mod customer;
 mod error;
@@ -24,6 +22,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+use super::bits::{Field, Network, mask_v4, mask_v6};
 use super::port_set::{PortSet, Sharing};
 use super::{V4, V6};
 
@@ -35,12 +34,10 @@ pub use rules::{MapRules, RulesError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapRule {
-    /// Rule IPv6 prefix, in halves.
-    prefix: (u64, u64),
-    /// The bits of an address that it decides.
-    prefix_mask: (u64, u64),
+    /// Rule IPv6 prefix.
+    prefix: Network,
     /// The EA bits of an address.
-    ea_mask: (u64, u64),
+    ea: Field,
     /// The bits of the lower half that neither Rule IPv6 prefix nor EA bits overwrite.
     identifier_mask: u64,
     /// Rule IPv4 prefix.
@@ -62,6 +59,7 @@ pub struct MapRule {
     psid_shift: u8,
     /// The bits of a PSID that are EA bits.
     embedded: u16,
+    unused: [u8; 6],
 }
 
 /// Where the port set of a customer comes from.
@@ -100,9 +98,10 @@ impl MapRule {
         ea_bits: u8,
         ports: Ports,
     ) -> Result<Self, RuleError> {
-        if let Err(error) = error::check(v6, v6_length, v4, v4_length, ea_bits) {
-            return Err(error);
-        }
+        let prefix = match error::check(v6, v6_length, v4, v4_length, ea_bits) {
+            Ok(prefix) => prefix,
+            Err(error) => return Err(error),
+        };
         // Bits of EA that are the end of an IPv4 address (p), and bits that are a PSID (q).
         let suffix = if ea_bits + v4_length <= 32 {
             ea_bits
@@ -122,12 +121,10 @@ impl MapRule {
                 (set.sharing(), set, set.psid())
             }
         };
-        let (prefix_mask, end) = (mask_v6(v6_length), mask_v6(v6_length + ea_bits));
         Ok(Self {
-            prefix: v6.halves(),
-            prefix_mask,
-            ea_mask: (end.0 & !prefix_mask.0, end.1 & !prefix_mask.1),
-            identifier_mask: !end.1,
+            prefix,
+            ea: Field::new(v6_length, ea_bits),
+            identifier_mask: !mask_v6(v6_length + ea_bits).1,
             v4: v4.number(),
             v4_mask: mask_v4(v4_length),
             customer_mask: mask_v4(v4_length + suffix),
@@ -140,16 +137,14 @@ impl MapRule {
             // 64 if there are no EA bits; then it does not matter where they go.
             psid_shift: (64 - suffix - psid_bits) & 63,
             embedded: ((1u32 << psid_bits) - 1) as u16,
+            unused: [0; 6],
         })
     }
 
     /// The Rule IPv6 prefix and its length in bits.
     #[must_use]
     pub const fn v6(&self) -> (V6, u8) {
-        (
-            V6::from_halves(self.prefix.0, self.prefix.1),
-            self.v6_length,
-        )
+        (self.prefix.first(), self.v6_length)
     }
 
     /// The Rule IPv4 prefix and its length in bits.
@@ -195,10 +190,7 @@ impl MapRule {
     #[inline(always)]
     #[must_use]
     pub const fn covers_v6(&self, address: V6) -> bool {
-        let (high, low) = address.halves();
-        let differences = ((high & self.prefix_mask.0) ^ self.prefix.0)
-            | ((low & self.prefix_mask.1) ^ self.prefix.1);
-        differences == 0
+        self.prefix.contains(address)
     }
 
     /// The MAP IPv6 address of the customer who has an IPv4 address and port, or ICMP identifier
@@ -239,19 +231,10 @@ impl MapRule {
         // In two steps, so that a Rule IPv4 prefix of 32 bits leaves nothing.
         let suffix = ((address.number() as u64) << 32).wrapping_shl(self.v4_length as u32);
         let psid_there = ((psid & self.embedded) as u64).wrapping_shl(self.psid_shift as u32);
-        let ea = (suffix | psid_there).rotate_right(self.v6_length as u32 & 63);
+        let ea = self.ea.put(suffix | psid_there);
         let identifier = (in_identifier.number() as u64) << 16 | psid as u64;
-        V6::from_halves(
-            self.prefix.0 | ea & self.ea_mask.0,
-            self.prefix.1 | ea & self.ea_mask.1 | identifier & self.identifier_mask,
-        )
-    }
-
-    /// The EA bits of an address, at the top of a word.
-    #[inline(always)]
-    const fn ea(&self, address: V6) -> u64 {
-        let (high, low) = address.halves();
-        ((high & self.ea_mask.0) | (low & self.ea_mask.1)).rotate_left(self.v6_length as u32 & 63)
+        let (high, low) = self.prefix.start;
+        V6::from_halves(high | ea.0, low | ea.1 | identifier & self.identifier_mask)
     }
 
     /// The IPv4 address, or the first one of the prefix, that the EA bits of an address under the rule
@@ -259,7 +242,7 @@ impl MapRule {
     #[inline(always)]
     #[must_use]
     pub const fn v4_in(&self, address: V6) -> V4 {
-        let suffix = (self.ea(address) >> 32).wrapping_shr(self.v4_length as u32) as u32;
+        let suffix = (self.ea.get(address) >> 32).wrapping_shr(self.v4_length as u32) as u32;
         V4::from_number(self.v4 | suffix)
     }
 
@@ -282,7 +265,8 @@ impl MapRule {
 
     #[inline(always)]
     const fn psid_in(&self, address: V6) -> u16 {
-        self.ea(address).wrapping_shr(self.psid_shift as u32) as u16 & self.embedded | self.given
+        self.ea.get(address).wrapping_shr(self.psid_shift as u32) as u16 & self.embedded
+            | self.given
     }
 
     /// Whether a customer may send from an IPv4 address and a port (or ICMP identifier), given the IPv6
@@ -299,19 +283,5 @@ impl MapRule {
             return Err(Mismatch::Port);
         }
         Ok(())
-    }
-}
-
-#[inline(always)]
-const fn mask_v4(length: u8) -> u32 {
-    // In 64 bits, so that a length of 0 shifts everything out.
-    (u32::MAX as u64).wrapping_shl(32 - length as u32) as u32
-}
-
-const fn mask_v6(length: u8) -> (u64, u64) {
-    match length {
-        0 => (0, 0),
-        1..=64 => (u64::MAX << (64 - length), 0),
-        _ => (u64::MAX, u64::MAX << (128 - length)),
     }
 }

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::{MapRule, mask_v6};
+use super::MapRule;
+use crate::address::bits::Network;
 use crate::address::port_set::PortSet;
 use crate::address::{V4, V6};
 
@@ -99,10 +100,9 @@ impl MapRule {
         if length > 128 {
             return Err(CustomerError::Length(length));
         }
-        let (halves, mask) = (prefix.halves(), mask_v6(length));
-        if halves.0 & !mask.0 != 0 || halves.1 & !mask.1 != 0 {
+        let Some(end_user) = Network::new(prefix, length) else {
             return Err(CustomerError::HostBits);
-        }
+        };
         if !self.covers_v6(prefix) {
             return Err(CustomerError::OtherRule);
         }
@@ -111,8 +111,7 @@ impl MapRule {
             return Err(CustomerError::Short { length, least });
         }
         let customer = self.customer_at(prefix);
-        let address = customer.address.halves();
-        if address.0 & mask.0 != halves.0 || address.1 & mask.1 != halves.1 {
+        if !end_user.contains(customer.address) {
             return Err(CustomerError::Elsewhere(customer.address));
         }
         Ok(customer)

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{mask_v4, mask_v6};
+use crate::address::bits::{Network, mask_v4};
 use crate::address::port_set::PortSetError;
 use crate::address::{V4, V6};
 
@@ -97,14 +97,14 @@ impl fmt::Display for RuleError {
 
 impl core::error::Error for RuleError {}
 
-/// Checks lengths and prefixes of a rule.
+/// Checks lengths and prefixes of a rule; the Rule IPv6 prefix.
 pub(super) const fn check(
     v6: V6,
     v6_length: u8,
     v4: V4,
     v4_length: u8,
     ea_bits: u8,
-) -> Result<(), RuleError> {
+) -> Result<Network, RuleError> {
     if v4_length > 32 {
         return Err(RuleError::V4Length(v4_length));
     }
@@ -114,10 +114,9 @@ pub(super) const fn check(
     if v4.number() & !mask_v4(v4_length) != 0 {
         return Err(RuleError::V4HostBits);
     }
-    let (halves, mask) = (v6.halves(), mask_v6(v6_length));
-    if halves.0 & !mask.0 != 0 || halves.1 & !mask.1 != 0 {
+    let Some(network) = Network::new(v6, v6_length) else {
         return Err(RuleError::V6HostBits);
-    }
+    };
     if ea_bits > 48 {
         return Err(RuleError::EaBits(ea_bits));
     }
@@ -127,7 +126,7 @@ pub(super) const fn check(
     if ea_bits + v6_length > 128 {
         return Err(RuleError::EaBitsForV6 { ea_bits, v6_length });
     }
-    Ok(())
+    Ok(network)
 }
 
 /// Checks that the customers of a rule have full addresses and no PSID but the one that is given.
