@@ -20,6 +20,7 @@ mod tests;
 use core::fmt;
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::bits::{mask_v4, mask_v6};
 use super::{V4, V6};
 use crate::config::EamTable;
 use crate::table::{Line, Memory};
@@ -348,21 +349,6 @@ const fn take_longest(bits: u64) -> Option<(u8, u64)> {
     }
     let highest = 63 - bits.leading_zeros();
     Some((highest as u8, bits & !1u64.wrapping_shl(highest)))
-}
-
-#[inline(always)]
-const fn mask_v4(length: u8) -> u32 {
-    // In 64 bits, so that a length of 0 shifts everything out.
-    (u32::MAX as u64).wrapping_shl(32 - length as u32) as u32
-}
-
-#[inline(always)]
-const fn mask_v6(length: u8) -> (u64, u64) {
-    match length {
-        0 => (0, 0),
-        1..=64 => (u64::MAX.wrapping_shl(64 - length as u32), 0),
-        _ => (u64::MAX, u64::MAX.wrapping_shl(128 - length as u32)),
-    }
 }
 
 /// Mixes a word so that every bit of the result depends on every bit of it (the finalizer of

@@ -5,6 +5,7 @@ mod block;
 
 use core::fmt;
 
+use super::isatap::{self, Unique};
 use super::{V4, V6, ivi, rfc6052};
 
 pub use block::{BLOCKS_V4, BLOCKS_V6, Block, Reach, block_v4, block_v6};
@@ -61,15 +62,6 @@ pub enum Meaning {
     Translated(V4),
     /// An interface identifier made from a MAC address (RFC 4291 appendix A).
     Eui64([u8; 6]),
-}
-
-/// The "u" bit of an interface identifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unique {
-    /// Unique in the world.
-    Globally,
-    /// Unique on its link.
-    Locally,
 }
 
 impl Meaning {
@@ -212,20 +204,14 @@ pub fn meanings(address: V6) -> impl Iterator<Item = Meaning> {
             share: ivi::Share::of(address),
         })
     });
-    let identifier = match (low >> 32) as u32 {
-        0x0000_5efe => Some(Meaning::Isatap {
-            v4: last,
-            unique: Unique::Locally,
-        }),
-        0x0200_5efe => Some(Meaning::Isatap {
-            v4: last,
-            unique: Unique::Globally,
-        }),
-        _ if (low >> 24) & 0xffff == 0xfffe => {
-            let [a, b, c, _, _, d, e, f] = low.to_be_bytes();
-            Some(Meaning::Eui64([a ^ 2, b, c, d, e, f]))
-        }
-        _ => None,
+    let identifier = if let Some(v4) = isatap::extract(address) {
+        let unique = isatap::unique_in(address);
+        Some(Meaning::Isatap { v4, unique })
+    } else if (low >> 24) & 0xffff == 0xfffe {
+        let [a, b, c, _, _, d, e, f] = low.to_be_bytes();
+        Some(Meaning::Eui64([a ^ 2, b, c, d, e, f]))
+    } else {
+        None
     };
     [by_prefix, special, ivi, identifier].into_iter().flatten()
 }

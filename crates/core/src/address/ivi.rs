@@ -10,6 +10,7 @@ use core::fmt;
 use core::net::Ipv6Addr;
 
 use super::embedding::Embedding;
+use super::port_set::PortSet;
 use super::{V4, V6};
 
 /// The octet in bits 32 to 39 by which IVI addresses are known (RFC 6219 section 3.1).
@@ -221,6 +222,19 @@ impl Share {
         self.index
     }
 
+    /// Its ports as a port set of RFC 7597, from which a NAT can choose. They are the same but for those
+    /// below the ratio, which that algorithm gives to nobody.
+    #[must_use]
+    pub const fn port_set(self) -> PortSet {
+        let length = self.ratio_log2;
+        // The remainder is the last bits of a port: nothing is contiguous.
+        let offset = if length == 0 { 0 } else { 16 - length };
+        match PortSet::new(offset, length, self.index) {
+            Ok(set) => set,
+            Err(_) => panic!("an offset of 4 to 15 bits and as many more as a port has"),
+        }
+    }
+
     /// The code as it stands in an address.
     #[inline(always)]
     #[must_use]
@@ -322,6 +336,9 @@ mod tests {
             for index in 0..ratio {
                 let other = Share::new(ratio, index as u16).unwrap();
                 prop_assert_eq!(other.contains(port), index == expected);
+                // A port below the ratio is in no set of RFC 7597, unless there is but one.
+                let given = log2 == 0 || u32::from(port) >= ratio;
+                prop_assert_eq!(other.port_set().contains(port), index == expected && given);
             }
         }
 

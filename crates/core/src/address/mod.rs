@@ -4,10 +4,15 @@
 //! never changes byte order to copy one. Configuration and output convert from and to
 //! [`core::net`].
 
+mod bits;
 pub mod eam;
 pub mod embedding;
 pub mod explain;
+pub mod isatap;
 pub mod ivi;
+pub mod map;
+pub mod port_set;
+pub mod rapid;
 pub mod rfc6052;
 pub mod special;
 

@@ -1,0 +1,132 @@
+//! What a customer has by a mapping rule: addresses and ports, from the prefix that is delegated to it.
+
+use core::fmt;
+
+use super::MapRule;
+use crate::address::bits::Network;
+use crate::address::port_set::PortSet;
+use crate::address::{V4, V6};
+
+/// A customer of a MAP domain, as its CE and the BR see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Customer {
+    /// The IPv4 address, or the first one of the prefix.
+    pub v4: V4,
+    /// Bits of the IPv4 prefix: 32 for an address, whole or shared.
+    pub v4_length: u8,
+    /// The ports of the address that are the customer's.
+    pub ports: PortSet,
+    /// The MAP IPv6 address (RFC 7597 section 5.2).
+    pub address: V6,
+}
+
+/// What a customer is assigned (RFC 7597 section 5.2, figures 4 to 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assignment {
+    /// An IPv4 prefix of so many bits.
+    Prefix(u8),
+    /// An IPv4 address.
+    Address,
+    /// An IPv4 address that so many customers share.
+    Shared(u32),
+}
+
+/// Why an end-user IPv6 prefix has no address by a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CustomerError {
+    /// It is longer than 128 bits.
+    Length(u8),
+    /// Bits after it are set.
+    HostBits,
+    /// It is not under the Rule IPv6 prefix.
+    OtherRule,
+    /// It does not have all EA bits (RFC 7597 section 5.2).
+    Short {
+        /// Its bits.
+        length: u8,
+        /// Bits of the Rule IPv6 prefix and EA bits.
+        least: u8,
+    },
+    /// The MAP IPv6 address, which follows from Rule IPv6 prefix and EA bits, is not under it.
+    Elsewhere(V6),
+}
+
+impl fmt::Display for CustomerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(n) => write!(f, "an IPv6 prefix has at most 128 bits, not {n}"),
+            Self::HostBits => {
+                f.write_str("bits after the length of the end-user IPv6 prefix are set")
+            }
+            Self::OtherRule => {
+                f.write_str("the end-user IPv6 prefix is not under the Rule IPv6 prefix")
+            }
+            Self::Short { length, least } => write!(
+                f,
+                "an end-user IPv6 prefix of this rule has at least {least} bits, Rule IPv6 prefix and EA \
+                 bits, not {length} (RFC 7597 section 5.2)"
+            ),
+            Self::Elsewhere(address) => write!(
+                f,
+                "by its EA bits the customer would have the address {address}, which is not under its \
+                 end-user IPv6 prefix; what follows the EA bits must be zero (RFC 7597 section 5.2)"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for CustomerError {}
+
+impl MapRule {
+    /// What the rule assigns to a customer.
+    #[must_use]
+    pub const fn assignment(&self) -> Assignment {
+        let length = self.v4_length + self.ea_bits;
+        if length < 32 {
+            Assignment::Prefix(length)
+        } else if self.sharing.is_whole() {
+            Assignment::Address
+        } else {
+            Assignment::Shared(self.sharing.ratio())
+        }
+    }
+
+    /// What the customer with an end-user IPv6 prefix has, if this is its Basic Mapping Rule (RFC 7597
+    /// section 5.2).
+    ///
+    /// # Errors
+    /// See [`CustomerError`].
+    pub const fn customer(&self, (prefix, length): (V6, u8)) -> Result<Customer, CustomerError> {
+        if length > 128 {
+            return Err(CustomerError::Length(length));
+        }
+        let Some(end_user) = Network::new(prefix, length) else {
+            return Err(CustomerError::HostBits);
+        };
+        if !self.covers_v6(prefix) {
+            return Err(CustomerError::OtherRule);
+        }
+        let least = self.v6_length + self.ea_bits;
+        if length < least {
+            return Err(CustomerError::Short { length, least });
+        }
+        let customer = self.customer_at(prefix);
+        if !end_user.contains(customer.address) {
+            return Err(CustomerError::Elsewhere(customer.address));
+        }
+        Ok(customer)
+    }
+
+    /// The customer whose EA bits an address has, which is under the rule.
+    #[must_use]
+    pub const fn customer_at(&self, address: V6) -> Customer {
+        let (v4, ports) = (self.v4_in(address), self.ports_in(address));
+        let length = self.v4_length + self.ea_bits;
+        Customer {
+            v4,
+            v4_length: if length < 32 { length } else { 32 },
+            ports,
+            address: self.assemble(v4, v4, ports.psid()),
+        }
+    }
+}
