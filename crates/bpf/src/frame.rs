@@ -137,6 +137,9 @@ impl Packet for Frame<'_> {
         _family: Family,
     ) -> Result<(), NoRoom> {
         let delta = remove as i32 - insert as i32;
+        if delta == 0 {
+            return Ok(());
+        }
         self.move_head(delta).ok_or(NoRoom)
     }
 }

@@ -175,6 +175,9 @@ impl Packet for Skb<'_> {
         insert: usize,
         family: Family,
     ) -> Result<(), NoRoom> {
+        if remove == 0 && insert == 0 {
+            return Ok(());
+        }
         let growth = insert as i32 - remove as i32;
         match skb_replace_front(self.context.skb.skb, growth, ethernet::kind_of(family)) {
             0 => Ok(()),

@@ -72,12 +72,15 @@ fn within_v4<P: Packet, H: Host>(
     header: ipv4::Header,
 ) -> Result<Verdict, Refusal> {
     let out = nat44::way(nat44, header.source()) == Way::Out;
-    let verdict = four_to_four::translate(packet, host, instance, nat44, header, Hop::Forward)?;
+    let tos = header.tos();
+    let verdict =
+        four_to_four::translate(packet, host, instance, nat44, header, tos, Hop::Forward)?;
     let header = ipv4::Header::read(packet, 0)?;
     if !out || !nat44.nat.owns(header.destination()) {
         return Ok(verdict);
     }
-    let verdict = four_to_four::translate(packet, host, instance, nat44, header, Hop::Hairpin)?;
+    let verdict =
+        four_to_four::translate(packet, host, instance, nat44, header, tos, Hop::Hairpin)?;
     host.count(Counter::Hairpinned);
     Ok(verdict)
 }

@@ -57,14 +57,7 @@ pub fn enter<P: Packet, H: Host>(
     })?;
     let link = route.map_or(instance.policy.ipv6_mtu, |route| route.mtu);
     let fit = size::four_in_six(packet, &header, link, || host.random())?;
-    let outer = ipv6::Header::from(ipv6::Fields {
-        traffic_class,
-        payload_length: header.total_length(),
-        next_header: protocol::IPV4,
-        hop_limit: HOP_LIMIT,
-        source: ends.source,
-        destination: ends.destination,
-    });
+    let outer = outer(ends, traffic_class, header.total_length());
     packet.replace_front(0, ipv6::HEADER, Family::V6)?;
     packet
         .set_words(0, outer.0)
@@ -74,6 +67,19 @@ pub fn enter<P: Packet, H: Host>(
     Ok(Verdict::Forward {
         family: Family::V6,
         split: fit.split(),
+    })
+}
+
+/// The outer header of an IPv4 packet of `length` bytes (RFC 2473 section 5.1).
+#[inline(always)]
+pub(crate) fn outer(ends: Ends<V6>, traffic_class: u8, length: u16) -> ipv6::Header {
+    ipv6::Header::from(ipv6::Fields {
+        traffic_class,
+        payload_length: length,
+        next_header: protocol::IPV4,
+        hop_limit: HOP_LIMIT,
+        source: ends.source,
+        destination: ends.destination,
     })
 }
 

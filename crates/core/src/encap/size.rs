@@ -64,7 +64,7 @@ pub fn four_in_six<P: Packet>(
     if on_the_wire(packet, total, length, header.protocol()) <= usize::from(most) {
         return Ok(Fit::Whole);
     }
-    if header.dont_fragment() {
+    if header.dont_fragment() && packet.reassembled().is_none() {
         return Err(Refusal::Reply(IcmpError::TooBig(most), Counter::TooBig));
     }
     cut(packet, link, identification)
@@ -118,7 +118,7 @@ pub fn out_v4<P: Packet>(packet: &P, header: &ipv4::Header, link: u16) -> Result
     if usize::from(header.total_length()) <= usize::from(link) {
         return Ok(Fit::Whole);
     }
-    if header.dont_fragment() {
+    if header.dont_fragment() && packet.reassembled().is_none() {
         return Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig));
     }
     // The packet has an identification of its own.

@@ -5,6 +5,7 @@
 pub mod four_in_six;
 pub mod nat44;
 pub mod nat64;
+pub mod passage;
 pub mod siit;
 pub mod six_in_four;
 mod stateful;

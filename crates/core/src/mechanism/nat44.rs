@@ -1,11 +1,12 @@
 //! Stateful translation within IPv4, for hosts that share the pool's addresses (RFC 3022, with the
 //! behaviour of RFC 4787, RFC 5382, RFC 5508 and RFC 6888).
 
+use super::passage::{Exit, Passage, Passed};
 use super::{Part, stateful};
 use crate::address::{V4, V6};
 use crate::config::Nat44;
 use crate::host::Host;
-use crate::nat::{Endpoint4, Inside};
+use crate::nat::NatConfig;
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
@@ -36,48 +37,35 @@ pub fn way(nat44: &Nat44, source: V4) -> Way {
     }
 }
 
-/// The tuple of a packet on the other side.
-///
-/// # Errors
-/// What the NAT decides.
-pub fn map<H: Host>(
-    host: &mut H,
-    nat44: &Nat44,
-    way: Way,
-    tuple: &Tuple<V4>,
-    transport: &Transport,
-    part: Part,
-) -> Result<Tuple<V4>, Refusal> {
-    let source = Endpoint4 {
-        address: tuple.source,
-        port: tuple.source_port,
-    };
-    let destination = Endpoint4 {
-        address: tuple.destination,
-        port: tuple.destination_port,
-    };
-    let nat = &nat44.nat;
-    match way {
-        Way::Out => {
-            let inside = Inside {
-                address: V6::default(),
-                v4: source.address,
-                port: source.port,
-            };
-            let outside = stateful::outbound(host, nat, &inside, destination, transport, part)?;
-            Ok(Tuple {
-                source: outside.address,
-                source_port: outside.port,
-                ..*tuple
-            })
-        }
-        Way::In => {
-            let inside = stateful::inbound(host, nat, destination, source, transport, part)?;
-            Ok(Tuple {
+impl Passage for Nat44 {
+    #[inline(always)]
+    fn pass<H: Host>(
+        &self,
+        host: &mut H,
+        tuple: &Tuple<V4>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Passed, Refusal> {
+        let out = way(self, tuple.source) == Way::Out;
+        let tuple = if out {
+            stateful::out(host, &self.nat, V6::default(), tuple, transport, part)?
+        } else {
+            let inside = stateful::back(host, &self.nat, tuple, transport, part)?;
+            Tuple {
                 destination: inside.v4,
                 destination_port: inside.port,
                 ..*tuple
-            })
-        }
+            }
+        };
+        Ok(Passed {
+            tuple,
+            exit: Exit::Link,
+            hides: out,
+        })
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        Some(&self.nat)
     }
 }

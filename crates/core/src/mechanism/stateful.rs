@@ -2,12 +2,14 @@
 //! its inside host is.
 
 use super::Part;
+use crate::address::{V4, V6};
 use crate::host::{Host, Sessions};
 use crate::nat::{
     self, Bounded, Endpoint4, Established, Exhaustive, FragmentKey, Inside, NatConfig, Ports,
     TcpFlags,
 };
 use crate::reason::Counter;
+use crate::translate::Tuple;
 use crate::translate::transport::{Kind, Transport};
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::protocol;
@@ -60,6 +62,60 @@ pub(super) fn inbound<H: Host>(
         Part::Quoted => nat::peek_inbound(host, nat, outside, remote, flow.protocol())
             .ok_or(Refusal::Drop(Counter::NoBinding)),
     }
+}
+
+/// A packet from an inside IPv4 host as it is outside. `softwire` is the address of the softwire that
+/// the host is behind, zero if it is behind none.
+///
+/// # Errors
+/// See [`outbound`].
+#[inline(always)]
+pub(super) fn out<H: Host>(
+    host: &mut H,
+    nat: &NatConfig,
+    softwire: V6,
+    tuple: &Tuple<V4>,
+    transport: &Transport,
+    part: Part,
+) -> Result<Tuple<V4>, Refusal> {
+    let inside = Inside {
+        address: softwire,
+        v4: tuple.source,
+        port: tuple.source_port,
+    };
+    let remote = Endpoint4 {
+        address: tuple.destination,
+        port: tuple.destination_port,
+    };
+    let outside = outbound(host, nat, &inside, remote, transport, part)?;
+    Ok(Tuple {
+        source: outside.address,
+        source_port: outside.port,
+        ..*tuple
+    })
+}
+
+/// The inside endpoint that an IPv4 packet from outside is for.
+///
+/// # Errors
+/// See [`inbound`].
+#[inline(always)]
+pub(super) fn back<H: Host>(
+    host: &mut H,
+    nat: &NatConfig,
+    tuple: &Tuple<V4>,
+    transport: &Transport,
+    part: Part,
+) -> Result<Inside, Refusal> {
+    let outside = Endpoint4 {
+        address: tuple.destination,
+        port: tuple.destination_port,
+    };
+    let remote = Endpoint4 {
+        address: tuple.source,
+        port: tuple.source_port,
+    };
+    inbound(host, nat, outside, remote, transport, part)
 }
 
 /// Remembers the ports of a first fragment, or finds those of another (RFC 6146 section 3.4).

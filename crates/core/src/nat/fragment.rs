@@ -34,6 +34,27 @@ impl FragmentKey {
         ])
     }
 
+    /// Of an IPv4 datagram in a softwire, whose addresses mean something there only: it is told by
+    /// its IPv6 source.
+    #[inline(always)]
+    #[must_use]
+    pub const fn softwire(
+        softwire: V6,
+        source: V4,
+        destination: V4,
+        identification: u16,
+        protocol: u8,
+    ) -> Self {
+        let outer = address_words(softwire);
+        Self([
+            outer[0],
+            outer[1],
+            (source.0.0 as u64) << 32 | destination.0.0 as u64,
+            0,
+            (identification as u64) << 32 | (protocol as u64) << 8 | 4,
+        ])
+    }
+
     /// Of an IPv6 datagram.
     #[inline(always)]
     #[must_use]

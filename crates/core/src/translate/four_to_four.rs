@@ -1,39 +1,41 @@
 //! From IPv4 to IPv4: addresses and ports are rewritten where they are, and options stay (RFC 3022
-//! section 4). In user space only.
+//! section 4). The packet may come out of a softwire, go into one, or both
+//! ([`passage`](crate::mechanism::passage)).
 
 use super::transport::{ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
 use super::{Hop, Tuple, icmp, mss, mtu, quoted, v4};
 use crate::address::V4;
 use crate::checksum::{Delta, Sum};
-use crate::config::{Instance, Nat44};
+use crate::config::{Instance, Policy};
+use crate::encap::{self, class};
 use crate::host::{Destination, Host};
-use crate::mechanism::{self, Part, nat44};
-use crate::nat::FragmentKey;
-use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
+use crate::mechanism::Part;
+use crate::mechanism::passage::{Exit, Passage};
+use crate::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
-use crate::wire::ipv4;
+use crate::wire::{ipv4, ipv6};
 
 /// Offset of the checksum in an IPv4 header.
 const HEADER_CHECKSUM: usize = 10;
 /// The Don't Fragment flag in the second word of a header.
 const DONT_FRAGMENT: u32 = 0x4000;
 
-/// Translates a packet that belongs to a NAT44 instance.
+/// Takes a packet through a mechanism. `tos` is the type of service that it goes on with: another than
+/// that of its header if it comes out of a softwire.
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
-pub fn translate<P: Packet, H: Host>(
+#[inline(always)]
+pub fn translate<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,
     instance: &Instance,
-    nat44: &Nat44,
+    passage: &M,
     header: ipv4::Header,
+    tos: u8,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
-    if packet.bytes().is_none() {
-        return Err(Refusal::Slow(Slow::Mechanism));
-    }
     let incoming = v4::read(packet, header)?;
     let transport = &incoming.transport;
     if header.ttl() <= 1 && hop == Hop::Forward {
@@ -42,110 +44,201 @@ pub fn translate<P: Packet, H: Host>(
             Counter::HopLimitExceeded,
         ));
     }
-    let (source, destination) = (header.source(), header.destination());
     let ports = if header.fragment().is_fragment() {
-        let identification = header.identification();
-        let key = FragmentKey::v4(source, destination, identification, header.protocol());
-        mechanism::ports_of(host, instance, &key, transport)?
+        if packet.bytes().is_none() {
+            return Err(Refusal::Slow(Slow::HoldFragment));
+        }
+        passage.ports_of(host, &header, transport)?
     } else {
         transport.ports()
     };
     if transport.kind == Kind::IcmpError {
-        return quoted::within_v4(packet, host, nat44, &incoming, hop);
+        return quoted::within_v4(packet, host, instance, passage, &incoming, tos, hop);
     }
-    let mss = mss::find(packet, &instance.policy, transport)?;
+    let policy = &instance.policy;
+    let mss = mss::find(packet, policy, transport)?;
     let old = Tuple {
-        source,
-        destination,
+        source: header.source(),
+        destination: header.destination(),
         source_port: ports.source,
         destination_port: ports.destination,
     };
-    let way = nat44::way(nat44, source);
-    let new = nat44::map(host, nat44, way, &old, transport, Part::Outer)?;
-    let link = link_mtu(host, instance, &new, header.tos())?;
+    let passed = passage.pass(host, &old, transport, Part::Outer)?;
+    let new = passed.tuple;
+    let way = Way::new(host, policy, passed.exit, &new, tos)?;
     let size = mtu::WithinV4 {
         payload: transport.length,
         transport: transport.header,
         headers: header.header_length(),
         dont_fragment: header.dont_fragment(),
-        link,
+        softwire: matches!(way.exit, Exit::Softwire(_)),
+        identification: if packet.bytes().is_some() {
+            host.random()
+        } else {
+            0
+        },
+        link: way.link,
     };
     let split = mtu::within_v4(packet, &size)?;
-    let most = mss::within_v4(instance.policy.ipv4_mtu, link);
+    let most = mss::within_v4(policy.ipv4_mtu, way.inside());
+    let at = way.make_room(packet)?;
     (|| {
         let mut flags = header.0[1];
-        if split.is_some() {
+        if split.is_some() && at == 0 {
             flags = Word::from_number(flags.number() & !DONT_FRAGMENT);
         }
-        rewrite_header(packet, &header, flags, &new, hop)?;
-        let lowered = mss::lower(packet, transport.at, mss, most)?;
-        rewrite_transport(packet, transport, &old, &new, lowered)
+        way.write(packet, header.total_length(), policy)?;
+        rewrite_header(packet, at, &header, tos, flags, &new, hop)?;
+        let lowered = mss::lower(packet, at + transport.at, mss, most)?;
+        rewrite_transport(packet, at, transport, &old, &new, lowered)
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if hop == Hop::Forward {
         host.count(Counter::Translated4To4);
     }
     Ok(Verdict::Forward {
-        family: Family::V4,
+        family: way.family(),
         split,
     })
 }
 
-/// MTU of the link that a packet with these addresses will take.
-fn link_mtu<H: Host>(
-    host: &mut H,
-    instance: &Instance,
-    new: &Tuple<V4>,
+/// The way that a packet goes on.
+pub(super) struct Way {
+    exit: Exit,
+    /// Type of service of the packet.
     tos: u8,
-) -> Result<u16, Refusal> {
-    let route = host.route(Destination::V4 {
-        source: new.source,
-        destination: new.destination,
-        tos,
-    });
-    Ok(route?.map_or(instance.policy.ipv4_mtu, |route| route.mtu))
+    /// MTU of the next link.
+    link: u16,
 }
 
-/// Writes addresses, TTL and the word with the flags into the header at the front of a packet, and
-/// keeps its checksum right.
+impl Way {
+    /// Asks for the route of a packet with these addresses.
+    #[inline(always)]
+    pub(super) fn new<H: Host>(
+        host: &mut H,
+        policy: &Policy,
+        exit: Exit,
+        tuple: &Tuple<V4>,
+        tos: u8,
+    ) -> Result<Self, Refusal> {
+        let (to, default) = match exit {
+            Exit::Link => (
+                Destination::V4 {
+                    source: tuple.source,
+                    destination: tuple.destination,
+                    tos,
+                },
+                policy.ipv4_mtu,
+            ),
+            Exit::Softwire(ends) => (
+                Destination::V6 {
+                    source: ends.source,
+                    destination: ends.destination,
+                    traffic_class: class::outer(policy.traffic_class, tos),
+                },
+                policy.ipv6_mtu,
+            ),
+        };
+        let link = host.route(to)?.map_or(default, |route| route.mtu);
+        Ok(Self { exit, tos, link })
+    }
+
+    /// Bytes of the largest IPv4 packet.
+    #[inline(always)]
+    fn inside(&self) -> u16 {
+        match self.exit {
+            Exit::Link => self.link,
+            Exit::Softwire(_) => self.link.saturating_sub(ipv6::HEADER as u16),
+        }
+    }
+
+    /// Makes room for what comes before the packet, and takes away what it came out of. Gives the
+    /// place where the IPv4 header begins then.
+    #[inline(always)]
+    pub(super) fn make_room<P: Packet>(&self, packet: &mut P) -> Result<usize, NoRoom> {
+        match self.exit {
+            Exit::Link => packet.replace_front(0, 0, Family::V4).map(|()| 0),
+            Exit::Softwire(_) => packet
+                .replace_front(0, ipv6::HEADER, Family::V6)
+                .map(|()| ipv6::HEADER),
+        }
+    }
+
+    /// Writes what comes before a packet of `length` bytes.
+    #[inline(always)]
+    pub(super) fn write<P: Packet>(
+        &self,
+        packet: &mut P,
+        length: u16,
+        policy: &Policy,
+    ) -> Result<(), Truncated> {
+        match self.exit {
+            Exit::Link => Ok(()),
+            Exit::Softwire(ends) => {
+                let traffic_class = class::outer(policy.traffic_class, self.tos);
+                let outer = encap::four_in_six::outer(ends, traffic_class, length);
+                packet.set_words(0, outer.0)
+            }
+        }
+    }
+
+    /// Family of the packet as it leaves.
+    #[inline(always)]
+    pub(super) fn family(&self) -> Family {
+        match self.exit {
+            Exit::Link => Family::V4,
+            Exit::Softwire(_) => Family::V6,
+        }
+    }
+}
+
+/// Writes addresses, type of service, TTL and the word with the flags into the header that begins
+/// `at` bytes into a packet, and keeps its checksum right.
+#[inline(always)]
 pub(super) fn rewrite_header<P: Packet>(
     packet: &mut P,
+    at: usize,
     header: &ipv4::Header,
+    tos: u8,
     flags: Word,
     new: &Tuple<V4>,
     hop: Hop,
 ) -> Result<(), Truncated> {
     let mut ttl = header.ttl();
     hop.apply(&mut ttl);
+    let first = header.0[0].number() & 0xff00_ffff | u32::from(tos) << 16;
     let third = header.0[2].number() & 0x00ff_ffff | u32::from(ttl) << 24;
     let words = [
+        Word::from_number(first),
         flags,
         Word::from_number(third),
         new.source.0,
         new.destination.0,
     ];
-    let [_, old @ ..] = &header.0;
-    let change = Sum::ZERO.words(&words) - Sum::ZERO.words(old);
-    packet.set_words(4, words)?;
-    crate::packet::patch_complete(packet, HEADER_CHECKSUM, ChecksumKind::Plain, change)
+    let change = Sum::ZERO.words(&words) - Sum::ZERO.words(&header.0);
+    packet.set_words(at, words)?;
+    crate::packet::patch_complete(packet, at + HEADER_CHECKSUM, ChecksumKind::Plain, change)
 }
 
 /// The change of the pseudo-header of TCP and UDP: the addresses.
+#[inline(always)]
 pub(super) fn pseudo_header(old: &Tuple<V4>, new: &Tuple<V4>) -> Delta {
     Sum::ZERO.word(new.source.0).word(new.destination.0)
         - Sum::ZERO.word(old.source.0).word(old.destination.0)
 }
 
-/// Adjusts the transport header, of which `changed` has been changed. UDP without a checksum stays
-/// without (RFC 3022 section 4.1).
+/// Adjusts the transport header of a packet that begins `start` bytes in, of which `changed` has been
+/// changed. UDP without a checksum stays without (RFC 3022 section 4.1).
+#[inline(always)]
 fn rewrite_transport<P: Packet>(
     packet: &mut P,
+    start: usize,
     transport: &Transport,
     old: &Tuple<V4>,
     new: &Tuple<V4>,
     changed: Delta,
 ) -> Result<(), Truncated> {
-    let (at, first) = (transport.at, transport.first);
+    let (at, first) = (start + transport.at, transport.first);
     let pseudo = pseudo_header(old, new);
     match transport.kind {
         Kind::Tcp => {

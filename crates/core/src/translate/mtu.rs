@@ -109,32 +109,40 @@ pub struct WithinV4 {
     pub headers: usize,
     /// The sender set DF.
     pub dont_fragment: bool,
+    /// The packet goes into a softwire: an IPv6 header comes before it.
+    pub softwire: bool,
+    /// Identification for fragments of that.
+    pub identification: u32,
     /// MTU of the next link.
     pub link: u16,
 }
 
 /// Decides for a packet from IPv4 to IPv4, as any router does (RFC 791 section 2.3, RFC 1191 section
-/// 3).
+/// 3). Of a packet that goes into a softwire the outer packet is cut (RFC 2473 section 7.2 b).
 ///
 /// # Errors
 /// The sender has to be told, or only the slow path can cut the packet.
+#[inline(always)]
 pub fn within_v4<P: Packet>(packet: &P, size: &WithinV4) -> Result<Option<Split>, Refusal> {
+    let outer = if size.softwire {
+        ipv6::HEADER as u16
+    } else {
+        0
+    };
+    let most = size.link.saturating_sub(outer);
     let wire = wire_size(packet, size.headers, size.payload, size.transport);
-    if wire <= usize::from(size.link) {
+    if wire <= usize::from(most) {
         return Ok(None);
     }
     if size.dont_fragment && packet.reassembled().is_none() {
-        return Err(Refusal::Reply(
-            IcmpError::TooBig(size.link),
-            Counter::TooBig,
-        ));
+        return Err(Refusal::Reply(IcmpError::TooBig(most), Counter::TooBig));
     }
     split(
         packet,
         Split {
             mtu: size.link,
-            // The packet has one of its own.
-            identification: 0,
+            // An IPv4 packet has one of its own.
+            identification: size.identification,
         },
     )
 }

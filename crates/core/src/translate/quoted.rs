@@ -11,9 +11,9 @@ use super::transport::{
 };
 use super::{Tuple, four_to_four, four_to_six, icmp, six_to_four, v4, v6};
 use crate::checksum::{Delta, Sum};
-use crate::config::{Instance, Nat44};
+use crate::config::Instance;
 use crate::host::{Host, Instances};
-use crate::mechanism::nat44::{self, Way};
+use crate::mechanism::passage::Passage;
 use crate::mechanism::{self, Part};
 use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
 use crate::reason::Counter;
@@ -345,17 +345,22 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
 }
 
 /// Translates an ICMPv4 error within IPv4 (RFC 5508 section 4): the quoted packet becomes what it was
-/// on the other side. Sizes stay.
+/// on the other side. Sizes stay, but for a softwire around the error.
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
-pub fn within_v4<P: Packet, H: Host>(
+pub fn within_v4<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,
-    nat44: &Nat44,
+    instance: &Instance,
+    passage: &M,
     received: &v4::Incoming,
+    tos: u8,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpError));
+    }
     let quote_at = received.transport.at + ICMP_HEADER;
     let [first, rest] = packet.words::<2>(received.transport.at)?;
     let length = received.transport.length - ICMP_HEADER;
@@ -388,22 +393,29 @@ pub fn within_v4<P: Packet, H: Host>(
     // The quoted packet went the other way: map it as if it came back. Who sent the error does not
     // tell where it comes from, because a router between the NAT and the outside may have an inside
     // address: this machine has.
-    let way = nat44::way(nat44, old.destination);
-    let new = nat44::map(host, nat44, way, &old.swapped(), &quoted, Part::Quoted)
-        .map_err(useless)?
-        .swapped();
+    let passed = passage
+        .pass(host, &old.swapped(), &quoted, Part::Quoted)
+        .map_err(useless)?;
+    let new = passed.tuple.swapped();
     let outer = Tuple {
-        source: match way {
+        source: if passed.hides {
             // A router before the inside host has no address outside: it gets the host's.
-            Way::Out => new.destination,
-            Way::In => received.header.source(),
+            new.destination
+        } else {
+            received.header.source()
         },
         destination: new.source,
         source_port: 0,
         destination_port: 0,
     };
+    let policy = &instance.policy;
+    let way = four_to_four::Way::new(host, policy, passed.exit, &outer, tos)?;
+    let start = way.make_room(packet)?;
+    let (quote_at, at) = (start + quote_at, start + at);
     (|| {
-        four_to_four::rewrite_header(packet, &received.header, received.header.0[1], &outer, hop)?;
+        let (outside, flags) = (&received.header, received.header.0[1]);
+        way.write(packet, outside.total_length(), policy)?;
+        four_to_four::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
         packet.set_words(quote_at + 12, [new.source.0, new.destination.0])?;
         let pseudo = four_to_four::pseudo_header(&old, &new);
         let (field, kind) = (quote_at + 10, ChecksumKind::Plain);
@@ -417,7 +429,7 @@ pub fn within_v4<P: Packet, H: Host>(
             available: available - inner,
         };
         change += adjust_quoted(packet, at, &quoted, &new, &adjust)?;
-        let field = received.transport.at + ICMP_CHECKSUM;
+        let field = start + received.transport.at + ICMP_CHECKSUM;
         packet.patch_checksum(field, kind, Delta::NONE, change)
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
@@ -425,7 +437,7 @@ pub fn within_v4<P: Packet, H: Host>(
         host.count(Counter::Translated4To4);
     }
     Ok(Verdict::Forward {
-        family: Family::V4,
+        family: way.family(),
         split: None,
     })
 }

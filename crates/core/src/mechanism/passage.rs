@@ -1,0 +1,82 @@
+//! Mechanisms whose packets are IPv4 on both sides: NATs, and what shares IPv4 addresses over IPv6.
+//!
+//! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries
+//! IPv4 over IPv6). What the mechanism says is the tuple on the other side, and which way it goes on.
+
+use super::{Part, stateful};
+use crate::address::{V4, V6};
+use crate::encap::Ends;
+use crate::host::Host;
+use crate::nat::{FragmentKey, NatConfig, Ports};
+use crate::translate::Tuple;
+use crate::translate::transport::Transport;
+use crate::verdict::{Refusal, Slow};
+use crate::wire::ipv4;
+
+/// Which way a packet goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Exit {
+    /// Where the routes lead.
+    Link,
+    /// Into a softwire between these addresses.
+    Softwire(Ends<V6>),
+}
+
+/// A packet as it is on the other side.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// Addresses and ports.
+    pub tuple: Tuple<V4>,
+    /// Which way it goes on.
+    pub exit: Exit,
+    /// Whether the source is one that stands for others: routers behind it are not seen.
+    pub hides: bool,
+}
+
+/// One direction of a mechanism.
+pub trait Passage {
+    /// The tuple of a packet on the other side, and its way.
+    ///
+    /// # Errors
+    /// The packet is none that may pass, or what the NAT decides.
+    fn pass<H: Host>(
+        &self,
+        host: &mut H,
+        tuple: &Tuple<V4>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Passed, Refusal>;
+
+    /// The NAT that makes the tuples, if there is one: it remembers the ports of fragments.
+    fn nat(&self) -> Option<&NatConfig>;
+
+    /// What the fragments of a datagram have in common.
+    #[inline(always)]
+    fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
+        FragmentKey::v4(
+            header.source(),
+            header.destination(),
+            header.identification(),
+            header.protocol(),
+        )
+    }
+
+    /// The ports of the datagram that a fragment belongs to: a first fragment is remembered, the
+    /// others are found by it (RFC 6146 section 3.4). Where nothing remembers, the datagram is put
+    /// together (RFC 7597 section 8.3).
+    ///
+    /// # Errors
+    /// The first fragment is not known yet.
+    #[inline(always)]
+    fn ports_of<H: Host>(
+        &self,
+        host: &H,
+        header: &ipv4::Header,
+        transport: &Transport,
+    ) -> Result<Ports, Refusal> {
+        match self.nat() {
+            Some(nat) => stateful::ports_of(host, nat, &self.fragment_key(header), transport),
+            None => Err(Refusal::Slow(Slow::Reassemble)),
+        }
+    }
+}
