@@ -3,6 +3,14 @@
 import re
 
 TITLES = {
+    3056: "6to4",
+    3964: "The security of 6to4",
+    5969: "6rd",
+    6333: "DS-Lite",
+    6877: "464XLAT",
+    7596: "Lightweight 4over6",
+    7597: "MAP-E",
+    7599: "MAP-T",
     2473: "Tunnels over IPv6",
     4213: "Tunnels over IPv4",
     6040: "Marks of congestion in tunnels",

@@ -9,7 +9,10 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, ivi, special};
 use crate::nat::NatConfig;
 
-pub use tunnel::{FourInSix, PeerV4, PeerV6, SixInFour, V6Network, V6Networks};
+pub use tunnel::{
+    Aftr, Embedded, FourInSix, MapTBorder, MapTCustomer, Outside, PeerV4, PeerV6, SixInFour,
+    SoftwireBorder, SoftwireCustomer, V6Network, V6Networks,
+};
 
 /// One configured mechanism.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +38,16 @@ pub enum Mechanism {
     SixInFour(SixInFour),
     /// IPv4 over IPv6 (RFC 2473).
     FourInSix(FourInSix),
+    /// DS-Lite, the concentrator (RFC 6333).
+    Aftr(Aftr),
+    /// MAP-E, the border relay (RFC 7597).
+    SoftwireBorder(SoftwireBorder),
+    /// MAP-E or lw4o6, the customer's edge (RFC 7597, RFC 7596).
+    SoftwireCustomer(SoftwireCustomer),
+    /// MAP-T, the border relay (RFC 7599).
+    MapTBorder(MapTBorder),
+    /// MAP-T, the customer's edge (RFC 7599), or a CLAT with one address (RFC 6877).
+    MapTCustomer(MapTCustomer),
 }
 
 impl Mechanism {
@@ -43,18 +56,32 @@ impl Mechanism {
     #[must_use]
     pub const fn nat(&self) -> Option<&NatConfig> {
         match self {
-            Self::Siit(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
             Self::Nat64(nat64) => Some(&nat64.nat),
             Self::Nat44(nat44) => Some(&nat44.nat),
+            Self::Aftr(aftr) => Some(&aftr.nat),
+            Self::SoftwireCustomer(edge) => Some(&edge.nat),
+            Self::MapTCustomer(edge) => Some(&edge.nat),
+            Self::Siit(_)
+            | Self::SixInFour(_)
+            | Self::FourInSix(_)
+            | Self::SoftwireBorder(_)
+            | Self::MapTBorder(_) => None,
         }
     }
 
     /// The same, to be changed.
     pub const fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         match self {
-            Self::Siit(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
             Self::Nat64(nat64) => Some(&mut nat64.nat),
             Self::Nat44(nat44) => Some(&mut nat44.nat),
+            Self::Aftr(aftr) => Some(&mut aftr.nat),
+            Self::SoftwireCustomer(edge) => Some(&mut edge.nat),
+            Self::MapTCustomer(edge) => Some(&mut edge.nat),
+            Self::Siit(_)
+            | Self::SixInFour(_)
+            | Self::FourInSix(_)
+            | Self::SoftwireBorder(_)
+            | Self::MapTBorder(_) => None,
         }
     }
 }

@@ -1,15 +1,17 @@
 //! One packet through the gateway.
 
+use crate::address::V4;
 use crate::address::special;
 use crate::config::{Instance, Nat44};
-use crate::encap;
+use crate::encap::{self, class};
 use crate::host::{Host, Instances};
 use crate::mechanism::nat44::{self, Way};
-use crate::mechanism::{self, Part, Task, four_in_six, six_in_four};
+use crate::mechanism::passage::Passage;
+use crate::mechanism::{self, Part, Task, aftr, four_in_six, six_in_four, softwire};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
-use crate::verdict::{Refusal, Verdict};
+use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::{ipv4, ipv6};
 
 /// Finds the instance that a packet belongs to, and translates the packet in place.
@@ -48,9 +50,10 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let Some(instance) = choose_v4(host, instances, &header) else {
         return Ok(pass(host));
     };
+    let tos = header.tos();
     match mechanism::task(host, instance) {
         Task::Translate => four_to_six::translate(packet, host, instance, header, Hop::Forward),
-        Task::WithinV4(nat44) => within_v4(packet, host, instance, nat44, header),
+        Task::Nat44(nat44) => within_v4(packet, host, instance, nat44, header),
         Task::FourInSix(tunnel) => {
             let ends = four_in_six::ends(tunnel, destination)?;
             encap::four_in_six::enter(packet, host, instance, header, ends)
@@ -58,6 +61,18 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         Task::SixInFour(tunnel) => {
             let accept = |inner: &ipv6::Header| six_in_four::accept(tunnel, header.source(), inner);
             encap::six_in_four::leave(packet, host, instance, header, accept)
+        }
+        Task::Aftr(aftr) => {
+            let down = aftr::Down(aftr);
+            four_to_four::translate(packet, host, instance, &down, header, tos, Hop::Forward)
+        }
+        Task::SoftwireBorder(border) => {
+            let down = softwire::Down(border);
+            four_to_four::translate(packet, host, instance, &down, header, tos, Hop::Forward)
+        }
+        Task::SoftwireCustomer(edge) => {
+            let out = softwire::Out(edge);
+            four_to_four::translate(packet, host, instance, &out, header, tos, Hop::Forward)
         }
     }
 }
@@ -103,25 +118,83 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let Some(instance) = choose_v6(host, instances, &header) else {
         return Ok(pass(host));
     };
+    let sender = header.source();
     match mechanism::task(host, instance) {
-        Task::Translate | Task::WithinV4(_) => {}
+        Task::Translate | Task::Nat44(_) => {}
         Task::SixInFour(tunnel) => {
             let ends = six_in_four::ends(tunnel, destination)?;
             return encap::six_in_four::enter(packet, host, instance, header, ends);
         }
         // What the machine that has this address gets for itself.
-        Task::FourInSix(_) if !encap::four_in_six::carries(header.next_header()) => {
-            return Ok(pass(host));
-        }
+        _ if !encap::four_in_six::carries(header.next_header()) => return Ok(pass(host)),
         Task::FourInSix(tunnel) => {
-            let accept = |inner: &ipv4::Header| four_in_six::accept(tunnel, header.source(), inner);
+            let accept = |inner: &ipv4::Header| four_in_six::accept(tunnel, sender, inner);
             return encap::four_in_six::leave(packet, host, instance, header, accept);
+        }
+        Task::Aftr(aftr) => {
+            let softwire = sender;
+            let up = aftr::Up { aftr, softwire };
+            let turns = |destination| aftr.nat.owns(destination);
+            let down = aftr::Down(aftr);
+            return out_of_softwire(packet, host, instance, header, (&up, &down), turns);
+        }
+        Task::SoftwireBorder(border) => {
+            let softwire = sender;
+            let up = softwire::Up { border, softwire };
+            let turns = |destination| border.destinations.contains(destination);
+            let down = softwire::Down(border);
+            return out_of_softwire(packet, host, instance, header, (&up, &down), turns);
+        }
+        Task::SoftwireCustomer(customer) => {
+            let back = softwire::In { customer, sender };
+            let out = softwire::Out(customer);
+            return out_of_softwire(packet, host, instance, header, (&back, &out), |_| false);
         }
     }
     let verdict = six_to_four::translate(packet, host, instances, instance, header)?;
     if packet.bytes().is_some() {
         return hairpin(packet, host, instances, instance, verdict);
     }
+    Ok(verdict)
+}
+
+/// An IPv4 packet that came through a softwire; it turns back into another if it `turns` (RFC 6333
+/// section 8.1, RFC 7596 section 6.2, RFC 7597 section 8.1).
+#[inline(always)]
+fn out_of_softwire<P: Packet, H: Host, U: Passage, D: Passage>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    outer: ipv6::Header,
+    (up, down): (&U, &D),
+    turns: impl Fn(V4) -> bool,
+) -> Result<Verdict, Refusal> {
+    let mut softwire = encap::four_in_six::Softwire::open(packet, &outer)?;
+    let header = softwire.header;
+    let destination = header.destination();
+    let back = turns(destination);
+    if special::is_illegal_destination_v4(destination) {
+        return Err(Refusal::Drop(Counter::IllegalDestination));
+    }
+    if back && softwire.inner.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::Hairpin));
+    }
+    let tos = class::inner(outer.traffic_class(), header.tos())?;
+    let inner = &mut softwire.inner;
+    let verdict = four_to_four::translate(inner, host, instance, up, header, tos, Hop::Forward);
+    let verdict = match verdict {
+        Err(refusal @ Refusal::Reply(..)) => {
+            softwire.leave();
+            return Err(refusal);
+        }
+        other => other?,
+    };
+    if !back {
+        return Ok(verdict);
+    }
+    let header = ipv4::Header::read(packet, 0)?;
+    let verdict = four_to_four::translate(packet, host, instance, down, header, tos, Hop::Hairpin)?;
+    host.count(Counter::Hairpinned);
     Ok(verdict)
 }
 
@@ -151,7 +224,7 @@ fn hairpin<P: Packet, H: Host, I: Instances + ?Sized>(
 /// There will be no session.
 #[inline(always)]
 pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
-    packet: &P,
+    packet: &mut P,
     host: &mut H,
     instances: &I,
 ) -> Result<(), Refusal> {
@@ -166,7 +239,20 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         source_port: transport.source_port,
         destination_port: transport.destination_port,
     };
-    mechanism::to_v6(host, instance, &tuple, &transport, Part::Outer).map(|_| ())
+    match mechanism::task(host, instance) {
+        Task::Nat44(nat44) => nat44
+            .pass(host, &tuple, &transport, Part::Outer)
+            .map(|_| ()),
+        Task::Aftr(aftr) => {
+            let down = aftr::Down(aftr);
+            down.pass(host, &tuple, &transport, Part::Outer).map(|_| ())
+        }
+        Task::SoftwireCustomer(edge) => {
+            let out = softwire::Out(edge);
+            out.pass(host, &tuple, &transport, Part::Outer).map(|_| ())
+        }
+        _ => mechanism::to_v6(host, instance, &tuple, &transport, Part::Outer).map(|_| ()),
+    }
 }
 
 /// Makes the session that an IPv6 packet needs; see [`open_v4`].
@@ -175,7 +261,7 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
 /// There will be no session.
 #[inline(always)]
 pub fn open_v6<P: Packet, H: Host, I: Instances + ?Sized>(
-    packet: &P,
+    packet: &mut P,
     host: &mut H,
     instances: &I,
 ) -> Result<(), Refusal> {
@@ -183,6 +269,19 @@ pub fn open_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let destination = header.destination();
     let instance =
         choose_v6(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
+    let sender = header.source();
+    match mechanism::task(host, instance) {
+        Task::Aftr(aftr) => {
+            let softwire = sender;
+            let up = aftr::Up { aftr, softwire };
+            return open_softwire(packet, host, &header, &up);
+        }
+        Task::SoftwireCustomer(customer) => {
+            let back = softwire::In { customer, sender };
+            return open_softwire(packet, host, &header, &back);
+        }
+        _ => {}
+    }
     let transport = v6::read(packet, header)?.transport;
     let tuple = Tuple {
         source: header.source(),
@@ -191,6 +290,28 @@ pub fn open_v6<P: Packet, H: Host, I: Instances + ?Sized>(
         destination_port: transport.destination_port,
     };
     mechanism::to_v4(host, instance, &tuple, &transport, Part::Outer).map(|_| ())
+}
+
+/// Makes the session that a packet in a softwire needs.
+#[inline(always)]
+fn open_softwire<P: Packet, H: Host, M: Passage>(
+    packet: &mut P,
+    host: &mut H,
+    outer: &ipv6::Header,
+    passage: &M,
+) -> Result<(), Refusal> {
+    let softwire = encap::four_in_six::Softwire::open(packet, outer)?;
+    let header = softwire.header;
+    let transport = v4::read(&softwire.inner, header)?.transport;
+    let tuple = Tuple {
+        source: header.source(),
+        destination: header.destination(),
+        source_port: transport.source_port,
+        destination_port: transport.destination_port,
+    };
+    passage
+        .pass(host, &tuple, &transport, Part::Outer)
+        .map(|_| ())
 }
 
 #[inline(always)]

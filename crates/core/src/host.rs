@@ -65,47 +65,42 @@ impl Sessions {
 
 /// Which mechanisms an engine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mechanisms {
-    /// Stateless translation.
-    pub siit: bool,
-    /// NAT64.
-    pub nat64: bool,
-    /// NAT44.
-    pub nat44: bool,
-    /// Tunnels that need no state.
-    pub tunnels: bool,
-}
+pub struct Mechanisms(u32);
 
 impl Mechanisms {
+    /// Stateless translation.
+    pub const SIIT: Self = Self(1);
+    /// NAT64.
+    pub const NAT64: Self = Self(1 << 1);
+    /// NAT44.
+    pub const NAT44: Self = Self(1 << 2);
+    /// Tunnels without state: 6in4, 6to4, 6rd, 4in6, the B4 of DS-Lite.
+    pub const TUNNELS: Self = Self(1 << 3);
+    /// The concentrator of DS-Lite.
+    pub const AFTR: Self = Self(1 << 4);
+    /// The border relay of MAP-E.
+    pub const SOFTWIRE_BORDER: Self = Self(1 << 5);
+    /// The customer's edge of MAP-E and lw4o6.
+    pub const SOFTWIRE_CUSTOMER: Self = Self(1 << 6);
+    /// The border relay of MAP-T.
+    pub const MAP_T_BORDER: Self = Self(1 << 7);
+    /// The customer's edge of MAP-T, a CLAT with one address.
+    pub const MAP_T_CUSTOMER: Self = Self(1 << 8);
     /// Every one.
-    pub const ALL: Self = Self {
-        siit: true,
-        nat64: true,
-        nat44: true,
-        tunnels: true,
-    };
-    /// Not one.
-    pub const NONE: Self = Self {
-        siit: false,
-        nat64: false,
-        nat44: false,
-        tunnels: false,
-    };
-    /// Stateless translation only.
-    pub const SIIT: Self = Self {
-        siit: true,
-        ..Self::NONE
-    };
-    /// NAT64 only.
-    pub const NAT64: Self = Self {
-        nat64: true,
-        ..Self::NONE
-    };
-    /// Tunnels only.
-    pub const TUNNELS: Self = Self {
-        tunnels: true,
-        ..Self::NONE
-    };
+    pub const ALL: Self = Self(u32::MAX);
+
+    /// Whether all of others are among these.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// These and others.
+    #[must_use]
+    pub const fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
 }
 
 /// The services of an engine, for the time of one packet.

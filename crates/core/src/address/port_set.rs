@@ -1,5 +1,5 @@
-//! Parts of the ports of an IPv4 address: the port sets that its customers have (RFC 7597 section 5.1
-//! and appendix B), for MAP-E, MAP-T (RFC 7599) and lw4o6 (RFC 7596), by the port parameters of
+//! Parts of the ports of an IPv4 address: the port sets that its customers have (RFC 7597 section
+//! 5.1 and appendix B), for MAP-E, MAP-T (RFC 7599) and lw4o6 (RFC 7596), by the port parameters of
 //! RFC 7598 section 4.5.
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //!  |  a bits   |  k bits   |  m bits   |
 //! ```
 //!
-//! ICMP identifiers are divided in the same way (RFC 7597 section 8.2). All of this is masks and shifts
-//! without a branch but for the answer, so that the packet path can do it.
+//! ICMP identifiers are divided in the same way (RFC 7597 section 8.2). All of this is masks and
+//! shifts without a branch but for the answer, so that the packet path can do it.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -104,10 +104,10 @@ impl Sharing {
     /// section 5.1).
     pub const DEFAULT_OFFSET: u8 = 6;
 
-    /// Sharing among 2^`length` customers, by a PSID of `length` bits (0 to 16) behind `offset` bits (0
-    /// to 15), together up to 16. With an offset, nobody has the ports below 2^(16 - `offset`); with
-    /// a length of 0 the one customer has all ports, whatever the offset (RFC 7597 section 5.1 and
-    /// example 4 of appendix A).
+    /// Sharing among 2^`length` customers, by a PSID of `length` bits (0 to 16) behind `offset`
+    /// bits (0 to 15), together up to 16. With an offset, nobody has the ports below 2^(16 -
+    /// `offset`); with a length of 0 the one customer has all ports, whatever the offset (RFC 7597
+    /// section 5.1 and example 4 of appendix A).
     ///
     /// # Errors
     /// See [`PortSetError`].
@@ -165,6 +165,13 @@ impl Sharing {
         self.first
     }
 
+    /// Whether the ports of a set come in pairs of an even and an odd one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has_pairs(self) -> bool {
+        self.contiguous() != 0
+    }
+
     /// The low bits of a port that neither A nor the PSID decide (m): 0 to 16.
     #[inline(always)]
     const fn contiguous(self) -> u32 {
@@ -216,7 +223,8 @@ impl PortSet {
         value: 0,
     };
 
-    /// The ports with this PSID, which has `length` bits behind `offset` bits; see [`Sharing::new`].
+    /// The ports with this PSID, which has `length` bits behind `offset` bits; see
+    /// [`Sharing::new`].
     ///
     /// # Errors
     /// See [`PortSetError`].
@@ -248,8 +256,8 @@ impl PortSet {
         port & self.sharing.mask == self.value && port >= self.sharing.first
     }
 
-    /// How many ports there are in the set: 1 to 65536 (RFC 7597 section 5.1: 2^(16 - k) - 2^m with an
-    /// offset).
+    /// How many ports there are in the set: 1 to 65536 (RFC 7597 section 5.1: 2^(16 - k) - 2^m with
+    /// an offset).
     #[inline(always)]
     #[must_use]
     pub const fn count(self) -> u32 {
@@ -260,7 +268,8 @@ impl PortSet {
         ranges.wrapping_shl(m)
     }
 
-    /// The port number `index` of the set, in ascending order; `None` from [`count`](Self::count) on.
+    /// The port number `index` of the set, in ascending order; `None` from [`count`](Self::count)
+    /// on.
     #[inline(always)]
     #[must_use]
     pub const fn nth(self, index: u32) -> Option<u16> {

@@ -1,7 +1,11 @@
 //! Tunnels, as the packet path sees them.
 
 use super::V4Networks;
+use crate::address::map::MapRules;
+use crate::address::rapid::Domain;
+use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
+use crate::nat::NatConfig;
 use crate::packet::Word;
 
 /// IPv6 packets in IPv4 packets (protocol 41, RFC 4213).
@@ -22,6 +26,32 @@ pub struct SixInFour {
 pub enum PeerV4 {
     /// One address, whatever the packet (RFC 4213 section 3).
     Fixed(V4),
+    /// The one that an IPv6 address of the domain tells, of 6rd (RFC 5969) or 6to4 (RFC 3056).
+    Embedded(Embedded),
+}
+
+/// A domain whose IPv6 addresses tell the other end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Embedded {
+    /// The prefixes of all customers.
+    pub domain: Domain,
+    /// Who has what is outside of the domain.
+    pub outside: Outside,
+}
+
+/// How what is outside of a domain is reached, and what comes from there.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, u32)]
+pub enum Outside {
+    /// By the IPv6 routes of this machine: it is a border relay, or a relay of 6to4. Packets come
+    /// from customers only.
+    Here,
+    /// Through a border relay or relay: this is a customer's edge. Packets come from it, too.
+    Relay(V4),
+    /// The same, but packets come from any relay, as the way back of 6to4 is the affair of the
+    /// other side (RFC 3056 section 5.3, RFC 3964 section 3).
+    AnyRelay(V4),
 }
 
 /// IPv4 packets in IPv6 packets (RFC 2473).
@@ -123,4 +153,74 @@ impl V6Networks {
         }
         false
     }
+}
+
+/// The concentrator of DS-Lite (RFC 6333).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Aftr {
+    /// The address of this end of all softwires.
+    pub local: V6,
+    /// Where the other ends may be.
+    pub softwires: V6Networks,
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
+}
+
+/// The border relay of MAP-E (RFC 7597).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SoftwireBorder {
+    /// The address of this end of all softwires.
+    pub local: V6,
+    /// The IPv4 addresses that customers share.
+    pub destinations: V4Networks,
+    /// Who has which address and ports.
+    pub rules: MapRules,
+}
+
+/// A customer's edge of MAP-E (RFC 7597) or lw4o6 (RFC 7596).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SoftwireCustomer {
+    /// The address of this end.
+    pub local: V6,
+    /// The address of the border relay.
+    pub border: V6,
+    /// The hosts behind the edge.
+    pub inside: V4Networks,
+    /// The rules by which other customers are reached directly.
+    pub rules: MapRules,
+    /// The address and ports of the customer, timers, limits, tables.
+    pub nat: NatConfig,
+}
+
+/// The border relay of MAP-T (RFC 7599).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MapTBorder {
+    /// The IPv4 internet, seen from customers: the default mapping rule.
+    pub prefix: Prefix,
+    /// The IPv4 addresses that customers share.
+    pub destinations: V4Networks,
+    /// Who has which address and ports.
+    pub rules: MapRules,
+}
+
+/// A customer's edge of MAP-T (RFC 7599), or a CLAT (RFC 6877).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MapTCustomer {
+    /// The IPv4 internet, seen from here: the default mapping rule, or the prefix of the PLAT.
+    pub prefix: Prefix,
+    /// The IPv6 address of the edge.
+    pub local: V6,
+    /// The IPv4 address of the edge, that of the pool.
+    pub address: V4,
+    /// The hosts behind the edge.
+    pub inside: V4Networks,
+    /// The rules by which other customers are reached directly.
+    pub rules: MapRules,
+    /// The address and ports of the customer, timers, limits, tables.
+    pub nat: NatConfig,
 }

@@ -83,6 +83,43 @@ pub(crate) fn outer(ends: Ends<V6>, traffic_class: u8, length: u16) -> ipv6::Hea
     })
 }
 
+/// An IPv4 packet in an IPv6 packet.
+#[derive(Debug)]
+pub struct Softwire<'a, P> {
+    /// The packet inside.
+    pub inner: Inner<'a, P>,
+    /// Its header, not checked yet.
+    pub header: ipv4::Header,
+}
+
+impl<'a, P: Packet> Softwire<'a, P> {
+    /// Finds the packet inside of one with this header.
+    ///
+    /// # Errors
+    /// There is none, or it is in fragments.
+    #[inline(always)]
+    pub fn open(packet: &'a mut P, outer: &ipv6::Header) -> Result<Self, Refusal> {
+        let (at, length) = contents(packet, outer)?;
+        let inner = Inner::new(packet, at, length)?;
+        let header = ipv4::Header::read(&inner, 0)?;
+        if header.version() != 4 {
+            return Err(Refusal::Drop(Counter::MalformedHeader));
+        }
+        Ok(Self { inner, header })
+    }
+
+    /// Leaves the packet inside alone in hand, for an error that is about it; where the bytes are
+    /// out of reach another engine sends the error, and the packet stays as it is.
+    #[inline(always)]
+    pub fn leave(self) {
+        let Self { mut inner, .. } = self;
+        if inner.bytes().is_some() {
+            // Taking away never fails where bytes are in reach.
+            let _taken = inner.replace_front(0, 0, Family::V4);
+        }
+    }
+}
+
 /// Takes the outer header away that an IPv4 packet came in. `accept` says whether this sender may
 /// send a packet with this header.
 ///
@@ -97,24 +134,23 @@ pub fn leave<P: Packet, H: Host>(
     outer: ipv6::Header,
     accept: impl FnOnce(&ipv4::Header) -> Result<(), Refusal>,
 ) -> Result<Verdict, Refusal> {
-    let (at, payload) = contents(packet, &outer)?;
-    let header = ipv4::Header::read(packet, at)?;
-    let inside = Inner::new(packet, at, payload)?;
-    if header.version() != 4 {
-        return Err(Refusal::Drop(Counter::MalformedHeader));
-    }
-    v4::check(&inside, &header)?;
+    let mut softwire = Softwire::open(packet, &outer)?;
+    let (inner, header) = (&mut softwire.inner, softwire.header);
+    v4::check(inner, &header)?;
     if special::is_illegal_source_v4(header.source()) {
         return Err(Refusal::Drop(Counter::IllegalSource));
     }
     accept(&header)?;
     let tos = class::inner(outer.traffic_class(), header.tos())?;
-    let fit = match onwards(packet, host, instance, &header, tos) {
-        Ok(fit) => fit,
-        Err(refusal) => return Err(super::inner::refused(packet, at, Family::V4, refusal)),
+    let fit = match onwards(inner, host, instance, &header, tos) {
+        Err(refusal @ Refusal::Reply(..)) => {
+            softwire.leave();
+            return Err(refusal);
+        }
+        other => other?,
     };
-    packet.replace_front(at, 0, Family::V4)?;
-    forwarded(packet, 0, &header, tos).map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    inner.replace_front(0, 0, Family::V4)?;
+    forwarded(inner, 0, &header, tos).map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     host.count(Counter::Decapsulated4In6);
     Ok(Verdict::Forward {
         family: Family::V4,

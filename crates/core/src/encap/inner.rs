@@ -2,7 +2,6 @@
 
 use crate::checksum::Delta;
 use crate::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word};
-use crate::verdict::Refusal;
 
 /// What lies behind an outer header. All rules for packets hold for it. Who replaces its front
 /// replaces the outer header with it.
@@ -90,20 +89,4 @@ impl<P: Packet> Packet for Inner<'_, P> {
     fn reassembled(&self) -> Option<u32> {
         self.packet.reassembled()
     }
-}
-
-/// A refusal of the packet that begins `at` bytes into another. Where an error is to be sent and
-/// the bytes are in reach, the packet that it is about is left in hand.
-#[inline(always)]
-pub(super) fn refused<P: Packet>(
-    packet: &mut P,
-    at: usize,
-    family: Family,
-    refusal: Refusal,
-) -> Refusal {
-    if matches!(refusal, Refusal::Reply(..)) && packet.bytes().is_some() {
-        // Taking away never fails where bytes are in reach.
-        let _taken = packet.replace_front(at, 0, family);
-    }
-    refusal
 }

@@ -90,22 +90,25 @@ pub fn leave<P: Packet, H: Host>(
         return Err(Refusal::Slow(Slow::Reassemble));
     }
     // RFC 4213 section 3.6: what is not a whole IPv6 packet is dropped.
-    let header = ipv6::Header::read(packet, at)?;
-    let inside = Inner::new(packet, at, payload)?;
+    let mut inner = Inner::new(packet, at, payload)?;
+    let header = ipv6::Header::read(&inner, 0)?;
     if header.version() != 6 {
         return Err(Refusal::Drop(Counter::MalformedHeader));
     }
-    check(&inside, &header)?;
+    check(&inner, &header)?;
     accept(&header)?;
     let traffic_class = class::inner(outer.tos(), header.traffic_class())?;
-    match onwards(host, instance, &header, traffic_class) {
-        Ok(()) => {}
-        Err(refusal) => return Err(super::inner::refused(packet, at, Family::V6, refusal)),
+    if let Err(refusal) = onwards(host, instance, &header, traffic_class) {
+        if matches!(refusal, Refusal::Reply(..)) && inner.bytes().is_some() {
+            // Taking away never fails where bytes are in reach.
+            let _taken = inner.replace_front(0, 0, Family::V6);
+        }
+        return Err(refusal);
     }
-    packet.replace_front(at, 0, Family::V6)?;
+    inner.replace_front(0, 0, Family::V6)?;
     let first = header.0[0].number() & 0xf00f_ffff | u32::from(traffic_class) << 20;
     let words = [first, header.0[1].number() - 1].map(Word::from_number);
-    packet
+    inner
         .set_words(0, words)
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     host.count(Counter::Decapsulated6In4);

@@ -2,22 +2,28 @@
 //! Everything else — headers, sizes, ICMP — is the same for all of them, in
 //! [`translate`](crate::translate).
 
+pub mod aftr;
 pub mod four_in_six;
+pub mod map_t;
 pub mod nat44;
 pub mod nat64;
 pub mod passage;
 pub mod siit;
 pub mod six_in_four;
+pub mod softwire;
 mod stateful;
 
 use crate::address::{V4, V6};
-use crate::config::{FourInSix, Hairpin, Instance, Mechanism, Nat44, Nat64, Siit, SixInFour};
-use crate::host::{Host, Instances};
+use crate::config::{
+    Aftr, FourInSix, Hairpin, Instance, MapTBorder, MapTCustomer, Mechanism, Nat44, Nat64, Siit,
+    SixInFour, SoftwireBorder, SoftwireCustomer,
+};
+use crate::host::{Host, Instances, Mechanisms};
 use crate::nat::{FragmentKey, Ports};
 use crate::reason::Counter;
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
-use crate::verdict::Refusal;
+use crate::verdict::{Refusal, Slow};
 
 /// The mechanism of an instance, as far as a host sees it ([`Host::MECHANISMS`]).
 enum Seen<'a> {
@@ -26,6 +32,11 @@ enum Seen<'a> {
     Nat44(&'a Nat44),
     SixInFour(&'a SixInFour),
     FourInSix(&'a FourInSix),
+    Aftr(&'a Aftr),
+    SoftwireBorder(&'a SoftwireBorder),
+    SoftwireCustomer(&'a SoftwireCustomer),
+    MapTBorder(&'a MapTBorder),
+    MapTCustomer(&'a MapTCustomer),
     /// One that the host does not do.
     Other,
 }
@@ -33,13 +44,26 @@ enum Seen<'a> {
 impl<'a> Seen<'a> {
     #[inline(always)]
     fn of<H: Host>(instance: &'a Instance) -> Self {
-        let seen = H::MECHANISMS;
+        let has = |mechanism| H::MECHANISMS.has(mechanism);
         match &instance.mechanism {
-            Mechanism::Siit(siit) if seen.siit => Self::Siit(siit),
-            Mechanism::Nat64(nat64) if seen.nat64 => Self::Nat64(nat64),
-            Mechanism::Nat44(nat44) if seen.nat44 => Self::Nat44(nat44),
-            Mechanism::SixInFour(tunnel) if seen.tunnels => Self::SixInFour(tunnel),
-            Mechanism::FourInSix(tunnel) if seen.tunnels => Self::FourInSix(tunnel),
+            Mechanism::Siit(siit) if has(Mechanisms::SIIT) => Self::Siit(siit),
+            Mechanism::Nat64(nat64) if has(Mechanisms::NAT64) => Self::Nat64(nat64),
+            Mechanism::Nat44(nat44) if has(Mechanisms::NAT44) => Self::Nat44(nat44),
+            Mechanism::SixInFour(tunnel) if has(Mechanisms::TUNNELS) => Self::SixInFour(tunnel),
+            Mechanism::FourInSix(tunnel) if has(Mechanisms::TUNNELS) => Self::FourInSix(tunnel),
+            Mechanism::Aftr(aftr) if has(Mechanisms::AFTR) => Self::Aftr(aftr),
+            Mechanism::SoftwireBorder(border) if has(Mechanisms::SOFTWIRE_BORDER) => {
+                Self::SoftwireBorder(border)
+            }
+            Mechanism::SoftwireCustomer(edge) if has(Mechanisms::SOFTWIRE_CUSTOMER) => {
+                Self::SoftwireCustomer(edge)
+            }
+            Mechanism::MapTBorder(border) if has(Mechanisms::MAP_T_BORDER) => {
+                Self::MapTBorder(border)
+            }
+            Mechanism::MapTCustomer(edge) if has(Mechanisms::MAP_T_CUSTOMER) => {
+                Self::MapTCustomer(edge)
+            }
             _ => Self::Other,
         }
     }
@@ -71,6 +95,11 @@ pub fn owns_v4<H: Host>(
         Seen::Nat44(nat44) => nat44::owns(nat44, source, destination),
         Seen::SixInFour(tunnel) => six_in_four::owns_v4(tunnel, destination, protocol),
         Seen::FourInSix(tunnel) => four_in_six::owns_v4(tunnel, destination),
+        Seen::Aftr(aftr) => aftr.nat.owns(destination),
+        Seen::SoftwireBorder(border) => border.destinations.contains(destination),
+        Seen::SoftwireCustomer(edge) => softwire::goes_out(edge, source, destination),
+        Seen::MapTBorder(border) => border.destinations.contains(destination),
+        Seen::MapTCustomer(edge) => map_t::goes_out(edge, source, destination),
         Seen::Other => false,
     }
 }
@@ -81,7 +110,13 @@ pub enum Task<'a> {
     /// The packet changes its family.
     Translate,
     /// An IPv4 packet stays one.
-    WithinV4(&'a Nat44),
+    Nat44(&'a Nat44),
+    /// IPv4 packets come out of softwires if they come as IPv6, and go into them otherwise.
+    Aftr(&'a Aftr),
+    /// The same, at a border.
+    SoftwireBorder(&'a SoftwireBorder),
+    /// The same, at a customer's edge.
+    SoftwireCustomer(&'a SoftwireCustomer),
     /// A packet goes into the tunnel if it is IPv6, and comes out of it if it is IPv4.
     SixInFour(&'a SixInFour),
     /// A packet goes into the tunnel if it is IPv4, and comes out of it if it is IPv6.
@@ -92,10 +127,17 @@ pub enum Task<'a> {
 #[inline(always)]
 pub fn task<'a, H: Host>(_host: &H, instance: &'a Instance) -> Task<'a> {
     match Seen::of::<H>(instance) {
-        Seen::Nat44(nat44) => Task::WithinV4(nat44),
+        Seen::Nat44(nat44) => Task::Nat44(nat44),
+        Seen::Aftr(aftr) => Task::Aftr(aftr),
+        Seen::SoftwireBorder(border) => Task::SoftwireBorder(border),
+        Seen::SoftwireCustomer(edge) => Task::SoftwireCustomer(edge),
         Seen::SixInFour(tunnel) => Task::SixInFour(tunnel),
         Seen::FourInSix(tunnel) => Task::FourInSix(tunnel),
-        Seen::Siit(_) | Seen::Nat64(_) | Seen::Other => Task::Translate,
+        Seen::Siit(_)
+        | Seen::Nat64(_)
+        | Seen::MapTBorder(_)
+        | Seen::MapTCustomer(_)
+        | Seen::Other => Task::Translate,
     }
 }
 
@@ -118,6 +160,11 @@ pub fn owns_v6<H: Host>(host: &H, instance: &Instance, source: V6, destination: 
         Seen::Nat64(nat64) => nat64.prefix.contains(destination),
         Seen::SixInFour(tunnel) => six_in_four::owns_v6(tunnel, destination),
         Seen::FourInSix(tunnel) => four_in_six::owns_v6(tunnel, destination),
+        Seen::Aftr(aftr) => destination.is(aftr.local),
+        Seen::SoftwireBorder(border) => destination.is(border.local),
+        Seen::SoftwireCustomer(edge) => destination.is(edge.local),
+        Seen::MapTBorder(border) => border.prefix.contains(destination),
+        Seen::MapTCustomer(edge) => destination.is(edge.local),
         Seen::Nat44(_) | Seen::Other => false,
     }
 }
@@ -137,6 +184,8 @@ pub fn to_v6<H: Host>(
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::to_v6(host, siit, &instance.policy, tuple),
         Seen::Nat64(nat64) => nat64::to_v6(host, nat64, &instance.policy, tuple, transport, part),
+        Seen::MapTBorder(border) => map_t::down(border, tuple),
+        Seen::MapTCustomer(edge) => map_t::out(host, edge, tuple, transport, part),
         _ => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
@@ -156,6 +205,8 @@ pub fn to_v4<H: Host>(
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::to_v4(host, siit, &instance.policy, tuple),
         Seen::Nat64(nat64) => nat64::to_v4(host, nat64, &instance.policy, tuple, transport, part),
+        Seen::MapTBorder(border) => map_t::up(border, tuple),
+        Seen::MapTCustomer(edge) => map_t::back(host, edge, tuple, transport, part),
         _ => Err(Refusal::Drop(Counter::UntranslatableDestination)),
     }
 }
@@ -165,13 +216,15 @@ pub fn to_v4<H: Host>(
 #[must_use]
 pub fn needs_ports<H: Host>(_host: &H, instance: &Instance) -> bool {
     match Seen::of::<H>(instance) {
-        Seen::Nat64(_) | Seen::Nat44(_) => true,
-        _ => false,
+        Seen::Siit(_) | Seen::Other => false,
+        _ => true,
     }
 }
 
 /// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4): a first fragment is
 /// remembered, the others are found by it.
+///
+/// Where nothing remembers, the datagram is put together.
 ///
 /// # Errors
 /// The first fragment is not known yet.
@@ -182,7 +235,7 @@ pub fn ports_of<H: Host>(
     transport: &Transport,
 ) -> Result<Ports, Refusal> {
     match instance.mechanism.nat() {
-        None => Ok(transport.ports()),
+        None => Err(Refusal::Slow(Slow::Reassemble)),
         Some(nat) => stateful::ports_of(host, nat, key, transport),
     }
 }
@@ -202,6 +255,7 @@ pub fn hairpins<H: Host, I: Instances + ?Sized>(
         }
         Seen::Nat64(_) => instances.pools_own(destination),
         Seen::Nat44(nat44) => nat44.nat.owns(destination),
+        Seen::MapTBorder(border) => border.destinations.contains(destination),
         _ => false,
     }
 }
@@ -213,6 +267,9 @@ pub fn error_source_v6<H: Host>(host: &H, instance: &Instance, source: V4) -> V6
     let mapped = match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::any_to_v6(host, siit, source),
         Seen::Nat64(nat64) => Some(nat64.prefix.embed(source)),
+        Seen::MapTBorder(border) => Some(border.prefix.embed(source)),
+        // A router behind the edge has no address outside: it gets the edge's.
+        Seen::MapTCustomer(edge) => Some(edge.local),
         _ => None,
     };
     mapped.unwrap_or(instance.policy.own_v6)
@@ -227,6 +284,17 @@ pub fn error_source_v4<H: Host>(host: &H, instance: &Instance, source: V6, outsi
         Seen::Siit(siit) => siit::any_to_v4(host, siit, source)
             .unwrap_or_else(|| pooled(instance.policy.icmp_pool, source)),
         Seen::Nat64(nat64) => nat64.prefix.extract(source).unwrap_or(outside),
+        Seen::MapTBorder(border) => match border.rules.find_v6(source) {
+            Some(rule) => rule.host_v4_in(source),
+            None => pooled(instance.policy.icmp_pool, source),
+        },
+        Seen::MapTCustomer(edge) => match edge.prefix.extract(source) {
+            Some(address) => address,
+            None => match edge.rules.find_v6(source) {
+                Some(rule) => rule.host_v4_in(source),
+                None => pooled(instance.policy.icmp_pool, source),
+            },
+        },
         _ => outside,
     }
 }

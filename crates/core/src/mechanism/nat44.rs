@@ -7,6 +7,7 @@ use crate::address::{V4, V6};
 use crate::config::Nat44;
 use crate::host::Host;
 use crate::nat::NatConfig;
+use crate::reason::Counter;
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
@@ -38,6 +39,8 @@ pub fn way(nat44: &Nat44, source: V4) -> Way {
 }
 
 impl Passage for Nat44 {
+    const COUNTER: Counter = Counter::Translated4To4;
+
     #[inline(always)]
     fn pass<H: Host>(
         &self,

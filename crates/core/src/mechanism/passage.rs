@@ -1,13 +1,15 @@
 //! Mechanisms whose packets are IPv4 on both sides: NATs, and what shares IPv4 addresses over IPv6.
 //!
 //! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries
-//! IPv4 over IPv6). What the mechanism says is the tuple on the other side, and which way it goes on.
+//! IPv4 over IPv6). What the mechanism says is the tuple on the other side, and which way it goes
+//! on.
 
 use super::{Part, stateful};
 use crate::address::{V4, V6};
 use crate::encap::Ends;
 use crate::host::Host;
 use crate::nat::{FragmentKey, NatConfig, Ports};
+use crate::reason::Counter;
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
 use crate::verdict::{Refusal, Slow};
@@ -35,6 +37,9 @@ pub struct Passed {
 
 /// One direction of a mechanism.
 pub trait Passage {
+    /// What is counted for a packet that passed.
+    const COUNTER: Counter;
+
     /// The tuple of a packet on the other side, and its way.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ pub(super) fn allocate<H: Host, E: Effort>(
         address: Default::default(),
         low: 0,
         high: 0,
+        set: cfg.pool.port_set(),
         protocol: Protocol::from_word(inside[2]),
         like: (inside[2] >> 16) as u16,
         owner,

@@ -3,6 +3,7 @@
 use core::hint::black_box;
 
 use crate::address::V4;
+use crate::address::port_set::PortSet;
 use crate::table::Seed;
 use crate::time::Span;
 
@@ -211,6 +212,8 @@ pub struct Pool {
     addresses: u32,
     /// The last address of the last range, as a number.
     last: u32,
+    /// The ports that there are: all, but for a customer who shares the address with others.
+    set: PortSet,
 }
 
 /// A pool that can not be.
@@ -227,17 +230,21 @@ pub enum PoolError {
 }
 
 impl Pool {
+    /// No addresses.
+    pub const NONE: Self = Self {
+        ranges: [PoolRange::NONE; POOL_RANGES],
+        used: 0,
+        addresses: 0,
+        last: 0,
+        set: PortSet::WHOLE,
+    };
+
     /// A pool of these ranges.
     ///
     /// # Errors
     /// [`PoolError`]
     pub fn new(ranges: &[PoolRange]) -> Result<Self, PoolError> {
-        let mut pool = Self {
-            ranges: [PoolRange::NONE; POOL_RANGES],
-            used: 0,
-            addresses: 0,
-            last: 0,
-        };
+        let mut pool = Self::NONE;
         if ranges.len() > POOL_RANGES {
             return Err(PoolError::TooManyRanges);
         }
@@ -263,6 +270,28 @@ impl Pool {
             pool.last = (end - 1) as u32;
         }
         Ok(pool)
+    }
+
+    /// The pool of a customer: one address, whole or shared with others (RFC 7597 section 5.1).
+    /// Port 0 is none.
+    #[must_use]
+    pub const fn of_customer(address: V4, set: PortSet) -> Self {
+        let mut ranges = [PoolRange::NONE; POOL_RANGES];
+        ranges[0] = PoolRange::new(address, 1, 1, u16::MAX);
+        Self {
+            ranges,
+            used: 1,
+            addresses: 1,
+            last: address.number(),
+            set,
+        }
+    }
+
+    /// The ports that there are of those of the ranges.
+    #[inline(always)]
+    #[must_use]
+    pub const fn port_set(&self) -> PortSet {
+        self.set
     }
 
     /// Addresses of the pool.
@@ -328,7 +357,9 @@ impl Pool {
     #[must_use]
     pub fn has(&self, outside: Endpoint4) -> bool {
         match self.ports_of(outside.address) {
-            Some((low, high)) => (low..=high).contains(&outside.port),
+            Some((low, high)) => {
+                (low..=high).contains(&outside.port) && self.set.contains(outside.port)
+            }
             None => false,
         }
     }

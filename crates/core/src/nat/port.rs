@@ -5,6 +5,7 @@
 //! the position of the binding. Making that word is what makes the endpoint taken.
 
 use crate::address::V4;
+use crate::address::port_set::PortSet;
 use crate::table::{Memory, Position, USED, hash};
 
 use super::config::NatConfig;
@@ -37,6 +38,8 @@ pub(super) struct Space {
     pub(super) address: V4,
     pub(super) low: u16,
     pub(super) high: u16,
+    /// Those that there are, if the address is shared: instead of the range.
+    pub(super) set: PortSet,
     pub(super) protocol: Protocol,
     /// Port of the inside endpoint.
     pub(super) like: u16,
@@ -102,10 +105,13 @@ pub(super) fn unclaim<M: Memory + ?Sized>(
     }
 }
 
-/// The ports of one parity in a range: `first`, `first + 2` and so on.
+/// The ports of one parity in a range: `first`, `first + 2` and so on; or in a port set, the places
+/// of its ports.
 #[derive(Clone, Copy)]
 struct Series {
+    set: PortSet,
     first: u32,
+    step: u32,
     ports: u32,
 }
 
@@ -173,15 +179,27 @@ impl Space {
         }
     }
 
-    /// The ports of a range with the parity of a number (RFC 4787 section 4.2.2).
+    /// The ports of a range with the parity of a number (RFC 4787 section 4.2.2); of a port set all
+    /// that have it, or all where single ports alternate with those of others.
     #[inline(always)]
     fn series(&self, (low, high): (u16, u16), parity: u16) -> Option<Series> {
+        if !self.set.sharing().is_whole() {
+            let pairs = self.set.sharing().has_pairs();
+            return Some(Series {
+                set: self.set,
+                first: u32::from(pairs) & u32::from(parity),
+                step: 1 + u32::from(pairs),
+                ports: self.set.count() >> u32::from(pairs),
+            });
+        }
         let first = u32::from(low) + u32::from((low ^ parity) & 1);
         if first > u32::from(high) {
             return None;
         }
         Some(Series {
+            set: PortSet::WHOLE,
             first,
+            step: 2,
             ports: (u32::from(high) - first) / 2 + 1,
         })
     }
@@ -236,9 +254,19 @@ impl Series {
         space: &Space,
         index: u32,
     ) -> Outcome {
+        let place = self.first + self.step * index;
+        let port = if self.set.sharing().is_whole() {
+            place as u16
+        } else {
+            self.set.nth(place).unwrap_or(0)
+        };
+        // A set may begin with 0, which is no port.
+        if port == 0 {
+            return Outcome::no(Cause::Contention);
+        }
         let outside = Endpoint4 {
             address: space.address,
-            port: (self.first + 2 * index) as u16,
+            port,
         };
         claim(
             memory,

@@ -21,8 +21,8 @@ const HEADER_CHECKSUM: usize = 10;
 /// The Don't Fragment flag in the second word of a header.
 const DONT_FRAGMENT: u32 = 0x4000;
 
-/// Takes a packet through a mechanism. `tos` is the type of service that it goes on with: another than
-/// that of its header if it comes out of a softwire.
+/// Takes a packet through a mechanism. `tos` is the type of service that it goes on with: another
+/// than that of its header if it comes out of a softwire.
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
@@ -94,7 +94,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if hop == Hop::Forward {
-        host.count(Counter::Translated4To4);
+        host.count(M::COUNTER);
     }
     Ok(Verdict::Forward {
         family: way.family(),
@@ -227,8 +227,8 @@ pub(super) fn pseudo_header(old: &Tuple<V4>, new: &Tuple<V4>) -> Delta {
         - Sum::ZERO.word(old.source.0).word(old.destination.0)
 }
 
-/// Adjusts the transport header of a packet that begins `start` bytes in, of which `changed` has been
-/// changed. UDP without a checksum stays without (RFC 3022 section 4.1).
+/// Adjusts the transport header of a packet that begins `start` bytes in, of which `changed` has
+/// been changed. UDP without a checksum stays without (RFC 3022 section 4.1).
 #[inline(always)]
 fn rewrite_transport<P: Packet>(
     packet: &mut P,

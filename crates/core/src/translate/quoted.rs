@@ -2,8 +2,8 @@
 //!
 //! Outer header, ICMP header and quoted header are replaced as one front of the packet. The ICMP
 //! checksum covers everything behind the outer header; its change is the sum of all changes, except
-//! where bytes move or go: then it is computed anew. Errors are rare, and this takes more stack than
-//! a BPF program has: they are translated in user space only.
+//! where bytes move or go: then it is computed anew. Errors are rare, and this takes more stack
+//! than a BPF program has: they are translated in user space only.
 
 use super::extension::{Body, Fit, Unit};
 use super::transport::{
@@ -344,8 +344,8 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     })
 }
 
-/// Translates an ICMPv4 error within IPv4 (RFC 5508 section 4): the quoted packet becomes what it was
-/// on the other side. Sizes stay, but for a softwire around the error.
+/// Translates an ICMPv4 error within IPv4 (RFC 5508 section 4): the quoted packet becomes what it
+/// was on the other side. Sizes stay, but for a softwire around the error.
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
@@ -434,7 +434,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if hop == Hop::Forward {
-        host.count(Counter::Translated4To4);
+        host.count(M::COUNTER);
     }
     Ok(Verdict::Forward {
         family: way.family(),

@@ -12,6 +12,9 @@ pub enum Key {
     V4 {
         /// Source and destination address.
         addresses: [u8; 8],
+        /// Source and destination of the softwire that its fragments came through, if they did: the
+        /// addresses above mean something there only.
+        softwire: Option<[u8; 32]>,
         /// Identification.
         identification: u16,
         /// Transport protocol.
@@ -44,6 +47,8 @@ pub struct Fragment {
     pub key: Key,
     /// The place of its payload in the datagram.
     pub extent: Extent,
+    /// Where the header of the fragmented packet begins: behind that of a softwire, or at 0.
+    start: usize,
     /// Where the headers that every fragment has end: the IPv4 header, or what is before the
     /// fragment header.
     headers: usize,
@@ -72,7 +77,7 @@ impl Fragment {
     /// [`NoFragment`].
     pub fn read(packet: &[u8]) -> Result<Self, NoFragment> {
         match packet.first().map(|first| first >> 4) {
-            Some(4) => Self::read_v4(packet),
+            Some(4) => Self::read_v4(packet, 0),
             Some(6) => Self::read_v6(packet),
             _ => Err(NoFragment::Malformed),
         }
@@ -90,8 +95,13 @@ impl Fragment {
         self.payload + self.extent.bytes.len()
     }
 
-    fn read_v4(packet: &[u8]) -> Result<Self, NoFragment> {
+    /// An IPv4 packet that begins `start` bytes in.
+    fn read_v4(whole: &[u8], start: usize) -> Result<Self, NoFragment> {
+        let packet = whole.get(start..).ok_or(NoFragment::Malformed)?;
         let header = ipv4::Header(leading_words(packet)?);
+        if header.version() != 4 {
+            return Err(NoFragment::Malformed);
+        }
         let fragment = header.fragment();
         if !fragment.is_fragment() {
             return Err(NoFragment::Whole);
@@ -104,18 +114,24 @@ impl Fragment {
         let length = end.checked_sub(payload).ok_or(NoFragment::Malformed)?;
         let mut addresses = [0; 8];
         addresses.copy_from_slice(&packet[12..20]);
+        let softwire = match start {
+            0 => None,
+            _ => whole[8..40].try_into().ok(),
+        };
         Ok(Self {
             key: Key::V4 {
                 addresses,
+                softwire,
                 identification: header.identification(),
                 protocol: header.protocol(),
             },
             extent: Extent::new(fragment, header.protocol(), length)
                 .map_err(NoFragment::Impossible)?,
-            headers: payload,
-            payload,
+            start,
+            headers: start + payload,
+            payload: start + payload,
             next_header: header.protocol(),
-            next_header_at: 9,
+            next_header_at: start + 9,
         })
     }
 
@@ -128,6 +144,8 @@ impl Fragment {
             let rest = packet.get(at..).ok_or(NoFragment::Malformed)?;
             match packet[next_header_at] {
                 protocol::FRAGMENT => break,
+                // RFC 2473: the datagram is one of those that the softwire carries.
+                protocol::IPV4 => return Self::read_v4(packet, at),
                 protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
                     let [_, length, ..] = rest else {
                         return Err(NoFragment::Malformed);
@@ -152,6 +170,7 @@ impl Fragment {
             },
             extent: Extent::new(fragment.fragment, fragment.next_header, end - payload)
                 .map_err(NoFragment::Impossible)?,
+            start: 0,
             headers: at,
             payload,
             next_header: fragment.next_header,
@@ -176,14 +195,20 @@ pub fn join(fragments: &[(Fragment, Vec<u8>)]) -> Option<Vec<u8>> {
     }
     match first.key {
         Key::V4 { .. } => {
-            let total = u16::try_from(whole.len()).ok()?;
-            whole[2..4].copy_from_slice(&total.to_be_bytes());
+            if first.start > 0 {
+                let length = u16::try_from(whole.len() - ipv6::HEADER).ok()?;
+                whole[4..6].copy_from_slice(&length.to_be_bytes());
+            }
+            let datagram = &mut whole[first.start..];
+            let total = u16::try_from(datagram.len()).ok()?;
+            datagram[2..4].copy_from_slice(&total.to_be_bytes());
             // DF stays; more fragments and offset go.
-            whole[6] &= 0x40;
-            whole[7] = 0;
-            whole[10..12].fill(0);
-            let checksum = Sum::ZERO.bytes(&whole[..first.headers]).checksum();
-            whole[10..12].copy_from_slice(&checksum.to_be_bytes());
+            datagram[6] &= 0x40;
+            datagram[7] = 0;
+            datagram[10..12].fill(0);
+            let header = &datagram[..first.headers - first.start];
+            let checksum = Sum::ZERO.bytes(header).checksum();
+            datagram[10..12].copy_from_slice(&checksum.to_be_bytes());
         }
         Key::V6 { .. } => {
             let length = u16::try_from(whole.len() - ipv6::HEADER).ok()?;

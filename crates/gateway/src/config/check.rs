@@ -26,8 +26,11 @@ pub(super) fn check(document: &Document, sink: &Sink) {
             Mechanism::Siit(siit) => siit::check(instance, siit, sink),
             Mechanism::Nat64(nat64) => nat::check_nat64(nat64, sink),
             Mechanism::Nat44(nat44) => nat::check_nat44(nat44, sink),
-            Mechanism::SixInFour(tunnel) => tunnel.check(instance, sink),
-            Mechanism::FourInSix(tunnel) => tunnel.check(instance, sink),
+            Mechanism::Composed(composed) => {
+                if let Some((nat, _)) = &composed.nat {
+                    nat::check(nat, nat.subscriber_prefix, sink);
+                }
+            }
         }
     }
     territory::check(document, sink);

@@ -15,12 +15,12 @@ use isthmus_core::time::{Instant, Span};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
+use super::composed::fit_v4;
 use super::document::{
     Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Pooling, PortPolicy,
     Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
 };
 use super::overlap;
-use super::tunnel::v4_networks;
 
 /// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
 const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
@@ -101,11 +101,18 @@ impl Document {
                     })
                 }
                 Mechanism::Nat44(nat44) => core::Mechanism::Nat44(core::Nat44 {
-                    inside: v4_networks(&nat44.inside),
+                    inside: fit_v4(&nat44.inside),
                     nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
                 }),
-                Mechanism::SixInFour(tunnel) => core::Mechanism::SixInFour(tunnel.compile()),
-                Mechanism::FourInSix(tunnel) => core::Mechanism::FourInSix(tunnel.compile()),
+                Mechanism::Composed(composed) => {
+                    let mut mechanism = composed.core;
+                    if let (Some(laid_out), Some((nat, subscriber))) =
+                        (mechanism.nat_mut(), &composed.nat)
+                    {
+                        *laid_out = compiled.nat(nat, *subscriber, secret)?;
+                    }
+                    mechanism
+                }
             };
             compiled.instances.push(CompiledInstance {
                 instance: core::Instance {
@@ -170,7 +177,7 @@ impl Compiled {
                 Some(Prefix::Rfc6052(prefix)) => prefix.into(),
                 Some(Prefix::Ivi(prefix)) => prefix.into(),
             },
-            hosts: v4_networks(&siit.hosts),
+            hosts: fit_v4(&siit.hosts),
             eam: self.eam(siit),
             overlap: lie(siit),
             hairpin: siit.hairpin,
@@ -292,6 +299,9 @@ fn static_binding(binding: &StaticBinding) -> Option<nat::StaticBinding> {
 }
 
 fn pool(nat: &Nat) -> nat::Pool {
+    if let (false, [address]) = (nat.set.sharing().is_whole(), nat.pool.as_slice()) {
+        return nat::Pool::of_customer(address.addresses.network().into(), nat.set);
+    }
     let mut entries: Vec<_> = nat.pool.iter().map(|pool| pool.value).collect();
     entries.sort_by_key(|pool| pool.addresses.network());
     let ranges: Vec<_> = entries
@@ -372,7 +382,7 @@ fn lie(siit: &Siit) -> core::Overlap {
 fn own_v4(instance: &Instance, tun: &Tun) -> V4 {
     let configured = instance.policy.own_v4.as_ref().map(|at| at.value);
     let end = match &instance.mechanism {
-        Mechanism::SixInFour(tunnel) => Some(tunnel.local.value),
+        Mechanism::Composed(composed) => composed.own.0,
         _ => None,
     };
     let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
@@ -396,9 +406,13 @@ fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
             Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
         },
         Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
-        Mechanism::FourInSix(tunnel) => Some(tunnel.local.value.into()),
-        // There is no IPv6 side, or none with an address.
-        Mechanism::Nat44(_) | Mechanism::SixInFour(_) => None,
+        Mechanism::Composed(composed) => match (&composed.core, composed.own.1) {
+            (_, Some(address)) => Some(address.into()),
+            (core::Mechanism::MapTBorder(border), None) => Some(border.prefix.embed(own_v4)),
+            (_, None) => None,
+        },
+        // There is no IPv6 side.
+        Mechanism::Nat44(_) => None,
     };
     configured
         .or(of_link)

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use isthmus_core::address::eam::Mapping;
+use isthmus_core::address::port_set::PortSet;
 use isthmus_core::address::{ivi, rfc6052};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 
 use super::source::At;
 
-pub use super::tunnel::{FourInSix, SixInFour};
+pub use super::composed::{Claim, Composed};
 
 /// One gateway.
 #[derive(Clone, Debug)]
@@ -221,32 +222,33 @@ pub enum Mechanism {
     Nat64(Nat64),
     /// Stateful translation within IPv4 (RFC 3022).
     Nat44(Nat44),
-    /// IPv6 over IPv4 (RFC 4213).
-    SixInFour(SixInFour),
-    /// IPv4 over IPv6 (RFC 2473).
-    FourInSix(FourInSix),
+    /// Tunnels, and what shares IPv4 addresses over IPv6.
+    Composed(Box<Composed>),
 }
 
 impl Mechanism {
     /// The value of the key `mechanism`.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Siit(_) => "siit",
             Self::Nat64(_) => "nat64",
             Self::Nat44(_) => "nat44",
-            Self::SixInFour(_) => "6in4",
-            Self::FourInSix(_) => "4in6",
+            Self::Composed(composed) => composed.name,
         }
     }
 
     /// What it has of a stateful mechanism.
     #[must_use]
-    pub const fn nat(&self) -> Option<&Nat> {
+    pub fn nat(&self) -> Option<&Nat> {
         match self {
             Self::Nat64(nat64) => Some(&nat64.nat),
             Self::Nat44(nat44) => Some(&nat44.nat),
-            Self::Siit(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
+            Self::Siit(_) => None,
+            Self::Composed(composed) => match &composed.nat {
+                Some((nat, _)) => Some(nat),
+                None => None,
+            },
         }
     }
 
@@ -259,7 +261,12 @@ impl Mechanism {
                 Prefix::Ivi(_) => None,
             },
             Self::Nat64(nat64) => Some(nat64.prefix.value),
-            Self::Nat44(_) | Self::SixInFour(_) | Self::FourInSix(_) => None,
+            Self::Nat44(_) => None,
+            Self::Composed(composed) => match &composed.core {
+                isthmus_core::config::Mechanism::MapTBorder(border) => Some(border.prefix),
+                isthmus_core::config::Mechanism::MapTCustomer(edge) => Some(edge.prefix),
+                _ => None,
+            },
         }
     }
 }
@@ -309,6 +316,8 @@ pub struct Nat44 {
 pub struct Nat {
     /// Outside addresses, at least one.
     pub pool: Vec<At<Pool>>,
+    /// The ports of the one address that there are, if it is shared with other customers.
+    pub set: PortSet,
     /// Bits of the inside address that make a subscriber: 32 to 128, for `nat44` always 32.
     pub subscriber_prefix: u8,
     /// Which packets from outside a binding lets in.

@@ -7,13 +7,14 @@ use isthmus_core::config::{Hairpin, ServiceClass, V4Networks, ZeroUdpChecksum};
 
 use super::diagnose::Diagnostic;
 use super::document::{
-    FourInSix, Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
-    SixInFour,
+    Composed, Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
 };
 use super::mapping::{self, Files};
 use super::source::At;
 use super::table::{Reader, Value};
-use super::{nat, prefix, section};
+use super::{nat, prefix, section, sharing, tunnel};
+
+const STATEFUL: &str = "nat64, nat44, ds-lite, map-e, map-t, lw4o6 or clat";
 
 /// Keys that only some mechanisms have, and which.
 const OF_MECHANISM: &[(&str, &str)] = &[
@@ -21,27 +22,43 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("eam-file", "siit"),
     ("hosts", "siit"),
     ("hairpin", "siit"),
-    ("prefix", "siit or nat64"),
+    ("prefix", "siit, nat64, 6rd, map-t or clat"),
     ("prefix-format", "siit"),
-    ("inside", "nat44"),
-    ("pool", "nat64 or nat44"),
+    ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
+    ("pool", "nat64, nat44 or ds-lite"),
     ("subscriber-prefix", "nat64"),
-    ("filtering", "nat64 or nat44"),
-    ("pooling", "nat64 or nat44"),
-    ("max-bindings", "nat64 or nat44"),
-    ("max-sessions", "nat64 or nat44"),
-    ("max-subscribers", "nat64 or nat44"),
-    ("max-fragments", "nat64 or nat44"),
-    ("subscriber-sessions", "nat64 or nat44"),
-    ("subscriber-bindings", "nat64 or nat44"),
-    ("port-blocks", "nat64 or nat44"),
-    ("deterministic", "nat64 or nat44"),
-    ("static", "nat64 or nat44"),
-    ("timers", "nat64 or nat44"),
-    ("allow-short-timers", "nat64 or nat44"),
-    ("local", "6in4 or 4in6"),
+    ("filtering", STATEFUL),
+    ("pooling", STATEFUL),
+    ("max-bindings", STATEFUL),
+    ("max-sessions", STATEFUL),
+    ("max-subscribers", STATEFUL),
+    ("max-fragments", STATEFUL),
+    ("subscriber-sessions", STATEFUL),
+    ("subscriber-bindings", STATEFUL),
+    ("port-blocks", STATEFUL),
+    ("deterministic", STATEFUL),
+    ("static", STATEFUL),
+    ("timers", STATEFUL),
+    ("allow-short-timers", STATEFUL),
+    (
+        "local",
+        "6in4, 4in6, 6to4, 6rd, ds-lite, map-e, lw4o6 or clat",
+    ),
     ("remote", "6in4 or 4in6"),
-    ("networks", "6in4 or 4in6"),
+    ("networks", "6in4, 4in6 or ds-lite"),
+    ("relay", "6to4"),
+    ("role", "6to4, 6rd, ds-lite, map-e, map-t or lw4o6"),
+    ("br", "6rd or map-e"),
+    ("v4-prefix", "6rd"),
+    ("aftr", "ds-lite or lw4o6"),
+    ("softwires", "ds-lite"),
+    ("rules", "map-e or map-t"),
+    ("end-user-prefix", "map-e or map-t"),
+    ("mesh", "map-e or map-t"),
+    ("address", "lw4o6 or clat"),
+    ("psid", "lw4o6"),
+    ("psid-length", "lw4o6"),
+    ("psid-offset", "lw4o6"),
 ];
 
 #[derive(Clone, Copy)]
@@ -49,8 +66,7 @@ enum Kind {
     Siit,
     Nat64,
     Nat44,
-    SixInFour,
-    FourInSix,
+    Composed(fn(&Reader<'_>) -> Option<Composed>),
 }
 
 /// Reads an instance. `None` if something without which it makes no sense is missing or wrong.
@@ -59,8 +75,15 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("siit", Kind::Siit),
         ("nat64", Kind::Nat64),
         ("nat44", Kind::Nat44),
-        ("6in4", Kind::SixInFour),
-        ("4in6", Kind::FourInSix),
+        ("6in4", Kind::Composed(tunnel::six_in_four)),
+        ("4in6", Kind::Composed(tunnel::four_in_six)),
+        ("6to4", Kind::Composed(tunnel::six_to_four)),
+        ("6rd", Kind::Composed(tunnel::rapid)),
+        ("ds-lite", Kind::Composed(ds_lite)),
+        ("map-e", Kind::Composed(sharing::map_e)),
+        ("map-t", Kind::Composed(sharing::map_t)),
+        ("lw4o6", Kind::Composed(lw4o6)),
+        ("clat", Kind::Composed(sharing::clat)),
     ];
     let name = reader.require("name", "\"plat\"");
     let name = name.and_then(|v| Some(v.at(v.name()?)));
@@ -71,8 +94,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         Some(Kind::Siit) => siit(&reader, files).map(Mechanism::Siit),
         Some(Kind::Nat64) => nat64(&reader).map(Mechanism::Nat64),
         Some(Kind::Nat44) => nat44(&reader).map(Mechanism::Nat44),
-        Some(Kind::SixInFour) => SixInFour::read(&reader).map(Mechanism::SixInFour),
-        Some(Kind::FourInSix) => FourInSix::read(&reader).map(Mechanism::FourInSix),
+        Some(Kind::Composed(read)) => read(&reader).map(Box::new).map(Mechanism::Composed),
         None => {
             // Which keys are right depends on the mechanism: say nothing about them.
             for (key, _) in OF_MECHANISM {
@@ -90,6 +112,18 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         policy,
         mechanism: mechanism?,
     })
+}
+
+fn ds_lite(reader: &Reader<'_>) -> Option<Composed> {
+    let roles: [(_, fn(&Reader<'_>) -> _); 2] = [("b4", tunnel::b4), ("aftr", sharing::aftr)];
+    let read = reader.require("role", "\"aftr\"")?.word(&roles)?;
+    read(reader)
+}
+
+fn lw4o6(reader: &Reader<'_>) -> Option<Composed> {
+    let roles: [(_, fn(&Reader<'_>) -> _); 1] = [("b4", sharing::lwb4)];
+    let read = reader.require("role", "\"b4\"")?.word(&roles)?;
+    read(reader)
 }
 
 fn policy(reader: &Reader<'_>) -> Policy {

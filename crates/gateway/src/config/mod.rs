@@ -9,6 +9,7 @@
 
 mod check;
 mod compile;
+mod composed;
 mod diagnose;
 mod document;
 mod instance;
@@ -19,6 +20,7 @@ mod plan;
 mod prefix;
 mod route;
 mod section;
+mod sharing;
 mod source;
 mod table;
 mod tunnel;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use ipnet::IpNet;
+use isthmus_core::address::port_set::PortSet;
 
 use super::diagnose::Diagnostic;
 use super::document::{Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers};
@@ -19,23 +20,49 @@ pub(super) enum Side {
     V4,
 }
 
-/// Reads what `nat64` and `nat44` have in common.
+/// The NAT of a customer's edge, whose one address is what the customer has.
+pub(super) fn of_edge(reader: &Reader<'_>, address: At<Pool>) -> Nat {
+    let defaults = Defaults {
+        table: 1 << 16,
+        subscribers: 1 << 10,
+    };
+    keys(reader, Side::V4, vec![address], &defaults)
+}
+
+/// Reads what all mechanisms with a pool have in common.
 pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
-    let filters = [
-        ("endpoint-independent", Filtering::EndpointIndependent),
-        ("address-dependent", Filtering::AddressDependent),
-    ];
-    let poolings = [("strict", Pooling::Strict), ("soft", Pooling::Soft)];
     if reader.get("pool").is_none() {
         let example = "[{ addresses = \"203.0.113.0/28\", ports = \"1024-65535\" }]";
         reader.missing("pool", example);
     }
     let pool = section::each(reader, "pool", "a list of addresses with ports", pool);
+    let defaults = Defaults {
+        table: 1 << 20,
+        subscribers: 1 << 16,
+    };
+    let nat = keys(reader, side, pool, &defaults);
+    (!nat.pool.is_empty()).then_some(nat)
+}
+
+/// How large tables are if nothing is said.
+struct Defaults {
+    /// Sessions, and bindings.
+    table: u32,
+    subscribers: u32,
+}
+
+fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Defaults) -> Nat {
+    let filters = [
+        ("endpoint-independent", Filtering::EndpointIndependent),
+        ("address-dependent", Filtering::AddressDependent),
+    ];
+    let poolings = [("strict", Pooling::Strict), ("soft", Pooling::Soft)];
     let most = |key, range| reader.get(key).and_then(|v| v.integer::<u32>(range));
     // Bounds that keep the tables within 2^32 lines of memory, and the memory within reason.
     let table = 16..=(1 << 28);
-    let nat = Nat {
+    Nat {
         pool,
+        set: PortSet::WHOLE,
         subscriber_prefix: subscriber_prefix(reader, side),
         filtering: reader
             .get("filtering")
@@ -45,9 +72,9 @@ pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
             .get("pooling")
             .and_then(|v| v.word(&poolings))
             .unwrap_or(Pooling::Strict),
-        max_bindings: most("max-bindings", table.clone()).unwrap_or(1 << 20),
-        max_sessions: most("max-sessions", table.clone()).unwrap_or(1 << 20),
-        max_subscribers: most("max-subscribers", table).unwrap_or(1 << 16),
+        max_bindings: most("max-bindings", table.clone()).unwrap_or(defaults.table),
+        max_sessions: most("max-sessions", table.clone()).unwrap_or(defaults.table),
+        max_subscribers: most("max-subscribers", table).unwrap_or(defaults.subscribers),
         max_fragments: most("max-fragments", 16..=(1 << 20)).unwrap_or(4096),
         subscriber_sessions: most("subscriber-sessions", 0..=u32::MAX).unwrap_or(0),
         subscriber_bindings: most("subscriber-bindings", 0..=u32::MAX).unwrap_or(0),
@@ -56,8 +83,7 @@ pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
             static_binding(v, side)
         }),
         timers: timers(reader, side),
-    };
-    (!nat.pool.is_empty()).then_some(nat)
+    }
 }
 
 /// `{ addresses = "…", ports = "…" }`

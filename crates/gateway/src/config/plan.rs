@@ -101,8 +101,13 @@ fn of_instance(instance: &Instance) -> Vec<String> {
             lines.extend(of_nat(&nat44.nat, "they"));
             lines
         }
-        Mechanism::SixInFour(tunnel) => tunnel.plan(),
-        Mechanism::FourInSix(tunnel) => tunnel.plan(),
+        Mechanism::Composed(composed) => {
+            let mut lines = composed.plan.clone();
+            if let Some((nat, _)) = &composed.nat {
+                lines.extend(of_nat(nat, "they"));
+            }
+            lines
+        }
     };
     let policy = &instance.policy;
     lines.extend(translates.then(|| {

@@ -22,12 +22,8 @@ impl Document {
                     &nat64.nat
                 }
                 Mechanism::Nat44(nat44) => &nat44.nat,
-                Mechanism::SixInFour(tunnel) => {
-                    networks.extend(tunnel.routes());
-                    continue;
-                }
-                Mechanism::FourInSix(tunnel) => {
-                    networks.extend(tunnel.routes());
+                Mechanism::Composed(composed) => {
+                    networks.extend(&composed.routes);
                     continue;
                 }
             };
@@ -41,8 +37,12 @@ impl Document {
     pub fn routed_sources(&self) -> Vec<Ipv4Net> {
         let mut networks: Vec<Ipv4Net> = Vec::new();
         for instance in &self.instances {
-            if let Mechanism::Nat44(nat44) = &instance.mechanism {
-                networks.extend(nat44.inside.iter().map(|net| net.value));
+            match &instance.mechanism {
+                Mechanism::Nat44(nat44) => {
+                    networks.extend(nat44.inside.iter().map(|net| net.value));
+                }
+                Mechanism::Composed(composed) => networks.extend(&composed.sources),
+                Mechanism::Siit(_) | Mechanism::Nat64(_) => {}
             }
         }
         Ipv4Net::aggregate(&networks)

@@ -1,224 +1,249 @@
-//! Tunnels: `mechanism = "6in4"` and `mechanism = "4in6"`, from their keys to what the data plane
-//! takes.
+//! Tunnels without state: `6in4`, `4in6`, `6to4`, `6rd`, and `ds-lite` at a customer's edge.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use isthmus_core::address::special;
+use ipnet::{Ipv4Net, Ipv6Net};
+use isthmus_core::address::rapid::Domain;
 use isthmus_core::config as core;
 
-use super::diagnose::{Diagnostic, Sink};
-use super::document::Instance;
-use super::section;
+use super::composed::{self, Composed, different, fit_v4, fit_v6, list};
 use super::source::At;
-use super::table::{Reader, Value};
+use super::table::Reader;
 
-/// `mechanism = "6in4"`: IPv6 packets in IPv4 packets (RFC 4213).
-#[derive(Clone, Debug)]
-pub struct SixInFour {
-    /// Address of this end.
-    pub local: At<Ipv4Addr>,
-    /// Address of the other end.
-    pub remote: At<Ipv4Addr>,
-    /// What is behind the other end, at least one network.
-    pub networks: Vec<At<Ipv6Net>>,
+/// IPv6 packets in IPv4 packets between two ends (RFC 4213).
+pub(super) fn six_in_four(reader: &Reader<'_>) -> Option<Composed> {
+    let local = composed::v4(reader, "local", "\"192.0.2.1\"");
+    let remote = composed::v4(reader, "remote", "\"198.51.100.1\"");
+    let networks = composed::v6_networks(reader, "networks", None, "[\"2001:db8:1::/48\"]");
+    let (local, remote) = (local?, remote?);
+    different(reader, &local, &remote);
+    let peer = core::PeerV4::Fixed(remote.value.into());
+    let mut composed = over_v4("6in4", &local, peer, &networks);
+    composed.plan.push(format!(
+        "IPv6 packets to {} go to {} in IPv4 packets from {}",
+        list(&networks),
+        remote.value,
+        local.value
+    ));
+    composed.plan.push(format!(
+        "IPv6 packets that {} sends in such packets come out",
+        remote.value
+    ));
+    Some(composed)
 }
 
-/// `mechanism = "4in6"`: IPv4 packets in IPv6 packets (RFC 2473).
-#[derive(Clone, Debug)]
-pub struct FourInSix {
-    /// Address of this end.
-    pub local: At<Ipv6Addr>,
-    /// Address of the other end.
-    pub remote: At<Ipv6Addr>,
-    /// What is behind the other end, at least one network.
-    pub networks: Vec<At<Ipv4Net>>,
-}
-
-impl SixInFour {
-    /// Reads the keys. `None` if something without which it makes no sense is missing or wrong.
-    pub(super) fn read(reader: &Reader<'_>) -> Option<Self> {
-        let end = |key, example| {
-            let value = reader.require(key, example);
-            value.and_then(|v| Some(v.at(v.ipv4()?)))
-        };
-        let local = end("local", "\"192.0.2.1\"");
-        let remote = end("remote", "\"198.51.100.1\"");
-        if reader.get("networks").is_none() {
-            reader.missing("networks", "[\"2001:db8:1::/48\"]");
-        }
-        let networks = section::each(reader, "networks", "a list of IPv6 networks", |v| {
-            Some(v.at(v.ipv6_net()?))
-        });
-        too_many(reader, &networks, core::V6Networks::MOST);
-        Some(Self {
-            local: local?,
-            remote: remote?,
-            networks,
-        })
-    }
-
-    pub(super) fn check(&self, instance: &Instance, sink: &Sink) {
-        for end in [&self.local, &self.remote] {
-            if special::is_illegal_source_v4(end.value.into()) {
-                not_an_end(end, sink);
-            }
-        }
-        different(&self.local, &self.remote, sink);
-        nothing_behind(instance, self.networks.is_empty(), sink);
-    }
-
-    pub(super) fn compile(&self) -> core::SixInFour {
-        core::SixInFour {
-            local: self.local.value.into(),
-            peer: core::PeerV4::Fixed(self.remote.value.into()),
-            destinations: v6_networks(&self.networks),
-        }
-    }
-
-    /// What is routed to the gateway: what goes into the tunnel, and what comes out of it.
-    pub(super) fn routes(&self) -> impl Iterator<Item = IpNet> {
-        let networks = self.networks.iter().map(|net| IpNet::V6(net.value));
-        networks.chain([IpNet::V4(Ipv4Net::from(self.local.value))])
-    }
-
-    pub(super) fn plan(&self) -> Vec<String> {
-        plan(
-            "IPv6",
-            &self.networks,
-            "IPv4",
-            &self.local,
-            &self.remote.value,
-        )
-    }
-}
-
-impl FourInSix {
-    /// Reads the keys. `None` if something without which it makes no sense is missing or wrong.
-    pub(super) fn read(reader: &Reader<'_>) -> Option<Self> {
-        let end = |key, example| {
-            let value = reader.require(key, example);
-            value.and_then(|v| Some(v.at(v.ipv6()?)))
-        };
-        let local = end("local", "\"2001:db8::1\"");
-        let remote = end("remote", "\"2001:db8::2\"");
-        if reader.get("networks").is_none() {
-            reader.missing("networks", "[\"198.51.100.0/24\"]");
-        }
-        let networks = section::each(reader, "networks", "a list of IPv4 networks", |v| {
-            Some(v.at(v.ipv4_net()?))
-        });
-        too_many(reader, &networks, core::V4Networks::MOST);
-        Some(Self {
-            local: local?,
-            remote: remote?,
-            networks,
-        })
-    }
-
-    pub(super) fn check(&self, instance: &Instance, sink: &Sink) {
-        for end in [&self.local, &self.remote] {
-            if special::is_illegal_source_v6(end.value.into()) {
-                not_an_end(end, sink);
-            }
-        }
-        different(&self.local, &self.remote, sink);
-        nothing_behind(instance, self.networks.is_empty(), sink);
-    }
-
-    pub(super) fn compile(&self) -> core::FourInSix {
-        core::FourInSix {
-            local: self.local.value.into(),
-            peer: core::PeerV6::Fixed(self.remote.value.into()),
-            destinations: v4_networks(&self.networks),
-        }
-    }
-
-    /// What is routed to the gateway: what goes into the tunnel, and what comes out of it.
-    pub(super) fn routes(&self) -> impl Iterator<Item = IpNet> {
-        let networks = self.networks.iter().map(|net| IpNet::V4(net.value));
-        networks.chain([IpNet::V6(Ipv6Net::from(self.local.value))])
-    }
-
-    pub(super) fn plan(&self) -> Vec<String> {
-        plan(
-            "IPv4",
-            &self.networks,
-            "IPv6",
-            &self.local,
-            &self.remote.value,
-        )
-    }
-}
-
-/// Networks as the packet path takes them. More than fit are refused when they are read.
-pub(super) fn v4_networks(networks: &[At<Ipv4Net>]) -> core::V4Networks {
-    let mut fitting = core::V4Networks::default();
+/// The part that all tunnels over IPv4 have.
+fn over_v4(
+    name: &'static str,
+    local: &At<Ipv4Addr>,
+    peer: core::PeerV4,
+    networks: &[At<Ipv6Net>],
+) -> Composed {
+    let core = core::Mechanism::SixInFour(core::SixInFour {
+        local: local.value.into(),
+        peer,
+        destinations: fit_v6(networks),
+    });
+    let mut composed = Composed::new(name, core);
     for network in networks {
-        let network = core::V4Network::new(network.network().into(), network.prefix_len());
-        let _ = fitting.push(network);
+        composed.claim(network.value, "networks behind the tunnel", network.span);
     }
-    fitting
+    // Other protocols to the same address are others' business.
+    composed.routes.push(Ipv4Net::from(local.value).into());
+    composed.own.0 = Some(local.value);
+    composed
 }
 
-/// The same for IPv6.
-pub(super) fn v6_networks(networks: &[At<Ipv6Net>]) -> core::V6Networks {
-    let mut fitting = core::V6Networks::default();
-    for network in networks {
-        let network = core::V6Network::new(network.network().into(), network.prefix_len());
-        let _ = fitting.push(network);
+/// 6to4 (RFC 3056): a site's router, or with `role = "relay"` the way to the rest of the IPv6
+/// internet.
+pub(super) fn six_to_four(reader: &Reader<'_>) -> Option<Composed> {
+    let roles = [("router", Role::Edge), ("relay", Role::Border)];
+    let role = reader.get("role").map(|v| v.word(&roles));
+    let local = composed::v4(reader, "local", "\"198.51.100.1\"");
+    let relay = reader.get("relay").map(|v| Some(v.at(v.ipv4()?)));
+    let role = match role {
+        None => Role::Edge,
+        Some(role) => role?,
+    };
+    if let (Role::Border, Some(value)) = (role, reader.get("relay")) {
+        value.refuse("is for routers of sites", "a relay needs none");
     }
-    fitting
-}
-
-fn too_many<T>(reader: &Reader<'_>, networks: &[At<T>], most: usize) {
-    if let (Some(excess), Some(value)) = (networks.get(most), reader.get("networks")) {
-        let expected = format!("at most {most} networks");
-        Value {
-            span: excess.span,
-            ..value
-        }
-        .refuse("has too many networks", expected);
-    }
-}
-
-fn not_an_end<A: std::fmt::Display>(end: &At<A>, sink: &Sink) {
-    let message = format!("{} can not be the end of a tunnel", end.value);
-    let label = "expected a unicast address that is neither loopback nor link-local";
-    sink.push(Diagnostic::error(end.span, message, label));
-}
-
-fn different<A: PartialEq + std::fmt::Display>(local: &At<A>, remote: &At<A>, sink: &Sink) {
-    if local.value == remote.value {
-        let message = format!("both ends of the tunnel are {}", local.value);
-        let label = "expected the address of the other machine";
-        sink.push(Diagnostic::error(remote.span, message, label).also(local.span, "this end"));
-    }
-}
-
-fn nothing_behind(instance: &Instance, nothing: bool, sink: &Sink) {
-    if nothing {
-        let name = &instance.name;
-        let message = format!("nothing is behind the tunnel \"{}\"", name.value);
-        let label = "needs `networks`, which are reached through the other end";
-        sink.push(Diagnostic::error(name.span, message, label));
-    }
-}
-
-fn plan<N: std::fmt::Display, A: std::fmt::Display>(
-    inside: &str,
-    networks: &[At<N>],
-    outside: &str,
-    local: &At<A>,
-    remote: &A,
-) -> Vec<String> {
-    let networks: Vec<_> = networks.iter().map(|net| net.value.to_string()).collect();
-    vec![
-        format!(
-            "{inside} packets to {} go to {remote} in {outside} packets from {}",
-            networks.join(", "),
-            local.value
+    let local = local?;
+    let domain = Domain::SIX_TO_FOUR;
+    let (outside, networks) = match (role, relay) {
+        (Role::Edge, Some(relay)) => (
+            core::Outside::AnyRelay(relay?.value.into()),
+            everything(reader),
         ),
-        format!("{inside} packets that {remote} sends in such packets come out"),
-    ]
+        (Role::Edge, None) => (
+            // Without a relay there are other sites only; what comes back comes from any relay.
+            core::Outside::AnyRelay(local.value.into()),
+            of_domain(reader, &domain),
+        ),
+        (Role::Border, _) => (core::Outside::Here, of_domain(reader, &domain)),
+    };
+    let peer = core::PeerV4::Embedded(core::Embedded { domain, outside });
+    let name = match role {
+        Role::Edge => "6to4 router",
+        Role::Border => "6to4 relay",
+    };
+    let mut composed = over_v4(name, &local, peer, &networks);
+    embedded_plan(&mut composed, &local, &domain, role, relay.flatten());
+    Some(composed)
+}
+
+/// 6rd (RFC 5969): a customer's edge, or the border relay.
+pub(super) fn rapid(reader: &Reader<'_>) -> Option<Composed> {
+    let roles = [("ce", Role::Edge), ("br", Role::Border)];
+    let role = reader.require("role", "\"ce\"");
+    let role = role.and_then(|v| v.word(&roles));
+    let local = composed::v4(reader, "local", "\"10.1.2.3\"");
+    let prefix = reader.require("prefix", "\"2001:db8::/32\"");
+    let prefix = prefix.and_then(|v| Some(v.at(v.ipv6_net()?)));
+    let common = match reader.get("v4-prefix") {
+        None => Some(Ipv4Net::default()),
+        Some(value) => value.ipv4_net(),
+    };
+    let border = match role {
+        Some(Role::Edge) => composed::v4(reader, "br", "\"10.0.0.1\"").map(Some),
+        _ => Some(None),
+    };
+    if let (Some(Role::Border), Some(value)) = (role, reader.get("br")) {
+        value.refuse("is for customers' edges", "a border relay is its own");
+    }
+    let (role, local, prefix, common) = (role?, local?, prefix?, common?);
+    let v6 = (prefix.network().into(), prefix.prefix_len());
+    let domain = match Domain::new(v6, (common.network().into(), common.prefix_len())) {
+        Ok(domain) => domain,
+        Err(error) => {
+            if let Some(value) = reader.get("prefix") {
+                let expected = "expected a 6rd prefix such as \"2001:db8::/32\", with `v4-prefix` \
+                                what all IPv4 addresses have in common";
+                value.refuse(format_args!("is \"{}\": {error}", prefix.value), expected);
+            }
+            return None;
+        }
+    };
+    if domain.delegated(local.value.into()).is_none()
+        && let Some(value) = reader.get("local")
+    {
+        let expected = format!("expected an address in {common}, `v4-prefix`");
+        value.refuse(format_args!("is \"{}\"", local.value), expected);
+        return None;
+    }
+    let (outside, networks, name) = match (role, border?) {
+        (Role::Edge, Some(border)) => {
+            different(reader, &local, &border);
+            let outside = core::Outside::Relay(border.value.into());
+            (outside, everything(reader), "6rd ce")
+        }
+        (_, _) => (core::Outside::Here, of_domain(reader, &domain), "6rd br"),
+    };
+    let peer = core::PeerV4::Embedded(core::Embedded { domain, outside });
+    let mut composed = over_v4(name, &local, peer, &networks);
+    let border = match outside {
+        core::Outside::Relay(address) => Some(At {
+            value: address.into(),
+            span: local.span,
+        }),
+        _ => None,
+    };
+    embedded_plan(&mut composed, &local, &domain, role, border);
+    Some(composed)
+}
+
+/// Which end of a domain this is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A customer's edge, or a site's router.
+    Edge,
+    /// The border relay, or a relay.
+    Border,
+}
+
+fn everything(reader: &Reader<'_>) -> Vec<At<Ipv6Net>> {
+    vec![At {
+        value: Ipv6Net::default(),
+        span: reader.span,
+    }]
+}
+
+fn of_domain(reader: &Reader<'_>, domain: &Domain) -> Vec<At<Ipv6Net>> {
+    let (prefix, length) = domain.v6();
+    vec![At {
+        value: Ipv6Net::new_assert(prefix.into(), length),
+        span: reader.span,
+    }]
+}
+
+fn embedded_plan(
+    composed: &mut Composed,
+    local: &At<Ipv4Addr>,
+    domain: &Domain,
+    role: Role,
+    relay: Option<At<Ipv4Addr>>,
+) {
+    let (prefix, length) = domain.v6();
+    composed.plan.push(format!(
+        "IPv6 packets to {prefix}/{length} go to the IPv4 address that theirs embeds, from {}",
+        local.value
+    ));
+    if let (Role::Edge, Some(delegated)) = (role, domain.delegated(local.value.into())) {
+        composed.plan.push(format!(
+            "the prefix of this site is {delegated}/{}",
+            domain.delegated_length()
+        ));
+    }
+    if let Some(relay) = relay {
+        composed
+            .plan
+            .push(format!("all other IPv6 packets go to {}", relay.value));
+    }
+}
+
+/// IPv4 packets in IPv6 packets between two ends (RFC 2473).
+pub(super) fn four_in_six(reader: &Reader<'_>) -> Option<Composed> {
+    let remote = composed::v6(reader, "remote", "\"2001:db8::2\"");
+    let networks = composed::v4_networks(reader, "networks", None, "[\"198.51.100.0/24\"]");
+    over_v6("4in6", reader, remote, networks)
+}
+
+/// DS-Lite's customer edge (RFC 6333 section 5): a tunnel to the AFTR for all of IPv4.
+pub(super) fn b4(reader: &Reader<'_>) -> Option<Composed> {
+    let remote = composed::v6(reader, "aftr", "\"2001:db8::2\"");
+    let networks = composed::v4_networks(reader, "networks", Some("0.0.0.0/0"), "[\"0.0.0.0/0\"]");
+    over_v6("ds-lite b4", reader, remote, networks)
+}
+
+fn over_v6(
+    name: &'static str,
+    reader: &Reader<'_>,
+    remote: Option<At<std::net::Ipv6Addr>>,
+    networks: Vec<At<Ipv4Net>>,
+) -> Option<Composed> {
+    let local = composed::v6(reader, "local", "\"2001:db8::1\"");
+    let (local, remote) = (local?, remote?);
+    different(reader, &local, &remote);
+    let core = core::Mechanism::FourInSix(core::FourInSix {
+        local: local.value.into(),
+        peer: core::PeerV6::Fixed(remote.value.into()),
+        destinations: fit_v4(&networks),
+    });
+    let mut composed = Composed::new(name, core);
+    for network in &networks {
+        composed.claim(network.value, "networks behind the tunnel", network.span);
+    }
+    composed.claim(Ipv6Net::from(local.value), "end of the tunnel", local.span);
+    composed.own.1 = Some(local.value);
+    composed.plan.push(format!(
+        "IPv4 packets to {} go to {} in IPv6 packets from {}",
+        list(&networks),
+        remote.value,
+        local.value
+    ));
+    composed.plan.push(format!(
+        "IPv4 packets that {} sends in such packets come out",
+        remote.value
+    ));
+    Some(composed)
 }

@@ -69,7 +69,8 @@ pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
     }
 }
 
-fn check(nat: &Nat, subscriber_prefix: u8, sink: &Sink) {
+/// What holds for every NAT.
+pub(super) fn check(nat: &Nat, subscriber_prefix: u8, sink: &Sink) {
     pool(nat, sink);
     static_bindings(nat, sink);
     match nat.ports.value {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ipnet::{IpNet, Ipv6Net};
+use ipnet::IpNet;
 
 use crate::config::diagnose::{Diagnostic, Sink};
 use crate::config::document::{Document, Mechanism};
@@ -23,8 +23,7 @@ enum What {
     Hosts,
     Mapping,
     Pool,
-    Networks,
-    Local,
+    Other(&'static str),
 }
 
 impl What {
@@ -34,8 +33,7 @@ impl What {
             Self::Hosts => "hosts",
             Self::Mapping => "explicit mappings",
             Self::Pool => "pool",
-            Self::Networks => "networks behind the tunnel",
-            Self::Local => "end of the tunnel",
+            Self::Other(what) => what,
         }
     }
 }
@@ -77,18 +75,10 @@ fn claims(document: &Document) -> Vec<Claim> {
                 &nat64.nat
             }
             Mechanism::Nat44(nat44) => &nat44.nat,
-            Mechanism::SixInFour(tunnel) => {
-                for network in &tunnel.networks {
-                    claim(network.value.into(), What::Networks, network.span);
+            Mechanism::Composed(composed) => {
+                for part in &composed.claims {
+                    claim(part.network, What::Other(part.what), part.span);
                 }
-                continue;
-            }
-            Mechanism::FourInSix(tunnel) => {
-                for network in &tunnel.networks {
-                    claim(network.value.into(), What::Networks, network.span);
-                }
-                let local = &tunnel.local;
-                claim(Ipv6Net::from(local.value).into(), What::Local, local.span);
                 continue;
             }
         };

@@ -35,17 +35,12 @@ pub(super) fn explain(address: IpAddr, document: &Document) -> Vec<String> {
                 }
                 lines
             }
-            (Mechanism::SixInFour(tunnel), IpAddr::V6(address)) => {
-                behind(tunnel.networks.iter().any(|net| net.contains(&address)))
-            }
-            (Mechanism::SixInFour(tunnel), IpAddr::V4(address)) => {
-                end(address, tunnel.local.value, tunnel.remote.value)
-            }
-            (Mechanism::FourInSix(tunnel), IpAddr::V4(address)) => {
-                behind(tunnel.networks.iter().any(|net| net.contains(&address)))
-            }
-            (Mechanism::FourInSix(tunnel), IpAddr::V6(address)) => {
-                end(address, tunnel.local.value, tunnel.remote.value)
+            (Mechanism::Composed(composed), address) => {
+                let claims = composed.claims.iter();
+                let claims = claims.filter(|claim| claim.network.contains(&address));
+                claims
+                    .map(|claim| format!("is one of the {} {}", claim.what, claim.network))
+                    .collect()
             }
             (Mechanism::Nat44(_), IpAddr::V6(_)) => Vec::new(),
         };
@@ -56,20 +51,6 @@ pub(super) fn explain(address: IpAddr, document: &Document) -> Vec<String> {
         found.push("no instance of the configuration translates it".to_owned());
     }
     found
-}
-
-fn behind(yes: bool) -> Vec<String> {
-    let line = yes.then(|| "is behind the tunnel".to_owned());
-    line.into_iter().collect()
-}
-
-fn end<A: PartialEq>(address: A, local: A, remote: A) -> Vec<String> {
-    let line = match address {
-        address if address == local => Some("is this end of the tunnel"),
-        address if address == remote => Some("is the other end of the tunnel"),
-        _ => None,
-    };
-    line.map(str::to_owned).into_iter().collect()
 }
 
 fn pool(nat: &Nat, address: Ipv4Addr) -> Vec<String> {

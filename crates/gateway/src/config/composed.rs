@@ -1,0 +1,236 @@
+//! A mechanism that is put together from parts: what the data plane takes, and what the rest of the
+//! gateway has to know of it. Everything is decided where its keys are read, so that a new
+//! mechanism is one more file like those beside this one.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use isthmus_core::config as core;
+use isthmus_core::nat;
+
+use super::diagnose::Diagnostic;
+use super::document::Nat;
+use super::section;
+use super::source::{At, Span};
+use super::table::{Reader, Value};
+
+/// Such a mechanism.
+#[derive(Clone, Debug)]
+pub struct Composed {
+    /// The value of `mechanism`, and the role.
+    pub name: &'static str,
+    /// What the data plane takes; its NAT, if it has one, is filled in when tables are laid out.
+    pub core: core::Mechanism,
+    /// The NAT, and how it knows subscribers.
+    pub nat: Option<(Nat, nat::Subscriber)>,
+    /// Addresses that are its own business.
+    pub claims: Vec<Claim>,
+    /// Destinations that are routed to the gateway.
+    pub routes: Vec<IpNet>,
+    /// Sources whose packets are routed to the gateway wherever they go.
+    pub sources: Vec<Ipv4Net>,
+    /// Its own addresses, which stand in ICMP errors where nothing else is configured.
+    pub own: (Option<Ipv4Addr>, Option<Ipv6Addr>),
+    /// What it will do, in plain words.
+    pub plan: Vec<String>,
+}
+
+/// Addresses that a packet is sent to because it is for this mechanism.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The addresses.
+    pub network: IpNet,
+    /// What they are.
+    pub what: &'static str,
+    /// Where the file says so.
+    pub span: Span,
+}
+
+impl Composed {
+    /// A mechanism without state, of which nothing else is known yet.
+    pub(super) fn new(name: &'static str, core: core::Mechanism) -> Self {
+        Self {
+            name,
+            core,
+            nat: None,
+            claims: Vec::new(),
+            routes: Vec::new(),
+            sources: Vec::new(),
+            own: (None, None),
+            plan: Vec::new(),
+        }
+    }
+
+    /// Claims networks and has them routed here, except those that everything lies in: the default
+    /// route is shared with others.
+    pub(super) fn claim(&mut self, network: impl Into<IpNet>, what: &'static str, span: Span) {
+        let network = network.into();
+        self.routes.push(network);
+        if network.prefix_len() > 0 {
+            self.claims.push(Claim {
+                network,
+                what,
+                span,
+            });
+        }
+    }
+}
+
+/// A NAT of which nothing is laid out yet.
+pub(super) fn no_nat() -> nat::NatConfig {
+    nat::NatConfig {
+        layout: nat::Layout::default(),
+        seed: [0; 6],
+        filtering: nat::Filtering::EndpointIndependent,
+        pooling: nat::Pooling::Strict,
+        subscriber: nat::Subscriber::v4_host(),
+        limits: nat::Limits::default(),
+        blocks: nat::Blocks::None,
+        timers: nat::Timers::default(),
+        pool: nat::Pool::NONE,
+    }
+}
+
+/// A required IPv4 address.
+pub(super) fn v4(
+    reader: &Reader<'_>,
+    key: &'static str,
+    example: &'static str,
+) -> Option<At<Ipv4Addr>> {
+    let value = reader.require(key, example)?;
+    let address = value.ipv4()?;
+    if isthmus_core::address::special::is_illegal_source_v4(address.into()) {
+        value.refuse(format_args!("is \"{address}\""), UNICAST);
+        return None;
+    }
+    Some(value.at(address))
+}
+
+/// A required IPv6 address.
+pub(super) fn v6(
+    reader: &Reader<'_>,
+    key: &'static str,
+    example: &'static str,
+) -> Option<At<Ipv6Addr>> {
+    let value = reader.require(key, example)?;
+    let address = value.ipv6()?;
+    if isthmus_core::address::special::is_illegal_source_v6(address.into()) {
+        value.refuse(format_args!("is \"{address}\""), UNICAST);
+        return None;
+    }
+    Some(value.at(address))
+}
+
+const UNICAST: &str = "expected a unicast address that is neither loopback nor link-local";
+
+/// A list of IPv4 networks, as many as the packet path takes; required unless there is a default.
+pub(super) fn v4_networks(
+    reader: &Reader<'_>,
+    key: &'static str,
+    default: Option<&str>,
+    example: &'static str,
+) -> Vec<At<Ipv4Net>> {
+    let read = |v: Value<'_>| Some(v.at(v.ipv4_net()?));
+    let networks = section::each(reader, key, "a list of IPv4 networks", read);
+    bounded(
+        reader,
+        key,
+        default.and_then(|net| net.parse().ok()),
+        example,
+        networks,
+        core::V4Networks::MOST,
+    )
+}
+
+/// The same for IPv6.
+pub(super) fn v6_networks(
+    reader: &Reader<'_>,
+    key: &'static str,
+    default: Option<&str>,
+    example: &'static str,
+) -> Vec<At<Ipv6Net>> {
+    let read = |v: Value<'_>| Some(v.at(v.ipv6_net()?));
+    let networks = section::each(reader, key, "a list of IPv6 networks", read);
+    bounded(
+        reader,
+        key,
+        default.and_then(|net| net.parse().ok()),
+        example,
+        networks,
+        core::V6Networks::MOST,
+    )
+}
+
+fn bounded<N>(
+    reader: &Reader<'_>,
+    key: &'static str,
+    default: Option<N>,
+    example: &'static str,
+    mut networks: Vec<At<N>>,
+    most: usize,
+) -> Vec<At<N>> {
+    match (reader.get(key), default) {
+        (None, None) => reader.missing(key, example),
+        (None, Some(default)) => networks.push(At {
+            value: default,
+            span: reader.span,
+        }),
+        (Some(value), _) if networks.is_empty() => {
+            value.refuse("is empty", format!("expected networks such as {example}"));
+        }
+        (Some(value), _) => {
+            if let Some(excess) = networks.get(most) {
+                Value {
+                    span: excess.span,
+                    ..value
+                }
+                .refuse(
+                    "has too many networks",
+                    format!("expected at most {most} networks"),
+                );
+            }
+        }
+    }
+    networks
+}
+
+/// Networks as the packet path takes them. More than fit were refused when they were read.
+pub(super) fn fit_v4(networks: &[At<Ipv4Net>]) -> core::V4Networks {
+    let mut fitting = core::V4Networks::default();
+    for network in networks {
+        let network = core::V4Network::new(network.network().into(), network.prefix_len());
+        let _ = fitting.push(network);
+    }
+    fitting
+}
+
+/// The same for IPv6.
+pub(super) fn fit_v6(networks: &[At<Ipv6Net>]) -> core::V6Networks {
+    let mut fitting = core::V6Networks::default();
+    for network in networks {
+        let network = core::V6Network::new(network.network().into(), network.prefix_len());
+        let _ = fitting.push(network);
+    }
+    fitting
+}
+
+/// Complains if both ends of a tunnel have the same address.
+pub(super) fn different<A: PartialEq + std::fmt::Display>(
+    reader: &Reader<'_>,
+    local: &At<A>,
+    remote: &At<A>,
+) {
+    if local.value == remote.value {
+        let message = format!("both ends of the tunnel are {}", local.value);
+        let label = "expected the address of the other machine";
+        reader
+            .sink
+            .push(Diagnostic::error(remote.span, message, label).also(local.span, "this end"));
+    }
+}
+
+/// Things in a list, for people.
+pub(super) fn list<T: std::fmt::Display>(items: &[At<T>]) -> String {
+    let items: Vec<_> = items.iter().map(|item| item.value.to_string()).collect();
+    items.join(", ")
+}

@@ -1,0 +1,72 @@
+"""RFC 6333: DS-Lite, hosts behind softwires share the addresses of a concentrator."""
+
+from sharing_packets import *
+from table import *
+
+rfc(6333)
+AFTR6, B4A, B4B = "2001:db8:ffff::1", "2001:db8:a::1", "2001:db8:b::1"
+OUT, PC = "203.0.113.1", "10.0.0.1"
+POOL = 'pool = [{ addresses = "203.0.113.1", ports = "1024-65535" }]\n'
+AFTR = configuration("aftr", f'mechanism = "ds-lite"\nrole = "aftr"\nlocal = "{AFTR6}"\n{POOL}{OWN6}{BOUNDS}')
+STRICT = configuration("aftr-softwires", f'mechanism = "ds-lite"\nrole = "aftr"\nlocal = "{AFTR6}"\n'
+                       f'softwires = ["2001:db8:a::/48"]\n{POOL}{OWN6}{BOUNDS}')
+B4 = configuration("b4", f'mechanism = "ds-lite"\nrole = "b4"\nlocal = "{B4A}"\naftr = "{AFTR6}"\n{OWN6}')
+p = Choice("p", 1024, 65535, parity="even")
+q = Choice("q", 1024, 65535, parity="even", differs=[p])
+
+requirement("6.6", MUST, "The concentrator knows a host by the IPv6 address of its softwire and its IPv4 address.")
+opened = leaves(over6(B4A, AFTR6) / ip4(PC, SERVER) / udp() / data(), ip4(OUT, SERVER, 63) / udp(p) / data())
+back = enters(ip4(SERVER, OUT) / udp(53, p) / data(), over6(AFTR6, B4A) / ip4(SERVER, PC, 63) / udp(53, 40000) / data())
+vector("out-and-back", AFTR, opened, back)
+vector("same-address-behind-two-softwires", AFTR, opened,
+       leaves(over6(B4B, AFTR6) / ip4(PC, SERVER) / udp() / data(), ip4(OUT, SERVER, 63) / udp(q) / data()),
+       back,
+       enters(ip4(SERVER, OUT) / udp(53, q) / data(), over6(AFTR6, B4B) / ip4(SERVER, PC, 63) / udp(53, 40000) / data()))
+i = Choice("i")
+vector("echo-out-and-back", AFTR,
+       leaves(over6(B4A, AFTR6) / ip4(PC, SERVER) / ICMP(type=8, id=7, seq=1), ip4(OUT, SERVER, 63) / ICMP(type=8, id=i, seq=1)),
+       enters(ip4(SERVER, OUT) / ICMP(type=0, id=i, seq=1), over6(AFTR6, B4A) / ip4(SERVER, PC, 63) / ICMP(type=0, id=7, seq=1)))
+vector("tcp-out-and-back", AFTR,
+       leaves(over6(B4A, AFTR6) / ip4(PC, SERVER) / tcp("S"), ip4(OUT, SERVER, 63) / tcp("S", sport=p)),
+       enters(ip4(SERVER, OUT) / tcp("SA", sport=80, dport=p), over6(AFTR6, B4A) / ip4(SERVER, PC, 63) / tcp("SA", sport=80, dport=40000)))
+vector("unsolicited", AFTR, drop(ip4(SERVER, OUT) / udp(53, 5000) / data(), "no-binding"))
+requirement("8.2", MUST, "ICMP errors find the softwire by the packet that they are about.")
+ABOUT, INSIDE = ip4(OUT, SERVER, 50) / udp(p, 53) / data(), ip4(PC, SERVER, 50) / udp(40000, 53) / data()
+vector("icmp-error-in", AFTR, opened, enters(
+    ip4("198.51.100.77", OUT) / ICMP(type=11) / quote(ABOUT),
+    over6(AFTR6, B4A) / ip4("198.51.100.77", PC, 63) / ICMP(type=11) / quote(INSIDE)))
+ABOUT, INSIDE = ip4(SERVER, OUT, 50) / udp(53, p) / data(), ip4(SERVER, PC, 50) / udp(53, 40000) / data()
+vector("icmp-error-out", AFTR, opened, leaves(
+    over6(B4A, AFTR6) / ip4(PC, SERVER) / ICMP(type=3, code=3) / quote(INSIDE),
+    ip4(OUT, SERVER, 63) / ICMP(type=3, code=3) / quote(ABOUT)))
+requirement("8.1", MUST, "A host reaches another behind the same concentrator by its outside address.")
+vector("hairpin", AFTR, opened, Step(
+    over6(B4B, AFTR6) / ip4("10.0.0.9", OUT) / udp(40002, p) / data(),
+    [Output(over6(AFTR6, B4A) / ip4(OUT, PC, 63) / udp(q, 40000) / data())],
+    {"decapsulated-4in6": 1, "hairpinned": 1}))
+requirement("6.3", MUST, "Fragments in a softwire are translated by the ports of the first.")
+WHOLE = ip4(PC, SERVER, id=0x99) / udp() / data(992)
+OUTSIDE = ip4(OUT, SERVER, 63, id=0x99) / udp(p) / data(992)
+vector("fragments-out", AFTR,
+       leaves(over6(B4A, AFTR6) / fragment4(WHOLE, 0, 504), fragment4(OUTSIDE, 0, 504)),
+       leaves(over6(B4A, AFTR6) / fragment4(WHOLE, 504), fragment4(OUTSIDE, 504)))
+vector("fragments-out-last-first", AFTR,
+       held(over6(B4A, AFTR6) / fragment4(WHOLE, 504)),
+       leaves(over6(B4A, AFTR6) / fragment4(WHOLE, 0, 504), fragment4(OUTSIDE, 0, 504), fragment4(OUTSIDE, 504),
+              **{"decapsulated-4in6": 2}))
+requirement("5.3", MUST, "A packet that does not fit the softwire is sent in fragments of the outer packet; with Don't Fragment "
+            "its sender is told.")
+BIG = ip4(PC, SERVER, flags="DF") / udp() / data(1461 - 28)
+vector("b4-too-big", B4, reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1460), BIG), "too-big"))
+identification = [(fresh("high"), 44, []), (fresh("low"), 46, [])]
+LONG = over6(AFTR6, B4A) / ip4(SERVER, PC, 63) / udp(53, 40000) / data(1461 - 28)
+vector("fragments-of-the-outer-packet", AFTR, opened, enters(
+    ip4(SERVER, OUT) / udp(53, p) / data(1461 - 28),
+    Output(fragment6(LONG, 0, 1448, id=0), words=identification),
+    Output(fragment6(LONG, 1448, id=0), words=identification), split=1))
+requirement("11", SHOULD, "The concentrator serves its own customers only.")
+vector("stranger", STRICT, drop(over6(B4B, AFTR6) / ip4(PC, SERVER) / udp() / data(), "tunnel-source"))
+vector("customer", STRICT, opened)
+requirement("5.1", MUST, "The B4 puts IPv4 packets into IPv6 packets to the concentrator, and takes none from others.")
+vector("b4-out", B4, enters(ip4(PC, SERVER) / udp() / data(), over6(B4A, AFTR6) / ip4(PC, SERVER, 63) / udp() / data()))
+vector("b4-stranger", B4, drop(over6(B4B, B4A) / ip4(SERVER, PC) / udp(53, 40000) / data(), "tunnel-source"))

@@ -1,0 +1,15 @@
+"""RFC 6877: the CLAT of 464XLAT for hosts that share its one address."""
+
+from sharing_packets import *
+from table import *
+
+rfc(6877)
+CLAT = configuration("clat", f'mechanism = "clat"\nprefix = "64:ff9b::/96"\nlocal = "2001:db8:a::464"\n'
+                     f'inside = ["192.168.0.0/16"]\n{OWN6}{BOUNDS}')
+p = Choice("p", 1, 65535, parity="even")
+WEB = "64:ff9b::102:304"
+requirement("6.3", MUST, "A CLAT with one IPv6 address translates its hosts by NAT44 and then without state to IPv6.")
+vector("out-and-back", CLAT,
+       send(ip4(HOST, SERVER) / udp() / data(), ip6("2001:db8:a::464", WEB, 63) / udp(p) / data()),
+       send(ip6(WEB, "2001:db8:a::464") / udp(53, p) / data(), to4(SERVER, HOST) / udp(53, 40000) / data()))
+vector("stranger", CLAT, drop(ip6("2001:db8::bad", "2001:db8:a::464") / udp(53, 5000) / data(), "tunnel-source"))

@@ -1,0 +1,102 @@
+"""RFC 7597: MAP-E, shared addresses by encapsulation."""
+
+from sharing_packets import *
+from table import *
+
+rfc(7597)
+p, q = port("p"), port("q", differs=())
+q.differs = ["p"]
+
+requirement("5.3", MUST, "The border relay finds the customer's IPv6 address from the IPv4 address and port of a packet.")
+requirement("6", MUST, "The interface identifier is 16 zero bits, the IPv4 address and the PSID.")
+vector("appendix-a-example-2", MAP_E_BR, enters(
+    ip4(SERVER, SHARED) / udp(80, PORT) / data(), over6(BR6, CE6) / ip4(SERVER, SHARED, 63) / udp(80, PORT) / data()))
+vector("tcp-to-a-customer", MAP_E_BR, enters(
+    ip4(SERVER, SHARED) / tcp(sport=80, dport=64723) / data(),
+    over6(BR6, CE6) / ip4(SERVER, SHARED, 63) / tcp(sport=80, dport=64723) / data()))
+vector("to-the-other-customer", MAP_E_BR, enters(
+    ip4(SERVER, SHARED) / udp(80, OTHERS_PORT) / data(),
+    over6(BR6, OTHER6) / ip4(SERVER, SHARED, 63) / udp(80, OTHERS_PORT) / data()))
+requirement("8.2", MUST, "The identifier of an ICMP query is used like a port.")
+vector("echo-reply-to-a-customer", MAP_E_BR, enters(
+    ip4(SERVER, SHARED) / ICMP(type=0, id=PORT, seq=1), over6(BR6, CE6) / ip4(SERVER, SHARED, 63) / ICMP(type=0, id=PORT, seq=1)))
+requirement("8.2", MUST, "An ICMP error about a customer's packet finds the customer by the ports of that packet.")
+ABOUT = ip4(SHARED, SERVER, 50) / udp(PORT, 80) / data()
+ERROR = ICMP(type=3, code=1) / quote(ABOUT)
+vector("icmp-error-to-a-customer", MAP_E_BR, enters(
+    ip4("198.51.100.77", SHARED) / ERROR, over6(BR6, CE6) / ip4("198.51.100.77", SHARED, 63) / ERROR))
+requirement("5.1", MUST, "Ports that nobody has are no customer's.")
+NOBODY = ip4(SERVER, SHARED) / udp(80, 1023) / data()
+vector("system-port", MAP_E_BR, reply(NOBODY, error4(ICMP(type=3, code=1), NOBODY), "tunnel-destination"))
+
+requirement("8.1", MUST, "The border relay checks that address and port of a packet belong to the IPv6 source.")
+vector("from-a-customer", MAP_E_BR, leaves(
+    over6(CE6, BR6) / ip4(SHARED, SERVER) / udp(PORT, 80) / data(), ip4(SHARED, SERVER, 63) / udp(PORT, 80) / data()))
+vector("echo-from-a-customer", MAP_E_BR, leaves(
+    over6(CE6, BR6) / ip4(SHARED, SERVER) / ICMP(type=8, id=PORT, seq=1), ip4(SHARED, SERVER, 63) / ICMP(type=8, id=PORT, seq=1)))
+vector("spoofed-port", MAP_E_BR, drop(
+    over6(CE6, BR6) / ip4(SHARED, SERVER) / udp(OTHERS_PORT, 80) / data(), "tunnel-spoofed"))
+vector("spoofed-address", MAP_E_BR, drop(
+    over6(CE6, BR6) / ip4("192.0.2.19", SERVER) / udp(PORT, 80) / data(), "tunnel-spoofed"))
+vector("spoofed-identifier", MAP_E_BR, drop(
+    over6(CE6, BR6) / ip4(SHARED, SERVER) / ICMP(type=8, id=OTHERS_PORT, seq=1), "tunnel-spoofed"))
+vector("no-customer", MAP_E_BR, drop(
+    over6("2001:db9::1", BR6) / ip4(SHARED, SERVER) / udp(PORT, 80) / data(), "tunnel-source"))
+vector("customer-to-customer", MAP_E_BR, Step(
+    over6(CE6, BR6) / ip4(SHARED, SHARED) / udp(PORT, OTHERS_PORT) / data(),
+    [Output(over6(BR6, OTHER6) / ip4(SHARED, SHARED, 63) / udp(PORT, OTHERS_PORT) / data())],
+    {"decapsulated-4in6": 1, "hairpinned": 1}))
+requirement("8.3", MUST, "Fragments to a shared address are put together, because only the first has the port.")
+WHOLE = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
+vector("fragments-to-a-customer", MAP_E_BR,
+       held(fragment4(WHOLE, 0, 504)),
+       enters(fragment4(WHOLE, 504), over6(BR6, CE6) / ip4(SERVER, SHARED, 63, id=0x99) / udp(80, PORT) / data(992)))
+vector("fragments-to-a-customer-last-first", MAP_E_BR,
+       held(fragment4(WHOLE, 504)),
+       enters(fragment4(WHOLE, 0, 504), over6(BR6, CE6) / ip4(SERVER, SHARED, 63, id=0x99) / udp(80, PORT) / data(992)))
+FROM = ip4(SHARED, SERVER, id=0x99) / udp(PORT, 80) / data(992)
+vector("fragments-from-a-customer", MAP_E_BR,
+       held(over6(CE6, BR6) / fragment4(FROM, 504)),
+       leaves(over6(CE6, BR6) / fragment4(FROM, 0, 504), ip4(SHARED, SERVER, 63, id=0x99) / udp(PORT, 80) / data(992)))
+requirement("8.3", MUST, "The MTU of the domain: a packet with Don't Fragment that does not fit is answered.")
+BIG = ip4(SERVER, SHARED, flags="DF") / udp(80, PORT) / data(1461 - 28)
+vector("too-big", MAP_E_BR, reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1460), BIG), "too-big"))
+
+requirement("8.1", MUST, "The customer's edge translates its hosts to its address and to ports of its own port set.")
+opened = enters(ip4(HOST, SERVER) / udp() / data(), over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / udp(p) / data())
+vector("out-and-back", MAP_E_CE, opened, leaves(
+    over6(BR6, CE6) / ip4(SERVER, SHARED) / udp(53, p) / data(), ip4(SERVER, HOST, 63) / udp(53, 40000) / data()))
+vector("two-hosts", MAP_E_CE, opened, enters(
+    ip4("192.168.1.11", SERVER) / udp() / data(), over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / udp(q) / data()))
+vector("echo-out-and-back", MAP_E_CE,
+       enters(ip4(HOST, SERVER) / ICMP(type=8, id=7, seq=1), over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / ICMP(type=8, id=p, seq=1)),
+       leaves(over6(BR6, CE6) / ip4(SERVER, SHARED) / ICMP(type=0, id=p, seq=1), ip4(SERVER, HOST, 63) / ICMP(type=0, id=7, seq=1)))
+BACK = ip4(SHARED, SERVER, 50) / udp(p, 53) / data()
+INSIDE = ip4(HOST, SERVER, 50) / udp(40000, 53) / data()
+vector("icmp-error-back", MAP_E_CE, opened, leaves(
+    over6(BR6, CE6) / ip4("198.51.100.77", SHARED) / ICMP(type=11) / quote(BACK),
+    ip4("198.51.100.77", HOST, 63) / ICMP(type=11) / quote(INSIDE)))
+requirement("8.1", MUST, "The edge takes packets from the border relay, and with forwarding rules from customers who send "
+            "from their own address and ports.")
+vector("unsolicited", MAP_E_CE, drop(over6(BR6, CE6) / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "no-binding"))
+vector("stranger", MAP_E_CE, opened, drop(
+    over6("2001:db8:bad::1", CE6) / ip4(SERVER, SHARED) / udp(53, p) / data(), "tunnel-source"))
+vector("another-customer-without-mesh", MAP_E_CE, opened, drop(
+    over6(OTHER6, CE6) / ip4(SHARED, SHARED) / udp(OTHERS_PORT, p) / data(), "tunnel-source"))
+straight = enters(
+    ip4(HOST, SHARED) / udp(40000, OTHERS_PORT) / data(),
+    over6(CE6, OTHER6) / ip4(SHARED, SHARED, 63) / udp(p, OTHERS_PORT) / data())
+vector("mesh-there-and-back", MAP_E_MESH, straight, leaves(
+    over6(OTHER6, CE6) / ip4(SHARED, SHARED) / udp(OTHERS_PORT, p) / data(),
+    ip4(SHARED, HOST, 63) / udp(OTHERS_PORT, 40000) / data()))
+vector("mesh-spoofed", MAP_E_MESH, straight, drop(
+    over6(OTHER6, CE6) / ip4(SHARED, SHARED) / udp(OTHERS_PORT + 8, p) / data(), "tunnel-spoofed"))
+vector("mesh-to-the-internet", MAP_E_MESH, enters(
+    ip4(HOST, SERVER) / udp() / data(), over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / udp(p) / data()))
+requirement("5", MUST, "A rule that can not be is refused.")
+refused("too-many-ea-bits", configuration(
+    "map-e-ea", f'mechanism = "map-e"\nrole = "br"\nlocal = "{BR6}"\n'
+    'rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 30 }]\n'), "EA")
+refused("foreign-prefix", configuration(
+    "map-e-foreign", f'mechanism = "map-e"\nrole = "ce"\nbr = "{BR6}"\n{RULE}inside = ["192.168.0.0/16"]\n'
+    'end-user-prefix = "2001:db9::/56"\n'), "end-user-prefix")

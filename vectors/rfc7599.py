@@ -1,0 +1,56 @@
+"""RFC 7599: MAP-T, shared addresses by translation."""
+
+from sharing_packets import *
+from table import *
+
+rfc(7599)
+p = port("p")
+
+requirement("8.4", MUST, "The border relay translates to the customer's IPv6 address; the source is under the default mapping rule.")
+vector("appendix-a-example-2", MAP_T_BR, send(
+    ip4(SERVER, SHARED) / udp(80, PORT) / data(), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data()))
+vector("tcp-to-a-customer", MAP_T_BR, send(
+    ip4(SERVER, SHARED) / tcp(sport=80, dport=64723) / data(), ip6(SERVER6, CE6, 63) / tcp(sport=80, dport=64723) / data()))
+vector("echo-to-a-customer", MAP_T_BR, send(
+    ip4(SERVER, SHARED) / ICMP(type=0, id=PORT, seq=1), ip6(SERVER6, CE6, 63) / ICMPv6EchoReply(id=PORT, seq=1)))
+NOBODY = ip4(SERVER, SHARED) / udp(80, 1023) / data()
+vector("system-port", MAP_T_BR, reply(NOBODY, error4(ICMP(type=3, code=1), NOBODY), "tunnel-destination"))
+requirement("8.3", MUST, "The border relay checks that address and port of a packet belong to the IPv6 source.")
+vector("from-a-customer", MAP_T_BR, send(
+    ip6(CE6, SERVER6) / udp(PORT, 80) / data(), to4(SHARED, SERVER) / udp(PORT, 80) / data()))
+vector("echo-from-a-customer", MAP_T_BR, send(
+    ip6(CE6, SERVER6) / ICMPv6EchoRequest(id=PORT, seq=1), to4(SHARED, SERVER) / ICMP(type=8, id=PORT, seq=1)))
+vector("spoofed-port", MAP_T_BR, drop(ip6(CE6, SERVER6) / udp(OTHERS_PORT, 80) / data(), "tunnel-spoofed"))
+vector("no-customer", MAP_T_BR, drop(ip6("2001:db9::1", SERVER6) / udp(PORT, 80) / data(), "tunnel-source"))
+vector("customer-to-customer", MAP_T_BR, send(
+    ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / udp(PORT, OTHERS_PORT) / data(),
+    ip6("2001:db8:ffff:0:c0:2:1200:0", OTHER6, 63) / udp(PORT, OTHERS_PORT) / data()))
+requirement("9", MUST, "ICMP errors are translated, and find the customer by the ports of the packet that they are about.")
+ABOUT4, ABOUT6 = ip4(SHARED, SERVER, 50) / udp(PORT, 80) / data(), ip6(CE6, SERVER6, 50) / udp(PORT, 80) / data()
+vector("icmp-error-to-a-customer", MAP_T_BR, send(
+    ip4("198.51.100.77", SHARED) / ICMP(type=11, code=0) / quote(ABOUT4),
+    ip6("2001:db8:ffff:0:c6:3364:4d00:0", CE6, 63) / ICMPv6TimeExceeded(code=0) / quote(ABOUT6)))
+requirement("10", MUST, "Fragments to a shared address are put together.")
+WHOLE = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
+vector("fragments-to-a-customer", MAP_T_BR,
+       held(fragment4(WHOLE, 0, 504)),
+       send(fragment4(WHOLE, 504), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data(992), counters={"translated-4to6": 1}))
+
+requirement("8.1", MUST, "The customer's edge translates its hosts to its address and ports, and then to its MAP IPv6 address.")
+opened = send(ip4(HOST, SERVER) / udp() / data(), ip6(CE6, SERVER6, 63) / udp(p) / data())
+vector("out-and-back", MAP_T_CE, opened, send(
+    ip6(SERVER6, CE6) / udp(53, p) / data(), to4(SERVER, HOST) / udp(53, 40000) / data()))
+vector("tcp-out", MAP_T_CE, send(
+    ip4(HOST, SERVER) / tcp("S"), ip6(CE6, SERVER6, 63) / tcp("S", sport=p)))
+vector("echo-out-and-back", MAP_T_CE,
+       send(ip4(HOST, SERVER) / ICMP(type=8, id=7, seq=1), ip6(CE6, SERVER6, 63) / ICMPv6EchoRequest(id=p, seq=1)),
+       send(ip6(SERVER6, CE6) / ICMPv6EchoReply(id=p, seq=1), to4(SERVER, HOST) / ICMP(type=0, id=7, seq=1)))
+requirement("8.2", MUST, "The edge takes packets under the default mapping rule, and with forwarding rules from customers who "
+            "send from their own address and ports.")
+vector("unsolicited", MAP_T_CE, drop(ip6(SERVER6, CE6) / udp(53, PORT) / data(), "no-binding"))
+vector("stranger", MAP_T_CE, opened, drop(ip6("2001:db8:bad::1", CE6) / udp(53, p) / data(), "tunnel-source"))
+straight = send(ip4(HOST, SHARED) / udp(40000, OTHERS_PORT) / data(), ip6(CE6, OTHER6, 63) / udp(p, OTHERS_PORT) / data())
+vector("mesh-there-and-back", MAP_T_MESH, straight, send(
+    ip6(OTHER6, CE6) / udp(OTHERS_PORT, p) / data(), to4(SHARED, HOST) / udp(OTHERS_PORT, 40000) / data()))
+vector("mesh-spoofed", MAP_T_MESH, straight, drop(
+    ip6(OTHER6, CE6) / udp(OTHERS_PORT + 8, p) / data(), "tunnel-spoofed"))
