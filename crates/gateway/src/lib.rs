@@ -9,4 +9,5 @@ pub mod link;
 pub mod metrics;
 pub mod privilege;
 pub mod records;
+pub mod softwire46;
 mod worker;

@@ -192,6 +192,170 @@ fn addr_explains_by_a_configuration() {
     assert!(said.contains("in the pool"), "{said}");
 }
 
+/// RFC 7597 appendix A, examples 1, 2 and 5, and what is not in such a domain.
+#[test]
+fn addr_explains_a_map_domain() {
+    let domain = ["addr", "map", "2001:db8::/40", "192.0.2.0/24", "16"];
+    let ask = |arguments: &[&'static str]| stdout(&[&domain[..], arguments].concat());
+    let said = ask(&[]);
+    for part in [
+        "65536 customers",
+        "shared by 256",
+        "252",
+        "0-1023",
+        "56 bits",
+    ] {
+        assert!(said.contains(part), "no {part:?} in\n{said}");
+    }
+    for customer in [
+        "2001:db8:12:3400::/56",
+        "2001:db8:12:3400:0:c000:212:34",
+        "192.0.2.18:1232",
+        "192.0.2.18:64723",
+    ] {
+        let said = ask(&[customer]);
+        for part in [
+            "192.0.2.18, shared by 256",
+            "PSID: 0x34 (8 bits, offset 6)",
+            "252, in 63 ranges",
+            "1232-1235 2256-2259",
+            "63696-63699 64720-64723",
+            "prefix: 2001:db8:12:3400::/56",
+            "2001:db8:12:3400:0:c000:212:34",
+        ] {
+            assert!(said.contains(part), "{customer}: no {part:?} in\n{said}");
+        }
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&ask(&["192.0.2.18:1232", "--json"])).unwrap();
+    assert_eq!(json["psid"]["value"], 0x34);
+    assert_eq!(json["ranges"][62], serde_json::json!([64720, 64723]));
+    assert_eq!(json["v6"], "2001:db8:12:3400:0:c000:212:34");
+
+    let refuse = |arguments: &[&'static str]| failure(&[&domain[..], arguments].concat(), 1);
+    for (customer, says) in [
+        ("192.0.2.18:1023", "begin at 1024"),
+        ("192.0.2.18", "192.0.2.18:PORT"),
+        (
+            "192.0.3.18:1232",
+            "not under the Rule IPv4 prefix 192.0.2.0/24",
+        ),
+        ("2001:db8:12:3000::/52", "at least 56 bits"),
+        ("2001:db9::/56", "not under the Rule IPv6 prefix"),
+        ("2001:db8:12:3410::/60", "zero"),
+    ] {
+        let error = refuse(&[customer]);
+        assert!(error.contains(says), "{customer}: {error}");
+    }
+    let error = refuse(&["--offset", "9"]);
+    assert!(error.contains("the offset is at most 8"), "{error}");
+
+    let single = [
+        "addr",
+        "map",
+        "2001:db8:12:3400::/56",
+        "192.0.2.18/32",
+        "0",
+        "--psid-length=8",
+        "--psid=0x34",
+    ];
+    let said = stdout(&[&single[..], &["192.0.2.18:1232"]].concat());
+    assert!(said.contains("2001:db8:12:3400:0:c000:212:34"), "{said}");
+    let error = failure(&[&single[..], &["192.0.2.18:1236"]].concat(), 1);
+    assert!(error.contains("PSID 0x35, not 0x34"), "{error}");
+}
+
+/// RFC 5969 section 7.1.1, and 6to4 (RFC 3056 section 2).
+#[test]
+fn addr_explains_a_6rd_domain() {
+    let domain = ["addr", "6rd", "2001:db8::/32", "10.0.0.0/8"];
+    let ask = |address| stdout(&[&domain[..], &[address]].concat());
+    assert_eq!(ask("10.100.100.1"), "2001:db8:6464:100::/56");
+    assert_eq!(ask("2001:db8:6464:1ff::1"), "10.100.100.1");
+    assert!(stdout(&domain).contains("56 bits"));
+    let six_to_four = ["addr", "6rd", "2002::/16", "0.0.0.0/0", "192.0.2.4"];
+    assert_eq!(stdout(&six_to_four), "2002:c000:204::/48");
+    for (address, says) in [
+        ("11.0.0.1", "not under 10.0.0.0/8"),
+        ("2001:db9::1", "by the BR"),
+    ] {
+        let error = failure(&[&domain[..], &[address]].concat(), 1);
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+/// A rule of RFC 7597 appendix A, example 1, and a border relay in a container of RFC 7598 section 5.1.
+const MAP_E: &str = "005e0025 0059000d 01 10 18 c0000200 28 20010db800 \
+                     005a0010 20010db8ffff00000000000000000001";
+/// The prefix of that example, delegated (RFC 8415 section 21.22).
+const DELEGATED: &str = "00190029 000000010000000000000000 \
+                         001a0019 0000000000000000 38 20010db8001234000000000000000000";
+
+#[test]
+fn addr_explains_dhcpv6() {
+    let dump = format!("{DELEGATED} {MAP_E}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), format!("{dump}\n")).unwrap();
+    for argument in [&dump, file.path().to_str().unwrap()] {
+        let said = stdout(&["addr", "dhcpv6", argument]);
+        for part in [
+            "MAP-E",
+            "BR: 2001:db8:ffff::1",
+            "2001:db8::/40 = 192.0.2.0/24 and 16 EA bits, for forwarding, too",
+            "192.0.2.18, shared by 256",
+            "2001:db8:12:3400:0:c000:212:34",
+        ] {
+            assert!(said.contains(part), "no {part:?} in\n{said}");
+        }
+    }
+    let prefix = "--prefix=2001:db8:12:3400::/56";
+    let json = stdout(&["addr", "dhcpv6", MAP_E, prefix, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let customer = &json["domains"][0]["customers"][0]["has"];
+    assert_eq!(customer["v4"], "192.0.2.18");
+    assert_eq!(customer["psid"]["value"], 0x34);
+
+    // RFC 7596 section 5.1, figure 3.
+    let lw = "0060002c 005c0014 c0000212 38 20010db8001234 005d0004 00083400 \
+              005a0010 20010db8ffff00000000000000000001";
+    let said = stdout(&["addr", "dhcpv6", lw]);
+    for part in [
+        "lwAFTR: 2001:db8:ffff::1",
+        "192.0.2.18, shared by 256",
+        "13312-13567",
+        "address is 2001:db8:12:3400:0:c000:212:34",
+    ] {
+        assert!(said.contains(part), "no {part:?} in\n{said}");
+    }
+}
+
+/// Offset, value, and what would be right.
+#[test]
+fn addr_tells_what_is_wrong_with_dhcpv6() {
+    for (dump, parts) in [
+        (
+            MAP_E.replace("01 10 18", "01 31 18"),
+            &[
+                "OPTION_S46_CONT_MAPE is ignored",
+                "byte 9",
+                "ea-len is 0 to 48, not 49",
+            ][..],
+        ),
+        (
+            MAP_E.replace("005e0025", "005e0026"),
+            &["byte 0", "38 bytes follow", "37 do"],
+        ),
+        ("005e002".to_owned(), &["odd"]),
+        ("005e zz".to_owned(), &["character 6 is 'z'"]),
+        (DELEGATED.to_owned(), &["no MAP-E, MAP-T or lw4o6"]),
+    ] {
+        let error = failure(&["addr", "dhcpv6", &dump], 1);
+        for part in parts {
+            assert!(error.contains(part), "no {part:?} in\n{error}");
+        }
+    }
+}
+
 #[test]
 fn addr_prints_json() {
     let json = stdout(&["addr", "explain", "64:ff9b::8.8.8.8", "--json"]);

@@ -1,10 +1,14 @@
 //! `isthmus addr`: addresses of every kind.
 
 mod configured;
+mod customer;
+mod dhcpv6;
 mod embed;
 mod explain;
 mod extract;
+mod map;
 mod prefix;
+mod rapid;
 
 use std::process::ExitCode;
 
@@ -23,6 +27,10 @@ enum Action {
     Embed(embed::Embed),
     Extract(extract::Extract),
     Explain(explain::Explain),
+    Map(map::Map),
+    Dhcpv6(dhcpv6::Dhcpv6),
+    #[command(name = "6rd")]
+    Rapid(rapid::Rapid),
 }
 
 impl Addr {
@@ -31,6 +39,9 @@ impl Addr {
             Action::Embed(embed) => embed.run(),
             Action::Extract(extract) => extract.run(),
             Action::Explain(explain) => explain.run(),
+            Action::Map(map) => map.run(),
+            Action::Dhcpv6(dhcpv6) => dhcpv6.run(),
+            Action::Rapid(rapid) => rapid.run(),
         }
     }
 }

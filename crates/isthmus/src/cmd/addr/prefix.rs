@@ -1,11 +1,11 @@
-//! Translation prefixes on the command line.
+//! Prefixes on the command line.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use ipnet::Ipv6Net;
+use ipnet::{Ipv4Net, Ipv6Net};
 use isthmus_core::address::explain::{self, Reach};
 use isthmus_core::address::{V4, V6, ivi, rfc6052};
 
@@ -115,6 +115,19 @@ impl fmt::Display for Objection {
 pub(super) fn network(text: &str) -> Result<Ipv6Net, String> {
     let net = Ipv6Net::from_str(text)
         .map_err(|_| "expected an address and a length such as 64:ff9b::/96".to_owned())?;
+    if net.trunc() != net {
+        return Err(format!(
+            "bits after the length are set; the network would be {}",
+            net.trunc()
+        ));
+    }
+    Ok(net)
+}
+
+/// An IPv4 network with its length, as clap reads it.
+pub(super) fn network_v4(text: &str) -> Result<Ipv4Net, String> {
+    let net = Ipv4Net::from_str(text)
+        .map_err(|_| "expected an address and a length such as 192.0.2.0/24".to_owned())?;
     if net.trunc() != net {
         return Err(format!(
             "bits after the length are set; the network would be {}",

@@ -1,0 +1,117 @@
+//! What can be wrong with softwire46 options.
+
+use ipnet::Ipv6Net;
+use isthmus_core::address::map::RuleError;
+use isthmus_core::address::port_set::PortSetError;
+use isthmus_core::address::rfc6052;
+
+use super::option::Code;
+
+/// Something is wrong with an option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("byte {offset}: {problem}")]
+pub struct Error {
+    /// The byte at which it is wrong, from 0.
+    pub offset: usize,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The end comes within a field.
+    #[error("{field} needs {needs} bytes, and {left} are left")]
+    Short {
+        /// The field.
+        field: &'static str,
+        /// Its bytes.
+        needs: usize,
+        /// Bytes that there are.
+        left: usize,
+    },
+    /// The end comes within an option.
+    #[error("{code} says that {length} bytes follow its length, and {left} do")]
+    Length {
+        /// The option.
+        code: Code,
+        /// Its length.
+        length: u16,
+        /// Bytes that there are.
+        left: usize,
+    },
+    /// There is more in an option than its fields.
+    #[error("{code} should end here; bytes that follow: {extra}")]
+    Extra {
+        /// The option.
+        code: Code,
+        /// Bytes too many.
+        extra: usize,
+    },
+    /// A number is out of range.
+    #[error("{field} is 0 to {most}, not {value}")]
+    Range {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u8,
+        /// The highest value.
+        most: u8,
+    },
+    /// Bits after a prefix are set.
+    #[error("bits after the length of {field} are set; it would be {right}")]
+    HostBits {
+        /// The field.
+        field: &'static str,
+        /// The prefix without them.
+        right: Ipv6Net,
+    },
+    /// A PSID is not at the left of its field.
+    #[error(
+        "a PSID of {length} bits is at the left of its 16, with zeros behind it (RFC 7598 section 4.5): \
+         {value:#06x} has others; it would be {right:#06x}"
+    )]
+    Psid {
+        /// Bits of the PSID.
+        length: u8,
+        /// What stands there.
+        value: u16,
+        /// What should stand there.
+        right: u16,
+    },
+    /// Offset, length and PSID are no port set.
+    #[error(transparent)]
+    Ports(PortSetError),
+    /// The fields of a rule are no mapping rule.
+    #[error(transparent)]
+    Rule(RuleError),
+    /// The prefix of a Default Mapping Rule is none.
+    #[error("{0}")]
+    Default(rfc6052::PrefixError),
+    /// An option must not be in another one.
+    #[error("{code} is not permitted in {container} (RFC 7598 section 6)")]
+    NotPermitted {
+        /// The option.
+        code: Code,
+        /// The one around it.
+        container: Code,
+    },
+    /// An option is missing.
+    #[error("{container} has no {code}, and needs {count} (RFC 7598 section 5)")]
+    Missing {
+        /// The option that is missing.
+        code: Code,
+        /// The one that needs it.
+        container: Code,
+        /// How many of them.
+        count: &'static str,
+    },
+    /// There are too many of an option.
+    #[error("{container} has at most one {code} (RFC 7598 section 5); this is another")]
+    Many {
+        /// The option.
+        code: Code,
+        /// The one around it.
+        container: Code,
+    },
+}

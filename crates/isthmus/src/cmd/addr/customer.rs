@@ -1,0 +1,159 @@
+//! What a customer of a MAP domain has, for people and as JSON.
+
+use std::fmt::Write;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ipnet::Ipv6Net;
+use isthmus_core::address::map::{Assignment, Customer, MapRule};
+use isthmus_core::address::port_set::{PortSet, Sharing};
+use serde::Serialize;
+
+/// More ranges than these are not all printed.
+const RANGES: usize = 64;
+/// Ranges in a line.
+const IN_A_LINE: usize = 8;
+
+/// A customer.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Answer {
+    /// The IPv4 address, or the prefix with its length.
+    v4: String,
+    /// The end-user IPv6 prefix, as far as the rule tells it.
+    prefix: Ipv6Net,
+    /// The MAP IPv6 address.
+    v6: Ipv6Addr,
+    #[serde(flatten)]
+    ports: PortsAnswer,
+}
+
+/// The ports of a customer.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct PortsAnswer {
+    /// How many customers share the address.
+    shared_by: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    psid: Option<Psid>,
+    ports: u32,
+    /// First and last port of each range.
+    ranges: Vec<(u16, u16)>,
+}
+
+#[derive(Serialize)]
+struct Psid {
+    value: u16,
+    length: u8,
+    offset: u8,
+}
+
+impl Answer {
+    pub(super) fn new(rule: &MapRule, customer: &Customer) -> Self {
+        let v4 = Ipv4Addr::from(customer.v4);
+        let v6 = Ipv6Addr::from(customer.address);
+        let length = rule.v6().1 + rule.ea_bits();
+        Self {
+            v4: match customer.v4_length {
+                32 => v4.to_string(),
+                length => format!("{v4}/{length}"),
+            },
+            prefix: Ipv6Net::new_assert(v6, length).trunc(),
+            v6,
+            ports: PortsAnswer::new(customer.ports),
+        }
+    }
+
+    /// Lines for people.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let what = if self.v4.contains('/') {
+            "IPv4 prefix"
+        } else {
+            "IPv4 address"
+        };
+        let mut lines = vec![format!("{what}: {}{}", self.v4, self.ports.sharers())];
+        lines.extend(self.ports.lines());
+        lines.push(format!("end-user IPv6 prefix: {}", self.prefix));
+        lines.push(format!("MAP IPv6 address: {}", self.v6));
+        lines
+    }
+}
+
+impl PortsAnswer {
+    pub(super) fn new(set: PortSet) -> Self {
+        let sharing = set.sharing();
+        let psid = (!sharing.is_whole()).then(|| Psid {
+            value: set.psid(),
+            length: sharing.length(),
+            offset: sharing.offset(),
+        });
+        Self {
+            shared_by: sharing.ratio(),
+            psid,
+            ports: set.count(),
+            ranges: set.ranges().map(|range| range.into_inner()).collect(),
+        }
+    }
+
+    /// What to say behind an address.
+    pub(super) fn sharers(&self) -> String {
+        match self.shared_by {
+            1 => String::new(),
+            ratio => format!(", shared by {ratio}"),
+        }
+    }
+
+    /// Lines for people: PSID and ranges.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let Some(psid) = &self.psid else {
+            return vec!["ports: all".to_owned()];
+        };
+        let mut lines = vec![format!(
+            "PSID: {:#x} ({} bits, offset {})",
+            psid.value, psid.length, psid.offset
+        )];
+        let count = self.ranges.len();
+        let plural = if count == 1 { "range" } else { "ranges" };
+        lines.push(format!("ports: {}, in {count} {plural}", self.ports));
+        let texts: Vec<_> = self.ranges.iter().map(|&range| text(range)).collect();
+        if count <= RANGES {
+            lines.extend(
+                texts
+                    .chunks(IN_A_LINE)
+                    .map(|line| format!("  {}", line.join(" "))),
+            );
+        } else {
+            let (first, last) = (texts[..IN_A_LINE].join(" "), texts[count - 2..].join(" "));
+            lines.push(format!("  {first} ... {last} (all of them: --json)"));
+        }
+        lines
+    }
+}
+
+fn text((first, last): (u16, u16)) -> String {
+    if first == last {
+        first.to_string()
+    } else {
+        format!("{first}-{last}")
+    }
+}
+
+/// What every customer of a rule has.
+pub(super) fn assigned(rule: &MapRule) -> String {
+    match rule.assignment() {
+        Assignment::Prefix(length) => format!("an IPv4 prefix of {length} bits"),
+        Assignment::Address => "an IPv4 address".to_owned(),
+        Assignment::Shared(_) => shared(rule.sharing()),
+    }
+}
+
+fn shared(sharing: Sharing) -> String {
+    let ports = sharing.set(0).map_or(0, PortSet::count);
+    let mut text = format!(
+        "an IPv4 address shared by {}, with {ports} of its ports",
+        sharing.ratio()
+    );
+    if let Some(last) = sharing.first().checked_sub(1) {
+        let _ = write!(text, "; nobody has the ports 0-{last}");
+    }
+    text
+}
