@@ -8,6 +8,7 @@ use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::{self, Part, Task, four_in_six, six_in_four};
 use crate::packet::Packet;
 use crate::reason::Counter;
+use crate::translate::transport::Messages;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
 use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6};
@@ -159,7 +160,7 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let destination = header.destination();
     let instance =
         choose_v4(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
-    let transport = v4::read(packet, header)?.transport;
+    let transport = v4::read(packet, header, Messages::V4)?.transport;
     let tuple = Tuple {
         source: header.source(),
         destination,
