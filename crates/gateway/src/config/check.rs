@@ -30,6 +30,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
             Mechanism::FourInSix(tunnel) => tunnel.check(instance, sink),
         }
     }
+    nat::check_exempt(document, sink);
     territory::check(document, sink);
     dns64::check(document, sink);
 }

@@ -17,7 +17,7 @@ use isthmus_engine::ruleset::{Member, Ruleset};
 
 use super::document::{
     Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Pooling, PortPolicy,
-    Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
+    Prefix, Protocol, Siit, StaticBinding, Timers, Tun, UnsolicitedSyn,
 };
 use super::overlap;
 use super::tunnel::v4_networks;
@@ -102,6 +102,7 @@ impl Document {
                 }
                 Mechanism::Nat44(nat44) => core::Mechanism::Nat44(core::Nat44 {
                     inside: v4_networks(&nat44.inside),
+                    exempt: v4_networks(&nat44.exempt),
                     nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
                 }),
                 Mechanism::SixInFour(tunnel) => core::Mechanism::SixInFour(tunnel.compile()),
@@ -234,6 +235,10 @@ impl Compiled {
             filtering: match nat.filtering {
                 Filtering::EndpointIndependent => nat::Filtering::EndpointIndependent,
                 Filtering::AddressDependent => nat::Filtering::AddressDependent,
+            },
+            unsolicited_syn: match nat.unsolicited_syn {
+                UnsolicitedSyn::Drop => nat::UnsolicitedSyn::Drop,
+                UnsolicitedSyn::Answer => nat::UnsolicitedSyn::Answer,
             },
             pooling: match nat.pooling {
                 Pooling::Strict => nat::Pooling::Strict,

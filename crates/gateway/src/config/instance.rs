@@ -24,9 +24,11 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("prefix", "siit or nat64"),
     ("prefix-format", "siit"),
     ("inside", "nat44"),
+    ("exempt", "nat44"),
     ("pool", "nat64 or nat44"),
     ("subscriber-prefix", "nat64"),
     ("filtering", "nat64 or nat44"),
+    ("unsolicited-syn", "nat64 or nat44"),
     ("pooling", "nat64 or nat44"),
     ("max-bindings", "nat64 or nat44"),
     ("max-sessions", "nat64 or nat44"),
@@ -269,6 +271,11 @@ fn nat44(reader: &Reader<'_>) -> Option<Nat44> {
         reader.missing("inside", "[\"10.0.0.0/8\"]");
     }
     let inside = networks(reader, "inside");
+    let exempt = networks(reader, "exempt");
     let nat = nat::nat(reader, nat::Side::V4);
-    Some(Nat44 { inside, nat: nat? })
+    Some(Nat44 {
+        inside,
+        exempt,
+        nat: nat?,
+    })
 }

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use ipnet::IpNet;
 
 use super::diagnose::Diagnostic;
-use super::document::{Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers};
+use super::document::{
+    Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers, UnsolicitedSyn,
+};
 use super::section;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -25,6 +27,10 @@ pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
         ("endpoint-independent", Filtering::EndpointIndependent),
         ("address-dependent", Filtering::AddressDependent),
     ];
+    let unsolicited = [
+        ("drop", UnsolicitedSyn::Drop),
+        ("answer", UnsolicitedSyn::Answer),
+    ];
     let poolings = [("strict", Pooling::Strict), ("soft", Pooling::Soft)];
     if reader.get("pool").is_none() {
         let example = "[{ addresses = \"203.0.113.0/28\", ports = \"1024-65535\" }]";
@@ -41,6 +47,10 @@ pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
             .get("filtering")
             .and_then(|v| v.word(&filters))
             .unwrap_or(Filtering::EndpointIndependent),
+        unsolicited_syn: reader
+            .get("unsolicited-syn")
+            .and_then(|v| v.word(&unsolicited))
+            .unwrap_or(UnsolicitedSyn::Drop),
         pooling: reader
             .get("pooling")
             .and_then(|v| v.word(&poolings))
