@@ -299,12 +299,14 @@ fn without_checksum<H: Host>(
     fragmented: bool,
 ) -> Result<(), Refusal> {
     match instance.policy.zero_udp_checksum {
-        ZeroUdpChecksum::Drop => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),
+        ZeroUdpChecksum::Drop if !fragmented => Err(Refusal::prohibited(Counter::ZeroChecksumUdp)),
         ZeroUdpChecksum::Compute if !fragmented => Ok(()),
         ZeroUdpChecksum::Compute if mechanism::needs_ports(host, instance) => {
             Err(Refusal::Slow(Slow::Reassemble))
         }
-        ZeroUdpChecksum::Compute => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),
+        ZeroUdpChecksum::Compute | ZeroUdpChecksum::Drop => {
+            Err(Refusal::Drop(Counter::ZeroChecksumUdp))
+        }
     }
 }
 
