@@ -13,7 +13,9 @@ from scapy.layers.inet6 import (  # noqa: E402,F401
     ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6PacketTooBig, ICMPv6ParamProblem,
     ICMPv6TimeExceeded, ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop,
     IPv6ExtHdrRouting, PadN)
-from scapy.packet import Raw  # noqa: E402
+from scapy.fields import ByteField, XShortField  # noqa: E402
+from scapy.packet import Packet, Raw, bind_layers  # noqa: E402
+from scapy.utils import checksum  # noqa: E402
 
 from choices import Choice, Late  # noqa: E402
 from table import Output  # noqa: E402
@@ -76,6 +78,23 @@ def tcp(flags="A", sport=40000, dport=80, seq=0x01020304, ack=0x05060708, **fiel
 def timestamp(kind):
     """An ICMPv4 Timestamp (13) or Timestamp Reply (14); scapy would put the time of day in it."""
     return ICMP(type=kind, id=1, seq=1, ts_ori=1, ts_rx=2, ts_tx=3)
+
+
+class Query(Packet):
+    """The header that all ICMP messages with an identifier have, whatever follows it (RFC 792)."""
+
+    name = "ICMP query"
+    fields_desc = [ByteField("type", 13), ByteField("code", 0), XShortField("chksum", None),
+                   XShortField("id", 0), XShortField("seq", 1)]
+
+    def post_build(self, pkt, pay):
+        """The checksum, over header and payload."""
+        pkt += pay
+        return pkt[:2] + checksum(pkt).to_bytes(2, "big") + pkt[4:] if self.chksum is None else pkt
+
+
+bind_layers(IP, Query, proto=1)
+bind_layers(IP, ICMP, proto=1)
 
 
 def data(length=16):

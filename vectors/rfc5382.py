@@ -4,7 +4,7 @@ from nat44_packets import *
 from table import *
 
 rfc(5382)
-p, q = port("p"), port("q")
+p, q, n = port("p"), port("q"), port("n")
 q.differs = ["p"]
 
 
@@ -31,9 +31,30 @@ requirement("4.2", MUST, "A segment without a connection opens none.")
 vector("no-syn-no-binding", NAT44, drop(go() / tcp("A"), "tcp-not-syn"))
 requirement("4.3", SHOULD, "REQ-3: filtering is independent of the endpoint, or of its port.")
 vector("anybody-may-open", NAT44, out("S"), into("S", server=S2))
-requirement("4.3", MUST, "REQ-4: nobody is told of an unsolicited SYN for 6 seconds.",
-            see=["rfc5382-4.3-unsolicited-syn"])
-requirement("4.3", SHOULD, "REQ-4: after that Port Unreachable is sent.", status="no: such a SYN is dropped silently")
+requirement("4.3", MUST, "REQ-4: nobody is told of an unsolicited SYN for 6 seconds.")
+requirement("4.3", SHOULD, "REQ-4: after that Port Unreachable is sent, if the operator wants it.")
+ANSWER = nat44("nat44-answer", more='unsolicited-syn = "answer"\n')
+CAREFUL = nat44("nat44-answer-address-dependent", pool=[(OUT, "40000-40000")], more='unsolicited-syn = "answer"\nfiltering = "address-dependent"\n')
+stray = come() / tcp("S", 80, 8080)
+refusal = error4(ICMP(type=3, code=3), stray)
+
+
+def ask(at, *before):
+    """A datagram that passes by, so that the clock goes on; `before` it comes what the time brings about."""
+    return through(go() / udp() / data(), *before, gone() / udp(n) / data(), at=at,
+                   counters={"translated-4to4": 1, "icmp-error-sent": len(before)})
+
+
+vector("unsolicited-syn-answered", ANSWER, drop(stray, "no-binding", at=0), ask(5.9), ask(6.1, refusal), ask(12))
+vector("unsolicited-syn-sent-again", ANSWER, drop(stray, "no-binding", at=0), drop(stray, "no-binding", at=1),
+       ask(6.5, refusal), ask(8))
+vector("unsolicited-syn-ack", ANSWER, drop(come() / tcp("SA", 80, 8080), "no-binding", at=0), ask(6.5))
+vector("unsolicited-segment", ANSWER, drop(come() / tcp("A", 80, 8080), "no-binding", at=0), ask(6.5))
+filtered = come() / tcp("S", 80, 40000)
+vector("unsolicited-syn-filtered", CAREFUL, out("S", 0, server=S2), drop(filtered, "filtered", at=1),
+       ask(7.5, error4(ICMP(type=3, code=3), filtered)))
+requirement("4.3", MUST, "REQ-4: the SYN is dropped silently if an outbound SYN for the connection comes in these 6 seconds.")
+vector("unsolicited-syn-met", CAREFUL, out("S", 0, server=S2), drop(filtered, "filtered", at=1), out("S", 4), into("SA", 5), ask(7.5))
 requirement("4.3", MUST, "REQ-4: the unsolicited SYN itself is not forwarded.")
 vector("unsolicited-syn", NAT44, drop(come() / tcp("S", 80, 8080), "no-binding"))
 requirement("5", MUST, "REQ-5: an established connection may be idle for 2 hours and 4 minutes, one that opens or closes for 4 minutes.")

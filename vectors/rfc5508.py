@@ -26,7 +26,25 @@ vector("echo-in-fragments", NAT44,
        held(fragment4(large[0], 0, 1000)),
        through(fragment4(large[0], 1000), fragment4(large[1], 0, 1480), fragment4(large[1], 1480),
                counters={"translated-4to4": 1, "split": 1}))
-requirement("3.1", MUST, "REQ-1: timestamp and other queries pass.", status="no: echo only")
+requirement("3.1", MUST, "REQ-1: so do all other queries with an identifier: timestamp, information, address mask "
+            "(RFC 792, RFC 950), extended echo (RFC 8335).")
+
+
+def query(kind, id):
+    """Any ICMP message: type, code, identifier, sequence number, and 12 bytes."""
+    return Query(type=kind, id=id) / data(12)
+
+
+for name, ask, answer in [("timestamp", 13, 14), ("information", 15, 16), ("address-mask", 17, 18), ("extended-echo", 42, 43)]:
+    vector(name, NAT44, through(go() / query(ask, 7), gone() / query(ask, i)),
+           through(come() / query(answer, i), came() / query(answer, 7)))
+vector("timestamp-two-hosts", NAT44, through(go() / query(13, 7), gone() / query(13, i)),
+       through(go(J) / query(13, 7), gone() / query(13, j)),
+       through(come() / query(14, j), came(host=J) / query(14, 7)))
+vector("timestamp-reply-without-binding", NAT44, drop(come() / query(14, 7), "no-binding"))
+vector("inbound-about-timestamp", NAT44, through(go() / query(13, 7), gone() / query(13, i)),
+       through(come(ROUTER) / ICMP(type=3, code=1) / quote(gone() / query(13, i)),
+               came(ROUTER) / ICMP(type=3, code=1) / quote(gone(source=I) / query(13, 7))))
 requirement("3.2", MUST, "REQ-2: a query session lives for 60 seconds at least.")
 vector("alive-after-59-seconds", NAT44, ASK, through(come() / ping(i, 0), came() / ping(7, 0), at=59))
 vector("gone-after-62-seconds", NAT44, ASK, drop(come() / ping(i, 0), "no-binding", at=62))

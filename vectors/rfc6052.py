@@ -74,18 +74,18 @@ requirement("3.1", MUST, "A packet with the well-known prefix and a non-global I
 for address in ("10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.1.1", "192.0.2.1", "198.51.100.2",
                 "203.0.113.1", "198.18.0.1", "192.0.0.1", "192.88.99.1"):
     lost = ip6("64:ff9b::1.2.3.4", f"64:ff9b::{address}") / udp() / data()
-    vector(f"well-known-non-global-destination-{address}", WELL_KNOWN, drop(
-        lost, "non-global-well-known", may=error6(ICMPv6DestUnreach(code=1), lost)))
+    vector(f"well-known-non-global-destination-{address}", WELL_KNOWN, reply(
+        lost, error6(ICMPv6DestUnreach(code=1), lost), "non-global-well-known"))
 lost = ip6("64:ff9b::10.1.2.3", "64:ff9b::8.8.4.4") / udp() / data()
-vector("well-known-non-global-source", WELL_KNOWN, drop(
-    lost, "non-global-well-known", may=error6(ICMPv6DestUnreach(code=1), lost)))
+vector("well-known-non-global-source", WELL_KNOWN, reply(
+    lost, error6(ICMPv6DestUnreach(code=1), lost), "non-global-well-known"))
 lost = ip4("10.1.2.3", "1.2.3.4") / udp() / data()
-vector("well-known-non-global-source-4to6", WELL_KNOWN, drop(
-    lost, "non-global-well-known", may=error4(ICMP(type=3, code=13), lost)))
+vector("well-known-non-global-source-4to6", WELL_KNOWN, reply(
+    lost, error4(ICMP(type=3, code=13), lost), "non-global-well-known"))
 PRIVATE = siit("siit-well-known-private", "64:ff9b::/96", ["10.0.0.0/8"])
 lost = ip4("8.8.4.4", "10.1.2.3") / udp() / data()
-vector("well-known-non-global-destination-4to6", PRIVATE, drop(
-    lost, "non-global-well-known", may=error4(ICMP(type=3, code=13), lost)))
+vector("well-known-non-global-destination-4to6", PRIVATE, reply(
+    lost, error4(ICMP(type=3, code=13), lost), "non-global-well-known"))
 requirement("3.1", MUST, "The operator who knows better can let them pass; a network-specific prefix has no such rule.")
 vector("well-known-non-global-allowed", WELL_KNOWN_OPEN, send(
     ip6("64:ff9b::10.1.2.3", "64:ff9b::192.168.7.7") / udp() / data(), to4("10.1.2.3", "192.168.7.7") / udp() / data()))

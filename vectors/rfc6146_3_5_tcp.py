@@ -110,8 +110,24 @@ ADF_ONE_PORT = nat64("nat64-address-dependent-one-port", PREFIX, pool=[(OUT, "40
                      more='filtering = "address-dependent"\n')
 vector("closed-v4-syn-of-a-stranger", ADF_ONE_PORT,
        outward("S", 0, to=40000), lost("S", 1, S2, 40000, "filtered"), tick(8))
-requirement("3.5.2.2", MUST, "Without that policy the SYN is kept for 6 seconds, and goes back in a Port Unreachable if no V6 SYN meets it.",
-            status="no: the policy is always to drop it, so that strangers can not fill memory")
+requirement("3.5.2.2", MUST, "Without that policy the SYN is kept for 6 seconds, and goes back in a Port Unreachable if no V6 SYN meets it.")
+ANSWER = nat64("nat64-answer", PREFIX, pool=[(OUT, "40000-40000")], more='unsolicited-syn = "answer"\n')
+ADF_ANSWER = nat64("nat64-answer-address-dependent", PREFIX, pool=[(OUT, "40000-40000")],
+                   more='unsolicited-syn = "answer"\nfiltering = "address-dependent"\n')
+
+
+def answered(packet, at):
+    """The clock moves on, and this SYN is answered."""
+    return Step(ip6(A, "2001:db8:2::1") / udp(), [error4(ICMP(type=3, code=3), packet)], {"not-ours": 1, "icmp-error-sent": 1}, at)
+
+
+stranger = in4(S2) / tcp("S", 80, 40000)
+vector("closed-v4-syn-answered", ANSWER, drop(syn, "no-binding", at=0), tick(5.9), answered(syn, 6.1), tick(7))
+vector("closed-v4-syn-of-a-stranger-answered", ADF_ANSWER,
+       outward("S", 0, to=40000), lost("S", 1, S2, 40000, "filtered"), tick(6.9), answered(stranger, 7.1), tick(8))
+vector("closed-v4-syn-met", ANSWER, drop(syn, "no-binding", at=0), outward("S", 3, to=40000), inward("S", 4, to=40000), tick(7))
+vector("closed-v4-syn-of-a-stranger-met", ADF_ANSWER, outward("S", 0, to=40000), lost("S", 1, S2, 40000, "filtered"),
+       outward("S", 3, S2, 40000), inward("SA", 4, S2, 40000), tick(8))
 requirement("3.5.2.2", SHOULD, "A simultaneous open works: here by the SYN that is sent again.")
 vector("simultaneous-open", ONE_PORT,
        drop(syn, "no-binding", at=0), outward("S", 0.5, to=40000), inward("S", 1, to=40000), outward("SA", 2, to=40000),

@@ -30,13 +30,19 @@ vector("session-limit", SESSIONS,
        through(go() / udp() / data(), gone() / udp(p) / data()),
        through(go(server=S2) / udp() / data(), gone(S2) / udp(p) / data()),
        reply(lost, error4(ICMP(type=3, code=1), lost), "subscriber-limit"))
-requirement("3", MUST, "REQ-6: translation can be turned off for some destinations.",
-            status="no: route them past the gateway")
+requirement("3", MUST, "REQ-6: translation can be turned off for some destinations.")
+EXEMPT = nat44("nat44-exempt", more='exempt = ["198.51.100.128/25"]\n')
+vector("exempt-destination", EXEMPT,
+       ignored(go(server="198.51.100.200") / udp() / data()),
+       ignored(ip4("198.51.100.200", I) / udp(53, 40000) / data()),
+       through(go() / udp() / data(), gone() / udp(p) / data()))
 requirement("3", SHOULD, "REQ-7: filtering is endpoint-independent, or address-dependent.", see=[
     "rfc4787-5-anybody-may-answer", "rfc4787-5-address-dependent"])
 requirement("3", SHOULD, "REQ-8: a port is not given to another for 120 seconds.",
-            status="no: ports are chosen at random, so that it is unlikely")
-requirement("3", MUST, "REQ-9: subscribers control their mappings by PCP.", status="no")
+            status="partly: for TCP, whose sessions are tracked, with address-dependent filtering and with deterministic blocks "
+                   "it may be at once; other UDP ports are chosen at random among the free ones, so that it is unlikely")
+requirement("3", MUST, "REQ-9: subscribers control their mappings by PCP.",
+            status="no: there is no PCP server (RFC 6887); the operator gives subscribers ports by `static` bindings")
 requirement("3", SHOULD, "REQ-10: it can be managed.", status="yes: control socket, metrics, records")
 requirement("3", MUST, "REQ-11: a packet that gets no mapping is dropped, and its sender told Host Unreachable.")
 ONE = nat44("nat44-one-port", pool=[(OUT, "40000-40000")])
@@ -44,8 +50,8 @@ full = go(J) / udp() / data()
 vector("pool-exhausted", ONE,
        through(go() / udp() / data(), gone() / udp(40000) / data()),
        reply(full, error4(ICMP(type=3, code=1), full), "pool-exhausted"))
-requirement("3", SHOULD, "REQ-12: destinations are not logged.",
-            status="partly: records of sessions have them; port blocks have not")
+requirement("4", SHOULD, "REQ-12: destinations are not logged, unless the operator has to.",
+            tests=["rfc6888_req12_destinations_can_be_left_out"])
 requirement("3", SHOULD, "REQ-13, REQ-14: ports are given in blocks, which are logged once.")
 BLOCKS = nat44("nat44-blocks", more="port-blocks = { size = 64, per-subscriber = 1 }\n")
 vector("port-block", BLOCKS,

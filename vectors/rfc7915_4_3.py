@@ -2,7 +2,7 @@
 
 from scapy.layers.inet import IPOption_NOP
 
-from configurations import siit
+from configurations import OWN, configuration, eam, siit
 from packets import *
 from table import *
 
@@ -80,8 +80,11 @@ vector("errors-one-per-second", ONE_ERROR,
        reply(late, told, "hop-limit-exceeded", at=0), drop(late, "hop-limit-exceeded", at=0.1),
        drop(late, "hop-limit-exceeded", at=0.2), reply(late, told, "hop-limit-exceeded", at=2.5),
        counters={"icmp-error-suppressed": 2})
-requirement("4.4", SHOULD, "A dropped packet is answered with Communication Administratively Prohibited, unless another answer is asked for.",
-            status="partly: where the text names an error it is sent; what has no translation is dropped silently, and counted")
+requirement("4.4", SHOULD, "A dropped packet is answered with Communication Administratively Prohibited, unless another answer, or "
+            "silence, is asked for.")
+EXPLICIT = configuration("siit-explicit", f'mechanism = "siit"\n{OWN}{eam([("192.0.2.1", "2001:db8:aaaa::1")])}')
+stranger = ip4(H4, "192.0.2.1") / udp() / data()
+vector("source-without-mapping", EXPLICIT, reply(stranger, error4(ICMP(type=3, code=13), stranger), "untranslatable-source"))
 requirement("4.4", SHOULD, "No error is sent about an ICMPv4 error.")
 vector("no-error-about-an-error", SIIT, drop(
     ip4(ttl=1) / ICMP(type=12, code=0, ptr=0) / quote(both(udp())[0]), "hop-limit-exceeded"))
@@ -111,8 +114,8 @@ payload = landing_on(udp(), 0xffff, H4_V6, H6, 46)
 vector("udp-without-checksum-computed-as-zero", SIIT, send(ip4() / udp(chksum=0) / payload, to6() / udp() / payload))
 requirement("4.5", SHOULD, "The operator can have UDP without a checksum dropped, with an event.")
 plain = ip4() / udp(chksum=0)
-vector("udp-without-checksum-dropped", DROP_ZERO, drop(
-    plain, "zero-checksum-udp", may=error4(ICMP(type=3, code=13), plain)))
+vector("udp-without-checksum-dropped", DROP_ZERO, reply(
+    plain, error4(ICMP(type=3, code=13), plain), "zero-checksum-udp"))
 vector("udp-with-checksum-not-dropped", DROP_ZERO, send(ip4() / udp() / data(), to6() / udp() / data()))
 requirement("4.5", SHOULD, "A stateless translator drops the first fragment of a UDP datagram without a checksum.")
 whole = ip4(flags=0) / udp(chksum=0) / data(2400)

@@ -27,6 +27,10 @@ pub struct Instance {
 /// A mapping and a role.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, u32)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lies in maps, whose values all have one size"
+)]
 pub enum Mechanism {
     /// Stateless translation (RFC 7915) with RFC 6052, RFC 6219 and RFC 7757 mappings.
     Siit(Siit),
@@ -286,6 +290,8 @@ pub struct Nat64 {
 pub struct Nat44 {
     /// The hosts that share the pool.
     pub inside: V4Networks,
+    /// Destinations that they reach without translation (RFC 6888 section 3, REQ-6).
+    pub exempt: V4Networks,
     /// Pool, timers, limits, tables.
     pub nat: NatConfig,
 }

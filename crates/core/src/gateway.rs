@@ -10,6 +10,7 @@ use crate::mechanism::passage::Passage;
 use crate::mechanism::{self, Part, Task, aftr, four_in_six, six_in_four, softwire};
 use crate::packet::Packet;
 use crate::reason::Counter;
+use crate::translate::transport::Messages;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
 use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::{ipv4, ipv6};
@@ -232,7 +233,8 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let destination = header.destination();
     let instance =
         choose_v4(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
-    let transport = v4::read(packet, header)?.transport;
+    let messages = mechanism::messages(host, instance);
+    let transport = v4::read(packet, header, messages)?.transport;
     let tuple = Tuple {
         source: header.source(),
         destination,
@@ -302,7 +304,7 @@ fn open_softwire<P: Packet, H: Host, M: Passage>(
 ) -> Result<(), Refusal> {
     let softwire = encap::four_in_six::Softwire::open(packet, outer)?;
     let header = softwire.header;
-    let transport = v4::read(&softwire.inner, header)?.transport;
+    let transport = v4::read(&softwire.inner, header, Messages::WithinV4)?.transport;
     let tuple = Tuple {
         source: header.source(),
         destination: header.destination(),

@@ -89,9 +89,22 @@ pub enum IcmpError {
     Prohibited,
     /// Host or address unreachable (RFC 6146 section 3.5).
     AddressUnreachable,
+    /// Port unreachable, but not before [`WAIT`](crate::slow::unexpected::WAIT) is over, and only if
+    /// there is still no session then (RFC 5382 section 4.3, REQ-4).
+    Unexpected,
     /// Port unreachable; Protocol Unreachable about an IPv4 packet without ports (RFC 6146 section
     /// 3.4).
     PortUnreachable,
+}
+
+impl Refusal {
+    /// What the sender of a dropped packet is told where no RFC asks for another error, nor for silence
+    /// (RFC 7915 sections 4.4 and 5.4).
+    #[inline(always)]
+    #[must_use]
+    pub const fn prohibited(counter: Counter) -> Self {
+        Self::Reply(IcmpError::Prohibited, counter)
+    }
 }
 
 impl From<Truncated> for Refusal {

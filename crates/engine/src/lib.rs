@@ -17,4 +17,5 @@ pub mod ruleset;
 pub mod slowpath;
 pub mod sweeper;
 mod sys;
+pub mod unexpected;
 pub mod user;

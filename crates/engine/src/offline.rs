@@ -170,22 +170,6 @@ impl UserTranslator {
     }
 }
 
-impl UserTranslator {
-    /// The memory for bindings, sessions and fragments.
-    #[must_use]
-    pub(crate) fn state(&self) -> &Region {
-        &self.state
-    }
-
-    /// Removes what has expired, if a sweep is due.
-    pub(crate) fn sweep(&mut self, now: u64) {
-        if now >= self.sweep_at {
-            sweep_all(&self.ruleset, &self.state, now, &self.counters);
-            self.sweep_at = now + SWEEP;
-        }
-    }
-}
-
 /// What is left of the engine while its buffer holds a packet.
 macro_rules! host {
     ($engine:ident, $now:expr) => {
@@ -200,9 +184,30 @@ macro_rules! host {
     };
 }
 
+impl UserTranslator {
+    /// The memory for bindings, sessions and fragments.
+    #[must_use]
+    pub(crate) fn state(&self) -> &Region {
+        &self.state
+    }
+
+    /// What time brings about: removes what has expired, if a sweep is due, and lets nothing wait
+    /// longer than it should.
+    pub(crate) fn pass_time(&mut self, now: u64, send: &mut Send<'_>) {
+        if now >= self.sweep_at {
+            sweep_all(&self.ruleset, &self.state, now, &self.counters);
+            self.sweep_at = now + SWEEP;
+        }
+        if self.slowpath.is_waiting() {
+            let mut host = host!(self, now);
+            self.slowpath.expire(&mut host, &mut Sender(send));
+        }
+    }
+}
+
 impl Translator for UserTranslator {
     fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()> {
-        self.sweep(now);
+        self.pass_time(now, send);
         self.storage.resize(HEADROOM, 0);
         self.storage.extend_from_slice(packet);
         let mut host = host!(self, now);
@@ -218,7 +223,8 @@ impl Translator for UserTranslator {
 
     fn finish(&mut self) -> io::Result<()> {
         let mut host = host!(self, u64::MAX);
-        self.slowpath.expire(&mut host);
+        // Nobody is there any more to be told.
+        self.slowpath.expire(&mut host, &mut Sender(&mut |_, _| {}));
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
 use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
 use isthmus_core::slow::split::Pieces;
+use isthmus_core::slow::unexpected;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 
 use crate::buffer::{Buffer, HEADROOM};
@@ -18,6 +19,7 @@ use crate::counters::Owner;
 use crate::fragments::datagram::{Fragment, Key, NoFragment};
 use crate::fragments::{Fragments, Limits, Outcome, Purpose};
 use crate::host::UserHost;
+use crate::unexpected::Unexpected;
 
 /// Where finished packets go.
 pub trait Output {
@@ -28,35 +30,44 @@ pub trait Output {
     fn parts(&mut self, head: &[u8], tail: &[u8]);
 }
 
-/// What threads share: the fragments that wait.
+/// What threads share: packets that wait.
 #[derive(Debug, Default)]
 pub struct SlowPath {
-    fragments: Mutex<Fragments>,
-    /// Datagrams in `fragments`, so that a packet need not lock to learn that nothing waits.
-    waiting: AtomicUsize,
+    waiting: Mutex<Waiting>,
+    /// What is in `waiting`, so that a packet need not lock to learn that nothing waits.
+    count: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    fragments: Fragments,
+    unexpected: Unexpected,
 }
 
 impl SlowPath {
-    /// A slow path that lets at most so much wait.
+    /// A slow path that lets at most so many fragments wait.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
-            fragments: Mutex::new(Fragments::new(limits)),
-            waiting: AtomicUsize::new(0),
+            waiting: Mutex::new(Waiting {
+                fragments: Fragments::new(limits),
+                unexpected: Unexpected::default(),
+            }),
+            count: AtomicUsize::new(0),
         }
     }
 
     /// Takes one packet through the gateway.
     #[inline]
     pub fn handle(&self, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
-        if self.waiting.load(Ordering::Relaxed) == 0 {
+        if self.count.load(Ordering::Relaxed) == 0 {
             self.translate(packet, host, out);
         } else {
             self.handle_with_waiting(packet, host, out);
         }
     }
 
-    /// The same while fragments wait: this packet may be the one that they wait for.
+    /// The same while packets wait: this one may be the one that fragments wait for.
     #[cold]
     fn handle_with_waiting(
         &self,
@@ -64,13 +75,13 @@ impl SlowPath {
         host: &mut UserHost<'_>,
         out: &mut impl Output,
     ) {
-        self.expire(host);
+        self.expire(host, out);
         let fragment = Fragment::read(packet.packet()).ok();
         self.translate(packet, host, out);
         let Some(first) = fragment.filter(Fragment::is_first) else {
             return;
         };
-        for held in self.with(|fragments| fragments.release(&first.key)) {
+        for held in self.with(|waiting| waiting.fragments.release(&first.key)) {
             let mut storage = with_headroom(&held);
             let mut packet = Buffer::new(&mut storage, HEADROOM);
             host.owner = Owner::Gateway;
@@ -82,18 +93,27 @@ impl SlowPath {
         }
     }
 
-    /// Whether fragments wait, so that [`expire`](Self::expire) has something to do.
+    /// Whether packets wait, so that [`expire`](Self::expire) has something to do.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) != 0
+        self.count.load(Ordering::Relaxed) != 0
     }
 
-    /// Drops fragments that have waited too long at the time of `host`.
-    pub fn expire(&self, host: &mut UserHost<'_>) {
+    /// Drops fragments that have waited too long at the time of `host`, and answers SYNs that have
+    /// waited long enough.
+    pub fn expire(&self, host: &mut UserHost<'_>, out: &mut impl Output) {
         let now = host.now;
-        let expired = self.with(|fragments| fragments.expire(now));
+        let expired = self.with(|waiting| waiting.fragments.expire(now));
         let counters = host.counters;
         counters.add(Owner::Gateway, Counter::FragmentTimeout, expired);
+        while let Some(syn) = self.with(|waiting| waiting.unexpected.due(now)) {
+            let instances = host.ruleset.instances();
+            if let Some(instance) = unexpected::answered_by(host, instances, &syn) {
+                host.select(instance);
+                reply(&syn, IcmpError::Unexpected, host, out);
+            }
+        }
+        host.owner = Owner::Gateway;
     }
 
     fn translate(&self, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
@@ -119,6 +139,11 @@ impl SlowPath {
             }) => cut(packet, split, host, out),
             Ok(Verdict::Pass) => {}
             Err(Refusal::Drop(counter)) => host.count(counter),
+            Err(Refusal::Reply(IcmpError::Unexpected, counter)) => {
+                host.count(counter);
+                let now = host.now;
+                self.with(|waiting| waiting.unexpected.wait(packet.packet(), now));
+            }
             Err(Refusal::Reply(error, counter)) => {
                 host.count(counter);
                 reply(packet.packet(), error, host, out);
@@ -152,7 +177,11 @@ impl SlowPath {
         };
         let bytes = &packet.packet()[..fragment.end()];
         let deadline = host.now.saturating_add(host.ruleset.fragment_wait());
-        match self.with(|fragments| fragments.wait(&fragment, bytes, purpose, deadline)) {
+        let wait = |waiting: &mut Waiting| {
+            let fragments = &mut waiting.fragments;
+            fragments.wait(&fragment, bytes, purpose, deadline)
+        };
+        match self.with(wait) {
             Outcome::Waiting => host.count(Counter::FragmentHeld),
             Outcome::Complete(whole) => self.translate_whole(&whole, fragment.key, host, out),
             Outcome::Bad(count) => host.counters.add(host.owner, Counter::BadFragment, count),
@@ -173,14 +202,13 @@ impl SlowPath {
         self.translate(&mut packet, host, out);
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut Fragments) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut Waiting) -> T) -> T {
         // A panic elsewhere leaves the store as consistent as it was before the operation.
-        let mut fragments: MutexGuard<'_, _> = self
-            .fragments
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let result = change(&mut fragments);
-        self.waiting.store(fragments.len(), Ordering::Relaxed);
+        let mut waiting: MutexGuard<'_, _> =
+            self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut waiting);
+        let count = waiting.fragments.len() + waiting.unexpected.len();
+        self.count.store(count, Ordering::Relaxed);
         result
     }
 }

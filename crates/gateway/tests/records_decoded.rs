@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use isthmus_gateway::config::Destinations;
 use isthmus_gateway::records::{
     Block, Endpoint, Event, Mapping, Protocol, Record, Recorder, Session, Settings,
 };
@@ -100,6 +101,7 @@ fn datagrams(
         syslog: None,
         ipfix: None,
         rate,
+        destinations: Destinations::Record,
     };
     sink(&mut settings, &server);
     let recorder = Recorder::start(&settings).unwrap();

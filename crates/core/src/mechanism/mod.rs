@@ -22,7 +22,7 @@ use crate::host::{Host, Instances, Mechanisms};
 use crate::nat::{FragmentKey, Ports};
 use crate::reason::Counter;
 use crate::translate::Tuple;
-use crate::translate::transport::Transport;
+use crate::translate::transport::{Messages, Transport};
 use crate::verdict::{Refusal, Slow};
 
 /// The mechanism of an instance, as far as a host sees it ([`Host::MECHANISMS`]).
@@ -138,6 +138,15 @@ pub fn task<'a, H: Host>(_host: &H, instance: &'a Instance) -> Task<'a> {
         | Seen::MapTBorder(_)
         | Seen::MapTCustomer(_)
         | Seen::Other => Task::Translate,
+    }
+}
+
+/// The ICMPv4 messages that an instance knows.
+#[inline(always)]
+pub fn messages<H: Host>(host: &H, instance: &Instance) -> Messages {
+    match task(host, instance) {
+        Task::Translate => Messages::V4,
+        _ => Messages::WithinV4,
     }
 }
 

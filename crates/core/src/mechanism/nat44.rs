@@ -21,10 +21,13 @@ pub enum Way {
     In,
 }
 
-/// Whether a packet is the NAT's: from an inside host to one that is not, or to the pool.
+/// Whether a packet is the NAT's: from an inside host to one that is neither inside nor exempt, or to
+/// the pool.
 #[inline(always)]
 pub fn owns(nat44: &Nat44, source: V4, destination: V4) -> bool {
-    let out = nat44.inside.contains(source) && !nat44.inside.contains(destination);
+    let out = nat44.inside.contains(source)
+        && !nat44.inside.contains(destination)
+        && !nat44.exempt.contains(destination);
     out || nat44.nat.owns(destination)
 }
 

@@ -30,12 +30,12 @@ pub fn to_v4<H: Host>(
     let destination = nat64
         .prefix
         .extract(tuple.destination)
-        .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
+        .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
     if special::is_illegal_destination_v4(destination) {
         return Err(Refusal::Drop(Counter::IllegalDestination));
     }
     if policy.forbids(&nat64.prefix, destination) {
-        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
     }
     let inside = Inside {
         address: tuple.source,
@@ -69,7 +69,7 @@ pub fn to_v6<H: Host>(
     part: Part,
 ) -> Result<Tuple<V6>, Refusal> {
     if policy.forbids(&nat64.prefix, tuple.source) {
-        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
     }
     let outside = Endpoint4 {
         address: tuple.destination,

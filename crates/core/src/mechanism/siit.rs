@@ -6,7 +6,7 @@ use crate::config::{Hairpin, Overlap, Policy, Siit};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::translate::Tuple;
-use crate::verdict::{IcmpError, Refusal};
+use crate::verdict::Refusal;
 
 /// Whether an IPv4 address stands for an IPv6 host.
 #[inline(always)]
@@ -94,12 +94,12 @@ pub fn to_v6<H: Host>(
             .embed(tuple.source)
             .or_else(|| any_to_v6(host, siit, tuple.source))
     };
-    let source = source.ok_or(Refusal::Drop(Counter::UntranslatableSource))?;
+    let source = source.ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
     let destination = any_to_v6(host, siit, tuple.destination)
-        .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
+        .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
     let forbidden = |v4, v6| siit.prefix.forbids(policy, v4) && siit.prefix.contains(v6);
     if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
-        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
     }
     Ok(Tuple {
         source,
@@ -120,13 +120,10 @@ pub fn to_v4<H: Host>(
     policy: &Policy,
     tuple: &Tuple<V6>,
 ) -> Result<Tuple<V4>, Refusal> {
-    // RFC 7915 section 5.4.
-    let source = any_to_v4(host, siit, tuple.source).ok_or(Refusal::Reply(
-        IcmpError::Prohibited,
-        Counter::UntranslatableSource,
-    ))?;
+    let source = any_to_v4(host, siit, tuple.source)
+        .ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
     let destination = any_to_v4(host, siit, tuple.destination)
-        .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
+        .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
     if special::is_illegal_source_v4(source) {
         return Err(Refusal::Drop(Counter::IllegalSource));
     }
@@ -135,7 +132,7 @@ pub fn to_v4<H: Host>(
     }
     let forbidden = |v4, v6| siit.prefix.forbids(policy, v4) && siit.prefix.contains(v6);
     if forbidden(source, tuple.source) || forbidden(destination, tuple.destination) {
-        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
     }
     Ok(Tuple {
         source,

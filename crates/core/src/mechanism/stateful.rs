@@ -143,7 +143,7 @@ fn flow(transport: &Transport) -> Result<nat::Transport, Refusal> {
         (Kind::Tcp, _) => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
         (Kind::Continuation, protocol::TCP) => Ok(nat::Transport::Tcp(TcpFlags(0))),
         (Kind::Udp, _) | (Kind::Continuation, protocol::UDP) => Ok(nat::Transport::Udp),
-        (Kind::Echo(_), _) => Ok(nat::Transport::Icmp),
+        (Kind::Echo(_) | Kind::Query, _) => Ok(nat::Transport::Icmp),
         _ => Err(Refusal::Reply(
             IcmpError::PortUnreachable,
             Counter::UnsupportedProtocol,

@@ -24,6 +24,8 @@ pub struct NatConfig {
     pub seed: Seed,
     /// Which packets may come in.
     pub filtering: Filtering,
+    /// What becomes of TCP connections from outside that nobody waits for.
+    pub unsolicited_syn: UnsolicitedSyn,
     /// What happens when the ports of an outside address run out.
     pub pooling: Pooling,
     /// What makes two inside hosts one subscriber.
@@ -56,6 +58,17 @@ pub enum Filtering {
     EndpointIndependent,
     /// Only addresses that the inside endpoint has sent to.
     AddressDependent,
+}
+
+/// What becomes of a SYN from outside that has no binding, or that the filtering does not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum UnsolicitedSyn {
+    /// It is dropped silently (RFC 5382 section 4.3, REQ-4 a).
+    Drop,
+    /// Its sender is told after 6 seconds, unless the inside host opens the connection meanwhile (RFC
+    /// 5382 section 4.3, REQ-4; RFC 6146 section 3.5.2.2).
+    Answer,
 }
 
 /// IP address pooling (RFC 4787 section 4.1, RFC 7857 section 4): a subscriber's bindings have the

@@ -8,12 +8,12 @@ use crate::host::Host;
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
-use crate::verdict::{Refusal, Slow};
+use crate::verdict::{IcmpError, Refusal, Slow};
 
 use super::binding::{self, Hold};
 use super::bound::Counted;
-use super::config::{Filtering, NatConfig};
-use super::endpoint::{Endpoint4, Inside, Protocol, Transport};
+use super::config::{Filtering, NatConfig, UnsolicitedSyn};
+use super::endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 use super::lookup::find_return;
 use super::outcome::{Cause, Effort, Outcome};
 use super::permission;
@@ -123,10 +123,30 @@ pub fn inbound<H: Host, E: Effort>(
         payload: payload(cfg, now, Side::Outside, transport),
         outside: outside.word(),
     };
-    let line = admit(host, cfg, &mut opening).get_line()?;
+    let line = match admit(host, cfg, &mut opening).get_line() {
+        Ok(line) => line,
+        Err(cause) => return Err(refused::<H>(cfg, transport, cause)),
+    };
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(binding::inside_of(&slot)),
         None => Err(Cause::Contention.into()),
+    }
+}
+
+/// What becomes of a packet from outside that was not let in. A SYN may be half of a simultaneous open,
+/// the other half of which comes a moment later (RFC 5382 section 4.3). BPF programs leave it to user
+/// space, which comes to the same.
+#[inline(always)]
+fn refused<H: Host>(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
+    let unexpected = matches!(transport, Transport::Tcp(flags) if flags.has(TcpFlags::SYN))
+        && matches!(cfg.unsolicited_syn, UnsolicitedSyn::Answer);
+    if !H::SESSIONS.keeps_subscribers() {
+        return if unexpected { Cause::GaveUp } else { cause }.into();
+    }
+    match cause {
+        Cause::NoBinding if unexpected => Refusal::Reply(IcmpError::Unexpected, Counter::NoBinding),
+        Cause::Filtered if unexpected => Refusal::Reply(IcmpError::Unexpected, Counter::Filtered),
+        _ => cause.into(),
     }
 }
 

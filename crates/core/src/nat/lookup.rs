@@ -31,6 +31,18 @@ pub(super) fn find_return<'m, M: Memory + ?Sized>(
     same.then_some((line, slot))
 }
 
+/// Whether there is a session between a remote endpoint and an outside endpoint.
+pub fn is_open<H: Host>(
+    host: &H,
+    cfg: &NatConfig,
+    outside: Endpoint4,
+    remote: Endpoint4,
+    protocol: Protocol,
+) -> bool {
+    let remote = session::remote_word(remote, protocol);
+    find_return(host.state(), cfg, outside.word(), remote, protocol).is_some()
+}
+
 /// The outside endpoint that an inside endpoint has towards `remote`; `None` if it has none.
 ///
 /// For an ICMP error that an inside host sends, `inside` is the destination and `remote` the

@@ -47,7 +47,7 @@ mod walk;
 
 pub use config::{
     Blocks, Filtering, Limits, NatConfig, POOL_RANGES, Pool, PoolError, PoolRange, Pooling,
-    Subscriber, Timers,
+    Subscriber, Timers, UnsolicitedSyn,
 };
 pub use deterministic::Deterministic;
 pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
@@ -55,7 +55,7 @@ pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
 pub use flow::{inbound, outbound};
 pub use fragment::{FragmentKey, Ports, recall, remember};
 pub use layout::{Capacity, Layout};
-pub use lookup::{peek_inbound, peek_outbound};
+pub use lookup::{is_open, peek_inbound, peek_outbound};
 pub use outcome::{Bounded, Effort, Established, Exhaustive};
 pub use sweep::{Binding, Block, Event, Session, bindings, sweep};
 pub use tcp::TcpState;

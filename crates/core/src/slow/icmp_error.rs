@@ -1,6 +1,7 @@
 //! Builds the ICMP errors that the gateway itself sends: RFC 792 and RFC 1812 section 4.3 for
 //! IPv4, RFC 4443 for IPv6.
 
+use super::leading_words;
 use crate::address::{V4, V6};
 use crate::checksum::Sum;
 use crate::config::Policy;
@@ -125,7 +126,7 @@ const fn v4_message(error: IcmpError, about: u8) -> Option<(u8, u8, u32)> {
         IcmpError::Prohibited => (UNREACHABLE, 13, 0),
         IcmpError::AddressUnreachable => (UNREACHABLE, 1, 0),
         // A protocol without ports: Protocol Unreachable (RFC 6146 section 3.4).
-        IcmpError::PortUnreachable => match about {
+        IcmpError::PortUnreachable | IcmpError::Unexpected => match about {
             protocol::TCP | protocol::UDP => (UNREACHABLE, 3, 0),
             _ => (UNREACHABLE, 2, 0),
         },
@@ -142,7 +143,7 @@ const fn v6_message(error: IcmpError) -> Option<(u8, u8, u32)> {
         IcmpError::ParameterProblem(offset) => (4, 0, offset),
         IcmpError::Prohibited => (UNREACHABLE, 1, 0),
         IcmpError::AddressUnreachable => (UNREACHABLE, 3, 0),
-        IcmpError::PortUnreachable => (UNREACHABLE, 4, 0),
+        IcmpError::PortUnreachable | IcmpError::Unexpected => (UNREACHABLE, 4, 0),
         IcmpError::SourceRouteFailed => return None,
     })
 }
@@ -201,11 +202,6 @@ fn may_be_icmpv6_error(original: &[u8], mut next_header: u8) -> bool {
         }
         next_header = next;
     }
-}
-
-fn leading_words<const N: usize>(bytes: &[u8]) -> Option<[Word; N]> {
-    let (chunks, _) = bytes.as_chunks::<4>();
-    chunks.first_chunk::<N>().map(|c| c.map(Word::from_bytes))
 }
 
 #[cfg(test)]

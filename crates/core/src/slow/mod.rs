@@ -1,8 +1,17 @@
 //! Rules that only the user-space engine needs, because a BPF program can not follow them: cutting
-//! a packet in pieces, building ICMP errors, judging fragments that are put together.
+//! a packet in pieces, building ICMP errors, judging fragments that are put together, waiting before an answer.
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 
 pub mod icmp_error;
 pub mod reassemble;
 pub mod split;
+pub mod unexpected;
+
+use crate::packet::Word;
+
+/// The first words of some bytes.
+fn leading_words<const N: usize>(bytes: &[u8]) -> Option<[Word; N]> {
+    let (chunks, _) = bytes.as_chunks::<4>();
+    chunks.first_chunk::<N>().map(|c| c.map(Word::from_bytes))
+}

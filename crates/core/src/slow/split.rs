@@ -239,9 +239,7 @@ impl Header {
 
 /// The first words of some bytes.
 fn leading_words<const N: usize>(bytes: &[u8]) -> Result<[Word; N], CannotSplit> {
-    let (chunks, _) = bytes.as_chunks::<4>();
-    let chunks = chunks.first_chunk::<N>().ok_or(CannotSplit::Malformed)?;
-    Ok(chunks.map(Word::from_bytes))
+    super::leading_words(bytes).ok_or(CannotSplit::Malformed)
 }
 
 /// Appends the options that every fragment has: type octet with its highest bit set (RFC 791

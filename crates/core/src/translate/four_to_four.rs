@@ -2,8 +2,8 @@
 //! section 4). The packet may come out of a softwire, go into one, or both
 //! ([`passage`](crate::mechanism::passage)).
 
-use super::transport::{ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
-use super::{Hop, Tuple, icmp, mss, mtu, quoted, v4};
+use super::transport::{ICMP_CHECKSUM, Kind, Messages, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
+use super::{Hop, Tuple, mss, mtu, quoted, v4};
 use crate::address::V4;
 use crate::checksum::{Delta, Sum};
 use crate::config::{Instance, Policy};
@@ -36,7 +36,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     tos: u8,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
-    let incoming = v4::read(packet, header)?;
+    let incoming = v4::read(packet, header, Messages::WithinV4)?;
     let transport = &incoming.transport;
     if header.ttl() <= 1 && hop == Hop::Forward {
         return Err(Refusal::Reply(
@@ -252,9 +252,9 @@ fn rewrite_transport<P: Packet>(
             }
             packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
         }
-        Kind::Echo(echo) => {
+        Kind::Echo(_) | Kind::Query => {
             let identifier = super::changed_identifier(transport, new);
-            let content = super::set_echo(packet, at, icmp::echo_v4(echo), first, identifier)?;
+            let content = super::set_echo(packet, at, first.bytes()[0], first, identifier)?;
             packet.patch_checksum(
                 at + ICMP_CHECKSUM,
                 ChecksumKind::Plain,

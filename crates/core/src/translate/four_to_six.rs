@@ -1,6 +1,6 @@
 //! From IPv4 to IPv6 (RFC 7915 section 4).
 
-use super::transport::{Echo, Kind, Transport};
+use super::transport::{Echo, Kind, Messages, Transport};
 use super::{Change, Hop, Tuple, icmp, mss, mtu, quoted, v4};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
@@ -26,7 +26,7 @@ pub fn translate<P: Packet, H: Host>(
     header: ipv4::Header,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
-    let incoming = v4::read(packet, header)?;
+    let incoming = v4::read(packet, header, Messages::V4)?;
     let transport = &incoming.transport;
     if header.ttl() <= 1 && hop == Hop::Forward {
         return Err(Refusal::Reply(
@@ -239,7 +239,7 @@ fn finish<P: Packet>(
             let added = icmpv6_pseudo_header(new, transport.length);
             echo_to_v6(packet, at, echo, transport, new, added)?
         }
-        Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
+        Kind::Query | Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
     };
     change.apply(packet, at, transport.kind)
 }
@@ -299,12 +299,14 @@ fn without_checksum<H: Host>(
     fragmented: bool,
 ) -> Result<(), Refusal> {
     match instance.policy.zero_udp_checksum {
-        ZeroUdpChecksum::Drop => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),
+        ZeroUdpChecksum::Drop if !fragmented => Err(Refusal::prohibited(Counter::ZeroChecksumUdp)),
         ZeroUdpChecksum::Compute if !fragmented => Ok(()),
         ZeroUdpChecksum::Compute if mechanism::needs_ports(host, instance) => {
             Err(Refusal::Slow(Slow::Reassemble))
         }
-        ZeroUdpChecksum::Compute => Err(Refusal::Drop(Counter::ZeroChecksumUdp)),
+        ZeroUdpChecksum::Compute | ZeroUdpChecksum::Drop => {
+            Err(Refusal::Drop(Counter::ZeroChecksumUdp))
+        }
     }
 }
 

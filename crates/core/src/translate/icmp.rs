@@ -1,9 +1,8 @@
 //! ICMP types, codes, pointers and MTUs from one family to the other (RFC 7915 sections 4.2, 5.2).
 
-use super::transport::{Echo, Kind};
+use super::transport::{Echo, Kind, Messages};
 use crate::packet::Word;
 use crate::wire::ipv6::FragmentHeader;
-use crate::wire::protocol;
 
 /// ICMPv4 types (RFC 792).
 pub mod v4 {
@@ -17,6 +16,15 @@ pub mod v4 {
     pub const TIME_EXCEEDED: u8 = 11;
     /// Parameter problem.
     pub const PARAMETER_PROBLEM: u8 = 12;
+    /// Timestamp.
+    pub const TIMESTAMP: u8 = 13;
+    /// Address mask reply (RFC 950); before it timestamp reply, both information messages, address
+    /// mask request.
+    pub const MASK_REPLY: u8 = 18;
+    /// Extended echo request (RFC 8335).
+    pub const EXTENDED_ECHO_REQUEST: u8 = 42;
+    /// Extended echo reply (RFC 8335).
+    pub const EXTENDED_ECHO_REPLY: u8 = 43;
 }
 
 /// ICMPv6 types (RFC 4443).
@@ -38,23 +46,29 @@ pub mod v6 {
 /// What an ICMP message of a translatable type is; `None` for the others.
 #[inline(always)]
 #[must_use]
-pub fn kind(icmp_number: u8, message: u8) -> Option<Kind> {
-    if icmp_number == protocol::ICMP {
-        match message {
+pub fn kind(messages: Messages, message: u8) -> Option<Kind> {
+    match messages {
+        Messages::V4 | Messages::WithinV4 => match message {
             v4::ECHO_REQUEST => Some(Kind::Echo(Echo::Request)),
             v4::ECHO_REPLY => Some(Kind::Echo(Echo::Reply)),
             v4::UNREACHABLE | v4::TIME_EXCEEDED | v4::PARAMETER_PROBLEM => Some(Kind::IcmpError),
+            v4::TIMESTAMP..=v4::MASK_REPLY
+            | v4::EXTENDED_ECHO_REQUEST
+            | v4::EXTENDED_ECHO_REPLY
+                if messages == Messages::WithinV4 =>
+            {
+                Some(Kind::Query)
+            }
             _ => None,
-        }
-    } else {
-        match message {
+        },
+        Messages::V6 => match message {
             v6::ECHO_REQUEST => Some(Kind::Echo(Echo::Request)),
             v6::ECHO_REPLY => Some(Kind::Echo(Echo::Reply)),
             v6::UNREACHABLE | v6::TOO_BIG | v6::TIME_EXCEEDED | v6::PARAMETER_PROBLEM => {
                 Some(Kind::IcmpError)
             }
             _ => None,
-        }
+        },
     }
 }
 

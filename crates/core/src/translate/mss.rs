@@ -134,7 +134,7 @@ pub fn lower<P: Packet>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::transport::{Extent, TCP_CHECKSUM};
+    use super::super::transport::{Extent, Messages, TCP_CHECKSUM};
     use super::*;
     use crate::address::{V4, V6};
     use crate::config::{ServiceClass, ZeroUdpChecksum};
@@ -214,9 +214,8 @@ mod tests {
     fn clamp(bytes: &[u8], most: u16) -> Vec<u8> {
         let mut packet = Segment(bytes.to_vec());
         let length = bytes.len();
-        let protocols = (protocol::TCP, protocol::ICMP);
-        let transport =
-            Transport::read(&packet, 0, length, protocols.0, protocols.1, Extent::Whole);
+        let (messages, extent) = (Messages::V4, Extent::Whole);
+        let transport = Transport::read(&packet, 0, length, protocol::TCP, messages, extent);
         let place = find(&packet, &policy(), &transport.unwrap()).unwrap();
         let change = lower(&mut packet, 0, place, most).unwrap();
         packet

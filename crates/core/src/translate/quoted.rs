@@ -7,7 +7,7 @@
 
 use super::extension::{Body, Fit, Unit};
 use super::transport::{
-    Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM,
+    Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, Messages, TCP_CHECKSUM, Transport, UDP_CHECKSUM,
 };
 use super::{Tuple, four_to_four, four_to_six, icmp, six_to_four, v4, v6};
 use crate::checksum::{Delta, Sum};
@@ -86,8 +86,9 @@ pub fn to_v6<P: Packet, H: Host>(
     }
     let quoted_length = usize::from(header.total_length()).saturating_sub(old_inner);
     let at = quote_at + old_inner;
+    let (messages, extent) = (Messages::V4, Extent::Quoted);
     let quoted =
-        v4::transport(packet, &header, at, quoted_length, Extent::Quoted).map_err(useless)?;
+        v4::transport(packet, &header, at, quoted_length, messages, extent).map_err(useless)?;
     if quoted.kind == Kind::IcmpError {
         return Err(Refusal::Drop(Counter::IcmpNested));
     }
@@ -376,8 +377,9 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     }
     let at = quote_at + inner;
     let quoted_length = usize::from(header.total_length()).saturating_sub(inner);
+    let (messages, extent) = (Messages::WithinV4, Extent::Quoted);
     let quoted =
-        v4::transport(packet, &header, at, quoted_length, Extent::Quoted).map_err(useless)?;
+        v4::transport(packet, &header, at, quoted_length, messages, extent).map_err(useless)?;
     if quoted.kind == Kind::IcmpError {
         return Err(Refusal::Drop(Counter::IcmpNested));
     }
@@ -484,10 +486,11 @@ fn adjust_quoted<P: Packet, A>(
             }
             (UDP_CHECKSUM, ChecksumKind::Udp, content, adjust.pseudo)
         }
-        Kind::Echo(echo) => {
-            let message = match adjust.unit {
-                Unit::V4 => icmp::echo_v4(echo),
-                Unit::V6 => icmp::echo_v6(echo),
+        Kind::Echo(_) | Kind::Query => {
+            let message = match (quoted.kind, adjust.unit) {
+                (Kind::Echo(echo), Unit::V4) => icmp::echo_v4(echo),
+                (Kind::Echo(echo), Unit::V6) => icmp::echo_v6(echo),
+                _ => quoted.first.bytes()[0],
             };
             let identifier = super::changed_identifier(quoted, new);
             let content = super::set_echo(packet, at, message, quoted.first, identifier)?;

@@ -227,7 +227,7 @@ fn finish<P: Packet>(
                 content: content + (Sum::ZERO - removed),
             }
         }
-        Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
+        Kind::Query | Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
     };
     change.apply(packet, at, transport.kind)?;
     if transport.kind == Kind::Echo(Echo::Reply) {

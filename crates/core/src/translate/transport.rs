@@ -15,12 +15,36 @@ pub enum Kind {
     Udp,
     /// An ICMP echo request or reply.
     Echo(Echo),
+    /// Another ICMPv4 query with an identifier, or its answer; only of [`Messages::WithinV4`].
+    Query,
     /// An ICMP error; its packet in error begins 8 bytes in.
     IcmpError,
     /// Any other protocol: passed as it is.
     Other,
     /// A fragment after the first: payload without a header.
     Continuation,
+}
+
+/// Which ICMP messages a packet may carry: those that have a counterpart where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Messages {
+    /// Of ICMPv4, those that ICMPv6 has as well (RFC 7915 section 4.2).
+    V4,
+    /// Of ICMPv6, those that ICMPv4 has as well (RFC 7915 section 5.2).
+    V6,
+    /// Of ICMPv4, all that have an identifier or quote a packet (RFC 5508 section 3.1).
+    WithinV4,
+}
+
+impl Messages {
+    /// The protocol that carries them.
+    #[inline(always)]
+    const fn protocol(self) -> u8 {
+        match self {
+            Self::V4 | Self::WithinV4 => protocol::ICMP,
+            Self::V6 => protocol::ICMPV6,
+        }
+    }
 }
 
 /// The two queries that both families have.
@@ -108,8 +132,8 @@ impl Transport {
         }
     }
 
-    /// Reads the transport header of a whole packet or a first fragment. `icmp` tells the types of
-    /// the packet's family apart; `icmp_number` is that family's protocol number for ICMP.
+    /// Reads the transport header of a whole packet or a first fragment. `messages` tells the ICMP
+    /// types of the packet's family apart.
     ///
     /// # Errors
     /// A header that is cut short, an ICMP type without counterpart.
@@ -119,7 +143,7 @@ impl Transport {
         at: usize,
         length: usize,
         protocol: u8,
-        icmp_number: u8,
+        messages: Messages,
         extent: Extent,
     ) -> Result<Self, Refusal> {
         const SHORT: Refusal = Refusal::Drop(Counter::MalformedTransport);
@@ -156,15 +180,15 @@ impl Transport {
                 transport.source_port = transport.first.high();
                 transport.destination_port = transport.first.low();
             }
-            number if number == icmp_number => {
+            number if number == messages.protocol() => {
                 if length < ICMP_HEADER {
                     return Err(SHORT);
                 }
                 let words = packet.words::<2>(at)?;
                 transport.first = words[0];
-                transport.kind = super::icmp::kind(icmp_number, words[0].bytes()[0])
+                transport.kind = super::icmp::kind(messages, words[0].bytes()[0])
                     .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
-                if let Kind::Echo(_) = transport.kind {
+                if let Kind::Echo(_) | Kind::Query = transport.kind {
                     transport.source_port = words[1].high();
                     transport.destination_port = words[1].high();
                 }

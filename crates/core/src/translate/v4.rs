@@ -1,6 +1,6 @@
 //! An IPv4 packet as it arrives: checked, and ready to be mapped.
 
-use super::transport::{Extent, Kind, Transport};
+use super::transport::{Extent, Kind, Messages, Transport};
 use crate::address::special;
 use crate::packet::Packet;
 use crate::reason::Counter;
@@ -17,15 +17,20 @@ pub struct Incoming {
     pub transport: Transport,
 }
 
-/// Checks an IPv4 packet whose header was read (RFC 1812 section 5.2.2, RFC 7915 section 4.1).
+/// Checks an IPv4 packet whose header was read (RFC 1812 section 5.2.2, RFC 7915 section 4.1), and
+/// which may carry these ICMP messages.
 ///
 /// # Errors
 /// Whatever makes the packet untranslatable whatever the mapping is.
 #[inline(always)]
-pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> {
+pub fn read<P: Packet>(
+    packet: &P,
+    header: Header,
+    messages: Messages,
+) -> Result<Incoming, Refusal> {
     let length = check(packet, &header)?;
     let at = header.header_length();
-    let transport = transport(packet, &header, at, length, Extent::Whole)?;
+    let transport = transport(packet, &header, at, length, messages, Extent::Whole)?;
     // RFC 7915 section 4.1: errors from illegal sources are translated, for trouble shooting.
     if special::is_illegal_source_v4(header.source()) && transport.kind != Kind::IcmpError {
         return Err(Refusal::Drop(Counter::IllegalSource));
@@ -66,6 +71,7 @@ pub fn transport<P: Packet>(
     header: &Header,
     at: usize,
     length: usize,
+    messages: Messages,
     extent: Extent,
 ) -> Result<Transport, Refusal> {
     let fragment = header.fragment();
@@ -92,14 +98,7 @@ pub fn transport<P: Packet>(
     if fragment.offset != 0 {
         return Ok(Transport::continuation(at, length, header.protocol()));
     }
-    Transport::read(
-        packet,
-        at,
-        length,
-        header.protocol(),
-        protocol::ICMP,
-        extent,
-    )
+    Transport::read(packet, at, length, header.protocol(), messages, extent)
 }
 
 /// Looks through the options for a source route that is not at its end (RFC 7915 section 4.1);

@@ -1,6 +1,6 @@
 //! An IPv6 packet as it arrives: checked, its extension headers skipped, ready to be mapped.
 
-use super::transport::{Extent, Transport};
+use super::transport::{Extent, Messages, Transport};
 use crate::address::special;
 use crate::packet::Packet;
 use crate::reason::Counter;
@@ -183,7 +183,7 @@ pub fn transport<P: Packet>(
         chain.at,
         chain.length,
         chain.protocol,
-        protocol::ICMPV6,
+        Messages::V6,
         extent,
     )
 }

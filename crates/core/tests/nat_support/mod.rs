@@ -58,6 +58,7 @@ impl Setup {
                 0xbe54_66cf_34e9_0c6c,
             ],
             filtering: self.filtering,
+            unsolicited_syn: UnsolicitedSyn::Drop,
             pooling: self.pooling,
             subscriber: self.subscriber,
             limits: self.limits,

@@ -170,7 +170,7 @@ const TC_ACT_SHOT: u32 = 2;
 
 impl Translator for KernelTranslator {
     fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()> {
-        self.slow.sweep(now);
+        self.slow.pass_time(now, send);
         match self.run(packet, now).map_err(io::Error::other)? {
             None => self.slow.translate(packet, now, send),
             Some(sent) => {

@@ -25,7 +25,7 @@ const LARGEST: usize = 1 << 16;
 /// How often an empty queue is looked at again before the thread goes to sleep. To fall asleep and
 /// wake up costs more than a few looks, and under load the next packet is as near as that.
 const LOOKS: u32 = 8;
-/// How often a thread without packets looks after fragments that wait.
+/// How often a thread without packets looks after packets that wait.
 const TICK: Duration = Duration::from_millis(500);
 
 pub(super) struct Worker {
@@ -119,14 +119,20 @@ impl Worker {
         let timeout = shared.slowpath.is_waiting().then_some(TICK);
         sys::wait_readable([self.queue.file.as_fd(), shared.stop.as_fd()], timeout)?;
         if timeout.is_some() {
-            shared.slowpath.expire(&mut UserHost {
+            let mut host = UserHost {
                 ruleset: &shared.ruleset.load(),
                 state: &shared.state,
                 now: sys::coarse_clock(),
                 random: &mut self.random,
                 counters: &self.figures.counters,
                 owner: Owner::Gateway,
-            });
+            };
+            let mut out = Sender {
+                queue: &self.queue,
+                header: Header::default(),
+                counters: &self.figures.counters,
+            };
+            shared.slowpath.expire(&mut host, &mut out);
         }
         Ok(())
     }

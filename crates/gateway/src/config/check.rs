@@ -33,6 +33,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
             }
         }
     }
+    nat::check_exempt(document, sink);
     territory::check(document, sink);
     dns64::check(document, sink);
 }

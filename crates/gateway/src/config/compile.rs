@@ -18,7 +18,7 @@ use isthmus_engine::ruleset::{Member, Ruleset};
 use super::composed::fit_v4;
 use super::document::{
     Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Pooling, PortPolicy,
-    Prefix, Protocol, Siit, StaticBinding, Timers, Tun,
+    Prefix, Protocol, Siit, StaticBinding, Timers, Tun, UnsolicitedSyn,
 };
 use super::overlap;
 
@@ -102,6 +102,7 @@ impl Document {
                 }
                 Mechanism::Nat44(nat44) => core::Mechanism::Nat44(core::Nat44 {
                     inside: fit_v4(&nat44.inside),
+                    exempt: fit_v4(&nat44.exempt),
                     nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
                 }),
                 Mechanism::Composed(composed) => {
@@ -241,6 +242,10 @@ impl Compiled {
             filtering: match nat.filtering {
                 Filtering::EndpointIndependent => nat::Filtering::EndpointIndependent,
                 Filtering::AddressDependent => nat::Filtering::AddressDependent,
+            },
+            unsolicited_syn: match nat.unsolicited_syn {
+                UnsolicitedSyn::Drop => nat::UnsolicitedSyn::Drop,
+                UnsolicitedSyn::Answer => nat::UnsolicitedSyn::Answer,
             },
             pooling: match nat.pooling {
                 Pooling::Strict => nat::Pooling::Strict,

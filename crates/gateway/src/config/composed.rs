@@ -82,6 +82,7 @@ pub(super) fn no_nat() -> nat::NatConfig {
         layout: nat::Layout::default(),
         seed: [0; 6],
         filtering: nat::Filtering::EndpointIndependent,
+        unsolicited_syn: nat::UnsolicitedSyn::Drop,
         pooling: nat::Pooling::Strict,
         subscriber: nat::Subscriber::v4_host(),
         limits: nat::Limits::default(),

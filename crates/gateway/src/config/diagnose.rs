@@ -149,6 +149,13 @@ impl Report {
     /// Messages that are shown at most; a broken table of a million mappings has more.
     const MOST: usize = 40;
 
+    /// The same with more messages.
+    #[must_use]
+    pub(super) fn with(mut self, diagnostics: Vec<Diagnostic>) -> Self {
+        self.diagnostics.extend(diagnostics);
+        self
+    }
+
     /// Whether nothing was said.
     #[must_use]
     pub fn is_empty(&self) -> bool {

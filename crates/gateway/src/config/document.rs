@@ -307,6 +307,8 @@ pub struct Nat64 {
 pub struct Nat44 {
     /// Addresses of the hosts that are translated.
     pub inside: Vec<At<Ipv4Net>>,
+    /// Destinations that they reach without translation.
+    pub exempt: Vec<At<Ipv4Net>>,
     /// Everything stateful.
     pub nat: Nat,
 }
@@ -322,6 +324,8 @@ pub struct Nat {
     pub subscriber_prefix: u8,
     /// Which packets from outside a binding lets in.
     pub filtering: Filtering,
+    /// What becomes of TCP connections from outside that nobody waits for.
+    pub unsolicited_syn: UnsolicitedSyn,
     /// Most bindings.
     pub max_bindings: u32,
     /// Most sessions.
@@ -360,6 +364,15 @@ pub enum Filtering {
     EndpointIndependent,
     /// Only hosts to which the inside host has sent (RFC 6146 section 3.5).
     AddressDependent,
+}
+
+/// `unsolicited-syn`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnsolicitedSyn {
+    /// The SYN is dropped silently.
+    Drop,
+    /// Its sender is told after 6 seconds (RFC 5382 section 4.3, RFC 6146 section 3.5.2.2).
+    Answer,
 }
 
 /// `pooling`: a subscriber keeps its outside address (RFC 4787 section 4.1) …
@@ -435,13 +448,25 @@ pub struct Timers {
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     /// File of JSON lines.
-    pub json: Option<PathBuf>,
+    pub json: Option<At<PathBuf>>,
     /// RFC 5424 over UDP.
     pub syslog: Option<SocketAddr>,
     /// RFC 8158 over UDP.
     pub ipfix: Option<SocketAddr>,
     /// Most records per second.
     pub rate: u32,
+    /// Whether the hosts that subscribers speak to are recorded.
+    pub destinations: Destinations,
+}
+
+/// `destinations` of `[records]`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Destinations {
+    /// Sessions are recorded, and bindings and port blocks.
+    #[default]
+    Record,
+    /// Bindings and port blocks only, which do not have them (RFC 6888 section 4, REQ-12).
+    Omit,
 }
 
 /// `[dns64]`

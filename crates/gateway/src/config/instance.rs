@@ -25,9 +25,11 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("prefix", "siit, nat64, 6rd, map-t or clat"),
     ("prefix-format", "siit"),
     ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
+    ("exempt", "nat44"),
     ("pool", "nat64, nat44 or ds-lite"),
     ("subscriber-prefix", "nat64"),
     ("filtering", STATEFUL),
+    ("unsolicited-syn", STATEFUL),
     ("pooling", STATEFUL),
     ("max-bindings", STATEFUL),
     ("max-sessions", STATEFUL),
@@ -303,6 +305,11 @@ fn nat44(reader: &Reader<'_>) -> Option<Nat44> {
         reader.missing("inside", "[\"10.0.0.0/8\"]");
     }
     let inside = networks(reader, "inside");
+    let exempt = networks(reader, "exempt");
     let nat = nat::nat(reader, nat::Side::V4);
-    Some(Nat44 { inside, nat: nat? })
+    Some(Nat44 {
+        inside,
+        exempt,
+        nat: nat?,
+    })
 }

@@ -13,6 +13,7 @@ mod composed;
 mod diagnose;
 mod document;
 mod instance;
+mod machine;
 mod mapping;
 mod nat;
 mod overlap;
@@ -72,7 +73,11 @@ impl std::fmt::Display for LoadError {
                     f,
                     "can not read the configuration {}: {error}",
                     path.display()
-                )
+                )?;
+                if error.kind() == io::ErrorKind::InvalidData {
+                    f.write_str("; save it as UTF-8")?;
+                }
+                Ok(())
             }
             Self::Invalid(report) => report.fmt(f),
         }

@@ -6,7 +6,9 @@ use ipnet::IpNet;
 use isthmus_core::address::port_set::PortSet;
 
 use super::diagnose::Diagnostic;
-use super::document::{Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers};
+use super::document::{
+    Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers, UnsolicitedSyn,
+};
 use super::section;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -56,6 +58,10 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
         ("endpoint-independent", Filtering::EndpointIndependent),
         ("address-dependent", Filtering::AddressDependent),
     ];
+    let unsolicited = [
+        ("drop", UnsolicitedSyn::Drop),
+        ("answer", UnsolicitedSyn::Answer),
+    ];
     let poolings = [("strict", Pooling::Strict), ("soft", Pooling::Soft)];
     let most = |key, range| reader.get(key).and_then(|v| v.integer::<u32>(range));
     // Bounds that keep the tables within 2^32 lines of memory, and the memory within reason.
@@ -68,6 +74,10 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
             .get("filtering")
             .and_then(|v| v.word(&filters))
             .unwrap_or(Filtering::EndpointIndependent),
+        unsolicited_syn: reader
+            .get("unsolicited-syn")
+            .and_then(|v| v.word(&unsolicited))
+            .unwrap_or(UnsolicitedSyn::Drop),
         pooling: reader
             .get("pooling")
             .and_then(|v| v.word(&poolings))

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::compile::Compiled;
 use super::document::{
-    Dns64, Document, Engine, Filtering, Forward, Instance, Interface, Mechanism, Nat, NonGlobal,
-    Pooling, PortPolicy, Prefix, Records, Routes, Siit, XdpMode,
+    Destinations, Dns64, Document, Engine, Filtering, Forward, Instance, Interface, Mechanism, Nat,
+    NonGlobal, Pooling, PortPolicy, Prefix, Records, Routes, Siit, UnsolicitedSyn, XdpMode,
 };
 use super::overlap;
 
@@ -98,6 +98,12 @@ fn of_instance(instance: &Instance) -> Vec<String> {
         Mechanism::Nat44(nat44) => {
             let inside = list(nat44.inside.iter().map(|net| net.value.to_string()));
             let mut lines = vec![format!("IPv4 packets from {inside} go out")];
+            if !nat44.exempt.is_empty() {
+                let exempt = list(nat44.exempt.iter().map(|net| net.value.to_string()));
+                lines.push(format!(
+                    "but not those to {exempt}, which are not translated"
+                ));
+            }
             lines.extend(of_nat(&nat44.nat, "they"));
             lines
         }
@@ -186,10 +192,17 @@ fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
             "only hosts that were sent to may answer (address-dependent)"
         }
     };
+    let unsolicited = match nat.unsolicited_syn {
+        UnsolicitedSyn::Drop => "TCP connections that nobody waits for are dropped silently",
+        UnsolicitedSyn::Answer => {
+            "TCP connections that nobody waits for are answered after 6 seconds"
+        }
+    };
     let mut lines = vec![
         format!("there {hosts} appear as {pool}"),
         format!("a subscriber is {subscriber}; it has {ports} and {pooling}"),
         filtering.to_owned(),
+        unsolicited.to_owned(),
         format!(
             "at most {} bindings, {} sessions, {} fragmented datagrams",
             nat.max_bindings, nat.max_sessions, nat.max_fragments
@@ -300,6 +313,7 @@ fn services(document: &Document) -> Vec<String> {
         syslog,
         ipfix,
         rate,
+        destinations,
     } = &document.records;
     let sinks: Vec<_> = [
         json.as_ref()
@@ -314,7 +328,11 @@ fn services(document: &Document) -> Vec<String> {
         "no records of sessions or port blocks".to_owned()
     } else {
         format!(
-            "up to {rate} records per second as {}",
+            "up to {rate} records per second{} as {}",
+            match destinations {
+                Destinations::Record => "",
+                Destinations::Omit => ", without destinations,",
+            },
             list(sinks.into_iter())
         )
     });

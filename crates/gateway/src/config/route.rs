@@ -49,6 +49,21 @@ impl Document {
     }
 }
 
+impl Document {
+    /// Where these packets go without translation. The routes of all instances are of one link, so that
+    /// they are the same for all; the check sees to that.
+    #[must_use]
+    pub fn exempt_destinations(&self) -> Vec<Ipv4Net> {
+        let mut networks: Vec<Ipv4Net> = Vec::new();
+        for instance in &self.instances {
+            if let Mechanism::Nat44(nat44) = &instance.mechanism {
+                networks.extend(nat44.exempt.iter().map(|net| net.value));
+            }
+        }
+        Ipv4Net::aggregate(&networks)
+    }
+}
+
 /// The IPv4 internet lies on one side of a stateless translator, and what comes out of it on that
 /// side must not be routed into it again.
 fn siit_routes(siit: &Siit, networks: &mut Vec<IpNet>) {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::diagnose::Diagnostic;
 use super::document::{
-    Dns64, Engine, Forward, Gateway, Interface, Link, Log, LogFormat, LogLevel, Records, Routes,
-    Tun, XdpMode,
+    Destinations, Dns64, Engine, Forward, Gateway, Interface, Link, Log, LogFormat, LogLevel,
+    Records, Routes, Tun, XdpMode,
 };
 use super::prefix;
 use super::source::At;
@@ -168,11 +168,17 @@ pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
         ..Records::default()
     };
     let Some(reader) = reader else { return records };
-    records.json = reader.get("json").and_then(|v| path(&v));
+    records.json = reader.get("json").and_then(|v| Some(v.at(path(&v)?)));
     records.syslog = reader.get("syslog").and_then(|v| v.socket());
     records.ipfix = reader.get("ipfix").and_then(|v| v.socket());
     let rate = reader.get("rate").and_then(|v| v.integer(1..=10_000_000));
     records.rate = rate.unwrap_or(records.rate);
+    let choices = [
+        ("record", Destinations::Record),
+        ("omit", Destinations::Omit),
+    ];
+    let destinations = reader.get("destinations").and_then(|v| v.word(&choices));
+    records.destinations = destinations.unwrap_or_default();
     if records.json.is_none() && records.syslog.is_none() && records.ipfix.is_none() {
         let message = "[records] tells nowhere to write records to";
         let label = "needs `json`, `syslog` or `ipfix`";

@@ -123,7 +123,7 @@ impl<'t> Value<'t> {
             DeValue::String(_) => "a string",
             DeValue::Integer(_) => "a whole number",
             DeValue::Float(_) => "a number with a fraction",
-            DeValue::Boolean(_) => "true or false",
+            DeValue::Boolean(_) => "a boolean",
             DeValue::Datetime(_) => "a date or a time",
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",

@@ -39,7 +39,7 @@ impl Running {
         let view = Arc::clone(&self.view);
         let old = view.current();
         let file = view.file.clone();
-        let Loaded { document, warnings } = config::load(&file)?;
+        let Loaded { document, warnings } = config::load(&file)?.on_this_machine()?;
         start::warn(&warnings);
         fixed(&old.document, &document)?;
         let prepared = start::prepare(document, &self.secret, &self.placement, view.state.lines())?;

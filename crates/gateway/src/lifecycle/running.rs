@@ -50,7 +50,7 @@ impl Running {
     ///
     /// What failed; what was started before it has ended again.
     pub(super) async fn start(file: PathBuf) -> Result<Self, UpError> {
-        let Loaded { document, warnings } = config::load(&file)?;
+        let Loaded { document, warnings } = config::load(&file)?.on_this_machine()?;
         let logging = Logging::start(document.log.level, document.log.format)
             .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
         start::warn(&warnings);

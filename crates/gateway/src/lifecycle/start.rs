@@ -102,7 +102,7 @@ pub(super) fn memory(document: &Document, secret: &Seed) -> Result<SessionMemory
     let state = Region::anonymous(needed.saturating_mul(SPARE))
         .or_else(|_| Region::anonymous(needed))
         .map_err(UpError::system(format!(
-            "{} bytes of memory for sessions",
+            "{} bytes of memory for sessions: smaller `max-bindings` and `max-sessions` take less",
             u64::from(needed) * 64
         )))?;
     Ok(SessionMemory {
@@ -147,6 +147,7 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
         syslog,
         ipfix,
         rate,
+        destinations,
     } = &document.records;
     records::Settings {
         gateway: document.gateway.name.clone(),
@@ -155,10 +156,11 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
             .to_string_lossy()
             .into_owned(),
         domain: domain(&document.gateway.name),
-        json: json.clone(),
+        json: json.as_ref().map(|path| path.value.clone()),
         syslog: *syslog,
         ipfix: *ipfix,
         rate: *rate,
+        destinations: *destinations,
     }
 }
 

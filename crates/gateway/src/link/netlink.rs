@@ -182,7 +182,7 @@ impl Link {
             changes.added.push(format!("route {route}"));
         }
         // The last: what was done before is undone by the caller, but this by itself.
-        self.sources.change(&wanted.sources, changes).await
+        self.sources.change(wanted, changes).await
     }
 
     /// Takes everything back. What the kernel refuses is logged; most of it ends with the link.

@@ -1,6 +1,7 @@
 //! Routes by source: what the inside hosts of a NAT within IPv4 send goes into the link, wherever it
 //! is to. A rule for each of their networks leads to a routing table of our own, whose default is the
-//! link, and which sends what is for other inside hosts back to the machine's own tables.
+//! link, and which sends what is for other inside hosts, or exempt from translation, back to the machine's
+//! own tables.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -12,6 +13,7 @@ use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use rtnetlink::{Handle, IpVersion, RouteMessageBuilder};
 
 use super::netlink::{Changes, LinkError, PROTOCOL};
+use super::wanted::Wanted;
 
 /// Where our rules stand among others: behind that of local addresses, before the main table.
 const PRIORITY: u32 = 14_600;
@@ -22,6 +24,8 @@ pub(super) struct Sources {
     link: u32,
     table: u32,
     networks: BTreeSet<Ipv4Net>,
+    /// Destinations that they reach past the link: they themselves among them.
+    past: BTreeSet<Ipv4Net>,
 }
 
 impl Sources {
@@ -32,6 +36,7 @@ impl Sources {
             link,
             table: table_of(name),
             networks: BTreeSet::new(),
+            past: BTreeSet::new(),
         }
     }
 
@@ -81,64 +86,83 @@ impl Sources {
         Ok(())
     }
 
-    /// Makes the networks these, all or nothing.
+    /// Makes the networks and what they reach past the link these, all or nothing.
     pub(super) async fn change(
         &mut self,
-        wanted: &BTreeSet<Ipv4Net>,
+        wanted: &Wanted,
         changes: &mut Changes,
     ) -> Result<(), LinkError> {
-        let old = self.networks.clone();
-        for network in wanted.difference(&old) {
-            if let Err(error) = self.add(*network).await {
-                for added in self.networks.difference(&old).copied().collect::<Vec<_>>() {
-                    self.remove(added).await;
-                }
-                return Err(error);
-            }
-            changes.added.push(format!("route from {network}"));
+        let (networks, past) = (self.networks.clone(), self.past.clone());
+        let wanted_past = wanted.sources.union(&wanted.exempt).copied().collect();
+        if let Err(error) = self.grow(&wanted.sources, &wanted_past).await {
+            self.shrink(&networks, &past).await;
+            return Err(error);
         }
-        for network in old.difference(wanted) {
-            self.remove(*network).await;
-            changes.removed.push(format!("route from {network}"));
-        }
+        self.shrink(&wanted.sources, &wanted_past).await;
+        let tell = |from: &BTreeSet<Ipv4Net>, to: &BTreeSet<Ipv4Net>| -> Vec<String> {
+            to.difference(from).map(|network| what(*network)).collect()
+        };
+        changes.added.extend(tell(&networks, &wanted.sources));
+        changes.removed.extend(tell(&wanted.sources, &networks));
         Ok(())
     }
 
     /// Takes everything back.
     pub(super) async fn clear(&mut self) {
-        for network in self.networks.clone() {
-            self.remove(network).await;
-        }
+        self.shrink(&BTreeSet::new(), &BTreeSet::new()).await;
     }
 
-    async fn add(&mut self, network: Ipv4Net) -> Result<(), LinkError> {
-        let what = || format!("route from {network}");
-        let first = self.networks.is_empty();
-        self.networks.insert(network);
-        if first {
+    /// Adds what is not there yet. Rules come last: a packet that follows one finds the table whole.
+    async fn grow(
+        &mut self,
+        networks: &BTreeSet<Ipv4Net>,
+        past: &BTreeSet<Ipv4Net>,
+    ) -> Result<(), LinkError> {
+        if self.networks.is_empty() && !networks.is_empty() {
             let add = self.handle.route().add(self.default_route()).execute();
-            add.await.map_err(LinkError::refused(what()))?;
+            add.await
+                .map_err(LinkError::refused("route from inside".to_owned()))?;
         }
-        let add = self.handle.route().add(self.way_back(network)).execute();
-        add.await.map_err(LinkError::refused(what()))?;
-        let mut request = self.handle.rule().add();
-        *request.message_mut() = self.rule(network);
-        request.execute().await.map_err(LinkError::refused(what()))
+        for network in past.difference(&self.past.clone()) {
+            let add = self.handle.route().add(self.way_past(*network)).execute();
+            let refused = LinkError::refused(format!("route to {network} past the link"));
+            add.await.map_err(refused)?;
+            self.past.insert(*network);
+        }
+        for network in networks.difference(&self.networks.clone()) {
+            let mut request = self.handle.rule().add();
+            *request.message_mut() = self.rule(*network);
+            let refused = LinkError::refused(what(*network));
+            request.execute().await.map_err(refused)?;
+            self.networks.insert(*network);
+        }
+        Ok(())
     }
 
-    async fn remove(&mut self, network: Ipv4Net) {
-        self.networks.remove(&network);
-        let mut results = vec![self.handle.rule().del(self.rule(network)).execute().await];
-        let mut routes = vec![self.way_back(network)];
-        if self.networks.is_empty() {
-            routes.push(self.default_route());
+    /// Removes what is not among these. What the kernel refuses is logged.
+    async fn shrink(&mut self, networks: &BTreeSet<Ipv4Net>, past: &BTreeSet<Ipv4Net>) {
+        let mut results = Vec::new();
+        for network in self.networks.difference(networks) {
+            let rule = self.rule(*network);
+            results.push((what(*network), self.handle.rule().del(rule).execute().await));
         }
-        for route in routes {
-            results.push(self.handle.route().del(route).execute().await);
+        let mut routes = Vec::new();
+        for network in self.past.difference(past) {
+            routes.push((format!("route to {network}"), self.way_past(*network)));
         }
-        for error in results.into_iter().filter_map(Result::err) {
-            tracing::warn!(%network, %error, "the route from a network could not be removed");
+        if networks.is_empty() && !self.networks.is_empty() {
+            routes.push(("route from inside".to_owned(), self.default_route()));
         }
+        for (what, route) in routes {
+            results.push((what, self.handle.route().del(route).execute().await));
+        }
+        for (what, result) in results {
+            if let Err(error) = result {
+                tracing::warn!(%error, "the {what} could not be removed");
+            }
+        }
+        self.networks.retain(|network| networks.contains(network));
+        self.past.retain(|network| past.contains(network));
     }
 
     /// Packets from a network look into our table.
@@ -159,8 +183,9 @@ impl Sources {
         message.clone()
     }
 
-    /// What is for an inside host is not ours: on with the machine's own tables.
-    fn way_back(&self, network: Ipv4Net) -> RouteMessage {
+    /// What is for an inside host or is not to be translated is not ours: on with the machine's own
+    /// tables.
+    fn way_past(&self, network: Ipv4Net) -> RouteMessage {
         self.route()
             .destination_prefix(network.network(), network.prefix_len())
             .kind(RouteType::Throw)
@@ -176,6 +201,10 @@ impl Sources {
             .table_id(self.table)
             .protocol(RouteProtocol::from(PROTOCOL))
     }
+}
+
+fn what(network: Ipv4Net) -> String {
+    format!("route from {network}")
 }
 
 /// The number of the table of a link: [`PROTOCOL`] and 24 bits of its name (FNV-1a), so that a restart

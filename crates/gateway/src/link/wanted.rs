@@ -19,6 +19,8 @@ pub struct Wanted {
     pub routes: BTreeSet<IpNet>,
     /// Networks whose packets are routed into it wherever they go.
     pub sources: BTreeSet<Ipv4Net>,
+    /// Destinations that they reach past it.
+    pub exempt: BTreeSet<Ipv4Net>,
     /// Whether the machine must forward packets between this link and others.
     pub forwarding: Forwarding,
 }
@@ -47,6 +49,10 @@ impl Wanted {
             },
             sources: match document.tun.routes {
                 Routes::Auto => document.routed_sources().into_iter().collect(),
+                Routes::None => BTreeSet::new(),
+            },
+            exempt: match document.tun.routes {
+                Routes::Auto => document.exempt_destinations().into_iter().collect(),
                 Routes::None => BTreeSet::new(),
             },
             forwarding: if automatic || !document.interfaces.is_empty() {

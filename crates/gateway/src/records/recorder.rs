@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use super::json::Json;
 use super::limiter::{Admission, Limiter};
 use super::syslog::Syslog;
 use super::{Event, Record, Sink};
+use crate::config::Destinations;
 use crate::worker::Worker;
 
 /// Records that may wait for the writer.
@@ -42,6 +43,8 @@ pub struct Settings {
     pub ipfix: Option<SocketAddr>,
     /// Records per second, at most.
     pub rate: u32,
+    /// Whether sessions are written, which have a destination.
+    pub destinations: Destinations,
 }
 
 impl Settings {
@@ -103,6 +106,8 @@ struct Shared {
     suppressed: AtomicU64,
     followers: broadcast::Sender<Arc<Record>>,
     wanted: AtomicU64,
+    /// Set if sessions are not written.
+    omits_sessions: AtomicBool,
 }
 
 impl Recorder {
@@ -119,6 +124,7 @@ impl Recorder {
             suppressed: AtomicU64::new(0),
             followers: broadcast::channel(FOLLOWERS).0,
             wanted: AtomicU64::new(sinks.len() as u64),
+            omits_sessions: AtomicBool::new(settings.destinations == Destinations::Omit),
         });
         let writer = Writer {
             limiter: Limiter::new(settings.rate, Instant::now()),
@@ -149,6 +155,14 @@ impl Recorder {
             let _ = self.shared.followers.send(Arc::new(record.clone()));
         }
         if self.shared.wanted.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        // RFC 6888 section 4, REQ-12: the binding, which is recorded too, tells whose port it was.
+        if matches!(
+            record.event,
+            Event::SessionCreated(_) | Event::SessionRemoved(_)
+        ) && self.shared.omits_sessions.load(Ordering::Relaxed)
+        {
             return;
         }
         if let Err(TrySendError::Full(_)) = self.orders.try_send(Order::Write(record)) {
@@ -189,6 +203,10 @@ impl Recorder {
         self.shared
             .wanted
             .store(sinks.len() as u64, Ordering::Relaxed);
+        self.shared.omits_sessions.store(
+            settings.destinations == Destinations::Omit,
+            Ordering::Relaxed,
+        );
         self.order(Order::Replace(sinks, settings.rate));
         Ok(())
     }
@@ -300,6 +318,7 @@ mod tests {
             syslog: None,
             ipfix: None,
             rate,
+            destinations: Destinations::Record,
         }
     }
 
@@ -340,6 +359,27 @@ mod tests {
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("port-block-allocated"), "{text}");
         assert!(!text.contains("session-created"), "{text}");
+    }
+
+    /// Section 4, REQ-12.
+    #[test]
+    fn rfc6888_req12_destinations_can_be_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("records.jsonl");
+        let recorder = Recorder::start(&Settings {
+            destinations: Destinations::Omit,
+            ..settings(path.clone(), 1000)
+        })
+        .unwrap();
+        recorder.record(samples::record(Event::SessionCreated(samples::session())));
+        recorder.record(samples::record(Event::BindingCreated(
+            samples::session().mapping,
+        )));
+        recorder.record(samples::record(Event::SessionRemoved(samples::session())));
+        recorder.stop();
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains("binding-created"), "{text}");
+        assert!(!text.contains("192.0.2.80"), "{text}");
     }
 
     #[test]

@@ -120,6 +120,69 @@ fn a_nat_within_ipv4_takes_what_comes_from_inside() {
     assert_eq!(site.net.dump(), before);
 }
 
+/// RFC 6888 section 3, REQ-6.
+#[test]
+fn a_nat_within_ipv4_leaves_exempt_destinations_alone() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    site.net.dual_stack();
+    let exempt = |networks: &str| {
+        let line = format!("mechanism = \"nat44\"\nexempt = [{networks}]");
+        HOME.replace("mechanism = \"nat44\"", &line)
+    };
+    let before = site.net.dump();
+    site.configure(&exempt("\"192.0.2.0/24\""));
+    let gateway = site.start();
+    assert!(site.net.pings("192.0.2.2"), "{}", gateway.log());
+    assert_eq!(gateway.sessions(), 0);
+    assert_eq!(counted(&gateway.json("counters"), "translated-4to4"), 0);
+
+    // The routes follow the configuration, the network of the inside hosts as well as any other.
+    for (networks, sessions) in [
+        ("\"192.168.0.0/16\", \"198.51.100.0/24\"", 1),
+        ("\"192.0.2.2/32\"", 1),
+    ] {
+        site.configure(&exempt(networks));
+        gateway.client("reload");
+        assert!(site.net.pings("192.0.2.2"), "{}", gateway.log());
+        assert_eq!(gateway.sessions(), sessions, "{networks}");
+    }
+    assert!(gateway.stop().success());
+    assert_eq!(site.net.dump(), before);
+}
+
+/// With its place in the file, and before anything is changed.
+#[test]
+fn what_the_machine_lacks_is_told() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let before = site.net.dump();
+    let records = "[records]\njson = \"/nonexistent/records.jsonl\"\n";
+    site.configure(&format!(
+        "{}{PLAT}{records}",
+        both_links("xdp", "").replace("tos", "lost")
+    ));
+    let (status, said) = site.refused();
+    assert!(!status.success());
+    for part in [
+        "no link \"lost\"",
+        "edge.toml:",
+        "no folder /nonexistent",
+        "mkdir -p",
+        "2 errors",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    site.configure(PLAT);
+    let text = fs::read_to_string(site.file()).unwrap();
+    fs::write(site.file(), text.replace("isthmus0", "toh")).unwrap();
+    let (status, said) = site.refused();
+    assert!(!status.success() && said.contains("no TUN link"), "{said}");
+    assert_eq!(site.net.dump(), before);
+}
+
 #[test]
 fn a_good_reload_holds_and_keeps_sessions() {
     let Some((site, gateway)) = Site::with(PLAT) else {

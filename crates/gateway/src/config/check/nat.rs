@@ -1,5 +1,6 @@
 //! Whether a stateful instance makes sense.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use ipnet::{IpNet, Ipv4Net};
@@ -8,7 +9,7 @@ use isthmus_core::nat::POOL_RANGES;
 
 use super::Seen;
 use crate::config::diagnose::{Diagnostic, Sink};
-use crate::config::document::{Nat, Nat44, Nat64, PortPolicy, StaticBinding};
+use crate::config::document::{Document, Mechanism, Nat, Nat44, Nat64, PortPolicy, StaticBinding};
 use crate::config::overlap;
 use crate::config::source::At;
 
@@ -55,6 +56,18 @@ pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
             sink.push(Diagnostic::error(binding.span, message, label));
         }
     }
+    for network in &nat44.exempt {
+        for pool in &nat44.nat.pool {
+            if overlap::overlap(network.value.into(), pool.addresses.into()) {
+                let message = format!("{} is exempt, and in the pool", network.value);
+                let label = "expected destinations that inside hosts reach without translation";
+                sink.push(
+                    Diagnostic::error(network.span, message, label)
+                        .also(pool.span, "packets to the pool are always translated"),
+                );
+            }
+        }
+    }
     for network in &nat44.inside {
         for pool in &nat44.nat.pool {
             if overlap::overlap(network.value.into(), pool.addresses.into()) {
@@ -65,6 +78,34 @@ pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
                         .also(network.span, "these are inside"),
                 );
             }
+        }
+    }
+}
+
+/// Whether what is exempt from translation can be, and is the same for all instances: their routes are
+/// of one link.
+pub(super) fn check_exempt(document: &Document, sink: &Sink) {
+    let instances = document.instances.iter();
+    let mut all = instances.filter_map(|instance| match &instance.mechanism {
+        Mechanism::Nat44(nat44) => Some((instance, nat44)),
+        _ => None,
+    });
+    let networks = |nat44: &Nat44| -> BTreeSet<Ipv4Net> {
+        nat44.exempt.iter().map(|network| network.value).collect()
+    };
+    let Some((first, model)) = all.next() else {
+        return;
+    };
+    for (instance, nat44) in all {
+        if networks(nat44) != networks(model) {
+            let message = format!(
+                "\"{}\" and \"{}\" do not have the same `exempt`",
+                first.name.value, instance.name.value
+            );
+            let label = "expected the same networks as in the first `nat44`, in any order";
+            let place = nat44.exempt.first().map_or(instance.name.span, |n| n.span);
+            let other = model.exempt.first().map_or(first.name.span, |n| n.span);
+            sink.push(Diagnostic::error(place, message, label).also(other, "here they differ"));
         }
     }
 }

@@ -1,0 +1,102 @@
+//! SYNs from outside that nobody waited for, until it is time to answer them; the rules are those of
+//! [`isthmus_core::slow::unexpected`].
+
+use std::collections::VecDeque;
+
+use isthmus_core::slow::icmp_error::LONGEST_V4;
+use isthmus_core::slow::unexpected::WAIT;
+
+/// The most that wait. Whoever comes when there is no room is not answered (RFC 5382 section 4.3,
+/// REQ-4 a), so that strangers can not fill memory.
+const MOST: usize = 1024;
+
+/// All SYNs that wait, oldest first.
+#[derive(Debug, Default)]
+pub struct Unexpected {
+    waiting: VecDeque<(u64, Vec<u8>)>,
+}
+
+impl Unexpected {
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Lets a packet wait that came at `now`, in nanoseconds. One that was sent again does not wait a
+    /// second time, and a SYN that is longer than what the answer may quote is none.
+    pub fn wait(&mut self, packet: &[u8], now: u64) {
+        let again = |other: &[u8]| flow(packet).is_none_or(|flow| self::flow(other) == Some(flow));
+        if self.waiting.len() < MOST
+            && packet.len() <= LONGEST_V4
+            && !self.waiting.iter().any(|(_, other)| again(other))
+        {
+            let deadline = now.saturating_add(WAIT.0 << 20);
+            self.waiting.push_back((deadline, packet.to_vec()));
+        }
+    }
+
+    /// Takes the oldest packet, if its time has come.
+    pub fn due(&mut self, now: u64) -> Option<Vec<u8>> {
+        self.waiting
+            .front()
+            .filter(|(deadline, _)| *deadline <= now)?;
+        self.waiting.pop_front().map(|(_, packet)| packet)
+    }
+}
+
+/// Addresses and ports of an IPv4 packet, as they lie in it.
+fn flow(packet: &[u8]) -> Option<(&[u8], &[u8])> {
+    let header = usize::from(packet.first()? & 15) * 4;
+    Some((packet.get(12..20)?, packet.get(header..header + 4)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    /// Spans are rounded up to units of about a millisecond.
+    const TICK: u64 = 2_000_000;
+
+    fn syn(port: u16) -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        packet[0] = 0x45;
+        packet[20..22].copy_from_slice(&port.to_be_bytes());
+        packet
+    }
+
+    #[test]
+    fn rfc5382_4_3_nobody_is_answered_before_six_seconds() {
+        let mut unexpected = Unexpected::default();
+        unexpected.wait(&syn(1), 100);
+        // Sent again; another one.
+        unexpected.wait(&syn(1), SECOND);
+        unexpected.wait(&syn(2), SECOND);
+        assert_eq!(unexpected.due(6 * SECOND), None);
+        assert_eq!(unexpected.due(6 * SECOND + TICK), Some(syn(1)));
+        assert_eq!(unexpected.due(6 * SECOND + TICK), None);
+        assert_eq!(unexpected.due(7 * SECOND + TICK), Some(syn(2)));
+        assert!(unexpected.is_empty());
+    }
+
+    #[test]
+    fn strangers_do_not_fill_memory() {
+        let mut unexpected = Unexpected::default();
+        for port in 0..2000 {
+            unexpected.wait(&syn(port), 0);
+        }
+        assert_eq!(unexpected.len(), MOST);
+        let mut unexpected = Unexpected::default();
+        let mut long = syn(1);
+        long.resize(LONGEST_V4 + 1, 0);
+        unexpected.wait(&long, 0);
+        assert!(unexpected.is_empty());
+    }
+}
