@@ -9,16 +9,18 @@ mod dns64;
 mod gateways;
 mod reader;
 mod slow;
+mod softwire46;
 mod translate;
 
 /// A target and its name, which is also that of its folder in `fuzz/corpus`.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const ALL: [Target; 4] = [
+pub const ALL: [Target; 5] = [
     ("config", config::run),
     ("dns64", dns64::run),
     ("slow", slow::run),
+    ("softwire46", softwire46::run),
     ("translate", translate::run),
 ];
 
