@@ -315,6 +315,16 @@ fn addr_explains_dhcpv6() {
     assert_eq!(customer["v4"], "192.0.2.18");
     assert_eq!(customer["psid"]["value"], 0x34);
 
+    // Which of the two is the basic rule of those under 2001:db8::/40?
+    let twice = "005e0036 0059000d 01 10 18 c0000200 28 20010db800 \
+                 0059000d 01 10 18 c0000300 28 20010db800 \
+                 005a0010 20010db8ffff00000000000000000001";
+    let said = stdout(&["addr", "dhcpv6", twice]);
+    assert!(
+        said.contains("but there is a rule for 2001:db8::/40 already"),
+        "{said}"
+    );
+
     // RFC 7596 section 5.1, figure 3.
     let lw = "0060002c 005c0014 c0000212 38 20010db8001234 005d0004 00083400 \
               005a0010 20010db8ffff00000000000000000001";

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::Ipv6Net;
-use isthmus_core::address::map::{Assignment, Customer, MapRule};
-use isthmus_core::address::port_set::{PortSet, Sharing};
+use isthmus_core::address::map::{Assignment, Customer, MapRule, Ports};
+use isthmus_core::address::port_set::PortSet;
 use serde::Serialize;
 
 /// More ranges than these are not all printed.
@@ -142,16 +142,20 @@ pub(super) fn assigned(rule: &MapRule) -> String {
     match rule.assignment() {
         Assignment::Prefix(length) => format!("an IPv4 prefix of {length} bits"),
         Assignment::Address => "an IPv4 address".to_owned(),
-        Assignment::Shared(_) => shared(rule.sharing()),
+        Assignment::Shared(_) => shared(rule),
     }
 }
 
-fn shared(sharing: Sharing) -> String {
+fn shared(rule: &MapRule) -> String {
+    let sharing = rule.sharing();
     let ports = sharing.set(0).map_or(0, PortSet::count);
     let mut text = format!(
         "an IPv4 address shared by {}, with {ports} of its ports",
         sharing.ratio()
     );
+    if let Ports::Given(set) = rule.ports() {
+        let _ = write!(text, " by PSID {:#x}", set.psid());
+    }
     if let Some(last) = sharing.first().checked_sub(1) {
         let _ = write!(text, "; nobody has the ports 0-{last}");
     }

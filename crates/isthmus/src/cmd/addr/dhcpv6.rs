@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use ipnet::Ipv6Net;
+use isthmus_core::address::map::MapRules;
 use isthmus_gateway::softwire46::{
     self, Binding, Domain, Ignored, Provisioned, Reason, Role, Rule,
 };
@@ -154,6 +155,7 @@ fn relay_line(name: &str, relays: &[Ipv6Addr]) -> String {
 fn of_rules(domain: &Domain, prefixes: &[Ipv6Net]) -> (Vec<String>, Value) {
     let mut lines = Vec::new();
     let mut rules = Vec::new();
+    let mut together = MapRules::NONE;
     for rule in domain.rules() {
         let text = describe(rule);
         lines.push(format!("rule: {text}"));
@@ -167,6 +169,11 @@ fn of_rules(domain: &Domain, prefixes: &[Ipv6Net]) -> (Vec<String>, Value) {
                 set.psid()
             ));
         }
+        let contradiction = together
+            .push(rule.rule)
+            .err()
+            .map(|error| error.to_string());
+        lines.extend(contradiction.as_ref().map(|error| format!("  but {error}")));
         let ((v6, n), (v4, r)) = (rule.rule.v6(), rule.rule.v4());
         rules.push(json!({
             "v6": format!("{}/{n}", Ipv6Addr::from(v6)),
@@ -174,6 +181,7 @@ fn of_rules(domain: &Domain, prefixes: &[Ipv6Net]) -> (Vec<String>, Value) {
             "ea-bits": rule.rule.ea_bits(),
             "forwarding": rule.role == Role::Forwarding,
             "psid-offset": rule.rule.sharing().offset(),
+            "contradiction": contradiction,
         }));
     }
     let mut customers = Vec::new();
