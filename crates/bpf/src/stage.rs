@@ -11,7 +11,7 @@ use isthmus_core::reason::Counter;
 use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
 
-use crate::maps::{self, Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, Services};
+use crate::maps::{self, Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, SHARING, Services};
 use crate::route::{Egress, NoWay};
 
 /// What a program does of all that a gateway does: the verifier looks at that alone.
@@ -66,31 +66,38 @@ impl Stage for Stateless {
     }
 }
 
-/// Translates by sessions that are there.
-#[derive(Default)]
-pub(crate) struct Stateful;
+/// Stages that do one mechanism.
+macro_rules! stages {
+    ($($(#[$about:meta])+ $name:ident: $mechanism:ident, $sessions:ident;)+) => {$(
+        $(#[$about])+
+        #[derive(Default)]
+        pub(crate) struct $name;
 
-impl Stage for Stateful {
-    const MECHANISMS: Mechanisms = Mechanisms::NAT64;
-    const SESSIONS: Sessions = Sessions::Established;
+        impl Stage for $name {
+            const MECHANISMS: Mechanisms = Mechanisms::$mechanism;
+            const SESSIONS: Sessions = Sessions::$sessions;
+        }
+    )+};
 }
 
-/// Puts packets into tunnels and takes them out.
-#[derive(Default)]
-pub(crate) struct Tunnel;
-
-impl Stage for Tunnel {
-    const MECHANISMS: Mechanisms = Mechanisms::TUNNELS;
-    const SESSIONS: Sessions = Sessions::Established;
-}
-
-/// Makes sessions.
-#[derive(Default)]
-pub(crate) struct Opening;
-
-impl Stage for Opening {
-    const MECHANISMS: Mechanisms = Mechanisms::NAT64;
-    const SESSIONS: Sessions = Sessions::Bounded;
+stages! {
+    /// NAT64, by sessions that are there.
+    Stateful: NAT64, Established;
+    /// Puts packets into tunnels and takes them out.
+    Tunnel: TUNNELS, Established;
+    /// The concentrator of DS-Lite, by sessions that are there.
+    Concentrator: AFTR, Established;
+    /// The border relay of MAP-E.
+    Border: SOFTWIRE_BORDER, Established;
+    /// The customer's edge of MAP-E and lw4o6, by sessions that are there.
+    Edge: SOFTWIRE_CUSTOMER, Established;
+    /// The border relay of MAP-T.
+    TranslatingBorder: MAP_T_BORDER, Established;
+    /// The customer's edge of MAP-T, by sessions that are there.
+    TranslatingEdge: MAP_T_CUSTOMER, Established;
+    /// Makes sessions of NAT64. Those of others are made in user space: the verifier has no patience for
+    /// more.
+    Opening: NAT64, Bounded;
 }
 
 /// An engine's packet, with what the engine answers its kernel.
@@ -108,6 +115,9 @@ pub(crate) trait Device: Packet {
 
 /// What a function answers instead of an action: this program has to go on.
 const GO_ON: i32 = 1 << 16;
+
+/// Has the program go on that shares IPv4 addresses over IPv6.
+pub(crate) const SHARE: i32 = GO_ON + SHARING as i32;
 
 /// The program to go on with, if an answer is none for the kernel.
 #[inline(always)]
@@ -147,7 +157,7 @@ pub(crate) fn translate<S: Stage, D: Device>(
 
 /// Makes the session that a packet needs, and has the first program look again.
 #[inline(always)]
-pub(crate) fn open<D: Device>(device: &D, family: Family) -> i32 {
+pub(crate) fn open<D: Device>(device: &mut D, family: Family) -> i32 {
     let mut services = Services::<Opening, _>::new(NoWay);
     let configured = Configured::now();
     let opened = match family {
@@ -192,7 +202,7 @@ fn refuse<D: Device, S: Stage, E: Egress>(
             services.count(counter);
             D::DROP
         }
-        Refusal::Slow(Slow::Session) => match family {
+        Refusal::Slow(Slow::Session) if S::MECHANISMS.has(Opening::MECHANISMS) => match family {
             Family::V4 => GO_ON + OPEN_V4 as i32,
             Family::V6 => GO_ON + OPEN_V6 as i32,
         },

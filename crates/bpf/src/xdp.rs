@@ -13,7 +13,10 @@ use crate::frame::Frame;
 use crate::link;
 use crate::maps::{self, Configured, XDP_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
-use crate::stage::{self, Device, Stage, Stateful, Stateless, Tunnel};
+use crate::stage::{
+    self, Border, Concentrator, Device, Edge, Stage, Stateful, Stateless, TranslatingBorder,
+    TranslatingEdge, Tunnel,
+};
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[xdp]
@@ -48,7 +51,7 @@ pub fn isthmus_xdp(context: XdpContext) -> u32 {
 #[xdp]
 pub fn isthmus_xdp_open_v4(context: XdpContext) -> u32 {
     let vlan = Vlan(xdp_untag(context.ctx));
-    let answer = stage::open(&Frame::new(&context), Family::V4);
+    let answer = stage::open(&mut Frame::new(&context), Family::V4);
     end(&context, answer, vlan)
 }
 
@@ -56,7 +59,7 @@ pub fn isthmus_xdp_open_v4(context: XdpContext) -> u32 {
 #[xdp]
 pub fn isthmus_xdp_open_v6(context: XdpContext) -> u32 {
     let vlan = Vlan(xdp_untag(context.ctx));
-    let answer = stage::open(&Frame::new(&context), Family::V6);
+    let answer = stage::open(&mut Frame::new(&context), Family::V6);
     end(&context, answer, vlan)
 }
 
@@ -122,26 +125,60 @@ fn dispatch(
     link: u32,
 ) -> i32 {
     let (raw, number) = (context.ctx, configured.number());
-    match (configured.mechanism(searched), family) {
-        (Some(Mechanism::Siit(_)), Family::V4) => xdp_v4_stateless(raw, number, searched, link),
-        (Some(Mechanism::Siit(_)), Family::V6) => xdp_v6_stateless(raw, number, searched, link),
-        (Some(Mechanism::Nat64(_)), Family::V4) => xdp_v4_stateful(raw, number, searched, link),
-        (Some(Mechanism::Nat64(_)), Family::V6) => xdp_v6_stateful(raw, number, searched, link),
-        (Some(Mechanism::SixInFour(_) | Mechanism::FourInSix(_)), Family::V4) => {
-            xdp_v4_tunnel(raw, number, searched, link)
-        }
-        (Some(Mechanism::SixInFour(_) | Mechanism::FourInSix(_)), Family::V6) => {
-            xdp_v6_tunnel(raw, number, searched, link)
-        }
+    let Some(mechanism) = configured.mechanism(searched) else {
+        maps::count(Counter::NotOurs);
+        return xdp_action::XDP_PASS as i32;
+    };
+    match (mechanism, family) {
+        (Mechanism::Siit(_), Family::V4) => xdp_v4_stateless(raw, number, searched, link),
+        (Mechanism::Siit(_), Family::V6) => xdp_v6_stateless(raw, number, searched, link),
+        (Mechanism::Nat64(_), Family::V4) => xdp_v4_stateful(raw, number, searched, link),
+        (Mechanism::Nat64(_), Family::V6) => xdp_v6_stateful(raw, number, searched, link),
         // The kernel routes it to the user-space engine.
-        (Some(Mechanism::Nat44(_)), Family::V4) => {
+        (Mechanism::Nat44(_), Family::V4) => {
             maps::count(Counter::SlowPath);
             xdp_action::XDP_PASS as i32
         }
-        (Some(Mechanism::Nat44(_)) | None, _) => {
+        (Mechanism::Nat44(_), Family::V6) => {
             maps::count(Counter::NotOurs);
             xdp_action::XDP_PASS as i32
         }
+        (Mechanism::SixInFour(_) | Mechanism::FourInSix(_), Family::V4) => {
+            xdp_v4_tunnel(raw, number, searched, link)
+        }
+        (Mechanism::SixInFour(_) | Mechanism::FourInSix(_), Family::V6) => {
+            xdp_v6_tunnel(raw, number, searched, link)
+        }
+        _ => stage::SHARE,
+    }
+}
+
+/// Takes a packet through a mechanism that shares IPv4 addresses over IPv6.
+#[inline(always)]
+fn share(
+    context: &XdpContext,
+    family: Family,
+    configured: Configured,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    let (raw, number) = (context.ctx, configured.number());
+    let Some(mechanism) = configured.mechanism(searched) else {
+        return xdp_action::XDP_PASS as i32;
+    };
+    match (mechanism, family) {
+        (Mechanism::Aftr(_), Family::V4) => xdp_v4_aftr(raw, number, searched, link),
+        (Mechanism::Aftr(_), Family::V6) => xdp_v6_aftr(raw, number, searched, link),
+        (Mechanism::SoftwireBorder(_), Family::V4) => xdp_v4_border(raw, number, searched, link),
+        (Mechanism::SoftwireBorder(_), Family::V6) => xdp_v6_border(raw, number, searched, link),
+        (Mechanism::SoftwireCustomer(_), Family::V4) => xdp_v4_edge(raw, number, searched, link),
+        (Mechanism::SoftwireCustomer(_), Family::V6) => xdp_v6_edge(raw, number, searched, link),
+        (Mechanism::MapTBorder(_), Family::V4) => xdp_v4_map_t_border(raw, number, searched, link),
+        (Mechanism::MapTBorder(_), Family::V6) => xdp_v6_map_t_border(raw, number, searched, link),
+        (Mechanism::MapTCustomer(_), Family::V4) => xdp_v4_map_t_edge(raw, number, searched, link),
+        (Mechanism::MapTCustomer(_), Family::V6) => xdp_v6_map_t_edge(raw, number, searched, link),
+        // The configuration was changed meanwhile.
+        _ => xdp_action::XDP_PASS as i32,
     }
 }
 
@@ -169,112 +206,57 @@ fn kind(context: &XdpContext) -> Option<u16> {
 // One global function per direction and mechanism: the verifier looks at each once, whatever came
 // before.
 
-/// Translates an IPv4 packet without sessions; see [`stage::translate`].
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn xdp_v4_stateless(
-    context: *mut xdp_md,
-    configured: u64,
-    searched: u64,
-    link: u32,
-) -> i32 {
-    translate::<Stateless>(
-        &XdpContext::new(context),
-        link,
-        Family::V4,
-        configured,
-        searched,
-    )
+/// Such functions.
+macro_rules! functions {
+    ($($(#[$about:meta])+ $name:ident: $family:ident, $stage:ident;)+) => {$(
+        $(#[$about])+
+        #[unsafe(no_mangle)]
+        #[inline(never)]
+        pub extern "C" fn $name(
+            context: *mut xdp_md,
+            configured: u64,
+            searched: u64,
+            link: u32,
+        ) -> i32 {
+            let context = XdpContext::new(context);
+            translate::<$stage>(&context, link, Family::$family, configured, searched)
+        }
+    )+};
 }
 
-/// Translates an IPv4 packet by the sessions that are there; see [`stage::translate`].
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn xdp_v4_stateful(
-    context: *mut xdp_md,
-    configured: u64,
-    searched: u64,
-    link: u32,
-) -> i32 {
-    translate::<Stateful>(
-        &XdpContext::new(context),
-        link,
-        Family::V4,
-        configured,
-        searched,
-    )
-}
-
-/// Translates an IPv6 packet without sessions; see [`stage::translate`].
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn xdp_v6_stateless(
-    context: *mut xdp_md,
-    configured: u64,
-    searched: u64,
-    link: u32,
-) -> i32 {
-    translate::<Stateless>(
-        &XdpContext::new(context),
-        link,
-        Family::V6,
-        configured,
-        searched,
-    )
-}
-
-/// Translates an IPv6 packet by the sessions that are there; see [`stage::translate`].
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn xdp_v6_stateful(
-    context: *mut xdp_md,
-    configured: u64,
-    searched: u64,
-    link: u32,
-) -> i32 {
-    translate::<Stateful>(
-        &XdpContext::new(context),
-        link,
-        Family::V6,
-        configured,
-        searched,
-    )
-}
-
-/// Takes an IPv4 packet into a tunnel or out of one; see [`stage::translate`].
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn xdp_v4_tunnel(
-    context: *mut xdp_md,
-    configured: u64,
-    searched: u64,
-    link: u32,
-) -> i32 {
-    translate::<Tunnel>(
-        &XdpContext::new(context),
-        link,
-        Family::V4,
-        configured,
-        searched,
-    )
-}
-
-/// Takes an IPv6 packet into a tunnel or out of one; see [`stage::translate`].
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn xdp_v6_tunnel(
-    context: *mut xdp_md,
-    configured: u64,
-    searched: u64,
-    link: u32,
-) -> i32 {
-    translate::<Tunnel>(
-        &XdpContext::new(context),
-        link,
-        Family::V6,
-        configured,
-        searched,
-    )
+functions! {
+    /// From IPv4 to IPv6 without sessions.
+    xdp_v4_stateless: V4, Stateless;
+    /// From IPv6 to IPv4 without sessions.
+    xdp_v6_stateless: V6, Stateless;
+    /// From IPv4 to IPv6 by the sessions that are there.
+    xdp_v4_stateful: V4, Stateful;
+    /// From IPv6 to IPv4 by the sessions that are there.
+    xdp_v6_stateful: V6, Stateful;
+    /// An IPv4 packet into a tunnel or out of one.
+    xdp_v4_tunnel: V4, Tunnel;
+    /// An IPv6 packet into a tunnel or out of one.
+    xdp_v6_tunnel: V6, Tunnel;
+    /// An IPv4 packet to a host behind a softwire.
+    xdp_v4_aftr: V4, Concentrator;
+    /// An IPv4 packet from a host behind a softwire.
+    xdp_v6_aftr: V6, Concentrator;
+    /// An IPv4 packet to a customer who shares its address.
+    xdp_v4_border: V4, Border;
+    /// An IPv4 packet from a customer who shares its address.
+    xdp_v6_border: V6, Border;
+    /// An IPv4 packet from a host behind a customer's edge.
+    xdp_v4_edge: V4, Edge;
+    /// An IPv4 packet to a host behind a customer's edge.
+    xdp_v6_edge: V6, Edge;
+    /// The same, translated.
+    xdp_v4_map_t_border: V4, TranslatingBorder;
+    /// The same, translated.
+    xdp_v6_map_t_border: V6, TranslatingBorder;
+    /// The same, translated.
+    xdp_v4_map_t_edge: V4, TranslatingEdge;
+    /// The same, translated.
+    xdp_v6_map_t_edge: V6, TranslatingEdge;
 }
 
 #[inline(always)]

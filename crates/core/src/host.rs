@@ -95,12 +95,6 @@ impl Mechanisms {
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
-
-    /// These and others.
-    #[must_use]
-    pub const fn and(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
 }
 
 /// The services of an engine, for the time of one packet.

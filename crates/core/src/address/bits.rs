@@ -47,10 +47,14 @@ impl Network {
     /// Whether an address is under the prefix.
     #[inline(always)]
     pub(super) const fn contains(&self, address: V6) -> bool {
+        self.differences(address) == 0
+    }
+
+    /// The bits of the prefix that an address has otherwise; 0 if it is under the prefix.
+    #[inline(always)]
+    pub(super) const fn differences(&self, address: V6) -> u64 {
         let (high, low) = address.halves();
-        let differences =
-            ((high & self.mask.0) ^ self.start.0) | ((low & self.mask.1) ^ self.start.1);
-        differences == 0
+        ((high & self.mask.0) ^ self.start.0) | ((low & self.mask.1) ^ self.start.1)
     }
 }
 

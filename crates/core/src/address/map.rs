@@ -183,14 +183,26 @@ impl MapRule {
     #[inline(always)]
     #[must_use]
     pub const fn covers_v4(&self, address: V4, port: u16) -> bool {
-        address.number() & self.v4_mask == self.v4 && self.applies.contains(port)
+        self.misses_v4(address, port) == 0
+    }
+
+    /// What keeps the rule from being for an IPv4 address and port; 0 if it is.
+    #[inline(always)]
+    const fn misses_v4(&self, address: V4, port: u16) -> u64 {
+        (address.number() & self.v4_mask ^ self.v4) as u64 | self.applies.misses(port)
     }
 
     /// Whether an address is under the Rule IPv6 prefix.
     #[inline(always)]
     #[must_use]
     pub const fn covers_v6(&self, address: V6) -> bool {
-        self.prefix.contains(address)
+        self.misses_v6(address) == 0
+    }
+
+    /// The bits of the Rule IPv6 prefix that an address has otherwise; 0 if it is under the prefix.
+    #[inline(always)]
+    const fn misses_v6(&self, address: V6) -> u64 {
+        self.prefix.differences(address)
     }
 
     /// The MAP IPv6 address of the customer who has an IPv4 address and port, or ICMP identifier

@@ -253,7 +253,15 @@ impl PortSet {
     #[inline(always)]
     #[must_use]
     pub const fn contains(self, port: u16) -> bool {
-        port & self.sharing.mask == self.value && port >= self.sharing.first
+        self.misses(port) == 0
+    }
+
+    /// What keeps a port out of the set; 0 if it is in the set. Arithmetic, because a comparison is a
+    /// branch to BPF.
+    #[inline(always)]
+    pub(super) const fn misses(self, port: u16) -> u64 {
+        let below = (port as u64).wrapping_sub(self.sharing.first as u64) >> 63;
+        (port & self.sharing.mask ^ self.value) as u64 | below << 16
     }
 
     /// How many ports there are in the set: 1 to 65536 (RFC 7597 section 5.1: 2^(16 - k) - 2^m with

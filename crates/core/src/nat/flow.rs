@@ -117,15 +117,21 @@ pub fn inbound<H: Host, E: Effort>(
     if !E::OPENS {
         return Err(Refusal::Slow(Slow::Session));
     }
+    // User space waits with the answer.
+    if !H::SESSIONS.keeps_subscribers() && is_answered(cfg, transport) {
+        return Err(Cause::GaveUp.into());
+    }
     let mut opening = Opening {
         key: [0, 0, protocol as u64, remote],
         hash: 0,
         payload: payload(cfg, now, Side::Outside, transport),
         outside: outside.word(),
     };
-    let line = match admit(host, cfg, &mut opening).get_line() {
-        Ok(line) => line,
-        Err(cause) => return Err(refused::<H>(cfg, transport, cause)),
+    let admitted = admit(host, cfg, &mut opening).get_line();
+    let line = if H::SESSIONS.keeps_subscribers() {
+        admitted.map_err(|cause| refused(cfg, transport, cause))?
+    } else {
+        admitted?
     };
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(binding::inside_of(&slot)),
@@ -133,19 +139,20 @@ pub fn inbound<H: Host, E: Effort>(
     }
 }
 
-/// What becomes of a packet from outside that was not let in. A SYN may be half of a simultaneous open,
-/// the other half of which comes a moment later (RFC 5382 section 4.3). BPF programs leave it to user
-/// space, which comes to the same.
+/// Whether a packet is one whose sender is told if nobody waits for it. It may be half of a simultaneous
+/// open, the other half of which comes a moment later (RFC 5382 section 4.3).
 #[inline(always)]
-fn refused<H: Host>(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
-    let unexpected = matches!(transport, Transport::Tcp(flags) if flags.has(TcpFlags::SYN))
-        && matches!(cfg.unsolicited_syn, UnsolicitedSyn::Answer);
-    if !H::SESSIONS.keeps_subscribers() {
-        return if unexpected { Cause::GaveUp } else { cause }.into();
-    }
+fn is_answered(cfg: &NatConfig, transport: Transport) -> bool {
+    matches!(transport, Transport::Tcp(flags) if flags.has(TcpFlags::SYN))
+        && matches!(cfg.unsolicited_syn, UnsolicitedSyn::Answer)
+}
+
+/// What becomes of a packet from outside that was not let in.
+fn refused(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
+    let answered = is_answered(cfg, transport);
     match cause {
-        Cause::NoBinding if unexpected => Refusal::Reply(IcmpError::Unexpected, Counter::NoBinding),
-        Cause::Filtered if unexpected => Refusal::Reply(IcmpError::Unexpected, Counter::Filtered),
+        Cause::NoBinding if answered => Refusal::Reply(IcmpError::Unexpected, Counter::NoBinding),
+        Cause::Filtered if answered => Refusal::Reply(IcmpError::Unexpected, Counter::Filtered),
         _ => cause.into(),
     }
 }

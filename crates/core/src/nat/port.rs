@@ -125,7 +125,12 @@ impl Space {
         random: u32,
         tries: u32,
     ) -> Outcome {
-        match self.series(self.similar(), self.like) {
+        // The ports of a set are looked for in user space: the verifier of BPF has looked at enough by
+        // now.
+        if !self.set.sharing().is_whole() {
+            return Outcome::no(Cause::GaveUp);
+        }
+        match self.series_in_range(self.similar(), self.like) {
             Some(series) => series.claim_some(memory, cfg, self, random, tries),
             None => Outcome::no(Cause::GaveUp),
         }
@@ -192,6 +197,12 @@ impl Space {
                 ports: self.set.count() >> u32::from(pairs),
             });
         }
+        self.series_in_range((low, high), parity)
+    }
+
+    /// The ports of a range with the parity of a number.
+    #[inline(always)]
+    fn series_in_range(&self, (low, high): (u16, u16), parity: u16) -> Option<Series> {
         let first = u32::from(low) + u32::from((low ^ parity) & 1);
         if first > u32::from(high) {
             return None;
@@ -258,12 +269,12 @@ impl Series {
         let port = if self.set.sharing().is_whole() {
             place as u16
         } else {
-            self.set.nth(place).unwrap_or(0)
+            match self.set.nth(place) {
+                // A set may begin with 0, which is no port.
+                Some(0) | None => return Outcome::no(Cause::Contention),
+                Some(port) => port,
+            }
         };
-        // A set may begin with 0, which is no port.
-        if port == 0 {
-            return Outcome::no(Cause::Contention);
-        }
         let outside = Endpoint4 {
             address: space.address,
             port,

@@ -100,10 +100,20 @@ impl Hook {
     }
 
     /// Its programs, each at its place in the array by which they hand packets on.
-    const fn programs(self) -> [&'static str; 3] {
+    const fn programs(self) -> [&'static str; 4] {
         match self {
-            Self::Xdp => ["isthmus_xdp", "isthmus_xdp_open_v4", "isthmus_xdp_open_v6"],
-            Self::Tc => ["isthmus_tc", "isthmus_tc_open_v4", "isthmus_tc_open_v6"],
+            Self::Xdp => [
+                "isthmus_xdp",
+                "isthmus_xdp_open_v4",
+                "isthmus_xdp_open_v6",
+                "isthmus_xdp_sharing",
+            ],
+            Self::Tc => [
+                "isthmus_tc",
+                "isthmus_tc_open_v4",
+                "isthmus_tc_open_v6",
+                "isthmus_tc_sharing",
+            ],
         }
     }
 

@@ -2,6 +2,7 @@
 
 use core::cmp::Reverse;
 use core::fmt;
+use core::hint::black_box;
 
 use super::{MapRule, Ports};
 use crate::address::port_set::PortSet;
@@ -112,15 +113,14 @@ impl MapRules {
     #[inline(always)]
     #[must_use]
     pub fn find_v4(&self, address: V4, port: u16) -> Option<&MapRule> {
+        let mut found = Found::NONE;
         for (place, rule) in self.rules.iter().enumerate() {
             if place as u32 >= self.count {
-                return None;
+                break;
             }
-            if rule.covers_v4(address, port) {
-                return Some(rule);
-            }
+            found = found.or(place as u32, rule.misses_v4(address, port));
         }
-        None
+        found.among(&self.rules)
     }
 
     /// The rule for an IPv6 address: that with the longest Rule IPv6 prefix (RFC 7597 sections 5 and
@@ -128,17 +128,42 @@ impl MapRules {
     #[inline(always)]
     #[must_use]
     pub fn find_v6(&self, address: V6) -> Option<&MapRule> {
+        let mut found = Found::NONE;
         for (turn, place) in self.by_v6.iter().enumerate() {
             if turn as u32 >= self.count {
-                return None;
+                break;
             }
             // The remainder is for the verifier of BPF, which does not know that places are below it.
             let rule = &self.rules[usize::from(*place) % Self::MOST];
-            if rule.covers_v6(address) {
-                return Some(rule);
-            }
+            found = found.or(u32::from(*place), rule.misses_v6(address));
         }
-        None
+        found.among(&self.rules)
+    }
+}
+
+/// The place of the first rule that covers something, or [`MapRules::MOST`]. All arithmetic: a branch
+/// for each rule would have the verifier of BPF look at what follows once for each.
+#[derive(Clone, Copy)]
+struct Found(u32);
+
+impl Found {
+    const NONE: Self = Self(MapRules::MOST as u32);
+
+    /// The place found before; else this one, if it misses nothing.
+    #[inline(always)]
+    fn or(self, place: u32, misses: u64) -> Self {
+        let Self(found) = self;
+        let covers = (black_box(misses).wrapping_sub(1) >> 63) & !(black_box(misses) >> 63);
+        let take = covers as u32 & black_box(found) / MapRules::MOST as u32;
+        Self(found - take * (MapRules::MOST as u32 - place % MapRules::MOST as u32))
+    }
+
+    #[inline(always)]
+    fn among(self, rules: &[MapRule; MapRules::MOST]) -> Option<&MapRule> {
+        let Self(found) = self;
+        // Hidden from the compiler, which would look each place up by itself.
+        let rule = &rules[black_box(found) as usize % MapRules::MOST];
+        (found < MapRules::MOST as u32).then_some(rule)
     }
 }
 
