@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
-use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::verdict::{Refusal, Slow};
 
 use super::binding::{self, Hold};
 use super::bound::Counted;
@@ -125,7 +125,7 @@ pub fn inbound<H: Host, E: Effort>(
     };
     let line = match admit(host, cfg, &mut opening).get_line() {
         Ok(line) => line,
-        Err(cause) => return Err(refused::<H>(cfg, transport, cause)),
+        Err(cause) => return Err(refused(cfg, transport, cause)),
     };
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(binding::inside_of(&slot)),
@@ -134,18 +134,14 @@ pub fn inbound<H: Host, E: Effort>(
 }
 
 /// What becomes of a packet from outside that was not let in. A SYN may be half of a simultaneous open,
-/// the other half of which comes a moment later (RFC 5382 section 4.3). BPF programs leave it to user
-/// space, which comes to the same.
+/// the other half of which comes a moment later (RFC 5382 section 4.3).
 #[inline(always)]
-fn refused<H: Host>(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
+fn refused(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
     let unexpected = matches!(transport, Transport::Tcp(flags) if flags.has(TcpFlags::SYN))
         && matches!(cfg.unsolicited_syn, UnsolicitedSyn::Answer);
-    if !H::SESSIONS.keeps_subscribers() {
-        return if unexpected { Cause::GaveUp } else { cause }.into();
-    }
     match cause {
-        Cause::NoBinding if unexpected => Refusal::Reply(IcmpError::Unexpected, Counter::NoBinding),
-        Cause::Filtered if unexpected => Refusal::Reply(IcmpError::Unexpected, Counter::Filtered),
+        Cause::NoBinding if unexpected => Refusal::Slow(Slow::UnboundSyn),
+        Cause::Filtered if unexpected => Refusal::Slow(Slow::FilteredSyn),
         _ => cause.into(),
     }
 }
