@@ -21,23 +21,38 @@ use crate::stage::{
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[classifier]
 pub fn isthmus_tc(context: TcContext) -> i32 {
+    run(&context, dispatch)
+}
+
+/// Goes on with a packet of a mechanism that shares IPv4 addresses over IPv6.
+#[classifier]
+pub fn isthmus_tc_sharing(context: TcContext) -> i32 {
+    run(&context, share)
+}
+
+/// Finds the instance of a packet, and has it go on.
+#[inline(always)]
+fn run(
+    context: &TcContext,
+    go_on: impl Fn(&TcContext, Family, Configured, u64, u32) -> i32,
+) -> i32 {
     let configured = Configured::now();
-    let link = match link(&context) {
+    let link = match link(context) {
         0 => return TC_ACT_UNSPEC,
         link => link,
     };
-    let answer = match kind(&context) {
+    let answer = match kind(context) {
         Some(ethernet::IPV4) => {
-            let searched = configured.search_v4(&Skb::new(&context));
-            dispatch(&context, Family::V4, configured, searched, link)
+            let searched = configured.search_v4(&Skb::new(context));
+            go_on(context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
-            let searched = configured.search_v6(&Skb::new(&context));
-            dispatch(&context, Family::V6, configured, searched, link)
+            let searched = configured.search_v6(&Skb::new(context));
+            go_on(context, Family::V6, configured, searched, link)
         }
         _ => return TC_ACT_UNSPEC,
     };
-    end(&context, answer)
+    end(context, answer)
 }
 
 /// Makes the session that an IPv4 packet needs, and has the first program look again.

@@ -21,8 +21,23 @@ use crate::stage::{
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[xdp]
 pub fn isthmus_xdp(context: XdpContext) -> u32 {
+    run(&context, dispatch)
+}
+
+/// Goes on with a packet of a mechanism that shares IPv4 addresses over IPv6.
+#[xdp]
+pub fn isthmus_xdp_sharing(context: XdpContext) -> u32 {
+    run(&context, share)
+}
+
+/// Finds the instance of a packet, and has it go on.
+#[inline(always)]
+fn run(
+    context: &XdpContext,
+    go_on: impl Fn(&XdpContext, Family, Configured, u64, u32) -> i32,
+) -> u32 {
     let configured = Configured::now();
-    let mut kind = kind(&context);
+    let mut kind = kind(context);
     let mut vlan = Vlan::NONE;
     let mut link = context.ingress_ifindex() as u32;
     if let Some(ethernet::VLAN | ethernet::SERVICE_VLAN) = kind {
@@ -31,20 +46,20 @@ pub fn isthmus_xdp(context: XdpContext) -> u32 {
             return xdp_action::XDP_PASS;
         }
         link = vlan.link();
-        kind = self::kind(&context);
+        kind = self::kind(context);
     }
     let answer = match kind {
         Some(ethernet::IPV4) => {
-            let searched = configured.search_v4(&Frame::new(&context));
-            dispatch(&context, Family::V4, configured, searched, link)
+            let searched = configured.search_v4(&Frame::new(context));
+            go_on(context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
-            let searched = configured.search_v6(&Frame::new(&context));
-            dispatch(&context, Family::V6, configured, searched, link)
+            let searched = configured.search_v6(&Frame::new(context));
+            go_on(context, Family::V6, configured, searched, link)
         }
         _ => return xdp_action::XDP_PASS,
     };
-    end(&context, answer, vlan)
+    end(context, answer, vlan)
 }
 
 /// Makes the session that an IPv4 packet needs, and has the first program look again.

@@ -65,6 +65,11 @@ pub enum Slow {
     Mechanism,
     /// A session has to be made, which another program of this engine does.
     Session,
+    /// A TCP SYN from outside without a binding, which is answered if nobody inside wants it within
+    /// [`WAIT`](crate::slow::unexpected::WAIT) (RFC 5382 section 4.3, REQ-4).
+    UnboundSyn,
+    /// Likewise, one that the filtering does not let in.
+    FilteredSyn,
     /// The engine can not send where the packet has to go.
     Route,
     /// A table operation that a BPF program gave up on.
@@ -89,9 +94,6 @@ pub enum IcmpError {
     Prohibited,
     /// Host or address unreachable (RFC 6146 section 3.5).
     AddressUnreachable,
-    /// Port unreachable, but not before [`WAIT`](crate::slow::unexpected::WAIT) is over, and only if
-    /// there is still no session then (RFC 5382 section 4.3, REQ-4).
-    Unexpected,
     /// Port unreachable; Protocol Unreachable about an IPv4 packet without ports (RFC 6146 section
     /// 3.4).
     PortUnreachable,

@@ -110,7 +110,7 @@ impl SlowPath {
             let instances = host.ruleset.instances();
             if let Some(instance) = unexpected::answered_by(host, instances, &syn) {
                 host.select(instance);
-                reply(&syn, IcmpError::Unexpected, host, out);
+                reply(&syn, IcmpError::PortUnreachable, host, out);
             }
         }
         host.owner = Owner::Gateway;
@@ -139,11 +139,6 @@ impl SlowPath {
             }) => cut(packet, split, host, out),
             Ok(Verdict::Pass) => {}
             Err(Refusal::Drop(counter)) => host.count(counter),
-            Err(Refusal::Reply(IcmpError::Unexpected, counter)) => {
-                host.count(counter);
-                let now = host.now;
-                self.with(|waiting| waiting.unexpected.wait(packet.packet(), now));
-            }
             Err(Refusal::Reply(error, counter)) => {
                 host.count(counter);
                 reply(packet.packet(), error, host, out);
@@ -153,6 +148,12 @@ impl SlowPath {
             }
             Err(Refusal::Slow(Slow::Reassemble)) => {
                 self.wait(packet, Purpose::Whole, host, out);
+            }
+            Err(Refusal::Slow(Slow::UnboundSyn)) => {
+                self.wait_unexpected(packet, Counter::NoBinding, host);
+            }
+            Err(Refusal::Slow(Slow::FilteredSyn)) => {
+                self.wait_unexpected(packet, Counter::Filtered, host);
             }
             // Not asked of an engine that has the whole packet in reach and headroom before it.
             Err(Refusal::Slow(_)) => host.count(Counter::EngineError),
@@ -187,6 +188,14 @@ impl SlowPath {
             Outcome::Bad(count) => host.counters.add(host.owner, Counter::BadFragment, count),
             Outcome::Full => host.count(Counter::FragmentTimeout),
         }
+    }
+
+    /// Counts a SYN as dropped, and lets it wait for its answer.
+    #[cold]
+    fn wait_unexpected(&self, packet: &mut Buffer<'_>, counter: Counter, host: &mut UserHost<'_>) {
+        host.count(counter);
+        let now = host.now;
+        self.with(|waiting| waiting.unexpected.wait(packet.packet(), now));
     }
 
     fn translate_whole(

@@ -69,7 +69,8 @@ pub fn to_v6<H: Host>(
     part: Part,
 ) -> Result<Tuple<V6>, Refusal> {
     if policy.forbids(&nat64.prefix, tuple.source) {
-        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+        // Silently: nobody outside answers to a private address.
+        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
     }
     let outside = Endpoint4 {
         address: tuple.destination,

@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
-use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::verdict::{Refusal, Slow};
 
 use super::binding::{self, Hold};
 use super::bound::Counted;
@@ -151,8 +151,8 @@ fn is_answered(cfg: &NatConfig, transport: Transport) -> bool {
 fn refused(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
     let answered = is_answered(cfg, transport);
     match cause {
-        Cause::NoBinding if answered => Refusal::Reply(IcmpError::Unexpected, Counter::NoBinding),
-        Cause::Filtered if answered => Refusal::Reply(IcmpError::Unexpected, Counter::Filtered),
+        Cause::NoBinding if answered => Refusal::Slow(Slow::UnboundSyn),
+        Cause::Filtered if answered => Refusal::Slow(Slow::FilteredSyn),
         _ => cause.into(),
     }
 }

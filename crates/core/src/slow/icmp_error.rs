@@ -126,7 +126,7 @@ const fn v4_message(error: IcmpError, about: u8) -> Option<(u8, u8, u32)> {
         IcmpError::Prohibited => (UNREACHABLE, 13, 0),
         IcmpError::AddressUnreachable => (UNREACHABLE, 1, 0),
         // A protocol without ports: Protocol Unreachable (RFC 6146 section 3.4).
-        IcmpError::PortUnreachable | IcmpError::Unexpected => match about {
+        IcmpError::PortUnreachable => match about {
             protocol::TCP | protocol::UDP => (UNREACHABLE, 3, 0),
             _ => (UNREACHABLE, 2, 0),
         },
@@ -143,7 +143,7 @@ const fn v6_message(error: IcmpError) -> Option<(u8, u8, u32)> {
         IcmpError::ParameterProblem(offset) => (4, 0, offset),
         IcmpError::Prohibited => (UNREACHABLE, 1, 0),
         IcmpError::AddressUnreachable => (UNREACHABLE, 3, 0),
-        IcmpError::PortUnreachable | IcmpError::Unexpected => (UNREACHABLE, 4, 0),
+        IcmpError::PortUnreachable => (UNREACHABLE, 4, 0),
         IcmpError::SourceRouteFailed => return None,
     })
 }
