@@ -116,6 +116,11 @@ pub(crate) trait Device: Packet {
 /// What a function answers instead of an action: this program has to go on.
 const GO_ON: i32 = 1 << 16;
 
+/// The mechanisms are done by two programs, because each is as much as the verifier looks at.
+pub(crate) const FIRST_PART: u32 = 0;
+/// See [`FIRST_PART`]: what shares IPv4 addresses over IPv6.
+pub(crate) const SECOND_PART: u32 = 1;
+
 /// Has the program go on that shares IPv4 addresses over IPv6.
 pub(crate) const SHARE: i32 = GO_ON + SHARING as i32;
 

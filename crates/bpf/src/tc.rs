@@ -21,21 +21,18 @@ use crate::stage::{
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[classifier]
 pub fn isthmus_tc(context: TcContext) -> i32 {
-    run(&context, dispatch)
+    run::<{ stage::FIRST_PART }>(&context)
 }
 
 /// Goes on with a packet of a mechanism that shares IPv4 addresses over IPv6.
 #[classifier]
 pub fn isthmus_tc_sharing(context: TcContext) -> i32 {
-    run(&context, share)
+    run::<{ stage::SECOND_PART }>(&context)
 }
 
 /// Finds the instance of a packet, and has it go on.
 #[inline(always)]
-fn run(
-    context: &TcContext,
-    go_on: impl Fn(&TcContext, Family, Configured, u64, u32) -> i32,
-) -> i32 {
+fn run<const PART: u32>(context: &TcContext) -> i32 {
     let configured = Configured::now();
     let link = match link(context) {
         0 => return TC_ACT_UNSPEC,
@@ -44,11 +41,11 @@ fn run(
     let answer = match kind(context) {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Skb::new(context));
-            go_on(context, Family::V4, configured, searched, link)
+            go_on::<PART>(context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Skb::new(context));
-            go_on(context, Family::V6, configured, searched, link)
+            go_on::<PART>(context, Family::V6, configured, searched, link)
         }
         _ => return TC_ACT_UNSPEC,
     };
@@ -67,6 +64,22 @@ pub fn isthmus_tc_open_v4(context: TcContext) -> i32 {
 pub fn isthmus_tc_open_v6(context: TcContext) -> i32 {
     Skb::new(&context).linearise();
     end(&context, stage::open(&mut Skb::new(&context), Family::V6))
+}
+
+/// Takes a packet through the mechanism of its instance, as far as a part of the programs does it.
+#[inline(always)]
+fn go_on<const PART: u32>(
+    context: &TcContext,
+    family: Family,
+    configured: Configured,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    if PART == stage::FIRST_PART {
+        dispatch(context, family, configured, searched, link)
+    } else {
+        share(context, family, configured, searched, link)
+    }
 }
 
 /// Translates a packet by the mechanism of its instance.

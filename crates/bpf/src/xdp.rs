@@ -21,21 +21,18 @@ use crate::stage::{
 /// Translates what belongs to an instance; everything else goes on to the kernel.
 #[xdp]
 pub fn isthmus_xdp(context: XdpContext) -> u32 {
-    run(&context, dispatch)
+    run::<{ stage::FIRST_PART }>(&context)
 }
 
 /// Goes on with a packet of a mechanism that shares IPv4 addresses over IPv6.
 #[xdp]
 pub fn isthmus_xdp_sharing(context: XdpContext) -> u32 {
-    run(&context, share)
+    run::<{ stage::SECOND_PART }>(&context)
 }
 
 /// Finds the instance of a packet, and has it go on.
 #[inline(always)]
-fn run(
-    context: &XdpContext,
-    go_on: impl Fn(&XdpContext, Family, Configured, u64, u32) -> i32,
-) -> u32 {
+fn run<const PART: u32>(context: &XdpContext) -> u32 {
     let configured = Configured::now();
     let mut kind = kind(context);
     let mut vlan = Vlan::NONE;
@@ -51,11 +48,11 @@ fn run(
     let answer = match kind {
         Some(ethernet::IPV4) => {
             let searched = configured.search_v4(&Frame::new(context));
-            go_on(context, Family::V4, configured, searched, link)
+            go_on::<PART>(context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
             let searched = configured.search_v6(&Frame::new(context));
-            go_on(context, Family::V6, configured, searched, link)
+            go_on::<PART>(context, Family::V6, configured, searched, link)
         }
         _ => return xdp_action::XDP_PASS,
     };
@@ -127,6 +124,22 @@ pub extern "C" fn xdp_retag(context: *mut xdp_md, answer: i32, vlan: u64) -> i32
     match Frame::new(&context).insert_tag(Tag::from_whole((vlan >> 32) as u32)) {
         Some(()) => answer,
         None => xdp_action::XDP_DROP as i32,
+    }
+}
+
+/// Takes a packet through the mechanism of its instance, as far as a part of the programs does it.
+#[inline(always)]
+fn go_on<const PART: u32>(
+    context: &XdpContext,
+    family: Family,
+    configured: Configured,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    if PART == stage::FIRST_PART {
+        dispatch(context, family, configured, searched, link)
+    } else {
+        share(context, family, configured, searched, link)
     }
 }
 
