@@ -23,6 +23,7 @@ fn customer(set: PortSet) -> Nat {
                 subscribers: 0,
                 ..Setup::default().capacity
             },
+            blocks: Blocks::PortSet,
             ..Setup::default()
         }
         .config()

@@ -26,7 +26,6 @@ pub(super) fn allocate<H: Host, E: Effort>(
         address: Default::default(),
         low: 0,
         high: 0,
-        set: cfg.pool.port_set(),
         protocol: Protocol::from_word(inside[2]),
         like: (inside[2] >> 16) as u16,
         owner,
@@ -40,6 +39,8 @@ pub(super) fn allocate<H: Host, E: Effort>(
         Blocks::Dynamic { .. } | Blocks::Deterministic(_) if !H::SESSIONS.keeps_subscribers() => {
             return Outcome::no(Cause::GaveUp);
         }
+        // A set is searched as a whole.
+        Blocks::PortSet => return Outcome::no(Cause::GaveUp),
         Blocks::None => space.at_address(cfg, paired(cfg, inside)),
         Blocks::Dynamic { size, .. } => space.in_latest_block(memory, line, size),
         Blocks::Deterministic(_) => space.calculated(cfg, inside),
@@ -124,7 +125,7 @@ fn search<M: Memory + ?Sized, E: Effort>(
     space: &mut Space,
 ) -> Outcome {
     match cfg.blocks {
-        Blocks::None => {
+        Blocks::None | Blocks::PortSet => {
             for number in addresses::<E>(cfg, inside) {
                 if space.at_address(cfg, number).is_some() {
                     let outcome = space.claim_any(memory, cfg, random);

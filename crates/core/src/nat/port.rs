@@ -38,8 +38,6 @@ pub(super) struct Space {
     pub(super) address: V4,
     pub(super) low: u16,
     pub(super) high: u16,
-    /// Those that there are, if the address is shared: instead of the range.
-    pub(super) set: PortSet,
     pub(super) protocol: Protocol,
     /// Port of the inside endpoint.
     pub(super) like: u16,
@@ -125,11 +123,6 @@ impl Space {
         random: u32,
         tries: u32,
     ) -> Outcome {
-        // The ports of a set are looked for in user space: the verifier of BPF has looked at enough by
-        // now.
-        if !self.set.sharing().is_whole() {
-            return Outcome::no(Cause::GaveUp);
-        }
         match self.series_in_range(self.similar(), self.like) {
             Some(series) => series.claim_some(memory, cfg, self, random, tries),
             None => Outcome::no(Cause::GaveUp),
@@ -150,7 +143,7 @@ impl Space {
             (self.other(), self.like),
             (self.other(), !self.like),
         ] {
-            let Some(series) = self.series(range, parity) else {
+            let Some(series) = self.series(cfg.pool.port_set(), range, parity) else {
                 continue;
             };
             let outcome = series.claim_any(memory, cfg, self, random);
@@ -187,17 +180,17 @@ impl Space {
     /// The ports of a range with the parity of a number (RFC 4787 section 4.2.2); of a port set all
     /// that have it, or all where single ports alternate with those of others.
     #[inline(always)]
-    fn series(&self, (low, high): (u16, u16), parity: u16) -> Option<Series> {
-        if !self.set.sharing().is_whole() {
-            let pairs = self.set.sharing().has_pairs();
+    fn series(&self, set: PortSet, range: (u16, u16), parity: u16) -> Option<Series> {
+        if !set.sharing().is_whole() {
+            let pairs = set.sharing().has_pairs();
             return Some(Series {
-                set: self.set,
+                set,
                 first: u32::from(pairs) & u32::from(parity),
                 step: 1 + u32::from(pairs),
-                ports: self.set.count() >> u32::from(pairs),
+                ports: set.count() >> u32::from(pairs),
             });
         }
-        self.series_in_range((low, high), parity)
+        self.series_in_range(range, parity)
     }
 
     /// The ports of a range with the parity of a number.

@@ -210,7 +210,8 @@ impl Compiled {
     ) -> Result<nat::NatConfig, CompileError> {
         let limited = nat.subscriber_sessions != 0 || nat.subscriber_bindings != 0;
         let blocks = match nat.ports.value {
-            PortPolicy::Single => nat::Blocks::None,
+            PortPolicy::Single if nat.set.sharing().is_whole() => nat::Blocks::None,
+            PortPolicy::Single => nat::Blocks::PortSet,
             PortPolicy::Blocks {
                 size,
                 per_subscriber,

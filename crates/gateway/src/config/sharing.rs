@@ -210,6 +210,12 @@ fn edge(
     inside: &[At<Ipv4Net>],
 ) -> Option<Composed> {
     let address = Ipv4Addr::from(customer.v4);
+    for key in ["port-blocks", "deterministic"] {
+        if let Some(value) = reader.get(key) {
+            let expected = "expected it where a pool is shared: an edge gives its ports one by one";
+            value.refuse("is for pools", expected);
+        }
+    }
     if customer.v4_length < 32 {
         let value = reader.get("end-user-prefix")?;
         let expected = "expected a customer with an address, whole or shared: edges translate their \

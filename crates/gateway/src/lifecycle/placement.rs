@@ -36,7 +36,7 @@ impl Place {
             blocks: config.blocks,
             pool: match config.blocks {
                 Blocks::Deterministic(_) => config.pool.ranges().to_vec(),
-                Blocks::None | Blocks::Dynamic { .. } => Vec::new(),
+                Blocks::None | Blocks::PortSet | Blocks::Dynamic { .. } => Vec::new(),
             },
         }
     }
