@@ -10,6 +10,7 @@ use isthmus_core::host::Host;
 use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
 use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
+use isthmus_core::slow::segment::{self, Segments};
 use isthmus_core::slow::split::Pieces;
 use isthmus_core::slow::unexpected;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
@@ -131,6 +132,10 @@ impl SlowPath {
     ) {
         match result {
             Ok(Verdict::Forward { split: None, .. }) => {
+                if packet.offload().segment.is_some() && segment::carried(packet.packet()).is_some()
+                {
+                    return segments(packet, host, out);
+                }
                 packet.trim();
                 out.packet(packet);
             }
@@ -237,6 +242,21 @@ fn cut(packet: &mut Buffer<'_>, split: Split, host: &mut UserHost<'_>, out: &mut
             host.count(Counter::Split);
             for piece in pieces {
                 out.parts(piece.header(), piece.payload);
+            }
+        }
+        Err(_) => host.count(Counter::EngineError),
+    }
+}
+
+/// Cuts a super-packet that went into a tunnel: no link takes it whole.
+#[cold]
+fn segments(packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
+    packet.trim();
+    let size = packet.offload().segment.unwrap_or(0);
+    match Segments::new(packet.packet(), size) {
+        Ok(segments) => {
+            for segment in segments {
+                out.parts(segment.headers(), segment.payload);
             }
         }
         Err(_) => host.count(Counter::EngineError),

@@ -5,6 +5,7 @@
 
 pub mod icmp_error;
 pub mod reassemble;
+pub mod segment;
 pub mod split;
 pub mod unexpected;
 
