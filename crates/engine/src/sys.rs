@@ -38,6 +38,13 @@ pub(crate) fn leave_network() -> io::Result<()> {
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
 }
 
+/// Makes batch work of a thread: when it wakes up, it does not interrupt the one that runs.
+pub(crate) fn make_batch(thread: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel reads one `sched_param`.
+    check(unsafe { libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters) })
+}
+
 /// Attaches an open `/dev/net/tun` to the interface `name`, which is made if it is not there.
 pub(crate) fn tun_attach(tun: &File, name: [u8; libc::IFNAMSIZ], flags: c_int) -> io::Result<()> {
     let mut request = InterfaceRequest {

@@ -1,6 +1,7 @@
 //! The user-space engine on a live TUN link: one thread per queue, super-packets kept whole.
 
 mod device;
+mod napi;
 mod vnet;
 mod worker;
 

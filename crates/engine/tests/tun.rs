@@ -23,7 +23,7 @@ const V6_HOST: &str = "198.51.100.9";
 
 fn start(network: &Network, queues: usize) -> Engine {
     let tun = network.inside_with_sysfs(Node::Gateway, || Tun::open("isthmus0", queues).unwrap());
-    assert_eq!(tun.delivery(), Delivery::Threaded);
+    assert_eq!(tun.delivery(), Delivery::Batched);
     start_on(network, tun)
 }
 

@@ -7,6 +7,7 @@
 //! | `CAP_NET_ADMIN` | the TUN link, addresses, routes, forwarding, attaching programs |
 //! | `CAP_NET_RAW` | packets that the user-space engine sends past the TUN link |
 //! | `CAP_NET_BIND_SERVICE` | DNS64 on port 53 |
+//! | `CAP_SYS_NICE` | making the kernel threads of the TUN link wait for ours |
 //! | `CAP_BPF`, `CAP_PERFMON` | loading the XDP and tc programs |
 //!
 //! What goes includes the right to read and write other users' files: the configuration, the
@@ -17,12 +18,13 @@
 use caps::{CapSet, Capability, CapsHashSet};
 
 /// What stays.
-const KEPT: [Capability; 5] = [
+const KEPT: [Capability; 6] = [
     Capability::CAP_NET_ADMIN,
     Capability::CAP_NET_RAW,
     Capability::CAP_NET_BIND_SERVICE,
     Capability::CAP_BPF,
     Capability::CAP_PERFMON,
+    Capability::CAP_SYS_NICE,
 ];
 
 /// Why the process can not become a gateway.

@@ -1,12 +1,13 @@
 //! A TUN link with several queues.
 
-use std::fs::{self, File, OpenOptions};
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 
-use libc::c_uint;
+use libc::{c_int, c_uint};
 
-use super::vnet;
+use super::{napi, vnet};
 use crate::sys;
 
 /// Offloads of `linux/if_tun.h`, by the kernel that brought them.
@@ -17,8 +18,11 @@ const UDP: c_uint = 0x20 | 0x40;
 /// How the kernel takes the packets that are written to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// A kernel thread per queue takes them in batches (NAPI) and forwards them: a packet costs the
-    /// kernel a third less than one by one. This needs `/sys` of our network namespace.
+    /// A kernel thread per queue takes them in batches (NAPI) and forwards them, when the thread that
+    /// writes has nothing more to do. This needs `/sys` of our network namespace, `CAP_SYS_NICE`, and
+    /// kernel threads in `/proc`.
+    Batched,
+    /// The same, but the kernel thread may interrupt the one that writes for every packet.
     Threaded,
     /// Each write forwards its packet at once. NAPI without threads would be slower than this.
     Direct,
@@ -73,17 +77,20 @@ impl Tun {
     /// [`OpenError`].
     pub fn open(name: &str, queues: usize) -> Result<Self, OpenError> {
         let bytes = name_bytes(name)?;
-        let open = |delivery| {
-            let queues = (0..queues).map(|_| open_queue(name, bytes, delivery));
+        let open = |napi| {
+            let queues = (0..queues).map(|_| open_queue(name, bytes, napi));
             queues.collect::<Result<Vec<_>, _>>()
         };
-        let mut opened = open(Delivery::Threaded)?;
-        let mut delivery = Delivery::Threaded;
-        if thread_napi(name).is_err() {
-            drop(opened);
-            delivery = Delivery::Direct;
-            opened = open(delivery)?;
-        }
+        let others = napi::threads(name);
+        let mut opened = open(libc::IFF_NAPI)?;
+        let delivery = match napi::start_threads(name) {
+            Ok(()) => let_wait(name, &others, queues),
+            Err(_) => {
+                drop(opened);
+                opened = open(0)?;
+                Delivery::Direct
+            }
+        };
         Ok(Self {
             name: name.to_owned(),
             delivery,
@@ -104,6 +111,19 @@ impl Tun {
     }
 }
 
+/// Makes the kernel threads of this link wait for those that write, and says whether they all do.
+/// `others` were there before, for links of the same name in other network namespaces.
+fn let_wait(name: &str, others: &BTreeSet<i32>, queues: usize) -> Delivery {
+    let threads = napi::threads(name);
+    let ours: Vec<_> = threads.difference(others).copied().collect();
+    // Where they are hidden, or are not ours to change, they stay as the kernel made them.
+    if ours.len() >= queues && napi::let_wait(&ours).is_ok() {
+        Delivery::Batched
+    } else {
+        Delivery::Threaded
+    }
+}
+
 fn name_bytes(name: &str) -> Result<[u8; libc::IFNAMSIZ], NameError> {
     let mut bytes = [0; libc::IFNAMSIZ];
     let refused = |byte: u8| byte == b'/' || byte == 0 || byte.is_ascii_whitespace();
@@ -114,11 +134,7 @@ fn name_bytes(name: &str) -> Result<[u8; libc::IFNAMSIZ], NameError> {
     Ok(bytes)
 }
 
-fn open_queue(
-    name: &str,
-    bytes: [u8; libc::IFNAMSIZ],
-    delivery: Delivery,
-) -> Result<Queue, OpenError> {
+fn open_queue(name: &str, bytes: [u8; libc::IFNAMSIZ], napi: c_int) -> Result<Queue, OpenError> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -133,22 +149,13 @@ fn open_queue(
         }
     };
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE | libc::IFF_VNET_HDR;
-    let flags = match delivery {
-        Delivery::Threaded => flags | libc::IFF_NAPI,
-        Delivery::Direct => flags,
-    };
-    sys::tun_attach(&file, bytes, flags).map_err(failed("attaching a queue"))?;
+    sys::tun_attach(&file, bytes, flags | napi).map_err(failed("attaching a queue"))?;
     sys::tun_set_header_length(&file, vnet::LENGTH as _).map_err(failed("setting its header"))?;
     // An older kernel refuses what it does not know; UDP then comes in single packets.
     sys::tun_set_offload(&file, CHECKSUM_AND_TCP | UDP)
         .or_else(|_| sys::tun_set_offload(&file, CHECKSUM_AND_TCP))
         .map_err(failed("setting offloads"))?;
     Ok(Queue { file })
-}
-
-/// Gives each queue of a link a kernel thread that takes what was written to it.
-fn thread_napi(name: &str) -> io::Result<()> {
-    fs::write(format!("/sys/class/net/{name}/threaded"), "1")
 }
 
 #[cfg(test)]

@@ -41,6 +41,19 @@ impl UserEngine {
         };
         let link = user::Tun::open(&tun.name.value, tun.queues.into())
             .map_err(|error| failed(error.to_string()))?;
+        match link.delivery() {
+            user::Delivery::Batched => {}
+            user::Delivery::Threaded => tracing::info!(
+                link = link.name(),
+                "small packets are slower: the link's kernel threads do not wait for ours without \
+                 CAP_SYS_NICE, and where /proc hides them"
+            ),
+            user::Delivery::Direct => tracing::info!(
+                link = link.name(),
+                "small packets are slower: the link has no kernel threads, for /sys can not be \
+                 written or is of another network namespace"
+            ),
+        }
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| failed(error.to_string()))?;
         let engine = user::Engine::start(link.queues, Arc::clone(ruleset), Arc::clone(state), seed)

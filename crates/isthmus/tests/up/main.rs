@@ -547,3 +547,30 @@ fn in_the_kernel(engine: &str) {
     assert!(gateway.stop().success());
     assert_eq!(site.net.dump(), before);
 }
+
+/// With the rights that are left to a gateway. `SCHED_BATCH` is 3 (sched(7)), and a process tells its
+/// policy in field 41 of its `stat` (proc(5)).
+#[test]
+fn the_kernel_threads_of_its_link_are_batch_work() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    // A name that no other test has: kernel threads do not tell their network namespace.
+    let link = "batched0";
+    site.configure(PLAT);
+    let text = fs::read_to_string(site.file()).unwrap();
+    fs::write(site.file(), text.replace("isthmus0", link)).unwrap();
+    let _gateway = site.start();
+    let policies: Vec<String> = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|process| {
+            let stat = fs::read_to_string(process.unwrap().path().join("stat")).ok()?;
+            let (name, fields) = stat.rsplit_once(") ")?;
+            let ours = name.contains(&format!("(napi/{link}-"));
+            // The first field after the name is the third.
+            let policy = fields.split_whitespace().nth(41 - 3);
+            ours.then(|| policy.unwrap_or_default().to_owned())
+        })
+        .collect();
+    assert_eq!(policies, ["3"]);
+}
