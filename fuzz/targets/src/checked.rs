@@ -37,7 +37,8 @@ impl Layout {
             6 => {
                 let fixed = packet.first_chunk::<40>()?;
                 let length = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
-                let fragment = fixed[6] == FRAGMENT;
+                // A router does not look behind the fixed header: one that is cut short passes.
+                let fragment = fixed[6] == FRAGMENT && length >= 48;
                 Self {
                     length,
                     transport: if fragment { 48 } else { 40 },
