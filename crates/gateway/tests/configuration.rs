@@ -294,7 +294,14 @@ fn a_mapping_of_all_of_ipv4_is_routed_as_a_prefix() {
 /// Every block of TOML in the manual is a configuration, or a part of one that this completes.
 #[test]
 fn the_manual_is_right() {
-    let manual = fs::read_to_string(manifest("../../docs/configuration.md")).unwrap();
+    for page in ["configuration.md", "mechanisms.md"] {
+        page_is_right(page);
+    }
+}
+
+fn page_is_right(page: &str) {
+    let page = format!("docs/{page}");
+    let manual = fs::read_to_string(manifest(&format!("../../{page}"))).unwrap();
     let blocks: Vec<_> = manual
         .split("```toml\n")
         .skip(1)
@@ -307,6 +314,6 @@ fn the_manual_is_right() {
         } else {
             format!("{block}\n{NAT64}")
         };
-        accept("docs/configuration.md", &whole, &manifest("tests/config"));
+        accept(&page, &whole, &manifest("tests/config"));
     }
 }
