@@ -10,7 +10,7 @@ use crate::address::{V4, V6, ivi, special};
 use crate::nat::NatConfig;
 
 pub use tunnel::{
-    Aftr, Embedded, FourInSix, MapTBorder, MapTCustomer, Outside, PeerV4, PeerV6, SixInFour,
+    Aftr, Embedded, FourInSix, MapTBorder, MapTCustomer, Outside, PeerV4, SixInFour,
     SoftwireBorder, SoftwireCustomer, V6Network, V6Networks,
 };
 

@@ -56,7 +56,7 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         Task::Translate => four_to_six::translate(packet, host, instance, header, Hop::Forward),
         Task::Nat44(nat44) => within_v4(packet, host, instance, nat44, header),
         Task::FourInSix(tunnel) => {
-            let ends = four_in_six::ends(tunnel, destination)?;
+            let ends = four_in_six::ends(tunnel);
             encap::four_in_six::enter(packet, host, instance, header, ends)
         }
         Task::SixInFour(tunnel) => {

@@ -60,18 +60,10 @@ pub enum Outside {
 pub struct FourInSix {
     /// The address of this end.
     pub local: V6,
-    /// Who has the other end.
-    pub peer: PeerV6,
+    /// The address of the other end.
+    pub remote: V6,
     /// The IPv4 destinations behind the other end.
     pub destinations: V4Networks,
-}
-
-/// The other end of a tunnel over IPv6.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, u32)]
-pub enum PeerV6 {
-    /// One address, whatever the packet (RFC 2473 section 3).
-    Fixed(V6),
 }
 
 /// A few IPv6 networks.

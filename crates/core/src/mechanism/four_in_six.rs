@@ -1,7 +1,7 @@
 //! Tunnels that carry IPv4 over IPv6: who has the other end, and what it may send.
 
 use crate::address::{V4, V6};
-use crate::config::{FourInSix, PeerV6};
+use crate::config::FourInSix;
 use crate::encap::Ends;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
@@ -20,18 +20,12 @@ pub fn owns_v6(tunnel: &FourInSix, destination: V6) -> bool {
 }
 
 /// Where a packet goes.
-///
-/// # Errors
-/// Nobody has the other end for it.
 #[inline(always)]
-pub fn ends(tunnel: &FourInSix, _destination: V4) -> Result<Ends<V6>, Refusal> {
-    let destination = match tunnel.peer {
-        PeerV6::Fixed(peer) => peer,
-    };
-    Ok(Ends {
+pub const fn ends(tunnel: &FourInSix) -> Ends<V6> {
+    Ends {
         source: tunnel.local,
-        destination,
-    })
+        destination: tunnel.remote,
+    }
 }
 
 /// Whether `sender` may send a packet with this header through the tunnel.
@@ -40,12 +34,8 @@ pub fn ends(tunnel: &FourInSix, _destination: V4) -> Result<Ends<V6>, Refusal> {
 /// It may not. What lies behind the tunnel does not come out of it to go back in.
 #[inline(always)]
 pub fn accept(tunnel: &FourInSix, sender: V6, header: &ipv4::Header) -> Result<(), Refusal> {
-    match tunnel.peer {
-        PeerV6::Fixed(peer) => {
-            if !sender.is(peer) {
-                return Err(Refusal::Drop(Counter::TunnelSource));
-            }
-        }
+    if !sender.is(tunnel.remote) {
+        return Err(Refusal::Drop(Counter::TunnelSource));
     }
     if tunnel.destinations.contains(header.destination()) {
         return Err(Refusal::Drop(Counter::Loop));

@@ -224,10 +224,7 @@ pub fn to_v4<H: Host>(
 #[inline(always)]
 #[must_use]
 pub fn needs_ports<H: Host>(_host: &H, instance: &Instance) -> bool {
-    match Seen::of::<H>(instance) {
-        Seen::Siit(_) | Seen::Other => false,
-        _ => true,
-    }
+    !matches!(Seen::of::<H>(instance), Seen::Siit(_) | Seen::Other)
 }
 
 /// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4): a first fragment is

@@ -328,7 +328,10 @@ fn rules(reader: &Reader<'_>) -> Option<Vec<At<MapRule>>> {
                 span: rule.span,
                 ..value
             }
-            .refuse(error, "expected rules that tell customers apart");
+            .refuse(
+                format_args!("contradict each other: {error}"),
+                "expected rules that tell customers apart",
+            );
             return None;
         }
     }
@@ -360,7 +363,7 @@ fn rule(value: Value<'_>) -> Option<At<MapRule>> {
     match rule {
         Ok(rule) => Some(value.at(rule)),
         Err(error) => {
-            value.refuse(error, example);
+            value.refuse(format_args!("has a rule that can not be: {error}"), example);
             None
         }
     }
@@ -396,7 +399,7 @@ fn port_set(reader: &Reader<'_>) -> Option<PortSet> {
         Err(error) => {
             let value = reader.get("psid")?;
             value.refuse(
-                error,
+                format_args!("is {psid}: {error}"),
                 "expected `psid` and `psid-length` that fit each other",
             );
             None

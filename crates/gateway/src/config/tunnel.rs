@@ -226,7 +226,7 @@ fn over_v6(
     different(reader, &local, &remote);
     let core = core::Mechanism::FourInSix(core::FourInSix {
         local: local.value.into(),
-        peer: core::PeerV6::Fixed(remote.value.into()),
+        remote: remote.value.into(),
         destinations: fit_v4(&networks),
     });
     let mut composed = Composed::new(name, core);

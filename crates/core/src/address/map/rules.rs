@@ -154,7 +154,7 @@ impl Found {
     fn or(self, place: u32, misses: u64) -> Self {
         let Self(found) = self;
         let covers = (black_box(misses).wrapping_sub(1) >> 63) & !(black_box(misses) >> 63);
-        let take = covers as u32 & black_box(found) / MapRules::MOST as u32;
+        let take = covers as u32 & (black_box(found) / MapRules::MOST as u32);
         Self(found - take * (MapRules::MOST as u32 - place % MapRules::MOST as u32))
     }
 
