@@ -2,6 +2,7 @@
 
 use isthmus_core::config::Policy;
 use isthmus_core::slow::icmp_error::{self, LONGEST_V4, LONGEST_V6};
+use isthmus_core::slow::segment::{self, Segments};
 use isthmus_core::slow::split::Pieces;
 use isthmus_core::verdict::{IcmpError, Split};
 
@@ -24,6 +25,28 @@ pub(crate) fn run(input: &[u8]) {
         },
     );
     complain(input.0, error(kind, value), gateways::policy(kind));
+    segment(input.0, mtu);
+}
+
+/// The segments of a packet in a packet have right lengths and checksums, and together its payload.
+fn segment(packet: &[u8], size: u16) {
+    let Some(start) = segment::carried(packet) else {
+        return;
+    };
+    let Ok(segments) = Segments::new(packet, size) else {
+        return;
+    };
+    let mut payload = Vec::new();
+    let mut headers = 0;
+    for segment in segments {
+        let whole = [segment.headers(), segment.payload].concat();
+        checked::assert_sound(&whole);
+        checked::assert_sound(&whole[start..]);
+        assert_eq!(checked::transport(&whole[start..]), Checksum::Right);
+        payload.extend_from_slice(segment.payload);
+        headers = segment.headers().len();
+    }
+    assert!(headers == 0 || payload == packet[headers..]);
 }
 
 /// The pieces fit, follow one another, and together are the payload of the packet.

@@ -58,9 +58,15 @@ impl Segment<'_> {
 pub fn carried(packet: &[u8]) -> Option<usize> {
     match (packet.first()? >> 4, packet.get(6)?, packet.get(9)?) {
         (6, &protocol::IPV4, _) => Some(ipv6::HEADER),
-        (4, _, &protocol::IPV6) => Some(usize::from(packet[0] & 15) * 4),
+        (4, _, &protocol::IPV6) => header_v4(packet),
         _ => None,
     }
+}
+
+/// Bytes of an IPv4 header with its options.
+fn header_v4(packet: &[u8]) -> Option<usize> {
+    let length = usize::from(packet.first()? & 15) * 4;
+    (length >= ipv4::HEADER).then_some(length)
 }
 
 impl<'a> Segments<'a> {
@@ -75,10 +81,7 @@ impl<'a> Segments<'a> {
     fn read(packet: &'a [u8], size: u16) -> Option<Self> {
         let inner = carried(packet)?;
         let (next, header) = match packet.get(inner)? >> 4 {
-            4 => (
-                *packet.get(inner + 9)?,
-                usize::from(packet.get(inner)? & 15) * 4,
-            ),
+            4 => (*packet.get(inner + 9)?, header_v4(&packet[inner..])?),
             6 => (*packet.get(inner + 6)?, ipv6::HEADER),
             _ => return None,
         };
@@ -165,7 +168,7 @@ fn address(header: &mut [u8], total: usize, number: u16) {
         return;
     }
     let length = usize::from(header[0] & 15) * 4;
-    let header = &mut header[..length.max(ipv4::HEADER)];
+    let header = &mut header[..length];
     header[2..4].copy_from_slice(&(total as u16).to_be_bytes());
     let identification = u16::from_be_bytes([header[4], header[5]]).wrapping_add(number);
     header[4..6].copy_from_slice(&identification.to_be_bytes());
