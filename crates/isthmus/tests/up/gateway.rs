@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::net::{Net, text};
 
-const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
+/// The program under test.
+pub(crate) const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
 
 /// How long a start may take: the kernel looks long at BPF programs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -27,7 +28,7 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts a gateway and waits until it is ready.
     pub(crate) fn start(net: &Net, folder: &Path, file: &Path) -> Self {
-        let gateway = Self::spawn(net, folder, file);
+        let gateway = Self::spawn(net.command("gateway", ISTHMUS), folder, file);
         gateway.expect("READY=1");
         gateway
     }
@@ -44,7 +45,9 @@ impl Gateway {
         (output.status, said)
     }
 
-    fn spawn(net: &Net, folder: &Path, file: &Path) -> Self {
+    /// Starts a gateway by a command that runs the program in the right place. Its control socket is
+    /// to be `edge.sock` in the folder.
+    pub(crate) fn spawn(mut isthmus: Command, folder: &Path, file: &Path) -> Self {
         let path = folder.join("notify");
         let _ = fs::remove_file(&path);
         let manager = UnixDatagram::bind(&path).unwrap();
@@ -64,8 +67,7 @@ impl Gateway {
             .append(true)
             .open(folder.join("log"))
             .unwrap();
-        let process = net
-            .command("gateway", ISTHMUS)
+        let process = isthmus
             .arg("up")
             .arg(file)
             .env("NOTIFY_SOCKET", &path)

@@ -6,6 +6,7 @@ mod local;
 mod net;
 mod routes;
 mod site;
+mod softwires;
 mod vlan;
 
 use std::fs;

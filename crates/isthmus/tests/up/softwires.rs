@@ -1,0 +1,73 @@
+//! Tunnels and shared addresses with both ends ours: a customer's edge, a core of one protocol that
+//! knows nothing of the other, a border.
+
+mod net;
+mod rows;
+mod traffic;
+
+use crate::gateway::Gateway;
+use crate::net::text;
+use net::Net;
+use rows::Row;
+
+/// What the client and the server do over a mechanism with an engine on both gateways.
+fn carries(row: &Row, engine: &str) {
+    let Some(net) = Net::new(row) else {
+        return;
+    };
+    let (edge, border) = net.start(row, engine);
+    let server = row.server.address;
+    let seen = |gateway: &Gateway| {
+        let counters = text(&gateway.client("counters"));
+        format!("{}\n{counters}", gateway.log())
+    };
+    let fine = |result: Result<(), String>| {
+        result.unwrap_or_else(|said| {
+            panic!("{said}\nedge: {}\nborder: {}", seen(&edge), seen(&border))
+        });
+    };
+    fine(traffic::pings(&net, server, 56));
+    fine(traffic::pings(&net, server, 4000));
+    fine(traffic::tcp(&net, server));
+    fine(traffic::udp(&net, server));
+    fine(traffic::hops(&net, server));
+    net.narrow(row, engine, [&edge, &border]);
+    fine(traffic::path_mtu(&net, server, row.mtu));
+    fine(traffic::tcp(&net, server));
+    fine(traffic::udp(&net, server));
+    assert!(edge.stop().success() && border.stop().success());
+}
+
+/// A test for every mechanism.
+macro_rules! mechanisms {
+    ($($engine:ident: $($name:ident $row:ident),+;)+) => {$(
+        mod $engine {
+            use super::{carries, rows};
+            $(
+                #[test]
+                fn $name() {
+                    carries(&rows::$row, stringify!($engine));
+                }
+            )+
+        }
+    )+};
+}
+
+mechanisms! {
+    user:
+        six_in_four SIX_IN_FOUR,
+        six_rd SIX_RD,
+        six_to_four SIX_TO_FOUR,
+        four_in_six FOUR_IN_SIX,
+        map_e MAP_E,
+        map_t MAP_T,
+        clat CLAT;
+    tc:
+        six_in_four SIX_IN_FOUR,
+        six_rd SIX_RD,
+        six_to_four SIX_TO_FOUR,
+        four_in_six FOUR_IN_SIX,
+        map_e MAP_E,
+        map_t MAP_T,
+        clat CLAT;
+}

@@ -1,0 +1,192 @@
+//! The mechanisms: how a customer's edge and a border are configured, and the network around them.
+
+/// Which protocol the core speaks. The hosts speak the other one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Core {
+    V4,
+    V6,
+}
+
+/// How the gateways know of a narrow place in the core.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Narrow {
+    /// They are configured: the links of a tunnel have the MTU that their operators give them.
+    Told,
+    /// ICMP errors from the core pass through them to the hosts.
+    Found,
+}
+
+/// A mechanism.
+pub(crate) struct Row {
+    pub(crate) core: Core,
+    /// The instance of the customer's edge, and that of the border.
+    pub(crate) edge: &'static str,
+    pub(crate) border: &'static str,
+    pub(crate) client: Host,
+    pub(crate) server: Host,
+    /// What the core routes to the edge, and to the border.
+    pub(crate) to_edge: &'static str,
+    pub(crate) to_border: &'static str,
+    pub(crate) narrow: Narrow,
+    /// The MTU that a host sees where the core is narrow.
+    pub(crate) mtu: u32,
+}
+
+/// A host and the address of the gateway on its link.
+#[derive(Clone, Copy)]
+pub(crate) struct Host {
+    pub(crate) address: &'static str,
+    pub(crate) gateway: &'static str,
+    pub(crate) length: u8,
+}
+
+const fn host(address: &'static str, gateway: &'static str, length: u8) -> Host {
+    Host {
+        address,
+        gateway,
+        length,
+    }
+}
+
+const CLIENT_V4: Host = host("192.168.1.10", "192.168.1.1", 24);
+const SERVER_V4: Host = host("198.51.100.2", "198.51.100.1", 24);
+const CLIENT_V6: Host = host("2001:db8:a::10", "2001:db8:a::1", 64);
+const SERVER_V6: Host = host("3fff:b::20", "3fff:b::1", 64);
+
+pub(crate) const SIX_IN_FOUR: Row = Row {
+    core: Core::V4,
+    edge: r#"mechanism = "6in4"
+local = "203.0.113.1"
+remote = "203.0.113.129"
+networks = ["3fff:b::/48"]
+icmp-source-v6 = "3fff:e::1""#,
+    border: r#"mechanism = "6in4"
+local = "203.0.113.129"
+remote = "203.0.113.1"
+networks = ["2001:db8:a::/48"]
+icmp-source-v6 = "3fff:e::2""#,
+    client: CLIENT_V6,
+    server: SERVER_V6,
+    to_edge: "203.0.113.1/32",
+    to_border: "203.0.113.129/32",
+    narrow: Narrow::Told,
+    mtu: 1280,
+};
+
+/// RFC 5969 section 7.1.1: 10.100.100.1 was delegated 2001:db8:6464:100::/56.
+pub(crate) const SIX_RD: Row = Row {
+    core: Core::V4,
+    edge: r#"mechanism = "6rd"
+role = "ce"
+local = "10.100.100.1"
+br = "10.0.0.1"
+prefix = "2001:db8::/32"
+v4-prefix = "10.0.0.0/8"
+icmp-source-v6 = "3fff:e::1""#,
+    border: r#"mechanism = "6rd"
+role = "br"
+local = "10.0.0.1"
+prefix = "2001:db8::/32"
+v4-prefix = "10.0.0.0/8"
+icmp-source-v6 = "3fff:e::2""#,
+    client: host("2001:db8:6464:100::5", "2001:db8:6464:100::1", 64),
+    server: SERVER_V6,
+    to_edge: "10.100.100.1/32",
+    to_border: "10.0.0.1/32",
+    narrow: Narrow::Told,
+    mtu: 1280,
+};
+
+/// RFC 3056 section 2: the prefix of a site is 2002::/16 with its IPv4 address behind it.
+pub(crate) const SIX_TO_FOUR: Row = Row {
+    core: Core::V4,
+    edge: r#"mechanism = "6to4"
+local = "203.0.113.1"
+icmp-source-v6 = "2002:cb00:7101::1""#,
+    border: r#"mechanism = "6to4"
+local = "203.0.113.129"
+icmp-source-v6 = "2002:cb00:7181::1""#,
+    client: host("2002:cb00:7101:1::10", "2002:cb00:7101:1::1", 64),
+    server: host("2002:cb00:7181:1::20", "2002:cb00:7181:1::1", 64),
+    to_edge: "203.0.113.1/32",
+    to_border: "203.0.113.129/32",
+    narrow: Narrow::Told,
+    mtu: 1280,
+};
+
+pub(crate) const FOUR_IN_SIX: Row = Row {
+    core: Core::V6,
+    edge: r#"mechanism = "4in6"
+local = "2001:db8:12::1"
+remote = "2001:db8:ffff::1"
+networks = ["198.51.100.0/24"]
+own-v4 = "203.0.113.254""#,
+    border: r#"mechanism = "4in6"
+local = "2001:db8:ffff::1"
+remote = "2001:db8:12::1"
+networks = ["192.168.1.0/24"]
+own-v4 = "203.0.113.253""#,
+    client: CLIENT_V4,
+    server: SERVER_V4,
+    to_edge: "2001:db8:12::/48",
+    to_border: "2001:db8:ffff::/48",
+    narrow: Narrow::Told,
+    mtu: 1240,
+};
+
+/// RFC 7597 appendix A, example 1: the customer has PSID 0x34 of 192.0.2.18.
+pub(crate) const MAP_E: Row = Row {
+    edge: r#"mechanism = "map-e"
+role = "ce"
+br = "2001:db8:ffff::1"
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
+end-user-prefix = "2001:db8:12:3400::/56"
+inside = ["192.168.0.0/16"]
+max-sessions = 4096
+max-bindings = 4096"#,
+    border: r#"mechanism = "map-e"
+role = "br"
+local = "2001:db8:ffff::1"
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
+own-v4 = "203.0.113.253""#,
+    ..FOUR_IN_SIX
+};
+
+/// The same customer.
+pub(crate) const MAP_T: Row = Row {
+    edge: r#"mechanism = "map-t"
+role = "ce"
+prefix = "2001:db8:ffff::/64"
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
+end-user-prefix = "2001:db8:12:3400::/56"
+inside = ["192.168.0.0/16"]
+max-sessions = 4096
+max-bindings = 4096"#,
+    border: r#"mechanism = "map-t"
+role = "br"
+prefix = "2001:db8:ffff::/64"
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
+own-v4 = "203.0.113.253"
+icmp-source-v6 = "3fff:e::2""#,
+    narrow: Narrow::Found,
+    mtu: 1260,
+    ..FOUR_IN_SIX
+};
+
+/// 464XLAT (RFC 6877).
+pub(crate) const CLAT: Row = Row {
+    edge: r#"mechanism = "clat"
+prefix = "2001:db8:ffff::/96"
+local = "2001:db8:12::464"
+inside = ["192.168.0.0/16"]
+max-sessions = 4096
+max-bindings = 4096"#,
+    border: r#"mechanism = "nat64"
+prefix = "2001:db8:ffff::/96"
+pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
+max-sessions = 4096
+max-bindings = 4096"#,
+    narrow: Narrow::Found,
+    mtu: 1260,
+    ..FOUR_IN_SIX
+};

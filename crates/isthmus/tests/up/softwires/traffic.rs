@@ -1,0 +1,159 @@
+//! What applications do from the client to the server and back.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use isthmus_lab::LabError;
+use isthmus_lab::netns::Namespace;
+
+use super::net::Net;
+
+/// How long a read may take.
+const PATIENCE: Duration = Duration::from_secs(8);
+const PORT: u16 = 7007;
+/// Places where a packet, or the answer to it, can be found too big.
+const MTUS_ON_THE_WAY: u32 = 4;
+
+/// Opens a socket in a namespace, where it stays.
+fn inside<T: Send>(
+    node: &Namespace,
+    open: impl FnOnce() -> io::Result<T> + Send,
+) -> Result<T, String> {
+    let open = || {
+        open().map_err(|source| LabError::Start {
+            command: "a socket".into(),
+            source,
+        })
+    };
+    node.enter(open).map_err(|error| error.to_string())
+}
+
+/// Pings of the client, their data of this many bytes, with more options: what `ping` says.
+fn ping(net: &Net, address: &str, bytes: u32, count: &str, options: &[&str]) -> String {
+    let mut ping = net.client.command("ping");
+    ping.args(["-n", "-c", count, "-i", "0.2", "-W", "1"]);
+    ping.args(["-s", &bytes.to_string()]).args(options);
+    let output = ping.arg(address).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The server answers pings of this many bytes, all but the first ones, by whose loss the hosts find
+/// out about the path.
+pub(crate) fn pings(net: &Net, address: &str, bytes: u32) -> Result<(), String> {
+    for _ in 0..MTUS_ON_THE_WAY {
+        if ping(net, address, bytes, "1", &[]).contains("1 received") {
+            break;
+        }
+    }
+    let said = ping(net, address, bytes, "3", &[]);
+    said.contains("3 received").then_some(()).ok_or(said)
+}
+
+/// A packet that no router may cut is answered with this MTU, and one of just as many bytes passes.
+pub(crate) fn path_mtu(net: &Net, address: &str, mtu: u32) -> Result<(), String> {
+    let (headers, [short, long]) = if address.contains(':') {
+        (48, [format!("mtu={mtu}\n"), format!("mtu: {mtu}\n")])
+    } else {
+        (28, [format!("mtu={mtu}\n"), format!("(mtu = {mtu})\n")])
+    };
+    let said = ping(net, address, 1400, "1", &["-M", "do"]);
+    if !said.contains(&short) && !said.contains(&long) {
+        return Err(said);
+    }
+    let said = ping(net, address, mtu - headers, "3", &["-M", "do"]);
+    said.contains("3 received").then_some(()).ok_or(said)
+}
+
+/// A server sends megabytes back as they come, over one connection.
+pub(crate) fn tcp(net: &Net, address: &str) -> Result<(), String> {
+    // No two places in it look the same.
+    let sent: Vec<u8> = (0..1_u32 << 20)
+        .flat_map(|word| word.wrapping_mul(0x9E37_79B1).to_be_bytes())
+        .collect();
+    let address = SocketAddr::new(address.parse().unwrap(), PORT);
+    let listener = inside(&net.server, || TcpListener::bind(address))?;
+    let stream = inside(&net.client, || {
+        TcpStream::connect_timeout(&address, PATIENCE)
+    })?;
+    let (mut echo, _) = listener.accept().map_err(|error| error.to_string())?;
+    for stream in [&stream, &echo] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    }
+    let mut came = Vec::with_capacity(sent.len());
+    let (sending, reading, echoing) = thread::scope(|scope| {
+        let echoing = scope.spawn(|| {
+            let mut back = echo.try_clone()?;
+            let copied = io::copy(&mut echo, &mut back);
+            back.shutdown(Shutdown::Write)?;
+            copied
+        });
+        let sending = scope.spawn(|| {
+            (&stream).write_all(&sent)?;
+            stream.shutdown(Shutdown::Write)
+        });
+        let reading = (&stream).read_to_end(&mut came);
+        (sending.join().unwrap(), reading, echoing.join().unwrap())
+    });
+    if came == sent {
+        return Ok(());
+    }
+    Err(format!(
+        "{} of {} bytes came back: {sending:?}, {echoing:?}, {reading:?}",
+        came.len(),
+        sent.len()
+    ))
+}
+
+/// A server sends datagrams back, also such that links carry in fragments only.
+pub(crate) fn udp(net: &Net, address: &str) -> Result<(), String> {
+    let address: IpAddr = address.parse().unwrap();
+    let any = match address {
+        IpAddr::V4(_) => "0.0.0.0:0",
+        IpAddr::V6(_) => "[::]:0",
+    };
+    let server = inside(&net.server, || UdpSocket::bind((address, PORT)))?;
+    let client = inside(&net.client, || UdpSocket::bind(any))?;
+    for socket in [&server, &client] {
+        socket
+            .set_read_timeout(Some(Duration::from_secs(1)))
+            .unwrap();
+    }
+    for length in [0, 1, 100, 1200, 1400, 1472, 1473, 3000, 8000] {
+        let sent: Vec<u8> = (0..length).map(|byte: u32| (byte % 251) as u8).collect();
+        let exchange = || {
+            let mut bytes = [0; 9000];
+            client.send_to(&sent, (address, PORT))?;
+            let (length, from) = server.recv_from(&mut bytes)?;
+            server.send_to(&bytes[..length], from)?;
+            let (length, _) = client.recv_from(&mut bytes)?;
+            Ok::<_, io::Error>(bytes[..length].to_vec())
+        };
+        // The hosts find out about the path by what is lost.
+        let came = (0..=MTUS_ON_THE_WAY)
+            .map(|_| exchange())
+            .find(Result::is_ok);
+        match came {
+            Some(Ok(came)) if came == sent => {}
+            other => return Err(format!("a datagram of {length} bytes: {other:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// Every router on the way shows, and the server at its end.
+pub(crate) fn hops(net: &Net, address: &str) -> Result<(), String> {
+    let mut command = net.client.command("traceroute");
+    command.args(["-n", "-q", "1", "-w", "2", "-m", "9", address]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let hops: Vec<&str> = said
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .collect();
+    let right = hops.len() >= 3 && hops.last() == Some(&address) && !hops.contains(&"*");
+    right.then_some(()).ok_or(said)
+}
