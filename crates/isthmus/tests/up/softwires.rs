@@ -62,6 +62,14 @@ mechanisms! {
         map_e MAP_E,
         map_t MAP_T,
         clat CLAT;
+    xdp:
+        six_in_four SIX_IN_FOUR,
+        six_rd SIX_RD,
+        six_to_four SIX_TO_FOUR,
+        four_in_six FOUR_IN_SIX,
+        map_e MAP_E,
+        map_t MAP_T,
+        clat CLAT;
     tc:
         six_in_four SIX_IN_FOUR,
         six_rd SIX_RD,

@@ -103,10 +103,16 @@ impl Net {
     /// Starts both gateways.
     pub(crate) fn start(&self, row: &Row, engine: &str) -> (Gateway, Gateway) {
         if engine == "xdp" {
-            // A veth leaves checksums to be written by a device that there is none of; XDP programs do
-            // not see that they are missing.
-            for host in [&self.client, &self.server] {
-                host.offload("eth0", &["tx", "off"]).unwrap();
+            // A veth leaves checksums and segments to a device that there is none of. XDP programs can
+            // not see that the former are missing, and get no packet larger than a page.
+            let ends = [
+                (&self.client, "eth0"),
+                (&self.core, "toe"),
+                (&self.core, "tob"),
+                (&self.server, "eth0"),
+            ];
+            for (node, link) in ends {
+                node.offload(link, &["tx", "off"]).unwrap();
             }
         }
         for (name, ..) in self.gateways(row) {
