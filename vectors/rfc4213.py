@@ -71,6 +71,8 @@ requirement("3.6", MUST, "Sources that no packet may have are dropped on the way
 vector("multicast-source", T, drop(from4() / in6(src="ff02::1") / udp() / data(), "illegal-source"))
 vector("loopback-source", T, drop(from4() / in6(src="::1") / udp() / data(), "illegal-source"))
 requirement("3.6", SHOULD, "A packet does not come out of the tunnel to go back into it.")
+ALL = configuration("6in4-all", f'mechanism = "6in4"\nlocal = "{HERE4}"\nremote = "{THERE4}"\nnetworks = ["::/0"]\n{OWN}')
+vector("all-behind-the-tunnel", ALL, leaves(from4() / in6() / udp() / data(), in6(63) / udp() / data()))
 vector("back-into-the-tunnel", T, drop(from4() / in6(dst="2001:db8:b::99") / udp() / data(), "loop"))
 requirement("3.6", MAY, "IPv4 options outside are ignored.")
 vector("options-outside", T, leaves(

@@ -54,6 +54,13 @@ vector("fragments-out-last-first", AFTR,
        held(over6(B4A, AFTR6) / fragment4(WHOLE, 504)),
        leaves(over6(B4A, AFTR6) / fragment4(WHOLE, 0, 504), fragment4(OUTSIDE, 0, 504), fragment4(OUTSIDE, 504),
               **{"decapsulated-4in6": 2}))
+ECHO = ip4(PC, SERVER, id=0x98) / ICMP(type=8, id=7, seq=1) / data(1792)
+OUTER = over6(B4A, AFTR6) / fragment4(ECHO, 0, 1448)
+vector("fragments-in-fragments", AFTR,
+       held(fragment6(OUTER, 0, 1024)), held(fragment6(OUTER, 1024)),
+       leaves(over6(B4A, AFTR6) / fragment4(ECHO, 1448),
+              Output(fragment4(ip4(OUT, SERVER, 63, id=0x98) / ICMP(type=8, id=i, seq=1) / data(1792), 0, 1480)),
+              Output(fragment4(ip4(OUT, SERVER, 63, id=0x98) / ICMP(type=8, id=i, seq=1) / data(1792), 1480)), split=1))
 requirement("5.3", MUST, "A packet that does not fit the softwire is sent in fragments of the outer packet; with Don't Fragment "
             "its sender is told.")
 BIG = ip4(PC, SERVER, flags="DF") / udp() / data(1461 - 28)
@@ -69,4 +76,5 @@ vector("stranger", STRICT, drop(over6(B4B, AFTR6) / ip4(PC, SERVER) / udp() / da
 vector("customer", STRICT, opened)
 requirement("5.1", MUST, "The B4 puts IPv4 packets into IPv6 packets to the concentrator, and takes none from others.")
 vector("b4-out", B4, enters(ip4(PC, SERVER) / udp() / data(), over6(B4A, AFTR6) / ip4(PC, SERVER, 63) / udp() / data()))
+vector("b4-back", B4, leaves(over6(AFTR6, B4A) / ip4(SERVER, PC) / udp(53, 40000) / data(), ip4(SERVER, PC, 63) / udp(53, 40000) / data()))
 vector("b4-stranger", B4, drop(over6(B4B, B4A) / ip4(SERVER, PC) / udp(53, 40000) / data(), "tunnel-source"))

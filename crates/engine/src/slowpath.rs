@@ -79,6 +79,11 @@ impl SlowPath {
         self.expire(host, out);
         let fragment = Fragment::read(packet.packet()).ok();
         self.translate(packet, host, out);
+        self.release(fragment, host, out);
+    }
+
+    /// Translates what waited for a packet, if that was the first fragment of its datagram.
+    fn release(&self, fragment: Option<Fragment>, host: &mut UserHost<'_>, out: &mut impl Output) {
         let Some(first) = fragment.filter(Fragment::is_first) else {
             return;
         };
@@ -211,9 +216,17 @@ impl SlowPath {
         out: &mut impl Output,
     ) {
         let mut storage = with_headroom(whole);
-        let mut packet = Buffer::new(&mut storage, HEADROOM).with_reassembled(key.identification());
+        let mut packet = Buffer::new(&mut storage, HEADROOM);
+        // What was put together may only be the outside of a packet, which is as it was sent, and may
+        // itself be a fragment.
+        let outside = segment::carried(whole).is_some() && !key.is_in_softwire();
+        let fragment = Fragment::read(whole).ok().filter(|_| outside);
+        if !outside {
+            packet = packet.with_reassembled(key.identification());
+        }
         host.owner = Owner::Gateway;
         self.translate(&mut packet, host, out);
+        self.release(fragment, host, out);
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Waiting) -> T) -> T {
@@ -236,6 +249,10 @@ fn with_headroom(packet: &[u8]) -> Vec<u8> {
 /// Cuts a translated packet. Its checksum is completed first: the pieces will not have it all.
 #[cold]
 fn cut(packet: &mut Buffer<'_>, split: Split, host: &mut UserHost<'_>, out: &mut impl Output) {
+    if let (Some(size), Some(_)) = (packet.offload().segment, segment::carried(packet.packet())) {
+        packet.trim();
+        return cut_segments(packet.packet(), size, split, host, out);
+    }
     packet.complete_checksum();
     match Pieces::new(packet.packet(), split) {
         Ok(pieces) => {
@@ -245,6 +262,36 @@ fn cut(packet: &mut Buffer<'_>, split: Split, host: &mut UserHost<'_>, out: &mut
             }
         }
         Err(_) => host.count(Counter::EngineError),
+    }
+}
+
+/// Cuts a super-packet that went into a tunnel into its segments, and each of them into fragments.
+fn cut_segments(
+    packet: &[u8],
+    size: u16,
+    split: Split,
+    host: &mut UserHost<'_>,
+    out: &mut impl Output,
+) {
+    let Ok(segments) = Segments::new(packet, size) else {
+        return host.count(Counter::EngineError);
+    };
+    for (segment, number) in segments.zip(0..) {
+        let whole = [segment.headers(), segment.payload].concat();
+        // Fragments of two segments must not be taken for those of one.
+        let split = Split {
+            identification: split.identification.wrapping_add(number),
+            ..split
+        };
+        match Pieces::new(&whole, split) {
+            Ok(pieces) => {
+                host.count(Counter::Split);
+                for piece in pieces {
+                    out.parts(piece.header(), piece.payload);
+                }
+            }
+            Err(_) => host.count(Counter::EngineError),
+        }
     }
 }
 

@@ -18,6 +18,8 @@ pub struct SixInFour {
     pub peer: PeerV4,
     /// The IPv6 destinations behind the other end.
     pub destinations: V6Networks,
+    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    pub everything: bool,
 }
 
 /// The other end of a tunnel over IPv4.
@@ -64,6 +66,8 @@ pub struct FourInSix {
     pub remote: V6,
     /// The IPv4 destinations behind the other end.
     pub destinations: V4Networks,
+    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    pub everything: bool,
 }
 
 /// A few IPv6 networks.

@@ -37,7 +37,7 @@ pub fn accept(tunnel: &FourInSix, sender: V6, header: &ipv4::Header) -> Result<(
     if !sender.is(tunnel.remote) {
         return Err(Refusal::Drop(Counter::TunnelSource));
     }
-    if tunnel.destinations.contains(header.destination()) {
+    if !tunnel.everything && tunnel.destinations.contains(header.destination()) {
         return Err(Refusal::Drop(Counter::Loop));
     }
     Ok(())

@@ -75,7 +75,7 @@ pub fn accept(tunnel: &SixInFour, sender: V4, header: &ipv6::Header) -> Result<(
             return consistent(tunnel, peer, sender, header);
         }
     }
-    if tunnel.destinations.contains(header.destination()) {
+    if !tunnel.everything && tunnel.destinations.contains(header.destination()) {
         return Err(Refusal::Drop(Counter::Loop));
     }
     Ok(())

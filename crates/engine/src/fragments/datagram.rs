@@ -40,6 +40,17 @@ impl Key {
     }
 }
 
+impl Key {
+    /// Whether the datagram came through a softwire.
+    #[must_use]
+    pub fn is_in_softwire(&self) -> bool {
+        let Self::V4 { softwire, .. } = self else {
+            return false;
+        };
+        softwire.is_some()
+    }
+}
+
 /// What a packet says of itself if it is a fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {

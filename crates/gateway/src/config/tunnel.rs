@@ -43,6 +43,7 @@ fn over_v4(
         local: local.value.into(),
         peer,
         destinations: fit_v6(networks),
+        everything: networks.iter().any(|net| net.prefix_len() == 0),
     });
     let mut composed = Composed::new(name, core);
     for network in networks {
@@ -228,6 +229,7 @@ fn over_v6(
         local: local.value.into(),
         remote: remote.value.into(),
         destinations: fit_v4(&networks),
+        everything: networks.iter().any(|net| net.prefix_len() == 0),
     });
     let mut composed = Composed::new(name, core);
     for network in &networks {

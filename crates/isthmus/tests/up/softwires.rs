@@ -59,6 +59,7 @@ mechanisms! {
         six_rd SIX_RD,
         six_to_four SIX_TO_FOUR,
         four_in_six FOUR_IN_SIX,
+        ds_lite DS_LITE,
         map_e MAP_E,
         map_t MAP_T,
         clat CLAT;
@@ -67,6 +68,7 @@ mechanisms! {
         six_rd SIX_RD,
         six_to_four SIX_TO_FOUR,
         four_in_six FOUR_IN_SIX,
+        ds_lite DS_LITE,
         map_e MAP_E,
         map_t MAP_T,
         clat CLAT;
@@ -75,6 +77,7 @@ mechanisms! {
         six_rd SIX_RD,
         six_to_four SIX_TO_FOUR,
         four_in_six FOUR_IN_SIX,
+        ds_lite DS_LITE,
         map_e MAP_E,
         map_t MAP_T,
         clat CLAT;

@@ -134,6 +134,23 @@ own-v4 = "203.0.113.253""#,
     mtu: 1240,
 };
 
+pub(crate) const DS_LITE: Row = Row {
+    edge: r#"mechanism = "ds-lite"
+role = "b4"
+local = "2001:db8:12::1"
+aftr = "2001:db8:ffff::1"
+own-v4 = "203.0.113.254""#,
+    border: r#"mechanism = "ds-lite"
+role = "aftr"
+local = "2001:db8:ffff::1"
+softwires = ["2001:db8:12::/48"]
+pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
+own-v4 = "203.0.113.253"
+max-sessions = 4096
+max-bindings = 4096"#,
+    ..FOUR_IN_SIX
+};
+
 /// RFC 7597 appendix A, example 1: the customer has PSID 0x34 of 192.0.2.18.
 pub(crate) const MAP_E: Row = Row {
     edge: r#"mechanism = "map-e"
