@@ -39,6 +39,14 @@ ABOUT, INSIDE = ip4(SERVER, OUT, 50) / udp(53, p) / data(), ip4(SERVER, PC, 50) 
 vector("icmp-error-out", AFTR, opened, leaves(
     over6(B4A, AFTR6) / ip4(PC, SERVER) / ICMP(type=3, code=3) / quote(INSIDE),
     ip4(OUT, SERVER, 63) / ICMP(type=3, code=3) / quote(ABOUT)))
+requirement("8.2", MUST, "The concentrator's own errors go to the host through its softwire.")
+ONE = ip4(PC, SERVER, 1) / udp() / data()
+own = error4(ICMP(type=11, code=0), ONE)
+vector("ttl-one", AFTR, Step(
+    over6(B4A, AFTR6) / ONE,
+    [Output(over6(AFTR6, B4A) / own.packet, [(4, 2), *((40 + at, length) for at, length in own.free)],
+            shortest=None if own.shortest is None else own.shortest + 40)],
+    {"hop-limit-exceeded": 1, "icmp-error-sent": 1}))
 requirement("8.1", MUST, "A host reaches another behind the same concentrator by its outside address.")
 vector("hairpin", AFTR, opened, Step(
     over6(B4B, AFTR6) / ip4("10.0.0.9", OUT) / udp(40002, p) / data(),

@@ -184,7 +184,7 @@ fn out_of_softwire<P: Packet, H: Host, U: Passage, D: Passage>(
     let inner = &mut softwire.inner;
     let verdict = four_to_four::translate(inner, host, instance, up, header, tos, Hop::Forward);
     let verdict = match verdict {
-        Err(refusal @ Refusal::Reply(..)) => {
+        Err(refusal @ Refusal::Reply(..)) if !U::PRIVATE => {
             softwire.leave();
             return Err(refusal);
         }

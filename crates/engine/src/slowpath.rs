@@ -5,15 +5,18 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use isthmus_core::config::Mechanism;
+use isthmus_core::encap::{Ends, four_in_six};
 use isthmus_core::gateway;
 use isthmus_core::host::Host;
-use isthmus_core::packet::Packet;
+use isthmus_core::packet::{Packet, Word};
 use isthmus_core::reason::Counter;
 use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
 use isthmus_core::slow::segment::{self, Segments};
 use isthmus_core::slow::split::Pieces;
 use isthmus_core::slow::unexpected;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use isthmus_core::wire::ipv6;
 
 use crate::buffer::{Buffer, HEADROOM};
 use crate::counters::Owner;
@@ -217,8 +220,8 @@ impl SlowPath {
     ) {
         let mut storage = with_headroom(whole);
         let mut packet = Buffer::new(&mut storage, HEADROOM);
-        // What was put together may only be the outside of a packet, which is as it was sent, and may
-        // itself be a fragment.
+        // What was put together may only be the outside of a packet, which is as it was sent, and
+        // may itself be a fragment.
         let outside = segment::carried(whole).is_some() && !key.is_in_softwire();
         let fragment = Fragment::read(whole).ok().filter(|_| outside);
         if !outside {
@@ -310,11 +313,38 @@ fn segments(packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Out
     }
 }
 
+/// The outer header and the packet inside, of a packet through a softwire whose addresses mean
+/// something there only (RFC 6333); `None` for others, and for an error about the outer packet.
+fn private_softwire<'a>(
+    packet: &'a [u8],
+    error: IcmpError,
+    host: &UserHost<'_>,
+) -> Option<(ipv6::Header, &'a [u8])> {
+    let Owner::Instance(index) = host.owner else {
+        return None;
+    };
+    let instance = host.ruleset.instances().get(index as usize)?;
+    if !matches!(instance.mechanism, Mechanism::Aftr(_))
+        || matches!(error, IcmpError::ParameterProblem(_))
+        || packet.first()? >> 4 != 6
+    {
+        return None;
+    }
+    let (words, _) = packet.as_chunks::<4>();
+    let outer = ipv6::Header(words.first_chunk::<10>()?.map(Word::from_bytes));
+    Some((outer, packet.get(segment::carried(packet)?..)?))
+}
+
 /// Tells the sender of a packet, as far as the rate limit of its instance allows.
 #[cold]
 fn reply(original: &[u8], error: IcmpError, host: &mut UserHost<'_>, out: &mut impl Output) {
     let Some((policy, limiter)) = host.ruleset.errors_of(host.owner) else {
         return;
+    };
+    // An error about a packet of a private softwire goes back through that.
+    let (outer, original) = match private_softwire(original, error, host) {
+        Some((outer, inner)) => (Some(outer), inner),
+        None => (None, original),
     };
     let mut message = [0; LONGEST_V6];
     let Some(length) = icmp_error::build(original, error, policy, &mut message) else {
@@ -322,7 +352,17 @@ fn reply(original: &[u8], error: IcmpError, host: &mut UserHost<'_>, out: &mut i
     };
     if limiter.take(host.now) {
         host.count(Counter::IcmpErrorSent);
-        out.parts(&message[..length], &[]);
+        match outer {
+            None => out.parts(&message[..length], &[]),
+            Some(outer) => {
+                let ends = Ends {
+                    source: outer.destination(),
+                    destination: outer.source(),
+                };
+                let header = four_in_six::outer(ends, 0, length as u16).0;
+                out.parts(header.map(Word::bytes).as_flattened(), &message[..length]);
+            }
+        }
     } else {
         host.count(Counter::IcmpErrorSuppressed);
     }

@@ -72,7 +72,8 @@ pub fn enter<P: Packet, H: Host>(
 
 /// The outer header of an IPv4 packet of `length` bytes (RFC 2473 section 5.1).
 #[inline(always)]
-pub(crate) fn outer(ends: Ends<V6>, traffic_class: u8, length: u16) -> ipv6::Header {
+#[must_use]
+pub fn outer(ends: Ends<V6>, traffic_class: u8, length: u16) -> ipv6::Header {
     ipv6::Header::from(ipv6::Fields {
         traffic_class,
         payload_length: length,

@@ -27,6 +27,7 @@ pub struct Down<'a>(pub &'a Aftr);
 
 impl Passage for Up<'_> {
     const COUNTER: Counter = Counter::Decapsulated4In6;
+    const PRIVATE: bool = true;
 
     #[inline(always)]
     fn pass<H: Host>(

@@ -39,6 +39,9 @@ pub struct Passed {
 pub trait Passage {
     /// What is counted for a packet that passed.
     const COUNTER: Counter;
+    /// Whether the addresses of a packet mean something in the softwire that it came through only.
+    /// An error about it has to go back through that, so the packet stays in its outer packet.
+    const PRIVATE: bool = false;
 
     /// The tuple of a packet on the other side, and its way.
     ///
