@@ -42,7 +42,8 @@ fn segment(packet: &[u8], size: u16) {
         let whole = [segment.headers(), segment.payload].concat();
         checked::assert_sound(&whole);
         checked::assert_sound(&whole[start..]);
-        assert_eq!(checked::transport(&whole[start..]), Checksum::Right);
+        // Of a fragment nobody can tell.
+        assert_ne!(checked::transport(&whole[start..]), Checksum::Wrong);
         payload.extend_from_slice(segment.payload);
         headers = segment.headers().len();
     }

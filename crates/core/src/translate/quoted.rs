@@ -37,6 +37,17 @@ fn useless(refusal: Refusal) -> Refusal {
 
 const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
 
+/// Whether as much of a transport header is quoted as an error holds at least: 8 bytes (RFC 792, RFC 4443
+/// section 3). What lies behind the message in the buffer is no part of it.
+#[inline(always)]
+fn check_extent(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
+    let there = body.quote.unwrap_or(body.length).saturating_sub(headers);
+    match quoted.kind {
+        Kind::Tcp | Kind::Udp | Kind::Echo(_) | Kind::Query if there < 8 => Err(INNER),
+        _ => Ok(()),
+    }
+}
+
 /// How the front of an error changes: everything up to the transport header of the quoted packet.
 #[derive(Clone, Copy)]
 struct Front {
@@ -92,6 +103,7 @@ pub fn to_v6<P: Packet, H: Host>(
     if quoted.kind == Kind::IcmpError {
         return Err(Refusal::Drop(Counter::IcmpNested));
     }
+    check_extent(&body, old_inner, &quoted)?;
 
     // The quoted packet went the other way: map it as if it came back.
     let old = Tuple {
@@ -234,6 +246,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     if quoted.kind == Kind::IcmpError {
         return Err(Refusal::Drop(Counter::IcmpNested));
     }
+    check_extent(&body, old_inner, &quoted)?;
 
     // The quoted packet went the other way: map it as if it came back.
     let old = Tuple {
@@ -383,6 +396,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     if quoted.kind == Kind::IcmpError {
         return Err(Refusal::Drop(Counter::IcmpNested));
     }
+    check_extent(&body, inner, &quoted)?;
     let old = Tuple {
         source: header.source(),
         destination: header.destination(),
