@@ -89,11 +89,11 @@ static COUNTS: PerCpuArray<u64, COUNTERS> = PerCpuArray::new();
 
 /// The XDP programs that others hand packets to.
 #[btf_map]
-pub(crate) static XDP_PROGRAMS: ProgramArray<4> = ProgramArray::new();
+pub(crate) static XDP_PROGRAMS: ProgramArray<5> = ProgramArray::new();
 
 /// The tc programs that others hand packets to. A program array takes one kind.
 #[btf_map]
-pub(crate) static TC_PROGRAMS: ProgramArray<4> = ProgramArray::new();
+pub(crate) static TC_PROGRAMS: ProgramArray<5> = ProgramArray::new();
 
 /// Place of the first program of a kind.
 pub(crate) const FIRST: u32 = 0;
@@ -104,6 +104,8 @@ pub(crate) const OPEN_V4: u32 = 1;
 pub(crate) const OPEN_V6: u32 = 2;
 /// Place of the program that shares IPv4 addresses over IPv6.
 pub(crate) const SHARING: u32 = 3;
+/// Place of the program that does so by translation.
+pub(crate) const MAP_T: u32 = 4;
 
 /// [`INSTANCES`] as the core wants them: those that were in force when the packet came.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use isthmus_core::reason::Counter;
 use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
 
-use crate::maps::{self, Chosen, Configured, FIRST, OPEN_V4, OPEN_V6, SHARING, Services};
+use crate::maps::{self, Chosen, Configured, FIRST, MAP_T, OPEN_V4, OPEN_V6, SHARING, Services};
 use crate::route::{Egress, NoWay};
 
 /// What a program does of all that a gateway does: the verifier looks at that alone.
@@ -116,13 +116,17 @@ pub(crate) trait Device: Packet {
 /// What a function answers instead of an action: this program has to go on.
 const GO_ON: i32 = 1 << 16;
 
-/// The mechanisms are done by two programs, because each is as much as the verifier looks at.
+/// The mechanisms are done by three programs, because each is as much as the verifier looks at.
 pub(crate) const FIRST_PART: u32 = 0;
 /// See [`FIRST_PART`]: what shares IPv4 addresses over IPv6.
 pub(crate) const SECOND_PART: u32 = 1;
+/// See [`FIRST_PART`]: what does so by translation.
+pub(crate) const THIRD_PART: u32 = 2;
 
 /// Has the program go on that shares IPv4 addresses over IPv6.
 pub(crate) const SHARE: i32 = GO_ON + SHARING as i32;
+/// Has the program go on that does so by translation.
+pub(crate) const TRANSLATE: i32 = GO_ON + MAP_T as i32;
 
 /// The program to go on with, if an answer is none for the kernel.
 #[inline(always)]

@@ -30,6 +30,12 @@ pub fn isthmus_tc_sharing(context: TcContext) -> i32 {
     run::<{ stage::SECOND_PART }>(&context)
 }
 
+/// Goes on with a packet of MAP-T or a CLAT.
+#[classifier]
+pub fn isthmus_tc_map_t(context: TcContext) -> i32 {
+    run::<{ stage::THIRD_PART }>(&context)
+}
+
 /// Finds the instance of a packet, and has it go on.
 #[inline(always)]
 fn run<const PART: u32>(context: &TcContext) -> i32 {
@@ -77,8 +83,10 @@ fn go_on<const PART: u32>(
 ) -> i32 {
     if PART == stage::FIRST_PART {
         dispatch(context, family, configured, searched, link)
-    } else {
+    } else if PART == stage::SECOND_PART {
         share(context, family, configured, searched, link)
+    } else {
+        map_t(context, family, configured, searched, link)
     }
 }
 
@@ -116,6 +124,7 @@ fn dispatch(
         (Mechanism::SixInFour(_) | Mechanism::FourInSix(_), Family::V6) => {
             tc_v6_tunnel(raw, number, searched, link)
         }
+        (Mechanism::MapTBorder(_) | Mechanism::MapTCustomer(_), _) => stage::TRANSLATE,
         _ => stage::SHARE,
     }
 }
@@ -140,6 +149,25 @@ fn share(
         (Mechanism::SoftwireBorder(_), Family::V6) => tc_v6_border(raw, number, searched, link),
         (Mechanism::SoftwireCustomer(_), Family::V4) => tc_v4_edge(raw, number, searched, link),
         (Mechanism::SoftwireCustomer(_), Family::V6) => tc_v6_edge(raw, number, searched, link),
+        // The configuration was changed meanwhile.
+        _ => TC_ACT_UNSPEC,
+    }
+}
+
+/// Takes a packet through a mechanism that does so by translation.
+#[inline(always)]
+fn map_t(
+    context: &TcContext,
+    family: Family,
+    configured: Configured,
+    searched: u64,
+    link: u32,
+) -> i32 {
+    let (raw, number) = (context.skb.skb, configured.number());
+    let Some(mechanism) = configured.mechanism(searched) else {
+        return TC_ACT_UNSPEC;
+    };
+    match (mechanism, family) {
         (Mechanism::MapTBorder(_), Family::V4) => tc_v4_map_t_border(raw, number, searched, link),
         (Mechanism::MapTBorder(_), Family::V6) => tc_v6_map_t_border(raw, number, searched, link),
         (Mechanism::MapTCustomer(_), Family::V4) => tc_v4_map_t_edge(raw, number, searched, link),

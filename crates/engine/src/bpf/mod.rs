@@ -100,19 +100,21 @@ impl Hook {
     }
 
     /// Its programs, each at its place in the array by which they hand packets on.
-    const fn programs(self) -> [&'static str; 4] {
+    const fn programs(self) -> [&'static str; 5] {
         match self {
             Self::Xdp => [
                 "isthmus_xdp",
                 "isthmus_xdp_open_v4",
                 "isthmus_xdp_open_v6",
                 "isthmus_xdp_sharing",
+                "isthmus_xdp_map_t",
             ],
             Self::Tc => [
                 "isthmus_tc",
                 "isthmus_tc_open_v4",
                 "isthmus_tc_open_v6",
                 "isthmus_tc_sharing",
+                "isthmus_tc_map_t",
             ],
         }
     }
