@@ -258,6 +258,13 @@ impl V4Networks {
         Ok(())
     }
 
+    /// Whether a packet leaves them: from an address in one of them to one in none.
+    #[inline(always)]
+    #[must_use]
+    pub fn are_left(&self, source: V4, destination: V4) -> bool {
+        self.contains(source) && !self.contains(destination)
+    }
+
     /// Whether an address lies in one of them.
     #[inline(always)]
     #[must_use]

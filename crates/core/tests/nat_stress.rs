@@ -249,6 +249,7 @@ fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
         let done = AtomicBool::new(false);
         let mut created = 0_u64;
         let removed = AtomicU64::new(0);
+        let sweeps = AtomicU64::new(0);
         thread::scope(|scope| {
             let sweeper = scope.spawn(|| {
                 let mut balance = HashMap::new();
@@ -273,14 +274,19 @@ fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
                             _ => {}
                         },
                     );
+                    sweeps.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            // Until the sweeper, whom the others leave little time, has removed enough.
-            while removed.load(Ordering::Relaxed) < 1000 {
+            while removed.load(Ordering::Relaxed) < 4000 {
                 if filtering == Filtering::EndpointIndependent {
                     hammer(&cfg, &memory, &clock);
                 } else {
                     hammer_filtered(&cfg, &memory, &clock);
+                }
+                // The others leave the sweeper little time on few processors: now it has its turn.
+                let before = sweeps.load(Ordering::Relaxed);
+                while sweeps.load(Ordering::Relaxed) < before + 3 {
+                    thread::yield_now();
                 }
             }
             done.store(true, Ordering::Relaxed);

@@ -78,16 +78,12 @@ impl Passage for Down<'_> {
         part: Part,
     ) -> Result<Passed, Refusal> {
         let Self(aftr) = self;
-        let inside = stateful::back(host, &aftr.nat, tuple, transport, part)?;
+        let (tuple, softwire) = stateful::back(host, &aftr.nat, tuple, transport, part)?;
         Ok(Passed {
-            tuple: Tuple {
-                destination: inside.v4,
-                destination_port: inside.port,
-                ..*tuple
-            },
+            tuple,
             exit: Exit::Softwire(Ends {
                 source: aftr.local,
-                destination: inside.address,
+                destination: softwire,
             }),
             hides: false,
         })

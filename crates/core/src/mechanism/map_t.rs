@@ -3,6 +3,7 @@
 //! (RFC 6877) for hosts that share its one address.
 
 use super::{Part, softwire, stateful};
+use crate::address::map::MapRule;
 use crate::address::{V4, V6, special};
 use crate::config::{MapTBorder, MapTCustomer};
 use crate::host::Host;
@@ -49,7 +50,7 @@ pub fn up(border: &MapTBorder, tuple: &Tuple<V6>) -> Result<Tuple<V4>, Refusal> 
 
 /// The IPv4 address of the customer who sent a packet.
 #[inline(always)]
-fn customer(rule: Option<&crate::address::map::MapRule>, tuple: &Tuple<V6>) -> Result<V4, Refusal> {
+fn customer(rule: Option<&MapRule>, tuple: &Tuple<V6>) -> Result<V4, Refusal> {
     let address = rule.map_or(V4::default(), |rule| rule.host_v4_in(tuple.source));
     softwire::check(rule, tuple.source, address, tuple.source_port)?;
     Ok(address)
@@ -63,12 +64,6 @@ fn outside(address: Option<V4>) -> Result<V4, Refusal> {
         return Err(Refusal::Drop(Counter::IllegalDestination));
     }
     Ok(address)
-}
-
-/// Whether a packet is one that the edge translates: from a host behind it to elsewhere.
-#[inline(always)]
-pub fn goes_out(customer: &MapTCustomer, source: V4, destination: V4) -> bool {
-    customer.inside.contains(source) && !customer.inside.contains(destination)
 }
 
 /// From a host behind the edge to the internet (RFC 7599 section 8.1).
@@ -117,10 +112,6 @@ pub fn back<H: Host>(
         source_port: tuple.source_port,
         destination_port: tuple.destination_port,
     };
-    let inside = stateful::back(host, &edge.nat, &outside, transport, part)?;
-    Ok(Tuple {
-        destination: inside.v4,
-        destination_port: inside.port,
-        ..outside
-    })
+    let (tuple, _) = stateful::back(host, &edge.nat, &outside, transport, part)?;
+    Ok(tuple)
 }

@@ -97,9 +97,9 @@ pub fn owns_v4<H: Host>(
         Seen::FourInSix(tunnel) => four_in_six::owns_v4(tunnel, destination),
         Seen::Aftr(aftr) => aftr.nat.owns(destination),
         Seen::SoftwireBorder(border) => border.destinations.contains(destination),
-        Seen::SoftwireCustomer(edge) => softwire::goes_out(edge, source, destination),
+        Seen::SoftwireCustomer(edge) => edge.inside.are_left(source, destination),
         Seen::MapTBorder(border) => border.destinations.contains(destination),
-        Seen::MapTCustomer(edge) => map_t::goes_out(edge, source, destination),
+        Seen::MapTCustomer(edge) => edge.inside.are_left(source, destination),
         Seen::Other => false,
     }
 }

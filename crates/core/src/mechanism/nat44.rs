@@ -56,12 +56,7 @@ impl Passage for Nat44 {
         let tuple = if out {
             stateful::out(host, &self.nat, V6::default(), tuple, transport, part)?
         } else {
-            let inside = stateful::back(host, &self.nat, tuple, transport, part)?;
-            Tuple {
-                destination: inside.v4,
-                destination_port: inside.port,
-                ..*tuple
-            }
+            stateful::back(host, &self.nat, tuple, transport, part)?.0
         };
         Ok(Passed {
             tuple,

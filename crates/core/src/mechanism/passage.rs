@@ -56,7 +56,10 @@ pub trait Passage {
     ) -> Result<Passed, Refusal>;
 
     /// The NAT that makes the tuples, if there is one: it remembers the ports of fragments.
-    fn nat(&self) -> Option<&NatConfig>;
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        None
+    }
 
     /// What the fragments of a datagram have in common.
     #[inline(always)]

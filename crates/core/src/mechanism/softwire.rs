@@ -62,11 +62,6 @@ impl Passage for Up<'_> {
             hides: false,
         })
     }
-
-    #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
-        None
-    }
 }
 
 impl Passage for Down<'_> {
@@ -99,18 +94,6 @@ impl Passage for Down<'_> {
             hides: false,
         })
     }
-
-    #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
-        None
-    }
-}
-
-/// Whether a packet is one that the edge takes into its softwire: from a host behind it to
-/// elsewhere.
-#[inline(always)]
-pub fn goes_out(customer: &SoftwireCustomer, source: V4, destination: V4) -> bool {
-    customer.inside.contains(source) && !customer.inside.contains(destination)
 }
 
 /// From a host to the internet, at the customer's edge.
@@ -174,13 +157,9 @@ impl Passage for In<'_> {
             let rule = customer.rules.find_v6(self.sender);
             check(rule, self.sender, tuple.source, tuple.source_port)?;
         }
-        let inside = stateful::back(host, &customer.nat, tuple, transport, part)?;
+        let (tuple, _) = stateful::back(host, &customer.nat, tuple, transport, part)?;
         Ok(Passed {
-            tuple: Tuple {
-                destination: inside.v4,
-                destination_port: inside.port,
-                ..*tuple
-            },
+            tuple,
             exit: Exit::Link,
             hides: false,
         })

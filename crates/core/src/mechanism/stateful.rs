@@ -95,7 +95,8 @@ pub(super) fn out<H: Host>(
     })
 }
 
-/// The inside endpoint that an IPv4 packet from outside is for.
+/// A packet from outside as it is on the inside of IPv4 hosts, and the address of the softwire that the
+/// host is behind, zero if it is behind none.
 ///
 /// # Errors
 /// See [`inbound`].
@@ -106,7 +107,7 @@ pub(super) fn back<H: Host>(
     tuple: &Tuple<V4>,
     transport: &Transport,
     part: Part,
-) -> Result<Inside, Refusal> {
+) -> Result<(Tuple<V4>, V6), Refusal> {
     let outside = Endpoint4 {
         address: tuple.destination,
         port: tuple.destination_port,
@@ -115,7 +116,13 @@ pub(super) fn back<H: Host>(
         address: tuple.source,
         port: tuple.source_port,
     };
-    inbound(host, nat, outside, remote, transport, part)
+    let inside = inbound(host, nat, outside, remote, transport, part)?;
+    let tuple = Tuple {
+        destination: inside.v4,
+        destination_port: inside.port,
+        ..*tuple
+    };
+    Ok((tuple, inside.address))
 }
 
 /// Remembers the ports of a first fragment, or finds those of another (RFC 6146 section 3.4).

@@ -179,20 +179,21 @@ fn bounded<N>(
         (Some(value), _) if networks.is_empty() => {
             value.refuse("is empty", format!("expected networks such as {example}"));
         }
-        (Some(value), _) => {
-            if let Some(excess) = networks.get(most) {
-                Value {
-                    span: excess.span,
-                    ..value
-                }
-                .refuse(
-                    "has too many networks",
-                    format!("expected at most {most} networks"),
-                );
-            }
-        }
+        (Some(_), _) => excess(reader, key, &networks, most),
     }
     networks
+}
+
+/// Refuses more networks than fit.
+pub(super) fn excess<N>(reader: &Reader<'_>, key: &'static str, networks: &[At<N>], most: usize) {
+    if let (Some(excess), Some(value)) = (networks.get(most), reader.get(key)) {
+        let expected = format!("at most {most} networks");
+        Value {
+            span: excess.span,
+            ..value
+        }
+        .refuse("has too many networks", expected);
+    }
 }
 
 /// Networks as the packet path takes them. More than fit were refused when they were read.

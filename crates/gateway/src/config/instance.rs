@@ -12,7 +12,7 @@ use super::document::{
 use super::mapping::{self, Files};
 use super::source::At;
 use super::table::{Reader, Value};
-use super::{nat, prefix, section, sharing, tunnel};
+use super::{composed, nat, prefix, section, sharing, tunnel};
 
 const STATEFUL: &str = "nat64, nat44, ds-lite, map-e, map-t, lw4o6 or clat";
 
@@ -249,14 +249,7 @@ fn networks(reader: &Reader<'_>, key: &'static str) -> Vec<At<Ipv4Net>> {
     let networks = section::each(reader, key, "a list of IPv4 networks", |v| {
         Some(v.at(v.ipv4_net()?))
     });
-    if let (Some(excess), Some(value)) = (networks.get(V4Networks::MOST), reader.get(key)) {
-        let expected = format!("at most {} networks", V4Networks::MOST);
-        Value {
-            span: excess.span,
-            ..value
-        }
-        .refuse("has too many networks", expected);
-    }
+    composed::excess(reader, key, &networks, V4Networks::MOST);
     networks
 }
 
