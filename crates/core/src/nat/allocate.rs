@@ -2,12 +2,13 @@
 //! section 4): any of the address of its subscriber, those of the subscriber's blocks, or those
 //! that RFC 7422 calculates.
 
+use crate::address::V4;
 use crate::host::Host;
 use crate::table::{Memory, Position, Slot};
 
 use super::config::{Blocks, NatConfig, Pooling};
 use super::endpoint::{Endpoint4, Protocol};
-use super::outcome::{Cause, Effort, Outcome};
+use super::outcome::{Cause, Effort, Exhaustive, Outcome};
 use super::port::{self, BLOCK, Space, reduce};
 use super::subscriber::{self, Owned};
 
@@ -61,11 +62,38 @@ pub(super) fn allocate<H: Host, E: Effort>(
 
 /// Number of the outside address that the subscriber of an inside endpoint is paired with.
 #[inline(always)]
-fn paired(cfg: &NatConfig, inside: &[u64; 3]) -> u32 {
+pub(super) fn paired(cfg: &NatConfig, inside: &[u64; 3]) -> u32 {
     reduce(
         subscriber::pairing(cfg, inside) as u32,
         cfg.pool.addresses(),
     )
+}
+
+/// Whether the ports that an inside endpoint may get include this outside endpoint. Of port blocks
+/// only the next one that is free is known before it is given: none.
+pub(super) fn admits(cfg: &NatConfig, inside: &[u64; 3], outside: Endpoint4) -> bool {
+    let within = |(address, low, high): (V4, u16, u16)| {
+        address == outside.address && (low..=high).contains(&outside.port)
+    };
+    match &cfg.blocks {
+        Blocks::None | Blocks::PortSet => {
+            cfg.pool.port_set().contains(outside.port)
+                && addresses::<Exhaustive>(cfg, inside)
+                    .filter_map(|number| cfg.pool.nth(number))
+                    .any(within)
+        }
+        Blocks::Dynamic { .. } => false,
+        Blocks::Deterministic(rule) => {
+            rule.block_of(&cfg.pool, inside)
+                .is_some_and(|(address, first)| {
+                    within((
+                        address,
+                        first,
+                        first.saturating_add(rule.size.saturating_sub(1)),
+                    ))
+                })
+        }
+    }
 }
 
 impl Space {

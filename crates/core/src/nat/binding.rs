@@ -226,7 +226,7 @@ fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -
 /// The subscriber of a new binding, with the binding counted; [`NO_SUBSCRIBER`] if there is no
 /// table of them.
 #[inline(always)]
-fn enroll<H: Host, E: Effort>(host: &H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+pub(super) fn enroll<H: Host, E: Effort>(host: &H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
     if H::SESSIONS.keeps_subscribers() && subscriber::tracked(cfg) {
         subscriber::enroll::<_, E>(host.state(), cfg, inside)
     } else {

@@ -74,8 +74,22 @@ pub fn insert_static<M: Memory + ?Sized>(
             Err(StaticError::Contention)
         };
     }
+    place(memory, cfg, now, binding, NO_SUBSCRIBER)
+}
+
+/// Makes a static binding of a subscriber whose binding it is counted as, where there was none.
+///
+/// # Errors
+/// [`StaticError`]; nothing has changed then.
+pub(super) fn place<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    now: Instant,
+    binding: &StaticBinding,
+    subscriber: u32,
+) -> Result<(), StaticError> {
     let bindings = &cfg.layout.bindings;
-    let hash = hash(&cfg.seed, &inside);
+    let hash = hash(&cfg.seed, &binding.inside.words(binding.protocol));
     if !cfg.layout.bound.take(memory, Counted::Bindings) {
         return Err(StaticError::Full);
     }
@@ -83,7 +97,7 @@ pub fn insert_static<M: Memory + ?Sized>(
         .reserve(memory, hash)
         .map_err(StaticError::from)
         .and_then(|position| {
-            let made = publish(memory, cfg, now, binding, hash, position);
+            let made = publish(memory, cfg, now, (binding, subscriber), hash, position);
             if made.is_err() {
                 bindings.release(memory, position);
             }
@@ -99,7 +113,7 @@ fn publish<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     now: Instant,
-    binding: &StaticBinding,
+    (binding, subscriber): (&StaticBinding, u32),
     hash: u64,
     position: Position,
 ) -> Result<(), StaticError> {
@@ -112,7 +126,7 @@ fn publish<M: Memory + ?Sized>(
         Err(_) => return Err(StaticError::OutsideTaken),
     }
     draft.write(0, &binding.inside.words(binding.protocol));
-    draft.write(SUBSCRIBER, &[u64::from(NO_SUBSCRIBER), outside, 0, now.0]);
+    draft.write(SUBSCRIBER, &[u64::from(subscriber), outside, 0, now.0]);
     bindings.publish(memory, draft, position, hash, STATIC);
     Ok(())
 }

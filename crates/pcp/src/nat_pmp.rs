@@ -1,0 +1,104 @@
+//! NAT-PMP messages (RFC 6886 section 3).
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use crate::bytes::{u16_at, u32_at};
+use crate::ports::Protocol;
+
+/// Version of the protocol.
+pub(crate) const VERSION: u8 = 0;
+/// What makes an opcode that of a response.
+const RESPONSE: u8 = 0x80;
+
+/// Result codes (section 3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum ResultCode {
+    Success = 0,
+    NotAuthorized = 2,
+    NetworkFailure = 3,
+    OutOfResources = 4,
+    UnsupportedOpcode = 5,
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// For the outside address (section 3.2).
+    Address,
+    /// For a mapping (section 3.3), or with a lifetime of 0 for its end (section 3.4).
+    Map {
+        protocol: Protocol,
+        internal_port: u16,
+        suggested_port: u16,
+        lifetime: Duration,
+    },
+    /// Something else.
+    Unknown,
+}
+
+impl Request {
+    /// Reads a message; `None` for what has to be ignored: responses, and what is too short.
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
+        let protocol = match message.get(1)? {
+            0 => return Some(Self::Address),
+            1 => Protocol::Udp,
+            2 => Protocol::Tcp,
+            3..RESPONSE => return Some(Self::Unknown),
+            RESPONSE.. => return None,
+        };
+        Some(Self::Map {
+            protocol,
+            internal_port: u16_at(message, 4)?,
+            suggested_port: u16_at(message, 6)?,
+            lifetime: Duration::from_secs(u32_at(message, 8)?.into()),
+        })
+    }
+}
+
+/// The response with the outside address.
+pub(crate) fn address(result: ResultCode, epoch: Duration, address: Option<Ipv4Addr>) -> Vec<u8> {
+    let mut response = header(0, result, epoch);
+    response.extend(address.unwrap_or(Ipv4Addr::UNSPECIFIED).octets());
+    response
+}
+
+/// The response to a request for a mapping.
+pub(crate) fn map(
+    protocol: Protocol,
+    result: ResultCode,
+    epoch: Duration,
+    (internal_port, external_port): (u16, u16),
+    lifetime: Duration,
+) -> Vec<u8> {
+    let opcode = match protocol {
+        Protocol::Udp => 1,
+        Protocol::Tcp => 2,
+    };
+    let mut response = header(opcode, result, epoch);
+    response.extend(internal_port.to_be_bytes());
+    response.extend(external_port.to_be_bytes());
+    response.extend(seconds(lifetime).to_be_bytes());
+    response
+}
+
+/// The response to a request that is not known: the request itself, with a result (section 3.5).
+pub(crate) fn unsupported(request: &[u8]) -> Vec<u8> {
+    let opcode = request.get(1).copied().unwrap_or(0);
+    let mut response = header(opcode, ResultCode::UnsupportedOpcode, Duration::ZERO);
+    response.truncate(4);
+    response.extend(request.iter().skip(4));
+    response
+}
+
+fn header(opcode: u8, result: ResultCode, epoch: Duration) -> Vec<u8> {
+    let mut response = vec![VERSION, opcode | RESPONSE];
+    response.extend((result as u16).to_be_bytes());
+    response.extend(seconds(epoch).to_be_bytes());
+    response
+}
+
+fn seconds(time: Duration) -> u32 {
+    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,103 @@
+//! What has the ports: a NAT.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
+
+/// The transport protocols that have ports to map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// TCP
+    Tcp,
+    /// UDP
+    Udp,
+}
+
+/// A host on the inside of the NAT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// By its address.
+    Plain(IpAddr),
+    /// By its address within the softwire of a customer.
+    Softwire {
+        /// Address of the customer's end of the softwire.
+        customer: Ipv6Addr,
+        /// Address of the host behind it.
+        address: Ipv4Addr,
+    },
+}
+
+/// What a mapping is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Internal {
+    /// The host.
+    pub host: Host,
+    /// Transport protocol.
+    pub protocol: Protocol,
+    /// Its port, not 0.
+    pub port: u16,
+}
+
+/// What a host would like to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Any outside endpoint.
+    Any,
+    /// Rather this one than another. The address may be 0.0.0.0: any; so may the port.
+    Rather(SocketAddrV4),
+    /// This one or none (PREFER_FAILURE, RFC 6887 section 13.2).
+    Only(SocketAddrV4),
+}
+
+/// How long an outside endpoint stays with its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// Until it is taken back with [`Ports::unmap`].
+    Held,
+    /// Always: somebody configured it.
+    Static,
+}
+
+/// An outside endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The endpoint.
+    pub external: SocketAddrV4,
+    /// Until when.
+    pub lasting: Lasting,
+}
+
+/// Why there is no outside endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The one that was asked for can not be had.
+    Elsewhere,
+    /// The subscriber has as many as it may have.
+    Quota,
+    /// There are none left.
+    Full,
+    /// The host is not one of this NAT's.
+    Stranger,
+}
+
+/// A NAT whose ports hosts may ask for.
+pub trait Ports {
+    /// The outside address of a host; `None` if it has none.
+    fn address(&self, host: &Host) -> Option<Ipv4Addr>;
+
+    /// Whether its hosts are in softwires, for which their customers may ask (DS-Lite, RFC 6333
+    /// section 8.4).
+    fn has_softwires(&self) -> bool {
+        false
+    }
+
+    /// The outside endpoint that is configured for an internal one, if it is.
+    fn configured(&self, internal: &Internal) -> Option<SocketAddrV4>;
+
+    /// Gives an outside endpoint to an internal one; one that it has already stays.
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing has changed then.
+    fn map(&mut self, internal: &Internal, wish: Wish) -> Result<Granted, Refused>;
+
+    /// Takes back what [`map`](Self::map) gave as [`Lasting::Held`]. Connections that use it live on.
+    fn unmap(&mut self, internal: &Internal, external: SocketAddrV4);
+}
