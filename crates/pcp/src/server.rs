@@ -44,6 +44,11 @@ impl<P: Ports> Server<P> {
         &self.ports
     }
 
+    /// The NAT, to change it while it has the same ports.
+    pub fn ports_mut(&mut self) -> &mut P {
+        &mut self.ports
+    }
+
     /// How many mappings there are.
     pub fn mappings(&self) -> usize {
         self.mappings.len()

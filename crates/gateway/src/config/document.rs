@@ -3,7 +3,7 @@
 //! The names are those of the keys in `docs/configuration.md`, which also tells units, ranges and
 //! defaults.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -302,6 +302,19 @@ pub struct Nat64 {
     pub nat: Nat,
 }
 
+/// `[instance.pcp]`: hosts may ask for ports (RFC 6887, RFC 6886).
+#[derive(Clone, Debug)]
+pub struct Pcp {
+    /// Addresses of this machine at which they do, at least one.
+    pub listen: Vec<At<IpAddr>>,
+    /// Who may ask; everybody if empty.
+    pub clients: Vec<At<IpNet>>,
+    /// Shortest and longest lifetime in seconds.
+    pub lifetime: (u32, u32),
+    /// Most mappings of one host.
+    pub per_host: u32,
+}
+
 /// `mechanism = "nat44"`
 #[derive(Clone, Debug)]
 pub struct Nat44 {
@@ -322,6 +335,8 @@ pub struct Nat {
     pub set: PortSet,
     /// Bits of the inside address that make a subscriber: 32 to 128, for `nat44` always 32.
     pub subscriber_prefix: u8,
+    /// What lets hosts ask for ports.
+    pub pcp: Option<Pcp>,
     /// Which packets from outside a binding lets in.
     pub filtering: Filtering,
     /// What becomes of TCP connections from outside that nobody waits for.

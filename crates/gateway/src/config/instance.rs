@@ -42,6 +42,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("static", STATEFUL),
     ("timers", STATEFUL),
     ("allow-short-timers", STATEFUL),
+    ("pcp", "nat64, nat44, ds-lite, map-e, map-t or lw4o6"),
     (
         "local",
         "6in4, 4in6, 6to4, 6rd, ds-lite, map-e, lw4o6 or clat",

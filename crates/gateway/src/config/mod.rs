@@ -17,6 +17,7 @@ mod machine;
 mod mapping;
 mod nat;
 mod overlap;
+mod pcp;
 mod plan;
 mod prefix;
 mod route;

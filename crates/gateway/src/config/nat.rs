@@ -9,6 +9,7 @@ use super::diagnose::Diagnostic;
 use super::document::{
     Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers, UnsolicitedSyn,
 };
+use super::pcp;
 use super::section;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -69,6 +70,7 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
     Nat {
         pool,
         set: PortSet::WHOLE,
+        pcp: reader.get("pcp").and_then(|v| pcp::pcp(&v, side)),
         subscriber_prefix: subscriber_prefix(reader, side),
         filtering: reader
             .get("filtering")

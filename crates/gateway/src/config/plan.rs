@@ -227,6 +227,17 @@ fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
         1 => lines.push("one static binding".to_owned()),
         n => lines.push(format!("{n} static bindings")),
     }
+    if let Some(pcp) = &nat.pcp {
+        let listen = list(pcp.listen.iter().map(|at| at.value.to_string()));
+        let clients = match pcp.clients.as_slice() {
+            [] => "all of them".to_owned(),
+            nets => list(nets.iter().map(|net| net.value.to_string())),
+        };
+        lines.push(format!(
+            "by PCP and NAT-PMP at {listen} hosts may ask for ports: {clients}, up to {} each",
+            pcp.per_host
+        ));
+    }
     lines
 }
 

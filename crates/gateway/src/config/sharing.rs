@@ -143,6 +143,13 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
 pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     let plat = reader.require("prefix", "\"64:ff9b::/96\"");
     let plat = plat.and_then(|v| Some(v.at(prefix::rfc6052(&v)?)));
+    if let Some(value) = reader.get("pcp") {
+        let expected = "expected it where the ports are: in the `nat64` instance of the PLAT";
+        value.refuse(
+            "is for a CLAT, whose address nobody outside knows",
+            expected,
+        );
+    }
     let local = composed::v6(reader, "local", "\"2001:db8:1::464\"");
     let inside = composed::v4_networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
     let address = match reader.get("address") {

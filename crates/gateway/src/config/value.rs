@@ -1,7 +1,7 @@
 //! Values that stand in strings: addresses, prefixes, ports, names, paths.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -72,6 +72,23 @@ impl Value<'_> {
             "an IPv6 address such as \"2001:db8::1\"",
             Ipv6Addr::from_str,
         )
+    }
+
+    pub(super) fn ip(&self) -> Option<IpAddr> {
+        let expected = "an address such as \"192.0.2.1\" or \"2001:db8::1\"";
+        self.parse(expected, IpAddr::from_str)
+    }
+
+    /// A network of either family.
+    pub(super) fn network(&self) -> Option<IpNet> {
+        let expected = "a network such as \"192.0.2.0/24\" or \"2001:db8::/32\"";
+        self.parse(expected, |text| {
+            if text.contains(':') {
+                v6_net(text).map(IpNet::V6)
+            } else {
+                v4_net(text).map(IpNet::V4)
+            }
+        })
     }
 
     pub(super) fn ipv4_net(&self) -> Option<Ipv4Net> {

@@ -9,6 +9,7 @@ mod dns;
 mod fixed;
 mod ledger;
 mod logging;
+mod pcp;
 mod placement;
 mod reload;
 mod running;

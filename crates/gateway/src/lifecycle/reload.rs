@@ -51,6 +51,14 @@ impl Running {
         };
         // From here on what was done is undone if a later step fails.
         let mut changes = self.change_link(&Wanted::of(document)).await?;
+        // An address that it listens at may be one that the link has got just now.
+        let opened = match self.pcp.open(document).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.restore_link(&old.document).await;
+                return Err(error);
+            }
+        };
         if let Err(error) = self.change_services(&old.document, document).await {
             self.restore_link(&old.document).await;
             return Err(error);
@@ -69,6 +77,9 @@ impl Running {
         self.logging.set_level(document.log.level);
         changes.extend(differences(&self.descriptions, &prepared.descriptions));
         changes.extend(services(&old.document, document));
+        self.pcp
+            .apply(opened, document, &prepared.tables, &prepared.descriptions)
+            .await;
         // Under the old names still, for that is what they are counted for.
         view.sweeper.retire(&prepared.tables);
         lock(&view.ledger).rename(names(document), &view.readings());

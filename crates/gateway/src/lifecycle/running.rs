@@ -15,6 +15,7 @@ use super::UpError;
 use super::dns::Dns;
 use super::ledger::Ledger;
 use super::logging::Logging;
+use super::pcp::Pcp;
 use super::placement::Placement;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
@@ -37,6 +38,7 @@ pub(super) struct Running {
     pub(super) link: Option<Link>,
     pub(super) sysctls: Sysctls,
     pub(super) dns: Dns,
+    pub(super) pcp: Pcp,
     pub(super) view: Arc<View>,
     pub(super) metrics: Option<JoinHandle<()>>,
     control: Option<JoinHandle<()>>,
@@ -105,6 +107,7 @@ impl Running {
         let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
             .map_err(UpError::system("sweeper"))?;
         let dns = Dns::default();
+        let pcp = Pcp::new(Arc::clone(&state));
         let (reload, reloads) = mpsc::channel(1);
         let view = View {
             file,
@@ -118,6 +121,7 @@ impl Running {
             sweeper,
             recorder,
             dns: dns.figures(),
+            pcp: pcp.counters(),
             reload,
         };
         Ok(Self {
@@ -129,6 +133,7 @@ impl Running {
             link: None,
             sysctls,
             dns,
+            pcp,
             view: Arc::new(view),
             metrics: None,
             control: None,
@@ -149,6 +154,15 @@ impl Running {
             self.sysctls.forward()?;
         }
         self.dns.apply(&current.document).await?;
+        let opened = self.pcp.open(&current.document).await?;
+        self.pcp
+            .apply(
+                opened,
+                &current.document,
+                &current.tables,
+                &self.descriptions,
+            )
+            .await;
         self.serve_metrics(metrics);
         self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
         for status in self.view.engines.iter().flat_map(|engine| engine.status()) {
@@ -226,6 +240,7 @@ impl Running {
             let _ = task.await;
         }
         self.dns.stop().await;
+        self.pcp.stop().await;
         if let Some(link) = self.link.take() {
             link.remove().await;
         }

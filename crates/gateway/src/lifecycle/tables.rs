@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use isthmus_core::address::rfc6052::Prefix;
-use isthmus_core::config::Mechanism;
+use isthmus_core::config::{Mechanism, V4Networks, V6Networks};
 use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
 
 use crate::config::{Compiled, Document};
@@ -23,6 +23,31 @@ pub(super) struct Table {
     pub(super) config: NatConfig,
     /// Bindings that are always there.
     pub(super) fixed: Vec<StaticBinding>,
+    /// Who is on the inside.
+    pub(super) hosts: Hosts,
+}
+
+/// The hosts that an instance translates for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Hosts {
+    /// All that have IPv6 addresses.
+    V6,
+    /// Those in these networks.
+    V4(V4Networks),
+    /// Those behind softwires that begin in these networks.
+    Softwires(V6Networks),
+}
+
+impl Hosts {
+    const fn of(mechanism: &Mechanism) -> Self {
+        match mechanism {
+            Mechanism::Nat44(nat44) => Self::V4(nat44.inside),
+            Mechanism::SoftwireCustomer(edge) => Self::V4(edge.inside),
+            Mechanism::MapTCustomer(edge) => Self::V4(edge.inside),
+            Mechanism::Aftr(aftr) => Self::Softwires(aftr.softwires),
+            _ => Self::V6,
+        }
+    }
 }
 
 /// All stateful instances of a configuration.
@@ -45,6 +70,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
                 },
                 config: *mechanism.nat()?,
                 fixed: fixed.map(|(_, binding)| *binding).collect(),
+                hosts: Hosts::of(mechanism),
             })
         })
         .collect()

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use isthmus_core::nat;
 use isthmus_core::reason::Counter;
-use isthmus_engine::counters::Owner;
+use isthmus_engine::counters::{Counters, Owner};
 use isthmus_engine::memory::Region;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -40,6 +40,7 @@ pub(super) struct View {
     pub(super) sweeper: Sweeper,
     pub(super) recorder: Arc<Recorder>,
     pub(super) dns: Arc<Mutex<Figures>>,
+    pub(super) pcp: Arc<Counters>,
     pub(super) reload: mpsc::Sender<ReloadReply>,
 }
 
@@ -66,11 +67,11 @@ impl View {
         for engine in &self.engines {
             readings.push((engine.name().into(), engine.counters()));
         }
-        let swept = instances
-            .map(Owner::Instance)
-            .map(|owner| (owner, self.sweeper.counters(owner)))
-            .collect();
-        readings.push(("sweeper".into(), swept));
+        let owners = || instances.clone().map(Owner::Instance);
+        let swept = owners().map(|owner| (owner, self.sweeper.counters(owner)));
+        readings.push(("sweeper".into(), swept.collect()));
+        let asked = owners().map(|owner| (owner, self.pcp.read(owner)));
+        readings.push(("pcp".into(), asked.collect()));
         readings
     }
 

@@ -2,6 +2,7 @@
 //! knows nothing of the other, a border.
 
 mod net;
+mod ports;
 mod rows;
 mod traffic;
 

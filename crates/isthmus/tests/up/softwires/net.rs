@@ -25,7 +25,7 @@ const fn narrow(core: Core) -> u32 {
 /// Five namespaces, gone when it is dropped.
 pub(crate) struct Net {
     pub(crate) client: Namespace,
-    edge: Namespace,
+    pub(crate) edge: Namespace,
     core: Namespace,
     border: Namespace,
     pub(crate) server: Namespace,

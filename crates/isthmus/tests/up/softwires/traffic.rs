@@ -17,7 +17,7 @@ const PORT: u16 = 7007;
 const MTUS_ON_THE_WAY: u32 = 4;
 
 /// Opens a socket in a namespace, where it stays.
-fn inside<T: Send>(
+pub(super) fn inside<T: Send>(
     node: &Namespace,
     open: impl FnOnce() -> io::Result<T> + Send,
 ) -> Result<T, String> {

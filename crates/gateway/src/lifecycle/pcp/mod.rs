@@ -1,0 +1,181 @@
+//! PCP and NAT-PMP as a part of the gateway: a server for every instance whose hosts may ask for
+//! ports.
+
+mod listener;
+mod ports;
+mod service;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use isthmus_engine::counters::Counters;
+use isthmus_engine::memory::Region;
+use tokio::task::JoinHandle;
+
+use super::UpError;
+use super::tables::Table;
+use crate::config::{self, Document};
+use listener::Listener;
+use ports::NatPorts;
+use service::Service;
+
+/// The servers.
+pub(super) struct Pcp {
+    state: Arc<Region>,
+    counters: Arc<Counters>,
+    served: BTreeMap<String, Served>,
+}
+
+/// The server of one instance.
+struct Served {
+    /// What it was made from: the mappings for something else have no place in it.
+    description: String,
+    service: Arc<Service>,
+    listening: BTreeMap<IpAddr, JoinHandle<()>>,
+    expiring: JoinHandle<()>,
+}
+
+/// Sockets that a configuration needs and that are not there yet, by instance.
+pub(super) struct Opened(BTreeMap<String, Vec<Listener>>);
+
+impl Pcp {
+    /// No servers; the tables of all instances lie in `state`.
+    pub(super) fn new(state: Arc<Region>) -> Self {
+        Self {
+            state,
+            counters: Arc::default(),
+            served: BTreeMap::new(),
+        }
+    }
+
+    /// What was counted: bindings that hosts asked for.
+    pub(super) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Opens the sockets that `document` needs besides those that are there.
+    ///
+    /// # Errors
+    ///
+    /// If one can not be had; nothing has changed then.
+    pub(super) async fn open(&self, document: &Document) -> Result<Opened, UpError> {
+        let mut opened: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
+        for (name, wanted) in wanted(document) {
+            let served = self.served.get(name);
+            for address in wanted.listen.iter().map(|at| at.value) {
+                if served.is_some_and(|served| served.listening.contains_key(&address)) {
+                    continue;
+                }
+                let refused = UpError::system(format!("PCP of instance {name} at {address}"));
+                let listener = Listener::open(address).await.map_err(refused)?;
+                opened.entry(name.to_owned()).or_default().push(listener);
+            }
+        }
+        Ok(Opened(opened))
+    }
+
+    /// Makes the servers those that `document` wants. Before its tables are swept, because what is
+    /// over is given back here. `descriptions` tell which instances are what they were.
+    pub(super) async fn apply(
+        &mut self,
+        mut opened: Opened,
+        document: &Document,
+        tables: &[Table],
+        descriptions: &[(String, String)],
+    ) {
+        let mut before = std::mem::take(&mut self.served);
+        for (name, wanted) in wanted(document) {
+            let Some(table) = tables.iter().find(|table| &*table.name == name) else {
+                continue;
+            };
+            let described = descriptions.iter().find(|(of, _)| of == name);
+            let description = format!("{described:?} {}", service::describe(wanted));
+            let ports = NatPorts::new(&self.state, &self.counters, table);
+            let mut served = match before.remove(name) {
+                Some(served) => served.changed(description, ports, wanted),
+                None => Served::start(description, ports, wanted),
+            };
+            let opened = opened.0.remove(name).unwrap_or_default();
+            served.listen(wanted, opened).await;
+            self.served.insert(name.to_owned(), served);
+        }
+        for served in before.into_values() {
+            served.stop().await;
+        }
+    }
+
+    /// Ends all servers.
+    pub(super) async fn stop(&mut self) {
+        for served in std::mem::take(&mut self.served).into_values() {
+            served.stop().await;
+        }
+    }
+}
+
+/// The instances whose hosts may ask, by name.
+fn wanted(document: &Document) -> impl Iterator<Item = (&str, &config::Pcp)> {
+    document.instances.iter().filter_map(|instance| {
+        let pcp = instance.mechanism.nat()?.pcp.as_ref()?;
+        Some((instance.name.value.as_str(), pcp))
+    })
+}
+
+impl Served {
+    fn start(description: String, ports: NatPorts, wanted: &config::Pcp) -> Self {
+        let service = Arc::new(Service::new(ports, wanted));
+        Self {
+            description,
+            expiring: tokio::spawn(Arc::clone(&service).expire()),
+            service,
+            listening: BTreeMap::new(),
+        }
+    }
+
+    /// The same server for what the instance is now.
+    fn changed(self, description: String, ports: NatPorts, wanted: &config::Pcp) -> Self {
+        if self.description == description {
+            self.service.renumber(&ports);
+        } else {
+            self.service.restart(ports, wanted);
+        }
+        Self {
+            description,
+            ..self
+        }
+    }
+
+    /// Listens where it is wanted, and nowhere else.
+    async fn listen(&mut self, wanted: &config::Pcp, opened: Vec<Listener>) {
+        let gone: Vec<IpAddr> = self
+            .listening
+            .keys()
+            .copied()
+            .filter(|address| wanted.listen.iter().all(|at| at.value != *address))
+            .collect();
+        for address in gone {
+            if let Some(task) = self.listening.remove(&address) {
+                end(task).await;
+            }
+        }
+        for listener in opened {
+            let address = listener.address();
+            let task = tokio::spawn(listener.run(Arc::clone(&self.service)));
+            self.listening.insert(address, task);
+        }
+    }
+
+    async fn stop(self) {
+        end(self.expiring).await;
+        for task in self.listening.into_values() {
+            end(task).await;
+        }
+        self.service.clear();
+    }
+}
+
+async fn end(task: JoinHandle<()>) {
+    task.abort();
+    // A task that was aborted has dropped what it held.
+    let _ = task.await;
+}
