@@ -42,7 +42,7 @@ requirement("3", SHOULD, "REQ-8: a port is not given to another for 120 seconds.
             status="partly: for TCP, whose sessions are tracked, with address-dependent filtering and with deterministic blocks "
                    "it may be at once; other UDP ports are chosen at random among the free ones, so that it is unlikely")
 requirement("3", MUST, "REQ-9: subscribers control their mappings by PCP.",
-            status="no: there is no PCP server (RFC 6887); the operator gives subscribers ports by `static` bindings")
+            status="yes: `[instance.pcp]`; shown by `crates/pcp/tests` and, in all engines, by the `up` tests `softwires::ports`")
 requirement("3", SHOULD, "REQ-10: it can be managed.", status="yes: control socket, metrics, records")
 requirement("3", MUST, "REQ-11: a packet that gets no mapping is dropped, and its sender told Host Unreachable.")
 ONE = nat44("nat44-one-port", pool=[(OUT, "40000-40000")])

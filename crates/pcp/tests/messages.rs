@@ -391,8 +391,10 @@ fn hosts_have_so_many_mappings_and_no_more() {
 #[test]
 fn a_customer_asks_for_hosts_behind_its_softwire() {
     let b4: Ipv6Addr = "2001:db8::b4".parse().unwrap();
-    let mut nat = Nat::default();
-    nat.softwires = true;
+    let nat = Nat {
+        softwires: true,
+        ..Nat::default()
+    };
     let mut server = Server::new(nat, Limits::default(), at(1000));
     let mut third_party = vec![1, 0, 0, 16];
     third_party.extend(mapped(HOST));

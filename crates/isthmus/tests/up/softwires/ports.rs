@@ -114,8 +114,12 @@ fn asks(net: &Net, asking: &Asking<'_>, gateways: [&Gateway; 2]) {
     asking
         .is_reached(&net.server, outside, 8080)
         .unwrap_or_else(|error| panic!("{outside}: {error}\n{}", logs()));
-    // The same again, for the client had not heard the answer.
-    assert_eq!(asking.map(InternetProtocol::Tcp, 8080).1.ip(), outside.ip());
+    let renewed = asking.ask(async move || {
+        let mut web = web;
+        web.renew().await.map(|()| web)
+    });
+    let web = renewed.unwrap();
+    assert_eq!(web.external_port().get(), outside.port());
 
     let (game, outside) = asking.map(InternetProtocol::Udp, 3074);
     assert!(
