@@ -8,6 +8,8 @@ use crate::reader::Reader;
 
 /// The ID of every question to a resolver.
 const ID: u16 = 0x1234;
+/// Octets of the header of a message (RFC 1035 section 4.1.1).
+const HEADER: u8 = 12;
 /// What a message over TCP can have (RFC 1035 section 4.2.2).
 const TCP_MAX: usize = 65_535;
 
@@ -26,7 +28,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut well_formed = true;
     let response = respond(&policy, query, transport, ID, |ask| {
         let said = reply(ask, &mut input, fitting)?;
-        well_formed &= Message::from_vec(&said).is_ok();
+        well_formed &= Message::from_vec(&said).is_ok() && !points_into_header(&said);
         Some(said)
     });
     let Some(response) = response else {
@@ -43,6 +45,12 @@ pub(crate) fn run(input: &[u8]) {
         // What a resolver says about types that do not matter here is passed on as it is.
         Err(error) => assert!(!well_formed, "{error}: {response:02x?}"),
     }
+}
+
+/// Whether a name may go on in the header of its message, where another client has another ID.
+fn points_into_header(message: &[u8]) -> bool {
+    let pointers = message.windows(2).filter(|pair| pair[0] == 0xc0);
+    pointers.into_iter().any(|pair| pair[1] < HEADER)
 }
 
 /// What a resolver says: bytes of the input, as they are or behind the ID and the question that

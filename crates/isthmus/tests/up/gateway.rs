@@ -14,8 +14,9 @@ use super::net::{Net, text};
 /// The program under test.
 pub(crate) const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
 
-/// How long a start may take: the kernel looks long at BPF programs.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a start may take: the kernel looks long at BPF programs, and an emulated processor on a
+/// busy machine is slow.
+const PATIENCE: Duration = Duration::from_secs(400);
 
 /// A process, ended when it is dropped.
 pub(crate) struct Gateway {
