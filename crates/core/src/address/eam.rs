@@ -6,33 +6,25 @@
 //! in use from the longest to the shortest, so the usual table (hosts, and one or two lengths
 //! more) costs one or two cache lines whatever its size.
 //!
-//! Layout: a line holds `SLOTS` slots of three words each. A slot is the IPv4 prefix (bits 0 to
-//! 31), its length (32 to 39), the length of the IPv6 prefix (40 to 47) and a mark that the slot
-//! is in use (bit 63), then the two halves of the IPv6 prefix. Each prefix has two lines where its
-//! mapping may lie (cuckoo hashing), the second of which is read only if word `OVERFLOW` of the
-//! first one says that some mapping had to go to its second line. So a lookup of one prefix
-//! reads two lines at most, and one as a rule, in a table that is up to four fifths full.
+//! Layout: a slot of [`cuckoo`] is the IPv4 prefix (bits 0 to 31), its length (32 to 39), the length of
+//! the IPv6 prefix (40 to 47) and a mark that the slot is in use (bit 63), then the two halves of the
+//! IPv6 prefix.
 
 mod fill;
 #[cfg(test)]
 mod tests;
 
 use core::fmt;
-use core::sync::atomic::Ordering::Relaxed;
 
 use super::bits::{mask_v4, mask_v6};
 use super::{V4, V6};
 use crate::config::EamTable;
-use crate::table::{Line, Memory};
+use crate::table::Memory;
+use crate::table::cuckoo::{self, Entry, SLOT_WORDS, mix};
 
-pub use fill::{FillError, fill, lines_for};
+pub use crate::table::{FillError, Place};
+pub use fill::{fill, lines_for};
 
-/// Slots in a line.
-const SLOTS: usize = 2;
-/// Words in a slot.
-const SLOT_WORDS: usize = 3;
-/// The word of a line that is not zero if a mapping whose first line this is lies in its second.
-const OVERFLOW: usize = SLOTS * SLOT_WORDS;
 /// Bit of a slot's first word that is set if the slot is in use.
 const IN_USE: u64 = 1 << 63;
 
@@ -184,16 +176,20 @@ impl Mapping {
         let suffix = (suffix >> 32).wrapping_shr(self.v4_length as u32) as u32;
         V4::from_number(self.v4 | suffix)
     }
+}
 
+impl Entry for Mapping {
     #[inline(always)]
-    const fn words(&self) -> [u64; SLOT_WORDS] {
-        let first =
-            IN_USE | (self.v6_length as u64) << 40 | (self.v4_length as u64) << 32 | self.v4 as u64;
+    fn words(&self) -> [u64; SLOT_WORDS] {
+        let first = IN_USE
+            | u64::from(self.v6_length) << 40
+            | u64::from(self.v4_length) << 32
+            | u64::from(self.v4);
         [first, self.v6.0, self.v6.1]
     }
 
     #[inline(always)]
-    const fn from_words([first, high, low]: [u64; SLOT_WORDS]) -> Self {
+    fn from_words([first, high, low]: [u64; SLOT_WORDS]) -> Self {
         Self {
             v4: first as u32,
             v6: (high, low),
@@ -203,29 +199,18 @@ impl Mapping {
     }
 }
 
-/// Where a mapping lies in the rules memory: the line times two, plus the slot. One number, because
-/// that is what a BPF function can return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(pub u32);
-
-impl Place {
-    #[inline(always)]
-    fn read<M: Memory + ?Sized>(self, rules: &M) -> Option<Mapping> {
-        read(rules.line(self.0 >> 1)?, (self.0 & 1) as usize)
-    }
-}
-
 /// The IPv6 address that an IPv4 address maps to; `None` if no mapping covers it (RFC 7757
 /// section 3.3.1).
 #[inline(always)]
 pub fn to_v6<M: Memory + ?Sized>(rules: &M, place: Place, address: V4) -> Option<V6> {
-    Some(place.read(rules)?.translate_v4(address.number()))
+    let mapping: Mapping = place.read(rules)?;
+    Some(mapping.translate_v4(address.number()))
 }
 
 /// What the mapping in a place makes of an IPv6 address (RFC 7757 section 3.3.2).
 #[inline(always)]
 pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option<MappedV4> {
-    let mapping = place.read(rules)?;
+    let mapping: Mapping = place.read(rules)?;
     Some(MappedV4 {
         address: mapping.translate_v6(address.halves()),
         of_everything: mapping.v4_length == 0,
@@ -246,7 +231,8 @@ pub struct MappedV4 {
 /// under a translation prefix (RFC 7757 figure 2).
 #[inline(always)]
 pub fn is_of_everything<M: Memory + ?Sized>(rules: &M, place: Place) -> bool {
-    match place.read(rules) {
+    let mapping: Option<Mapping> = place.read(rules);
+    match mapping {
         Some(mapping) => mapping.v4_length == 0,
         None => false,
     }
@@ -287,7 +273,7 @@ pub fn probe_v4<M: Memory + ?Sized>(
     let prefix = address.number() & mask_v4(length);
     let matches = |m: &Mapping| m.v4 == prefix && m.v4_length == length;
     let hash = hash_v4(prefix, length);
-    find(rules, table.base, table.lines, hash, matches)
+    cuckoo::find(rules, table.base, table.lines, hash, matches)
 }
 
 /// The mapping with the longest IPv6 prefix that covers an address. Costs one comparison where
@@ -338,7 +324,7 @@ pub fn probe_v6<M: Memory + ?Sized>(
     let matches = |m: &Mapping| m.v6 == prefix && m.v6_length == length;
     let hash = hash_v6(prefix, length);
     let base = table.base.wrapping_add(table.lines);
-    find(rules, base, table.lines, hash, matches)
+    cuckoo::find(rules, base, table.lines, hash, matches)
 }
 
 /// The number of the highest bit set, and the bits without it.
@@ -351,15 +337,6 @@ const fn take_longest(bits: u64) -> Option<(u8, u64)> {
     Some((highest as u8, bits & !1u64.wrapping_shl(highest)))
 }
 
-/// Mixes a word so that every bit of the result depends on every bit of it (the finalizer of
-/// MurmurHash3). Mappings come from the operator, so nobody can aim at collisions.
-#[inline(always)]
-const fn mix(word: u64) -> u64 {
-    let word = (word ^ (word >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let word = (word ^ (word >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    word ^ (word >> 33)
-}
-
 #[inline(always)]
 const fn hash_v4(prefix: u32, length: u8) -> u64 {
     mix((length as u64) << 32 | prefix as u64)
@@ -368,54 +345,4 @@ const fn hash_v4(prefix: u32, length: u8) -> u64 {
 #[inline(always)]
 const fn hash_v6(prefix: (u64, u64), length: u8) -> u64 {
     mix(mix(prefix.0 ^ length as u64).wrapping_add(prefix.1))
-}
-
-/// The two lines, by their number within one direction's table, where a mapping may lie.
-#[inline(always)]
-const fn choices(hash: u64, lines: u32) -> [u32; 2] {
-    let mask = lines.wrapping_sub(1);
-    [hash as u32 & mask, (hash >> 32) as u32 & mask]
-}
-
-/// The mapping that matches, among those whose hash this is.
-#[inline(always)]
-fn find<M: Memory + ?Sized>(
-    rules: &M,
-    base: u32,
-    lines: u32,
-    hash: u64,
-    matches: impl Fn(&Mapping) -> bool,
-) -> Option<Place> {
-    for choice in choices(hash, lines) {
-        let number = base.wrapping_add(choice);
-        let line = rules.line(number)?;
-        for slot in 0..SLOTS {
-            let mapping = read(line, slot);
-            if let Some(mapping) = mapping
-                && matches(&mapping)
-            {
-                return Some(Place(number << 1 | slot as u32));
-            }
-        }
-        if line[OVERFLOW].load(Relaxed) == 0 {
-            return None;
-        }
-    }
-    None
-}
-
-/// What lies in a slot of a line.
-#[inline(always)]
-fn read(line: &Line, slot: usize) -> Option<Mapping> {
-    let at = slot * SLOT_WORDS;
-    let first = line[at].load(Relaxed);
-    if first == 0 {
-        return None;
-    }
-    let words = [
-        first,
-        line[at + 1].load(Relaxed),
-        line[at + 2].load(Relaxed),
-    ];
-    Some(Mapping::from_words(words))
 }

@@ -9,6 +9,7 @@
 //! line of its own beside every word. Memory of zeros is a set of empty tables.
 
 mod buckets;
+pub(crate) mod cuckoo;
 mod hash;
 mod slots;
 
@@ -17,6 +18,7 @@ use core::sync::atomic::Ordering;
 use isthmus_atomic::AtomicU64;
 
 pub use buckets::{Buckets, Position, USED};
+pub use cuckoo::{FillError, Place};
 pub use hash::{KEY_WORDS, Seed, hash};
 pub use slots::{Draft, Life, Slot, Slots};
 

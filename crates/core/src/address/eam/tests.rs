@@ -1,6 +1,7 @@
 //! RFC 7757's own examples, and its algorithm as a referee.
 
 use super::*;
+use crate::table::Line;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use std::format;
