@@ -5,16 +5,16 @@ use core::cell::Cell;
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use aya_ebpf::macros::btf_map;
-use isthmus_core::address::eam::{MappedV4, Place};
+use isthmus_core::address::eam::MappedV4;
 use isthmus_core::address::{V4, V6};
-use isthmus_core::config::{EamTable, Instance, Mechanism};
+use isthmus_core::config::{EamTable, Instance, Mechanism, SoftwireTable};
 use isthmus_core::host::{
     Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
 };
 use isthmus_core::mechanism;
 use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
-use isthmus_core::table::{Line, Memory};
+use isthmus_core::table::{Line, Memory, Place};
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
 use isthmus_core::wire::{ipv4, ipv6};
@@ -385,6 +385,12 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
         let [short, long, _] = table.v6_lengths;
         let (high, low) = address.halves();
         search::mapped(search::eam_v6(search::at(table), short, long, high, low))
+    }
+
+    #[inline(always)]
+    fn find_softwire(&self, table: &SoftwireTable, address: V4, psid: u16) -> Option<Place> {
+        let found = search::softwire(table.base, table.lines, address.0.0, psid);
+        search::number(found).map(Place)
     }
 
     #[inline(always)]

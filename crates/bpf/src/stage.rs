@@ -89,6 +89,8 @@ stages! {
     Concentrator: AFTR, Established;
     /// The border relay of MAP-E.
     Border: SOFTWIRE_BORDER, Established;
+    /// The lwAFTR of lw4o6.
+    LwAftr: LW_AFTR, Established;
     /// The customer's edge of MAP-E and lw4o6, by sessions that are there.
     Edge: SOFTWIRE_CUSTOMER, Established;
     /// The border relay of MAP-T.

@@ -14,7 +14,7 @@ use crate::maps::{self, Configured, TC_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
 use crate::skb::Skb;
 use crate::stage::{
-    self, Border, Concentrator, Device, Edge, Stage, Stateful, Stateless, TranslatingBorder,
+    self, Border, Concentrator, Device, Edge, LwAftr, Stage, Stateful, Stateless, TranslatingBorder,
     TranslatingEdge, Tunnel,
 };
 
@@ -147,6 +147,8 @@ fn share(
         (Mechanism::Aftr(_), Family::V6) => tc_v6_aftr(raw, number, searched, link),
         (Mechanism::SoftwireBorder(_), Family::V4) => tc_v4_border(raw, number, searched, link),
         (Mechanism::SoftwireBorder(_), Family::V6) => tc_v6_border(raw, number, searched, link),
+        (Mechanism::LwAftr(_), Family::V4) => tc_v4_lw_aftr(raw, number, searched, link),
+        (Mechanism::LwAftr(_), Family::V6) => tc_v6_lw_aftr(raw, number, searched, link),
         (Mechanism::SoftwireCustomer(_), Family::V4) => tc_v4_edge(raw, number, searched, link),
         (Mechanism::SoftwireCustomer(_), Family::V6) => tc_v6_edge(raw, number, searched, link),
         // The configuration was changed meanwhile.
@@ -239,6 +241,10 @@ functions! {
     tc_v4_border: V4, Border;
     /// An IPv4 packet from a customer who shares its address.
     tc_v6_border: V6, Border;
+    /// An IPv4 packet to a lwB4 of the table.
+    tc_v4_lw_aftr: V4, LwAftr;
+    /// An IPv4 packet from a lwB4 of the table.
+    tc_v6_lw_aftr: V6, LwAftr;
     /// An IPv4 packet from a host behind a customer's edge.
     tc_v4_edge: V4, Edge;
     /// An IPv4 packet to a host behind a customer's edge.

@@ -2,6 +2,7 @@
 //! it can lie in a BPF map. It is made by the gateway from the configuration file and checked
 //! there; the core trusts it.
 
+mod lwaftr;
 mod tunnel;
 
 use crate::address::embedding::Embedding;
@@ -9,6 +10,7 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, ivi, special};
 use crate::nat::NatConfig;
 
+pub use lwaftr::{Borders, LwAftr, LwAftrPolicy, Permission, SoftwireTable, Unbound};
 pub use tunnel::{
     Aftr, Embedded, FourInSix, MapTBorder, MapTCustomer, Outside, PeerV4, SixInFour,
     SoftwireBorder, SoftwireCustomer, V6Network, V6Networks,
@@ -46,6 +48,8 @@ pub enum Mechanism {
     Aftr(Aftr),
     /// MAP-E, the border relay (RFC 7597).
     SoftwireBorder(SoftwireBorder),
+    /// lw4o6, the lwAFTR (RFC 7596).
+    LwAftr(LwAftr),
     /// MAP-E or lw4o6, the customer's edge (RFC 7597, RFC 7596).
     SoftwireCustomer(SoftwireCustomer),
     /// MAP-T, the border relay (RFC 7599).
@@ -69,11 +73,22 @@ impl Mechanism {
             | Self::SixInFour(_)
             | Self::FourInSix(_)
             | Self::SoftwireBorder(_)
+            | Self::LwAftr(_)
             | Self::MapTBorder(_) => None,
         }
     }
 
-    /// The same, to be changed.
+    /// The first line of its tables in the rules memory, to be changed: they lie wherever an engine puts
+    /// them. `None` if it has none.
+    pub const fn rules_base_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::Siit(siit) => Some(&mut siit.eam.base),
+            Self::LwAftr(aftr) => Some(&mut aftr.softwires.base),
+            _ => None,
+        }
+    }
+
+    /// The NAT of a stateful mechanism, to be changed.
     pub const fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         match self {
             Self::Nat64(nat64) => Some(&mut nat64.nat),
@@ -85,6 +100,7 @@ impl Mechanism {
             | Self::SixInFour(_)
             | Self::FourInSix(_)
             | Self::SoftwireBorder(_)
+            | Self::LwAftr(_)
             | Self::MapTBorder(_) => None,
         }
     }
@@ -239,7 +255,13 @@ impl V4Network {
     #[inline(always)]
     #[must_use]
     pub const fn contains(&self, address: V4) -> bool {
-        address.0.0 & self.mask.0.0 == self.address.0.0
+        self.differs(address) == 0
+    }
+
+    /// The bits by which an address does not lie in it.
+    #[inline(always)]
+    pub(crate) const fn differs(&self, address: V4) -> u32 {
+        address.0.0 & self.mask.0.0 ^ self.address.0.0
     }
 }
 

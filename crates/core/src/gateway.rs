@@ -3,16 +3,16 @@
 use crate::address::V4;
 use crate::address::special;
 use crate::config::{Instance, Nat44};
-use crate::encap::{self, class};
+use crate::encap::{self, Ends, class};
 use crate::host::{Host, Instances};
 use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::passage::Passage;
-use crate::mechanism::{self, Part, Task, aftr, four_in_six, six_in_four, softwire};
+use crate::mechanism::{self, Part, Task, aftr, four_in_six, lwaftr, six_in_four, softwire};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::translate::transport::Messages;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
-use crate::verdict::{Refusal, Slow, Verdict};
+use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
 use crate::wire::{ipv4, ipv6};
 
 /// Finds the instance that a packet belongs to, and translates the packet in place.
@@ -69,6 +69,10 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         }
         Task::SoftwireBorder(border) => {
             let down = softwire::Down(border);
+            four_to_four::translate(packet, host, instance, &down, header, tos, Hop::Forward)
+        }
+        Task::LwAftr(aftr) => {
+            let down = lwaftr::Down(aftr);
             four_to_four::translate(packet, host, instance, &down, header, tos, Hop::Forward)
         }
         Task::SoftwireCustomer(edge) => {
@@ -146,6 +150,16 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
             let down = softwire::Down(border);
             return out_of_softwire(packet, host, instance, header, (&up, &down), turns);
         }
+        Task::LwAftr(aftr) => {
+            let ends = Ends {
+                source: sender,
+                destination,
+            };
+            let up = lwaftr::Up { aftr, ends };
+            let turns = |destination| aftr.shared.find(destination).is_some();
+            let down = lwaftr::Down(aftr);
+            return out_of_softwire(packet, host, instance, header, (&up, &down), turns);
+        }
         Task::SoftwireCustomer(customer) => {
             let back = softwire::In { customer, sender };
             let out = softwire::Out(customer);
@@ -184,6 +198,8 @@ fn out_of_softwire<P: Packet, H: Host, U: Passage, D: Passage>(
     let inner = &mut softwire.inner;
     let verdict = four_to_four::translate(inner, host, instance, up, header, tos, Hop::Forward);
     let verdict = match verdict {
+        // About the packet as it came.
+        Err(refusal @ Refusal::Reply(IcmpError::SourcePolicy, _)) => return Err(refusal),
         Err(refusal @ Refusal::Reply(..)) if !U::PRIVATE => {
             softwire.leave();
             return Err(refusal);

@@ -1,11 +1,12 @@
 //! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
 
-use crate::address::eam::{self, MappedV4, Place};
+use crate::address::eam::{self, MappedV4};
+use crate::address::softwire;
 use crate::address::{V4, V6};
-use crate::config::{EamTable, Instance};
+use crate::config::{EamTable, Instance, SoftwireTable};
 use crate::mechanism;
 use crate::reason::Counter;
-use crate::table::Memory;
+use crate::table::{Memory, Place};
 use crate::time::Instant;
 use crate::verdict::Slow;
 use crate::wire::ipv4;
@@ -86,6 +87,8 @@ impl Mechanisms {
     pub const MAP_T_BORDER: Self = Self(1 << 7);
     /// The customer's edge of MAP-T, a CLAT with one address.
     pub const MAP_T_CUSTOMER: Self = Self(1 << 8);
+    /// The lwAFTR of lw4o6.
+    pub const LW_AFTR: Self = Self(1 << 9);
     /// Every one.
     pub const ALL: Self = Self(u32::MAX);
 
@@ -127,6 +130,11 @@ pub trait Host {
     fn map_eam_v6(&self, table: &EamTable, address: V6) -> Option<MappedV4> {
         let place = eam::find_v6(self.rules(), table, address)?;
         eam::to_v4(self.rules(), place, address)
+    }
+
+    /// The softwire of an IPv4 address and a PSID.
+    fn find_softwire(&self, table: &SoftwireTable, address: V4, psid: u16) -> Option<Place> {
+        softwire::find(self.rules(), table, address, psid)
     }
 
     /// The time of this packet.

@@ -92,7 +92,8 @@ crate::counters! {
         UnsupportedProtocol = "unsupported-protocol", Dropped;
         /// From outside, and no binding is there (RFC 6146 sections 3.5.1.2 and 3.5.2.2).
         NoBinding = "no-binding", Dropped;
-        /// From outside, and the filtering rule does not let it in (RFC 6146 section 3.5).
+        /// From outside, and the filtering rule does not let it in (RFC 6146 section 3.5); or what the policy
+        /// of an lwAFTR forbids (RFC 7596 sections 6.2 and 8.1).
         Filtered = "filtered", Dropped;
         /// A TCP segment that can not open a session (RFC 6146 section 3.5.2.2).
         TcpNotSyn = "tcp-not-syn", Dropped;
@@ -111,7 +112,7 @@ crate::counters! {
         /// A packet for a tunnel that has no other end for this destination.
         TunnelDestination = "tunnel-destination", Dropped;
         /// A packet in a tunnel whose inner source does not belong to who sent it (RFC 3964 section
-        /// 4, RFC 5969 section 12).
+        /// 4, RFC 5969 section 12, RFC 7596 section 6.2).
         TunnelSpoofed = "tunnel-spoofed", Dropped;
         /// Congestion was marked in a tunnel on a packet whose sender does not listen to the mark
         /// (RFC 6040 section 4.2).

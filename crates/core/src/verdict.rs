@@ -92,6 +92,9 @@ pub enum IcmpError {
     ParameterProblem(u32),
     /// Communication administratively prohibited (RFC 7915 sections 4.4 and 5.4).
     Prohibited,
+    /// IPv6 only: source address failed ingress/egress policy (RFC 4443 section 3.1), about a packet as it
+    /// came, with what it carries (RFC 7596 section 6.2).
+    SourcePolicy,
     /// Host or address unreachable (RFC 6146 section 3.5).
     AddressUnreachable,
     /// Port unreachable; Protocol Unreachable about an IPv4 packet without ports (RFC 6146 section

@@ -14,6 +14,7 @@ pub mod map;
 pub mod port_set;
 pub mod rapid;
 pub mod rfc6052;
+pub mod softwire;
 pub mod special;
 
 use core::fmt;

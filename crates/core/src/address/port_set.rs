@@ -132,6 +132,27 @@ impl Sharing {
         })
     }
 
+    /// The same as one number, never 0, for [`unpack`](Self::unpack).
+    #[inline(always)]
+    pub(super) const fn pack(self) -> u64 {
+        let ports = (self.mask as u64) << 32 | (self.first as u64) << 16;
+        ports | (self.offset as u64) << 8 | self.length as u64 | 1 << 63
+    }
+
+    /// What a number from [`pack`](Self::pack) stands for; nothing, if it is 0.
+    #[inline(always)]
+    pub(super) const fn unpack(number: u64) -> Option<Self> {
+        if number == 0 {
+            return None;
+        }
+        Some(Self {
+            mask: (number >> 32) as u16,
+            first: (number >> 16) as u16,
+            offset: (number >> 8) as u8,
+            length: number as u8,
+        })
+    }
+
     /// Bits of the offset (a): 0 to 15, and 0 for a whole address.
     #[inline(always)]
     #[must_use]

@@ -4,6 +4,7 @@
 
 pub mod aftr;
 pub mod four_in_six;
+pub mod lwaftr;
 pub mod map_t;
 pub mod nat44;
 pub mod nat64;
@@ -15,8 +16,8 @@ mod stateful;
 
 use crate::address::{V4, V6};
 use crate::config::{
-    Aftr, FourInSix, Hairpin, Instance, MapTBorder, MapTCustomer, Mechanism, Nat44, Nat64, Siit,
-    SixInFour, SoftwireBorder, SoftwireCustomer,
+    Aftr, FourInSix, Hairpin, Instance, LwAftr, MapTBorder, MapTCustomer, Mechanism, Nat44, Nat64,
+    Siit, SixInFour, SoftwireBorder, SoftwireCustomer,
 };
 use crate::host::{Host, Instances, Mechanisms};
 use crate::nat::{FragmentKey, Ports};
@@ -34,6 +35,7 @@ enum Seen<'a> {
     FourInSix(&'a FourInSix),
     Aftr(&'a Aftr),
     SoftwireBorder(&'a SoftwireBorder),
+    LwAftr(&'a LwAftr),
     SoftwireCustomer(&'a SoftwireCustomer),
     MapTBorder(&'a MapTBorder),
     MapTCustomer(&'a MapTCustomer),
@@ -55,6 +57,7 @@ impl<'a> Seen<'a> {
             Mechanism::SoftwireBorder(border) if has(Mechanisms::SOFTWIRE_BORDER) => {
                 Self::SoftwireBorder(border)
             }
+            Mechanism::LwAftr(aftr) if has(Mechanisms::LW_AFTR) => Self::LwAftr(aftr),
             Mechanism::SoftwireCustomer(edge) if has(Mechanisms::SOFTWIRE_CUSTOMER) => {
                 Self::SoftwireCustomer(edge)
             }
@@ -97,6 +100,7 @@ pub fn owns_v4<H: Host>(
         Seen::FourInSix(tunnel) => four_in_six::owns_v4(tunnel, destination),
         Seen::Aftr(aftr) => aftr.nat.owns(destination),
         Seen::SoftwireBorder(border) => border.destinations.contains(destination),
+        Seen::LwAftr(aftr) => aftr.shared.find(destination).is_some(),
         Seen::SoftwireCustomer(edge) => edge.inside.are_left(source, destination),
         Seen::MapTBorder(border) => border.destinations.contains(destination),
         Seen::MapTCustomer(edge) => edge.inside.are_left(source, destination),
@@ -115,6 +119,8 @@ pub enum Task<'a> {
     Aftr(&'a Aftr),
     /// The same, at a border.
     SoftwireBorder(&'a SoftwireBorder),
+    /// The same, at an lwAFTR.
+    LwAftr(&'a LwAftr),
     /// The same, at a customer's edge.
     SoftwireCustomer(&'a SoftwireCustomer),
     /// A packet goes into the tunnel if it is IPv6, and comes out of it if it is IPv4.
@@ -130,6 +136,7 @@ pub fn task<'a, H: Host>(_host: &H, instance: &'a Instance) -> Task<'a> {
         Seen::Nat44(nat44) => Task::Nat44(nat44),
         Seen::Aftr(aftr) => Task::Aftr(aftr),
         Seen::SoftwireBorder(border) => Task::SoftwireBorder(border),
+        Seen::LwAftr(aftr) => Task::LwAftr(aftr),
         Seen::SoftwireCustomer(edge) => Task::SoftwireCustomer(edge),
         Seen::SixInFour(tunnel) => Task::SixInFour(tunnel),
         Seen::FourInSix(tunnel) => Task::FourInSix(tunnel),
@@ -171,6 +178,7 @@ pub fn owns_v6<H: Host>(host: &H, instance: &Instance, source: V6, destination: 
         Seen::FourInSix(tunnel) => four_in_six::owns_v6(tunnel, destination),
         Seen::Aftr(aftr) => destination.is(aftr.local),
         Seen::SoftwireBorder(border) => destination.is(border.local),
+        Seen::LwAftr(aftr) => aftr.borders.contains(destination),
         Seen::SoftwireCustomer(edge) => destination.is(edge.local),
         Seen::MapTBorder(border) => border.prefix.contains(destination),
         Seen::MapTCustomer(edge) => destination.is(edge.local),

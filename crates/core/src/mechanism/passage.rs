@@ -55,6 +55,15 @@ pub trait Passage {
         part: Part,
     ) -> Result<Passed, Refusal>;
 
+    /// Whether somebody with this address may send an ICMP error about a packet that passed so.
+    ///
+    /// # Errors
+    /// He may not.
+    #[inline(always)]
+    fn check_reporter(&self, _reporter: V4, _passed: &Passed) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// The NAT that makes the tuples, if there is one: it remembers the ports of fragments.
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {

@@ -1,6 +1,6 @@
 //! Shared IPv4 addresses over softwires that keep no state in the middle: MAP-E (RFC 7597) and
-//! lw4o6 (RFC 7596), with the border relay (BR, lwAFTR) at one end and the customer's edge (CE,
-//! lwB4), which has the NAT, at the other.
+//! lw4o6 (RFC 7596), with the border relay (BR; the lwAFTR is in [`lwaftr`](super::lwaftr)) at one end
+//! and the customer's edge (CE, lwB4), which has the NAT, at the other.
 
 use super::passage::{Exit, Passage, Passed};
 use super::{Part, stateful};

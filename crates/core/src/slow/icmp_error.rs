@@ -130,7 +130,7 @@ const fn v4_message(error: IcmpError, about: u8) -> Option<(u8, u8, u32)> {
             protocol::TCP | protocol::UDP => (UNREACHABLE, 3, 0),
             _ => (UNREACHABLE, 2, 0),
         },
-        IcmpError::ParameterProblem(_) => return None,
+        IcmpError::ParameterProblem(_) | IcmpError::SourcePolicy => return None,
     })
 }
 
@@ -144,6 +144,7 @@ const fn v6_message(error: IcmpError) -> Option<(u8, u8, u32)> {
         IcmpError::Prohibited => (UNREACHABLE, 1, 0),
         IcmpError::AddressUnreachable => (UNREACHABLE, 3, 0),
         IcmpError::PortUnreachable => (UNREACHABLE, 4, 0),
+        IcmpError::SourcePolicy => (UNREACHABLE, 5, 0),
         IcmpError::SourceRouteFailed => return None,
     })
 }

@@ -26,11 +26,11 @@ use crate::wire::{ipv4, ipv6};
 const MOST_V4: usize = 1260;
 
 /// Whatever makes the quoted packet untranslatable makes the error useless; that an engine lacks
-/// the means is another matter.
+/// the means, or that the operator lets no errors pass, is another matter.
 #[inline(always)]
 fn useless(refusal: Refusal) -> Refusal {
     match refusal {
-        Refusal::Slow(_) => refusal,
+        Refusal::Slow(_) | Refusal::Drop(Counter::Filtered) => refusal,
         _ => Refusal::Drop(Counter::IcmpInner),
     }
 }
@@ -412,6 +412,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     let passed = passage
         .pass(host, &old.swapped(), &quoted, Part::Quoted)
         .map_err(useless)?;
+    passage.check_reporter(received.header.source(), &passed)?;
     let new = passed.tuple.swapped();
     let outer = Tuple {
         source: if passed.hides {

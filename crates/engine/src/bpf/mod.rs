@@ -17,7 +17,7 @@ use aya::programs::xdp::XdpMode;
 use aya::programs::{SchedClassifier, Xdp};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
-use isthmus_core::config::{Instance, Mechanism};
+use isthmus_core::config::Instance;
 use isthmus_core::host::MOST_INSTANCES;
 
 use crate::counters::{Owner, Snapshot};
@@ -304,8 +304,8 @@ impl Programs {
 
 /// The instance with its tables in another place.
 fn moved(mut instance: Instance, base: u32) -> Instance {
-    if let Mechanism::Siit(siit) = &mut instance.mechanism {
-        siit.eam.base += base;
+    if let Some(first) = instance.mechanism.rules_base_mut() {
+        *first += base;
     }
     instance
 }

@@ -6,11 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::Ordering::Relaxed;
 
 use ipnet::{IpNet, Ipv4Net};
-use isthmus_core::address::eam::{self, FillError, Mapping};
+use isthmus_core::address::eam::{self, Mapping};
+use isthmus_core::address::softwire::{self, Softwire};
 use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::nat;
-use isthmus_core::table::{Line, Memory, Seed};
+use isthmus_core::table::{FillError, Line, Memory, Seed};
 use isthmus_core::time::{Instant, Span};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
@@ -112,6 +113,9 @@ impl Document {
                     {
                         *laid_out = compiled.nat(nat, *subscriber, secret)?;
                     }
+                    if let core::Mechanism::LwAftr(aftr) = &mut mechanism {
+                        aftr.softwires = compiled.softwires(&composed.softwires);
+                    }
                     mechanism
                 }
             };
@@ -188,14 +192,31 @@ impl Compiled {
     /// Puts a table of mappings behind the rules that are there.
     fn eam(&mut self, siit: &Siit) -> EamTable {
         let mappings: Vec<Mapping> = siit.eam.iter().map(|mapping| mapping.value).collect();
+        self.table(eam::lines_for(mappings.len()), |lines, base| {
+            eam::fill(lines, base, &mappings)
+        })
+    }
+
+    /// Puts a table of softwires behind the rules that are there.
+    fn softwires(&mut self, softwires: &[Softwire]) -> core::SoftwireTable {
+        self.table(softwire::lines_for(softwires.len()), |lines, base| {
+            softwire::fill(lines, base, softwires.iter().copied())
+        })
+    }
+
+    /// Fills a table of so many lines, or more, behind the rules that are there.
+    fn table<T>(
+        &mut self,
+        mut lines: usize,
+        fill: impl Fn(&[Line], u32) -> Result<T, FillError>,
+    ) -> T {
         let base = self.rules.len();
-        let mut lines = eam::lines_for(mappings.len());
         loop {
             self.rules.truncate(base);
             self.rules.resize_with(base + lines, Line::default);
-            match eam::fill(&self.rules[base..], base as u32, &mappings) {
+            match fill(&self.rules[base..], base as u32) {
                 Ok(table) => return table,
-                // The check refused identical prefixes, so more room is all that helps.
+                // The check refused identical keys, so more room is all that helps.
                 Err(FillError::Full | FillError::Size | FillError::Duplicate(_)) => lines *= 2,
             }
         }

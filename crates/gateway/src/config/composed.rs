@@ -3,8 +3,10 @@
 //! mechanism is one more file like those beside this one.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use isthmus_core::address::softwire::Softwire;
 use isthmus_core::config as core;
 use isthmus_core::nat;
 
@@ -23,6 +25,8 @@ pub struct Composed {
     pub core: core::Mechanism,
     /// The NAT, and how it knows subscribers.
     pub nat: Option<(Nat, nat::Subscriber)>,
+    /// The softwires of its table, if it has one; it is filled in when tables are laid out.
+    pub softwires: Arc<[Softwire]>,
     /// Addresses that are its own business.
     pub claims: Vec<Claim>,
     /// Destinations that are routed to the gateway.
@@ -53,6 +57,7 @@ impl Composed {
             name,
             core,
             nat: None,
+            softwires: Arc::default(),
             claims: Vec::new(),
             routes: Vec::new(),
             sources: Vec::new(),
@@ -122,7 +127,9 @@ pub(super) fn v6(
     Some(value.at(address))
 }
 
-const UNICAST: &str = "expected a unicast address that is neither loopback nor link-local";
+/// What would be right in place of an address that nobody can have.
+pub(super) const UNICAST: &str =
+    "expected a unicast address that is neither loopback nor link-local";
 
 /// A list of IPv4 networks, as many as the packet path takes; required unless there is a default.
 pub(super) fn v4_networks(

@@ -9,10 +9,11 @@ use super::diagnose::Diagnostic;
 use super::document::{
     Composed, Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
 };
-use super::mapping::{self, Files};
+use super::rows::Files;
 use super::source::At;
 use super::table::{Reader, Value};
-use super::{composed, nat, prefix, section, sharing, tunnel};
+use super::tunnel::Role;
+use super::{composed, lwaftr, mapping, nat, prefix, section, sharing, tunnel};
 
 const STATEFUL: &str = "nat64, nat44, ds-lite, map-e, map-t, lw4o6 or clat";
 
@@ -21,7 +22,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("eam", "siit"),
     ("eam-file", "siit"),
     ("hosts", "siit"),
-    ("hairpin", "siit"),
+    ("hairpin", "siit or lw4o6"),
     ("prefix", "siit, nat64, 6rd, map-t or clat"),
     ("prefix-format", "siit"),
     ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
@@ -54,7 +55,12 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("br", "6rd or map-e"),
     ("v4-prefix", "6rd"),
     ("aftr", "ds-lite or lw4o6"),
-    ("softwires", "ds-lite"),
+    ("softwires", "ds-lite or lw4o6"),
+    ("softwire-file", "lw4o6"),
+    ("sharing", "lw4o6"),
+    ("incoming-icmp", "lw4o6"),
+    ("unbound-v4", "lw4o6"),
+    ("unbound-v6", "lw4o6"),
     ("rules", "map-e or map-t"),
     ("end-user-prefix", "map-e or map-t"),
     ("mesh", "map-e or map-t"),
@@ -70,6 +76,7 @@ enum Kind {
     Nat64,
     Nat44,
     Composed(fn(&Reader<'_>) -> Option<Composed>),
+    Lw4o6,
 }
 
 /// Reads an instance. `None` if something without which it makes no sense is missing or wrong.
@@ -85,7 +92,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("ds-lite", Kind::Composed(ds_lite)),
         ("map-e", Kind::Composed(sharing::map_e)),
         ("map-t", Kind::Composed(sharing::map_t)),
-        ("lw4o6", Kind::Composed(lw4o6)),
+        ("lw4o6", Kind::Lw4o6),
         ("clat", Kind::Composed(sharing::clat)),
     ];
     let name = reader.require("name", "\"plat\"");
@@ -98,6 +105,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         Some(Kind::Nat64) => nat64(&reader).map(Mechanism::Nat64),
         Some(Kind::Nat44) => nat44(&reader).map(Mechanism::Nat44),
         Some(Kind::Composed(read)) => read(&reader).map(Box::new).map(Mechanism::Composed),
+        Some(Kind::Lw4o6) => lw4o6(&reader, files).map(Box::new).map(Mechanism::Composed),
         None => {
             // Which keys are right depends on the mechanism: say nothing about them.
             for (key, _) in OF_MECHANISM {
@@ -123,10 +131,12 @@ fn ds_lite(reader: &Reader<'_>) -> Option<Composed> {
     read(reader)
 }
 
-fn lw4o6(reader: &Reader<'_>) -> Option<Composed> {
-    let roles: [(_, fn(&Reader<'_>) -> _); 1] = [("b4", sharing::lwb4)];
-    let read = reader.require("role", "\"b4\"")?.word(&roles)?;
-    read(reader)
+fn lw4o6(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
+    let roles = [("b4", Role::Edge), ("aftr", Role::Border)];
+    match reader.require("role", "\"b4\"")?.word(&roles)? {
+        Role::Edge => sharing::lwb4(reader),
+        Role::Border => lwaftr::lwaftr(reader, files),
+    }
 }
 
 fn policy(reader: &Reader<'_>) -> Policy {

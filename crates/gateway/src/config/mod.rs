@@ -13,6 +13,7 @@ mod composed;
 mod diagnose;
 mod document;
 mod instance;
+mod lwaftr;
 mod machine;
 mod mapping;
 mod nat;
@@ -21,6 +22,7 @@ mod pcp;
 mod plan;
 mod prefix;
 mod route;
+mod rows;
 mod section;
 mod sharing;
 mod source;
@@ -40,7 +42,7 @@ pub use plan::{Plan, Section};
 pub use source::{At, Source, Span};
 
 use diagnose::Sink;
-use mapping::Files;
+use rows::Files;
 use table::Reader;
 
 /// A configuration that can be used.

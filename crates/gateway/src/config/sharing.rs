@@ -377,7 +377,7 @@ fn rule(value: Value<'_>) -> Option<At<MapRule>> {
 }
 
 /// `psid-offset`
-fn offset(reader: &Reader<'_>) -> Option<u8> {
+pub(super) fn offset(reader: &Reader<'_>) -> Option<u8> {
     match reader.get("psid-offset") {
         None => Some(Sharing::DEFAULT_OFFSET),
         Some(value) => value.integer(0..=15),

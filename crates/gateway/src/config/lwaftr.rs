@@ -1,0 +1,387 @@
+//! The lwAFTR of `lw4o6`, and its binding table: rows of the document, and of a file of its own, one
+//! `b4-address,ipv4,psid` a line.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use isthmus_core::address::port_set::Sharing;
+use isthmus_core::address::softwire::{SharedNetworks, Softwire};
+use isthmus_core::address::special;
+use isthmus_core::config as core;
+
+use super::composed::{self, Composed, UNICAST};
+use super::diagnose::{Diagnostic, Sink};
+use super::rows::{self, Files, Rows, Wrong};
+use super::source::{At, Span};
+use super::table::{Reader, Value};
+use super::{section, sharing};
+
+/// The border of lw4o6 (RFC 7596 section 6).
+pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
+    let local = composed::v6(reader, "local", "\"2001:db8:ffff::1\"");
+    let networks = networks(reader);
+    let policy = policy(reader);
+    let rows = (reader.get("softwires"), reader.get("softwire-file"));
+    if let (None, None) = rows {
+        let example = "[{ b4 = \"2001:db8:a::1\", v4 = \"192.0.2.18\", psid = 52 }]";
+        reader.missing("softwires", example);
+    }
+    let (local, networks) = (local?, networks?);
+    let table = Rules::new(local.value, &networks);
+    let mut softwires = section::each(reader, "softwires", "a list of softwires", |value| {
+        Some(value.at(in_document(value, &table)?))
+    });
+    if let Some(value) = rows.1 {
+        let kind = Rows {
+            what: "softwire",
+            example: ROW,
+        };
+        softwires.extend(rows::file(&value, files, &kind, |row| in_file(row, &table)));
+    }
+    refuse_duplicates(&softwires, reader.sink);
+    let borders = table.borders.into_inner();
+    let core = core::Mechanism::LwAftr(core::LwAftr {
+        borders,
+        shared: table.shared,
+        softwires: core::SoftwireTable::default(),
+        policy,
+    });
+    let mut composed = Composed::new("lw4o6 aftr", core);
+    for network in &networks {
+        composed.claim(network.v4, "addresses that are shared", network.span);
+    }
+    for border in borders.iter().map(Ipv6Addr::from) {
+        composed.claim(Ipv6Net::from(border), "end of the softwires", local.span);
+    }
+    composed.own.1 = Some(local.value);
+    plan(&mut composed, &networks, softwires.len(), &policy);
+    composed.softwires = softwires.iter().map(|softwire| softwire.value).collect();
+    Some(composed)
+}
+
+/// Addresses of customers, and how their ports are divided.
+#[derive(Clone, Copy)]
+struct Network {
+    v4: Ipv4Net,
+    ports: Sharing,
+    span: Span,
+}
+
+/// `sharing`: at least one network.
+fn networks(reader: &Reader<'_>) -> Option<Vec<Network>> {
+    let example = "[{ v4 = \"192.0.2.0/24\", psid-length = 8, psid-offset = 6 }]";
+    let given = reader.require("sharing", example)?;
+    let networks = section::each(reader, "sharing", "a list of networks", network);
+    if networks.is_empty() {
+        if !reader.sink.has_errors() {
+            given.refuse("is empty", format!("expected networks such as {example}"));
+        }
+        return None;
+    }
+    let refuse = |span, problem: String, expected: &str| {
+        Value { span, ..given }.refuse(problem, expected);
+    };
+    for (index, network) in networks.iter().enumerate() {
+        if networks[..index].iter().any(|other| other.v4 == network.v4) {
+            let problem = format!("has {} twice", network.v4);
+            refuse(network.span, problem, "its ports are divided in one way");
+            return None;
+        }
+    }
+    if let Some(excess) = networks.get(SharedNetworks::MOST) {
+        let expected = format!("at most {} networks", SharedNetworks::MOST);
+        refuse(excess.span, "has too many networks".to_owned(), &expected);
+        return None;
+    }
+    Some(networks)
+}
+
+/// `{ v4 = "…", psid-length = …, psid-offset = … }`
+fn network(value: Value<'_>) -> Option<Network> {
+    let example = "a network such as { v4 = \"192.0.2.0/24\", psid-length = 8, psid-offset = 6 }";
+    let reader = value.table("a network that is shared", example)?;
+    let v4 = reader.require("v4", "\"192.0.2.0/24\"");
+    let v4 = v4.and_then(|v| v.ipv4_net());
+    let length = match reader.get("psid-length") {
+        None => Some(0),
+        Some(value) => value.integer(0..=16),
+    };
+    let offset = sharing::offset(&reader);
+    reader.finish(|_| None);
+    let (v4, length, offset) = (v4?, length?, offset?);
+    match Sharing::new(offset, length) {
+        Ok(ports) => Some(Network {
+            v4,
+            ports,
+            span: value.span,
+        }),
+        Err(error) => {
+            value.refuse(format_args!("can not be: {error}"), example);
+            None
+        }
+    }
+}
+
+fn policy(reader: &Reader<'_>) -> core::LwAftrPolicy {
+    let permission = |key, allow| {
+        let words = [
+            (allow, core::Permission::Allow),
+            ("drop", core::Permission::Drop),
+        ];
+        let word = reader.get(key).and_then(|v| v.word(&words));
+        word.unwrap_or(core::Permission::Allow)
+    };
+    let unbound = |key| {
+        let words = [
+            ("answer", core::Unbound::Answer),
+            ("drop", core::Unbound::Drop),
+        ];
+        let word = reader.get(key).and_then(|v| v.word(&words));
+        word.unwrap_or(core::Unbound::Answer)
+    };
+    core::LwAftrPolicy {
+        hairpin: permission("hairpin", "forward"),
+        incoming_icmp: permission("incoming-icmp", "forward"),
+        unbound_v4: unbound("unbound-v4"),
+        unbound_v6: unbound("unbound-v6"),
+    }
+}
+
+/// What a row must be like.
+const ROW: &str = "2001:db8:a::1,192.0.2.18,52";
+
+/// What rows are read by.
+struct Rules {
+    shared: SharedNetworks,
+    /// The addresses of this end: that of the instance first, then what rows name.
+    borders: RefCell<core::Borders>,
+}
+
+/// A row as it is written.
+struct Written {
+    b4: Ipv6Addr,
+    v4: Ipv4Addr,
+    psid: Option<u16>,
+    border: Option<Ipv6Addr>,
+}
+
+impl Rules {
+    fn new(local: Ipv6Addr, networks: &[Network]) -> Self {
+        let networks: Vec<_> = networks
+            .iter()
+            .map(|one| (one.v4.network().into(), one.v4.prefix_len(), one.ports))
+            .collect();
+        let mut borders = core::Borders::default();
+        borders.push(local.into());
+        Self {
+            shared: SharedNetworks::new(&networks).unwrap_or_default(),
+            borders: RefCell::new(borders),
+        }
+    }
+
+    /// The softwire of a row, or what is wrong with it and what would be right.
+    fn softwire(&self, row: &Written) -> Result<Softwire, Wrong> {
+        let Written {
+            b4,
+            v4,
+            psid,
+            border,
+        } = *row;
+        for address in [Some(b4), border].into_iter().flatten() {
+            if special::is_illegal_source_v6(address.into()) {
+                return Err((
+                    format!("{address} is no end of a tunnel"),
+                    UNICAST.to_owned(),
+                ));
+            }
+        }
+        let Some(sharing) = self.shared.find(v4.into()) else {
+            let problem = format!("{v4} is in none of the networks of `sharing`");
+            let expected = "expected an address of these, or its network there";
+            return Err((problem, expected.to_owned()));
+        };
+        let most = sharing.ratio() - 1;
+        let psid = match psid {
+            None if !sharing.is_whole() => {
+                let problem = format!("it has no PSID, and {v4} has {} port sets", most + 1);
+                return Err((problem, format!("expected a PSID from 0 to {most}")));
+            }
+            psid => psid.unwrap_or(0),
+        };
+        sharing.set(psid).map_err(|error| {
+            let problem = format!("the PSID is {psid}: {error}");
+            let expected = if sharing.is_whole() {
+                format!("expected none: {v4} is one customer's, by `sharing`")
+            } else {
+                format!("expected a PSID from 0 to {most}")
+            };
+            (problem, expected)
+        })?;
+        let mut borders = self.borders.borrow_mut();
+        let border = match border {
+            None => Some(0),
+            Some(address) => borders.push(address.into()),
+        };
+        let Some(border) = border else {
+            let problem = "it names one more address of the lwAFTR".to_owned();
+            let expected = format!("at most {}, with `local`", core::Borders::MOST);
+            return Err((problem, expected));
+        };
+        if borders.contains(b4.into()) {
+            let problem = format!("{b4} is the lwAFTR's own address");
+            return Err((problem, "expected the address of a lwB4".to_owned()));
+        }
+        Ok(Softwire {
+            v4: v4.into(),
+            psid,
+            border,
+            b4: b4.into(),
+        })
+    }
+}
+
+/// `{ b4 = "…", v4 = "…", psid = …, br = "…" }`
+fn in_document(value: Value<'_>, rules: &Rules) -> Option<Softwire> {
+    let example = "a softwire such as { b4 = \"2001:db8:a::1\", v4 = \"192.0.2.18\", psid = 52 }";
+    let reader = value.table("a softwire", example)?;
+    let b4 = reader.require("b4", "\"2001:db8:a::1\"");
+    let v4 = reader.require("v4", "\"192.0.2.18\"");
+    let (b4, v4) = (b4.and_then(|v| v.ipv6()), v4.and_then(|v| v.ipv4()));
+    let psid = reader.get("psid").map(|v| v.integer(0..=u16::MAX));
+    let border = reader.get("br").map(|v| v.ipv6());
+    reader.finish(|_| None);
+    let row = Written {
+        b4: b4?,
+        v4: v4?,
+        psid: match psid {
+            None => None,
+            Some(psid) => Some(psid?),
+        },
+        border: match border {
+            None => None,
+            Some(border) => Some(border?),
+        },
+    };
+    rules
+        .softwire(&row)
+        .map_err(|(problem, expected)| {
+            value.refuse(
+                format_args!("has a row that is no softwire: {problem}"),
+                expected,
+            );
+        })
+        .ok()
+}
+
+/// One row of a file.
+fn in_file(row: &str, rules: &Rules) -> Result<Softwire, Wrong> {
+    let mut fields = row.split(',').map(str::trim);
+    let mut field = || fields.next().filter(|field| !field.is_empty());
+    let (Some(b4), Some(v4)) = (field(), field()) else {
+        return Err(("it has no two addresses".to_owned(), expected_row()));
+    };
+    let (psid, border) = (field(), field());
+    if fields.next().is_some() {
+        return Err(("it has more than four fields".to_owned(), expected_row()));
+    }
+    let row = Written {
+        b4: address(b4, "IPv6")?,
+        v4: address(v4, "IPv4")?,
+        psid: psid.map(number).transpose()?,
+        border: border.map(|text| address(text, "IPv6")).transpose()?,
+    };
+    rules.softwire(&row)
+}
+
+fn expected_row() -> String {
+    format!("expected `{ROW}`: lwB4, IPv4 address, PSID, and if need be which address of this end")
+}
+
+fn address<A: std::str::FromStr>(text: &str, family: &str) -> Result<A, Wrong> {
+    text.parse()
+        .map_err(|_| (format!("\"{text}\" is no {family} address"), expected_row()))
+}
+
+/// A PSID: decimal, or hexadecimal behind `0x`.
+fn number(text: &str) -> Result<u16, Wrong> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| (format!("\"{text}\" is no PSID"), expected_row()))
+}
+
+/// A port set belongs to one softwire, and a lwB4 has one (RFC 7596 section 6.1, RFC 7598 section 5.3).
+fn refuse_duplicates(softwires: &[At<Softwire>], sink: &Sink) {
+    let mut sets = HashMap::with_capacity(softwires.len());
+    let mut ends = HashMap::with_capacity(softwires.len());
+    for softwire in softwires {
+        let (v4, psid) = (Ipv4Addr::from(softwire.v4), softwire.psid);
+        let b4 = Ipv6Addr::from(softwire.b4);
+        let twice = |first: Span, message: String| {
+            let diagnostic = Diagnostic::error(softwire.span, message, "again here");
+            sink.push(diagnostic.also(first, "first here"));
+        };
+        match sets.entry((v4, psid)) {
+            Entry::Vacant(entry) => {
+                entry.insert(softwire.span);
+            }
+            Entry::Occupied(entry) => {
+                twice(*entry.get(), format!("PSID {psid} of {v4} is given twice"));
+                continue;
+            }
+        }
+        match ends.entry(b4) {
+            Entry::Vacant(entry) => {
+                entry.insert(softwire.span);
+            }
+            Entry::Occupied(entry) => twice(
+                *entry.get(),
+                format!("the lwB4 {b4} has two softwires, and may have one (RFC 7598 section 5.3)"),
+            ),
+        }
+    }
+}
+
+fn plan(
+    composed: &mut Composed,
+    networks: &[Network],
+    softwires: usize,
+    policy: &core::LwAftrPolicy,
+) {
+    let plan = &mut composed.plan;
+    plan.push(match softwires {
+        1 => "one softwire".to_owned(),
+        n => format!("{n} softwires"),
+    });
+    for Network { v4, ports, .. } in networks {
+        plan.push(if ports.is_whole() {
+            format!("the addresses of {v4} are a customer's each")
+        } else {
+            format!(
+                "{} customers share an address of {v4}, by PSIDs of {} bits behind {}",
+                ports.ratio(),
+                ports.length(),
+                ports.offset()
+            )
+        });
+    }
+    let told = |unbound| match unbound {
+        core::Unbound::Answer => "answered",
+        core::Unbound::Drop => "dropped silently",
+    };
+    plan.push(format!(
+        "packets to nobody are {}, packets from strangers are {}",
+        told(policy.unbound_v4),
+        told(policy.unbound_v6)
+    ));
+    if policy.hairpin == core::Permission::Drop {
+        plan.push("packets between two softwires are refused".to_owned());
+    }
+    if policy.incoming_icmp == core::Permission::Drop {
+        plan.push("no ICMP messages go into softwires".to_owned());
+    }
+}
