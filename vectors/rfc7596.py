@@ -1,4 +1,4 @@
-"""RFC 7596: lw4o6, the lwB4. Its address and ports are given."""
+"""RFC 7596: lw4o6. The lwB4, whose address and ports are given, and the lwAFTR with its binding table."""
 
 from sharing_packets import *
 from table import *
@@ -14,3 +14,185 @@ vector("out-and-back", B4,
 requirement("5.2", MUST, "It takes packets from the lwAFTR only.")
 vector("stranger", B4, drop(
     over6("2001:db8:b::1", "2001:db8:a::1") / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "tunnel-source"))
+
+#: Two lwB4s with PSIDs 0x34 and 0x35 of one address, one with an address for itself, one that knows the
+#: lwAFTR by another address, one whose port set has no gaps.
+B4A, B4B, B4C, B4D, B4E = (f"2001:db8:{name}::1" for name in "abcde")
+WHOLE4, BR6B, RANGE4 = "203.0.113.9", "2001:db8:ffff::2", "198.51.100.7"
+TABLE = f"""mechanism = "lw4o6"
+role = "aftr"
+local = "{BR6}"
+sharing = [
+  {{ v4 = "192.0.2.0/24", psid-length = 8, psid-offset = 6 }},
+  {{ v4 = "203.0.113.0/28" }},
+  {{ v4 = "198.51.100.7/32", psid-length = 2, psid-offset = 0 }},
+]
+softwires = [
+  {{ b4 = "{B4A}", v4 = "{SHARED}", psid = 0x34 }},
+  {{ b4 = "{B4B}", v4 = "{SHARED}", psid = 0x35 }},
+  {{ b4 = "{B4C}", v4 = "{WHOLE4}" }},
+  {{ b4 = "{B4D}", v4 = "192.0.2.19", psid = 0x34, br = "{BR6B}" }},
+  {{ b4 = "{B4E}", v4 = "{RANGE4}", psid = 0 }},
+]
+{OWN6}"""
+AFTR = configuration("lwaftr", TABLE)
+SILENT = configuration("lwaftr-silent", f'{TABLE}unbound-v4 = "drop"\nunbound-v6 = "drop"\nincoming-icmp = "drop"\nhairpin = "drop"\n')
+
+
+def source_policy(about):
+    """The ICMPv6 error about a packet from somebody who is not bound to its source."""
+    return error6(ICMPv6DestUnreach(code=5), about, "2001:db8:eeee::1")
+
+
+def unreachable(about):
+    """The ICMPv4 error about a packet to somebody who is not there."""
+    return error4(ICMP(type=3, code=1), about)
+
+
+requirement("6.2", MUST, "The lwAFTR finds the lwB4 by destination address and port, and sends the packet to it from its own address.")
+down = enters(ip4(SERVER, SHARED) / udp(80, PORT) / data(), over6(BR6, B4A) / ip4(SERVER, SHARED, 63) / udp(80, PORT) / data())
+vector("to-a-lwb4", AFTR, down)
+vector("to-the-other-lwb4", AFTR, enters(
+    ip4(SERVER, SHARED) / tcp(sport=80, dport=OTHERS_PORT) / data(),
+    over6(BR6, B4B) / ip4(SERVER, SHARED, 63) / tcp(sport=80, dport=OTHERS_PORT) / data()))
+vector("to-the-last-port-of-a-set", AFTR, enters(
+    ip4(SERVER, SHARED) / udp(80, 64723) / data(), over6(BR6, B4A) / ip4(SERVER, SHARED, 63) / udp(80, 64723) / data()))
+vector("to-a-whole-address", AFTR, enters(
+    ip4(SERVER, WHOLE4) / udp(80, 22) / data(), over6(BR6, B4C) / ip4(SERVER, WHOLE4, 63) / udp(80, 22) / data()))
+vector("to-a-whole-address-without-ports", AFTR, enters(
+    ip4(SERVER, WHOLE4, proto=47) / data(), over6(BR6, B4C) / ip4(SERVER, WHOLE4, 63, proto=47) / data()))
+vector("from-another-address-of-the-lwaftr", AFTR, enters(
+    ip4(SERVER, "192.0.2.19") / udp(80, PORT) / data(), over6(BR6B, B4D) / ip4(SERVER, "192.0.2.19", 63) / udp(80, PORT) / data()))
+requirement("6.2", MUST, "A packet that comes in for nobody is discarded.")
+requirement("6.2", MAY, "Its sender is told: Host Unreachable.")
+for name, packet in {
+    "nobodys-psid": ip4(SERVER, SHARED) / udp(80, PORT + 8) / data(),
+    "nobodys-address": ip4(SERVER, "192.0.2.77") / udp(80, PORT) / data(),
+    "nobodys-port": ip4(SERVER, SHARED) / udp(80, 1023) / data(),
+    "protocol-without-ports": ip4(SERVER, SHARED, proto=47) / data(),
+    "protocol-without-ports-is-not-port-0": ip4(SERVER, RANGE4, proto=47) / data(),
+}.items():
+    vector(f"to-{name}", AFTR, reply(packet, unreachable(packet), "tunnel-destination"))
+requirement("6.2", SHOULD, "Whether the sender is told can be configured.")
+vector("to-nobody-silently", SILENT, drop(ip4(SERVER, SHARED) / udp(80, PORT + 8) / data(), "tunnel-destination"))
+
+requirement("6.2", MUST, "A packet from a lwB4 goes on if IPv6 source, IPv4 source and port are those of a single softwire.")
+vector("from-a-lwb4", AFTR, leaves(
+    over6(B4A, BR6) / ip4(SHARED, SERVER) / udp(PORT, 80) / data(), ip4(SHARED, SERVER, 63) / udp(PORT, 80) / data()))
+vector("from-a-whole-address", AFTR, leaves(
+    over6(B4C, BR6) / ip4(WHOLE4, SERVER) / tcp(sport=22) / data(), ip4(WHOLE4, SERVER, 63) / tcp(sport=22) / data()))
+vector("from-a-whole-address-without-ports", AFTR, leaves(
+    over6(B4C, BR6) / ip4(WHOLE4, SERVER, proto=47) / data(), ip4(WHOLE4, SERVER, 63, proto=47) / data()))
+vector("to-another-address-of-the-lwaftr", AFTR, leaves(
+    over6(B4D, BR6B) / ip4("192.0.2.19", SERVER) / udp(PORT, 80) / data(), ip4("192.0.2.19", SERVER, 63) / udp(PORT, 80) / data()))
+requirement("6.2", MUST, "If there is no match, the packet is discarded.")
+requirement("6.2", MAY, "The lwB4 is told: source address failed ingress/egress policy.")
+SPOOFED = {
+    "port": over6(B4A, BR6) / ip4(SHARED, SERVER) / udp(OTHERS_PORT, 80) / data(),
+    "unshared-port": over6(B4A, BR6) / ip4(SHARED, SERVER) / udp(80, 80) / data(),
+    "address": over6(B4A, BR6) / ip4("192.0.2.19", SERVER) / udp(PORT, 80) / data(),
+    "foreign-address": over6(B4A, BR6) / ip4(HOST, SERVER) / udp(PORT, 80) / data(),
+    "lwb4": over6("2001:db8:bad::1", BR6) / ip4(SHARED, SERVER) / udp(PORT, 80) / data(),
+    "identifier": over6(B4A, BR6) / ip4(SHARED, SERVER) / ICMP(type=8, id=OTHERS_PORT, seq=1),
+    "protocol-without-ports": over6(B4E, BR6) / ip4(RANGE4, SERVER, proto=47) / data(),
+    "end": over6(B4D, BR6) / ip4("192.0.2.19", SERVER) / udp(PORT, 80) / data(),
+}
+for name, packet in SPOOFED.items():
+    vector(f"spoofed-{name}", AFTR, reply(packet, source_policy(packet), "tunnel-spoofed"))
+requirement("6.2", SHOULD, "Whether the lwB4 is told can be configured.")
+vector("spoofed-silently", SILENT, drop(SPOOFED["port"], "tunnel-spoofed"))
+ONE = ip4(SHARED, SERVER, 1) / udp(PORT, 80) / data()
+vector("ttl-one", AFTR, reply(over6(B4A, BR6) / ONE, error4(ICMP(type=11, code=0), ONE), "hop-limit-exceeded"))
+
+requirement("6.2", MUST, "Packets from one lwB4 to another turn back into its softwire.")
+BETWEEN = over6(B4A, BR6) / ip4(SHARED, SHARED) / udp(PORT, OTHERS_PORT) / data()
+vector("hairpin", AFTR, Step(
+    BETWEEN, [Output(over6(BR6, B4B) / ip4(SHARED, SHARED, 63) / udp(PORT, OTHERS_PORT) / data())],
+    {"decapsulated-4in6": 1, "hairpinned": 1}))
+vector("hairpin-to-another-address", AFTR, Step(
+    over6(B4A, BR6) / ip4(SHARED, WHOLE4) / ICMP(type=8, id=PORT, seq=1),
+    [Output(over6(BR6, B4C) / ip4(SHARED, WHOLE4, 63) / ICMP(type=8, id=PORT, seq=1))],
+    {"decapsulated-4in6": 1, "hairpinned": 1}))
+vector("hairpin-spoofed", AFTR, reply(
+    over6(B4B, BR6) / ip4(SHARED, SHARED) / udp(PORT, OTHERS_PORT) / data(),
+    source_policy(over6(B4B, BR6) / ip4(SHARED, SHARED) / udp(PORT, OTHERS_PORT) / data()), "tunnel-spoofed"))
+NOBODY = ip4(SHARED, SHARED, 63) / udp(PORT, PORT + 8) / data()
+vector("hairpin-to-nobody", AFTR, Step(
+    over6(B4A, BR6) / ip4(SHARED, SHARED) / udp(PORT, PORT + 8) / data(), [unreachable(NOBODY)],
+    {"decapsulated-4in6": 1, "tunnel-destination": 1, "icmp-error-sent": 1}))
+requirement("6.2", MUST, "That can be configured.")
+INNER = ip4(SHARED, SHARED) / udp(PORT, OTHERS_PORT) / data()
+vector("hairpin-off", SILENT, reply(BETWEEN, error4(ICMP(type=3, code=13), INNER), "filtered"))
+
+requirement("6.2", MUST, "Packets to lwB4s are not fragmented before they are encapsulated; what does not fit is cut outside, "
+            "or answered if it must not be cut (RFC 6333 section 6.3).")
+BIG = ip4(SERVER, SHARED, flags="DF") / udp(80, PORT) / data(1461 - 28)
+vector("too-big", AFTR, reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1460), BIG), "too-big"))
+identification = [(fresh("high"), 44, []), (fresh("low"), 46, [])]
+LONG = over6(BR6, B4A) / ip4(SERVER, SHARED, 63) / udp(53, PORT) / data(1461 - 28)
+vector("fragments-of-the-outer-packet", AFTR, enters(
+    ip4(SERVER, SHARED) / udp(53, PORT) / data(1461 - 28),
+    Output(fragment6(LONG, 0, 1448, id=0), words=identification),
+    Output(fragment6(LONG, 1448, id=0), words=identification), split=1))
+requirement("6.2", MUST, "Fragments go where the port of the first belongs (RFC 6333 section 6.3).")
+DATAGRAM = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
+ENTERED = over6(BR6, B4A) / ip4(SERVER, SHARED, 63, id=0x99) / udp(80, PORT) / data(992)
+vector("fragments-to-a-lwb4", AFTR, held(fragment4(DATAGRAM, 0, 504)), enters(fragment4(DATAGRAM, 504), ENTERED))
+vector("fragments-to-a-lwb4-last-first", AFTR, held(fragment4(DATAGRAM, 504)), enters(fragment4(DATAGRAM, 0, 504), ENTERED))
+FROM = ip4(SHARED, SERVER, id=0x99) / udp(PORT, 80) / data(992)
+vector("fragments-from-a-lwb4", AFTR,
+       held(over6(B4A, BR6) / fragment4(FROM, 504)),
+       leaves(over6(B4A, BR6) / fragment4(FROM, 0, 504), ip4(SHARED, SERVER, 63, id=0x99) / udp(PORT, 80) / data(992)))
+requirement("6.2", MUST, "DSCP and marks of congestion are mapped between inner and outer header (RFC 6333 section 7.1).")
+vector("traffic-class-down", AFTR, enters(
+    ip4(SERVER, SHARED, tos=0xB9) / udp(80, PORT) / data(),
+    over6(BR6, B4A, tc=0xB9) / ip4(SERVER, SHARED, 63, tos=0xB9) / udp(80, PORT) / data()))
+vector("congestion-up", AFTR, leaves(
+    over6(B4A, BR6, tc=3) / ip4(SHARED, SERVER, tos=0xBA) / udp(PORT, 80) / data(),
+    ip4(SHARED, SERVER, 63, tos=0xBB) / udp(PORT, 80) / data()))
+
+requirement("6.1", MUST, "A port set belongs to one lwB4.")
+WRONG = TABLE.replace(f'b4 = "{B4B}", v4 = "{SHARED}", psid = 0x35', f'b4 = "{B4B}", v4 = "{SHARED}", psid = 0x34')
+refused("same-port-set-twice", configuration("lwaftr-twice", WRONG), "twice")
+WRONG = TABLE.replace(f'b4 = "{B4B}"', f'b4 = "{B4A}"')
+refused("same-lwb4-twice", configuration("lwaftr-same", WRONG), "two softwires")
+WRONG = TABLE.replace("psid = 0x35", "psid = 256")
+refused("psid-too-large", configuration("lwaftr-psid", WRONG), "PSID")
+requirement("6.1", MUST, "The table is synchronized with what provisions lwB4s, and lives as long as their addresses.",
+            status="operator: the table is read anew with `isthmus reload`")
+
+requirement("8.1", MUST, "The identifier of an echo message is used like a port.")
+for kind, name in ((8, "request"), (0, "reply")):
+    vector(f"echo-{name}", AFTR, enters(
+        ip4(SERVER, SHARED) / ICMP(type=kind, id=PORT, seq=1), over6(BR6, B4A) / ip4(SERVER, SHARED, 63) / ICMP(type=kind, id=PORT, seq=1)))
+    vector(f"echo-{name}-from-a-lwb4", AFTR, leaves(
+        over6(B4A, BR6) / ip4(SHARED, SERVER) / ICMP(type=kind, id=PORT, seq=1), ip4(SHARED, SERVER, 63) / ICMP(type=kind, id=PORT, seq=1)))
+PING = ip4(SERVER, SHARED) / ICMP(type=8, id=PORT + 8, seq=1)
+vector("echo-to-nobody", AFTR, reply(PING, unreachable(PING), "tunnel-destination"))
+requirement("8.1", MUST, "Another message goes where the source port of the packet that it quotes belongs, or is discarded.")
+ABOUT = ip4(SHARED, SERVER, 50) / udp(PORT, 80) / data()
+ABOUT_ECHO = ip4(SHARED, SERVER, 50) / ICMP(type=8, id=OTHERS_PORT, seq=1)
+for name, b4, error in (("udp", B4A, ICMP(type=3, code=1) / quote(ABOUT)),
+                        ("echo", B4B, ICMP(type=11, code=0) / quote(ABOUT_ECHO)),
+                        ("path-mtu", B4A, ICMP(type=3, code=4, nexthopmtu=1400) / quote(ABOUT))):
+    vector(f"error-about-{name}", AFTR, enters(
+        ip4("198.51.100.77", SHARED) / error, over6(BR6, b4) / ip4("198.51.100.77", SHARED, 63) / error))
+vector("error-about-nobodys-packet", AFTR, drop(
+    ip4("198.51.100.77", SHARED) / ICMP(type=3, code=1) / quote(ip4(SHARED, SERVER, 50) / udp(PORT + 8, 80) / data()), "icmp-inner"))
+requirement("8.1", MUST, "All other messages that come in are discarded.")
+for kind, address in ((13, SHARED), (14, WHOLE4)):
+    vector(f"timestamp-{kind}", AFTR, drop(ip4(SERVER, address) / Query(type=kind, id=PORT) / data(12), "icmp-untranslatable"))
+requirement("8.1", SHOULD, "Whether ICMP comes in at all can be configured.")
+vector("no-echo", SILENT, drop(ip4(SERVER, SHARED) / ICMP(type=8, id=PORT, seq=1), "filtered"))
+vector("no-errors", SILENT, drop(ip4("198.51.100.77", SHARED) / ICMP(type=3, code=1) / quote(ABOUT), "filtered"))
+vector("no-icmp-but-packets", SILENT, down)
+requirement("6.2", MUST, "An error from a lwB4 has a source and quotes a packet that are its own.")
+BACK = ip4(SERVER, SHARED, 50) / udp(80, PORT) / data()
+vector("error-from-a-lwb4", AFTR, leaves(
+    over6(B4A, BR6) / ip4(SHARED, SERVER) / ICMP(type=3, code=3) / quote(BACK), ip4(SHARED, SERVER, 63) / ICMP(type=3, code=3) / quote(BACK)))
+vector("error-from-a-foreign-source", AFTR, drop(
+    over6(B4A, BR6) / ip4("192.0.2.19", SERVER) / ICMP(type=3, code=3) / quote(BACK), "tunnel-spoofed"))
+vector("error-about-anothers-packet", AFTR, drop(
+    over6(B4A, BR6) / ip4(SHARED, SERVER) / ICMP(type=3, code=3) / quote(ip4(SERVER, SHARED, 50) / udp(80, OTHERS_PORT) / data()), "icmp-inner"))
+requirement("8", MUST, "ICMPv6 errors about the outer packet are handled by RFC 2473.",
+            status="no: they are not passed on to the sender of the packet inside")
