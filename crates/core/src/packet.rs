@@ -16,7 +16,7 @@ pub enum Family {
 }
 
 /// Four consecutive bytes of a packet, in memory order.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Word(pub u32);
 

@@ -29,7 +29,7 @@ pub use fill::{fill, lines_for};
 const IN_USE: u64 = 1 << 63;
 
 /// One row of the table: an IPv4 prefix and an IPv6 prefix that stand for each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     v4: u32,
     v6: (u64, u64),

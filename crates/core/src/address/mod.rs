@@ -23,12 +23,12 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use crate::packet::Word;
 
 /// An IPv4 address as it lies in a packet.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct V4(pub Word);
 
 /// An IPv6 address as it lies in a packet.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct V6(pub [Word; 4]);
 

@@ -22,7 +22,7 @@ use crate::table::{FillError, Line, Memory, Place};
 const IN_USE: u64 = 1 << 63;
 
 /// One row of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Softwire {
     /// The IPv4 address of the lwB4.
     pub v4: V4,

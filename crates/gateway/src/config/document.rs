@@ -3,6 +3,7 @@
 //! The names are those of the keys in `docs/configuration.md`, which also tells units, ranges and
 //! defaults.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -250,6 +251,19 @@ impl Mechanism {
                 None => None,
             },
         }
+    }
+
+    /// A number that is another one, as a rule, if the rows of its tables are: the tables themselves are
+    /// too large to be compared.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self {
+            Self::Siit(siit) => siit.eam.iter().for_each(|row| row.value.hash(&mut hasher)),
+            Self::Composed(composed) => composed.softwires.hash(&mut hasher),
+            Self::Nat64(_) | Self::Nat44(_) => {}
+        }
+        hasher.finish()
     }
 
     /// Its translation prefix, if that is one of RFC 6052.

@@ -41,8 +41,8 @@ pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Compo
         };
         softwires.extend(rows::file(&value, files, &kind, |row| in_file(row, &table)));
     }
-    refuse_duplicates(&softwires, reader.sink);
     let borders = table.borders.into_inner();
+    refuse_contradictions(&softwires, &borders, reader.sink);
     let core = core::Mechanism::LwAftr(core::LwAftr {
         borders,
         shared: table.shared,
@@ -156,6 +156,8 @@ const ROW: &str = "2001:db8:a::1,192.0.2.18,52";
 /// What rows are read by.
 struct Rules {
     shared: SharedNetworks,
+    /// Its networks, for people.
+    listed: String,
     /// The addresses of this end: that of the instance first, then what rows name.
     borders: RefCell<core::Borders>,
 }
@@ -170,6 +172,7 @@ struct Written {
 
 impl Rules {
     fn new(local: Ipv6Addr, networks: &[Network]) -> Self {
+        let listed: Vec<_> = networks.iter().map(|one| one.v4.to_string()).collect();
         let networks: Vec<_> = networks
             .iter()
             .map(|one| (one.v4.network().into(), one.v4.prefix_len(), one.ports))
@@ -178,6 +181,7 @@ impl Rules {
         borders.push(local.into());
         Self {
             shared: SharedNetworks::new(&networks).unwrap_or_default(),
+            listed: listed.join(" or "),
             borders: RefCell::new(borders),
         }
     }
@@ -200,8 +204,7 @@ impl Rules {
         }
         let Some(sharing) = self.shared.find(v4.into()) else {
             let problem = format!("{v4} is in none of the networks of `sharing`");
-            let expected = "expected an address of these, or its network there";
-            return Err((problem, expected.to_owned()));
+            return Err((problem, format!("expected an address in {}", self.listed)));
         };
         let most = sharing.ratio() - 1;
         let psid = match psid {
@@ -220,20 +223,17 @@ impl Rules {
             };
             (problem, expected)
         })?;
-        let mut borders = self.borders.borrow_mut();
         let border = match border {
-            None => Some(0),
-            Some(address) => borders.push(address.into()),
+            None => 0,
+            Some(address) => {
+                let number = self.borders.borrow_mut().push(address.into());
+                number.ok_or_else(|| {
+                    let problem = format!("{address} is one more address of the lwAFTR");
+                    let expected = format!("at most {} with `local`", core::Borders::MOST);
+                    (problem, expected)
+                })?
+            }
         };
-        let Some(border) = border else {
-            let problem = "it names one more address of the lwAFTR".to_owned();
-            let expected = format!("at most {}, with `local`", core::Borders::MOST);
-            return Err((problem, expected));
-        };
-        if borders.contains(b4.into()) {
-            let problem = format!("{b4} is the lwAFTR's own address");
-            return Err((problem, "expected the address of a lwB4".to_owned()));
-        }
         Ok(Softwire {
             v4: v4.into(),
             psid,
@@ -314,13 +314,19 @@ fn number(text: &str) -> Result<u16, Wrong> {
     parsed.map_err(|_| (format!("\"{text}\" is no PSID"), expected_row()))
 }
 
-/// A port set belongs to one softwire, and a lwB4 has one (RFC 7596 section 6.1, RFC 7598 section 5.3).
-fn refuse_duplicates(softwires: &[At<Softwire>], sink: &Sink) {
+/// A port set belongs to one softwire, and a lwB4 has one (RFC 7596 section 6.1, RFC 7598 section 5.3); it
+/// is at the other end.
+fn refuse_contradictions(softwires: &[At<Softwire>], borders: &core::Borders, sink: &Sink) {
     let mut sets = HashMap::with_capacity(softwires.len());
     let mut ends = HashMap::with_capacity(softwires.len());
     for softwire in softwires {
         let (v4, psid) = (Ipv4Addr::from(softwire.v4), softwire.psid);
         let b4 = Ipv6Addr::from(softwire.b4);
+        if borders.contains(softwire.b4) {
+            let message = format!("{b4} is an address of the lwAFTR itself");
+            let label = "expected the address of a lwB4";
+            sink.push(Diagnostic::error(softwire.span, message, label));
+        }
         let twice = |first: Span, message: String| {
             let diagnostic = Diagnostic::error(softwire.span, message, "again here");
             sink.push(diagnostic.also(first, "first here"));

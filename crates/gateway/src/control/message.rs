@@ -129,7 +129,7 @@ pub struct InstanceStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TableStatus {
-    /// Its name: `sessions`, `bindings`, `subscribers`.
+    /// Its name: `sessions`, `bindings`, `softwires`.
     pub table: String,
     /// Entries in use.
     pub used: u64,

@@ -63,7 +63,8 @@ pub(super) fn prepare(
             let name = document.name.value.clone();
             let table = tables.iter().find(|table| *table.name == *name);
             let fixed = table.map(|table| &table.fixed);
-            (name, format!("{compiled:?} {fixed:?}"))
+            let rows = document.mechanism.digest();
+            (name, format!("{compiled:?} {fixed:?} {rows:x}"))
         })
         .collect();
     Ok(Prepared {

@@ -125,7 +125,13 @@ fn instance_status(instance: &config::Instance, rows: &[CounterRow]) -> Instance
         limit: limit.into(),
     };
     let tables = match instance.mechanism.nat() {
-        None => Vec::new(),
+        None => match &instance.mechanism {
+            config::Mechanism::Composed(composed) if !composed.softwires.is_empty() => {
+                let count = composed.softwires.len() as u32;
+                vec![table("softwires", count.into(), count)]
+            }
+            _ => Vec::new(),
+        },
         Some(nat) => vec![
             table(
                 "sessions",

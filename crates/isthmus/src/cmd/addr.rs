@@ -9,6 +9,7 @@ mod extract;
 mod map;
 mod prefix;
 mod rapid;
+mod softwire;
 
 use std::process::ExitCode;
 

@@ -4,10 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{V4, V6};
+use isthmus_core::config as core;
 use isthmus_gateway::config::{Document, Mechanism, Nat, Prefix, Siit};
 
-/// A sentence for each instance that has to do with it.
-pub(super) fn explain(address: IpAddr, document: &Document) -> Vec<String> {
+use super::softwire;
+
+/// A sentence for each instance that has to do with it, and with a port of it where ports are shared.
+pub(super) fn explain(address: IpAddr, port: Option<u16>, document: &Document) -> Vec<String> {
     let mut found = Vec::new();
     for instance in &document.instances {
         let lines = match (&instance.mechanism, address) {
@@ -38,9 +41,13 @@ pub(super) fn explain(address: IpAddr, document: &Document) -> Vec<String> {
             (Mechanism::Composed(composed), address) => {
                 let claims = composed.claims.iter();
                 let claims = claims.filter(|claim| claim.network.contains(&address));
-                claims
+                let mut lines: Vec<_> = claims
                     .map(|claim| format!("is one of the {} {}", claim.what, claim.network))
-                    .collect()
+                    .collect();
+                if let core::Mechanism::LwAftr(aftr) = &composed.core {
+                    lines.extend(softwire::explain(aftr, &composed.softwires, address, port));
+                }
+                lines
             }
             (Mechanism::Nat44(_), IpAddr::V6(_)) => Vec::new(),
         };

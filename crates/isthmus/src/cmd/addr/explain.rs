@@ -25,6 +25,9 @@ pub(super) struct Explain {
     /// A configuration, for the prefixes and pools in it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// A port of the IPv4 address, to know which customer has it
+    #[arg(long, requires = "config")]
+    port: Option<u16>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -68,7 +71,9 @@ impl Explain {
         };
         if let Some(path) = &self.config {
             match configuration::read(path)? {
-                Ok(document) => answer.configured = configured::explain(self.address, &document),
+                Ok(document) => {
+                    answer.configured = configured::explain(self.address, self.port, &document)
+                }
                 Err(code) => return Ok(code),
             }
         }
