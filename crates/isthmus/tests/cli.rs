@@ -192,6 +192,35 @@ fn addr_explains_by_a_configuration() {
     assert!(said.contains("in the pool"), "{said}");
 }
 
+/// RFC 7597 appendix B.2, example 1: port 1232 is of PSID 0x34.
+#[test]
+fn addr_explains_softwires() {
+    let ask = |arguments: &[&'static str]| {
+        let config = "--config=examples/lw4o6-aftr.toml";
+        stdout(&[&["addr", "explain", config], arguments].concat())
+    };
+    let said = ask(&["192.0.2.18", "--port=1232"]);
+    assert!(
+        said.contains("the lwB4 2001:db8:a::1 has PSID 0x34"),
+        "{said}"
+    );
+    assert!(!said.contains("2001:db8:b::1"), "{said}");
+    let said = ask(&["192.0.2.18", "--port=1023"]);
+    assert!(said.contains("nobody has port 1023"), "{said}");
+    let said = ask(&["192.0.2.18"]);
+    assert!(
+        said.contains("of its 256 port sets, 2 have a softwire"),
+        "{said}"
+    );
+    let said = ask(&["2001:db8:b::1"]);
+    assert!(
+        said.contains("PSID 0x35 of 192.0.2.18, 252 ports: 1236-1239 "),
+        "{said}"
+    );
+    let said = ask(&["203.0.113.9"]);
+    assert!(said.contains("the lwB4 2001:db8:c::1 has all of"), "{said}");
+}
+
 /// RFC 7597 appendix A, examples 1, 2 and 5, and what is not in such a domain.
 #[test]
 fn addr_explains_a_map_domain() {

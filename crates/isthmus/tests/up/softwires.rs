@@ -39,17 +39,47 @@ fn carries(row: &Row, engine: &str) {
     assert!(edge.stop().success() && border.stop().success());
 }
 
+/// Who sends from the port of his neighbour is refused, and counted (RFC 7596 section 6.2).
+fn refuses(row: &Row, engine: &str) {
+    let Some(net) = Net::new(row) else {
+        return;
+    };
+    let (edge, border) = net.start(row, engine);
+    // A node of the core takes the place of the edge.
+    let (b4, aftr) = ("2001:db8:12::1", "2001:db8:ffff::1");
+    net::ip(&net.core, &format!("addr add {b4}/128 dev lo nodad"));
+    let heard = |port| {
+        let from = format!("192.0.2.18:{port}").parse().unwrap();
+        traffic::softwire(&net, row.server.address, [b4, aftr], from).unwrap()
+    };
+    let spoofed = || crate::counted(&border.json("counters"), "tunnel-spoofed");
+    let [own, neighbours] = [1232, 1236];
+    // The core looks for its neighbour first, and may have no address to ask from yet.
+    assert!((0..5).any(|_| heard(own)), "{}", border.log());
+    assert_eq!(spoofed(), 0);
+    assert!(!heard(neighbours), "{}", border.log());
+    assert_eq!(spoofed(), 1);
+    assert!(heard(own + 1), "{}", border.log());
+    assert_eq!(spoofed(), 1);
+    assert!(edge.stop().success() && border.stop().success());
+}
+
 /// A test for every mechanism.
 macro_rules! mechanisms {
     ($($engine:ident: $($name:ident $row:ident),+;)+) => {$(
         mod $engine {
-            use super::{carries, rows};
+            use super::{carries, refuses, rows};
             $(
                 #[test]
                 fn $name() {
                     carries(&rows::$row, stringify!($engine));
                 }
             )+
+
+            #[test]
+            fn lw4o6_spoofed() {
+                refuses(&rows::LW4O6, stringify!($engine));
+            }
         }
     )+};
 }
@@ -63,6 +93,7 @@ mechanisms! {
         ds_lite DS_LITE,
         map_e MAP_E,
         map_t MAP_T,
+        lw4o6 LW4O6,
         clat CLAT;
     xdp:
         six_in_four SIX_IN_FOUR,
@@ -72,6 +103,7 @@ mechanisms! {
         ds_lite DS_LITE,
         map_e MAP_E,
         map_t MAP_T,
+        lw4o6 LW4O6,
         clat CLAT;
     tc:
         six_in_four SIX_IN_FOUR,
@@ -81,5 +113,6 @@ mechanisms! {
         ds_lite DS_LITE,
         map_e MAP_E,
         map_t MAP_T,
+        lw4o6 LW4O6,
         clat CLAT;
 }

@@ -26,7 +26,7 @@ const fn narrow(core: Core) -> u32 {
 pub(crate) struct Net {
     pub(crate) client: Namespace,
     pub(crate) edge: Namespace,
-    core: Namespace,
+    pub(crate) core: Namespace,
     border: Namespace,
     pub(crate) server: Namespace,
     folder: TempDir,
@@ -215,7 +215,7 @@ fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
     far.0.offload(far.1, &["gro", "on"]).unwrap();
 }
 
-fn ip(node: &Namespace, arguments: &str) {
+pub(crate) fn ip(node: &Namespace, arguments: &str) {
     node.ip(&[arguments.into()]).unwrap();
 }
 

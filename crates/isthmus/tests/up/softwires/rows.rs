@@ -169,7 +169,31 @@ own-v4 = "203.0.113.253""#,
     ..FOUR_IN_SIX
 };
 
-/// The same customer.
+/// The same port set, and a neighbour who has the next one.
+pub(crate) const LW4O6: Row = Row {
+    edge: r#"mechanism = "lw4o6"
+role = "b4"
+local = "2001:db8:12::1"
+aftr = "2001:db8:ffff::1"
+address = "192.0.2.18"
+psid = 0x34
+psid-length = 8
+inside = ["192.168.0.0/16"]
+max-sessions = 4096
+max-bindings = 4096"#,
+    border: r#"mechanism = "lw4o6"
+role = "aftr"
+local = "2001:db8:ffff::1"
+sharing = [{ v4 = "192.0.2.0/24", psid-length = 8 }]
+softwires = [
+  { b4 = "2001:db8:12::1", v4 = "192.0.2.18", psid = 0x34 },
+  { b4 = "2001:db8:13::1", v4 = "192.0.2.18", psid = 0x35 },
+]
+own-v4 = "203.0.113.253""#,
+    ..FOUR_IN_SIX
+};
+
+/// The customer of [`MAP_E`].
 pub(crate) const MAP_T: Row = Row {
     edge: r#"mechanism = "map-t"
 role = "ce"

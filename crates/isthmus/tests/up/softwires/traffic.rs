@@ -1,12 +1,17 @@
 //! What applications do from the client to the server and back.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener,
+    TcpStream, UdpSocket,
+};
 use std::thread;
 use std::time::Duration;
 
+use etherparse::PacketBuilder;
 use isthmus_lab::LabError;
 use isthmus_lab::netns::Namespace;
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::net::Net;
 
@@ -141,6 +146,45 @@ pub(crate) fn udp(net: &Net, address: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Next header of an IPv4 packet in an IPv6 packet (RFC 2473 section 3).
+const IPV4: i32 = 4;
+
+/// A node of the core sends a datagram from an IPv4 address and port to the server, through a softwire
+/// between two addresses. Whether the server hears it.
+pub(crate) fn softwire(
+    net: &Net,
+    address: &str,
+    ends: [&str; 2],
+    from: SocketAddrV4,
+) -> Result<bool, String> {
+    let address: Ipv4Addr = address.parse().unwrap();
+    let [here, there] = ends.map(|end| {
+        let end: Ipv6Addr = end.parse().unwrap();
+        SocketAddrV6::new(end, 0, 0, 0).into()
+    });
+    let server = inside(&net.server, || UdpSocket::bind((address, PORT)))?;
+    let patience = Some(Duration::from_secs(1));
+    server.set_read_timeout(patience).unwrap();
+    let mut packet = Vec::new();
+    PacketBuilder::ipv4(from.ip().octets(), address.octets(), 64)
+        .udp(from.port(), PORT)
+        .write(&mut packet, b"heard")
+        .unwrap();
+    let raw = inside(&net.core, || {
+        let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::from(IPV4)))?;
+        socket.bind(&here)?;
+        Ok(socket)
+    })?;
+    let sent = raw.send_to(&packet, &there);
+    sent.map_err(|error| error.to_string())?;
+    let mut bytes = [0; 100];
+    match server.recv_from(&mut bytes) {
+        Ok((length, said)) => Ok(&bytes[..length] == b"heard" && said == from.into()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Every router on the way shows, and the server at its end.
