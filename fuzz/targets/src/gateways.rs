@@ -11,7 +11,7 @@ use isthmus_engine::ruleset::{Member, Ruleset};
 use isthmus_gateway::config::{self, Compiled};
 
 /// The configurations, small enough that their limits are met soon.
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     include_str!("../configurations/siit.toml"),
     include_str!("../configurations/eam.toml"),
     include_str!("../configurations/nat64.toml"),
@@ -19,6 +19,7 @@ const DOCUMENTS: [&str; 7] = [
     include_str!("../configurations/nat44.toml"),
     include_str!("../configurations/tunnels.toml"),
     include_str!("../configurations/sharing.toml"),
+    include_str!("../configurations/lwaftr.toml"),
 ];
 
 /// The key of all hashes; the same in every run, so that an input always does the same.
