@@ -14,3 +14,9 @@ vector("out-and-back", B4,
 requirement("5.2", MUST, "It takes packets from the lwAFTR only.")
 vector("stranger", B4, drop(
     over6("2001:db8:b::1", "2001:db8:a::1") / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "tunnel-source"))
+requirement("8", MUST, "ICMPv6 errors are handled as RFC 2473 section 8 says.")
+opened = enters(ip4(HOST, SERVER) / tcp("S"), over6("2001:db8:a::1", BR6) / ip4(SHARED, SERVER, 63) / tcp("S", sport=p))
+AS_SENT = ip4(HOST, SERVER, 63) / tcp("S")
+vector("unreachable-inside", B4, opened, told(
+    inside6(ICMPv6DestUnreach(code=0), over6("2001:db8:a::1", BR6) / ip4(SHARED, SERVER, 63) / tcp("S", sport=p), dst="2001:db8:a::1"),
+    error4(ICMP(type=3, code=1), AS_SENT)))

@@ -8,6 +8,7 @@ use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::{MappedV4, Place};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, Mechanism};
+use isthmus_core::encap::tunnel_error::telling_protocol;
 use isthmus_core::host::{
     Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
 };
@@ -131,7 +132,7 @@ impl Configured {
             return ONLY;
         }
         match ipv4::Header::read(packet, 0) {
-            Ok(header) => self.find(&header),
+            Ok(header) => self.find(&header, telling_protocol(packet, &header)),
             Err(_) => search::NOTHING,
         }
     }
@@ -152,9 +153,9 @@ impl Configured {
     }
 
     #[inline(always)]
-    fn find(self, header: &ipv4::Header) -> u64 {
+    fn find(self, header: &ipv4::Header, protocol: u8) -> u64 {
         let (source, destination) = (header.source(), header.destination());
-        search::instance_v4(source.0.0, destination.0.0, header.protocol(), self.active)
+        search::instance_v4(source.0.0, destination.0.0, protocol, self.active)
     }
 
     /// The mechanism of the instance that a search found; `None` if it found none.
@@ -204,8 +205,8 @@ impl Instances for Configured {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, _host: &H, header: &ipv4::Header) -> Option<u32> {
-        search::number(self.find(header))
+    fn find_v4<H: Host>(&self, _host: &H, header: &ipv4::Header, protocol: u8) -> Option<u32> {
+        search::number(self.find(header, protocol))
     }
 
     #[inline(always)]
@@ -241,13 +242,13 @@ impl Instances for Chosen {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, host: &H, header: &ipv4::Header) -> Option<u32> {
+    fn find_v4<H: Host>(&self, host: &H, header: &ipv4::Header, protocol: u8) -> Option<u32> {
         if self.searched != ONLY {
             return search::number(self.searched);
         }
         let only = self.configured.get(0)?;
         let (source, destination) = (header.source(), header.destination());
-        mechanism::owns_v4(host, only, source, destination, header.protocol()).then_some(0)
+        mechanism::owns_v4(host, only, source, destination, protocol).then_some(0)
     }
 
     #[inline(always)]

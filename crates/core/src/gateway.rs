@@ -1,5 +1,7 @@
 //! One packet through the gateway.
 
+mod tunnel_error;
+
 use crate::address::V4;
 use crate::address::special;
 use crate::config::{Instance, Nat44};
@@ -13,7 +15,7 @@ use crate::reason::Counter;
 use crate::translate::transport::Messages;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
 use crate::verdict::{Refusal, Slow, Verdict};
-use crate::wire::{ipv4, ipv6};
+use crate::wire::{ipv4, ipv6, protocol};
 
 /// Finds the instance that a packet belongs to, and translates the packet in place.
 ///
@@ -48,7 +50,7 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     if special::is_illegal_destination_v4(destination) {
         return Ok(pass(host));
     }
-    let Some(instance) = choose_v4(host, instances, &header) else {
+    let Some(instance) = choose_v4(packet, host, instances, &header) else {
         return Ok(pass(host));
     };
     let tos = header.tos();
@@ -58,6 +60,9 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         Task::FourInSix(tunnel) => {
             let ends = four_in_six::ends(tunnel);
             encap::four_in_six::enter(packet, host, instance, header, ends)
+        }
+        Task::SixInFour(tunnel) if header.protocol() == protocol::ICMP => {
+            tunnel_error::over_v4(packet, host, tunnel, &header)
         }
         Task::SixInFour(tunnel) => {
             let accept = |inner: &ipv6::Header| six_in_four::accept(tunnel, header.source(), inner);
@@ -120,11 +125,15 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
         return Ok(pass(host));
     };
     let sender = header.source();
-    match mechanism::task(host, instance) {
+    let task = mechanism::task(host, instance);
+    match task {
         Task::Translate | Task::Nat44(_) => {}
         Task::SixInFour(tunnel) => {
             let ends = six_in_four::ends(tunnel, destination)?;
             return encap::six_in_four::enter(packet, host, instance, header, ends);
+        }
+        _ if header.next_header() == protocol::ICMPV6 => {
+            return tunnel_error::over_v6(packet, host, task, &header);
         }
         // What the machine that has this address gets for itself.
         _ if !encap::four_in_six::carries(header.next_header()) => return Ok(pass(host)),
@@ -232,7 +241,7 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv4::Header::read(packet, 0)?;
     let destination = header.destination();
     let instance =
-        choose_v4(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
+        choose_v4(packet, host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
     let messages = mechanism::messages(host, instance);
     let transport = v4::read(packet, header, messages)?.transport;
     let tuple = Tuple {
@@ -324,12 +333,17 @@ fn pass<H: Host>(host: &mut H) -> Verdict {
 
 /// The instance that an IPv4 packet belongs to; the host counts for it from then on.
 #[inline(always)]
-fn choose_v4<'a, H: Host, I: Instances + ?Sized>(
+fn choose_v4<'a, P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &P,
     host: &mut H,
     instances: &'a I,
     header: &ipv4::Header,
 ) -> Option<&'a Instance> {
-    let index = instances.find_v4(host, header)?;
+    let index = instances.find_v4(
+        host,
+        header,
+        encap::tunnel_error::telling_protocol(packet, header),
+    )?;
     host.select(index);
     instances.get(index)
 }

@@ -3,7 +3,7 @@
 //! ([`passage`](crate::mechanism::passage)).
 
 use super::transport::{ICMP_CHECKSUM, Kind, Messages, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
-use super::{Hop, Tuple, mss, mtu, quoted, v4};
+use super::{Hop, Tuple, mss, mtu, quoted_v4, v4};
 use crate::address::V4;
 use crate::checksum::{Delta, Sum};
 use crate::config::{Instance, Policy};
@@ -53,7 +53,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         transport.ports()
     };
     if transport.kind == Kind::IcmpError {
-        return quoted::within_v4(packet, host, instance, passage, &incoming, tos, hop);
+        return quoted_v4::within_v4(packet, host, instance, passage, &incoming, tos, hop);
     }
     let policy = &instance.policy;
     let mss = mss::find(packet, policy, transport)?;
