@@ -116,3 +116,15 @@ vector("short-quote", T, drop(inside6(ICMPv6DestUnreach(code=0), outer6() / SMAL
 vector("no-error-about-an-error", T, drop(
     inside6(ICMPv6DestUnreach(code=0), outer6() / out4(63) / ICMP(type=3, code=1) / quote(in4() / udp() / data())), "tunnel-error"))
 vector("ping-to-this-end", T, ignored(ip6(THERE6, HERE6) / ICMPv6EchoRequest(id=1, seq=1)))
+requirement("7.1", SHOULD, "The entry sets the MTU of the tunnel by what routers inside say.")
+LONG, HEAD = out4() / udp() / data(1460 - 28), outer6() / out4(63) / udp() / data(1460 - 28)
+AFTER = [Output(fragment6(HEAD, 0, 1352, id=0), words=identification), Output(fragment6(HEAD, 1352, id=0), words=identification)]
+REFUSED = out4(flags="DF") / udp() / data(1460 - 28)
+vector("fragments-that-fit-the-way", T,
+       enters(LONG, HEAD), drop(inside6(ICMPv6PacketTooBig(mtu=1400), WHOLE), "tunnel-too-big"), enters(LONG, *AFTER, split=1))
+vector("the-next-sender-is-told-at-once", T, drop(inside6(ICMPv6PacketTooBig(mtu=1400), WHOLE), "tunnel-too-big"),
+       reply(REFUSED, error4(ICMP(type=3, code=4, nexthopmtu=1360), REFUSED), "too-big"))
+vector("ten-minutes-later", T, drop(inside6(ICMPv6PacketTooBig(mtu=1400), WHOLE), "tunnel-too-big", at=0),
+       enters(LONG, *AFTER, split=1, at=580), enters(LONG, HEAD, at=700))
+vector("other-ways-are-others", T, drop(inside6(ICMPv6PacketTooBig(mtu=1400), outer6(dst=STRANGER6) / WHOLE.payload), "icmp-inner"),
+       enters(LONG, HEAD))

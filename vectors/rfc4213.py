@@ -114,6 +114,17 @@ vector("too-big-with-a-quote-of-8-bytes", T, drop(
     inside4(ICMP(type=3, code=4, nexthopmtu=1400), outer4(id=7) / BIG, 28), "tunnel-error-short"))
 vector("later-fragment-quoted", T, drop(
     inside4(ICMP(type=11, code=0), fragment4(outer4(df=False, id=7) / SMALL, 64)), "tunnel-error-short"))
+requirement("3.4", MUST, "They tell the size of the way all the same, by which the next packet is answered.")
+NEXT = out6() / udp() / data(1480 - 48)
+vector("next-packet-after-8-bytes", T,
+       drop(inside4(ICMP(type=3, code=4, nexthopmtu=1400), outer4(id=7) / BIG, 28), "tunnel-error-short"),
+       reply(NEXT, error6(ICMPv6PacketTooBig(mtu=1380), NEXT), "too-big"))
+vector("next-packet-after-a-stranger", T,
+       drop(inside4(ICMP(type=3, code=4, nexthopmtu=1400), outer4(dst=STRANGER4, id=7) / BIG, 28), "icmp-inner"),
+       enters(NEXT, outer4() / out6(63) / udp() / data(1480 - 48)))
+vector("small-packets-go-on", T,
+       drop(inside4(ICMP(type=3, code=4, nexthopmtu=600), outer4(id=7) / BIG, 28), "tunnel-error-short"),
+       enters(out6() / udp() / data(1280 - 48), outer4(df=False) / out6(63) / udp() / data(1280 - 48)))
 requirement("3.4", MUST, "The error is about a packet that this end sent.")
 vector("other-end-quoted", T, drop(
     inside4(ICMP(type=3, code=1), outer4(dst=STRANGER4, df=False, id=7) / SMALL), "icmp-inner"))

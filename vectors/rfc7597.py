@@ -122,3 +122,6 @@ vector("unreachable-inside-of-the-mesh", MAP_E_MESH, straight, told(
     inside6(ICMPv6DestUnreach(code=0), over6(CE6, OTHER6) / DIRECT, dst=CE6), error4(ICMP(type=3, code=1), AS_SENT)))
 vector("unreachable-inside-of-the-mesh-about-another-end", MAP_E_MESH, straight, drop(
     inside6(ICMPv6DestUnreach(code=0), over6(CE6, "2001:db8:12:3600:0:c000:212:36") / DIRECT, dst=CE6), "icmp-inner"))
+vector("next-sender-is-told-at-once", MAP_E_BR,
+       drop(inside6(TOO_BIG, over6(BR6, CE6) / ip4(SERVER, SHARED, 63) / udp(80, PORT) / data(1460 - 28), dst=BR6), "tunnel-too-big"),
+       reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1360), BIG), "too-big"))

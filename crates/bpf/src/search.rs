@@ -93,7 +93,7 @@ pub extern "C" fn owns_v4(
             instance,
             source,
             destination,
-            protocol,
+            || protocol,
         ))
     })
 }

@@ -339,11 +339,8 @@ fn choose_v4<'a, P: Packet, H: Host, I: Instances + ?Sized>(
     instances: &'a I,
     header: &ipv4::Header,
 ) -> Option<&'a Instance> {
-    let index = instances.find_v4(
-        host,
-        header,
-        encap::tunnel_error::telling_protocol(packet, header),
-    )?;
+    let protocol = || encap::tunnel_error::telling_protocol(packet, header);
+    let index = instances.find_v4(host, header, protocol)?;
     host.select(index);
     instances.get(index)
 }

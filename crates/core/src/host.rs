@@ -159,10 +159,15 @@ pub trait Instances {
     /// The first instance that a packet with this header belongs to, with what
     /// [`telling_protocol`](crate::encap::tunnel_error::telling_protocol) says of it. An engine may have
     /// its own way to call the search, not its own search.
-    fn find_v4<H: Host>(&self, host: &H, header: &ipv4::Header, protocol: u8) -> Option<u32> {
+    fn find_v4<H: Host>(
+        &self,
+        host: &H,
+        header: &ipv4::Header,
+        protocol: impl Fn() -> u8,
+    ) -> Option<u32> {
         let (source, destination) = (header.source(), header.destination());
         first(self, |instance| {
-            mechanism::owns_v4(host, instance, source, destination, protocol)
+            mechanism::owns_v4(host, instance, source, destination, &protocol)
         })
     }
 

@@ -10,6 +10,7 @@
 pub mod class;
 pub mod four_in_six;
 pub mod inner;
+pub mod path_mtu;
 pub mod six_in_four;
 pub mod size;
 pub mod tunnel_error;

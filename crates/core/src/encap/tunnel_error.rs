@@ -8,9 +8,11 @@
 //! Errors are rare, and a BPF program does not have the bytes in reach: it hands them on.
 
 use super::inner::Inner;
+use super::path_mtu::{self, End};
 use crate::address::{V4, V6};
 use crate::checksum::Sum;
-use crate::packet::{Family, Packet, Truncated, Word};
+use crate::host::Host;
+use crate::packet::{Family, NoRoom, Packet, Truncated, Word};
 use crate::reason::Counter;
 use crate::translate::extension::{Body, Unit};
 use crate::translate::icmp::{self, v4 as icmp4, v6 as icmp6};
@@ -30,31 +32,44 @@ const LEAST: usize = 8;
 /// An error about a packet of a tunnel.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<A> {
-    /// The error for the sender of the inner packet.
-    pub error: IcmpError,
     /// Where the packet of the tunnel was sent: its other end.
     pub other: A,
+    /// Bytes of the largest packet that the way there takes, if that was the error.
+    pub way: Option<u16>,
+    /// What the sender of the inner packet is told, and what is counted if it is not.
+    error: Result<IcmpError, Counter>,
     /// Where the inner packet begins in the message, and how many bytes of it there are.
     at: usize,
     length: usize,
 }
 
-impl<A> Report<A> {
-    /// The inner packet, as far as it is quoted.
-    ///
-    /// # Errors
-    /// The message is not the one that the report is about.
-    pub fn inner<'a, P: Packet>(&self, packet: &'a mut P) -> Result<Inner<'a, P>, Truncated> {
-        Inner::new(packet, self.at, self.length)
+impl<A: Copy + Into<End>> Report<A> {
+    /// The inner packet, as far as it is quoted; `None` if that is too little to tell who sent it.
+    pub fn inner<'a, P: Packet>(&self, packet: &'a mut P) -> Option<Inner<'a, P>> {
+        if self.error == Err(Counter::TunnelErrorShort) {
+            return None;
+        }
+        Inner::new(packet, self.at, self.length).ok()
     }
 
-    /// Leaves the inner packet alone in hand, for the error that is about it.
-    ///
-    /// # Errors
-    /// Never, where the bytes are in reach.
-    pub fn leave<P: Packet>(&self, packet: &mut P, family: Family) -> Result<(), Refusal> {
+    /// Remembers the MTU of the way, for the next packets.
+    pub fn learn<H: Host>(&self, host: &H) {
+        if let Some(way) = self.way {
+            path_mtu::learn(host, self.other.into(), way);
+        }
+    }
+
+    /// Has the sender of the inner packet be told; that packet is what is left then.
+    pub fn tell<P: Packet>(&self, packet: &mut P, family: Family) -> Refusal {
+        let error = match self.error {
+            Ok(error) => error,
+            Err(counter) => return Refusal::Drop(counter),
+        };
         packet.truncate(self.at + self.length);
-        Ok(packet.replace_front(self.at, 0, family)?)
+        match packet.replace_front(self.at, 0, family) {
+            Ok(()) => Refusal::Reply(error, Counter::TunnelError),
+            Err(NoRoom) => Refusal::Drop(Counter::EngineError),
+        }
     }
 }
 
@@ -158,27 +173,32 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
         return Err(SHORT);
     }
     let inner_header = inner.v4(packet)?;
+    let mut way = None;
     let error = match (message, code) {
         // RFC 2473 section 8.3.
-        (icmp6::UNREACHABLE, _) | (icmp6::TIME_EXCEEDED, 0) => IcmpError::AddressUnreachable,
+        (icmp6::UNREACHABLE, _) | (icmp6::TIME_EXCEEDED, 0) => Ok(IcmpError::AddressUnreachable),
         (icmp6::TOO_BIG, _) => {
             // RFC 8201 section 4: no router can say less.
             let mtu = rest.number().max(u32::from(ipv6::MINIMUM_MTU));
             if mtu as usize >= total {
                 return Err(NOT_SENT);
             }
-            // Its sender lets it be cut, and does not ask what fits.
-            if !inner_header.dont_fragment() {
-                return Err(Refusal::Drop(Counter::TunnelTooBig));
-            }
             // Less than the length of a packet, so that it fits 16 bits.
-            IcmpError::TooBig((mtu as usize - headers) as u16)
+            let mtu = mtu as u16;
+            way = Some(mtu);
+            if inner_header.dont_fragment() {
+                Ok(IcmpError::TooBig(mtu - headers as u16))
+            } else {
+                // Its sender lets it be cut, and does not ask what fits.
+                Err(Counter::TunnelTooBig)
+            }
         }
         _ => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
     };
     Ok(Report {
-        error,
         other: quoted.destination(),
+        way,
+        error,
         at: inner.at,
         length: inner.length,
     })
@@ -231,10 +251,7 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         at: start + headers,
         length: available.saturating_sub(headers),
     };
-    if quoted.fragment().offset != 0 {
-        return Err(SHORT);
-    }
-    let inner_header = inner.v6(packet)?;
+    let mut way = None;
     let error = match (message, code) {
         (icmp4::UNREACHABLE, 4) => {
             let sent = quoted.total_length();
@@ -243,20 +260,28 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
                 0 => icmp::plateau(sent),
                 mtu => mtu,
             };
-            let total = ipv6::HEADER + usize::from(inner_header.payload_length());
             // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by whom it is too big for.
-            if mtu >= sent || total <= usize::from(ipv6::MINIMUM_MTU) {
+            let headers = ipv4::HEADER as u16;
+            let mtu = mtu.max(ipv6::MINIMUM_MTU + headers);
+            if mtu >= sent || !quoted.dont_fragment() {
                 return Err(NOT_SENT);
             }
-            let mtu = mtu.saturating_sub(ipv4::HEADER as u16);
-            IcmpError::TooBig(mtu.max(ipv6::MINIMUM_MTU))
+            way = Some(mtu);
+            IcmpError::TooBig(mtu - headers)
         }
         // RFC 4213 section 3.4: to IPv6 the tunnel is a link, and that is an error of a link.
         _ => IcmpError::AddressUnreachable,
     };
+    // Without the header inside, the way to the other end is known all the same.
+    let mut whose = Err(Counter::TunnelErrorShort);
+    if quoted.fragment().offset == 0 && inner.length >= ipv6::HEADER {
+        inner.v6(packet)?;
+        whose = Ok(error);
+    }
     Ok(Report {
-        error,
         other: quoted.destination(),
+        way,
+        error: whose,
         at: inner.at,
         length: inner.length,
     })

@@ -7,7 +7,6 @@ use crate::encap::tunnel_error::{self, NOT_SENT};
 use crate::host::Host;
 use crate::mechanism::{Task, aftr, four_in_six, six_in_four, softwire};
 use crate::packet::{Family, Packet};
-use crate::reason::Counter;
 use crate::translate::quoted_v4::restore;
 use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6};
@@ -23,14 +22,19 @@ pub(super) fn over_v4<P: Packet, H: Host>(
     let Some(report) = tunnel_error::over_v4(packet, header)? else {
         return Ok(pass(host));
     };
-    let inner = ipv6::Header::read(&report.inner(packet)?, 0)?;
-    let destination = inner.destination();
-    let ends = six_in_four::ends(tunnel, destination).map_err(|_| NOT_SENT)?;
-    if !six_in_four::owns_v6(tunnel, destination) || ends.destination != report.other {
+    let sent = match report.inner(packet) {
+        Some(inner) => {
+            let destination = ipv6::Header::read(&inner, 0)?.destination();
+            let ends = six_in_four::ends(tunnel, destination).map_err(|_| NOT_SENT)?;
+            six_in_four::owns_v6(tunnel, destination) && ends.destination == report.other
+        }
+        None => six_in_four::may_reach(tunnel, report.other),
+    };
+    if !sent {
         return Err(NOT_SENT);
     }
-    report.leave(packet, Family::V6)?;
-    Err(Refusal::Reply(report.error, Counter::TunnelError))
+    report.learn(host);
+    Err(report.tell(packet, Family::V6))
 }
 
 /// An ICMPv6 message to the end of a tunnel or softwire over IPv6.
@@ -44,7 +48,7 @@ pub(super) fn over_v6<P: Packet, H: Host>(
     let Some(report) = tunnel_error::over_v6(packet, header)? else {
         return Ok(pass(host));
     };
-    let mut inner = report.inner(packet)?;
+    let mut inner = report.inner(packet).ok_or(NOT_SENT)?;
     let other = report.other;
     match task {
         Task::FourInSix(tunnel) => {
@@ -68,6 +72,6 @@ pub(super) fn over_v6<P: Packet, H: Host>(
         }
         Task::Translate | Task::Nat44(_) | Task::SixInFour(_) => return Err(NOT_SENT),
     }
-    report.leave(packet, Family::V4)?;
-    Err(Refusal::Reply(report.error, Counter::TunnelError))
+    report.learn(host);
+    Err(report.tell(packet, Family::V4))
 }

@@ -9,8 +9,8 @@ use crate::wire::{ipv6, protocol};
 
 /// Whether an IPv4 packet comes out of the tunnel here.
 #[inline(always)]
-pub fn owns_v4(tunnel: &SixInFour, destination: V4, packet_protocol: u8) -> bool {
-    packet_protocol == protocol::IPV6 && destination.0.0 == tunnel.local.0.0
+pub fn owns_v4(tunnel: &SixInFour, destination: V4, telling_protocol: impl Fn() -> u8) -> bool {
+    destination.0.0 == tunnel.local.0.0 && telling_protocol() == protocol::IPV6
 }
 
 /// Whether an IPv6 packet goes into the tunnel.
@@ -36,6 +36,15 @@ pub fn ends(tunnel: &SixInFour, destination: V6) -> Result<Ends<V4>, Refusal> {
         source: tunnel.local,
         destination: other,
     })
+}
+
+/// Whether some packet of the tunnel may go to an address.
+#[inline(always)]
+pub fn may_reach(tunnel: &SixInFour, other: V4) -> bool {
+    match &tunnel.peer {
+        PeerV4::Fixed(peer) => other.0.0 == peer.0.0,
+        PeerV4::Embedded(_) => true,
+    }
 }
 
 /// Who has an address: the one that it tells (RFC 5969 section 7.1.1, RFC 3056 section 5.3), or who
