@@ -99,7 +99,7 @@ requirement("8.1", MUST, "A parameter problem is passed on if it is about the en
             "nor are other errors.")
 vector("parameter-problem-inside", T, drop(inside6(ICMPv6ParamProblem(code=0, ptr=6), outer6() / SMALL), "icmp-untranslatable"))
 vector("reassembly-time-inside", T, drop(inside6(ICMPv6TimeExceeded(code=1), outer6() / SMALL), "icmp-untranslatable"))
-requirement("8.2", MUST, "The same for IPv6 in IPv6.", status="no mechanism puts IPv6 packets into IPv6 packets")
+requirement("8.2", MUST, "The same for IPv6 in IPv6.", status="no: no mechanism puts IPv6 packets into IPv6 packets")
 requirement("8.4", MUST, "Errors of nested tunnels are passed on by one entry after the other.",
             see=["rfc2473-8.3-too-big-inside"])
 requirement("8", MUST, "The error is about a packet that this entry sent.")

@@ -10,8 +10,8 @@ use crate::address::{V4, V6, ivi, special};
 use crate::nat::NatConfig;
 
 pub use tunnel::{
-    Aftr, Embedded, FourInSix, MapTBorder, MapTCustomer, Outside, PeerV4, SixInFour,
-    SoftwireBorder, SoftwireCustomer, V6Network, V6Networks,
+    Aftr, Embedded, FourInSix, Isatap, IsatapRole, Lifetimes, MapTBorder, MapTCustomer, Outside,
+    PeerV4, Routers, SixInFour, SoftwireBorder, SoftwireCustomer, V6Network, V6Networks,
 };
 
 /// One configured mechanism.

@@ -2,16 +2,17 @@
 
 mod tunnel_error;
 
-use crate::address::V4;
 use crate::address::special;
-use crate::config::{Instance, Nat44};
+use crate::address::{V4, V6};
+use crate::config::{Instance, Nat44, PeerV4};
 use crate::encap::{self, class};
 use crate::host::{Host, Instances};
 use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::passage::Passage;
-use crate::mechanism::{self, Part, Task, aftr, four_in_six, six_in_four, softwire};
-use crate::packet::Packet;
+use crate::mechanism::{self, Part, Task, aftr, four_in_six, isatap, six_in_four, softwire};
+use crate::packet::{Packet, Truncated};
 use crate::reason::Counter;
+use crate::slow::neighbour;
 use crate::translate::transport::Messages;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
 use crate::verdict::{Refusal, Slow, Verdict};
@@ -65,6 +66,14 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
             tunnel_error::over_v4(packet, host, tunnel, &header)
         }
         Task::SixInFour(tunnel) => {
+            if let PeerV4::Isatap(link) = &tunnel.peer
+                && is_for_link(packet, &header)
+            {
+                if packet.bytes().is_none() {
+                    return Err(Refusal::Slow(Slow::Neighbour));
+                }
+                return neighbour::receive(packet, host, instance, tunnel, link, &header);
+            }
             let accept = |inner: &ipv6::Header| six_in_four::accept(tunnel, header.source(), inner);
             encap::six_in_four::leave(packet, host, instance, header, accept)
         }
@@ -80,6 +89,19 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
             let out = softwire::Out(edge);
             four_to_four::translate(packet, host, instance, &out, header, tos, Hop::Forward)
         }
+    }
+}
+
+/// Whether the packet in a packet is for the nodes of an ISATAP link.
+#[inline(always)]
+fn is_for_link<P: Packet>(packet: &P, outer: &ipv4::Header) -> bool {
+    const DESTINATION: usize = 24;
+    if outer.fragment().is_fragment() {
+        return false;
+    }
+    match packet.words::<4>(outer.header_length() + DESTINATION) {
+        Ok(destination) => isatap::is_of_link(V6(destination)),
+        Err(Truncated) => false,
     }
 }
 
@@ -119,7 +141,10 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv6::Header::read(packet, 0)?;
     let destination = header.destination();
     if special::is_illegal_destination_v6(destination) {
-        return Ok(pass(host));
+        return match neighbour::sender(packet, instances, &header) {
+            Some(index) => neighbour::send(packet, host, instances, index, &header),
+            None => Ok(pass(host)),
+        };
     }
     let Some(instance) = choose_v6(host, instances, &header) else {
         return Ok(pass(host));
@@ -129,7 +154,7 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     match task {
         Task::Translate | Task::Nat44(_) => {}
         Task::SixInFour(tunnel) => {
-            let ends = six_in_four::ends(tunnel, destination)?;
+            let ends = six_in_four::ends(tunnel, sender, destination)?;
             return encap::six_in_four::enter(packet, host, instance, header, ends);
         }
         _ if header.next_header() == protocol::ICMPV6 => {

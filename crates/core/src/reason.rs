@@ -29,6 +29,8 @@ crate::counters! {
         Encapsulated4In6 = "encapsulated-4in6", Forwarded;
         /// IPv4 packets taken out of IPv6 packets (RFC 2473).
         Decapsulated4In6 = "decapsulated-4in6", Forwarded;
+        /// Solicitations of neighbours that were answered (RFC 5214 section 8).
+        NeighbourAnswered = "neighbour-answered", Forwarded;
         /// Packets from one inside host to another through the translator (RFC 6146 section 3.8,
         /// RFC 7757 section 4, RFC 4787 section 6).
         Hairpinned = "hairpinned", Forwarded;

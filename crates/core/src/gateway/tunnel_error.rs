@@ -24,8 +24,9 @@ pub(super) fn over_v4<P: Packet, H: Host>(
     };
     let sent = match report.inner(packet) {
         Some(inner) => {
-            let destination = ipv6::Header::read(&inner, 0)?.destination();
-            let ends = six_in_four::ends(tunnel, destination).map_err(|_| NOT_SENT)?;
+            let header = ipv6::Header::read(&inner, 0)?;
+            let (source, destination) = (header.source(), header.destination());
+            let ends = six_in_four::ends(tunnel, source, destination).map_err(|_| NOT_SENT)?;
             six_in_four::owns_v6(tunnel, destination) && ends.destination == report.other
         }
         None => six_in_four::may_reach(tunnel, report.other),

@@ -4,6 +4,7 @@
 
 pub mod aftr;
 pub mod four_in_six;
+pub mod isatap;
 pub mod map_t;
 pub mod nat44;
 pub mod nat64;

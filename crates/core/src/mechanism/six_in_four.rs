@@ -1,5 +1,6 @@
 //! Tunnels that carry IPv6 over IPv4: who has the other end, and what it may send.
 
+use super::isatap;
 use crate::address::{V4, V6, special};
 use crate::config::{Embedded, Outside, PeerV4, SixInFour};
 use crate::encap::Ends;
@@ -19,13 +20,14 @@ pub fn owns_v6(tunnel: &SixInFour, destination: V6) -> bool {
     tunnel.destinations.contains(destination)
 }
 
-/// Where a packet goes.
+/// Where a packet between these addresses goes.
 ///
 /// # Errors
 /// Nobody has the other end for it.
 #[inline(always)]
-pub fn ends(tunnel: &SixInFour, destination: V6) -> Result<Ends<V4>, Refusal> {
+pub fn ends(tunnel: &SixInFour, source: V6, destination: V6) -> Result<Ends<V4>, Refusal> {
     let other = match &tunnel.peer {
+        PeerV4::Isatap(link) => isatap::next_hop(link, source, destination)?,
         PeerV4::Fixed(peer) => *peer,
         PeerV4::Embedded(peer) => embedded(peer, destination)?,
     };
@@ -43,7 +45,7 @@ pub fn ends(tunnel: &SixInFour, destination: V6) -> Result<Ends<V4>, Refusal> {
 pub fn may_reach(tunnel: &SixInFour, other: V4) -> bool {
     match &tunnel.peer {
         PeerV4::Fixed(peer) => other.0.0 == peer.0.0,
-        PeerV4::Embedded(_) => true,
+        PeerV4::Embedded(_) | PeerV4::Isatap(_) => true,
     }
 }
 
@@ -83,6 +85,7 @@ pub fn accept(tunnel: &SixInFour, sender: V4, header: &ipv6::Header) -> Result<(
             }
             return consistent(tunnel, peer, sender, header);
         }
+        PeerV4::Isatap(link) => return isatap::accept(tunnel, link, sender, header),
     }
     if !tunnel.everything && tunnel.destinations.contains(header.destination()) {
         return Err(Refusal::Drop(Counter::Loop));

@@ -13,6 +13,7 @@ mod composed;
 mod diagnose;
 mod document;
 mod instance;
+mod isatap;
 mod machine;
 mod mapping;
 mod nat;
