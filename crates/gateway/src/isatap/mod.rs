@@ -9,6 +9,7 @@ mod host;
 
 use std::net::Ipv4Addr;
 
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::config::{Document, Mechanism};
@@ -27,7 +28,22 @@ struct Site {
 /// The hosts of all links, each at work.
 #[derive(Debug, Default)]
 pub struct Solicitors {
-    running: Vec<(Site, JoinHandle<()>)>,
+    running: Vec<(Site, Running)>,
+}
+
+/// A task, and how it is told to end.
+#[derive(Debug)]
+struct Running {
+    end: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    async fn end(self) {
+        // One that has ended by itself is told in vain.
+        let _ = self.end.send(());
+        let _ = self.task.await;
+    }
 }
 
 impl Solicitors {
@@ -36,11 +52,11 @@ impl Solicitors {
     pub async fn apply(&mut self, document: &Document, index: u32, link: &str) {
         let wanted = sites(document);
         let mut kept = Vec::new();
-        for (site, task) in std::mem::take(&mut self.running) {
-            if wanted.contains(&site) && !task.is_finished() {
-                kept.push((site, task));
+        for (site, running) in std::mem::take(&mut self.running) {
+            if wanted.contains(&site) && !running.task.is_finished() {
+                kept.push((site, running));
             } else {
-                end(task).await;
+                running.end().await;
             }
         }
         for site in wanted {
@@ -49,28 +65,23 @@ impl Solicitors {
             }
             let host = Host::new(index, link, site.local, site.routers.clone());
             let instance = site.instance.clone();
+            let (end, ending) = oneshot::channel();
             let task = tokio::spawn(async move {
-                if let Err(error) = host.run().await {
+                if let Err(error) = host.run(ending).await {
                     tracing::error!(instance, %error, "routers can not be asked for a prefix");
                 }
             });
-            kept.push((site, task));
+            kept.push((site, Running { end, task }));
         }
         self.running = kept;
     }
 
     /// Ends all.
     pub async fn stop(&mut self) {
-        for (_, task) in std::mem::take(&mut self.running) {
-            end(task).await;
+        for (_, running) in std::mem::take(&mut self.running) {
+            running.end().await;
         }
     }
-}
-
-async fn end(task: JoinHandle<()>) {
-    task.abort();
-    // A task that was aborted has dropped what it held.
-    let _ = task.await;
 }
 
 fn sites(document: &Document) -> Vec<Site> {
