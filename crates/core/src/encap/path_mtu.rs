@@ -66,26 +66,45 @@ fn tick(now: Instant) -> u16 {
 /// Bytes of the largest packet that the way to `end` takes, if its first link takes `link`.
 #[inline(always)]
 pub fn limit<H: Host>(host: &H, end: End, link: u16) -> u16 {
+    look_up(host.state(), || host.now(), end, link)
+}
+
+/// Remembers that the way to `end` takes packets of `mtu` bytes: no more than is known already (RFC 8201
+/// section 4).
+pub fn learn<H: Host>(host: &H, end: End, mtu: u16) {
+    note(host.state(), host.now(), end, mtu);
+}
+
+#[inline(always)]
+fn look_up<M: Memory + ?Sized>(
+    memory: &M,
+    now: impl FnOnce() -> Instant,
+    end: End,
+    link: u16,
+) -> u16 {
     let hash = end.hash();
     let (line, word) = place(hash);
-    let Some(line) = host.state().line(line) else {
+    let Some(line) = memory.line(line) else {
         return link;
     };
     let entry = line[word].load(Ordering::Relaxed);
-    let age = tick(host.now()).wrapping_sub((entry >> 16) as u16);
-    if entry >> 32 == hash >> 32 && entry as u16 != 0 && age <= LIFE {
+    if entry >> 32 != hash >> 32 || entry as u16 == 0 {
+        return link;
+    }
+    let age = tick(now()).wrapping_sub((entry >> 16) as u16);
+    if age <= LIFE {
         link.min(entry as u16)
     } else {
         link
     }
 }
 
-/// Remembers that the way to `end` takes packets of `mtu` bytes.
-pub fn learn<H: Host>(host: &H, end: End, mtu: u16) {
+fn note<M: Memory + ?Sized>(memory: &M, now: Instant, end: End, mtu: u16) {
     let hash = end.hash();
     let (line, word) = place(hash);
-    if let Some(line) = host.state().line(line) {
-        let entry = hash >> 32 << 32 | u64::from(tick(host.now())) << 16 | u64::from(mtu);
+    let mtu = look_up(memory, || now, end, mtu);
+    if let Some(line) = memory.line(line) {
+        let entry = hash >> 32 << 32 | u64::from(tick(now)) << 16 | u64::from(mtu);
         line[word].store(entry, Ordering::Relaxed);
     }
 }
@@ -94,4 +113,96 @@ pub fn learn<H: Host>(host: &H, end: End, mtu: u16) {
 fn place(hash: u64) -> (u32, usize) {
     let hash = hash as u32;
     (hash / WORDS % LINES, (hash % WORDS) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Line;
+    use crate::time::Span;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+    use std::vec::Vec;
+
+    const MINUTE: u64 = 60;
+    const LINK: u16 = 1500;
+
+    fn memory() -> Vec<Line> {
+        let mut lines = Vec::new();
+        lines.resize_with(LINES as usize, Line::default);
+        lines
+    }
+
+    /// Seconds after the clock began, which was long ago.
+    fn at(seconds: u64) -> Instant {
+        Instant(0x1234_5678_9abc) + Span::from_secs(seconds)
+    }
+
+    fn v6(number: u128) -> End {
+        V6::from(Ipv6Addr::from(number)).into()
+    }
+
+    fn v4(number: u32) -> End {
+        V4::from(Ipv4Addr::from(number)).into()
+    }
+
+    fn known(memory: &[Line], seconds: u64, end: End) -> u16 {
+        look_up(memory, || at(seconds), end, LINK)
+    }
+
+    #[test]
+    fn rfc8201_4_ten_minutes() {
+        let memory = memory();
+        for end in [v6(0x2001_0db8 << 96 | 1), v4(0xc000_0201)] {
+            assert_eq!(known(&memory, 0, end), LINK);
+            note(&memory[..], at(0), end, 1400);
+            for minute in 0..10 {
+                assert_eq!(known(&memory, minute * MINUTE, end), 1400, "{minute}");
+            }
+            assert_eq!(known(&memory, 12 * MINUTE, end), LINK);
+        }
+    }
+
+    #[test]
+    fn rfc8201_4_never_more_than_before() {
+        let (memory, end) = (memory(), v4(1));
+        note(&memory[..], at(0), end, 1300);
+        note(&memory[..], at(1), end, 1400);
+        assert_eq!(known(&memory, 2, end), 1300);
+        note(&memory[..], at(12 * MINUTE), end, 1400);
+        assert_eq!(known(&memory, 12 * MINUTE, end), 1400);
+    }
+
+    #[test]
+    fn a_link_may_take_less() {
+        let (memory, end) = (memory(), v4(1));
+        note(&memory[..], at(0), end, 1400);
+        assert_eq!(look_up(&memory[..], || at(0), end, 1280), 1280);
+    }
+
+    #[test]
+    fn ways_are_told_apart() {
+        let memory = memory();
+        note(&memory[..], at(0), v4(0), 1300);
+        for other in 1..100_000 {
+            assert_eq!(known(&memory, 0, v4(other)), LINK);
+        }
+        // More than there is room for: every one that is known is right.
+        for end in 0..10_000 {
+            note(&memory[..], at(0), v6(end), 1280 + (end % 200) as u16);
+        }
+        let right = |end: &u128| {
+            let got = known(&memory, 0, v6(*end));
+            assert!(got == LINK || got == 1280 + (end % 200) as u16);
+            got != LINK
+        };
+        let kept = (0..10_000).filter(right).count();
+        assert!((450..=512).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn without_memory_nothing_is_known() {
+        let none: [Line; 0] = [];
+        note(&none[..], at(0), v4(1), 1300);
+        assert_eq!(look_up(&none[..], || at(0), v4(1), LINK), LINK);
+    }
 }

@@ -1,6 +1,6 @@
 //! Rules that only the user-space engine needs, because a BPF program can not follow them: cutting
-//! a packet in pieces, building ICMP errors, judging fragments that are put together, waiting before an answer,
-//! answering neighbours.
+//! a packet in pieces, building ICMP errors, judging fragments that are put together, waiting before
+//! an answer, answering neighbours.
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 

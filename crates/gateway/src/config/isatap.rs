@@ -1,6 +1,6 @@
 //! `mechanism = "isatap"`: a node of a site whose IPv4 is a link of IPv6 (RFC 5214).
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use isthmus_core::address::isatap::{self, Unique};
@@ -48,7 +48,7 @@ fn router(reader: &Reader<'_>) -> Option<Composed> {
     ));
     composed.plan.push(format!(
         "hosts that ask {} are told this prefix and that it is their router",
-        std::net::Ipv6Addr::from(link_local(local.value.into()))
+        Ipv6Addr::from(link_local(local.value.into()))
     ));
     Some(composed)
 }
@@ -70,12 +70,13 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
     let link = core::Isatap {
         routers: fit(&routers),
         role: core::IsatapRole::Host,
-        prefix: std::net::Ipv6Addr::UNSPECIFIED.into(),
+        prefix: Ipv6Addr::UNSPECIFIED.into(),
         lifetimes: LIFETIMES,
     };
     let mut composed = node("isatap host", &local, link, &networks);
     composed.plan.push(format!(
-        "IPv6 packets to {} go to {} in IPv4 packets from {}, those to the own prefix to the IPv4 address that theirs embeds",
+        "IPv6 packets to {} go to {} in IPv4 packets from {}; those to the own prefix go to the IPv4 \
+         address that theirs embeds",
         list(&networks),
         routers[0].value,
         local.value
@@ -93,7 +94,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
                 .push(Ipv6Net::new_assert(own.into(), 64).into());
             composed.plan.push(format!(
                 "the address of this machine is {}",
-                std::net::Ipv6Addr::from(own)
+                Ipv6Addr::from(own)
             ));
         }
         None => {
