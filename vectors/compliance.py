@@ -5,7 +5,9 @@ import re
 TITLES = {
     3056: "6to4",
     3964: "The security of 6to4",
+    5214: "ISATAP",
     5969: "6rd",
+    6324: "Routing loops through tunnels",
     6333: "DS-Lite",
     6877: "464XLAT",
     7596: "Lightweight 4over6",

@@ -180,9 +180,9 @@ def error4(message, about, source="203.0.113.254", longest=None):
     return Output(packet, [*OWN4, (2, 2), (22, 2)], shortest=least)
 
 
-def error6(message, about, source="2001:db8:ffff::1"):
+def error6(message, about, source="2001:db8:ffff::1", longest=1280 - 48):
     """An ICMPv6 error of the translator: it quotes as much as fits 1280 bytes (RFC 4443)."""
-    return Output(IPv6(src=source, dst=about.src, hlim=64) / message / Raw(bytes(about)[:1280 - 48]), OWN6)
+    return Output(IPv6(src=source, dst=about.src, hlim=64) / message / Raw(bytes(about)[:longest]), OWN6)
 
 
 def landing_on(header, checksum, source, destination, at):

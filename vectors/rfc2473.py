@@ -68,3 +68,63 @@ requirement("3.2", MUST, "Other packets are none of the tunnel's business.")
 vector("other-destination", T, ignored(ip4(NEAR4, "203.0.113.99") / udp() / data()))
 vector("other-protocol-to-this-end", T, ignored(ip6(THERE6, HERE6) / udp() / data()))
 vector("neighbour-of-this-end", T, ignored(ip6(THERE6, "2001:db8::2") / in4() / udp() / data()))
+
+requirement("8", MUST, "An error from inside the tunnel is passed on to the source of the original packet.")
+requirement("8.3", MUST, "Packet Too Big about an IPv4 packet with Don't Fragment becomes Fragmentation Needed, whose MTU is less "
+            "by the tunnel's headers.")
+BIG = out4(63, flags="DF") / udp() / data(1460 - 28)
+for name, mtu, most in [("too-big", 1400, 1360), ("too-big-of-1280", 1280, 1240), ("too-big-below-1280", 1000, 1240)]:
+    vector(f"{name}-inside", T, told(
+        inside6(ICMPv6PacketTooBig(mtu=mtu), outer6() / BIG), error4(ICMP(type=3, code=4, nexthopmtu=most), BIG)))
+vector("too-big-inside-of-a-size-that-fits", T, drop(inside6(ICMPv6PacketTooBig(mtu=1500), outer6() / BIG), "icmp-inner"))
+WHOLE = outer6() / out4(63) / udp() / data(1460 - 28)
+vector("too-big-inside-without-df", T, drop(inside6(ICMPv6PacketTooBig(mtu=1400), WHOLE), "tunnel-too-big"))
+requirement("8.1", MUST, "Hop limit exceeded and unreachable are passed on as unreachable.")
+requirement("8.3", MUST, "To an IPv4 source that is Host Unreachable.")
+SMALL = out4(63) / udp() / data(64)
+UNREACHABLE = error4(ICMP(type=3, code=1), SMALL)
+for code in range(7):
+    vector(f"unreachable-{code}-inside", T, told(inside6(ICMPv6DestUnreach(code=code), outer6() / SMALL), UNREACHABLE))
+vector("hop-limit-inside", T, told(inside6(ICMPv6TimeExceeded(code=0), outer6(hlim=0) / SMALL), UNREACHABLE))
+vector("first-fragment-inside", T, told(
+    inside6(ICMPv6DestUnreach(code=0), fragment6(outer6() / WHOLE.payload, 0, 1024)), error4(ICMP(type=3, code=1), WHOLE.payload)))
+vector("quote-of-8-bytes-inside", T, told(
+    inside6(ICMPv6DestUnreach(code=0), outer6() / SMALL, 68), error4(ICMP(type=3, code=1), SMALL, longest=28)))
+EXTENSION = b"\x20\x00" + checksum(b"\x20\x00\x00\x00\x00\x08\x01\x01\x00\x0a\xf1\x40").to_bytes(2, "big") + b"\x00\x08\x01\x01\x00\x0a\xf1\x40"
+LONG = out4(63) / udp() / data(300)
+vector("extension-inside", T, told(
+    ip6("2001:db8:cc::1", HERE6) / ICMPv6DestUnreach(code=0, length=18) / quote(outer6() / LONG, 144) / Raw(EXTENSION),
+    error4(ICMP(type=3, code=1), LONG, longest=104)))
+requirement("8.1", MUST, "A parameter problem is passed on if it is about the encapsulation limit, which this entry never sets; "
+            "nor are other errors.")
+vector("parameter-problem-inside", T, drop(inside6(ICMPv6ParamProblem(code=0, ptr=6), outer6() / SMALL), "icmp-untranslatable"))
+vector("reassembly-time-inside", T, drop(inside6(ICMPv6TimeExceeded(code=1), outer6() / SMALL), "icmp-untranslatable"))
+requirement("8.2", MUST, "The same for IPv6 in IPv6.", status="no: no mechanism puts IPv6 packets into IPv6 packets")
+requirement("8.4", MUST, "Errors of nested tunnels are passed on by one entry after the other.",
+            see=["rfc2473-8.3-too-big-inside"])
+requirement("8", MUST, "The error is about a packet that this entry sent.")
+vector("stranger-quoted", T, drop(inside6(ICMPv6DestUnreach(code=0), outer6("2001:db8::2") / SMALL), "icmp-inner"))
+vector("other-end-quoted", T, drop(inside6(ICMPv6DestUnreach(code=0), outer6(dst=STRANGER6) / SMALL), "icmp-inner"))
+vector("other-network-quoted", T, drop(
+    inside6(ICMPv6DestUnreach(code=0), outer6() / out4(63, dst="203.0.113.99") / udp() / data()), "icmp-inner"))
+vector("other-protocol-quoted", T, drop(inside6(ICMPv6DestUnreach(code=0), ip6(HERE6, THERE6) / udp() / data()), "icmp-inner"))
+vector("wrong-checksum-inside", T, drop(
+    inside6(ICMPv6DestUnreach(code=0, cksum=0x1234), outer6() / SMALL), "malformed-transport"))
+vector("later-fragment-quoted", T, drop(
+    inside6(ICMPv6DestUnreach(code=0), fragment6(outer6() / WHOLE.payload, 1024)), "tunnel-error-short"))
+vector("short-quote", T, drop(inside6(ICMPv6DestUnreach(code=0), outer6() / SMALL, 60), "tunnel-error-short"))
+vector("no-error-about-an-error", T, drop(
+    inside6(ICMPv6DestUnreach(code=0), outer6() / out4(63) / ICMP(type=3, code=1) / quote(in4() / udp() / data())), "tunnel-error"))
+vector("ping-to-this-end", T, ignored(ip6(THERE6, HERE6) / ICMPv6EchoRequest(id=1, seq=1)))
+requirement("7.1", SHOULD, "The entry sets the MTU of the tunnel by what routers inside say.")
+LONG, HEAD = out4() / udp() / data(1460 - 28), outer6() / out4(63) / udp() / data(1460 - 28)
+AFTER = [Output(fragment6(HEAD, 0, 1352, id=0), words=identification), Output(fragment6(HEAD, 1352, id=0), words=identification)]
+REFUSED = out4(flags="DF") / udp() / data(1460 - 28)
+vector("fragments-that-fit-the-way", T,
+       enters(LONG, HEAD), drop(inside6(ICMPv6PacketTooBig(mtu=1400), WHOLE), "tunnel-too-big"), enters(LONG, *AFTER, split=1))
+vector("the-next-sender-is-told-at-once", T, drop(inside6(ICMPv6PacketTooBig(mtu=1400), WHOLE), "tunnel-too-big"),
+       reply(REFUSED, error4(ICMP(type=3, code=4, nexthopmtu=1360), REFUSED), "too-big"))
+vector("ten-minutes-later", T, drop(inside6(ICMPv6PacketTooBig(mtu=1400), WHOLE), "tunnel-too-big", at=0),
+       enters(LONG, *AFTER, split=1, at=580), enters(LONG, HEAD, at=700))
+vector("other-ways-are-others", T, drop(inside6(ICMPv6PacketTooBig(mtu=1400), outer6(dst=STRANGER6) / WHOLE.payload), "icmp-inner"),
+       enters(LONG, HEAD))

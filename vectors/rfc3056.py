@@ -19,6 +19,12 @@ vector("from-any-relay", CONF, leaves(from4("192.0.2.77", SITE) / ip6(WORLD, MIN
 vector("without-a-relay", ALONE, ignored(ip6(MINE, WORLD) / udp() / data()))
 vector("relay-to-a-site", RELAYS, enters(ip6(WORLD, MINE) / udp() / data(), outer4(RELAY, SITE, df=False) / ip6(WORLD, MINE, 63) / udp() / data()))
 vector("relay-from-a-site", RELAYS, leaves(from4(SITE, RELAY) / ip6(MINE, WORLD) / udp() / data(), ip6(MINE, WORLD, 63) / udp() / data()))
+requirement("7", SHOULD, "Errors from inside IPv4 are passed on where they quote enough of the packet.")
+ABOUT = ip6(MINE, THEIRS, 63) / udp() / data()
+vector("error-about-a-site", CONF, told(
+    inside4(ICMP(type=3, code=1), outer4(SITE, OTHER, df=False, id=7) / ABOUT, dst=SITE), error6(ICMPv6DestUnreach(code=3), ABOUT)))
+vector("error-of-8-bytes", CONF, drop(
+    inside4(ICMP(type=3, code=1), outer4(SITE, OTHER, df=False, id=7) / ABOUT, 28, dst=SITE), "tunnel-error-short"))
 
 rfc(3964)
 requirement("5.1", MUST, "A 6to4 source must embed the IPv4 source; a packet for another site does not come out.")

@@ -85,3 +85,58 @@ requirement("3", MUST, "The ends are configured.")
 refused("no-remote", configuration("6in4-no-remote", 'mechanism = "6in4"\nlocal = "192.0.2.1"\nnetworks = ["::/0"]'), "remote")
 refused("one-end", configuration(
     "6in4-one-end", 'mechanism = "6in4"\nlocal = "192.0.2.1"\nremote = "192.0.2.1"\nnetworks = ["::/0"]'), "both ends")
+
+requirement("3.4", MUST, "Fragmentation Needed from inside the tunnel counts by RFC 1191.")
+requirement("3.2.2", MUST, "What is larger than the way takes is answered with Packet Too Big, whose MTU is that of the way less 20.")
+BIG = out6(63) / udp() / data(1480 - 48)
+for name, mtu, most in [("too-big", 1400, 1380), ("too-big-of-1300", 1300, 1280), ("too-big-below-1300", 600, 1280),
+                        ("too-big-of-unknown-size", 0, 1472)]:
+    vector(f"{name}-inside", T, told(
+        inside4(ICMP(type=3, code=4, nexthopmtu=mtu), outer4(id=7) / BIG), error6(ICMPv6PacketTooBig(mtu=most), BIG, longest=528)))
+vector("too-big-inside-of-a-size-that-fits", T, drop(
+    inside4(ICMP(type=3, code=4, nexthopmtu=1500), outer4(id=7) / BIG), "icmp-inner"))
+SMALL = out6(63) / udp() / data(64)
+vector("too-big-inside-without-df", T, drop(
+    inside4(ICMP(type=3, code=4, nexthopmtu=68), outer4(df=False, id=7) / SMALL), "icmp-inner"))
+requirement("3.4", MAY, "Where enough of the packet is quoted, its source is told of other errors: Address Unreachable.")
+UNREACHABLE = error6(ICMPv6DestUnreach(code=3), SMALL)
+for name, message in [("network-unreachable", ICMP(type=3, code=0)), ("host-unreachable", ICMP(type=3, code=1)),
+                      ("protocol-unreachable", ICMP(type=3, code=2)), ("prohibited", ICMP(type=3, code=13)),
+                      ("ttl", ICMP(type=11, code=0)), ("parameter-problem", ICMP(type=12, code=0, ptr=1))]:
+    vector(f"{name}-inside", T, told(inside4(message, outer4(df=False, id=7) / SMALL), UNREACHABLE))
+vector("quote-with-options-inside", T, told(
+    inside4(ICMP(type=3, code=1), outer4(df=False, id=7, options=[IPOption_NOP()] * 4) / SMALL), UNREACHABLE))
+vector("quote-of-the-inner-header-inside", T, told(
+    inside4(ICMP(type=3, code=1), outer4(df=False, id=7) / SMALL, 60), error6(ICMPv6DestUnreach(code=3), SMALL, longest=40)))
+requirement("3.4", MUST, "Routers that quote 8 bytes of the packet do not tell whom to tell.")
+vector("quote-of-8-bytes", T, drop(inside4(ICMP(type=3, code=1), outer4(df=False, id=7) / SMALL, 28), "tunnel-error-short"))
+vector("too-big-with-a-quote-of-8-bytes", T, drop(
+    inside4(ICMP(type=3, code=4, nexthopmtu=1400), outer4(id=7) / BIG, 28), "tunnel-error-short"))
+vector("later-fragment-quoted", T, drop(
+    inside4(ICMP(type=11, code=0), fragment4(outer4(df=False, id=7) / SMALL, 64)), "tunnel-error-short"))
+requirement("3.4", MUST, "They tell the size of the way all the same, by which the next packet is answered.")
+NEXT = out6() / udp() / data(1480 - 48)
+vector("next-packet-after-8-bytes", T,
+       drop(inside4(ICMP(type=3, code=4, nexthopmtu=1400), outer4(id=7) / BIG, 28), "tunnel-error-short"),
+       reply(NEXT, error6(ICMPv6PacketTooBig(mtu=1380), NEXT), "too-big"))
+vector("next-packet-after-a-stranger", T,
+       drop(inside4(ICMP(type=3, code=4, nexthopmtu=1400), outer4(dst=STRANGER4, id=7) / BIG, 28), "icmp-inner"),
+       enters(NEXT, outer4() / out6(63) / udp() / data(1480 - 48)))
+vector("small-packets-go-on", T,
+       drop(inside4(ICMP(type=3, code=4, nexthopmtu=600), outer4(id=7) / BIG, 28), "tunnel-error-short"),
+       enters(out6() / udp() / data(1280 - 48), outer4(df=False) / out6(63) / udp() / data(1280 - 48)))
+requirement("3.4", MUST, "The error is about a packet that this end sent.")
+vector("other-end-quoted", T, drop(
+    inside4(ICMP(type=3, code=1), outer4(dst=STRANGER4, df=False, id=7) / SMALL), "icmp-inner"))
+vector("stranger-quoted", T, drop(
+    inside4(ICMP(type=3, code=1), outer4(src=STRANGER4, df=False, id=7) / SMALL), "icmp-inner"))
+vector("other-network-quoted", T, drop(
+    inside4(ICMP(type=3, code=1), outer4(df=False, id=7) / out6(63, dst="2001:db8:c::1") / udp() / data()), "icmp-inner"))
+vector("wrong-checksum-inside", T, drop(
+    inside4(ICMP(type=3, code=1, chksum=0x1234), outer4(df=False, id=7) / SMALL), "malformed-transport"))
+vector("no-error-about-an-error", T, drop(
+    inside4(ICMP(type=3, code=1), outer4(df=False, id=7) / out6(63) / ICMPv6DestUnreach(code=0) / quote(in6() / udp() / data())),
+    "tunnel-error"))
+requirement("3.4", MUST, "Errors about other packets, and other messages, are none of the tunnel's business.")
+vector("error-about-udp", T, ignored(inside4(ICMP(type=3, code=1), ip4(HERE4, THERE4) / udp() / data())))
+vector("ping-to-this-end", T, ignored(ip4(THERE4, HERE4) / ICMP(type=8, id=1, seq=1)))

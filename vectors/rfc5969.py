@@ -33,3 +33,15 @@ vector("border-customer-to-customer", BR_CONF, drop(from4(CE, BR) / ip6(MINE, TH
 requirement("7.1.1", MUST, "IPv4 addresses have in common what the domain says.")
 refused("address-outside", configuration(
     "6rd-outside", f'mechanism = "6rd"\nrole = "ce"\nlocal = "192.0.2.1"\nbr = "{BR}"\n{DOMAIN}'), "v4-prefix")
+
+requirement("9", MUST, "ICMPv4 errors from inside the domain are handled like those in any tunnel (RFC 4213 section 3.4).")
+ABOUT = ip6(MINE, WORLD, 63) / udp() / data()
+vector("error-to-the-edge", CE_CONF, told(
+    inside4(ICMP(type=3, code=1), outer4(CE, BR, df=False, id=7) / ABOUT, dst=CE), error6(ICMPv6DestUnreach(code=3), ABOUT)))
+vector("error-to-the-edge-about-another-end", CE_CONF, drop(
+    inside4(ICMP(type=3, code=1), outer4(CE, OTHER, df=False, id=7) / ABOUT, dst=CE), "icmp-inner"))
+ABOUT = ip6(WORLD, MINE, 63) / udp() / data()
+vector("error-to-the-border", BR_CONF, told(
+    inside4(ICMP(type=11, code=0), outer4(BR, CE, df=False, id=7) / ABOUT, dst=BR), error6(ICMPv6DestUnreach(code=3), ABOUT)))
+vector("error-to-the-border-about-another-end", BR_CONF, drop(
+    inside4(ICMP(type=11, code=0), outer4(BR, OTHER, df=False, id=7) / ABOUT, dst=BR), "icmp-inner"))

@@ -86,3 +86,17 @@ requirement("5.1", MUST, "The B4 puts IPv4 packets into IPv6 packets to the conc
 vector("b4-out", B4, enters(ip4(PC, SERVER) / udp() / data(), over6(B4A, AFTR6) / ip4(PC, SERVER, 63) / udp() / data()))
 vector("b4-back", B4, leaves(over6(AFTR6, B4A) / ip4(SERVER, PC) / udp(53, 40000) / data(), ip4(SERVER, PC, 63) / udp(53, 40000) / data()))
 vector("b4-stranger", B4, drop(over6(B4B, B4A) / ip4(SERVER, PC) / udp(53, 40000) / data(), "tunnel-source"))
+
+requirement("5.3", MUST, "Errors from inside the softwire are passed on as RFC 2473 section 8 says, by the B4...")
+BIG = ip4(PC, SERVER, 63, flags="DF") / udp() / data(1460 - 28)
+vector("b4-too-big-inside", B4, told(
+    inside6(ICMPv6PacketTooBig(mtu=1400), over6(B4A, AFTR6) / BIG, dst=B4A), error4(ICMP(type=3, code=4, nexthopmtu=1360), BIG)))
+requirement("6.3", MUST, "... and by the concentrator: who sent the packet is told about the packet that it sent.")
+BIG = ip4(SERVER, OUT, 63, flags="DF") / udp(53, p) / data(400), ip4(SERVER, PC, 63, flags="DF") / udp(53, 40000) / data(400)
+vector("unreachable-inside", AFTR, opened, told(
+    inside6(ICMPv6DestUnreach(code=0), over6(AFTR6, B4A) / BIG[1], dst=AFTR6),
+    Output(IP(src="203.0.113.254", dst=SERVER, id=0) / ICMP(type=3, code=1) / quote(BIG[0]), OWN4)))
+vector("unreachable-inside-of-another-softwire", AFTR, opened, drop(
+    inside6(ICMPv6DestUnreach(code=0), over6(AFTR6, B4B) / BIG[1], dst=AFTR6), "icmp-inner"))
+vector("unreachable-inside-without-state", AFTR, drop(
+    inside6(ICMPv6DestUnreach(code=0), over6(AFTR6, B4A) / BIG[1], dst=AFTR6), "icmp-inner"))

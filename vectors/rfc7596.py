@@ -14,6 +14,12 @@ vector("out-and-back", B4,
 requirement("5.2", MUST, "It takes packets from the lwAFTR only.")
 vector("stranger", B4, drop(
     over6("2001:db8:b::1", "2001:db8:a::1") / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "tunnel-source"))
+requirement("8", MUST, "ICMPv6 errors are handled as RFC 2473 section 8 says.")
+opened = enters(ip4(HOST, SERVER) / tcp("S"), over6("2001:db8:a::1", BR6) / ip4(SHARED, SERVER, 63) / tcp("S", sport=p))
+AS_SENT = ip4(HOST, SERVER, 63) / tcp("S")
+vector("unreachable-inside", B4, opened, told(
+    inside6(ICMPv6DestUnreach(code=0), over6("2001:db8:a::1", BR6) / ip4(SHARED, SERVER, 63) / tcp("S", sport=p), dst="2001:db8:a::1"),
+    error4(ICMP(type=3, code=1), AS_SENT)))
 
 #: Two lwB4s with PSIDs 0x34 and 0x35 of one address, one with an address for itself, one that knows the
 #: lwAFTR by another address, one whose port set has no gaps.
@@ -194,5 +200,9 @@ vector("error-from-a-foreign-source", AFTR, drop(
     over6(B4A, BR6) / ip4("192.0.2.19", SERVER) / ICMP(type=3, code=3) / quote(BACK), "tunnel-spoofed"))
 vector("error-about-anothers-packet", AFTR, drop(
     over6(B4A, BR6) / ip4(SHARED, SERVER) / ICMP(type=3, code=3) / quote(ip4(SERVER, SHARED, 50) / udp(80, OTHERS_PORT) / data()), "icmp-inner"))
-requirement("8", MUST, "ICMPv6 errors about the outer packet are handled by RFC 2473.",
-            status="no: they are not passed on to the sender of the packet inside")
+SENT = ip4(SERVER, SHARED, 63) / udp(80, PORT) / data()
+vector("lwaftr-unreachable-inside", AFTR, told(
+    inside6(ICMPv6DestUnreach(code=0), over6(BR6, B4A) / SENT, dst=BR6), error4(ICMP(type=3, code=1), SENT)))
+WRONG = ip4(SERVER, SHARED, 63) / udp(80, OTHERS_PORT) / data()
+vector("lwaftr-about-a-packet-not-sent", AFTR, drop(
+    inside6(ICMPv6DestUnreach(code=0), over6(BR6, B4A) / WRONG, dst=BR6), "icmp-inner"))

@@ -100,3 +100,28 @@ refused("too-many-ea-bits", configuration(
 refused("foreign-prefix", configuration(
     "map-e-foreign", f'mechanism = "map-e"\nrole = "ce"\nbr = "{BR6}"\n{RULE}inside = ["192.168.0.0/16"]\n'
     'end-user-prefix = "2001:db9::/56"\n'), "end-user-prefix")
+
+requirement("8.2", SHOULD, "An error from inside the tunnel is passed on to the original source (RFC 2473 section 8): by the border...")
+BIG = ip4(SERVER, SHARED, 63, flags="DF") / udp(80, PORT) / data(1460 - 28)
+TOO_BIG = ICMPv6PacketTooBig(mtu=1400)
+vector("too-big-inside-to-the-border", MAP_E_BR, told(
+    inside6(TOO_BIG, over6(BR6, CE6) / BIG, dst=BR6), error4(ICMP(type=3, code=4, nexthopmtu=1360), BIG)))
+vector("too-big-inside-to-another-customer", MAP_E_BR, drop(
+    inside6(TOO_BIG, over6(BR6, OTHER6) / BIG, dst=BR6), "icmp-inner"))
+requirement("8.2", SHOULD, "... and by the edge, to the host behind it.")
+AS_SENT = ip4(HOST, SERVER, 63) / udp() / data()
+OUTSIDE = ip4(SHARED, SERVER, 63) / udp(p) / data()
+for code in (0, 3):
+    vector(f"unreachable-{code}-inside-to-the-edge", MAP_E_CE, opened, told(
+        inside6(ICMPv6DestUnreach(code=code), over6(CE6, BR6) / OUTSIDE, dst=CE6), error4(ICMP(type=3, code=1), AS_SENT)))
+vector("unreachable-inside-to-the-edge-without-state", MAP_E_CE, drop(
+    inside6(ICMPv6DestUnreach(code=0), over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / udp(PORT) / data(), dst=CE6), "icmp-inner"))
+DIRECT = ip4(SHARED, SHARED, 63) / udp(p, OTHERS_PORT) / data()
+AS_SENT = ip4(HOST, SHARED, 63) / udp(40000, OTHERS_PORT) / data()
+vector("unreachable-inside-of-the-mesh", MAP_E_MESH, straight, told(
+    inside6(ICMPv6DestUnreach(code=0), over6(CE6, OTHER6) / DIRECT, dst=CE6), error4(ICMP(type=3, code=1), AS_SENT)))
+vector("unreachable-inside-of-the-mesh-about-another-end", MAP_E_MESH, straight, drop(
+    inside6(ICMPv6DestUnreach(code=0), over6(CE6, "2001:db8:12:3600:0:c000:212:36") / DIRECT, dst=CE6), "icmp-inner"))
+vector("next-sender-is-told-at-once", MAP_E_BR,
+       drop(inside6(TOO_BIG, over6(BR6, CE6) / ip4(SERVER, SHARED, 63) / udp(80, PORT) / data(1460 - 28), dst=BR6), "tunnel-too-big"),
+       reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1360), BIG), "too-big"))

@@ -7,7 +7,7 @@ delegated 2001:db8:12:3400::/56 has PSID 0x34 of 192.0.2.18, with ports from 123
 from configurations import BOUNDS, OWN, configuration
 from packets import *
 from table import Output, Step
-from tunnel_packets import enters, leaves
+from tunnel_packets import enters, inside6, leaves, told
 
 RULE = 'rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]\n'
 #: The border relay, the customer and its address, another customer (PSID 0x35), a server.

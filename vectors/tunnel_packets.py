@@ -2,7 +2,7 @@
 
 from configurations import OWN, configuration
 from packets import *
-from table import Output, Step
+from table import Output, Step, reply
 
 #: This end and the other end, over IPv4 and over IPv6; a stranger of each family.
 HERE4, THERE4, STRANGER4 = "192.0.2.1", "198.51.100.1", "198.51.100.99"
@@ -43,6 +43,21 @@ def outer6(src=HERE6, dst=THERE6, hlim=64, **fields):
 def from6(src=THERE6, dst=HERE6, hlim=60, **fields):
     """The same as the other end writes it."""
     return IPv6(src=src, dst=dst, hlim=hlim, **fields)
+
+
+def inside6(message, sent, length=1280 - 48, src="2001:db8:cc::1", dst=HERE6):
+    """An error of a router inside a tunnel over IPv6 about a packet that this end sent."""
+    return ip6(src, dst) / message / quote(sent, length)
+
+
+def inside4(message, sent, length=576 - 28, src="192.0.2.250", dst=HERE4):
+    """The same over IPv4, where a router may quote 8 bytes behind the header only (RFC 792)."""
+    return ip4(src, dst) / message / quote(sent, length)
+
+
+def told(packet, error):
+    """Such an error, and what the sender of the inner packet is told."""
+    return reply(packet, error, "tunnel-error")
 
 
 def out6(hlim=64, src=NEAR6, dst=FAR6, **fields):

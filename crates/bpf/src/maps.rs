@@ -8,6 +8,7 @@ use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::MappedV4;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, Mechanism, SoftwireTable};
+use isthmus_core::encap::tunnel_error::telling_protocol;
 use isthmus_core::host::{
     Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
 };
@@ -17,7 +18,7 @@ use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory, Place};
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
-use isthmus_core::wire::{ipv4, ipv6};
+use isthmus_core::wire::{ipv4, ipv6, protocol};
 
 use crate::route::Egress;
 use crate::search;
@@ -124,14 +125,21 @@ impl Configured {
         Self { active }
     }
 
-    /// The instance that an IPv4 packet belongs to, for [`Chosen`].
+    /// The instance that an IPv4 packet belongs to, for [`Chosen`]. `told` says what [`telling_protocol`]
+    /// does of an ICMP message.
     #[inline(always)]
-    pub(crate) fn search_v4<P: Packet>(self, packet: &P) -> u64 {
+    pub(crate) fn search_v4<P: Packet>(self, packet: &P, told: impl Fn() -> u8) -> u64 {
         if self.only().is_some() {
             return ONLY;
         }
         match ipv4::Header::read(packet, 0) {
-            Ok(header) => self.find(&header),
+            Ok(header) => {
+                let protocol = match header.protocol() {
+                    protocol::ICMP => told(),
+                    other => other,
+                };
+                self.find(&header, protocol)
+            }
             Err(_) => search::NOTHING,
         }
     }
@@ -152,9 +160,9 @@ impl Configured {
     }
 
     #[inline(always)]
-    fn find(self, header: &ipv4::Header) -> u64 {
+    fn find(self, header: &ipv4::Header, protocol: u8) -> u64 {
         let (source, destination) = (header.source(), header.destination());
-        search::instance_v4(source.0.0, destination.0.0, header.protocol(), self.active)
+        search::instance_v4(source.0.0, destination.0.0, protocol, self.active)
     }
 
     /// The mechanism of the instance that a search found; `None` if it found none.
@@ -204,8 +212,13 @@ impl Instances for Configured {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, _host: &H, header: &ipv4::Header) -> Option<u32> {
-        search::number(self.find(header))
+    fn find_v4<H: Host>(
+        &self,
+        _host: &H,
+        header: &ipv4::Header,
+        protocol: impl Fn() -> u8,
+    ) -> Option<u32> {
+        search::number(self.find(header, protocol()))
     }
 
     #[inline(always)]
@@ -241,13 +254,18 @@ impl Instances for Chosen {
     }
 
     #[inline(always)]
-    fn find_v4<H: Host>(&self, host: &H, header: &ipv4::Header) -> Option<u32> {
+    fn find_v4<H: Host>(
+        &self,
+        host: &H,
+        header: &ipv4::Header,
+        protocol: impl Fn() -> u8,
+    ) -> Option<u32> {
         if self.searched != ONLY {
             return search::number(self.searched);
         }
         let only = self.configured.get(0)?;
         let (source, destination) = (header.source(), header.destination());
-        mechanism::owns_v4(host, only, source, destination, header.protocol()).then_some(0)
+        mechanism::owns_v4(host, only, source, destination, protocol).then_some(0)
     }
 
     #[inline(always)]
@@ -263,6 +281,12 @@ impl Instances for Chosen {
     fn pools_own(&self, destination: V4) -> bool {
         self.configured.pools_own(destination)
     }
+}
+
+/// What [`telling_protocol`] says of a packet.
+#[inline(always)]
+pub(crate) fn told<P: Packet>(packet: &P) -> u32 {
+    ipv4::Header::read(packet, 0).map_or(0, |header| telling_protocol(packet, &header).into())
 }
 
 /// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs

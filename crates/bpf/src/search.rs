@@ -94,7 +94,7 @@ pub extern "C" fn owns_v4(
             instance,
             source,
             destination,
-            protocol,
+            || protocol,
         ))
     })
 }

@@ -46,7 +46,8 @@ fn run<const PART: u32>(context: &TcContext) -> i32 {
     };
     let answer = match kind(context) {
         Some(ethernet::IPV4) => {
-            let searched = configured.search_v4(&Skb::new(context));
+            let told = || tc_told(context.skb.skb) as u8;
+            let searched = configured.search_v4(&Skb::new(context), told);
             go_on::<PART>(context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
@@ -56,6 +57,13 @@ fn run<const PART: u32>(context: &TcContext) -> i32 {
         _ => return TC_ACT_UNSPEC,
     };
     end(context, answer)
+}
+
+/// The protocol that tells whose an ICMPv4 message is.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_told(context: *mut __sk_buff) -> u32 {
+    maps::told(&Skb::new(&TcContext::new(context)))
 }
 
 /// Makes the session that an IPv4 packet needs, and has the first program look again.

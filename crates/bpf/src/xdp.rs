@@ -53,7 +53,8 @@ fn run<const PART: u32>(context: &XdpContext) -> u32 {
     }
     let answer = match kind {
         Some(ethernet::IPV4) => {
-            let searched = configured.search_v4(&Frame::new(context));
+            let told = || xdp_told(context.ctx) as u8;
+            let searched = configured.search_v4(&Frame::new(context), told);
             go_on::<PART>(context, Family::V4, configured, searched, link)
         }
         Some(ethernet::IPV6) => {
@@ -63,6 +64,13 @@ fn run<const PART: u32>(context: &XdpContext) -> u32 {
         _ => return xdp_action::XDP_PASS,
     };
     end(context, answer, vlan)
+}
+
+/// The protocol that tells whose an ICMPv4 message is.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_told(context: *mut xdp_md) -> u32 {
+    maps::told(&Frame::new(&XdpContext::new(context)))
 }
 
 /// Makes the session that an IPv4 packet needs, and has the first program look again.

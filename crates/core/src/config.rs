@@ -12,8 +12,8 @@ use crate::nat::NatConfig;
 
 pub use lwaftr::{Borders, LwAftr, LwAftrPolicy, Permission, SoftwireTable, Unbound};
 pub use tunnel::{
-    Aftr, Embedded, FourInSix, MapTBorder, MapTCustomer, Outside, PeerV4, SixInFour,
-    SoftwireBorder, SoftwireCustomer, V6Network, V6Networks,
+    Aftr, Embedded, FourInSix, Isatap, IsatapRole, Lifetimes, MapTBorder, MapTCustomer, Outside,
+    PeerV4, Routers, SixInFour, SoftwireBorder, SoftwireCustomer, V6Network, V6Networks,
 };
 
 /// One configured mechanism.

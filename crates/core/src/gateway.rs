@@ -1,19 +1,22 @@
 //! One packet through the gateway.
 
-use crate::address::V4;
+mod tunnel_error;
+
 use crate::address::special;
-use crate::config::{Instance, Nat44};
+use crate::address::{V4, V6};
+use crate::config::{Instance, Nat44, PeerV4};
 use crate::encap::{self, Ends, class};
 use crate::host::{Host, Instances};
 use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::passage::Passage;
-use crate::mechanism::{self, Part, Task, aftr, four_in_six, lwaftr, six_in_four, softwire};
-use crate::packet::Packet;
+use crate::mechanism::{self, Part, Task, aftr, four_in_six, isatap, lwaftr, six_in_four, softwire};
+use crate::packet::{Packet, Truncated};
 use crate::reason::Counter;
+use crate::slow::neighbour;
 use crate::translate::transport::Messages;
 use crate::translate::{Hop, Tuple, four_to_four, four_to_six, six_to_four, v4, v6};
 use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
-use crate::wire::{ipv4, ipv6};
+use crate::wire::{ipv4, ipv6, protocol};
 
 /// Finds the instance that a packet belongs to, and translates the packet in place.
 ///
@@ -48,7 +51,7 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     if special::is_illegal_destination_v4(destination) {
         return Ok(pass(host));
     }
-    let Some(instance) = choose_v4(host, instances, &header) else {
+    let Some(instance) = choose_v4(packet, host, instances, &header) else {
         return Ok(pass(host));
     };
     let tos = header.tos();
@@ -59,7 +62,18 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
             let ends = four_in_six::ends(tunnel);
             encap::four_in_six::enter(packet, host, instance, header, ends)
         }
+        Task::SixInFour(tunnel) if header.protocol() == protocol::ICMP => {
+            tunnel_error::over_v4(packet, host, tunnel, &header)
+        }
         Task::SixInFour(tunnel) => {
+            if let PeerV4::Isatap(link) = &tunnel.peer
+                && is_for_link(packet, &header)
+            {
+                if packet.bytes().is_none() {
+                    return Err(Refusal::Slow(Slow::Neighbour));
+                }
+                return neighbour::receive(packet, host, instance, tunnel, link, &header);
+            }
             let accept = |inner: &ipv6::Header| six_in_four::accept(tunnel, header.source(), inner);
             encap::six_in_four::leave(packet, host, instance, header, accept)
         }
@@ -79,6 +93,19 @@ pub fn process_v4<P: Packet, H: Host, I: Instances + ?Sized>(
             let out = softwire::Out(edge);
             four_to_four::translate(packet, host, instance, &out, header, tos, Hop::Forward)
         }
+    }
+}
+
+/// Whether the packet in a packet is for the nodes of an ISATAP link.
+#[inline(always)]
+fn is_for_link<P: Packet>(packet: &P, outer: &ipv4::Header) -> bool {
+    const DESTINATION: usize = 24;
+    if outer.fragment().is_fragment() {
+        return false;
+    }
+    match packet.words::<4>(outer.header_length() + DESTINATION) {
+        Ok(destination) => isatap::is_of_link(V6(destination)),
+        Err(Truncated) => false,
     }
 }
 
@@ -118,17 +145,24 @@ pub fn process_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv6::Header::read(packet, 0)?;
     let destination = header.destination();
     if special::is_illegal_destination_v6(destination) {
-        return Ok(pass(host));
+        return match neighbour::sender(packet, instances, &header) {
+            Some(index) => neighbour::send(packet, host, instances, index, &header),
+            None => Ok(pass(host)),
+        };
     }
     let Some(instance) = choose_v6(host, instances, &header) else {
         return Ok(pass(host));
     };
     let sender = header.source();
-    match mechanism::task(host, instance) {
+    let task = mechanism::task(host, instance);
+    match task {
         Task::Translate | Task::Nat44(_) => {}
         Task::SixInFour(tunnel) => {
-            let ends = six_in_four::ends(tunnel, destination)?;
+            let ends = six_in_four::ends(tunnel, sender, destination)?;
             return encap::six_in_four::enter(packet, host, instance, header, ends);
+        }
+        _ if header.next_header() == protocol::ICMPV6 => {
+            return tunnel_error::over_v6(packet, host, task, &header);
         }
         // What the machine that has this address gets for itself.
         _ if !encap::four_in_six::carries(header.next_header()) => return Ok(pass(host)),
@@ -248,7 +282,7 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv4::Header::read(packet, 0)?;
     let destination = header.destination();
     let instance =
-        choose_v4(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
+        choose_v4(packet, host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
     let messages = mechanism::messages(host, instance);
     let transport = v4::read(packet, header, messages)?.transport;
     let tuple = Tuple {
@@ -340,12 +374,14 @@ fn pass<H: Host>(host: &mut H) -> Verdict {
 
 /// The instance that an IPv4 packet belongs to; the host counts for it from then on.
 #[inline(always)]
-fn choose_v4<'a, H: Host, I: Instances + ?Sized>(
+fn choose_v4<'a, P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &P,
     host: &mut H,
     instances: &'a I,
     header: &ipv4::Header,
 ) -> Option<&'a Instance> {
-    let index = instances.find_v4(host, header)?;
+    let protocol = || encap::tunnel_error::telling_protocol(packet, header);
+    let index = instances.find_v4(host, header, protocol)?;
     host.select(index);
     instances.get(index)
 }

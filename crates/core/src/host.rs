@@ -164,12 +164,18 @@ pub trait Instances {
     /// The instance with this number; `None` past the last.
     fn get(&self, index: u32) -> Option<&Instance>;
 
-    /// The first instance that a packet with this header belongs to. An engine may have its own way
-    /// to call the search, not its own search.
-    fn find_v4<H: Host>(&self, host: &H, header: &ipv4::Header) -> Option<u32> {
+    /// The first instance that a packet with this header belongs to, with what
+    /// [`telling_protocol`](crate::encap::tunnel_error::telling_protocol) says of it. An engine may have
+    /// its own way to call the search, not its own search.
+    fn find_v4<H: Host>(
+        &self,
+        host: &H,
+        header: &ipv4::Header,
+        protocol: impl Fn() -> u8,
+    ) -> Option<u32> {
         let (source, destination) = (header.source(), header.destination());
         first(self, |instance| {
-            mechanism::owns_v4(host, instance, source, destination, header.protocol())
+            mechanism::owns_v4(host, instance, source, destination, &protocol)
         })
     }
 

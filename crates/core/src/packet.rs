@@ -161,6 +161,12 @@ pub trait Packet {
         None
     }
 
+    /// Takes away what lies behind the first `length` bytes, where [`bytes`](Self::bytes) are in reach;
+    /// elsewhere nothing does.
+    fn truncate(&mut self, length: usize) {
+        let _ = length;
+    }
+
     /// Identification of the datagram, if the packet was put together from fragments and may
     /// therefore be cut again, whatever DF says.
     fn reassembled(&self) -> Option<u32> {

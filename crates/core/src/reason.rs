@@ -29,6 +29,8 @@ crate::counters! {
         Encapsulated4In6 = "encapsulated-4in6", Forwarded;
         /// IPv4 packets taken out of IPv6 packets (RFC 2473).
         Decapsulated4In6 = "decapsulated-4in6", Forwarded;
+        /// Solicitations of neighbours that were answered (RFC 5214 section 8).
+        NeighbourAnswered = "neighbour-answered", Forwarded;
         /// Packets from one inside host to another through the translator (RFC 6146 section 3.8,
         /// RFC 7757 section 4, RFC 4787 section 6).
         Hairpinned = "hairpinned", Forwarded;
@@ -114,6 +116,15 @@ crate::counters! {
         /// A packet in a tunnel whose inner source does not belong to who sent it (RFC 3964 section
         /// 4, RFC 5969 section 12, RFC 7596 section 6.2).
         TunnelSpoofed = "tunnel-spoofed", Dropped;
+        /// ICMP errors from inside a tunnel, whose routers know its ends only; the sender of the packet inside
+        /// was told (RFC 2473 section 8, RFC 4213 section 3.4).
+        TunnelError = "tunnel-error", Dropped;
+        /// ICMP errors from inside a tunnel that quote too little to tell whom to tell (RFC 4213 section
+        /// 3.4).
+        TunnelErrorShort = "tunnel-error-short", Dropped;
+        /// ICMP errors from inside a tunnel about the size of a packet whose sender lets it be cut, and is
+        /// not told therefore (RFC 2473 section 8.3).
+        TunnelTooBig = "tunnel-too-big", Dropped;
         /// Congestion was marked in a tunnel on a packet whose sender does not listen to the mark
         /// (RFC 6040 section 4.2).
         CongestionUnheard = "congestion-unheard", Dropped;

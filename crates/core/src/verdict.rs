@@ -63,6 +63,8 @@ pub enum Slow {
     Hairpin,
     /// The mechanism of the instance runs in user space only.
     Mechanism,
+    /// A message of neighbour discovery, which has an answer.
+    Neighbour,
     /// A session has to be made, which another program of this engine does.
     Session,
     /// A TCP SYN from outside without a binding, which is answered if nobody inside wants it within

@@ -195,6 +195,11 @@ impl Packet for Buffer<'_> {
     }
 
     #[inline(always)]
+    fn truncate(&mut self, length: usize) {
+        self.end = self.end.min(self.start + length);
+    }
+
+    #[inline(always)]
     fn gso_size(&self) -> Option<u16> {
         self.offload.segment
     }

@@ -1,7 +1,7 @@
 //! IPv4 packets in IPv6 packets (RFC 2473 sections 3 to 7).
 
 use super::inner::Inner;
-use super::{Ends, HOP_LIMIT, class, size};
+use super::{Ends, HOP_LIMIT, class, path_mtu, size};
 use crate::address::{V6, special};
 use crate::checksum::Sum;
 use crate::config::Instance;
@@ -56,6 +56,7 @@ pub fn enter<P: Packet, H: Host>(
         traffic_class,
     })?;
     let link = route.map_or(instance.policy.ipv6_mtu, |route| route.mtu);
+    let link = narrowed(host, ends.destination, header.total_length(), link);
     let fit = size::four_in_six(packet, &header, link, || host.random())?;
     let outer = outer(ends, traffic_class, header.total_length());
     packet.replace_front(0, ipv6::HEADER, Family::V6)?;
@@ -68,6 +69,16 @@ pub fn enter<P: Packet, H: Host>(
         family: Family::V6,
         split: fit.split(),
     })
+}
+
+/// What the way to the other end takes of a packet of `length` bytes, if the next link takes `link`. Every
+/// way over IPv6 takes 1280 bytes, so that small packets need not ask.
+#[inline(always)]
+pub fn narrowed<H: Host>(host: &H, other: V6, length: u16, link: u16) -> u16 {
+    if usize::from(length) + ipv6::HEADER <= usize::from(ipv6::MINIMUM_MTU) {
+        return link;
+    }
+    path_mtu::limit(host, other.into(), link)
 }
 
 /// The outer header of an IPv4 packet of `length` bytes (RFC 2473 section 5.1).

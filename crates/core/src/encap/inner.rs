@@ -86,6 +86,12 @@ impl<P: Packet> Packet for Inner<'_, P> {
     }
 
     #[inline(always)]
+    fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+        self.packet.truncate(self.at + self.length);
+    }
+
+    #[inline(always)]
     fn reassembled(&self) -> Option<u32> {
         self.packet.reassembled()
     }

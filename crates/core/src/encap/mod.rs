@@ -10,8 +10,10 @@
 pub mod class;
 pub mod four_in_six;
 pub mod inner;
+pub mod path_mtu;
 pub mod six_in_four;
 pub mod size;
+pub mod tunnel_error;
 
 /// The hop limit of the outer header: that of a host that sends a packet (RFC 4213 section 3.3, RFC
 /// 2473 section 6.3).

@@ -1,7 +1,7 @@
 //! IPv6 packets in IPv4 packets (RFC 4213 sections 3.5 and 3.6).
 
 use super::inner::Inner;
-use super::{Ends, HOP_LIMIT, class, size};
+use super::{Ends, HOP_LIMIT, class, path_mtu, size};
 use crate::address::{V4, V6, special};
 use crate::config::Instance;
 use crate::host::{Destination, Host};
@@ -38,6 +38,12 @@ pub fn enter<P: Packet, H: Host>(
         tos,
     })?;
     let link = route.map_or(instance.policy.ipv4_mtu, |route| route.mtu);
+    let link = if total > usize::from(ipv6::MINIMUM_MTU) {
+        path_mtu::limit(host, ends.destination.into(), link)
+    } else {
+        // RFC 4213 section 3.2.2: it may be cut on the way.
+        link
+    };
     let outer_total = u16::try_from(total + ipv4::HEADER)
         .map_err(|_| Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig))?;
     // Fragments are told apart by it, and those of a packet without DF only (RFC 6864 section 4).

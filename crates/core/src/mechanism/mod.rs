@@ -4,6 +4,7 @@
 
 pub mod aftr;
 pub mod four_in_six;
+pub mod isatap;
 pub mod lwaftr;
 pub mod map_t;
 pub mod nat44;
@@ -83,14 +84,15 @@ pub enum Part {
 }
 
 /// Whether a packet between two IPv4 addresses belongs to an instance (RFC 7915 section 4.6 for
-/// those that translate).
+/// those that translate). `protocol` is what
+/// [`telling_protocol`](crate::encap::tunnel_error::telling_protocol) says; few ask.
 #[inline(always)]
 pub fn owns_v4<H: Host>(
     host: &H,
     instance: &Instance,
     source: V4,
     destination: V4,
-    protocol: u8,
+    protocol: impl Fn() -> u8,
 ) -> bool {
     match Seen::of::<H>(instance) {
         Seen::Siit(siit) => siit::owns_v4(host, siit, destination),

@@ -1,5 +1,6 @@
 //! Tunnels that carry IPv6 over IPv4: who has the other end, and what it may send.
 
+use super::isatap;
 use crate::address::{V4, V6, special};
 use crate::config::{Embedded, Outside, PeerV4, SixInFour};
 use crate::encap::Ends;
@@ -9,8 +10,8 @@ use crate::wire::{ipv6, protocol};
 
 /// Whether an IPv4 packet comes out of the tunnel here.
 #[inline(always)]
-pub fn owns_v4(tunnel: &SixInFour, destination: V4, packet_protocol: u8) -> bool {
-    packet_protocol == protocol::IPV6 && destination.0.0 == tunnel.local.0.0
+pub fn owns_v4(tunnel: &SixInFour, destination: V4, telling_protocol: impl Fn() -> u8) -> bool {
+    destination.0.0 == tunnel.local.0.0 && telling_protocol() == protocol::IPV6
 }
 
 /// Whether an IPv6 packet goes into the tunnel.
@@ -19,13 +20,14 @@ pub fn owns_v6(tunnel: &SixInFour, destination: V6) -> bool {
     tunnel.destinations.contains(destination)
 }
 
-/// Where a packet goes.
+/// Where a packet between these addresses goes.
 ///
 /// # Errors
 /// Nobody has the other end for it.
 #[inline(always)]
-pub fn ends(tunnel: &SixInFour, destination: V6) -> Result<Ends<V4>, Refusal> {
+pub fn ends(tunnel: &SixInFour, source: V6, destination: V6) -> Result<Ends<V4>, Refusal> {
     let other = match &tunnel.peer {
+        PeerV4::Isatap(link) => isatap::next_hop(link, source, destination)?,
         PeerV4::Fixed(peer) => *peer,
         PeerV4::Embedded(peer) => embedded(peer, destination)?,
     };
@@ -36,6 +38,15 @@ pub fn ends(tunnel: &SixInFour, destination: V6) -> Result<Ends<V4>, Refusal> {
         source: tunnel.local,
         destination: other,
     })
+}
+
+/// Whether some packet of the tunnel may go to an address.
+#[inline(always)]
+pub fn may_reach(tunnel: &SixInFour, other: V4) -> bool {
+    match &tunnel.peer {
+        PeerV4::Fixed(peer) => other.0.0 == peer.0.0,
+        PeerV4::Embedded(_) | PeerV4::Isatap(_) => true,
+    }
 }
 
 /// Who has an address: the one that it tells (RFC 5969 section 7.1.1, RFC 3056 section 5.3), or who
@@ -74,6 +85,7 @@ pub fn accept(tunnel: &SixInFour, sender: V4, header: &ipv6::Header) -> Result<(
             }
             return consistent(tunnel, peer, sender, header);
         }
+        PeerV4::Isatap(link) => return isatap::accept(tunnel, link, sender, header),
     }
     if !tunnel.everything && tunnel.destinations.contains(header.destination()) {
         return Err(Refusal::Drop(Counter::Loop));

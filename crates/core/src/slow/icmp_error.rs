@@ -26,10 +26,10 @@ const TOS_BITS: u8 = 0x1c;
 
 /// Writes the error about `original` into `buffer` and returns its length.
 ///
-/// `original` is the packet as it came. The answer is `None` where no error may be sent (RFC 1812
-/// section 4.3.2.7, RFC 4443 section 2.4 (e)), where this error does not exist in the family of the
-/// packet, and where the policy has no address to send it from. `buffer` must have room for
-/// [`LONGEST_V6`] bytes; a shorter one gives `None` as well.
+/// `original` is the packet as it came, or as much of it as another error quoted. The answer is
+/// `None` where no error may be sent (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)), where this
+/// error does not exist in the family of the packet, and where the policy has no address to send it
+/// from. `buffer` must have room for [`LONGEST_V6`] bytes; a shorter one gives `None` as well.
 pub fn build(
     original: &[u8],
     error: IcmpError,
@@ -49,8 +49,8 @@ fn build_v4(original: &[u8], error: IcmpError, source: V4, buffer: &mut [u8]) ->
     if !may_answer_v4(original, &header) || source == V4::default() {
         return None;
     }
-    let quote = original.get(..usize::from(header.total_length()))?;
-    let quote = &quote[..quote.len().min(LONGEST_V4 - ipv4::HEADER - ICMP_HEADER)];
+    let most = usize::from(header.total_length()).min(LONGEST_V4 - ipv4::HEADER - ICMP_HEADER);
+    let quote = &original[..original.len().min(most)];
     let length = ipv4::HEADER + ICMP_HEADER + quote.len();
     let outer = ipv4::Header::from(ipv4::Fields {
         tos: INTERNETWORK_CONTROL | (header.tos() & TOS_BITS),
@@ -73,8 +73,9 @@ fn build_v6(original: &[u8], error: IcmpError, source: V6, buffer: &mut [u8]) ->
     if !may_answer_v6(original, &header) || source == V6::default() {
         return None;
     }
-    let quote = original.get(..ipv6::HEADER + usize::from(header.payload_length()))?;
-    let quote = &quote[..quote.len().min(LONGEST_V6 - ipv6::HEADER - ICMP_HEADER)];
+    let total = ipv6::HEADER + usize::from(header.payload_length());
+    let most = total.min(LONGEST_V6 - ipv6::HEADER - ICMP_HEADER);
+    let quote = &original[..original.len().min(most)];
     let payload_length = (ICMP_HEADER + quote.len()) as u16;
     let outer = ipv6::Header::from(ipv6::Fields {
         traffic_class: 0,
@@ -181,7 +182,14 @@ fn may_answer_v6(original: &[u8], header: &ipv6::Header) -> bool {
 fn may_be_icmpv6_error(original: &[u8], mut next_header: u8) -> bool {
     const REDIRECT: u8 = 137;
     let mut at = ipv6::HEADER;
-    loop {
+    while matches!(
+        next_header,
+        protocol::ICMPV6
+            | protocol::HOP_BY_HOP
+            | protocol::ROUTING
+            | protocol::DESTINATION_OPTIONS
+            | protocol::FRAGMENT
+    ) {
         let Some([next, length, offset_high, offset_low]) =
             original.get(at..).and_then(<[u8]>::first_chunk).copied()
         else {
@@ -189,9 +197,6 @@ fn may_be_icmpv6_error(original: &[u8], mut next_header: u8) -> bool {
         };
         match next_header {
             protocol::ICMPV6 => return next < 128 || next == REDIRECT,
-            protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
-                at += 8 + usize::from(length) * 8;
-            }
             protocol::FRAGMENT => {
                 // The type of an ICMPv6 message is in its first fragment only.
                 if u16::from_be_bytes([offset_high, offset_low]) >> 3 != 0 {
@@ -199,10 +204,11 @@ fn may_be_icmpv6_error(original: &[u8], mut next_header: u8) -> bool {
                 }
                 at += ipv6::FRAGMENT_HEADER;
             }
-            _ => return false,
+            _ => at += 8 + usize::from(length) * 8,
         }
         next_header = next;
     }
+    false
 }
 
 #[cfg(test)]

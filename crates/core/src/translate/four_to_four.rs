@@ -3,7 +3,7 @@
 //! ([`passage`](crate::mechanism::passage)).
 
 use super::transport::{ICMP_CHECKSUM, Kind, Messages, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
-use super::{Hop, Tuple, mss, mtu, quoted, v4};
+use super::{Hop, Tuple, mss, mtu, quoted_v4, v4};
 use crate::address::V4;
 use crate::checksum::{Delta, Sum};
 use crate::config::{Instance, Policy};
@@ -53,7 +53,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         transport.ports()
     };
     if transport.kind == Kind::IcmpError {
-        return quoted::within_v4(packet, host, instance, passage, &incoming, tos, hop);
+        return quoted_v4::within_v4(packet, host, instance, passage, &incoming, tos, hop);
     }
     let policy = &instance.policy;
     let mss = mss::find(packet, policy, transport)?;
@@ -65,7 +65,8 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     };
     let passed = passage.pass(host, &old, transport, Part::Outer)?;
     let new = passed.tuple;
-    let way = Way::new(host, policy, passed.exit, &new, tos)?;
+    let mut way = Way::new(host, policy, passed.exit, &new, tos)?;
+    way.narrow(host, header.total_length());
     let size = mtu::WithinV4 {
         payload: transport.length,
         transport: transport.header,
@@ -141,6 +142,15 @@ impl Way {
         };
         let link = host.route(to)?.map_or(default, |route| route.mtu);
         Ok(Self { exit, tos, link })
+    }
+
+    /// Heeds what routers inside of a softwire said about packets of this length.
+    #[inline(always)]
+    fn narrow<H: Host>(&mut self, host: &H, length: u16) {
+        if let Exit::Softwire(ends) = self.exit {
+            let other = ends.destination;
+            self.link = encap::four_in_six::narrowed(host, other, length, self.link);
+        }
     }
 
     /// Bytes of the largest IPv4 packet.

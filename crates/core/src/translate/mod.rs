@@ -13,6 +13,7 @@ pub mod icmp;
 pub mod mss;
 pub mod mtu;
 pub mod quoted;
+pub mod quoted_v4;
 pub mod six_to_four;
 pub mod transport;
 pub mod v4;

@@ -9,11 +9,10 @@ use super::extension::{Body, Fit, Unit};
 use super::transport::{
     Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, Messages, TCP_CHECKSUM, Transport, UDP_CHECKSUM,
 };
-use super::{Tuple, four_to_four, four_to_six, icmp, six_to_four, v4, v6};
+use super::{Tuple, four_to_six, icmp, six_to_four, v4, v6};
 use crate::checksum::{Delta, Sum};
 use crate::config::Instance;
 use crate::host::{Host, Instances};
-use crate::mechanism::passage::Passage;
 use crate::mechanism::{self, Part};
 use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
 use crate::reason::Counter;
@@ -28,19 +27,19 @@ const MOST_V4: usize = 1260;
 /// Whatever makes the quoted packet untranslatable makes the error useless; that an engine lacks
 /// the means, or that the operator lets no errors pass, is another matter.
 #[inline(always)]
-fn useless(refusal: Refusal) -> Refusal {
+pub(super) fn useless(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Slow(_) | Refusal::Drop(Counter::Filtered) => refusal,
         _ => Refusal::Drop(Counter::IcmpInner),
     }
 }
 
-const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
+pub(super) const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
 
 /// Whether as much of a transport header is quoted as an error holds at least: 8 bytes (RFC 792, RFC 4443
 /// section 3). What lies behind the message in the buffer is no part of it.
 #[inline(always)]
-fn check_extent(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
+pub(super) fn check_extent(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
     let there = body.quote.unwrap_or(body.length).saturating_sub(headers);
     match quoted.kind {
         Kind::Tcp | Kind::Udp | Kind::Echo(_) | Kind::Query if there < 8 => Err(INNER),
@@ -358,128 +357,21 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     })
 }
 
-/// Translates an ICMPv4 error within IPv4 (RFC 5508 section 4): the quoted packet becomes what it
-/// was on the other side. Sizes stay, but for a softwire around the error.
-///
-/// # Errors
-/// The packet is not to be sent on; it is unchanged then.
-pub fn within_v4<P: Packet, H: Host, M: Passage>(
-    packet: &mut P,
-    host: &mut H,
-    instance: &Instance,
-    passage: &M,
-    received: &v4::Incoming,
-    tos: u8,
-    hop: Hop,
-) -> Result<Verdict, Refusal> {
-    if packet.bytes().is_none() {
-        return Err(Refusal::Slow(Slow::IcmpError));
-    }
-    let quote_at = received.transport.at + ICMP_HEADER;
-    let [first, rest] = packet.words::<2>(received.transport.at)?;
-    let length = received.transport.length - ICMP_HEADER;
-    let body = Body::read(Unit::V4, first.bytes()[0], rest, length);
-    check_sum(packet, received.transport.at, received.transport.length)
-        .ok_or(Refusal::Drop(Counter::MalformedTransport))?;
-    let header = ipv4::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
-    let inner = header.header_length();
-    check_sum(packet, quote_at, inner).ok_or(INNER)?;
-    let available = body.quote.unwrap_or(body.length);
-    if header.version() != 4 || inner < ipv4::HEADER || inner > available {
-        return Err(INNER);
-    }
-    let at = quote_at + inner;
-    let quoted_length = usize::from(header.total_length()).saturating_sub(inner);
-    let (messages, extent) = (Messages::WithinV4, Extent::Quoted);
-    let quoted =
-        v4::transport(packet, &header, at, quoted_length, messages, extent).map_err(useless)?;
-    if quoted.kind == Kind::IcmpError {
-        return Err(Refusal::Drop(Counter::IcmpNested));
-    }
-    check_extent(&body, inner, &quoted)?;
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: quoted.source_port,
-        destination_port: quoted.destination_port,
-    };
-    if received.header.destination() != old.source {
-        return Err(INNER);
-    }
-    // The quoted packet went the other way: map it as if it came back. Who sent the error does not
-    // tell where it comes from, because a router between the NAT and the outside may have an inside
-    // address: this machine has.
-    let passed = passage
-        .pass(host, &old.swapped(), &quoted, Part::Quoted)
-        .map_err(useless)?;
-    passage.check_reporter(received.header.source(), &passed)?;
-    let new = passed.tuple.swapped();
-    let outer = Tuple {
-        source: if passed.hides {
-            // A router before the inside host has no address outside: it gets the host's.
-            new.destination
-        } else {
-            received.header.source()
-        },
-        destination: new.source,
-        source_port: 0,
-        destination_port: 0,
-    };
-    let policy = &instance.policy;
-    let way = four_to_four::Way::new(host, policy, passed.exit, &outer, tos)?;
-    let start = way.make_room(packet)?;
-    let (quote_at, at) = (start + quote_at, start + at);
-    (|| {
-        let (outside, flags) = (&received.header, received.header.0[1]);
-        way.write(packet, outside.total_length(), policy)?;
-        four_to_four::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
-        packet.set_words(quote_at + 12, [new.source.0, new.destination.0])?;
-        let pseudo = four_to_four::pseudo_header(&old, &new);
-        let (field, kind) = (quote_at + 10, ChecksumKind::Plain);
-        crate::packet::patch_complete(packet, field, kind, pseudo)?;
-        let inner_header = ipv4::Header::read(packet, quote_at)?;
-        let mut change = inner_header.sum() - header.sum();
-        let adjust = Adjust {
-            pseudo,
-            echo_pseudo: Delta::NONE,
-            unit: Unit::V4,
-            available: available - inner,
-        };
-        change += adjust_quoted(packet, at, &quoted, &new, &adjust)?;
-        let field = start + received.transport.at + ICMP_CHECKSUM;
-        packet.patch_checksum(field, kind, Delta::NONE, change)
-    })()
-    .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    if hop == Hop::Forward {
-        host.count(M::COUNTER);
-    }
-    Ok(Verdict::Forward {
-        family: way.family(),
-        split: None,
-    })
-}
-
-/// Whether the checksum in some bytes of a packet is right (RFC 1071 section 1); `None` if not.
-fn check_sum<P: Packet>(packet: &P, at: usize, length: usize) -> Option<()> {
-    let bytes = packet.bytes()?.get(at..at + length)?;
-    (Sum::ZERO.bytes(bytes).fold() == 0xffff).then_some(())
-}
-
 /// What changes in the transport header of a quoted packet.
-struct Adjust {
+pub(super) struct Adjust {
     /// Change of the pseudo-header of TCP and UDP.
-    pseudo: Delta,
+    pub(super) pseudo: Delta,
     /// Change of the pseudo-header of ICMP, which only ICMPv6 has.
-    echo_pseudo: Delta,
+    pub(super) echo_pseudo: Delta,
     /// Family of the translated packet.
-    unit: Unit,
+    pub(super) unit: Unit,
     /// Bytes of the transport header and payload that are quoted.
-    available: usize,
+    pub(super) available: usize,
 }
 
 /// Adjusts what is there of the quoted transport header, and gives the change of its sum.
 #[inline(always)]
-fn adjust_quoted<P: Packet, A>(
+pub(super) fn adjust_quoted<P: Packet, A>(
     packet: &mut P,
     at: usize,
     quoted: &Transport,

@@ -10,6 +10,7 @@ use isthmus_core::address::eam::{self, Mapping};
 use isthmus_core::address::softwire::{self, Softwire};
 use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
+use isthmus_core::encap::path_mtu;
 use isthmus_core::nat;
 use isthmus_core::table::{FillError, Line, Memory, Seed};
 use isthmus_core::time::{Instant, Span};
@@ -37,7 +38,7 @@ pub struct Compiled {
     pub instances: Vec<CompiledInstance>,
     /// Tables that the packet path only reads.
     pub rules: Vec<Line>,
-    /// Lines (64 bytes each) that the tables of bindings and sessions take.
+    /// Lines (64 bytes each) that the tables of path MTUs, bindings and sessions take.
     pub state_lines: u32,
     /// Static bindings, each with the number of its instance.
     pub fixed: Vec<(usize, nat::StaticBinding)>,
@@ -81,7 +82,7 @@ impl Document {
         let mut compiled = Compiled {
             instances: Vec::new(),
             rules: Vec::new(),
-            state_lines: 0,
+            state_lines: path_mtu::LINES,
             fixed: Vec::new(),
         };
         for (number, instance) in self.instances.iter().enumerate() {

@@ -35,6 +35,10 @@ pub struct Composed {
     pub sources: Vec<Ipv4Net>,
     /// Its own addresses, which stand in ICMP errors where nothing else is configured.
     pub own: (Option<Ipv4Addr>, Option<Ipv6Addr>),
+    /// Addresses that this machine has by it, on the gateway's link.
+    pub addresses: Vec<IpNet>,
+    /// Routers that are asked for more of them (RFC 5214 section 8.3).
+    pub solicits: Vec<Ipv4Addr>,
     /// What it will do, in plain words.
     pub plan: Vec<String>,
 }
@@ -62,6 +66,8 @@ impl Composed {
             routes: Vec::new(),
             sources: Vec::new(),
             own: (None, None),
+            addresses: Vec::new(),
+            solicits: Vec::new(),
             plan: Vec::new(),
         }
     }

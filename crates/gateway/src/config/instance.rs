@@ -13,7 +13,7 @@ use super::rows::Files;
 use super::source::At;
 use super::table::{Reader, Value};
 use super::tunnel::Role;
-use super::{composed, lwaftr, mapping, nat, prefix, section, sharing, tunnel};
+use super::{composed, isatap, lwaftr, mapping, nat, prefix, section, sharing, tunnel};
 
 const STATEFUL: &str = "nat64, nat44, ds-lite, map-e, map-t, lw4o6 or clat";
 
@@ -23,7 +23,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("eam-file", "siit"),
     ("hosts", "siit"),
     ("hairpin", "siit or lw4o6"),
-    ("prefix", "siit, nat64, 6rd, map-t or clat"),
+    ("prefix", "siit, nat64, 6rd, isatap, map-t or clat"),
     ("prefix-format", "siit"),
     ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
     ("exempt", "nat44"),
@@ -46,12 +46,14 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("pcp", "nat64, nat44, ds-lite, map-e, map-t or lw4o6"),
     (
         "local",
-        "6in4, 4in6, 6to4, 6rd, ds-lite, map-e, lw4o6 or clat",
+        "6in4, 4in6, 6to4, 6rd, isatap, ds-lite, map-e, lw4o6 or clat",
     ),
     ("remote", "6in4 or 4in6"),
-    ("networks", "6in4, 4in6 or ds-lite"),
+    ("networks", "6in4, 4in6, isatap or ds-lite"),
     ("relay", "6to4"),
-    ("role", "6to4, 6rd, ds-lite, map-e, map-t or lw4o6"),
+    ("role", "6to4, 6rd, isatap, ds-lite, map-e, map-t or lw4o6"),
+    ("routers", "isatap"),
+    ("router-lifetime", "isatap"),
     ("br", "6rd or map-e"),
     ("v4-prefix", "6rd"),
     ("aftr", "ds-lite or lw4o6"),
@@ -89,6 +91,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("4in6", Kind::Composed(tunnel::four_in_six)),
         ("6to4", Kind::Composed(tunnel::six_to_four)),
         ("6rd", Kind::Composed(tunnel::rapid)),
+        ("isatap", Kind::Composed(isatap::isatap)),
         ("ds-lite", Kind::Composed(ds_lite)),
         ("map-e", Kind::Composed(sharing::map_e)),
         ("map-t", Kind::Composed(sharing::map_t)),

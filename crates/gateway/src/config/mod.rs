@@ -13,6 +13,7 @@ mod composed;
 mod diagnose;
 mod document;
 mod instance;
+mod isatap;
 mod lwaftr;
 mod machine;
 mod mapping;

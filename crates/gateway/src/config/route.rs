@@ -50,6 +50,19 @@ impl Document {
 }
 
 impl Document {
+    /// The addresses of the gateway's link: those that are configured, and those that this machine has by
+    /// its mechanisms.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<IpNet> {
+        let mut addresses: Vec<IpNet> = self.tun.addresses.iter().map(|at| at.value).collect();
+        for instance in &self.instances {
+            if let Mechanism::Composed(composed) = &instance.mechanism {
+                addresses.extend(&composed.addresses);
+            }
+        }
+        addresses
+    }
+
     /// Where these packets go without translation. The routes of all instances are of one link, so that
     /// they are the same for all; the check sees to that.
     #[must_use]

@@ -7,15 +7,26 @@
 
 use std::collections::BTreeMap;
 
+use isthmus_core::encap::path_mtu;
 use isthmus_core::nat::{Blocks, Layout, NatConfig, PoolRange, Subscriber};
 
 use crate::config::{Compiled, Document};
 
 /// The tables of one configuration, and where the next would go.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Placement {
     tables: BTreeMap<String, Place>,
     end: u32,
+}
+
+impl Default for Placement {
+    /// Nothing but the path MTUs of tunnels, which stay where they are.
+    fn default() -> Self {
+        Self {
+            tables: BTreeMap::new(),
+            end: path_mtu::LINES,
+        }
+    }
 }
 
 /// Tables, and what of their configuration the entries depend on.

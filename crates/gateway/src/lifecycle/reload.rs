@@ -71,6 +71,7 @@ impl Running {
             return Err(error);
         }
         // And from here on nothing can fail.
+        self.solicit(document).await;
         if let Some(metrics) = metrics {
             self.serve_metrics(metrics);
         }

@@ -23,6 +23,7 @@ use super::view::{Current, ReloadReply, View};
 use crate::config::{self, Document, Loaded};
 use crate::control::{self, ControlSocket, EngineStatus};
 use crate::engine::Engine;
+use crate::isatap::Solicitors;
 use crate::link::{Forwarding, Link, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
@@ -39,6 +40,7 @@ pub(super) struct Running {
     pub(super) sysctls: Sysctls,
     pub(super) dns: Dns,
     pub(super) pcp: Pcp,
+    pub(super) solicitors: Solicitors,
     pub(super) view: Arc<View>,
     pub(super) metrics: Option<JoinHandle<()>>,
     control: Option<JoinHandle<()>>,
@@ -134,6 +136,7 @@ impl Running {
             sysctls,
             dns,
             pcp,
+            solicitors: Solicitors::default(),
             view: Arc::new(view),
             metrics: None,
             control: None,
@@ -163,6 +166,7 @@ impl Running {
                 &self.descriptions,
             )
             .await;
+        self.solicit(&current.document).await;
         self.serve_metrics(metrics);
         self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
         for status in self.view.engines.iter().flat_map(|engine| engine.status()) {
@@ -180,6 +184,14 @@ impl Running {
             "up"
         );
         Ok(())
+    }
+
+    /// Has the hosts of ISATAP links ask for their addresses.
+    pub(super) async fn solicit(&mut self, document: &Document) {
+        if let Some(link) = &self.link {
+            let name = &document.tun.name.value;
+            self.solicitors.apply(document, link.index(), name).await;
+        }
     }
 
     /// Replaces the metrics server.
@@ -241,6 +253,7 @@ impl Running {
         }
         self.dns.stop().await;
         self.pcp.stop().await;
+        self.solicitors.stop().await;
         if let Some(link) = self.link.take() {
             link.remove().await;
         }

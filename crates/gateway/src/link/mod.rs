@@ -11,6 +11,7 @@ mod sources;
 mod sysctl;
 mod wanted;
 
+pub(crate) use netlink::mark;
 pub use netlink::{Changes, Link, LinkError, PROTOCOL};
 pub use sysctl::{SysctlError, Sysctls};
 pub use wanted::{Forwarding, Wanted};

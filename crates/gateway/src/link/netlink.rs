@@ -344,7 +344,8 @@ impl Link {
     }
 }
 
-fn mark() -> AddressAttribute {
+/// What tells that an address is ours.
+pub(crate) fn mark() -> AddressAttribute {
     AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL))
 }
 

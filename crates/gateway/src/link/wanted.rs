@@ -42,7 +42,7 @@ impl Wanted {
         Self {
             name: document.tun.name.value.clone(),
             mtu: document.tun.mtu.into(),
-            addresses: document.tun.addresses.iter().map(|at| at.value).collect(),
+            addresses: document.addresses().into_iter().collect(),
             routes: match document.tun.routes {
                 Routes::Auto => document.routes().into_iter().collect(),
                 Routes::None => BTreeSet::new(),

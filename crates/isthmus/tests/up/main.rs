@@ -2,6 +2,7 @@
 
 mod forward;
 mod gateway;
+mod isatap;
 mod local;
 mod net;
 mod routes;

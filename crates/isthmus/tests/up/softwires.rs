@@ -9,7 +9,7 @@ mod traffic;
 use crate::gateway::Gateway;
 use crate::net::text;
 use net::Net;
-use rows::Row;
+use rows::{Row, Transport};
 
 /// What the client and the server do over a mechanism with an engine on both gateways.
 fn carries(row: &Row, engine: &str) {
@@ -32,10 +32,17 @@ fn carries(row: &Row, engine: &str) {
     fine(traffic::tcp(&net, server));
     fine(traffic::udp(&net, server));
     fine(traffic::hops(&net, server));
-    net.narrow(row, engine, [&edge, &border]);
+    // Routers between the gateways tell them, and they the hosts.
+    net.narrow(row);
     fine(traffic::path_mtu(&net, server, row.mtu));
     fine(traffic::tcp(&net, server));
     fine(traffic::udp(&net, server));
+    if row.transport == Transport::Tunnel {
+        net.tell(row, engine, [&edge, &border]);
+        fine(traffic::path_mtu(&net, server, row.mtu));
+        fine(traffic::tcp(&net, server));
+        fine(traffic::udp(&net, server));
+    }
     assert!(edge.stop().success() && border.stop().success());
 }
 

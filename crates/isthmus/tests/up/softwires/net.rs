@@ -10,7 +10,7 @@ use std::fs;
 use isthmus_lab::netns::Namespace;
 use tempfile::TempDir;
 
-use super::rows::{Core, Host, Narrow, Row};
+use super::rows::{Core, Host, Row};
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::possible;
 
@@ -155,9 +155,9 @@ impl Net {
         }
     }
 
-    /// Makes the core forward packets of so many bytes only, and tells the gateways where the
-    /// mechanism does not find out.
-    pub(crate) fn narrow(&self, row: &Row, engine: &str, gateways: [&Gateway; 2]) {
+    /// Makes the core forward packets of so many bytes only. The links of the gateways stay as they
+    /// are.
+    pub(crate) fn narrow(&self, row: &Row) {
         let bytes = narrow(row.core);
         for (routed, number) in [(row.to_edge, 0), (row.to_border, 1)] {
             let link = ["toe", "tob"][number];
@@ -167,8 +167,17 @@ impl Net {
                 &format!("route replace {routed} via {via} dev {link} mtu lock {bytes}"),
             );
         }
-        if row.narrow == Narrow::Found {
-            return;
+    }
+
+    /// Tells the gateways how narrow the core is, and makes the hosts forget it.
+    pub(crate) fn tell(&self, row: &Row, engine: &str, gateways: [&Gateway; 2]) {
+        let bytes = narrow(row.core);
+        for node in [&self.client, &self.server] {
+            for family in ["-4", "-6"] {
+                let flush = [family, "route", "flush", "cache"];
+                let flushed = node.command("ip").args(flush).status().unwrap();
+                assert!(flushed.success());
+            }
         }
         let key = match row.core {
             Core::V4 => "ipv4-mtu",

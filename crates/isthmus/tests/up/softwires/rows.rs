@@ -7,13 +7,13 @@ pub(crate) enum Core {
     V6,
 }
 
-/// How the gateways know of a narrow place in the core.
+/// What a mechanism does with packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Narrow {
-    /// They are configured: the links of a tunnel have the MTU that their operators give them.
-    Told,
-    /// ICMP errors from the core pass through them to the hosts.
-    Found,
+pub(crate) enum Transport {
+    /// Puts them into others. A gateway that is told how narrow the core is cuts the outer ones.
+    Tunnel,
+    /// Translates them.
+    Translation,
 }
 
 /// A mechanism.
@@ -27,7 +27,7 @@ pub(crate) struct Row {
     /// What the core routes to the edge, and to the border.
     pub(crate) to_edge: &'static str,
     pub(crate) to_border: &'static str,
-    pub(crate) narrow: Narrow,
+    pub(crate) transport: Transport,
     /// The MTU that a host sees where the core is narrow.
     pub(crate) mtu: u32,
 }
@@ -69,7 +69,7 @@ icmp-source-v6 = "3fff:e::2""#,
     server: SERVER_V6,
     to_edge: "203.0.113.1/32",
     to_border: "203.0.113.129/32",
-    narrow: Narrow::Told,
+    transport: Transport::Tunnel,
     mtu: 1280,
 };
 
@@ -93,7 +93,7 @@ icmp-source-v6 = "3fff:e::2""#,
     server: SERVER_V6,
     to_edge: "10.100.100.1/32",
     to_border: "10.0.0.1/32",
-    narrow: Narrow::Told,
+    transport: Transport::Tunnel,
     mtu: 1280,
 };
 
@@ -110,7 +110,7 @@ icmp-source-v6 = "2002:cb00:7181::1""#,
     server: host("2002:cb00:7181:1::20", "2002:cb00:7181:1::1", 64),
     to_edge: "203.0.113.1/32",
     to_border: "203.0.113.129/32",
-    narrow: Narrow::Told,
+    transport: Transport::Tunnel,
     mtu: 1280,
 };
 
@@ -130,7 +130,7 @@ own-v4 = "203.0.113.253""#,
     server: SERVER_V4,
     to_edge: "2001:db8:12::/48",
     to_border: "2001:db8:ffff::/48",
-    narrow: Narrow::Told,
+    transport: Transport::Tunnel,
     mtu: 1240,
 };
 
@@ -209,7 +209,7 @@ prefix = "2001:db8:ffff::/64"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
 own-v4 = "203.0.113.253"
 icmp-source-v6 = "3fff:e::2""#,
-    narrow: Narrow::Found,
+    transport: Transport::Translation,
     mtu: 1260,
     ..FOUR_IN_SIX
 };
@@ -227,7 +227,7 @@ prefix = "2001:db8:ffff::/96"
 pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
 max-sessions = 4096
 max-bindings = 4096"#,
-    narrow: Narrow::Found,
+    transport: Transport::Translation,
     mtu: 1260,
     ..FOUR_IN_SIX
 };

@@ -1,0 +1,318 @@
+//! ICMP errors from inside a tunnel. A router between the ends tells this end about a packet of the
+//! tunnel, and this end tells who sent the packet inside (RFC 2473 section 8, RFC 4213 section 3.4).
+//!
+//! What is read here is the message: which error it is for the sender of the inner packet, and where in
+//! the message that packet lies, as far as it is quoted. Whether the tunnel has ever sent it, the
+//! [`gateway`](crate::gateway) asks the mechanism.
+//!
+//! Errors are rare, and a BPF program does not have the bytes in reach: it hands them on.
+
+use super::inner::Inner;
+use super::path_mtu::{self, End};
+use crate::address::{V4, V6};
+use crate::checksum::Sum;
+use crate::host::Host;
+use crate::packet::{Family, NoRoom, Packet, Truncated, Word};
+use crate::reason::Counter;
+use crate::translate::extension::{Body, Unit};
+use crate::translate::icmp::{self, v4 as icmp4, v6 as icmp6};
+use crate::translate::transport::{Extent, ICMP_HEADER, Kind, Messages};
+use crate::translate::{quoted_v4, v4, v6};
+use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::{ipv4, ipv6, protocol};
+
+/// The quoted packet is none that this end sends.
+pub(crate) const NOT_SENT: Refusal = Refusal::Drop(Counter::IcmpInner);
+const SHORT: Refusal = Refusal::Drop(Counter::TunnelErrorShort);
+const MALFORMED: Refusal = Refusal::Drop(Counter::MalformedTransport);
+
+/// Bytes of an inner transport header that an error has to show, as any error does (RFC 792).
+const LEAST: usize = 8;
+
+/// An error about a packet of a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<A> {
+    /// Where the packet of the tunnel was sent: its other end.
+    pub other: A,
+    /// Bytes of the largest packet that the way there takes, if that was the error.
+    pub way: Option<u16>,
+    /// What the sender of the inner packet is told, and what is counted if it is not.
+    error: Result<IcmpError, Counter>,
+    /// Where the inner packet begins in the message, and how many bytes of it there are.
+    at: usize,
+    length: usize,
+}
+
+impl<A: Copy + Into<End>> Report<A> {
+    /// The inner packet, as far as it is quoted; `None` if that is too little to tell who sent it.
+    pub fn inner<'a, P: Packet>(&self, packet: &'a mut P) -> Option<Inner<'a, P>> {
+        if self.error == Err(Counter::TunnelErrorShort) {
+            return None;
+        }
+        Inner::new(packet, self.at, self.length).ok()
+    }
+
+    /// Remembers the MTU of the way, for the next packets.
+    pub fn learn<H: Host>(&self, host: &H) {
+        if let Some(way) = self.way {
+            path_mtu::learn(host, self.other.into(), way);
+        }
+    }
+
+    /// Has the sender of the inner packet be told; that packet is what is left then.
+    pub fn tell<P: Packet>(&self, packet: &mut P, family: Family) -> Refusal {
+        let error = match self.error {
+            Ok(error) => error,
+            Err(counter) => return Refusal::Drop(counter),
+        };
+        packet.truncate(self.at + self.length);
+        match packet.replace_front(self.at, 0, family) {
+            Ok(()) => Refusal::Reply(error, Counter::TunnelError),
+            Err(NoRoom) => Refusal::Drop(Counter::EngineError),
+        }
+    }
+}
+
+/// The protocol that tells whose an IPv4 packet is: its own, or 41 for an ICMP error about a packet of
+/// that protocol. The address of a tunnel's end may be others' for all else.
+#[inline(always)]
+#[must_use]
+pub fn telling_protocol<P: Packet>(packet: &P, header: &ipv4::Header) -> u8 {
+    let own = header.protocol();
+    if own != protocol::ICMP
+        || header.header_length() != ipv4::HEADER
+        || header.fragment().is_fragment()
+    {
+        return own;
+    }
+    // The word of the quoted header that has the protocol is its third.
+    let quoted = ipv4::HEADER + ICMP_HEADER + 8;
+    match (packet.words::<1>(ipv4::HEADER), packet.words::<1>(quoted)) {
+        (Ok([first]), Ok([third]))
+            if is_error(Messages::V4, first) && third.bytes()[1] == protocol::IPV6 =>
+        {
+            protocol::IPV6
+        }
+        _ => own,
+    }
+}
+
+#[inline(always)]
+fn is_error(messages: Messages, first: Word) -> bool {
+    icmp::kind(messages, first.bytes()[0]) == Some(Kind::IcmpError)
+}
+
+/// Reads an ICMPv6 message to the end of a tunnel that carries IPv4; `None` if it is no error.
+///
+/// # Errors
+/// There is nobody to tell, or another engine has to read it.
+#[inline(always)]
+pub fn over_v6<P: Packet>(
+    packet: &P,
+    header: &ipv6::Header,
+) -> Result<Option<Report<V6>>, Refusal> {
+    match packet.words::<1>(ipv6::HEADER) {
+        Ok([first]) if is_error(Messages::V6, first) => {}
+        _ => return Ok(None),
+    }
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpError));
+    }
+    read_v6(packet, header).map(Some)
+}
+
+fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, Refusal> {
+    let length = usize::from(header.payload_length());
+    let message = packet.bytes().and_then(|bytes| {
+        let message = bytes.get(ipv6::HEADER..)?.get(..length)?;
+        (length >= ICMP_HEADER).then_some(message)
+    });
+    let pseudo = Sum::ZERO
+        .words(&header.source().0)
+        .words(&header.destination().0)
+        .number(header.payload_length())
+        .number(u16::from(protocol::ICMPV6));
+    if pseudo.bytes(message.ok_or(MALFORMED)?).fold() != 0xffff {
+        return Err(MALFORMED);
+    }
+    let [first, rest] = packet.words::<2>(ipv6::HEADER)?;
+    let [message, code, ..] = first.bytes();
+    let body = Body::read(Unit::V6, message, rest, length - ICMP_HEADER);
+    let available = body.quote.unwrap_or(body.length);
+    let start = ipv6::HEADER + ICMP_HEADER;
+    let quoted = ipv6::Header::read(packet, start).map_err(|Truncated| SHORT)?;
+    if available < ipv6::HEADER {
+        return Err(SHORT);
+    }
+    if quoted.version() != 6 || quoted.source() != header.destination() {
+        return Err(NOT_SENT);
+    }
+    let total = ipv6::HEADER + usize::from(quoted.payload_length());
+    let payload = usize::from(quoted.payload_length());
+    let chain = v6::chain(
+        packet,
+        &quoted,
+        start + ipv6::HEADER,
+        payload,
+        Extent::Quoted,
+    )
+    .map_err(|_| NOT_SENT)?;
+    if chain.protocol != protocol::IPV4 {
+        return Err(NOT_SENT);
+    }
+    let headers = chain.at - start;
+    let inner = Quoted {
+        at: chain.at,
+        length: available.saturating_sub(headers),
+    };
+    if chain
+        .fragment
+        .get()
+        .is_some_and(|header| header.fragment.offset != 0)
+    {
+        return Err(SHORT);
+    }
+    let inner_header = inner.v4(packet)?;
+    let mut way = None;
+    let error = match (message, code) {
+        // RFC 2473 section 8.3.
+        (icmp6::UNREACHABLE, _) | (icmp6::TIME_EXCEEDED, 0) => Ok(IcmpError::AddressUnreachable),
+        (icmp6::TOO_BIG, _) => {
+            // RFC 8201 section 4: no router can say less.
+            let mtu = rest.number().max(u32::from(ipv6::MINIMUM_MTU));
+            if mtu as usize >= total {
+                return Err(NOT_SENT);
+            }
+            // Less than the length of a packet, so that it fits 16 bits.
+            let mtu = mtu as u16;
+            way = Some(mtu);
+            if inner_header.dont_fragment() {
+                Ok(IcmpError::TooBig(mtu - headers as u16))
+            } else {
+                // Its sender lets it be cut, and does not ask what fits.
+                Err(Counter::TunnelTooBig)
+            }
+        }
+        _ => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
+    };
+    Ok(Report {
+        other: quoted.destination(),
+        way,
+        error,
+        at: inner.at,
+        length: inner.length,
+    })
+}
+
+/// Reads an ICMPv4 message to the end of a tunnel that carries IPv6; `None` if it is no error.
+///
+/// # Errors
+/// There is nobody to tell, or another engine has to read it.
+#[inline(always)]
+pub fn over_v4<P: Packet>(
+    packet: &P,
+    header: &ipv4::Header,
+) -> Result<Option<Report<V4>>, Refusal> {
+    match packet.words::<1>(ipv4::HEADER) {
+        Ok([first]) if is_error(Messages::V4, first) => {}
+        _ => return Ok(None),
+    }
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpError));
+    }
+    read_v4(packet, header).map(Some)
+}
+
+/// The header has no options; see [`telling_protocol`].
+fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, Refusal> {
+    let length = v4::check(packet, header)?;
+    if length < ICMP_HEADER {
+        return Err(MALFORMED);
+    }
+    quoted_v4::check_sum(packet, ipv4::HEADER, length).ok_or(MALFORMED)?;
+    let [first, rest] = packet.words::<2>(ipv4::HEADER)?;
+    let [message, code, ..] = first.bytes();
+    let body = Body::read(Unit::V4, message, rest, length - ICMP_HEADER);
+    let available = body.quote.unwrap_or(body.length);
+    let start = ipv4::HEADER + ICMP_HEADER;
+    let quoted = ipv4::Header::read(packet, start).map_err(|Truncated| SHORT)?;
+    let headers = quoted.header_length();
+    if available < ipv4::HEADER {
+        return Err(SHORT);
+    }
+    if quoted.version() != 4
+        || headers < ipv4::HEADER
+        || quoted.protocol() != protocol::IPV6
+        || quoted.source() != header.destination()
+    {
+        return Err(NOT_SENT);
+    }
+    let inner = Quoted {
+        at: start + headers,
+        length: available.saturating_sub(headers),
+    };
+    let mut way = None;
+    let error = match (message, code) {
+        (icmp4::UNREACHABLE, 4) => {
+            let sent = quoted.total_length();
+            let mtu = match rest.low() {
+                // RFC 1191 section 5: a router that does not tell.
+                0 => icmp::plateau(sent),
+                mtu => mtu,
+            };
+            // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by whom it is too big for.
+            let headers = ipv4::HEADER as u16;
+            let mtu = mtu.max(ipv6::MINIMUM_MTU + headers);
+            if mtu >= sent || !quoted.dont_fragment() {
+                return Err(NOT_SENT);
+            }
+            way = Some(mtu);
+            IcmpError::TooBig(mtu - headers)
+        }
+        // RFC 4213 section 3.4: to IPv6 the tunnel is a link, and that is an error of a link.
+        _ => IcmpError::AddressUnreachable,
+    };
+    // Without the header inside, the way to the other end is known all the same.
+    let mut whose = Err(Counter::TunnelErrorShort);
+    if quoted.fragment().offset == 0 && inner.length >= ipv6::HEADER {
+        inner.v6(packet)?;
+        whose = Ok(error);
+    }
+    Ok(Report {
+        other: quoted.destination(),
+        way,
+        error: whose,
+        at: inner.at,
+        length: inner.length,
+    })
+}
+
+/// Where an inner packet lies.
+struct Quoted {
+    at: usize,
+    length: usize,
+}
+
+impl Quoted {
+    fn v4<P: Packet>(&self, packet: &P) -> Result<ipv4::Header, Refusal> {
+        let header = ipv4::Header::read(packet, self.at).map_err(|Truncated| SHORT)?;
+        if self.length < ipv4::HEADER || self.length < header.header_length() + LEAST {
+            return Err(SHORT);
+        }
+        if header.version() != 4 {
+            return Err(NOT_SENT);
+        }
+        Ok(header)
+    }
+
+    fn v6<P: Packet>(&self, packet: &P) -> Result<ipv6::Header, Refusal> {
+        let header = ipv6::Header::read(packet, self.at).map_err(|Truncated| SHORT)?;
+        if self.length < ipv6::HEADER {
+            return Err(SHORT);
+        }
+        if header.version() != 6 {
+            return Err(NOT_SENT);
+        }
+        Ok(header)
+    }
+}

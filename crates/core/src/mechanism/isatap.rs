@@ -1,0 +1,101 @@
+//! ISATAP: a site's IPv4 is a link of IPv6, whose addresses tell the IPv4 address of each node (RFC 5214).
+
+use crate::address::isatap::{self, Unique};
+use crate::address::{V4, V6, special};
+use crate::config::{Isatap, IsatapRole, SixInFour};
+use crate::reason::Counter;
+use crate::verdict::{IcmpError, Refusal};
+use crate::wire::ipv6;
+
+/// The prefix of link-local addresses.
+const LINK_LOCAL: u64 = 0xfe80 << 48;
+
+/// Who takes a packet: the node whose address it is, if that is on the link, else the router (RFC 5214
+/// section 7.1). To a host its own prefixes are on the link, which its source tells.
+///
+/// # Errors
+/// No node of the site has this address.
+#[inline(always)]
+pub fn next_hop(isatap: &Isatap, source: V6, destination: V6) -> Result<V4, Refusal> {
+    let on_link = match isatap.role {
+        IsatapRole::Router => true,
+        IsatapRole::Host => source.halves().0 == destination.halves().0,
+    };
+    if on_link && let Some(node) = isatap::extract(destination) {
+        if special::is_illegal_source_v4(node) {
+            return Err(Refusal::Drop(Counter::TunnelDestination));
+        }
+        return Ok(node);
+    }
+    match isatap.role {
+        IsatapRole::Host => Ok(isatap.routers.first()),
+        // RFC 4443 section 3.1.
+        IsatapRole::Router => Err(Refusal::Reply(
+            IcmpError::AddressUnreachable,
+            Counter::TunnelDestination,
+        )),
+    }
+}
+
+/// The check of RFC 5214 section 7.3: the inner source embeds the outer one, or that is a router's.
+///
+/// # Errors
+/// It is not so.
+#[inline(always)]
+pub fn check(isatap: &Isatap, sender: V4, source: V6) -> Result<(), Refusal> {
+    // RFC 3964 section 4: such a sender is no host.
+    if special::is_illegal_source_v4(sender) {
+        return Err(Refusal::Drop(Counter::TunnelSource));
+    }
+    if isatap::is_consistent(source, sender) || isatap.routers.contains(sender) {
+        return Ok(());
+    }
+    Err(Refusal::Drop(match isatap::extract(source) {
+        Some(_) => Counter::TunnelSpoofed,
+        None => Counter::TunnelSource,
+    }))
+}
+
+/// Whether `sender` may send a packet with this header to this node. What a host takes is for itself; a
+/// router does not send back into the site, where nodes reach each other (RFC 6324 section 3).
+///
+/// # Errors
+/// It may not.
+#[inline(always)]
+pub fn accept(
+    tunnel: &SixInFour,
+    isatap: &Isatap,
+    sender: V4,
+    header: &ipv6::Header,
+) -> Result<(), Refusal> {
+    check(isatap, sender, header.source())?;
+    let stays = match isatap.role {
+        IsatapRole::Host => isatap::is_consistent(header.destination(), tunnel.local),
+        IsatapRole::Router => !tunnel.destinations.contains(header.destination()),
+    };
+    if stays {
+        Ok(())
+    } else {
+        Err(Refusal::Drop(Counter::Loop))
+    }
+}
+
+/// Whether an address is one of the link itself: link-local, or of all nodes or routers on it.
+#[inline(always)]
+#[must_use]
+pub fn is_of_link(address: V6) -> bool {
+    let (high, _) = address.halves();
+    high == LINK_LOCAL || high >> 48 == 0xff02
+}
+
+/// The link-local address of this node (RFC 5214 section 6.2).
+#[must_use]
+pub fn link_local(local: V4) -> V6 {
+    V6::from_halves(LINK_LOCAL, isatap::identifier(local, Unique::of(local)))
+}
+
+/// Whether an address is the link-local one of this node, whatever it says about how unique it is.
+#[must_use]
+pub fn is_link_local(address: V6, local: V4) -> bool {
+    address.halves().0 == LINK_LOCAL && isatap::is_consistent(address, local)
+}

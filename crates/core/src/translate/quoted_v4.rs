@@ -1,0 +1,189 @@
+//! Packets quoted in ICMP errors that stay IPv4 (RFC 5508 section 4): the quoted packet becomes what it
+//! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. Like all of
+//! [`quoted`](super::quoted) in user space only.
+
+use super::extension::{Body, Unit};
+use super::quoted::{Adjust, INNER, adjust_quoted, check_extent, useless};
+use super::transport::{Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, Messages, Transport};
+use super::{Hop, Tuple, four_to_four, v4};
+use crate::address::V4;
+use crate::checksum::{Delta, Sum};
+use crate::config::Instance;
+use crate::host::Host;
+use crate::mechanism::Part;
+use crate::mechanism::passage::{Passage, Passed};
+use crate::packet::{ChecksumKind, Packet, Truncated, patch_complete};
+use crate::reason::Counter;
+use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::ipv4;
+
+/// Offset of the checksum in an IPv4 header.
+const HEADER_CHECKSUM: usize = 10;
+/// Offset of the addresses in an IPv4 header.
+const ADDRESSES: usize = 12;
+
+/// Translates an ICMPv4 error within IPv4. A softwire may come around the error.
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+pub fn within_v4<P: Packet, H: Host, M: Passage>(
+    packet: &mut P,
+    host: &mut H,
+    instance: &Instance,
+    passage: &M,
+    received: &v4::Incoming,
+    tos: u8,
+    hop: Hop,
+) -> Result<Verdict, Refusal> {
+    if packet.bytes().is_none() {
+        return Err(Refusal::Slow(Slow::IcmpError));
+    }
+    let quote_at = received.transport.at + ICMP_HEADER;
+    let [first, rest] = packet.words::<2>(received.transport.at)?;
+    let length = received.transport.length - ICMP_HEADER;
+    let body = Body::read(Unit::V4, first.bytes()[0], rest, length);
+    check_sum(packet, received.transport.at, received.transport.length)
+        .ok_or(Refusal::Drop(Counter::MalformedTransport))?;
+    let quote = Quote::read(packet, quote_at, &body)?;
+    if received.header.destination() != quote.tuple.source {
+        return Err(INNER);
+    }
+    // Who sent the error does not tell where it comes from, because a router between the NAT and the
+    // outside may have an inside address: this machine has.
+    let passed = quote.pass(host, passage)?;
+    passage.check_reporter(received.header.source(), &passed)?;
+    let new = passed.tuple.swapped();
+    let outer = Tuple {
+        source: if passed.hides {
+            // A router before the inside host has no address outside: it gets the host's.
+            new.destination
+        } else {
+            received.header.source()
+        },
+        destination: new.source,
+        source_port: 0,
+        destination_port: 0,
+    };
+    let policy = &instance.policy;
+    let way = four_to_four::Way::new(host, policy, passed.exit, &outer, tos)?;
+    let start = way.make_room(packet)?;
+    (|| {
+        let (outside, flags) = (&received.header, received.header.0[1]);
+        way.write(packet, outside.total_length(), policy)?;
+        four_to_four::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
+        let change = quote.write(packet, start + quote_at, &new)?;
+        let field = start + received.transport.at + ICMP_CHECKSUM;
+        packet.patch_checksum(field, ChecksumKind::Plain, Delta::NONE, change)
+    })()
+    .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    if hop == Hop::Forward {
+        host.count(M::COUNTER);
+    }
+    Ok(Verdict::Forward {
+        family: way.family(),
+        split: None,
+    })
+}
+
+/// Turns a packet that went through a passage into what it was before; `passage` is the one that leads
+/// back. All of the packet is quoted that there is of it.
+///
+/// # Errors
+/// The packet never came through; it is unchanged then.
+pub fn restore<P: Packet, H: Host, M: Passage>(
+    packet: &mut P,
+    host: &mut H,
+    passage: &M,
+) -> Result<(), Refusal> {
+    let body = Body {
+        length: packet.len(),
+        quote: None,
+    };
+    let quote = Quote::read(packet, 0, &body)?;
+    let new = quote.pass(host, passage)?.tuple.swapped();
+    match quote.write(packet, 0, &new) {
+        // No checksum covers the packet yet.
+        Ok(_) => Ok(()),
+        Err(Truncated) => Err(Refusal::Drop(Counter::EngineError)),
+    }
+}
+
+/// A quoted packet.
+struct Quote {
+    header: ipv4::Header,
+    transport: Transport,
+    tuple: Tuple<V4>,
+    /// Bytes of the transport header and payload that are quoted.
+    available: usize,
+}
+
+impl Quote {
+    /// Reads the packet that begins `at` bytes into another.
+    fn read<P: Packet>(packet: &P, at: usize, body: &Body) -> Result<Self, Refusal> {
+        let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
+        let inner = header.header_length();
+        check_sum(packet, at, inner).ok_or(INNER)?;
+        let available = body.quote.unwrap_or(body.length);
+        if header.version() != 4 || inner < ipv4::HEADER || inner > available {
+            return Err(INNER);
+        }
+        let length = usize::from(header.total_length()).saturating_sub(inner);
+        let (messages, extent) = (Messages::WithinV4, Extent::Quoted);
+        let transport = v4::transport(packet, &header, at + inner, length, messages, extent)
+            .map_err(useless)?;
+        if transport.kind == Kind::IcmpError {
+            return Err(Refusal::Drop(Counter::IcmpNested));
+        }
+        check_extent(body, inner, &transport)?;
+        let tuple = Tuple {
+            source: header.source(),
+            destination: header.destination(),
+            source_port: transport.source_port,
+            destination_port: transport.destination_port,
+        };
+        Ok(Self {
+            header,
+            transport,
+            tuple,
+            available: available - inner,
+        })
+    }
+
+    /// The quoted packet went the other way: maps it as if it came back.
+    fn pass<H: Host, M: Passage>(&self, host: &mut H, passage: &M) -> Result<Passed, Refusal> {
+        passage
+            .pass(host, &self.tuple.swapped(), &self.transport, Part::Quoted)
+            .map_err(useless)
+    }
+
+    /// Writes other addresses and ports into the packet, which begins `at` bytes into another now, and
+    /// gives the change of the sum of all its bytes.
+    fn write<P: Packet>(
+        &self,
+        packet: &mut P,
+        at: usize,
+        new: &Tuple<V4>,
+    ) -> Result<Delta, Truncated> {
+        packet.set_words(at + ADDRESSES, [new.source.0, new.destination.0])?;
+        let pseudo = four_to_four::pseudo_header(&self.tuple, new);
+        let (field, kind) = (at + HEADER_CHECKSUM, ChecksumKind::Plain);
+        patch_complete(packet, field, kind, pseudo)?;
+        let header = ipv4::Header::read(packet, at)?;
+        let mut change = header.sum() - self.header.sum();
+        let adjust = Adjust {
+            pseudo,
+            echo_pseudo: Delta::NONE,
+            unit: Unit::V4,
+            available: self.available,
+        };
+        let transport = at + self.header.header_length();
+        change += adjust_quoted(packet, transport, &self.transport, new, &adjust)?;
+        Ok(change)
+    }
+}
+
+/// Whether the checksum in some bytes of a packet is right (RFC 1071 section 1); `None` if not.
+pub(crate) fn check_sum<P: Packet>(packet: &P, at: usize, length: usize) -> Option<()> {
+    let bytes = packet.bytes()?.get(at..at + length)?;
+    (Sum::ZERO.bytes(bytes).fold() == 0xffff).then_some(())
+}

@@ -1,0 +1,191 @@
+//! `mechanism = "isatap"`: a node of a site whose IPv4 is a link of IPv6 (RFC 5214).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use isthmus_core::address::isatap::{self, Unique};
+use isthmus_core::config as core;
+use isthmus_core::mechanism::isatap::link_local;
+
+use super::composed::{self, Composed, list};
+use super::section;
+use super::source::At;
+use super::table::{Reader, Value};
+
+/// The least that a router announces of itself, and the most (RFC 4861 section 6.2.1).
+const ROUTER_LIFETIME: std::ops::RangeInclusive<u16> = 4..=9000;
+
+/// Reads an instance.
+pub(super) fn isatap(reader: &Reader<'_>) -> Option<Composed> {
+    let roles: [(_, fn(&Reader<'_>) -> _); 2] = [("host", host), ("router", router)];
+    let read = reader.require("role", "\"host\"")?.word(&roles)?;
+    read(reader)
+}
+
+/// A router: it announces the prefix, and is the way of the site's nodes to everywhere else.
+fn router(reader: &Reader<'_>) -> Option<Composed> {
+    let local = composed::v4(reader, "local", "\"192.0.2.1\"");
+    let prefix = prefix(reader.require("prefix", "\"2001:db8:1:2::/64\""));
+    let routers = routers(reader);
+    let lifetime = reader
+        .get("router-lifetime")
+        .map(|v| v.integer(ROUTER_LIFETIME));
+    let (local, prefix) = (local?, prefix?);
+    let networks = [prefix];
+    let link = core::Isatap {
+        routers: fit(&routers),
+        role: core::IsatapRole::Router,
+        prefix: prefix.value.network().into(),
+        lifetimes: core::Lifetimes {
+            router: lifetime.flatten().unwrap_or(1800),
+            ..LIFETIMES
+        },
+    };
+    let mut composed = node("isatap router", &local, link, &networks);
+    composed.plan.push(format!(
+        "IPv6 packets to {} go to the IPv4 address that theirs embeds, from {}",
+        prefix.value, local.value
+    ));
+    composed.plan.push(format!(
+        "hosts that ask {} are told this prefix and that it is their router",
+        Ipv6Addr::from(link_local(local.value.into()))
+    ));
+    Some(composed)
+}
+
+/// A host: this machine.
+fn host(reader: &Reader<'_>) -> Option<Composed> {
+    let local = composed::v4(reader, "local", "\"192.0.2.10\"");
+    let routers = routers(reader);
+    let given = reader.get("prefix");
+    let prefix = given.map(|value| prefix(Some(value)));
+    let networks = composed::v6_networks(reader, "networks", Some("::/0"), "[\"::/0\"]");
+    if routers.is_empty() && reader.get("routers").is_none() {
+        reader.missing("routers", "[\"192.0.2.1\"]");
+    }
+    let local = local?;
+    if routers.is_empty() {
+        return None;
+    }
+    let link = core::Isatap {
+        routers: fit(&routers),
+        role: core::IsatapRole::Host,
+        prefix: Ipv6Addr::UNSPECIFIED.into(),
+        lifetimes: LIFETIMES,
+    };
+    let mut composed = node("isatap host", &local, link, &networks);
+    composed.plan.push(format!(
+        "IPv6 packets to {} go to {} in IPv4 packets from {}; those to the own prefix go to the IPv4 \
+         address that theirs embeds",
+        list(&networks),
+        routers[0].value,
+        local.value
+    ));
+    let own = link_local(local.value.into());
+    composed
+        .addresses
+        .push(Ipv6Net::new_assert(own.into(), 64).into());
+    match prefix {
+        Some(prefix) => {
+            let unique = Unique::of(local.value.into());
+            let own = isatap::embed(prefix?.value.network().into(), local.value.into(), unique);
+            composed
+                .addresses
+                .push(Ipv6Net::new_assert(own.into(), 64).into());
+            composed.plan.push(format!(
+                "the address of this machine is {}",
+                Ipv6Addr::from(own)
+            ));
+        }
+        None => {
+            composed.solicits = routers.iter().map(|at| at.value).collect();
+            composed.plan.push(format!(
+                "the address of this machine is made of what {} announce",
+                list(&routers)
+            ));
+        }
+    }
+    Some(composed)
+}
+
+/// RFC 4861 section 6.2.1.
+const LIFETIMES: core::Lifetimes = core::Lifetimes {
+    router: 1800,
+    valid: 2_592_000,
+    preferred: 604_800,
+};
+
+/// What both roles have.
+fn node(
+    name: &'static str,
+    local: &At<Ipv4Addr>,
+    link: core::Isatap,
+    networks: &[At<Ipv6Net>],
+) -> Composed {
+    let core = core::Mechanism::SixInFour(core::SixInFour {
+        local: local.value.into(),
+        peer: core::PeerV4::Isatap(link),
+        destinations: composed::fit_v6(networks),
+        everything: networks.iter().any(|net| net.prefix_len() == 0),
+    });
+    let mut composed = Composed::new(name, core);
+    for network in networks {
+        composed.claim(network.value, "networks behind the tunnel", network.span);
+    }
+    // Other protocols to the same address are others' business.
+    composed.routes.push(Ipv4Net::from(local.value).into());
+    composed.own.0 = Some(local.value);
+    composed
+}
+
+/// A prefix whose interface identifiers have 64 bits.
+fn prefix(value: Option<Value<'_>>) -> Option<At<Ipv6Net>> {
+    let value = value?;
+    let net = value.ipv6_net()?;
+    if net.prefix_len() == 64 {
+        return Some(value.at(net));
+    }
+    value.refuse(
+        format_args!("is \"{net}\""),
+        "expected a prefix of 64 bits, such as \"2001:db8:1:2::/64\"",
+    );
+    None
+}
+
+/// The Potential Router List.
+fn routers(reader: &Reader<'_>) -> Vec<At<Ipv4Addr>> {
+    const MOST: usize = core::Routers::MOST;
+    let read = |v: Value<'_>| Some(v.at(v.ipv4()?));
+    let routers = section::each(reader, "routers", "a list of IPv4 addresses", read);
+    if let (Some(excess), Some(value)) = (routers.get(MOST), reader.get("routers")) {
+        let at = Value {
+            span: excess.span,
+            ..value
+        };
+        at.refuse("has too many routers", format!("at most {MOST} routers"));
+    }
+    for router in &routers {
+        if isthmus_core::address::special::is_illegal_source_v4(router.value.into())
+            && let Some(value) = reader.get("routers")
+        {
+            let at = Value {
+                span: router.span,
+                ..value
+            };
+            at.refuse(
+                format_args!("has \"{}\"", router.value),
+                "expected unicast addresses",
+            );
+        }
+    }
+    routers
+}
+
+/// Routers as the packet path takes them. More than fit were refused when they were read.
+fn fit(routers: &[At<Ipv4Addr>]) -> core::Routers {
+    let mut fitting = core::Routers::default();
+    for router in routers {
+        let _ = fitting.push(router.value.into());
+    }
+    fitting
+}
