@@ -24,6 +24,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("hairpin", "siit"),
     ("prefix", "siit, nat64, 6rd, map-t or clat"),
     ("prefix-format", "siit"),
+    ("discovery", "clat"),
     ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
     ("exempt", "nat44"),
     ("pool", "nat64, nat44 or ds-lite"),
