@@ -7,6 +7,7 @@ pub mod engine;
 pub mod lifecycle;
 pub mod link;
 pub mod metrics;
+pub mod pref64;
 pub mod privilege;
 pub mod records;
 pub mod softwire46;

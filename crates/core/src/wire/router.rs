@@ -33,7 +33,9 @@ pub enum RouterError {
     HopLimit(u8),
     /// The source is not that of a router on this link.
     Source(Ipv6Addr),
-    /// It is not a message of the kind, is cut short, or its options do not fit.
+    /// It is another message.
+    Kind,
+    /// It is cut short, its code is not 0, or its options do not fit.
     Malformed,
 }
 
@@ -42,6 +44,7 @@ impl fmt::Display for RouterError {
         match self {
             Self::HopLimit(hops) => write!(f, "the hop limit is {hops}, not 255"),
             Self::Source(source) => write!(f, "{source} is not a link-local address"),
+            Self::Kind => f.write_str("it is another message"),
             Self::Malformed => f.write_str("the message is malformed"),
         }
     }
@@ -62,6 +65,9 @@ impl<'a> Advertisement<'a> {
     /// See [`RouterError`].
     pub fn parse(envelope: &Envelope, message: &'a [u8]) -> Result<Self, RouterError> {
         let source = envelope.source;
+        if message.first() != Some(&ADVERTISEMENT) {
+            return Err(RouterError::Kind);
+        }
         if envelope.hop_limit != HOP_LIMIT {
             return Err(RouterError::HopLimit(envelope.hop_limit));
         }
@@ -71,7 +77,7 @@ impl<'a> Advertisement<'a> {
         let Some((head, options)) = message.split_first_chunk::<16>() else {
             return Err(RouterError::Malformed);
         };
-        if head[..2] != [ADVERTISEMENT, 0] || !fit(options) {
+        if head[1] != 0 || !fit(options) {
             return Err(RouterError::Malformed);
         }
         Ok(Self {
@@ -118,6 +124,9 @@ pub const fn solicitation() -> [u8; 8] {
 /// # Errors
 /// See [`RouterError`].
 pub fn check_solicitation(envelope: &Envelope, message: &[u8]) -> Result<(), RouterError> {
+    if message.first() != Some(&SOLICITATION) {
+        return Err(RouterError::Kind);
+    }
     if envelope.hop_limit != HOP_LIMIT {
         return Err(RouterError::HopLimit(envelope.hop_limit));
     }
@@ -126,7 +135,7 @@ pub fn check_solicitation(envelope: &Envelope, message: &[u8]) -> Result<(), Rou
     };
     let link_layer = |option: &[u8]| option.first() == Some(&SOURCE_LINK_LAYER);
     let nameless = envelope.source.is_unspecified() && Options(options).any(link_layer);
-    if head[..2] != [SOLICITATION, 0] || !fit(options) || nameless {
+    if head[1] != 0 || !fit(options) || nameless {
         return Err(RouterError::Malformed);
     }
     Ok(())
@@ -224,8 +233,8 @@ mod tests {
             bytes[at] = to;
             bytes
         };
+        assert_eq!(refused(&envelope(), &change(0, 133)), RouterError::Kind);
         for bad in [
-            change(0, 133),
             change(1, 1),
             // A length of zero, and one that is too long.
             change(17, 0),

@@ -4,6 +4,7 @@ mod forward;
 mod gateway;
 mod local;
 mod net;
+mod pref64;
 mod routes;
 mod site;
 mod softwires;
