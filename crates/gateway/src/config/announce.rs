@@ -6,10 +6,12 @@ use isthmus_core::wire::pref64::Lifetime;
 use super::document::{Document, Mechanism};
 use super::source::At;
 use super::table::Reader;
-use super::{prefix, section};
+use super::{composed, prefix, section};
 
 /// The longest interval between advertisements (RFC 4861 section 6.2.1), seconds.
 const LONGEST_INTERVAL: u16 = 1800;
+/// An advertisement with more would not fit every link.
+const MOST_PREFIXES: usize = 16;
 /// The default of that section.
 const INTERVAL: u16 = 600;
 /// The longest lifetime of a default router (RFC 4861 section 6.2.1), seconds.
@@ -24,8 +26,8 @@ pub struct Announce {
     pub prefixes: Vec<At<Prefix>>,
     /// MaxRtrAdvInterval: most seconds between two advertisements, 4 to 1800.
     pub interval: u16,
-    /// For how long hosts may use the prefixes.
-    pub lifetime: At<Lifetime>,
+    /// Seconds for which hosts may use the prefixes, 1 to 65528.
+    pub lifetime: At<u32>,
     /// Seconds for which hosts take this machine for a default router; 0: they do not.
     pub router_lifetime: At<u16>,
 }
@@ -53,17 +55,18 @@ pub(super) fn announce(reader: Reader<'_>) -> Option<Announce> {
     let prefixes = section::each(&reader, "prefixes", "a list of prefixes", |v| {
         Some(v.at(prefix::rfc6052(&v)?))
     });
+    composed::excess(&reader, "prefixes", &prefixes, MOST_PREFIXES);
     let interval = reader.get("interval");
     let interval = interval.map_or(Some(INTERVAL), |v| v.integer(4..=LONGEST_INTERVAL));
     // RFC 8781 section 4.1: three times the interval.
     let lifetime = match reader.get("lifetime") {
         None => interval.map(|interval| At {
-            value: Lifetime::of_secs(3 * u32::from(interval)),
+            value: 3 * u32::from(interval),
             span: reader.span,
         }),
         Some(v) => v
             .integer(1..=Lifetime::MAX.secs())
-            .map(|seconds| v.at(Lifetime::of_secs(seconds))),
+            .map(|seconds| v.at(seconds)),
     };
     let router_lifetime = match reader.get("router-lifetime") {
         None => Some(At {

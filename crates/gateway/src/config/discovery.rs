@@ -126,7 +126,8 @@ fn discovery(value: &Value<'_>) -> Option<Discovery> {
     let example = "a table such as { interface = \"eth1\", resolvers = [\"[2001:db8::53]:53\"] }";
     let reader = value.table("discovery", example)?;
     let interface = reader.get("interface").map(|v| Some(v.at(v.link_name()?)));
-    let resolvers = match reader.get("resolvers") {
+    let listed = reader.get("resolvers");
+    let resolvers = match listed {
         None => Resolvers::System,
         Some(_) => Resolvers::These(section::each(
             &reader,
@@ -136,7 +137,8 @@ fn discovery(value: &Value<'_>) -> Option<Discovery> {
         )),
     };
     reader.finish(|_| None);
-    if interface.is_none() && resolvers == Resolvers::These(Vec::new()) {
+    let nobody = listed.is_some_and(|v| v.value.as_array().is_some_and(|list| list.is_empty()));
+    if interface.is_none() && nobody {
         let expected =
             "expected an `interface` where routers announce the prefix, or `resolvers` to ask";
         value.refuse("leaves nowhere to look", expected);

@@ -324,8 +324,7 @@ fn of_announce(document: &Document, announce: &Announce) -> Vec<String> {
     vec![
         format!(
             "tells hosts of {prefixes}, for {} s, every {} s at most",
-            announce.lifetime.value.secs(),
-            announce.interval
+            announce.lifetime.value, announce.interval
         ),
         match announce.router_lifetime.value {
             0 => "does not make this machine a default router".to_owned(),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isthmus_core::address::rfc6052::Prefix;
+use isthmus_core::wire::pref64::Lifetime;
 use tokio::sync::Notify;
 
 use super::UpError;
@@ -198,7 +199,7 @@ impl Prefixes {
 fn announcement(document: &Document, announce: &Announce) -> Announcement {
     Announcement {
         prefixes: document.announced(announce),
-        lifetime: announce.lifetime.value,
+        lifetime: Lifetime::of_secs(announce.lifetime.value),
         interval: Duration::from_secs(announce.interval.into()),
         router_lifetime: announce.router_lifetime.value,
     }

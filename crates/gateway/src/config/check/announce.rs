@@ -27,7 +27,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
             }
         }
         // What a host has heard holds until it hears the next.
-        let lifetime = announce.lifetime.value.secs();
+        let lifetime = announce.lifetime.value;
         if lifetime < announce.interval.into() {
             let message = format!(
                 "a prefix would be announced for {lifetime} s, every {} s at most",
