@@ -8,6 +8,8 @@ TITLES = {
     5969: "6rd",
     6333: "DS-Lite",
     6877: "464XLAT",
+    7050: "The prefix of a NAT64, from the DNS",
+    8781: "The prefix of a NAT64, from routers",
     7596: "Lightweight 4over6",
     7597: "MAP-E",
     7599: "MAP-T",

@@ -183,6 +183,26 @@ fn hostile_advertisements_are_refused() {
     assert!(clat.stop().success());
 }
 
+/// RFC 8781 section 5.2: what another router of the link tells is compared with ours.
+#[test]
+fn routers_that_disagree_are_told_of() {
+    let Some(net) = Net::new("user") else {
+        return;
+    };
+    let plat = net.plat(&format!("prefix = \"64:ff9b::/96\"\n{PLAT}{ANNOUNCE}"));
+    let from_there = |prefix: &str| {
+        let message = format!("86000000000000000000000000000000 26020708{prefix}");
+        net.advertise_from_clat("fe80::7", 255, &message);
+    };
+    from_there("0064ff9b0000000000000000");
+    from_there("20010db80064000000000000");
+    from_there("20010db80064000000000000");
+    plat.wait_until(|plat| counted(&plat.json("counters"), "pref64-inconsistent") == 2);
+    assert_eq!(plat.log().matches("another router announces").count(), 1);
+    assert!(plat.log().contains("fe80::7") && plat.log().contains("2001:db8:64::/96"));
+    assert!(plat.stop().success());
+}
+
 /// RFC 4861 section 6.2.6: solicitations are answered, no more often than every three seconds; and
 /// section 4.2: the advertisement makes nobody a default router and says nothing else.
 #[test]

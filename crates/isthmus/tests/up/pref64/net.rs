@@ -72,6 +72,7 @@ impl Net {
             (
                 &net.clat,
                 "addr add 192.168.1.1/24 dev toh\naddr add 2001:db8:c::2/64 dev tow nodad\n\
+                 addr add fe80::7/64 dev tow nodad\n\
                  route add default via 2001:db8:c::1",
             ),
             (
@@ -198,21 +199,14 @@ impl Net {
         assert!(came == sent, "{got} of {all} bytes\n{}", clat.log());
     }
 
-    /// Sends a message to all nodes of the link of the CLAT. The kernel completes its checksum.
+    /// Sends a message to all nodes of the link of the CLAT, from the machine of the NAT64.
     pub(crate) fn advertise(&self, source: &str, hop_limit: u32, hex: &str) {
-        let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-        let message: Vec<u8> = digits
-            .chunks(2)
-            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-            .collect();
-        let source: Ipv6Addr = source.parse().unwrap();
-        let link = self.plat.interface_index("toc").unwrap();
-        inside(&self.plat, || {
-            let socket = raw(link, hop_limit)?;
-            socket.bind(&SocketAddrV6::new(source, 0, 0, link).into())?;
-            let all = SocketAddrV6::new("ff02::1".parse().unwrap(), 0, 0, link);
-            socket.send_to(&message, &all.into())
-        });
+        advertise((&self.plat, "toc"), source, hop_limit, hex);
+    }
+
+    /// The same the other way round.
+    pub(crate) fn advertise_from_clat(&self, source: &str, hop_limit: u32, hex: &str) {
+        advertise((&self.clat, "tow"), source, hop_limit, hex);
     }
 
     /// Solicits this often from the CLAT's machine, five times a second, and hears advertisements: when
@@ -253,6 +247,23 @@ impl Net {
             Ok(heard)
         })
     }
+}
+
+/// Sends a message to all nodes of a link. The kernel completes its checksum.
+fn advertise((node, name): (&Namespace, &str), source: &str, hop_limit: u32, hex: &str) {
+    let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let message: Vec<u8> = digits
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect();
+    let source: Ipv6Addr = source.parse().unwrap();
+    let link = node.interface_index(name).unwrap();
+    inside(node, || {
+        let socket = raw(link, hop_limit)?;
+        socket.bind(&SocketAddrV6::new(source, 0, 0, link).into())?;
+        let all = SocketAddrV6::new("ff02::1".parse().unwrap(), 0, 0, link);
+        socket.send_to(&message, &all.into())
+    });
 }
 
 fn raw(link: u32, hop_limit: u32) -> io::Result<Socket> {
