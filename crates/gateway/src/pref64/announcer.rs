@@ -12,14 +12,12 @@ use tokio::task::JoinHandle;
 
 use super::counter::{Counter, Counters};
 use super::schedule::{Chance, Schedule};
-use super::socket::{ALL_NODES, Message, RouterSocket};
+use super::socket::{ALL_NODES, LOOK, Message, RouterSocket};
 
 /// How often a prefix that is announced no more is withdrawn.
 const WITHDRAWALS: u8 = 3;
 /// How long the last advertisement may take.
 const LAST: Duration = Duration::from_secs(4);
-/// After an error of the link.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is announced on a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,10 +115,15 @@ impl Voice {
                 }
                 message = self.socket.receive() => match message {
                     Ok(message) => self.hear(&message),
-                    Err(error) => self.revive(&error).await,
+                    Err(error) => {
+                        tracing::debug!(link = self.link, %error, "solicitations can not be heard");
+                        tokio::time::sleep(LOOK).await;
+                    }
                 },
                 () = tokio::time::sleep_until(self.schedule.next().into()) => self.advertise(),
+                () = tokio::time::sleep(LOOK) => {}
             }
+            self.renew();
         }
     }
 
@@ -224,12 +227,16 @@ impl Voice {
         }
     }
 
-    /// The link has failed; perhaps it is another one of the same name by now.
-    async fn revive(&mut self, error: &io::Error) {
-        tracing::debug!(link = self.link, %error, "router solicitations can not be heard");
-        tokio::time::sleep(PAUSE).await;
-        if let Ok(socket) = RouterSocket::open(&self.link) {
-            self.socket = socket;
+    /// Speaks to the link that has the name now.
+    fn renew(&mut self) {
+        if let Some(renewed) = self.socket.renewed(&self.link) {
+            tracing::info!(
+                link = self.link,
+                "the link is another one; it is told of the prefixes"
+            );
+            self.socket = renewed;
+            self.schedule
+                .changed(Instant::now(), self.announcement.interval);
         }
     }
 }

@@ -15,12 +15,9 @@ use tokio::task::JoinHandle;
 
 use super::counter::{Counter, Counters};
 use super::selection::{Selected, Selection, Source, Sources, Task};
-use super::socket::{ALL_ROUTERS, Message, RouterSocket};
+use super::socket::{ALL_ROUTERS, LOOK, Message, RouterSocket};
 use super::system;
 use crate::config::{Discovery, Resolvers};
-
-/// After an error of the link.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// The task, ended when it is dropped.
 #[derive(Debug)]
@@ -164,13 +161,17 @@ impl Search {
             self.publish(now);
             match self.event(&mut question).await {
                 Event::Heard(Ok(message)) => self.hear(&message),
-                Event::Heard(Err(error)) => self.revive(&error).await,
+                Event::Heard(Err(error)) => {
+                    tracing::debug!(%error, "router advertisements can not be heard");
+                    tokio::time::sleep(LOOK).await;
+                }
                 Event::Told(told) => {
                     question = None;
                     self.learn(told);
                 }
                 Event::Time => {}
             }
+            self.renew();
         }
     }
 
@@ -187,8 +188,9 @@ impl Search {
                 None => pending().await,
             }
         };
+        let look = self.ear.0.is_some().then(|| Instant::now() + LOOK);
         let time = async {
-            match self.selection.next() {
+            match self.selection.next().into_iter().chain(look).min() {
                 Some(next) => tokio::time::sleep_until(next.into()).await,
                 None => pending().await,
             }
@@ -282,14 +284,17 @@ impl Search {
         }
     }
 
-    /// The link has failed; perhaps it is another one of the same name by now.
-    async fn revive(&mut self, error: &io::Error) {
-        tokio::time::sleep(PAUSE).await;
-        if let Some((link, socket)) = &mut self.ear.0 {
-            tracing::debug!(link, %error, "router advertisements can not be heard");
-            if let Ok(opened) = RouterSocket::open(link) {
-                *socket = opened;
-            }
+    /// Listens to the link that has the name now.
+    fn renew(&mut self) {
+        if let Some((link, socket)) = &mut self.ear.0
+            && let Some(renewed) = socket.renewed(link)
+        {
+            tracing::info!(
+                link,
+                "the link is another one; its routers are asked for a prefix"
+            );
+            *socket = renewed;
+            self.selection.moved(Instant::now());
         }
     }
 }

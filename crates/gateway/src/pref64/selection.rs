@@ -152,6 +152,15 @@ impl Selection {
         refused
     }
 
+    /// The link is another one: what routers told on the one before does not count.
+    pub fn moved(&mut self, now: Instant) {
+        self.advertised.clear();
+        self.solicit = Timer {
+            next: Some(now),
+            interval: SOLICITATION,
+        };
+    }
+
     /// The DNS told prefixes, at least one, for so long.
     pub fn answered(&mut self, now: Instant, prefixes: &[Prefix], ttl: Duration) {
         let holds = ttl.clamp(SHORTEST_TTL, LONGEST_TTL);

@@ -3,6 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use isthmus_core::wire::router::{ADVERTISEMENT, Envelope, HOP_LIMIT, SOLICITATION};
 use nix::cmsg_space;
@@ -15,6 +16,9 @@ use tokio::io::unix::AsyncFd;
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// All routers of the link (RFC 4291 section 2.7.1).
 pub const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
+
+/// How often it is worth to look for [another link](RouterSocket::renewed).
+pub const LOOK: Duration = Duration::from_secs(2);
 
 /// Longest message that is read; what does not fit counts as cut short.
 const LONGEST: usize = 2048;
@@ -63,6 +67,14 @@ impl RouterSocket {
             socket,
             link: index,
         })
+    }
+
+    /// Opens one on the link that has the name now, if that is another one: links come back under
+    /// their name when a modem has dialled again. `None`: it is the same, or there is none.
+    #[must_use]
+    pub fn renewed(&self, link: &str) -> Option<Self> {
+        let index = name_to_index(self.socket.get_ref(), link).ok()?;
+        (index != self.link).then(|| Self::open(link).ok())?
     }
 
     /// The next message.

@@ -183,6 +183,24 @@ fn hostile_advertisements_are_refused() {
     assert!(clat.stop().success());
 }
 
+/// A link that goes and comes back is another one: both ends find their way again.
+#[test]
+fn a_link_that_comes_back_is_listened_to() {
+    let Some(net) = Net::new("user") else {
+        return;
+    };
+    let clat = net.clat("user", BY_ROUTERS);
+    let plat = net.plat(&format!("prefix = \"2001:db8:64::/96\"\n{PLAT}{ANNOUNCE}"));
+    wait_for(&clat, "2001:db8:64::/96");
+    net.part();
+    net.join();
+    clat.wait_until(|clat| clat.log().contains("the link is another one"));
+    plat.wait_until(|plat| plat.log().contains("the link is another one"));
+    wait_for(&clat, "2001:db8:64::/96");
+    net.carries(&clat);
+    assert!(clat.stop().success() && plat.stop().success());
+}
+
 /// RFC 8781 section 5.2: what another router of the link tells is compared with ours.
 #[test]
 fn routers_that_disagree_are_told_of() {

@@ -189,6 +189,17 @@ fn rfc7559_2_solicitations() {
     assert_eq!(solicited(fake.tasks(160.0)), [154, 158]);
 }
 
+/// RFC 8781 section 5.1: a prefix is specific to the link that it was heard on.
+#[test]
+fn rfc8781_5_1_another_link_has_other_prefixes() {
+    let mut fake = Fake::new(BOTH);
+    fake.hears(0.0, 1, &[option("64:ff9b::", 1800)]);
+    assert_eq!(fake.uses(10.0).unwrap().0, "64:ff9b::/96");
+    fake.selection.moved(fake.at(10.0));
+    assert_eq!(fake.uses(10.0), None);
+    assert_eq!(fake.selection.task(fake.at(10.0)), Some(Task::Solicit));
+}
+
 /// RFC 4291 section 2.4: addresses of no host, and the IPv4-mapped ones.
 #[test]
 fn prefixes_that_can_not_be_are_not_used() {

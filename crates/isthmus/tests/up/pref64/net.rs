@@ -62,25 +62,15 @@ impl Net {
         net.clat.sysctl(&forward).unwrap();
         net.plat.sysctl(&forward).unwrap();
         connect((&net.clat, "toh"), (&net.client, "eth0"));
-        connect((&net.clat, "tow"), (&net.plat, "toc"));
         connect((&net.plat, "tos"), (&net.server, "eth0"));
+        net.join();
         for (node, lines) in [
             (
                 &net.client,
                 "addr add 192.168.1.10/24 dev eth0\nroute add default via 192.168.1.1",
             ),
-            (
-                &net.clat,
-                "addr add 192.168.1.1/24 dev toh\naddr add 2001:db8:c::2/64 dev tow nodad\n\
-                 addr add fe80::7/64 dev tow nodad\n\
-                 route add default via 2001:db8:c::1",
-            ),
-            (
-                &net.plat,
-                "addr add 2001:db8:c::1/64 dev toc nodad\naddr add fe80::1/64 dev toc nodad\n\
-                 addr add fe80::99/64 dev toc nodad\naddr add 198.51.100.1/24 dev tos\n\
-                 route add 2001:db8:a::/64 via 2001:db8:c::2",
-            ),
+            (&net.clat, "addr add 192.168.1.1/24 dev toh"),
+            (&net.plat, "addr add 198.51.100.1/24 dev tos"),
             (
                 &net.server,
                 "addr add 198.51.100.2/24 dev eth0\nroute add 198.51.100.64/28 via 198.51.100.1",
@@ -98,6 +88,29 @@ impl Net {
             }
         }
         net
+    }
+
+    /// Makes the link between the gateways.
+    pub(crate) fn join(&self) {
+        connect((&self.clat, "tow"), (&self.plat, "toc"));
+        let of_clat = [
+            "addr add 2001:db8:c::2/64 dev tow nodad",
+            "addr add fe80::7/64 dev tow nodad",
+            "route add default via 2001:db8:c::1",
+        ];
+        let of_plat = [
+            "addr add 2001:db8:c::1/64 dev toc nodad",
+            "addr add fe80::1/64 dev toc nodad",
+            "addr add fe80::99/64 dev toc nodad",
+            "route add 2001:db8:a::/64 via 2001:db8:c::2",
+        ];
+        self.clat.ip(&of_clat.map(Into::into)).unwrap();
+        self.plat.ip(&of_plat.map(Into::into)).unwrap();
+    }
+
+    /// Takes that link away.
+    pub(crate) fn part(&self) {
+        self.clat.ip(&["link del tow".into()]).unwrap();
     }
 
     /// Writes the configuration of a gateway.
