@@ -424,7 +424,10 @@ fn check_explains_mistakes() {
 fn translate_needs_the_prefix() {
     let config = "examples/clat-router.toml";
     let error = failure(&["translate", config, "in.pcap", "out.pcap"], 1);
-    assert!(error.contains(config) && error.contains("\"clat\""), "{error}");
+    assert!(
+        error.contains(config) && error.contains("\"clat\""),
+        "{error}"
+    );
 }
 
 #[test]
