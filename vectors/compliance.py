@@ -10,6 +10,8 @@ TITLES = {
     6324: "Routing loops through tunnels",
     6333: "DS-Lite",
     6877: "464XLAT",
+    7050: "The prefix of a NAT64, from the DNS",
+    8781: "The prefix of a NAT64, from routers",
     7596: "Lightweight 4over6",
     7597: "MAP-E",
     7599: "MAP-T",

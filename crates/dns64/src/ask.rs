@@ -70,6 +70,16 @@ impl Ask {
         }
     }
 
+    /// A question of our own, in class IN: a name in lower case, as in a message, and a type.
+    pub(crate) fn plain(name: &[u8], kind: u16) -> Self {
+        let [kind, class] = [kind, kind::CLASS_IN].map(u16::to_be_bytes);
+        Self {
+            question: [name, &kind, &class].concat(),
+            dnssec_ok: false,
+            checking_disabled: false,
+        }
+    }
+
     /// The type asked for.
     #[must_use]
     pub fn kind(&self) -> u16 {

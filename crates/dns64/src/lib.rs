@@ -10,7 +10,8 @@
 //! `resolution` is RFC 6147 itself, without socket or clock, with `chain` for aliases, `reverse`
 //! for names of addresses and [`Policy`] for what to synthesize; `ask` and `upstream` put
 //! questions; `answer` and `cache` keep what came; `engine` puts these together for one message,
-//! and `udp`, `tcp` and [`datagram`] bring the messages.
+//! and `udp`, `tcp` and [`datagram`] bring the messages. [`lookup`] asks for itself what RFC 7050 asks of
+//! a DNS64.
 //!
 //! # Requirements and tests
 //!
@@ -76,6 +77,7 @@ pub mod config;
 pub mod counter;
 pub mod datagram;
 mod engine;
+pub mod lookup;
 mod policy;
 mod query;
 mod resolution;

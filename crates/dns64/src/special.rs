@@ -1,12 +1,11 @@
 //! Questions that are answered here, without anyone else: ipv4only.arpa (RFC 7050, RFC 8880),
 //! the reverse names of its synthesized addresses, and ANY (RFC 8482).
 
-use std::net::Ipv4Addr;
-
 use hickory_proto::op::{Message, OpCode, Query as Question, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, HINFO, PTR, SOA};
 use hickory_proto::rr::{Name, RData, Record};
 use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
+use isthmus_core::address::pref64::WELL_KNOWN;
 
 use crate::answer::{Answer, Authority};
 use crate::policy::Policy;
@@ -15,9 +14,7 @@ use crate::reverse;
 use crate::wire::kind;
 
 /// RFC 8880 section 7.1, as bytes of a message.
-const IPV4ONLY: &[u8] = b"\x08ipv4only\x04arpa\0";
-/// RFC 7050 section 8.2.
-const WELL_KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
+pub(crate) const IPV4ONLY: &[u8] = b"\x08ipv4only\x04arpa\0";
 /// Seconds; RFC 8880 appendix A.
 const A_TTL: u32 = 86_400;
 /// Seconds; RFC 6147 section 5.1.7, where no SOA says otherwise.

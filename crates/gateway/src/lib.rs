@@ -8,6 +8,7 @@ pub mod isatap;
 pub mod lifecycle;
 pub mod link;
 pub mod metrics;
+pub mod pref64;
 pub mod privilege;
 pub mod records;
 pub mod softwire46;

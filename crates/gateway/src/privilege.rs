@@ -5,7 +5,7 @@
 //! | capability | for |
 //! |---|---|
 //! | `CAP_NET_ADMIN` | the TUN link, addresses, routes, forwarding, attaching programs |
-//! | `CAP_NET_RAW` | packets that the user-space engine sends past the TUN link; asking ISATAP routers |
+//! | `CAP_NET_RAW` | packets that the user-space engine sends past the TUN link, router advertisements and solicitations |
 //! | `CAP_NET_BIND_SERVICE` | DNS64 on port 53 |
 //! | `CAP_SYS_NICE` | making the kernel threads of the TUN link wait for ours |
 //! | `CAP_BPF`, `CAP_PERFMON` | loading the XDP and tc programs |

@@ -317,3 +317,42 @@ fn page_is_right(page: &str) {
         accept(&page, &whole, &manifest("tests/config"));
     }
 }
+
+/// A CLAT that waits for its prefix has nothing routed to it and owns no packet; with one it is as if the
+/// prefix were written in the file.
+#[test]
+fn an_instance_without_its_prefix_is_idle() {
+    let text = |prefix: &str| {
+        format!(
+            "[[instance]]\nname = \"clat\"\nmechanism = \"clat\"\nprefix = \"{prefix}\"\n\
+             local = \"2001:db8:a::464\"\ninside = [\"192.168.0.0/16\"]\n"
+        )
+    };
+    let read = |prefix| accept("clat.toml", &text(prefix), Path::new("")).0;
+    let edge = |document: &Document| match document.compile(&[1; 6]).unwrap().instances[0]
+        .instance
+        .mechanism
+    {
+        core::Mechanism::MapTCustomer(edge) => edge,
+        other => panic!("{other:?}"),
+    };
+    let given = read("2001:db8:64::/96");
+    let mut found = read("auto");
+    let host: V4 = Ipv4Addr::new(192, 168, 1, 1).into();
+    assert!(found.routes().is_empty() && found.routed_sources().is_empty());
+    assert!(found.prefixes().is_empty());
+    assert!(!edge(&found).inside.contains(host));
+    assert_eq!(edge(&found).local, Ipv6Addr::UNSPECIFIED.into());
+
+    let prefix = given.prefixes()[0];
+    found.set_found("clat", Some(prefix));
+    assert_eq!(found.prefixes(), [prefix]);
+    assert_eq!(found.routes(), given.routes());
+    assert_eq!(found.routed_sources(), given.routed_sources());
+    assert_eq!(format!("{:?}", edge(&found)), format!("{:?}", edge(&given)));
+    // Another instance is not concerned.
+    found.set_found("other", None);
+    assert_eq!(found.prefixes(), [prefix]);
+    found.set_found("clat", None);
+    assert!(found.routes().is_empty());
+}

@@ -43,6 +43,7 @@ impl Source for Fixed {
                     }],
                     ..InstanceStatus::default()
                 }],
+                announcements: Vec::new(),
                 dns64: Vec::new(),
                 records: RecordsStatus {
                     written: 3,

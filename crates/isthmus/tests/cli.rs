@@ -448,6 +448,17 @@ fn check_explains_mistakes() {
     assert!(error.contains("not-there.toml"), "{error}");
 }
 
+/// Offline there is no network that could tell a prefix.
+#[test]
+fn translate_needs_the_prefix() {
+    let config = "examples/clat-router.toml";
+    let error = failure(&["translate", config, "in.pcap", "out.pcap"], 1);
+    assert!(
+        error.contains(config) && error.contains("\"clat\""),
+        "{error}"
+    );
+}
+
 #[test]
 fn every_command_has_help() {
     for command in [

@@ -7,6 +7,7 @@ mod checked;
 mod config;
 mod dns64;
 mod gateways;
+mod pref64;
 mod reader;
 mod slow;
 mod softwire46;
@@ -16,9 +17,10 @@ mod translate;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const ALL: [Target; 5] = [
+pub const ALL: [Target; 6] = [
     ("config", config::run),
     ("dns64", dns64::run),
+    ("pref64", pref64::run),
     ("slow", slow::run),
     ("softwire46", softwire46::run),
     ("translate", translate::run),

@@ -12,6 +12,7 @@ pub mod isatap;
 pub mod ivi;
 pub mod map;
 pub mod port_set;
+pub mod pref64;
 pub mod rapid;
 pub mod rfc6052;
 pub mod softwire;

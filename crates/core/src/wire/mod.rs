@@ -1,8 +1,11 @@
-//! Packet headers as values: read from words, asked by name, written back as words.
+//! Packet headers as values: read from words, asked by name, written back as words. Messages that no
+//! packet path looks at are read from bytes.
 
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
+pub mod pref64;
+pub mod router;
 
 /// Protocol numbers (IANA) that the rules name.
 pub mod protocol {

@@ -1,5 +1,6 @@
 //! What single values do not show: whether the parts of a configuration fit together.
 
+mod announce;
 mod dns64;
 mod nat;
 mod siit;
@@ -36,6 +37,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
     nat::check_exempt(document, sink);
     territory::check(document, sink);
     dns64::check(document, sink);
+    announce::check(document, sink);
 }
 
 /// The first value that was there before, and its place.

@@ -108,7 +108,7 @@ impl Document {
                     nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
                 }),
                 Mechanism::Composed(composed) => {
-                    let mut mechanism = composed.core;
+                    let mut mechanism = composed.mechanism();
                     if let (Some(laid_out), Some((nat, subscriber))) =
                         (mechanism.nat_mut(), &composed.nat)
                     {

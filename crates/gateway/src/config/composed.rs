@@ -11,6 +11,7 @@ use isthmus_core::config as core;
 use isthmus_core::nat;
 
 use super::diagnose::Diagnostic;
+use super::discovery::Discovery;
 use super::document::Nat;
 use super::section;
 use super::source::{At, Span};
@@ -23,6 +24,8 @@ pub struct Composed {
     pub name: &'static str,
     /// What the data plane takes; its NAT, if it has one, is filled in when tables are laid out.
     pub core: core::Mechanism,
+    /// How its prefix is found out, if it is not configured.
+    pub discovery: Option<Discovery>,
     /// The NAT, and how it knows subscribers.
     pub nat: Option<(Nat, nat::Subscriber)>,
     /// The softwires of its table, if it has one; it is filled in when tables are laid out.
@@ -60,6 +63,7 @@ impl Composed {
         Self {
             name,
             core,
+            discovery: None,
             nat: None,
             softwires: Arc::default(),
             claims: Vec::new(),
@@ -69,6 +73,21 @@ impl Composed {
             addresses: Vec::new(),
             solicits: Vec::new(),
             plan: Vec::new(),
+        }
+    }
+
+    /// Whether its prefix is not known yet, so that it owns no packets.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        let discovery = self.discovery.as_ref();
+        discovery.is_some_and(|discovery| discovery.found.is_none())
+    }
+
+    /// What the data plane takes, with the prefix that was found out.
+    pub(super) fn mechanism(&self) -> core::Mechanism {
+        match &self.discovery {
+            None => self.core,
+            Some(discovery) => discovery.complete(self.core),
         }
     }
 

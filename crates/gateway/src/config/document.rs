@@ -15,7 +15,9 @@ use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 
 use super::source::At;
 
+pub use super::announce::Announce;
 pub use super::composed::{Claim, Composed};
+pub use super::discovery::{Discovery, Resolvers};
 
 /// One gateway.
 #[derive(Clone, Debug)]
@@ -37,6 +39,8 @@ pub struct Document {
     pub records: Records,
     /// `[dns64]`; `None` if there is no DNS64 service.
     pub dns64: Option<Dns64>,
+    /// `[[announce]]`, in the order of the file.
+    pub announcements: Vec<Announce>,
 }
 
 /// `[gateway]`
@@ -276,7 +280,8 @@ impl Mechanism {
             },
             Self::Nat64(nat64) => Some(nat64.prefix.value),
             Self::Nat44(_) => None,
-            Self::Composed(composed) => match &composed.core {
+            Self::Composed(composed) => match &composed.mechanism() {
+                _ if composed.is_waiting() => None,
                 isthmus_core::config::Mechanism::MapTBorder(border) => Some(border.prefix),
                 isthmus_core::config::Mechanism::MapTCustomer(edge) => Some(edge.prefix),
                 _ => None,

@@ -25,6 +25,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("hairpin", "siit or lw4o6"),
     ("prefix", "siit, nat64, 6rd, isatap, map-t or clat"),
     ("prefix-format", "siit"),
+    ("discovery", "clat"),
     ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
     ("exempt", "nat44"),
     ("pool", "nat64, nat44 or ds-lite"),

@@ -37,7 +37,12 @@ fn interfaces(document: &Document) -> Vec<Diagnostic> {
         return Vec::new();
     };
     let names = document.interfaces.iter().map(|interface| &interface.name);
+    let discovered = document.discoveries();
+    let discovered = discovered.filter_map(|(_, discovery)| discovery.interface.as_ref());
+    let announced = document.announcements.iter().map(|at| &at.interface);
     names
+        .chain(discovered)
+        .chain(announced)
         .filter(|name| name_to_index(&socket, name.value.as_str()).is_err())
         .map(|name| {
             let message = format!("there is no link \"{}\" on this machine", name.value);

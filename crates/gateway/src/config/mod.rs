@@ -7,10 +7,12 @@
 //!
 //! `docs/configuration.md` is the description for users.
 
+mod announce;
 mod check;
 mod compile;
 mod composed;
 mod diagnose;
+mod discovery;
 mod document;
 mod instance;
 mod isatap;
@@ -164,6 +166,10 @@ fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>)
     let tun = section::tun(section("tun", "[tun]"), start);
     let records = section::records(section("records", "[records]"));
     let dns64 = section("dns64", "[dns64]").map(section::dns64);
+    let announcements = many(&top, "announce", "[[announce]]")
+        .into_iter()
+        .filter_map(announce::announce)
+        .collect();
     let interfaces = many(&top, "interface", "[[interface]]")
         .into_iter()
         .filter_map(section::interface)
@@ -190,6 +196,7 @@ fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>)
         instances,
         records,
         dns64,
+        announcements,
     }
 }
 

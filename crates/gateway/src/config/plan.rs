@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::compile::Compiled;
 use super::document::{
-    Destinations, Dns64, Document, Engine, Filtering, Forward, Instance, Interface, Mechanism, Nat,
-    NonGlobal, Pooling, PortPolicy, Prefix, Records, Routes, Siit, UnsolicitedSyn, XdpMode,
+    Announce, Destinations, Dns64, Document, Engine, Filtering, Forward, Instance, Interface,
+    Mechanism, Nat, NonGlobal, Pooling, PortPolicy, Prefix, Records, Routes, Siit, UnsolicitedSyn,
+    XdpMode,
 };
 use super::overlap;
 
@@ -53,6 +54,12 @@ impl Plan {
             sections.push(Section {
                 heading: "dns64".to_owned(),
                 lines: of_dns64(document, dns64),
+            });
+        }
+        for announce in &document.announcements {
+            sections.push(Section {
+                heading: format!("announcement on {}", announce.interface.value),
+                lines: of_announce(document, announce),
             });
         }
         let lines = services(document);
@@ -309,6 +316,20 @@ fn of_dns64(document: &Document, dns64: &Dns64) -> Vec<String> {
         format!("answers at {listen}, asks {upstream}"),
         format!("makes addresses under {prefixes}"),
         format!("remembers up to {} answers", dns64.cache_entries),
+    ]
+}
+
+fn of_announce(document: &Document, announce: &Announce) -> Vec<String> {
+    let prefixes = list(document.announced(announce).iter().map(ToString::to_string));
+    vec![
+        format!(
+            "tells hosts of {prefixes}, for {} s, every {} s at most",
+            announce.lifetime.value, announce.interval
+        ),
+        match announce.router_lifetime.value {
+            0 => "does not make this machine a default router".to_owned(),
+            seconds => format!("makes this machine a default router for {seconds} s"),
+        },
     ]
 }
 

@@ -22,6 +22,8 @@ impl Document {
                     &nat64.nat
                 }
                 Mechanism::Nat44(nat44) => &nat44.nat,
+                // What waits for its prefix has nothing sent to it.
+                Mechanism::Composed(composed) if composed.is_waiting() => continue,
                 Mechanism::Composed(composed) => {
                     networks.extend(&composed.routes);
                     continue;
@@ -41,8 +43,10 @@ impl Document {
                 Mechanism::Nat44(nat44) => {
                     networks.extend(nat44.inside.iter().map(|net| net.value));
                 }
-                Mechanism::Composed(composed) => networks.extend(&composed.sources),
-                Mechanism::Siit(_) | Mechanism::Nat64(_) => {}
+                Mechanism::Composed(composed) if !composed.is_waiting() => {
+                    networks.extend(&composed.sources);
+                }
+                Mechanism::Siit(_) | Mechanism::Nat64(_) | Mechanism::Composed(_) => {}
             }
         }
         Ipv4Net::aggregate(&networks)

@@ -15,7 +15,7 @@ use super::nat::Side;
 use super::source::At;
 use super::table::{Reader, Value};
 use super::tunnel::Role;
-use super::{overlap, prefix, section};
+use super::{discovery, overlap, prefix, section};
 
 /// The concentrator of DS-Lite (RFC 6333 section 6).
 pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
@@ -141,8 +141,7 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
 
 /// The customer side of 464XLAT for hosts that share one address (RFC 6877 section 6.3, RFC 7335).
 pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
-    let plat = reader.require("prefix", "\"64:ff9b::/96\"");
-    let plat = plat.and_then(|v| Some(v.at(prefix::rfc6052(&v)?)));
+    let plat = discovery::prefix(reader);
     if let Some(value) = reader.get("pcp") {
         let expected = "expected it where the ports are: in the `nat64` instance of the PLAT";
         value.refuse(
@@ -157,9 +156,9 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
         None => Some(Ipv4Addr::new(192, 0, 0, 1)),
         Some(value) => value.ipv4(),
     };
-    let (plat, local, address) = (plat?, local?, address?);
+    let ((prefix, discovery), local, address) = (plat?, local?, address?);
     let core = core::Mechanism::MapTCustomer(core::MapTCustomer {
-        prefix: plat.value,
+        prefix,
         local: local.value.into(),
         address: address.into(),
         inside: fit_v4(&inside),
@@ -173,9 +172,14 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
         address: local.value.into(),
     };
     let mut composed = edge("clat", core, reader, &customer, &inside)?;
-    composed
-        .plan
-        .push(format!("the IPv4 internet is behind {}", plat.value));
+    composed.plan.push(match &discovery {
+        None => format!("the IPv4 internet is behind {prefix}"),
+        Some(discovery) => format!(
+            "the IPv4 internet is behind a prefix that is learned from {}",
+            discovery.places()
+        ),
+    });
+    composed.discovery = discovery;
     Some(composed)
 }
 

@@ -92,6 +92,9 @@ pub struct Status {
     pub instances: Vec<InstanceStatus>,
     /// Where the DNS64 service listens.
     pub dns64: Vec<String>,
+    /// What is announced to hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub announcements: Vec<AnnouncementStatus>,
     /// Records of sessions and port blocks.
     pub records: RecordsStatus,
 }
@@ -123,6 +126,34 @@ pub struct InstanceStatus {
     /// Its tables: name, entries in use, most entries.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tables: Vec<TableStatus>,
+    /// Its prefix, if it finds that out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub prefix: Option<PrefixStatus>,
+}
+
+/// A prefix that is found out; without any of these it is waited for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct PrefixStatus {
+    /// The prefix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Who told it: `DNS`, or `router` and its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// Seconds until it ends if nobody tells it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+}
+
+/// What is announced to the hosts of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AnnouncementStatus {
+    /// The link.
+    pub interface: String,
+    /// The prefixes of NAT64s.
+    pub prefixes: Vec<String>,
 }
 
 /// How full a table is.

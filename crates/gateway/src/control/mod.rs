@@ -13,8 +13,8 @@ mod socket;
 pub use client::{Client, ClientError, sockets};
 pub use filter::{Filter, FilterError, OutsideFilter};
 pub use message::{
-    CounterRow, End, EngineStatus, InstanceStatus, RecordsStatus, Reply, Request, SessionRow,
-    SessionsRequest, Status, TableStatus, Wish,
+    AnnouncementStatus, CounterRow, End, EngineStatus, InstanceStatus, PrefixStatus, RecordsStatus,
+    Reply, Request, SessionRow, SessionsRequest, Status, TableStatus, Wish,
 };
 pub use server::{Listed, Service, serve};
 pub use socket::{ControlSocket, SocketError};

@@ -11,6 +11,7 @@ mod ledger;
 mod logging;
 mod pcp;
 mod placement;
+mod prefixes;
 mod reload;
 mod running;
 mod start;
@@ -32,7 +33,7 @@ use crate::link::{LinkError, SysctlError};
 
 pub use logging::Logging;
 
-use running::Running;
+use running::{Running, Wish};
 
 /// Why a gateway does not start, or ends by itself.
 #[derive(Debug, thiserror::Error)]
@@ -130,11 +131,14 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
                 // What came of it is in the log.
                 let _ = running.reload().await;
             }
-            Some(reply) = running.wanted_reload() => {
-                let outcome = running.reload().await;
-                // The client may have hung up.
-                let _ = reply.send(outcome);
-            }
+            wish = running.wish() => match wish {
+                Wish::Reload(reply) => {
+                    let outcome = running.reload().await;
+                    // The client may have hung up.
+                    let _ = reply.send(outcome);
+                }
+                Wish::Prefixes => running.follow_prefixes().await,
+            },
             _ = tick.tick() => match running.failed_engine() {
                 None if watchdog.is_some() => systemd::alive(),
                 None => {}

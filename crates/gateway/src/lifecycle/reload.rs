@@ -36,12 +36,58 @@ impl Running {
     }
 
     async fn try_reload(&mut self) -> Result<Vec<String>, UpError> {
+        let file = self.view.file.clone();
+        let Loaded {
+            mut document,
+            warnings,
+        } = config::load(&file)?.on_this_machine()?;
+        start::warn(&warnings);
+        fixed(&self.view.current().document, &document)?;
+        self.prefixes.fill_in(&mut document);
+        self.put_in_force(document).await
+    }
+
+    /// Gives the instances that find their prefixes out those that are known by now.
+    pub(super) async fn follow_prefixes(&mut self) {
+        let old = self.view.current();
+        let mut document = old.document.clone();
+        self.prefixes.fill_in(&mut document);
+        let changed: Vec<_> = document
+            .discoveries()
+            .zip(old.document.discoveries())
+            .filter(|((_, now), (_, before))| now.found != before.found)
+            .map(|((instance, now), (_, before))| {
+                let origin = self.prefixes.origin(instance);
+                (instance.to_owned(), before.found, now.found, origin)
+            })
+            .collect();
+        if changed.is_empty() {
+            return;
+        }
+        if let Err(error) = self.put_in_force(document).await {
+            tracing::error!(%error, "the prefixes that were found are not in force");
+            return;
+        }
+        for (instance, before, now, origin) in changed {
+            let lost = if before.is_some() {
+                "; what went through the one before has lost its translator"
+            } else {
+                ""
+            };
+            match now {
+                Some(prefix) => {
+                    let origin = origin.unwrap_or_default();
+                    tracing::info!(instance, %prefix, origin, "a prefix was found{lost}");
+                }
+                None => tracing::warn!(instance, "waiting for a prefix{lost}"),
+            }
+        }
+    }
+
+    /// All of a configuration holds from then on, or nothing changes. What changed, one line each.
+    async fn put_in_force(&mut self, document: Document) -> Result<Vec<String>, UpError> {
         let view = Arc::clone(&self.view);
         let old = view.current();
-        let file = view.file.clone();
-        let Loaded { document, warnings } = config::load(&file)?.on_this_machine()?;
-        start::warn(&warnings);
-        fixed(&old.document, &document)?;
         let prepared = start::prepare(document, &self.secret, &self.placement, view.state.lines())?;
         let document = &prepared.document;
         let metrics = match document.gateway.metrics {
@@ -49,6 +95,7 @@ impl Running {
             Some(address) => Some(Some(running::endpoint(address).await?)),
             None => Some(None),
         };
+        let ready = self.prefixes.prepare(document)?;
         // From here on what was done is undone if a later step fails.
         let mut changes = self.change_link(&Wanted::of(document)).await?;
         // An address that it listens at may be one that the link has got just now.
@@ -75,6 +122,7 @@ impl Running {
         if let Some(metrics) = metrics {
             self.serve_metrics(metrics);
         }
+        self.prefixes.apply(document, ready);
         self.logging.set_level(document.log.level);
         changes.extend(differences(&self.descriptions, &prepared.descriptions));
         changes.extend(services(&old.document, document));

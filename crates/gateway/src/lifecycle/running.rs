@@ -17,6 +17,7 @@ use super::ledger::Ledger;
 use super::logging::Logging;
 use super::pcp::Pcp;
 use super::placement::Placement;
+use super::prefixes::Prefixes;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
 use super::view::{Current, ReloadReply, View};
@@ -41,6 +42,7 @@ pub(super) struct Running {
     pub(super) dns: Dns,
     pub(super) pcp: Pcp,
     pub(super) solicitors: Solicitors,
+    pub(super) prefixes: Prefixes,
     pub(super) view: Arc<View>,
     pub(super) metrics: Option<JoinHandle<()>>,
     control: Option<JoinHandle<()>>,
@@ -110,6 +112,7 @@ impl Running {
             .map_err(UpError::system("sweeper"))?;
         let dns = Dns::default();
         let pcp = Pcp::new(Arc::clone(&state));
+        let prefixes = Prefixes::default();
         let (reload, reloads) = mpsc::channel(1);
         let view = View {
             file,
@@ -124,6 +127,7 @@ impl Running {
             recorder,
             dns: dns.figures(),
             pcp: pcp.counters(),
+            prefixes: prefixes.figures(),
             reload,
         };
         Ok(Self {
@@ -137,6 +141,7 @@ impl Running {
             dns,
             pcp,
             solicitors: Solicitors::default(),
+            prefixes,
             view: Arc::new(view),
             metrics: None,
             control: None,
@@ -167,6 +172,8 @@ impl Running {
             )
             .await;
         self.solicit(&current.document).await;
+        let ready = self.prefixes.prepare(&current.document)?;
+        self.prefixes.apply(&current.document, ready);
         self.serve_metrics(metrics);
         self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
         for status in self.view.engines.iter().flat_map(|engine| engine.status()) {
@@ -223,9 +230,13 @@ impl Running {
         )
     }
 
-    /// The next reload that a client asks for.
-    pub(super) async fn wanted_reload(&mut self) -> Option<ReloadReply> {
-        self.reloads.recv().await
+    /// What somebody wants of the gateway next.
+    pub(super) async fn wish(&mut self) -> Wish {
+        let news = self.prefixes.news();
+        tokio::select! {
+            Some(reply) = self.reloads.recv() => Wish::Reload(reply),
+            () = news.notified() => Wish::Prefixes,
+        }
     }
 
     /// Opens files again that a log rotation has moved away.
@@ -251,6 +262,8 @@ impl Running {
             // A task that was aborted has dropped what it held.
             let _ = task.await;
         }
+        // While what hosts still send is translated.
+        self.prefixes.stop().await;
         self.dns.stop().await;
         self.pcp.stop().await;
         self.solicitors.stop().await;
@@ -266,6 +279,14 @@ impl Running {
         self.view.sweeper.stop();
         self.view.recorder.stop();
     }
+}
+
+/// What the gateway is asked to do while it runs.
+pub(super) enum Wish {
+    /// A client wants the configuration to be read again.
+    Reload(ReloadReply),
+    /// Other prefixes were found out.
+    Prefixes,
 }
 
 /// A listening metrics server.

@@ -14,6 +14,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::dns::Figures;
 use super::ledger::{Ledger, Reading};
+use super::prefixes;
 use super::sweeper::Sweeper;
 use super::tables::Table;
 use crate::config::{self, Document};
@@ -41,6 +42,7 @@ pub(super) struct View {
     pub(super) recorder: Arc<Recorder>,
     pub(super) dns: Arc<Mutex<Figures>>,
     pub(super) pcp: Arc<Counters>,
+    pub(super) prefixes: Arc<Mutex<prefixes::Figures>>,
     pub(super) reload: mpsc::Sender<ReloadReply>,
 }
 
@@ -76,7 +78,9 @@ impl View {
     }
 
     fn rows(&self) -> Vec<CounterRow> {
-        lock(&self.ledger).rows(&self.readings())
+        let mut rows = lock(&self.ledger).rows(&self.readings());
+        rows.extend(lock(&self.prefixes).rows());
+        rows
     }
 
     fn status_with(&self, rows: &[CounterRow]) -> Status {
@@ -98,9 +102,13 @@ impl View {
                 .document
                 .instances
                 .iter()
-                .map(|instance| instance_status(instance, rows))
+                .map(|instance| InstanceStatus {
+                    prefix: lock(&self.prefixes).prefix(&instance.name.value),
+                    ..instance_status(instance, rows)
+                })
                 .collect(),
             dns64: lock(&self.dns).addresses(),
+            announcements: lock(&self.prefixes).announcements(),
             records: RecordsStatus {
                 written: self.recorder.written(),
                 suppressed: self.recorder.suppressed(),
@@ -151,6 +159,7 @@ fn instance_status(instance: &config::Instance, rows: &[CounterRow]) -> Instance
         translated: sum(&|row| row.kind == "forwarded"),
         dropped: sum(&|row| row.kind == "dropped"),
         tables,
+        prefix: None,
     }
 }
 

@@ -10,6 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use crate::control::{CounterRow, Status};
+use crate::pref64;
 
 /// What a scrape shows.
 #[derive(Clone, Debug)]
@@ -91,11 +92,18 @@ impl Collector for Scrape {
         reloads.encode_counter::<NoLabelSet, _, u64>(&status.reloads, None)?;
         let mut explanations = encoder.encode_descriptor(
             "counter",
-            "What each counter of the data plane counts",
+            "What each counter of the data plane, and of prefixes that are found and announced, counts",
             None,
             MetricType::Info,
         )?;
         for counter in Counter::ALL {
+            explanations.encode_info(&[
+                ("counter", counter.name()),
+                ("kind", counter.kind().name()),
+                ("explanation", counter.explanation()),
+            ])?;
+        }
+        for counter in pref64::Counter::ALL {
             explanations.encode_info(&[
                 ("counter", counter.name()),
                 ("kind", counter.kind().name()),

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use isthmus_core::reason::Counter;
 use isthmus_gateway::control::{CounterRow, Reply, Request};
+use isthmus_gateway::pref64;
 
 use super::columns::{Align, Columns};
 use super::target::Target;
@@ -111,10 +112,14 @@ fn summed(rows: Vec<CounterRow>) -> Vec<CounterRow> {
 }
 
 fn explanation(name: &str) -> String {
-    Counter::ALL
+    let packets = Counter::ALL.iter().map(|c| (c.name(), c.explanation()));
+    let prefixes = pref64::Counter::ALL
         .iter()
-        .find(|counter| counter.name() == name)
-        .map_or_else(String::new, |counter| counter.explanation().into())
+        .map(|c| (c.name(), c.explanation()));
+    packets
+        .chain(prefixes)
+        .find(|(known, _)| *known == name)
+        .map_or_else(String::new, |(_, explanation)| explanation.into())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use isthmus_gateway::control::{Reply, Request, Status as Answer};
+use isthmus_gateway::control::{PrefixStatus, Reply, Request, Status as Answer};
 
 use super::columns::{Align, Columns};
 use super::target::Target;
@@ -89,6 +89,15 @@ fn print(status: &Answer) {
         ]);
     }
     print!("{instances}");
+    for instance in &status.instances {
+        if let Some(prefix) = &instance.prefix {
+            println!("\n{}: {}", instance.name, of_prefix(prefix));
+        }
+    }
+    for announcement in &status.announcements {
+        let prefixes = announcement.prefixes.join(", ");
+        println!("\nannounced on {}: {prefixes}", announcement.interface);
+    }
     if !status.dns64.is_empty() {
         println!("\ndns64 at {}", status.dns64.join(", "));
     }
@@ -97,6 +106,16 @@ fn print(status: &Answer) {
             "\nrecords: {} written, {} suppressed",
             status.records.written, status.records.suppressed
         );
+    }
+}
+
+/// A prefix that the gateway finds out.
+fn of_prefix(status: &PrefixStatus) -> String {
+    match (&status.prefix, &status.origin, status.expires) {
+        (Some(prefix), Some(origin), Some(expires)) => {
+            format!("{prefix} from {origin}, for {}", elapsed(expires))
+        }
+        _ => "waiting for a prefix".to_owned(),
     }
 }
 
@@ -115,6 +134,18 @@ fn elapsed(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prefixes_and_who_told_them() {
+        assert_eq!(of_prefix(&PrefixStatus::default()), "waiting for a prefix");
+        let status = PrefixStatus {
+            prefix: Some("64:ff9b::/96".into()),
+            origin: Some("router fe80::1".into()),
+            expires: Some(1795),
+        };
+        let expected = "64:ff9b::/96 from router fe80::1, for 29 min 55 s";
+        assert_eq!(of_prefix(&status), expected);
+    }
 
     #[test]
     fn two_units_are_enough() {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use isthmus_engine::bpf::Hook;
 use isthmus_engine::offline::{self, Summary};
@@ -63,6 +63,12 @@ impl Translate {
             Ok(document) => document,
             Err(code) => return Ok(code),
         };
+        if let Some((name, _)) = document.discoveries().next() {
+            bail!(
+                "{}: the prefix of \"{name}\" is found out by a running gateway: write it in the place of \"auto\"",
+                self.config.display()
+            );
+        }
         let summary = self.translate(&document)?;
         if let Some(path) = &self.counters {
             let counters: BTreeMap<_, _> = summary

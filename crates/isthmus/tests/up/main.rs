@@ -5,6 +5,7 @@ mod gateway;
 mod isatap;
 mod local;
 mod net;
+mod pref64;
 mod routes;
 mod site;
 mod softwires;

@@ -1,0 +1,66 @@
+//! What is counted of prefixes that are found out and announced.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+isthmus_core::counters! {
+    /// What a counter counts.
+    pub enum Kind {
+        /// What was heard, asked and told about prefixes of NAT64s.
+        Event = "event";
+    }
+    /// What is counted.
+    pub enum Counter {
+        /// Router advertisements that tell a prefix (RFC 8781 section 4).
+        AdvertisementHeard = "pref64-advertisement-heard", Event;
+        /// Router advertisements discarded because a router may have forwarded them: their hop limit is not 255 (RFC 4861 section 6.1.2).
+        AdvertisementHopLimit = "pref64-advertisement-hop-limit", Event;
+        /// Router advertisements discarded because their source is not link-local (RFC 4861 section 6.1.2).
+        AdvertisementSource = "pref64-advertisement-source", Event;
+        /// Router advertisements discarded because they are cut short, or their options do not fit (RFC 4861 section 6.1.2).
+        AdvertisementMalformed = "pref64-advertisement-malformed", Event;
+        /// PREF64 options ignored because of their length, length code or prefix (RFC 8781 section 4).
+        OptionIgnored = "pref64-option-ignored", Event;
+        /// Router solicitations sent (RFC 4861 section 6.3.7).
+        SolicitationSent = "pref64-solicitation-sent", Event;
+        /// Questions for ipv4only.arpa (RFC 7050 section 3).
+        Asked = "pref64-asked", Event;
+        /// Questions that no resolver replied to.
+        AskedInVain = "pref64-asked-in-vain", Event;
+        /// Addresses of ipv4only.arpa that tell no prefix, or not which one (RFC 7050 section 3).
+        AddressIgnored = "pref64-address-ignored", Event;
+
+        /// Router advertisements sent with prefixes of ours (RFC 8781 section 4).
+        AdvertisementSent = "pref64-advertisement-sent", Event;
+        /// Router advertisements that the link did not take.
+        AdvertisementFailed = "pref64-advertisement-failed", Event;
+        /// Router solicitations that were answered (RFC 4861 section 6.2.6).
+        SolicitationHeard = "pref64-solicitation-heard", Event;
+        /// Router solicitations discarded because of their hop limit or content (RFC 4861 section 6.1.1).
+        SolicitationIgnored = "pref64-solicitation-ignored", Event;
+        /// Router advertisements of others on the link that tell other prefixes than ours (RFC 8781 section 5.2).
+        Inconsistent = "pref64-inconsistent", Event;
+    }
+}
+
+/// The numbers behind [`Counter`], of one instance or one link.
+#[derive(Debug)]
+pub struct Counters([AtomicU64; Counter::ALL.len()]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Counters {
+    /// Adds one.
+    pub fn count(&self, counter: Counter) {
+        self.0[counter as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number now.
+    #[must_use]
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize].load(Ordering::Relaxed)
+    }
+}
