@@ -2,6 +2,7 @@
 
 mod forward;
 mod gateway;
+mod interop;
 mod local;
 mod net;
 mod routes;
