@@ -6,6 +6,7 @@
 mod pairs;
 mod world;
 
+use crate::forward::forwarded;
 use crate::gateway::Gateway;
 use crate::net::{possible, text};
 use crate::softwires::traffic::{self, Hosts};
@@ -34,6 +35,9 @@ engines! {
 
 /// What goes over a TCP connection each way.
 const BYTES: u32 = 1 << 20;
+
+/// What the engine under test forwards at least, of packets as large as a connection makes them.
+const PACKETS: u64 = 32;
 
 /// Our gateway with this engine meets all pairs, each way round.
 fn meets(engine: &'static str, pairs: &[Pair]) {
@@ -73,6 +77,7 @@ fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<()
         client: hosts.server,
         server: hosts.client,
     };
+    let before = forwarded(gateway, world.engine);
     let (client, server) = (pair.row.client.address, pair.row.server.address);
     let sizes: &[u32] = match pair.pings {
         Pings::OfAnySize => &[56, 4000],
@@ -98,5 +103,11 @@ fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<()
     };
     traffic::path_mtu(hosts, server, mtu)?;
     traffic::tcp(hosts, server, BYTES)?;
-    traffic::udp(hosts, server)
+    traffic::udp(hosts, server)?;
+    // The slow path would have done it all as well.
+    let forwarded = forwarded(gateway, world.engine) - before;
+    if forwarded < PACKETS {
+        return Err(format!("{} forwarded {forwarded} packets", world.engine));
+    }
+    Ok(())
 }

@@ -69,7 +69,7 @@ inside = ["10.255.2.0/24"]"#,
 
 /// Five namespaces, gone when it is dropped.
 pub(crate) struct World {
-    engine: &'static str,
+    pub(crate) engine: &'static str,
     ours: Node,
     core: Namespace,
     theirs: Node,
