@@ -73,10 +73,9 @@ impl Namespace {
     /// Sets kernel parameters inside, such as `("net.ipv4.ip_forward", "1")`.
     pub fn sysctl(&self, settings: &[(&str, &str)]) -> Result<()> {
         let mut command = self.command("sysctl");
-        command.arg("-q");
-        for (key, value) in settings {
-            command.args(["-w", &format!("{key}={value}")]);
-        }
+        // One -w for all, which busybox understands as well.
+        command.args(["-q", "-w"]);
+        command.args(settings.iter().map(|(key, value)| format!("{key}={value}")));
         process::run(&mut command).map(drop)
     }
 

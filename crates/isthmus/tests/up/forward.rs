@@ -95,13 +95,24 @@ fn forwards(engine: &str, forward: &str) {
 
 /// Packets that this engine translated, both ways.
 pub(crate) fn translated(gateway: &Gateway, engine: &str) -> u64 {
+    counted(gateway, engine, |row| {
+        row["counter"] == "translated-6to4" || row["counter"] == "translated-4to6"
+    })
+}
+
+/// Packets that this engine sent on, whatever it did to them.
+pub(crate) fn forwarded(gateway: &Gateway, engine: &str) -> u64 {
+    counted(gateway, engine, |row| row["kind"] == "forwarded")
+}
+
+/// The sum of some of an engine's counters.
+fn counted(gateway: &Gateway, engine: &str, some: impl Fn(&Value) -> bool) -> u64 {
     let counters = gateway.json("counters --engines");
     counters
         .as_array()
         .unwrap()
         .iter()
-        .filter(|row| row["engine"] == engine)
-        .filter(|row| row["counter"] == "translated-6to4" || row["counter"] == "translated-4to6")
+        .filter(|row| row["engine"] == engine && some(row))
         .map(|row| row["value"].as_u64().unwrap())
         .sum()
 }

@@ -2,6 +2,7 @@
 
 mod forward;
 mod gateway;
+mod interop;
 mod isatap;
 mod local;
 mod net;

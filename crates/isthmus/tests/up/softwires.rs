@@ -1,15 +1,18 @@
 //! Tunnels and shared addresses with both ends ours: a customer's edge, a core of one protocol that
 //! knows nothing of the other, a border.
 
-mod net;
+pub(crate) mod net;
 mod ports;
-mod rows;
-mod traffic;
+pub(crate) mod rows;
+pub(crate) mod traffic;
 
 use crate::gateway::Gateway;
 use crate::net::text;
 use net::Net;
 use rows::{Row, Transport};
+
+/// What goes over a TCP connection each way.
+const BYTES: u32 = 4 << 20;
 
 /// What the client and the server do over a mechanism with an engine on both gateways.
 fn carries(row: &Row, engine: &str) {
@@ -17,6 +20,7 @@ fn carries(row: &Row, engine: &str) {
         return;
     };
     let (edge, border) = net.start(row, engine);
+    let hosts = net.hosts();
     let server = row.server.address;
     let seen = |gateway: &Gateway| {
         let counters = text(&gateway.client("counters"));
@@ -27,21 +31,21 @@ fn carries(row: &Row, engine: &str) {
             panic!("{said}\nedge: {}\nborder: {}", seen(&edge), seen(&border))
         });
     };
-    fine(traffic::pings(&net, server, 56));
-    fine(traffic::pings(&net, server, 4000));
-    fine(traffic::tcp(&net, server));
-    fine(traffic::udp(&net, server));
-    fine(traffic::hops(&net, server));
+    fine(traffic::pings(hosts, server, 56));
+    fine(traffic::pings(hosts, server, 4000));
+    fine(traffic::tcp(hosts, server, BYTES));
+    fine(traffic::udp(hosts, server));
+    fine(traffic::hops(hosts, server));
     // Routers between the gateways tell them, and they the hosts.
     net.narrow(row);
-    fine(traffic::path_mtu(&net, server, row.mtu));
-    fine(traffic::tcp(&net, server));
-    fine(traffic::udp(&net, server));
+    fine(traffic::path_mtu(hosts, server, row.mtu));
+    fine(traffic::tcp(hosts, server, BYTES));
+    fine(traffic::udp(hosts, server));
     if row.transport == Transport::Tunnel {
         net.tell(row, engine, [&edge, &border]);
-        fine(traffic::path_mtu(&net, server, row.mtu));
-        fine(traffic::tcp(&net, server));
-        fine(traffic::udp(&net, server));
+        fine(traffic::path_mtu(hosts, server, row.mtu));
+        fine(traffic::tcp(hosts, server, BYTES));
+        fine(traffic::udp(hosts, server));
     }
     assert!(edge.stop().success() && border.stop().success());
 }

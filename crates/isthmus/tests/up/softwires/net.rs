@@ -11,11 +11,12 @@ use isthmus_lab::netns::Namespace;
 use tempfile::TempDir;
 
 use super::rows::{Core, Host, Row};
+use super::traffic::Hosts;
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::possible;
 
 /// Bytes that a narrow core takes: the least over IPv6, and the least that carries as much over IPv4.
-const fn narrow(core: Core) -> u32 {
+pub(crate) const fn narrow(core: Core) -> u32 {
     match core {
         Core::V4 => 1300,
         Core::V6 => 1280,
@@ -98,6 +99,14 @@ impl Net {
         }
         ip(gateway, &format!("route add default via {cores}"));
         ip(&self.core, &format!("route add {routed} via {gateways}"));
+    }
+
+    /// The client and the server.
+    pub(crate) fn hosts(&self) -> Hosts<'_> {
+        Hosts {
+            client: &self.client,
+            server: &self.server,
+        }
     }
 
     /// Starts both gateways.
@@ -199,7 +208,7 @@ impl Net {
 
 /// The address of an end of the core's link to the edge (0) or to the border (1): the core's is 1, the
 /// gateway's 2.
-fn end_of(core: Core, number: usize, end: u8) -> String {
+pub(crate) fn end_of(core: Core, number: usize, end: u8) -> String {
     match core {
         Core::V4 => format!("100.64.{number}.{end}"),
         Core::V6 => format!("3fff:c{number}::{end}"),
@@ -208,7 +217,7 @@ fn end_of(core: Core, number: usize, end: u8) -> String {
 
 /// A pair of links. The far ends of those with programs poll, without which a veth takes no redirected
 /// packets.
-fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
+pub(crate) fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
     ip(
         near.0,
         &format!(
@@ -229,6 +238,6 @@ pub(crate) fn ip(node: &Namespace, arguments: &str) {
 }
 
 /// Addresses are there at once.
-fn nodad(address: &str) -> &'static str {
+pub(crate) fn nodad(address: &str) -> &'static str {
     if address.contains(':') { "nodad" } else { "" }
 }

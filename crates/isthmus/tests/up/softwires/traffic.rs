@@ -1,4 +1,4 @@
-//! What applications do from the client to the server and back.
+//! What applications do from a client to a server and back.
 
 use std::io::{self, Read, Write};
 use std::net::{
@@ -13,13 +13,18 @@ use isthmus_lab::LabError;
 use isthmus_lab::netns::Namespace;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::net::Net;
-
 /// How long a read may take.
 const PATIENCE: Duration = Duration::from_secs(8);
 const PORT: u16 = 7007;
 /// Places where a packet, or the answer to it, can be found too big.
 const MTUS_ON_THE_WAY: u32 = 4;
+
+/// Two hosts with what is under test between them.
+#[derive(Clone, Copy)]
+pub(crate) struct Hosts<'a> {
+    pub(crate) client: &'a Namespace,
+    pub(crate) server: &'a Namespace,
+}
 
 /// Opens a socket in a namespace, where it stays.
 pub(super) fn inside<T: Send>(
@@ -36,50 +41,53 @@ pub(super) fn inside<T: Send>(
 }
 
 /// Pings of the client, their data of this many bytes, with more options: what `ping` says.
-fn ping(net: &Net, address: &str, bytes: u32, count: &str, options: &[&str]) -> String {
-    let mut ping = net.client.command("ping");
-    ping.args(["-n", "-c", count, "-i", "0.2", "-W", "1"]);
+fn ping(hosts: Hosts<'_>, address: &str, bytes: u32, count: &str, options: &[&str]) -> String {
+    let mut ping = hosts.client.command("ping");
+    ping.args(["-n", "-c", count, "-i", "0.05", "-W", "1"]);
     ping.args(["-s", &bytes.to_string()]).args(options);
     let output = ping.arg(address).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    [output.stdout, output.stderr]
+        .map(|said| String::from_utf8_lossy(&said).into_owned())
+        .concat()
 }
 
 /// The server answers pings of this many bytes, all but the first ones, by whose loss the hosts find
 /// out about the path.
-pub(crate) fn pings(net: &Net, address: &str, bytes: u32) -> Result<(), String> {
+pub(crate) fn pings(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), String> {
     for _ in 0..MTUS_ON_THE_WAY {
-        if ping(net, address, bytes, "1", &[]).contains("1 received") {
+        // What is lost needs no patience.
+        if ping(hosts, address, bytes, "1", &["-W", "0.4"]).contains("1 received") {
             break;
         }
     }
-    let said = ping(net, address, bytes, "3", &[]);
+    let said = ping(hosts, address, bytes, "3", &[]);
     said.contains("3 received").then_some(()).ok_or(said)
 }
 
 /// A packet that no router may cut is answered with this MTU, and one of just as many bytes passes.
-pub(crate) fn path_mtu(net: &Net, address: &str, mtu: u32) -> Result<(), String> {
+pub(crate) fn path_mtu(hosts: Hosts<'_>, address: &str, mtu: u32) -> Result<(), String> {
     let (headers, [short, long]) = if address.contains(':') {
         (48, [format!("mtu={mtu}\n"), format!("mtu: {mtu}\n")])
     } else {
         (28, [format!("mtu={mtu}\n"), format!("(mtu = {mtu})\n")])
     };
-    let said = ping(net, address, 1400, "1", &["-M", "do"]);
+    let said = ping(hosts, address, 1400, "1", &["-M", "do"]);
     if !said.contains(&short) && !said.contains(&long) {
         return Err(said);
     }
-    let said = ping(net, address, mtu - headers, "3", &["-M", "do"]);
+    let said = ping(hosts, address, mtu - headers, "3", &["-M", "do"]);
     said.contains("3 received").then_some(()).ok_or(said)
 }
 
-/// A server sends megabytes back as they come, over one connection.
-pub(crate) fn tcp(net: &Net, address: &str) -> Result<(), String> {
+/// A server sends so many bytes back as they come, over one connection.
+pub(crate) fn tcp(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), String> {
     // No two places in it look the same.
-    let sent: Vec<u8> = (0..1_u32 << 20)
+    let sent: Vec<u8> = (0..bytes / 4)
         .flat_map(|word| word.wrapping_mul(0x9E37_79B1).to_be_bytes())
         .collect();
     let address = SocketAddr::new(address.parse().unwrap(), PORT);
-    let listener = inside(&net.server, || TcpListener::bind(address))?;
-    let stream = inside(&net.client, || {
+    let listener = inside(hosts.server, || TcpListener::bind(address))?;
+    let stream = inside(hosts.client, || {
         TcpStream::connect_timeout(&address, PATIENCE)
     })?;
     let (mut echo, _) = listener.accept().map_err(|error| error.to_string())?;
@@ -113,14 +121,14 @@ pub(crate) fn tcp(net: &Net, address: &str) -> Result<(), String> {
 }
 
 /// A server sends datagrams back, also such that links carry in fragments only.
-pub(crate) fn udp(net: &Net, address: &str) -> Result<(), String> {
+pub(crate) fn udp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
     let address: IpAddr = address.parse().unwrap();
     let any = match address {
         IpAddr::V4(_) => "0.0.0.0:0",
         IpAddr::V6(_) => "[::]:0",
     };
-    let server = inside(&net.server, || UdpSocket::bind((address, PORT)))?;
-    let client = inside(&net.client, || UdpSocket::bind(any))?;
+    let server = inside(hosts.server, || UdpSocket::bind((address, PORT)))?;
+    let client = inside(hosts.client, || UdpSocket::bind(any))?;
     for socket in [&server, &client] {
         socket
             .set_read_timeout(Some(Duration::from_secs(1)))
@@ -188,8 +196,8 @@ pub(crate) fn softwire(
 }
 
 /// Every router on the way shows, and the server at its end.
-pub(crate) fn hops(net: &Net, address: &str) -> Result<(), String> {
-    let mut command = net.client.command("traceroute");
+pub(crate) fn hops(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
+    let mut command = hosts.client.command("traceroute");
     command.args(["-n", "-q", "1", "-w", "2", "-m", "9", address]);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,0 +1,113 @@
+//! Our gateway at one end and somebody else's at the other: the kernel's own tunnels, and TAYGA.
+//!
+//! One gateway meets all of them in turn and is told of each by a reload, because loading BPF programs
+//! takes an emulated machine longer than all that follows.
+
+mod pairs;
+mod world;
+
+use crate::forward::forwarded;
+use crate::gateway::Gateway;
+use crate::net::{possible, text};
+use crate::softwires::traffic::{self, Hosts};
+use pairs::{Pair, Pings, Reach, Side};
+use world::World;
+
+/// A test for every engine.
+macro_rules! engines {
+    ($($theirs:ident $pairs:ident: $($engine:ident),+;)+) => {$(
+        mod $theirs {
+            use super::{meets, pairs};
+            $(
+                #[test]
+                fn $engine() {
+                    meets(stringify!($engine), &pairs::$pairs);
+                }
+            )+
+        }
+    )+};
+}
+
+engines! {
+    kernel KERNEL: user, xdp, tc;
+    tayga TAYGAS: user, xdp, tc;
+}
+
+/// What goes over a TCP connection each way.
+const BYTES: u32 = 1 << 20;
+
+/// What the engine under test forwards at least, of packets as large as a connection makes them.
+const PACKETS: u64 = 32;
+
+/// Our gateway with this engine meets all pairs, each way round.
+fn meets(engine: &'static str, pairs: &[Pair]) {
+    if !possible() {
+        return;
+    }
+    let world = World::new(engine);
+    if let Some(lack) = pairs.iter().find_map(|pair| world.lacks(pair)) {
+        eprintln!("skipped: {lack}");
+        return;
+    }
+    let gateway = world.start();
+    let mut problems = String::new();
+    for pair in pairs {
+        for (ours, theirs) in pair.ways() {
+            world.rest(&gateway);
+            let turn = world.set(pair, ours, theirs);
+            world.work(pair, ours, &gateway);
+            let result = turn.and_then(|_turn| works(&world, pair, ours, &gateway));
+            let place = format!("{}, ours the {}", pair.name, ours.name());
+            if let Err(problem) = result {
+                let counters = text(&gateway.client("counters"));
+                problems += &format!("{place}: {problem}\n{counters}\n");
+            } else {
+                println!("passed: {place}");
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems}\n{}", gateway.log());
+    assert!(gateway.stop().success());
+}
+
+/// What the client and the server do over a pair.
+fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<(), String> {
+    let hosts = world.hosts(ours);
+    let back = Hosts {
+        client: hosts.server,
+        server: hosts.client,
+    };
+    let before = forwarded(gateway, world.engine);
+    let (client, server) = (pair.row.client.address, pair.row.server.address);
+    let sizes: &[u32] = match pair.pings {
+        Pings::OfAnySize => &[56, 4000],
+        Pings::Whole => &[56],
+    };
+    for &bytes in sizes {
+        traffic::pings(hosts, server, bytes)?;
+        if pair.reach == Reach::Both {
+            traffic::pings(back, client, bytes)?;
+        }
+    }
+    traffic::tcp(hosts, server, BYTES)?;
+    traffic::udp(hosts, server)?;
+    traffic::hops(hosts, server)?;
+    world.narrow(pair, ours, gateway);
+    if pair.pings == Pings::OfAnySize {
+        // Theirs finds out by what it loses.
+        traffic::pings(hosts, server, 1400)?;
+    }
+    let mtu = match ours {
+        Side::Edge => pair.row.mtu,
+        Side::Border => pair.mtu,
+    };
+    traffic::path_mtu(hosts, server, mtu)?;
+    traffic::tcp(hosts, server, BYTES)?;
+    traffic::udp(hosts, server)?;
+    // The slow path would have done it all as well.
+    let forwarded = forwarded(gateway, world.engine) - before;
+    if forwarded < PACKETS {
+        return Err(format!("{} forwarded {forwarded} packets", world.engine));
+    }
+    Ok(())
+}

@@ -1,0 +1,334 @@
+//! The network of the tests: our gateway and somebody else's, which change places.
+//!
+//! ```text
+//!  host ── ours ── core ── theirs ── host
+//!       toh    tok ours  theirs tok      toh
+//! ```
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use isthmus_lab::netns::Namespace;
+use isthmus_lab::process::{self, Process};
+use tempfile::TempDir;
+
+use super::pairs::{Pair, Side, Theirs};
+use crate::gateway::{Gateway, ISTHMUS};
+use crate::softwires::net::{connect, end_of, ip, narrow, nodad};
+use crate::softwires::rows::{Core, Row, Transport};
+use crate::softwires::traffic::Hosts;
+
+/// How long somebody else's program may take to start.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Instances with sessions, each under the name of one of a pair, far from what pairs do. A gateway takes
+/// memory for sessions when it starts, and an instance of a later configuration finds it by its name.
+const IDLE: [(&str, &str); 5] = [
+    (
+        "ds-lite-border",
+        r#"mechanism = "ds-lite"
+role = "aftr"
+local = "3fff:ffff::1"
+softwires = ["3fff:ffff:1::/48"]
+pool = [{ addresses = "198.18.255.0/28", ports = "1024-65535" }]
+own-v4 = "198.18.255.254""#,
+    ),
+    (
+        "map-e-whole-edge",
+        r#"mechanism = "map-e"
+role = "ce"
+br = "3fff:ffff::2"
+rules = [{ v6 = "3fff:fffe::/32", v4 = "198.18.254.0/24", ea-bits = 8 }]
+end-user-prefix = "3fff:fffe:100::/40"
+inside = ["10.255.1.0/24"]"#,
+    ),
+    (
+        "map-e-shared-edge",
+        r#"mechanism = "map-e"
+role = "ce"
+br = "3fff:ffff::3"
+rules = [{ v6 = "3fff:fffa::/32", v4 = "198.18.252.0/24", ea-bits = 16 }]
+end-user-prefix = "3fff:fffa:101::/48"
+inside = ["10.255.3.0/24"]"#,
+    ),
+    (
+        "464xlat-border",
+        r#"mechanism = "nat64"
+prefix = "3fff:fffd::/96"
+pool = [{ addresses = "198.18.253.0/28", ports = "1024-65535" }]"#,
+    ),
+    (
+        "464xlat-edge",
+        r#"mechanism = "clat"
+prefix = "3fff:fffc::/96"
+local = "3fff:fffb::464"
+inside = ["10.255.2.0/24"]"#,
+    ),
+];
+
+/// Five namespaces, gone when it is dropped.
+pub(crate) struct World {
+    pub(crate) engine: &'static str,
+    ours: Node,
+    core: Namespace,
+    theirs: Node,
+    folder: TempDir,
+}
+
+/// A gateway and the host behind it.
+struct Node {
+    gateway: Namespace,
+    host: Namespace,
+}
+
+/// What a pair needs beside lines; it ends with the pair's turn.
+pub(crate) struct Turn {
+    _process: Option<Process>,
+}
+
+impl World {
+    /// Namespaces and links, without addresses.
+    pub(crate) fn new(engine: &'static str) -> Self {
+        let create = |role| Namespace::create(role).unwrap();
+        let node = |gateway, host| Node {
+            gateway: create(gateway),
+            host: create(host),
+        };
+        let world = Self {
+            engine,
+            ours: node("ours", "host-of-ours"),
+            core: create("core"),
+            theirs: node("theirs", "host-of-theirs"),
+            folder: tempfile::tempdir().unwrap(),
+        };
+        for node in [&world.ours.gateway, &world.core, &world.theirs.gateway] {
+            // As routers are; what they answer is not held back.
+            let settings = [
+                ("net.ipv4.ip_forward", "1"),
+                ("net.ipv6.conf.all.forwarding", "1"),
+                ("net.ipv4.icmp_ratelimit", "0"),
+                ("net.ipv6.icmp.ratelimit", "0"),
+            ];
+            node.sysctl(&settings).unwrap();
+        }
+        for (node, link) in [(&world.ours, "ours"), (&world.theirs, "theirs")] {
+            connect((&node.gateway, "toh"), (&node.host, "eth0"));
+            connect((&node.gateway, "tok"), (&world.core, link));
+        }
+        if engine == "xdp" {
+            // See `softwires`: XDP programs can not see that a checksum is missing.
+            world.ours.host.offload("eth0", &["tx", "off"]).unwrap();
+            world.core.offload("ours", &["tx", "off"]).unwrap();
+        }
+        world
+    }
+
+    /// What this machine lacks of what a pair needs.
+    pub(crate) fn lacks(&self, pair: &Pair) -> Option<String> {
+        pair.needs.iter().find_map(|need| need.missing(&self.core))
+    }
+
+    /// Addresses and routes for a pair, and their end set up. What an earlier pair left is removed; our
+    /// gateway must have given its own up.
+    pub(crate) fn set(&self, pair: &Pair, ours: Side, theirs: &Theirs) -> Result<Turn, String> {
+        self.try_to_set(pair.row, ours, theirs)
+            .map_err(|error| error.to_string())
+    }
+
+    fn try_to_set(&self, row: &Row, ours: Side, theirs: &Theirs) -> isthmus_lab::Result<Turn> {
+        self.clear()?;
+        for (node, link, side) in [
+            (&self.ours, "ours", ours),
+            (&self.theirs, "theirs", ours.other()),
+        ] {
+            self.connect(node, link, row, side)?;
+        }
+        self.start_theirs(theirs)
+    }
+
+    fn start_theirs(&self, theirs: &Theirs) -> isthmus_lab::Result<Turn> {
+        let gateway = &self.theirs.gateway;
+        let file = match theirs.tayga {
+            None => None,
+            Some(configuration) => {
+                let path = self.folder.path().join("tayga.conf");
+                fs::write(&path, configuration).unwrap();
+                process::run(
+                    gateway
+                        .command("tayga")
+                        .args(["--mktun", "--config"])
+                        .arg(&path),
+                )?;
+                Some(path)
+            }
+        };
+        script(gateway, &format!("set -e\n{}", theirs.lines.join("\n")))?;
+        let Some(path) = file else {
+            return Ok(Turn { _process: None });
+        };
+        let mut tayga = gateway.command("tayga");
+        let mut daemon =
+            Process::start("tayga", tayga.args(["--nodetach", "--config"]).arg(&path))?;
+        // The link has a carrier once the daemon holds it.
+        daemon.wait_until(PATIENCE, || {
+            gateway
+                .run("ip link show tunnel")
+                .is_ok_and(|link| link.contains("LOWER_UP"))
+        })?;
+        Ok(Turn {
+            _process: Some(daemon),
+        })
+    }
+
+    /// Removes what was set up for a pair, and what hosts and routers have learnt about paths.
+    fn clear(&self) -> isthmus_lab::Result<()> {
+        let (ours, theirs) = (&self.ours, &self.theirs);
+        for (node, links) in [
+            (&ours.gateway, &["toh", "tok"][..]),
+            (&ours.host, &["eth0"]),
+            (&self.core, &["ours", "theirs"]),
+            (&theirs.gateway, &["toh", "tok", "lo"]),
+            (&theirs.host, &["eth0"]),
+        ] {
+            let mut lines = String::from("route flush proto boot\nroute flush cache\n");
+            for link in links {
+                lines += &format!("addr flush dev {link} scope global\n");
+            }
+            for family in ["-4", "-6"] {
+                script(node, &format!("ip {family} -batch - <<END\n{lines}END"))?;
+            }
+        }
+        // The first time there is nothing, and a machine without nft has no rules.
+        script(
+            &theirs.gateway,
+            "ip link del tunnel 2>/dev/null; nft flush ruleset 2>/dev/null; true",
+        )
+    }
+
+    /// Gives a gateway, its host and the core addresses and their ways to each other.
+    fn connect(&self, node: &Node, link: &str, row: &Row, side: Side) -> isthmus_lab::Result<()> {
+        let host = side.host(row);
+        let length = match row.core {
+            Core::V4 => 24,
+            Core::V6 => 64,
+        };
+        let [cores, gateways] = [1, 2].map(|end| end_of(row.core, side.number(), end));
+        let [near, far] = [side, side.other()].map(|side| side.routed(row));
+        let on = |link: &str, address: &str, length: u8| {
+            format!("addr add {address}/{length} dev {link} {}", nodad(address))
+        };
+        node.host.ip(&[
+            on("eth0", host.address, host.length),
+            format!("route add default via {}", host.gateway),
+        ])?;
+        // No default route: to some mechanisms that is the way into the tunnel.
+        node.gateway.ip(&[
+            on("toh", host.gateway, host.length),
+            on("tok", &gateways, length),
+            format!("route add {far} via {cores}"),
+        ])?;
+        self.core.ip(&[
+            on(link, &cores, length),
+            format!("route add {near} via {gateways}"),
+        ])
+    }
+
+    /// Starts our gateway, idle.
+    pub(crate) fn start(&self) -> Gateway {
+        self.configure(None, "");
+        let command = self.ours.gateway.command(ISTHMUS);
+        let gateway = Gateway::spawn(command, self.folder.path(), &self.file());
+        gateway.expect("READY=1");
+        gateway
+    }
+
+    /// Has our gateway give up what it does.
+    pub(crate) fn rest(&self, gateway: &Gateway) {
+        self.configure(None, "");
+        gateway.json("reload");
+    }
+
+    /// Has our gateway be one end of a mechanism.
+    pub(crate) fn work(&self, pair: &Pair, ours: Side, gateway: &Gateway) {
+        self.configure(Some((pair, ours)), "");
+        gateway.json("reload");
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("edge.toml")
+    }
+
+    fn configure(&self, work: Option<(&Pair, Side)>, more: &str) {
+        let socket = self.folder.path().join("edge.sock");
+        let mut text = format!(
+            "[gateway]\nname = \"edge\"\ncontrol = \"{}\"\n{more}\n",
+            socket.display()
+        );
+        if self.engine != "user" {
+            for link in ["toh", "tok"] {
+                text += &format!(
+                    "[[interface]]\nname = \"{link}\"\nengine = \"{}\"\n",
+                    self.engine
+                );
+            }
+        }
+        let working = work.map(|(pair, side)| (instance_name(pair, side), side.instance(pair.row)));
+        for (name, instance) in IDLE {
+            if working.as_ref().is_none_or(|(other, _)| name != other) {
+                let sizes = "max-sessions = 4096\nmax-bindings = 4096";
+                text += &format!("[[instance]]\nname = \"{name}\"\n{instance}\n{sizes}\n");
+            }
+        }
+        if let Some((name, instance)) = working {
+            text += &format!("[[instance]]\nname = \"{name}\"\n{instance}\n");
+        }
+        fs::write(self.file(), text).unwrap();
+    }
+
+    /// The customer's host as the client, the other as the server.
+    pub(crate) fn hosts(&self, ours: Side) -> Hosts<'_> {
+        let (client, server) = match ours {
+            Side::Edge => (&self.ours.host, &self.theirs.host),
+            Side::Border => (&self.theirs.host, &self.ours.host),
+        };
+        Hosts { client, server }
+    }
+
+    /// Makes the core forward packets of so many bytes only, and tells our gateway where it puts packets
+    /// into others, so that it cuts them. Theirs finds out by itself.
+    pub(crate) fn narrow(&self, pair: &Pair, ours: Side, gateway: &Gateway) {
+        let row = pair.row;
+        let bytes = narrow(row.core);
+        for (link, side) in [("ours", ours), ("theirs", ours.other())] {
+            let (routed, via) = (side.routed(row), end_of(row.core, side.number(), 2));
+            ip(
+                &self.core,
+                &format!("route replace {routed} via {via} dev {link} mtu lock {bytes}"),
+            );
+        }
+        if row.transport == Transport::Translation {
+            return;
+        }
+        let key = match row.core {
+            Core::V4 => "ipv4-mtu",
+            Core::V6 => "ipv6-mtu",
+        };
+        self.configure(Some((pair, ours)), &format!("[link]\n{key} = {bytes}"));
+        let (far, via) = (ours.other().routed(row), end_of(row.core, ours.number(), 1));
+        ip(
+            &self.ours.gateway,
+            &format!("route replace {far} via {via} dev tok mtu lock {bytes}"),
+        );
+        gateway.json("reload");
+    }
+}
+
+fn instance_name(pair: &Pair, side: Side) -> String {
+    format!("{}-{}", pair.name, side.name())
+}
+
+/// Runs lines of a shell in a namespace.
+fn script(node: &Namespace, lines: &str) -> isthmus_lab::Result<()> {
+    process::run(node.command("sh").args(["-c", lines])).map(drop)
+}
