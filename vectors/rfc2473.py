@@ -108,6 +108,13 @@ vector("other-end-quoted", T, drop(inside6(ICMPv6DestUnreach(code=0), outer6(dst
 vector("other-network-quoted", T, drop(
     inside6(ICMPv6DestUnreach(code=0), outer6() / out4(63, dst="203.0.113.99") / udp() / data()), "icmp-inner"))
 vector("other-protocol-quoted", T, drop(inside6(ICMPv6DestUnreach(code=0), ip6(HERE6, THERE6) / udp() / data()), "icmp-inner"))
+MANY = IPv6ExtHdrDestOpt(options=[PadN(otype=4, optdata=b"\4"), *[PadN(optdata=b"\0" * 254) for _ in range(5)]])
+vector("other-headers-quoted", T, drop(
+    inside6(ICMPv6PacketTooBig(mtu=1280), IPv6(src=HERE6, dst=THERE6, hlim=64) / LIMIT / out4(63, flags="DF") / udp() / data(1400)),
+    "icmp-inner"))
+vector("many-other-headers-quoted", T, drop(
+    ip6("2001:db8:cc::1", HERE6) / ICMPv6PacketTooBig(mtu=1280)
+    / quote(IPv6(src=HERE6, dst=THERE6, hlim=64) / MANY / out4(63, flags="DF") / udp() / data(1400)), "icmp-inner"))
 vector("wrong-checksum-inside", T, drop(
     inside6(ICMPv6DestUnreach(code=0, cksum=0x1234), outer6() / SMALL), "malformed-transport"))
 vector("later-fragment-quoted", T, drop(

@@ -157,10 +157,15 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
         Extent::Quoted,
     )
     .map_err(|_| NOT_SENT)?;
-    if chain.protocol != protocol::IPV4 {
+    // This end puts no other headers before a packet than that of a fragment.
+    let headers = chain.at - start;
+    let own = match chain.fragment.is_present() {
+        true => ipv6::HEADER + ipv6::FRAGMENT_HEADER,
+        false => ipv6::HEADER,
+    };
+    if chain.protocol != protocol::IPV4 || headers != own {
         return Err(NOT_SENT);
     }
-    let headers = chain.at - start;
     let inner = Quoted {
         at: chain.at,
         length: available.saturating_sub(headers),
