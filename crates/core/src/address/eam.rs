@@ -6,7 +6,7 @@
 //! in use from the longest to the shortest, so the usual table (hosts, and one or two lengths
 //! more) costs one or two cache lines whatever its size.
 //!
-//! Layout: a slot of [`cuckoo`] is the IPv4 prefix (bits 0 to 31), its length (32 to 39), the length of
+//! Layout (`table/cuckoo.rs`): a slot is the IPv4 prefix (bits 0 to 31), its length (32 to 39), the length of
 //! the IPv6 prefix (40 to 47) and a mark that the slot is in use (bit 63), then the two halves of the
 //! IPv6 prefix.
 

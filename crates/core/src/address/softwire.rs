@@ -6,7 +6,7 @@
 //! ([`SharedNetworks`]), so that address and port make an address and a PSID, by which the softwire is
 //! found in one search.
 //!
-//! Layout: a slot of [`cuckoo`] is the IPv4 address (bits 0 to 31), the PSID (32 to 47), which address
+//! Layout (`table/cuckoo.rs`): a slot is the IPv4 address (bits 0 to 31), the PSID (32 to 47), which address
 //! of the border it is (48 to 55) and a mark that the slot is in use (bit 63), then the two halves of the
 //! lwB4's address.
 
