@@ -1,9 +1,11 @@
 //! The benchmark: each row compares Isthmus with a baseline in the same place, in turn.
 
 mod bulk;
+mod crossings;
 mod dns;
 mod memory;
 mod packets;
+mod pairs;
 mod profile;
 mod references;
 mod report;

@@ -6,10 +6,11 @@ use super::{
 };
 use crate::{
     LabError, Result,
-    generator::{Addresses, Order, Pace, Vary},
+    generator::{FIRST_PORT, Order, PORT, Pace},
     isthmus::{Engine, Isthmus, Mechanism},
     leftovers::ConntrackLimit,
     measure::{Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
+    packet::{Ends, Packet},
     peers::{Forwarding, Nftables, Tayga},
     plan,
     subject::{Started, Subject},
@@ -89,14 +90,15 @@ const MASQUERADED: u32 = 60_000;
 
 /// Many subscribers with a /64 and 250 sessions each, so a million needs 4000 of them.
 pub(super) fn subscribers(sessions: u32) -> Load {
+    let packet = |session| {
+        let subscriber = u128::from(session / 250) << 64;
+        let source = plan::SUBSCRIBERS.to_bits() + subscriber;
+        let ends = Ends::V6(source.into(), plan::embed(plan::HOST4));
+        Packet::new(ends, (FIRST_PORT + (session % 250) as u16, PORT))
+    };
     Load {
-        addresses: Addresses::V6 {
-            source: plan::SUBSCRIBERS,
-            destination: plan::embed(plan::HOST4),
-            vary: Vary::Subnet,
-        },
-        flows_per_host: 250,
-        ..Load::six_to_four(sessions)
+        packets: (0..sessions).map(packet).collect(),
+        ..Load::six_to_four(1)
     }
 }
 
