@@ -142,7 +142,7 @@ static FOUR_IN_SIX: Instance = Instance {
 local = "2001:db8:4::1"
 remote = "2001:db8:4::4"
 networks = ["198.19.0.0/16"]
-own-v4 = "192.0.2.1""#,
+own-v4 = "203.0.113.254""#,
 };
 
 /// The IPv4 addresses of the gateway as a customer's edge, and of the provider's border.
@@ -222,7 +222,7 @@ pub(super) static B4: Instance = Instance {
 role = "b4"
 local = "2001:db8:5:a::1"
 aftr = "2001:db8:7::1"
-own-v4 = "192.0.2.1""#,
+own-v4 = "203.0.113.254""#,
 };
 
 /// A packet of another B4's host, all of which have the same IPv4 address.
