@@ -49,8 +49,10 @@ impl Namespace {
         command
     }
 
-    /// The same, on one CPU only.
+    /// The same, on one CPU only: the last one if the machine has not so many.
     pub fn command_on(&self, cpu: usize, program: &str) -> Command {
+        let last = std::thread::available_parallelism().map_or(cpu, |cpus| cpus.get() - 1);
+        let cpu = cpu.min(last);
         let mut command = self.command("taskset");
         command.args(["-c", &cpu.to_string(), program]);
         command
@@ -73,10 +75,8 @@ impl Namespace {
     /// Sets kernel parameters inside, such as `("net.ipv4.ip_forward", "1")`.
     pub fn sysctl(&self, settings: &[(&str, &str)]) -> Result<()> {
         let mut command = self.command("sysctl");
-        command.arg("-q");
-        for (key, value) in settings {
-            command.args(["-w", &format!("{key}={value}")]);
-        }
+        command.args(["-q", "-w"]);
+        command.args(settings.iter().map(|(key, value)| format!("{key}={value}")));
         process::run(&mut command).map(drop)
     }
 

@@ -45,6 +45,12 @@ const FAR: [(&str, IpAddr); 2] = [
     ("2001:db8:7::/48", IpAddr::V6(HOST4_AS_IPV6)),
 ];
 
+/// In dual-stack networks: what is behind a tunnel between the gateway and the second host, over IPv4
+/// and over IPv6.
+pub const BEHIND_V4: &str = "3fff:200::/32";
+/// See [`BEHIND_V4`].
+pub const BEHIND_V6: &str = "198.19.0.0/16";
+
 /// What tells the gateway of a dual-stack network who has networks behind its hosts, in the words of
 /// `ip`.
 pub fn routes() -> Vec<String> {

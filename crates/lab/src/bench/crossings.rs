@@ -21,7 +21,7 @@ use crate::{
         Form, Packet,
     },
     plan::{self, GATEWAY4, GATEWAY4_AS_IPV6, HOST4, HOST4_AS_IPV6, HOST6, HOST6_AS_IPV4},
-    subject::Started,
+    subject::{Started, Subject},
 };
 
 /// Flows of a row; at a border, each is another customer's.
@@ -355,8 +355,13 @@ impl Crossing {
     /// The path, with sessions where there are some.
     pub(super) fn path(&self) -> Result<Path> {
         let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Other(self.instance));
+        self.path_through(&isthmus)
+    }
+
+    /// The same through somebody else.
+    pub(super) fn path_through(&self, subject: &dyn Subject) -> Result<Path> {
         match self.packets {
-            Of(packet) => Path::build(&isthmus, &self.load(FLOWS, packet)),
+            Of(packet) => Path::build(subject, &self.load(FLOWS, packet)),
             Answers(packet, opening, arrives) => {
                 let opposite = match self.side {
                     Six => Four,
@@ -367,7 +372,7 @@ impl Crossing {
                     packets: (0..FLOWS).map(opening).collect(),
                     arrives,
                 };
-                let mut path = Path::build(&isthmus, &opening)?;
+                let mut path = Path::build(subject, &opening)?;
                 let outside = outside(path.started())?;
                 let packet = |flow| packet(outside[flow as usize]);
                 path.turn(&self.load(outside.len() as u32, packet))?;

@@ -9,6 +9,7 @@ mod pairs;
 mod profile;
 mod references;
 mod report;
+mod rivals;
 mod rows;
 
 use std::{path::Path, time::Duration};

@@ -18,7 +18,7 @@ use crate::{
     topology::{Neighbours, Network, Offloads, Topology},
 };
 
-const PACKETS: &str = "packets/s";
+pub(super) const PACKETS: &str = "packets/s";
 const SESSIONS: &str = "sessions/s";
 
 /// SIIT in XDP from IPv4 to IPv6, 1000 flows.
@@ -60,8 +60,20 @@ pub(super) fn at_full_rate(mut path: Path, effort: &Effort) -> Busy {
 }
 
 /// A path at full rate, in turn with the kernel's forwarding.
-pub(super) fn against_kernel(mut path: Path, effort: &Effort) -> Result<Measurement> {
-    let mut kernel = Path::build(&Forwarding, &Load::routed6(1000))?;
+pub(super) fn against_kernel(path: Path, effort: &Effort) -> Result<Measurement> {
+    let kernel = Path::build(&Forwarding, &Load::routed6(1000))?;
+    let measured = compare(path, kernel, effort)?;
+    Ok(Measurement {
+        baseline: Figure {
+            name: "kernel forwarding, IPv6".into(),
+            ..measured.baseline
+        },
+        ..measured
+    })
+}
+
+/// Two paths at full rate, in turn.
+pub(super) fn compare(mut path: Path, mut other: Path, effort: &Effort) -> Result<Measurement> {
     let Effort {
         repetitions,
         warm_up,
@@ -70,12 +82,12 @@ pub(super) fn against_kernel(mut path: Path, effort: &Effort) -> Result<Measurem
     let compared = interleave(
         repetitions,
         || Ok(path.rate(warm_up, window, Pace::Full)?.received),
-        || Ok(kernel.rate(warm_up, window, Pace::Full)?.received),
+        || Ok(other.rate(warm_up, window, Pace::Full)?.received),
     )?;
     Ok(Measurement::new(
         compared,
         path.name(),
-        "kernel forwarding, IPv6",
+        other.name(),
         PACKETS,
     ))
 }
