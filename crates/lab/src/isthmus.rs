@@ -73,14 +73,45 @@ impl Mechanism {
     }
 }
 
+/// The name of a file, and what makes its content.
+type File = (&'static str, fn() -> String);
+
 /// An instance of a mechanism that is configured in its own words.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Instance {
     /// What reports call it.
     pub name: &'static str,
     /// Its keys in the configuration file, but for its name.
     pub keys: &'static str,
+    file: Option<File>,
 }
+
+impl Instance {
+    /// An instance with these keys, called so in reports.
+    pub const fn new(name: &'static str, keys: &'static str) -> Self {
+        Self {
+            name,
+            keys,
+            file: None,
+        }
+    }
+
+    /// The same with a file that the keys name, and what makes its content.
+    pub const fn with_file(self, name: &'static str, content: fn() -> String) -> Self {
+        Self {
+            file: Some((name, content)),
+            ..self
+        }
+    }
+}
+
+impl PartialEq for Instance {
+    fn eq(&self, other: &Self) -> bool {
+        self.keys == other.keys
+    }
+}
+
+impl Eq for Instance {}
 
 /// Whether the gateway answers DNS queries too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,6 +216,13 @@ impl Isthmus {
         let files = leftovers::directory()?;
         let path = files.path().join("gateway.toml");
         leftovers::write(&path, self.configuration(files.path()))?;
+        if let Mechanism::Other(Instance {
+            file: Some((name, content)),
+            ..
+        }) = self.mechanism
+        {
+            leftovers::write(&files.path().join(name), content())?;
+        }
         let mut gateway = Gateway {
             program,
             configuration: path,

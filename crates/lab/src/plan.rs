@@ -38,7 +38,12 @@ pub const POOL: &str = "203.0.113.0/24";
 pub const SUBSCRIBERS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x5, 0, 0, 0, 0, 0x10);
 
 /// In dual-stack networks: networks that the gateway reaches by the first host.
-const NEAR: [&str; 3] = ["2001:db8:5::/48", "3fff:100:c8::/48", "2002:c612:c8::/48"];
+const NEAR: [&str; 4] = [
+    "2001:db8:5::/48",
+    "2001:db8:50::/44",
+    "3fff:100:c8::/48",
+    "2002:c612:c8::/48",
+];
 /// In dual-stack networks: networks that the gateway reaches by the second host.
 const FAR: [(&str, IpAddr); 2] = [
     ("198.18.0.0/15", IpAddr::V4(HOST4)),

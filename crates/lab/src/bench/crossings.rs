@@ -4,13 +4,16 @@
 //! `2001:db8:5::/48`, and providers have `2001:db8:7::/48` where the gateway is a customer's.
 //! The IPv4 ends of tunnels that carry IPv6 are in the network for benchmarks (RFC 2544).
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    fmt::Write,
+    net::{Ipv4Addr, Ipv6Addr},
+};
 
 use serde_json::Value;
 
 use crate::{
     LabError, Result,
-    generator::{FIRST_PORT, PORT},
+    generator::{FIRST_PORT, Order, PORT},
     isthmus::{self, Engine, Instance, Isthmus, Mechanism},
     measure::{
         Load, Path,
@@ -24,8 +27,10 @@ use crate::{
     subject::{Started, Subject},
 };
 
-/// Flows of a row; at a border, each is another customer's.
+/// Flows of most rows; at a border, each is another customer's.
 const FLOWS: u32 = 1000;
+/// Flows of the others.
+const MILLION: u32 = 1 << 20;
 
 /// A direction through a mechanism.
 #[derive(Debug)]
@@ -38,6 +43,8 @@ pub(super) struct Crossing {
     side: Side,
     packets: Packets,
     arrives: Form,
+    flows: u32,
+    order: Order,
 }
 
 /// The packets of flows.
@@ -65,12 +72,23 @@ const fn crossing(
         side,
         packets,
         arrives,
+        flows: FLOWS,
+        order: Order::Sequence,
+    }
+}
+
+impl Crossing {
+    /// The same with a million flows in random order.
+    const fn a_million(mut self) -> Self {
+        self.flows = MILLION;
+        self.order = Order::Random;
+        self
     }
 }
 
 /// All of them.
 #[rustfmt::skip]
-pub(super) static CROSSINGS: [Crossing; 26] = [
+pub(super) static CROSSINGS: [Crossing; 28] = [
     crossing("6in4-encap-xdp", 3.0, &SIX_IN_FOUR, Six,
         Of(|n| out(V6(HOST6, BEHIND_V4), n)), Form::SixInFour),
     crossing("6in4-decap-xdp", 3.0, &SIX_IN_FOUR, Four,
@@ -115,6 +133,11 @@ pub(super) static CROSSINGS: [Crossing; 26] = [
     crossing("map-t-ce-4to6-xdp", 2.0, &MAP_T_CE, Six, Of(host), Form::V6),
     crossing("map-t-ce-6to4-xdp", 2.0, &MAP_T_CE, Four,
         Answers(|(_, port)| back(V6(EMBEDDED, MAP_EDGE), port), host, Form::V6), Form::V4),
+    crossing("lw4o6-br-encap-xdp-1m", 2.5, &LWAFTR, Four,
+        Of(|n| back(V4(HOST4, softwire(n).0), softwire_port(n))), Form::FourInSix).a_million(),
+    crossing("lw4o6-br-decap-xdp-1m", 2.5, &LWAFTR, Six,
+        Of(|n| Packet::new(V4(softwire(n).0, HOST4), (softwire_port(n), PORT))
+            .within(V6(softwire(n).1, BORDER))), Form::V4).a_million(),
     crossing("lw4o6-b4-encap-xdp", 2.0, &LWB4, Six, Of(host), Form::FourInSix),
     crossing("lw4o6-b4-decap-xdp", 2.0, &LWB4, Four,
         Answers(|outside| through(EDGE, outside), host, Form::FourInSix), Form::V4),
@@ -127,23 +150,23 @@ pub(super) static CROSSINGS: [Crossing; 26] = [
 const BEHIND_V4: Ipv6Addr = Ipv6Addr::new(0x3fff, 0x200, 0, 0, 0, 0, 0, 1);
 const BEHIND_V6: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
 
-static SIX_IN_FOUR: Instance = Instance {
-    name: "6in4",
-    keys: r#"mechanism = "6in4"
+static SIX_IN_FOUR: Instance = Instance::new(
+    "6in4",
+    r#"mechanism = "6in4"
 local = "198.51.100.1"
 remote = "198.51.100.4"
 networks = ["3fff:200::/32"]
 icmp-source-v6 = "2001:db8:6::1""#,
-};
+);
 
-static FOUR_IN_SIX: Instance = Instance {
-    name: "4in6",
-    keys: r#"mechanism = "4in6"
+static FOUR_IN_SIX: Instance = Instance::new(
+    "4in6",
+    r#"mechanism = "4in6"
 local = "2001:db8:4::1"
 remote = "2001:db8:4::4"
 networks = ["198.19.0.0/16"]
 own-v4 = "203.0.113.254""#,
-};
+);
 
 /// The IPv4 addresses of the gateway as a customer's edge, and of the provider's border.
 const EDGE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 200);
@@ -168,33 +191,33 @@ fn six_to_four(site: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::new(0x2002, high, low, 1, 0, 0, 0, 6)
 }
 
-static SIX_RD_BR: Instance = Instance {
-    name: "6rd BR",
-    keys: r#"mechanism = "6rd"
+static SIX_RD_BR: Instance = Instance::new(
+    "6rd BR",
+    r#"mechanism = "6rd"
 role = "br"
 local = "198.18.0.1"
 prefix = "3fff:100::/32"
 v4-prefix = "198.18.0.0/16"
 icmp-source-v6 = "2001:db8:6::1""#,
-};
+);
 
-static SIX_RD_CE: Instance = Instance {
-    name: "6rd CE",
-    keys: r#"mechanism = "6rd"
+static SIX_RD_CE: Instance = Instance::new(
+    "6rd CE",
+    r#"mechanism = "6rd"
 role = "ce"
 local = "198.18.0.200"
 br = "198.18.0.1"
 prefix = "3fff:100::/32"
 v4-prefix = "198.18.0.0/16"
 icmp-source-v6 = "2001:db8:6::1""#,
-};
+);
 
-static SIX_TO_FOUR: Instance = Instance {
-    name: "6to4 router",
-    keys: r#"mechanism = "6to4"
+static SIX_TO_FOUR: Instance = Instance::new(
+    "6to4 router",
+    r#"mechanism = "6to4"
 local = "198.18.0.200"
 icmp-source-v6 = "2001:db8:6::1""#,
-};
+);
 
 /// The gateway's address in the middle of softwires, and as a customer's edge.
 const BORDER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 8, 0, 0, 0, 0, 1);
@@ -204,9 +227,9 @@ const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
 /// `HOST4` as such an edge sees it that translates.
 const EMBEDDED: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0xc633, 0x6404);
 
-static AFTR: Instance = Instance {
-    name: "DS-Lite AFTR",
-    keys: r#"mechanism = "ds-lite"
+static AFTR: Instance = Instance::new(
+    "DS-Lite AFTR",
+    r#"mechanism = "ds-lite"
 role = "aftr"
 local = "2001:db8:8::1"
 softwires = ["2001:db8:5::/48"]
@@ -214,16 +237,16 @@ pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]
 own-v4 = "198.51.100.1"
 max-bindings = 1048576
 max-sessions = 1048576"#,
-};
+);
 
-pub(super) static B4: Instance = Instance {
-    name: "DS-Lite B4",
-    keys: r#"mechanism = "ds-lite"
+pub(super) static B4: Instance = Instance::new(
+    "DS-Lite B4",
+    r#"mechanism = "ds-lite"
 role = "b4"
 local = "2001:db8:5:a::1"
 aftr = "2001:db8:7::1"
 own-v4 = "203.0.113.254""#,
-};
+);
 
 /// A packet of another B4's host, all of which have the same IPv4 address.
 fn b4(number: u32) -> Packet {
@@ -255,32 +278,66 @@ fn customer(number: u32) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 5, ea, 0, high, low, psid(number))
 }
 
-static MAP_E_BR: Instance = Instance {
-    name: "MAP-E BR",
-    keys: r#"mechanism = "map-e"
+static MAP_E_BR: Instance = Instance::new(
+    "MAP-E BR",
+    r#"mechanism = "map-e"
 role = "br"
 local = "2001:db8:8::1"
 rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]
 own-v4 = "198.51.100.1""#,
-};
+);
 
-static MAP_T_BR: Instance = Instance {
-    name: "MAP-T BR",
-    keys: r#"mechanism = "map-t"
+static MAP_T_BR: Instance = Instance::new(
+    "MAP-T BR",
+    r#"mechanism = "map-t"
 role = "br"
 prefix = "2001:db8:64::/96"
 rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]
 own-v4 = "198.51.100.1"
 icmp-source-v6 = "2001:db8:6::1""#,
-};
+);
 
 /// The address of the edges below: 203.0.113.18 and PSID 3, of which there are 16 so that there are
 /// ports for all flows.
 const MAP_EDGE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0x1230, 0, 0xcb00, 0x7112, 3);
 
-pub(super) static MAP_E_CE: Instance = Instance {
-    name: "MAP-E CE",
-    keys: r#"mechanism = "map-e"
+/// The softwire with this number: a shared IPv4 address, and the address of the lwB4.
+fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
+    let shared = Ipv4Addr::new(198, 19, 0, 0).to_bits() + (number >> 8);
+    let first = Ipv6Addr::new(0x2001, 0xdb8, 0x50, 0, 0, 0, 0, 1).to_bits();
+    let b4 = first + (u128::from(number) << 64);
+    (shared.into(), b4.into())
+}
+
+/// A port of that softwire, as above.
+fn softwire_port(number: u32) -> u16 {
+    customer_port(number)
+}
+
+/// The binding table of all of them: lwB4, IPv4 address, PSID.
+fn softwires() -> String {
+    let mut table = String::new();
+    for number in 0..MILLION {
+        let (address, b4) = softwire(number);
+        let _ = writeln!(table, "{b4},{address},{}", psid(number));
+    }
+    table
+}
+
+static LWAFTR: Instance = Instance::new(
+    "lw4o6 lwAFTR",
+    r#"mechanism = "lw4o6"
+role = "aftr"
+local = "2001:db8:8::1"
+sharing = [{ v4 = "198.19.0.0/20", psid-length = 8 }]
+softwire-file = "softwires.csv"
+own-v4 = "203.0.113.254""#,
+)
+.with_file("softwires.csv", softwires);
+
+pub(super) static MAP_E_CE: Instance = Instance::new(
+    "MAP-E CE",
+    r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:7::1"
 rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
@@ -288,11 +345,11 @@ end-user-prefix = "2001:db8:5:1230::/60"
 inside = ["192.0.2.0/24"]
 max-bindings = 65536
 max-sessions = 65536"#,
-};
+);
 
-pub(super) static MAP_T_CE: Instance = Instance {
-    name: "MAP-T CE",
-    keys: r#"mechanism = "map-t"
+pub(super) static MAP_T_CE: Instance = Instance::new(
+    "MAP-T CE",
+    r#"mechanism = "map-t"
 role = "ce"
 prefix = "2001:db8:7::/96"
 rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
@@ -300,11 +357,11 @@ end-user-prefix = "2001:db8:5:1230::/60"
 inside = ["192.0.2.0/24"]
 max-bindings = 65536
 max-sessions = 65536"#,
-};
+);
 
-static LWB4: Instance = Instance {
-    name: "lw4o6 lwB4",
-    keys: r#"mechanism = "lw4o6"
+static LWB4: Instance = Instance::new(
+    "lw4o6 lwB4",
+    r#"mechanism = "lw4o6"
 role = "b4"
 local = "2001:db8:5:a::1"
 aftr = "2001:db8:7::1"
@@ -314,17 +371,17 @@ psid-length = 4
 inside = ["192.0.2.0/24"]
 max-bindings = 65536
 max-sessions = 65536"#,
-};
+);
 
-static CLAT: Instance = Instance {
-    name: "CLAT",
-    keys: r#"mechanism = "clat"
+static CLAT: Instance = Instance::new(
+    "CLAT",
+    r#"mechanism = "clat"
 prefix = "2001:db8:7::/96"
 local = "2001:db8:5:a::1"
 inside = ["192.0.2.0/24"]
 max-bindings = 65536
 max-sessions = 65536"#,
-};
+);
 
 /// A packet from the IPv4 host behind an edge.
 fn host(number: u32) -> Packet {
@@ -361,7 +418,11 @@ impl Crossing {
     /// The same through somebody else.
     pub(super) fn path_through(&self, subject: &dyn Subject) -> Result<Path> {
         match self.packets {
-            Of(packet) => Path::build(subject, &self.load(FLOWS, packet)),
+            Of(packet) => {
+                let mut path = Path::build(subject, &self.load(self.flows, packet))?;
+                path.set_order(self.order)?;
+                Ok(path)
+            }
             Answers(packet, opening, arrives) => {
                 let opposite = match self.side {
                     Six => Four,
@@ -369,7 +430,7 @@ impl Crossing {
                 };
                 let opening = Load {
                     side: opposite,
-                    packets: (0..FLOWS).map(opening).collect(),
+                    packets: (0..self.flows).map(opening).collect(),
                     arrives,
                 };
                 let mut path = Path::build(subject, &opening)?;

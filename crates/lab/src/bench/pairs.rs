@@ -28,34 +28,34 @@ pub(super) static PAIRS: [Pair; 3] = [
     Pair {
         row: "map-e-tcp-tc",
         edge: &MAP_E_CE,
-        border: Instance {
-            name: "MAP-E CE and BR",
-            keys: r#"mechanism = "map-e"
+        border: Instance::new(
+            "MAP-E CE and BR",
+            r#"mechanism = "map-e"
 role = "br"
 local = "2001:db8:7::1"
 rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
 own-v4 = "198.51.100.1""#,
-        },
+        ),
     },
     Pair {
         row: "map-t-tcp-tc",
         edge: &MAP_T_CE,
-        border: Instance {
-            name: "MAP-T CE and BR",
-            keys: r#"mechanism = "map-t"
+        border: Instance::new(
+            "MAP-T CE and BR",
+            r#"mechanism = "map-t"
 role = "br"
 prefix = "2001:db8:7::/96"
 rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
 own-v4 = "198.51.100.1"
 icmp-source-v6 = "2001:db8:1::2""#,
-        },
+        ),
     },
     Pair {
         row: "ds-lite-tcp-tc",
         edge: &B4,
-        border: Instance {
-            name: "DS-Lite B4 and AFTR",
-            keys: r#"mechanism = "ds-lite"
+        border: Instance::new(
+            "DS-Lite B4 and AFTR",
+            r#"mechanism = "ds-lite"
 role = "aftr"
 local = "2001:db8:7::1"
 softwires = ["2001:db8:5::/48"]
@@ -63,7 +63,7 @@ pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]
 own-v4 = "198.51.100.1"
 max-bindings = 65536
 max-sessions = 65536"#,
-        },
+        ),
     },
 ];
 
