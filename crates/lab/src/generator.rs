@@ -3,12 +3,11 @@
 //! `BPF_PROG_TEST_RUN` with live frames runs the program over recycled pages in batches of 64 and
 //! lets its redirects happen. What follows in the same softirq (the path under test and the sink)
 //! runs on the same core, so a figure is packets per second of one core for the whole chain.
+//!
+//! The frames are made here and lie in a map in the order in which they are sent, so a million of
+//! them cost the generator as little as a few: the processor sees what comes next.
 
-use std::{
-    net::{Ipv4Addr, Ipv6Addr},
-    sync::Arc,
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use aya::{
     Ebpf, TestRun, TestRunAttrs, TestRunOptions,
@@ -19,73 +18,39 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::{
     Result,
     netns::Namespace,
+    packet::{Form, Packet},
     programs::{self, bpf},
 };
 
-/// The UDP destination port of every generated datagram (discard, RFC 863).
+/// The UDP port of the correspondent of every generated datagram (discard, RFC 863).
 pub const PORT: u16 = 9;
+/// Lowest UDP port of a flow's own end.
+pub const FIRST_PORT: u16 = 1024;
 
 /// Frames of one NAPI poll, and well below the 256 slots of a veth's ring.
-const BATCH: u32 = 64;
-/// Octets of payload after the UDP header; the first four are a sequence number.
-const PAYLOAD: usize = 18;
-const ETHERNET: usize = 14;
-const UDP: usize = 8;
-/// Octets that the templates in the BPF program hold.
-const TEMPLATE: usize = 80;
-/// 32-bit words of the program's configuration: template and ten numbers.
-const CONFIGURATION: usize = TEMPLATE / 4 + 10;
+pub const BATCH: u32 = 64;
+/// 32-bit words that the BPF program has for a frame.
+const ROOM: usize = 32;
+/// 32-bit words of the program's configuration.
+const CONFIGURATION: usize = 3;
 
-/// Source and destination, and which 16 bits of the source tell the hosts apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Addresses {
-    /// IPv4; the last 16 bits of the source vary.
-    V4 {
-        /// The first host.
-        source: Ipv4Addr,
-        /// Where all frames go.
-        destination: Ipv4Addr,
-    },
-    /// IPv6.
-    V6 {
-        /// The first host.
-        source: Ipv6Addr,
-        /// Where all frames go.
-        destination: Ipv6Addr,
-        /// What varies from host to host.
-        vary: Vary,
-    },
-}
+type Configuration = Array<MapData, [u32; CONFIGURATION]>;
+type Progress = PerCpuArray<MapData, [u64; 3]>;
 
-/// The 16 bits of an IPv6 source address that vary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vary {
-    /// Bits 48..63: every host has a /64 of its own.
-    Subnet,
-    /// Bits 112..127: all hosts share a /64.
-    Interface,
-}
-
-/// In which order flows take turns.
+/// In which order frames take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One after the other: after `flows` frames every flow has had one.
+    /// As they were given.
     Sequence,
-    /// Pseudorandom and uniform; the sequence repeats from run to run.
+    /// Pseudorandom, the same from run to run. Each has one turn before any has another.
     Random,
 }
 
 /// What to generate.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Stream {
-    /// Sender and receiver.
-    pub addresses: Addresses,
-    /// Number of flows, 1 or more.
-    pub flows: u32,
-    /// Flows (source ports) of one host, 1..=64512.
-    pub flows_per_host: u32,
-    /// Their order.
-    pub order: Order,
+    /// The packets, 1 or more, all of one form.
+    pub packets: Vec<Packet>,
     /// Ethernet destination: the gateway's end of the link.
     pub to: [u8; 6],
     /// Ethernet source: the sending end of the link.
@@ -115,118 +80,62 @@ impl Pace {
     }
 }
 
-/// Lowest source port of a flow.
-const FIRST_PORT: u16 = 1024;
-
-/// A stream's frame and the numbers that the program needs beside it.
-struct Frame {
-    octets: Vec<u8>,
-    first_host: u16,
-    vary: u32,
-    header_sum: u32,
-    datagram_sum: u32,
-}
-
 impl Stream {
-    /// Length of the frame without FCS: 60 for IPv4, 80 for IPv6.
-    pub fn frame_length(&self) -> usize {
-        self.frame().octets.len()
-    }
-
-    fn frame(&self) -> Frame {
-        let mut octets = Vec::with_capacity(TEMPLATE);
-        octets.extend(self.to);
-        octets.extend(self.from);
-        let length = (UDP + PAYLOAD) as u16;
-        let (first_host, vary, addresses) = match self.addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
-                octets.extend([0x08, 0x00, 0x45, 0]);
-                octets.extend((20 + length).to_be_bytes());
-                // Identification 0, DF set, TTL 64, UDP, checksum zero for now.
-                octets.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
-                let [a, b, c, d] = source.octets();
-                octets.extend([a, b, 0, 0]);
-                octets.extend(destination.octets());
-                (u16::from_be_bytes([c, d]), 0, ETHERNET + 12..ETHERNET + 20)
-            }
-            Addresses::V6 {
-                source,
-                destination,
-                vary,
-            } => {
-                octets.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
-                octets.extend(length.to_be_bytes());
-                octets.extend([17, 64]);
-                let mut segments = source.segments();
-                let varied = match vary {
-                    Vary::Subnet => 3,
-                    Vary::Interface => 7,
-                };
-                let first = std::mem::take(&mut segments[varied]);
-                octets.extend(Ipv6Addr::from(segments).octets());
-                octets.extend(destination.octets());
-                let flag = u32::from(vary == Vary::Subnet);
-                (first, flag, ETHERNET + 8..ETHERNET + 40)
-            }
-        };
-        let header = octets.len();
-        octets.extend([0, 0]);
-        octets.extend(PORT.to_be_bytes());
-        octets.extend(length.to_be_bytes());
-        octets.extend([0; 2 + PAYLOAD]);
-        let pseudo = sum(&octets[addresses]) + sum(&length.to_be_bytes()) + sum(&[0, 17]);
-        Frame {
-            first_host,
-            vary,
-            header_sum: sum(&octets[ETHERNET..header]),
-            datagram_sum: pseudo + sum(&octets[header..]),
-            octets,
+    /// The program that sends such frames.
+    fn program(&self) -> &'static str {
+        match self.packets[0].form() {
+            Form::V4 => "generate4",
+            Form::V6 => "generate6",
+            Form::SixInFour | Form::FourInSix => "generate46",
         }
     }
 
-    fn configuration(&self, interface: u32, pace: Pace) -> [u32; CONFIGURATION] {
-        let frame = self.frame();
-        let mut words = [0; CONFIGURATION];
-        for (word, octets) in words.iter_mut().zip(frame.octets.chunks_exact(4)) {
-            *word = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
+    /// One of the frames.
+    fn frame(&self, number: usize) -> Vec<u8> {
+        self.packets[number].frame(number as u32, self.to, self.from)
+    }
+
+    /// The numbers of the frames in an order.
+    fn numbers(&self, order: Order) -> Vec<u32> {
+        let mut numbers: Vec<u32> = (0..self.packets.len() as u32).collect();
+        if order == Order::Random {
+            // Fisher and Yates, with splitmix64.
+            let mut state = 0;
+            for last in (1..numbers.len()).rev() {
+                let other = (u128::from(splitmix(&mut state)) * (last as u128 + 1)) >> 64;
+                numbers.swap(last, other as usize);
+            }
         }
-        words[TEMPLATE / 4..].copy_from_slice(&[
-            interface,
-            self.flows,
-            u32::from(self.order == Order::Random),
-            self.flows_per_host,
-            u32::from(FIRST_PORT),
-            u32::from(frame.first_host),
-            frame.vary,
-            frame.header_sum,
-            frame.datagram_sum,
-            pace.interval(),
-        ]);
-        words
+        numbers
     }
 }
 
-/// Sum of 16-bit words as they lie in memory, which is how the program adds to it.
-fn sum(octets: &[u8]) -> u32 {
-    octets
-        .chunks_exact(2)
-        .map(|pair| u32::from(u16::from_ne_bytes([pair[0], pair[1]])))
-        .sum()
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// A generator in a namespace, on one CPU.
 pub struct Generator {
     namespace: Arc<Namespace>,
-    interface: u32,
+    target: Target,
     object: Ebpf,
     program: &'static str,
-    configuration: Array<MapData, [u32; CONFIGURATION]>,
-    progress: PerCpuArray<MapData, [u64; 3]>,
+    frames: Array<MapData, [u32; ROOM]>,
+    configuration: Configuration,
+    progress: Progress,
     stream: Stream,
     cpu: usize,
+}
+
+/// What the program's configuration has beside the pace.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    interface: u32,
+    frames: u32,
 }
 
 impl Generator {
@@ -234,33 +143,33 @@ impl Generator {
     pub fn new(
         namespace: &Arc<Namespace>,
         interface: &str,
-        stream: &Stream,
+        stream: Stream,
         cpu: usize,
     ) -> Result<Self> {
-        let program = match stream.addresses {
-            Addresses::V4 { .. } => "generate4",
-            Addresses::V6 { .. } => "generate6",
+        let program = stream.program();
+        let target = Target {
+            interface: namespace.interface_index(interface)?,
+            frames: stream.packets.len() as u32,
         };
-        let mut object = programs::load()?;
+        let mut object = programs::load_with("FRAMES", target.frames)?;
         programs::program(&mut object, program)?
             .load()
             .map_err(|problem| bpf(program, problem))?;
-        let configuration = Array::try_from(programs::map(&mut object, "GENERATOR")?)
-            .map_err(|problem| bpf("GENERATOR", problem))?;
-        let progress = PerCpuArray::try_from(programs::map(&mut object, "PROGRESS")?)
-            .map_err(|problem| bpf("PROGRESS", problem))?;
+        let array = |problem| bpf("the generator's maps", problem);
         let mut generator = Self {
             namespace: Arc::clone(namespace),
-            interface: namespace.interface_index(interface)?,
-            object,
+            target,
             program,
-            configuration,
-            progress,
-            stream: *stream,
+            frames: Array::try_from(programs::map(&mut object, "FRAMES")?).map_err(array)?,
+            configuration: Array::try_from(programs::map(&mut object, "GENERATOR")?)
+                .map_err(array)?,
+            progress: PerCpuArray::try_from(programs::map(&mut object, "PROGRESS")?)
+                .map_err(array)?,
+            object,
+            stream,
             cpu,
         };
-        generator.rewind()?;
-        generator.pace(Pace::Full)?;
+        generator.set_order(Order::Sequence)?;
         Ok(generator)
     }
 
@@ -274,17 +183,25 @@ impl Generator {
             .map_err(|error| problem(&error))
     }
 
-    /// Sends the same flows in another order, from the beginning.
+    /// Sends the same frames in another order, from the beginning.
     pub fn set_order(&mut self, order: Order) -> Result<()> {
-        self.stream.order = order;
+        for (place, number) in self.stream.numbers(order).into_iter().enumerate() {
+            let mut words = [0; ROOM];
+            let frame = self.stream.frame(number as usize);
+            for (word, octets) in words.iter_mut().zip(frame.chunks_exact(4)) {
+                *word = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
+            }
+            self.frames
+                .set(place as u32, words, 0)
+                .map_err(|problem| bpf("FRAMES", problem))?;
+        }
         self.rewind()?;
         self.pace(Pace::Full)
     }
 
     /// Sets how fast frames follow each other, also while they are being sent.
     pub fn pace(&mut self, pace: Pace) -> Result<()> {
-        let words = self.stream.configuration(self.interface, pace);
-        set(&mut self.configuration, words)
+        self.target.set(&mut self.configuration, pace)
     }
 
     /// Runs the program so many times, on its CPU, and returns when that is done. At full pace
@@ -301,16 +218,17 @@ impl Generator {
     ) -> Result<(T, Instant)> {
         let Self {
             namespace,
-            interface,
+            target,
             object,
             program,
             configuration,
             progress,
             stream,
             cpu,
+            ..
         } = self;
         let xdp = &*programs::program(object, program)?;
-        let frame = vec![0; stream.frame_length()];
+        let frame = vec![0; stream.frame(0).len()];
         let runs = || {
             namespace.enter(|| {
                 pin(*cpu)?;
@@ -328,8 +246,7 @@ impl Generator {
         std::thread::scope(|scope| {
             let sender = scope.spawn(runs);
             let value = task(&mut Controls {
-                interface: *interface,
-                stream,
+                target: *target,
                 configuration,
                 progress,
             });
@@ -344,10 +261,9 @@ impl Generator {
 
 /// What can be read and set while a generator runs.
 pub struct Controls<'a> {
-    interface: u32,
-    stream: &'a Stream,
-    configuration: &'a mut Array<MapData, [u32; CONFIGURATION]>,
-    progress: &'a PerCpuArray<MapData, [u64; 3]>,
+    target: Target,
+    configuration: &'a mut Configuration,
+    progress: &'a Progress,
 }
 
 impl Controls<'_> {
@@ -358,25 +274,24 @@ impl Controls<'_> {
 
     /// Sends no more frames: what is left of the runs goes by quickly.
     pub fn stop(&mut self) -> Result<()> {
-        let words = self.stream.configuration(self.interface, Pace::Stopped);
-        set(self.configuration, words)
+        self.target.set(self.configuration, Pace::Stopped)
     }
 }
 
-fn sent(progress: &PerCpuArray<MapData, [u64; 3]>) -> Result<u64> {
+fn sent(progress: &Progress) -> Result<u64> {
     let values = progress
         .get(&0, 0)
         .map_err(|problem| bpf("PROGRESS", problem))?;
-    Ok(values.iter().map(|[sequence, ..]| sequence).sum())
+    Ok(values.iter().map(|[sent, ..]| sent).sum())
 }
 
-fn set(
-    configuration: &mut Array<MapData, [u32; CONFIGURATION]>,
-    words: [u32; CONFIGURATION],
-) -> Result<()> {
-    configuration
-        .set(0, words, 0)
-        .map_err(|problem| bpf("GENERATOR", problem))
+impl Target {
+    fn set(self, configuration: &mut Configuration, pace: Pace) -> Result<()> {
+        let words = [self.interface, pace.interval(), self.frames];
+        configuration
+            .set(0, words, 0)
+            .map_err(|problem| bpf("GENERATOR", problem))
+    }
 }
 
 /// Binds this thread to one CPU.
@@ -384,4 +299,27 @@ pub fn pin(cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).map_err(|errno| bpf("CPU affinity", errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, net::Ipv4Addr};
+
+    use super::*;
+    use crate::packet::Ends;
+
+    #[test]
+    fn in_random_order_each_frame_has_one_turn() {
+        let ends = Ends::V4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
+        let stream = Stream {
+            packets: vec![Packet::new(ends, (FIRST_PORT, PORT)); 1000],
+            to: [0; 6],
+            from: [0; 6],
+        };
+        let numbers = stream.numbers(Order::Random);
+        assert_ne!(numbers, stream.numbers(Order::Sequence));
+        assert_eq!(numbers.len(), 1000);
+        let all: BTreeSet<u32> = numbers.into_iter().collect();
+        assert!(all.into_iter().eq(0..1000));
+    }
 }

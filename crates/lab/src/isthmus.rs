@@ -13,7 +13,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    LabError, Result, leftovers, plan,
+    LabError, Result, leftovers,
+    netns::Namespace,
+    plan,
     process::{self, Process},
     services::dns_answers,
     subject::{Started, Subject},
@@ -56,7 +58,60 @@ pub enum Mechanism {
     Siit,
     /// Stateful NAT64 with a pool.
     Nat64,
+    /// Another one.
+    Other(&'static Instance),
 }
+
+impl Mechanism {
+    /// What reports call it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Siit => "SIIT",
+            Self::Nat64 => "NAT64",
+            Self::Other(instance) => instance.name,
+        }
+    }
+}
+
+/// The name of a file, and what makes its content.
+type File = (&'static str, fn() -> String);
+
+/// An instance of a mechanism that is configured in its own words.
+#[derive(Debug)]
+pub struct Instance {
+    /// What reports call it.
+    pub name: &'static str,
+    /// Its keys in the configuration file, but for its name.
+    pub keys: &'static str,
+    file: Option<File>,
+}
+
+impl Instance {
+    /// An instance with these keys, called so in reports.
+    pub const fn new(name: &'static str, keys: &'static str) -> Self {
+        Self {
+            name,
+            keys,
+            file: None,
+        }
+    }
+
+    /// The same with a file that the keys name, and what makes its content.
+    pub const fn with_file(self, name: &'static str, content: fn() -> String) -> Self {
+        Self {
+            file: Some((name, content)),
+            ..self
+        }
+    }
+}
+
+impl PartialEq for Instance {
+    fn eq(&self, other: &Self) -> bool {
+        self.keys == other.keys
+    }
+}
+
+impl Eq for Instance {}
 
 /// Whether the gateway answers DNS queries too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +192,9 @@ impl Isthmus {
                 plan::POOL,
                 sessions = self.sessions,
             ),
+            Mechanism::Other(Instance { keys, .. }) => {
+                write!(text, "\n[[instance]]\nname = \"tested\"\n{keys}\n")
+            }
         };
         if let Dns64::On(address) = self.dns64 {
             let _ = write!(
@@ -151,12 +209,20 @@ impl Isthmus {
         text
     }
 
-    /// Starts it, bound to a CPU if one is given, and returns it with what tests do to a running gateway.
-    pub fn up(&self, network: &Network, cpu: Option<usize>) -> Result<Gateway> {
+    /// Starts it on a node that has the links of a gateway, bound to a CPU if one is given, and returns
+    /// it with what tests do to a running gateway.
+    pub fn up(&self, node: &Namespace, cpu: Option<usize>) -> Result<Gateway> {
         let program = program()?;
         let files = leftovers::directory()?;
         let path = files.path().join("gateway.toml");
         leftovers::write(&path, self.configuration(files.path()))?;
+        if let Mechanism::Other(Instance {
+            file: Some((name, content)),
+            ..
+        }) = self.mechanism
+        {
+            leftovers::write(&files.path().join(name), content())?;
+        }
         let mut gateway = Gateway {
             program,
             configuration: path,
@@ -165,22 +231,19 @@ impl Isthmus {
                 ..Started::default()
             },
         };
-        gateway.restart(self.engine, network, cpu)?;
+        gateway.restart(self.engine, node, cpu)?;
         Ok(gateway)
     }
 }
 
 impl Subject for Isthmus {
     fn name(&self) -> String {
-        let mechanism = match self.mechanism {
-            Mechanism::Siit => "SIIT",
-            Mechanism::Nat64 => "NAT64",
-        };
+        let mechanism = self.mechanism.name();
         format!("Isthmus {mechanism}, engine {}", self.engine.name())
     }
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
-        let mut gateway = self.up(network, Some(cpu))?;
+        let mut gateway = self.up(network.gateway()?, Some(cpu))?;
         if let Dns64::On(address) = self.dns64 {
             let host6 = network.host6()?;
             gateway
@@ -202,12 +265,11 @@ pub struct Gateway {
 impl Gateway {
     /// Starts the program again with the same file, after it was killed or stopped.
     /// An error if it does not translate with this engine after all.
-    pub fn restart(&mut self, engine: Engine, network: &Network, cpu: Option<usize>) -> Result<()> {
-        let gateway = network.gateway()?;
+    pub fn restart(&mut self, engine: Engine, node: &Namespace, cpu: Option<usize>) -> Result<()> {
         let program = self.program.display().to_string();
         let mut command = match cpu {
-            Some(cpu) => gateway.command_on(cpu, &program),
-            None => gateway.command(&program),
+            Some(cpu) => node.command_on(cpu, &program),
+            None => node.command(&program),
         };
         command.arg("up").arg(&self.configuration);
         let mut daemon = Process::start("isthmus", &mut command)?;
@@ -216,6 +278,11 @@ impl Gateway {
         daemon.wait_until(START, || UnixStream::connect(&socket).is_ok())?;
         self.started.processes = vec![daemon];
         self.uses(engine)
+    }
+
+    /// The same as a subject.
+    pub fn into_started(self) -> Started {
+        self.started
     }
 
     /// The process.

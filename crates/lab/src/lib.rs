@@ -3,7 +3,7 @@
 //!
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
 //! * [`leftovers`]: what an interrupted lab leaves, and its removal
-//! * [`generator`], [`sink`]: small UDP packets, made and counted in XDP
+//! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
@@ -23,6 +23,7 @@ pub mod isthmus;
 pub mod leftovers;
 pub mod measure;
 pub mod netns;
+pub mod packet;
 pub mod peers;
 pub mod plan;
 pub mod process;

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::{
     LabError, Result,
-    generator::{Addresses, Generator, Order, Pace, Stream, Vary},
+    generator::{BATCH, FIRST_PORT, Generator, Order, PORT, Pace, Stream},
+    packet::{Ends, Form, Packet},
     plan,
     sink::{Counts, Sink, Verify},
     subject::{Started, Subject},
@@ -21,8 +22,9 @@ pub const TESTER_CPU: usize = 0;
 /// The core of user-space gateways.
 pub const GATEWAY_CPU: usize = 1;
 
-/// Frames of a self-check.
+/// Frames of a self-check: one of each flow within these bounds.
 const CHECKED: u32 = 512;
+const MOST_CHECKED: u32 = 1024;
 /// Seconds that a generator takes to begin, at most.
 const START: f64 = 0.1;
 /// How many more runs than needed a measurement begins with.
@@ -36,25 +38,6 @@ const POLL: Duration = Duration::from_micros(200);
 /// How long a burst waits for another arrival.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A family of packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
-}
-
-impl Family {
-    /// The datagrams of this family.
-    fn of(self, counts: &Counts) -> u64 {
-        match self {
-            Self::V4 => counts.ipv4,
-            Self::V6 => counts.ipv6,
-        }
-    }
-}
-
 /// The end of the topology that sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -65,74 +48,61 @@ pub enum Side {
 }
 
 /// What goes in and what must come out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Load {
     /// Who sends.
     pub side: Side,
-    /// What is sent.
-    pub addresses: Addresses,
-    /// The family that must arrive.
-    pub arrives: Family,
-    /// Number of flows.
-    pub flows: u32,
-    /// Flows of one host.
-    pub flows_per_host: u32,
-    /// Their order.
-    pub order: Order,
+    /// What is sent: one packet of each flow, 1 or more.
+    pub packets: Vec<Packet>,
+    /// What must arrive.
+    pub arrives: Form,
+}
+
+/// The ports of flow 0 and so on of one host, to the generator's.
+fn port(flow: u32) -> (u16, u16) {
+    (FIRST_PORT + (flow % 64_000) as u16, PORT)
 }
 
 impl Load {
-    /// IPv6 from host6, arriving as IPv4 at host4, in so many flows of one host.
-    pub fn six_to_four(flows: u32) -> Self {
+    /// So many flows of one host to another.
+    fn between(side: Side, ends: Ends, arrives: Form, flows: u32) -> Self {
         Self {
-            side: Side::Six,
-            addresses: Addresses::V6 {
-                source: plan::HOST6,
-                destination: plan::embed(plan::HOST4),
-                vary: Vary::Interface,
-            },
-            arrives: Family::V4,
-            flows,
-            flows_per_host: 50_000,
-            order: Order::Sequence,
+            side,
+            packets: (0..flows)
+                .map(|flow| Packet::new(ends, port(flow)))
+                .collect(),
+            arrives,
         }
+    }
+
+    /// IPv6 from host6, arriving as IPv4 at host4, in so many flows.
+    pub fn six_to_four(flows: u32) -> Self {
+        let ends = Ends::V6(plan::HOST6, plan::embed(plan::HOST4));
+        Self::between(Side::Six, ends, Form::V4, flows)
     }
 
     /// IPv4 from host4 to the mapped address of host6, arriving as IPv6.
     pub fn four_to_six(flows: u32) -> Self {
-        Self {
-            side: Side::Four,
-            addresses: Addresses::V4 {
-                source: plan::HOST4,
-                destination: plan::HOST6_AS_IPV4,
-            },
-            arrives: Family::V6,
-            ..Self::six_to_four(flows)
-        }
+        let ends = Ends::V4(plan::HOST4, plan::HOST6_AS_IPV4);
+        Self::between(Side::Four, ends, Form::V6, flows)
     }
 
     /// IPv6 from host6, routed to host4.
     pub fn routed6(flows: u32) -> Self {
-        Self {
-            addresses: Addresses::V6 {
-                source: plan::HOST6,
-                destination: plan::HOST4_AS_IPV6,
-                vary: Vary::Interface,
-            },
-            arrives: Family::V6,
-            ..Self::six_to_four(flows)
-        }
+        let ends = Ends::V6(plan::HOST6, plan::HOST4_AS_IPV6);
+        Self::between(Side::Six, ends, Form::V6, flows)
     }
 
-    /// IPv4 from host6, routed to host4.
+    /// IPv4 from host6, routed to host4. Flows beyond 64,000 are another host's.
     pub fn routed4(flows: u32) -> Self {
+        let packet = |flow: u32| {
+            let host = plan::HOST6_AS_IPV4.to_bits() + flow / 64_000;
+            Packet::new(Ends::V4(host.into(), plan::HOST4), port(flow))
+        };
         Self {
-            addresses: Addresses::V4 {
-                source: plan::HOST6_AS_IPV4,
-                destination: plan::HOST4,
-            },
-            arrives: Family::V4,
-            ..Self::six_to_four(flows)
+            side: Side::Six,
+            packets: (0..flows).map(packet).collect(),
+            arrives: Form::V4,
         }
     }
 
@@ -143,13 +113,46 @@ impl Load {
             Side::Four => (topology::mac_octets(1, 0), topology::mac_octets(1, 1)),
         };
         Stream {
-            addresses: self.addresses,
-            flows: self.flows,
-            flows_per_host: self.flows_per_host,
-            order: self.order,
+            packets: self.packets.clone(),
             to,
             from,
         }
+    }
+}
+
+/// A load on a network that has one already.
+struct Tester {
+    generator: Generator,
+    sink: Sink,
+    arrives: Form,
+    flows: u32,
+}
+
+impl Tester {
+    fn new(network: &Network, load: &Load) -> Result<Self> {
+        let (sender, receiver) = match load.side {
+            Side::Six => (HOST6, HOST4),
+            Side::Four => (HOST4, HOST6),
+        };
+        let sink = Sink::attach(network.node(receiver)?, HOST_INTERFACE)?;
+        let sender = network.node(sender)?;
+        Ok(Self {
+            generator: Generator::new(sender, HOST_INTERFACE, load.stream(), TESTER_CPU)?,
+            sink,
+            arrives: load.arrives,
+            flows: load.packets.len() as u32,
+        })
+    }
+
+    /// Waits until `expected` datagrams have arrived or no more do.
+    fn settle(&self, before: &Counts, expected: u64) -> Result<Counts> {
+        let mut counts = self.sink.counts()?.since(before);
+        let deadline = Instant::now() + Duration::from_millis(300);
+        while counts.of(self.arrives) < expected && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+            counts = self.sink.counts()?.since(before);
+        }
+        Ok(counts)
     }
 }
 
@@ -157,10 +160,8 @@ impl Load {
 pub struct Path {
     // Fields are dropped in this order: the network goes last.
     started: Started,
-    generator: Generator,
-    sink: Sink,
+    tester: Tester,
     name: String,
-    arrives: Family,
     runs_per_second: f64,
     network: Network,
 }
@@ -179,36 +180,23 @@ impl Path {
     /// whole: all of a slow trickle must arrive, in the right family, with right checksums.
     pub fn build(subject: &dyn Subject, load: &Load) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
-        let (sender, receiver) = match load.side {
-            Side::Six => (HOST6, HOST4),
-            Side::Four => (HOST4, HOST6),
-        };
-        // The way back to sources that no route of the standard topology covers.
-        network.gateway()?.ip(&[format!(
-            "route add {}/48 via {}",
-            "2001:db8:5::",
-            plan::HOST6
-        )])?;
+        network.gateway()?.ip(&plan::routes())?;
         let started = subject.start(&network, GATEWAY_CPU)?;
-        let sink = Sink::attach(network.node(receiver)?, HOST_INTERFACE)?;
-        let generator = Generator::new(
-            network.node(sender)?,
-            HOST_INTERFACE,
-            &load.stream(),
-            TESTER_CPU,
-        )?;
         let mut path = Self {
             started,
-            generator,
-            sink,
+            tester: Tester::new(&network, load)?,
             name: subject.name(),
-            arrives: load.arrives,
             runs_per_second: RUNS_PER_SECOND,
             network,
         };
         path.self_check()?;
-        path.generator.rewind()?;
         Ok(path)
+    }
+
+    /// Puts a load on it from the other end, and checks that its packets come through.
+    pub fn turn(&mut self, load: &Load) -> Result<()> {
+        self.tester = Tester::new(&self.network, load)?;
+        self.self_check()
     }
 
     /// What stands in the middle.
@@ -227,37 +215,29 @@ impl Path {
     }
 
     fn self_check(&mut self) -> Result<()> {
-        self.sink.verify(Verify::Checksums)?;
-        let before = self.sink.counts()?;
-        for _ in 0..CHECKED / 64 {
-            self.generator.run(64)?;
+        let tester = &mut self.tester;
+        tester.sink.verify(Verify::Checksums)?;
+        let before = tester.sink.counts()?;
+        let batches = tester.flows.clamp(CHECKED, MOST_CHECKED).div_ceil(BATCH);
+        for batch in 1..=batches {
+            tester.generator.run(BATCH)?;
+            // What opens sessions in user space takes its time.
+            tester.settle(&before, u64::from(batch * BATCH))?;
         }
-        let counts = self.settle(&before, u64::from(CHECKED))?;
-        self.sink.verify(Verify::Nothing)?;
-        if self.count(&counts) == u64::from(CHECKED) && counts.invalid == 0 {
+        let sent = u64::from(batches * BATCH);
+        let counts = tester.settle(&before, sent)?;
+        tester.sink.verify(Verify::Nothing)?;
+        tester.generator.rewind()?;
+        let received = counts.of(tester.arrives);
+        if received == sent && counts.invalid == 0 {
             return Ok(());
         }
         Err(LabError::SelfCheck {
             what: self.name.clone(),
-            sent: u64::from(CHECKED),
-            received: self.count(&counts),
+            sent,
+            received,
             invalid: counts.invalid,
         })
-    }
-
-    /// Waits until `expected` datagrams have arrived or no more do.
-    fn settle(&mut self, before: &Counts, expected: u64) -> Result<Counts> {
-        let mut counts = self.sink.counts()?.since(before);
-        let deadline = Instant::now() + Duration::from_millis(300);
-        while self.count(&counts) < expected && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-            counts = self.sink.counts()?.since(before);
-        }
-        Ok(counts)
-    }
-
-    fn count(&self, counts: &Counts) -> u64 {
-        self.arrives.of(counts)
     }
 
     /// Sends for `warm_up`, then measures over `window`.
@@ -266,13 +246,13 @@ impl Path {
             self.started.check()?;
             let seconds = (warm_up + window).as_secs_f64() + START;
             let times = (self.runs_per_second * seconds * SPARE).min(f64::from(u32::MAX)) as u32;
-            self.generator.pace(pace)?;
-            let Self {
+            let Tester {
                 generator,
                 sink,
                 arrives,
                 ..
-            } = self;
+            } = &mut self.tester;
+            generator.pace(pace)?;
             let begun = Instant::now();
             let ((rate, until), ended) = generator.run_while(times, |controls| {
                 std::thread::sleep(warm_up);
@@ -284,7 +264,7 @@ impl Path {
                 let seconds = until.duration_since(start).as_secs_f64();
                 let rate = Rate {
                     sent: sent as f64 / seconds,
-                    received: arrives.of(&after.since(&before)) as f64 / seconds,
+                    received: after.since(&before).of(*arrives) as f64 / seconds,
                 };
                 Ok((rate, until))
             })?;
@@ -299,21 +279,21 @@ impl Path {
 
     /// Sends the same flows in another order from now on.
     pub fn set_order(&mut self, order: Order) -> Result<()> {
-        self.generator.set_order(order)
+        self.tester.generator.set_order(order)
     }
 
     /// Sends exactly `frames` frames, and returns how many arrived and the time from the first
     /// arrival to the last.
     pub fn burst(&mut self, frames: u32) -> Result<(u64, Duration)> {
-        let Self {
+        let Tester {
             generator,
             sink,
             arrives,
             ..
-        } = self;
+        } = &mut self.tester;
         generator.pace(Pace::Full)?;
         let before = sink.counts()?;
-        let arrived = || Ok(arrives.of(&sink.counts()?.since(&before)));
+        let arrived = || Ok(sink.counts()?.since(&before).of(*arrives));
         let ((count, took), _) = generator.run_while(frames, |_| {
             let mut start = Instant::now();
             let mut last = (0, start);

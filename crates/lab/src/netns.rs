@@ -49,8 +49,10 @@ impl Namespace {
         command
     }
 
-    /// The same, on one CPU only.
+    /// The same, on one CPU only: the last one if the machine has not so many.
     pub fn command_on(&self, cpu: usize, program: &str) -> Command {
+        let last = std::thread::available_parallelism().map_or(cpu, |cpus| cpus.get() - 1);
+        let cpu = cpu.min(last);
         let mut command = self.command("taskset");
         command.args(["-c", &cpu.to_string(), program]);
         command

@@ -1,6 +1,6 @@
 //! The addresses that all topologies share. All are for documentation (RFC 3849, RFC 5737).
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The IPv6-only host.
 pub const HOST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 6, 0, 0, 0, 0, 6);
@@ -20,7 +20,8 @@ pub const HOST4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 
 /// In dual-stack networks: the gateway's IPv6 address on the second link.
 pub const GATEWAY4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
 
-/// In the long network: the gateway on its IPv6 link, and the IPv6 router before it.
+/// In the long network: the gateway on its IPv6 link, and the IPv6 router before it. In the network of a
+/// pair: both ends of the link between the gateways.
 pub const EDGE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 /// The IPv6-only router's address on that link.
 pub const ROUTER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
@@ -35,6 +36,34 @@ pub const PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0);
 pub const POOL: &str = "203.0.113.0/24";
 /// Where subscribers of many-session runs live: one /64 each under this /48.
 pub const SUBSCRIBERS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x5, 0, 0, 0, 0, 0x10);
+
+/// In dual-stack networks: networks that the gateway reaches by the first host.
+const NEAR: [&str; 4] = [
+    "2001:db8:5::/48",
+    "2001:db8:50::/44",
+    "3fff:100:c8::/48",
+    "2002:c612:c8::/48",
+];
+/// In dual-stack networks: networks that the gateway reaches by the second host.
+const FAR: [(&str, IpAddr); 2] = [
+    ("198.18.0.0/15", IpAddr::V4(HOST4)),
+    ("2001:db8:7::/48", IpAddr::V6(HOST4_AS_IPV6)),
+];
+
+/// In dual-stack networks: what is behind a tunnel between the gateway and the second host, over IPv4
+/// and over IPv6.
+pub const BEHIND_V4: &str = "3fff:200::/32";
+/// See [`BEHIND_V4`].
+pub const BEHIND_V6: &str = "198.19.0.0/16";
+
+/// What tells the gateway of a dual-stack network who has networks behind its hosts, in the words of
+/// `ip`.
+pub fn routes() -> Vec<String> {
+    let near = NEAR.map(|network| (network, IpAddr::V6(HOST6)));
+    let all = near.into_iter().chain(FAR);
+    all.map(|(network, via)| format!("route add {network} via {via}"))
+        .collect()
+}
 
 /// An IPv4 address under the translation prefix (RFC 6052 section 2.2, length 96).
 pub fn embed(address: Ipv4Addr) -> Ipv6Addr {

@@ -13,7 +13,16 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/lab.bpf.o");
 
 /// Loads the object: its maps, and no program yet.
 pub fn load() -> Result<Ebpf> {
-    EbpfLoader::new()
+    load_by(&mut EbpfLoader::new())
+}
+
+/// The same with room for so many entries in one of the maps.
+pub fn load_with(map: &'static str, entries: u32) -> Result<Ebpf> {
+    load_by(EbpfLoader::new().map_max_entries(map, entries))
+}
+
+fn load_by(loader: &mut EbpfLoader<'_>) -> Result<Ebpf> {
+    loader
         .verifier_log_level(VerifierLogLevel::DISABLE)
         .load(OBJECT)
         .map_err(|problem| bpf("object", problem))

@@ -11,6 +11,7 @@ use crate::{
     Result,
     generator::PORT,
     netns::Namespace,
+    packet::Form,
     programs::{self, Attached, bpf},
 };
 
@@ -30,6 +31,10 @@ pub struct Counts {
     pub ipv4: u64,
     /// Generated datagrams in IPv6.
     pub ipv6: u64,
+    /// Generated datagrams in IPv6 in IPv4.
+    pub six_in_four: u64,
+    /// Generated datagrams in IPv4 in IPv6.
+    pub four_in_six: u64,
     /// Everything else.
     pub other: u64,
     /// Of the datagrams verified: right checksums.
@@ -39,9 +44,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Generated datagrams of both families.
-    pub fn datagrams(&self) -> u64 {
-        self.ipv4 + self.ipv6
+    /// Generated datagrams that arrived so.
+    pub fn of(&self, form: Form) -> u64 {
+        match form {
+            Form::V4 => self.ipv4,
+            Form::V6 => self.ipv6,
+            Form::SixInFour => self.six_in_four,
+            Form::FourInSix => self.four_in_six,
+        }
     }
 
     /// What was added since an `earlier` reading.
@@ -49,6 +59,8 @@ impl Counts {
         Self {
             ipv4: self.ipv4 - earlier.ipv4,
             ipv6: self.ipv6 - earlier.ipv6,
+            six_in_four: self.six_in_four - earlier.six_in_four,
+            four_in_six: self.four_in_six - earlier.four_in_six,
             other: self.other - earlier.other,
             valid: self.valid - earlier.valid,
             invalid: self.invalid - earlier.invalid,
@@ -56,18 +68,23 @@ impl Counts {
     }
 }
 
-impl Sum<[u64; 5]> for Counts {
-    fn sum<I: Iterator<Item = [u64; 5]>>(cpus: I) -> Self {
-        cpus.fold(
-            Self::default(),
-            |sum, [ipv4, ipv6, other, valid, invalid]| Self {
+/// Numbers of each CPU, in the order of the BPF program.
+type Numbers = [u64; 7];
+
+impl Sum<Numbers> for Counts {
+    fn sum<I: Iterator<Item = Numbers>>(cpus: I) -> Self {
+        cpus.fold(Self::default(), |sum, numbers| {
+            let [ipv4, ipv6, six_in_four, four_in_six, other, valid, invalid] = numbers;
+            Self {
                 ipv4: sum.ipv4 + ipv4,
                 ipv6: sum.ipv6 + ipv6,
+                six_in_four: sum.six_in_four + six_in_four,
+                four_in_six: sum.four_in_six + four_in_six,
                 other: sum.other + other,
                 valid: sum.valid + valid,
                 invalid: sum.invalid + invalid,
-            },
-        )
+            }
+        })
     }
 }
 
@@ -76,7 +93,7 @@ type Configuration = Array<MapData, [u32; 3]>;
 /// A sink on an interface.
 pub struct Sink {
     configuration: Configuration,
-    counts: PerCpuArray<MapData, [u64; 5]>,
+    counts: PerCpuArray<MapData, Numbers>,
     _attached: Attached,
 }
 

@@ -81,6 +81,8 @@ pub const HOST6: &str = "host6";
 pub const GATEWAY: &str = "gateway";
 /// The IPv4 end.
 pub const HOST4: &str = "host4";
+/// In the network of a pair: the second gateway.
+pub const BORDER: &str = "border";
 /// In the long network: the router between host6 and the gateway.
 pub const ROUTER6: &str = "router6";
 /// In the long network: the router between the gateway and host4.
@@ -209,6 +211,54 @@ impl Topology {
                 ]),
                 link([
                     end(ROUTER4, OUTER, &[format!("{}/24", plan::GATEWAY4)]),
+                    end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                ]),
+            ],
+            neighbours: Neighbours::Resolved,
+            offloads,
+        }
+    }
+
+    /// `host6 — gateway — border — host4`: two IPv4 hosts and two gateways, between which there is only
+    /// IPv6 until somebody adds to it.
+    pub fn pair(offloads: Offloads) -> Self {
+        let node = |name, role, routes: &[String]| Node {
+            name,
+            role,
+            routes: routes.to_vec(),
+        };
+        let host = |name, via| node(name, Role::Host, &[format!("default via {via}")]);
+        let link = |ends| Link { ends, mtu: 1500 };
+        Self {
+            nodes: vec![
+                host(HOST6, plan::GATEWAY6_AS_IPV4),
+                node(
+                    GATEWAY,
+                    Role::Router,
+                    &[format!("default via {}", plan::ROUTER6)],
+                ),
+                node(
+                    BORDER,
+                    Role::Router,
+                    &[format!("2001:db8:5::/48 via {}", plan::EDGE6)],
+                ),
+                host(HOST4, plan::GATEWAY4),
+            ],
+            links: vec![
+                link([
+                    end(
+                        HOST6,
+                        HOST_INTERFACE,
+                        &[format!("{}/24", plan::HOST6_AS_IPV4)],
+                    ),
+                    end(GATEWAY, SIX, &[format!("{}/24", plan::GATEWAY6_AS_IPV4)]),
+                ]),
+                link([
+                    end(GATEWAY, FOUR, &[format!("{}/64", plan::EDGE6)]),
+                    end(BORDER, SIX, &[format!("{}/64", plan::ROUTER6)]),
+                ]),
+                link([
+                    end(BORDER, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
                     end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
                 ]),
             ],

@@ -81,7 +81,7 @@ impl Live {
             Engine::Tc | Engine::User => Offloads::On,
         };
         let world = World::build(mechanism, offloads, narrow)?;
-        let gateway = isthmus.up(&world.network, None)?;
+        let gateway = isthmus.up(world.network.gateway()?, None)?;
         Ok(Self {
             gateway,
             engine,
@@ -91,7 +91,8 @@ impl Live {
 
     /// Starts the gateway again after it has ended.
     pub fn restart(&mut self) -> Result<()> {
-        self.gateway.restart(self.engine, &self.world.network, None)
+        let node = self.world.network.gateway()?;
+        self.gateway.restart(self.engine, node, None)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | program | where | what |
 //! |---|---|---|
-//! | `generate4`, `generate6` | run by `BPF_PROG_TEST_RUN` | write one small UDP frame and redirect it |
+//! | `generate4`, `generate6`, `generate46` | run by `BPF_PROG_TEST_RUN` | write one small UDP frame and redirect it |
 //! | `sink` | receiving interface | count what arrives per family, then drop it |
 //! | `pass` | any end of a veth pair | nothing: its presence gives the veth a NAPI, which redirects need |
 //! | `forward` | a router's inner interface | redirect to one interface: the ceiling of every XDP path |

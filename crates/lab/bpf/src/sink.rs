@@ -1,8 +1,9 @@
 //! The receiver, and the bare redirect that bounds every XDP path from above.
 //!
-//! The sink counts the generator's datagrams (by the UDP destination port) and everything else
-//! apart, so that neighbour discovery and the like never pass for throughput. When asked it also
-//! verifies both checksums of each datagram: the tester's self-check, too slow to measure with.
+//! The sink counts the generator's datagrams by what carries them, and everything else apart, so
+//! that neighbour discovery and the like never pass for throughput. It knows them by a UDP port,
+//! that of their destination or, where a NAT may change that, that of their source. When asked it
+//! also verifies all checksums of each datagram: the tester's self-check, too slow to measure with.
 
 use aya_ebpf::{
     bindings::xdp_action,
@@ -14,13 +15,17 @@ use aya_ebpf::{
 
 use crate::frame::{fold, read};
 
-/// Bytes after the Ethernet header that a verified datagram has: UDP header and 18 of payload.
+/// Bytes of a datagram that is verified: UDP header and 18 of payload.
 const DATAGRAM: usize = 26;
+
+const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+const IPV6: usize = 40;
 
 /// What user space asks of the sink. Its twin is `sink::Configuration` in the lab.
 #[repr(C)]
 pub struct Configuration {
-    /// The UDP destination port that is counted.
+    /// The UDP port that is counted.
     port: u32,
     /// 1: verify the checksums as well.
     verify: u32,
@@ -33,6 +38,10 @@ pub struct Configuration {
 pub struct Counts {
     ipv4: u64,
     ipv6: u64,
+    /// IPv6 in IPv4.
+    six_in_four: u64,
+    /// IPv4 in IPv6.
+    four_in_six: u64,
     other: u64,
     valid: u64,
     invalid: u64,
@@ -66,29 +75,53 @@ fn count(context: &XdpContext) -> Option<()> {
     let counts = COUNTS.get_ptr_mut(0)?;
     // SAFETY: the slot is this CPU's own, and XDP programs run with softirqs off.
     let counts = unsafe { &mut *counts };
-    let port = configuration.port as u16;
-    match read::<u16>(context, 12).map(u16::from_be) {
-        Some(0x0800) if is_udp(context, 23, 36, port) => {
+    let port = (configuration.port as u16).to_be();
+    let verify = configuration.verify == 1;
+    let (outer, inner) = match read::<u16>(context, 12).map(u16::from_be) {
+        Some(0x0800) => (read::<u8>(context, ETHERNET + 9), IPV4),
+        Some(0x86dd) => (read::<u8>(context, ETHERNET + 6), IPV6),
+        _ => (None, 0),
+    };
+    let valid = match (outer, inner) {
+        (Some(UDP), IPV4) if is_ours(context, ETHERNET + IPV4, port) => {
             counts.ipv4 += 1;
-            if configuration.verify == 1 {
-                verdict(counts, check4(context));
-            }
+            verify.then(|| check4(context, ETHERNET))
         }
-        Some(0x86dd) if is_udp(context, 20, 56, port) => {
+        (Some(UDP), IPV6) if is_ours(context, ETHERNET + IPV6, port) => {
             counts.ipv6 += 1;
-            if configuration.verify == 1 {
-                verdict(counts, check6(context));
-            }
+            verify.then(|| check6(context, ETHERNET))
         }
-        _ => counts.other += 1,
+        (Some(SIX), IPV4) if is_ours(context, ETHERNET + IPV4 + IPV6, port) => {
+            counts.six_in_four += 1;
+            verify.then(|| {
+                let outer = header(context, ETHERNET)?;
+                Some(outer && check6(context, ETHERNET + IPV4)?)
+            })
+        }
+        (Some(FOUR), IPV6) if is_ours(context, ETHERNET + IPV6 + IPV4, port) => {
+            counts.four_in_six += 1;
+            verify.then(|| check4(context, ETHERNET + IPV6))
+        }
+        _ => {
+            counts.other += 1;
+            None
+        }
+    };
+    if let Some(valid) = valid {
+        verdict(counts, valid);
     }
     Some(())
 }
 
+/// IP protocol numbers.
+const FOUR: u8 = 4;
+const UDP: u8 = 17;
+const SIX: u8 = 41;
+
+/// Whether one of the ports of the UDP header at `offset` is the generator's.
 #[inline(always)]
-fn is_udp(context: &XdpContext, protocol: usize, destination: usize, port: u16) -> bool {
-    read::<u8>(context, protocol) == Some(17)
-        && read::<u16>(context, destination).map(u16::from_be) == Some(port)
+fn is_ours(context: &XdpContext, offset: usize, port: u16) -> bool {
+    read::<[u16; 2]>(context, offset).is_some_and(|ports| ports[0] == port || ports[1] == port)
 }
 
 #[inline(always)]
@@ -100,24 +133,33 @@ fn verdict(counts: &mut Counts, valid: Option<bool>) {
     }
 }
 
-/// Whether header and UDP checksum are right (RFC 1071: the sum over all is all ones).
+/// Whether the sum over the IPv4 header at `at` is right (RFC 1071: all ones).
 #[inline(always)]
-fn check4(context: &XdpContext) -> Option<bool> {
-    let header = sum::<10>(context, 14)?;
-    let addresses = sum::<4>(context, 26)?;
-    let datagram = sum::<{ DATAGRAM / 2 }>(context, 34)?;
-    let pseudo = addresses + u64::from((DATAGRAM as u16).to_be()) + u64::from(17u16.to_be());
-    let present = read::<u16>(context, 40)? != 0;
-    Some(fold(header) == 0xffff && present && fold(pseudo + datagram) == 0xffff)
+fn header(context: &XdpContext, at: usize) -> Option<bool> {
+    Some(fold(sum::<10>(context, at)?) == 0xffff)
 }
 
-/// Whether the UDP checksum is right and present (RFC 8200 section 8.1).
+/// Whether header and UDP checksum of the IPv4 packet at `at` are right.
 #[inline(always)]
-fn check6(context: &XdpContext) -> Option<bool> {
-    let addresses = sum::<16>(context, 22)?;
-    let datagram = sum::<{ DATAGRAM / 2 }>(context, 54)?;
-    let pseudo = addresses + u64::from((DATAGRAM as u16).to_be()) + u64::from(17u16.to_be());
-    let present = read::<u16>(context, 60)? != 0;
+fn check4(context: &XdpContext, at: usize) -> Option<bool> {
+    let addresses = sum::<4>(context, at + 12)?;
+    Some(header(context, at)? && datagram(context, at + IPV4, addresses)?)
+}
+
+/// Whether the UDP checksum of the IPv6 packet at `at` is right and present (RFC 8200 section 8.1).
+#[inline(always)]
+fn check6(context: &XdpContext, at: usize) -> Option<bool> {
+    let addresses = sum::<16>(context, at + 8)?;
+    datagram(context, at + IPV6, addresses)
+}
+
+/// Whether the datagram at `at` between addresses with this sum has a right checksum.
+#[inline(always)]
+fn datagram(context: &XdpContext, at: usize, addresses: u64) -> Option<bool> {
+    let datagram = sum::<{ DATAGRAM / 2 }>(context, at)?;
+    let pseudo =
+        addresses + u64::from((DATAGRAM as u16).to_be()) + u64::from(u16::from(UDP).to_be());
+    let present = read::<u16>(context, at + 6)? != 0;
     Some(present && fold(pseudo + datagram) == 0xffff)
 }
 

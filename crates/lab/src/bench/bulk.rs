@@ -11,16 +11,18 @@ use crate::{
     isthmus::{Engine, Isthmus, Mechanism},
     measure::{Effort, GATEWAY_CPU, TESTER_CPU, interleave},
     peers::{Forwarding, Tayga},
-    plan, services,
+    plan,
+    process::Process,
+    services,
     subject::{Started, Subject},
     tools::{self, Direction, Traffic},
     topology::{Neighbours, Network, Offloads, Topology},
 };
 
-/// Starts a subject in a network of its own for bulk TCP, with an iperf3 server on host4.
+/// Subjects in a network of their own, with an iperf3 server on host4.
 pub(super) struct Bulk {
-    _server: crate::process::Process,
-    _started: Started,
+    _server: Process,
+    _started: Vec<Started>,
     network: Network,
     destination: String,
 }
@@ -29,6 +31,11 @@ impl Bulk {
     pub(super) fn start(subject: &dyn Subject, destination: String) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
         let started = subject.start(&network, GATEWAY_CPU)?;
+        Self::on(network, vec![started], destination)
+    }
+
+    /// The same with subjects that run already.
+    pub(super) fn on(network: Network, started: Vec<Started>, destination: String) -> Result<Self> {
         let server = services::start_iperf(network.host4()?, TESTER_CPU)?;
         Ok(Self {
             _server: server,
@@ -51,6 +58,15 @@ impl Bulk {
         )?;
         Ok(transfer.bits_per_second)
     }
+
+    /// The same, to be profiled on a core.
+    pub(super) fn busy(self, effort: &Effort, cpu: usize) -> Busy {
+        let effort = *effort;
+        Busy {
+            cores: Cores::One(cpu),
+            work: Box::new(move || self.measure(&effort).map(drop)),
+        }
+    }
 }
 
 /// The subject of a row and where its client sends to.
@@ -62,26 +78,30 @@ struct Side<'a> {
 fn bulk(effort: &Effort, subject: &dyn Subject, baseline: Side<'_>) -> Result<Measurement> {
     let ours = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
     let theirs = Bulk::start(baseline.subject, baseline.destination.to_string())?;
+    compare(
+        effort,
+        (&ours, &subject.name()),
+        (&theirs, &baseline.subject.name()),
+    )
+}
+
+/// A subject and its name, in turn with a baseline and its name.
+pub(super) fn compare(
+    effort: &Effort,
+    (ours, subject): (&Bulk, &str),
+    (theirs, baseline): (&Bulk, &str),
+) -> Result<Measurement> {
     let compared = interleave(
         effort.repetitions,
         || ours.measure(effort),
         || theirs.measure(effort),
     )?;
-    Ok(Measurement::new(
-        compared,
-        &subject.name(),
-        &baseline.subject.name(),
-        "bit/s",
-    ))
+    Ok(Measurement::new(compared, subject, baseline, "bit/s"))
 }
 
 fn busy(effort: &Effort, subject: &dyn Subject, cpu: usize) -> Result<Busy> {
     let bulk = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
-    let effort = *effort;
-    Ok(Busy {
-        cores: Cores::One(cpu),
-        work: Box::new(move || bulk.measure(&effort).map(drop)),
-    })
+    Ok(bulk.busy(effort, cpu))
 }
 
 fn nat64_tc() -> Isthmus {

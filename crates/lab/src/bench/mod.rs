@@ -1,12 +1,15 @@
 //! The benchmark: each row compares Isthmus with a baseline in the same place, in turn.
 
 mod bulk;
+mod crossings;
 mod dns;
 mod memory;
 mod packets;
+mod pairs;
 mod profile;
 mod references;
 mod report;
+mod rivals;
 mod rows;
 
 use std::{path::Path, time::Duration};

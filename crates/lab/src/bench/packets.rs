@@ -6,10 +6,11 @@ use super::{
 };
 use crate::{
     LabError, Result,
-    generator::{Addresses, Order, Pace, Vary},
+    generator::{FIRST_PORT, Order, PORT, Pace},
     isthmus::{Engine, Isthmus, Mechanism},
     leftovers::ConntrackLimit,
     measure::{Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
+    packet::{Ends, Packet},
     peers::{Forwarding, Nftables, Tayga},
     plan,
     subject::{Started, Subject},
@@ -17,7 +18,7 @@ use crate::{
     topology::{Neighbours, Network, Offloads, Topology},
 };
 
-const PACKETS: &str = "packets/s";
+pub(super) const PACKETS: &str = "packets/s";
 const SESSIONS: &str = "sessions/s";
 
 /// SIIT in XDP from IPv4 to IPv6, 1000 flows.
@@ -59,8 +60,20 @@ pub(super) fn at_full_rate(mut path: Path, effort: &Effort) -> Busy {
 }
 
 /// A path at full rate, in turn with the kernel's forwarding.
-pub(super) fn against_kernel(mut path: Path, effort: &Effort) -> Result<Measurement> {
-    let mut kernel = Path::build(&Forwarding, &Load::routed6(1000))?;
+pub(super) fn against_kernel(path: Path, effort: &Effort) -> Result<Measurement> {
+    let kernel = Path::build(&Forwarding, &Load::routed6(1000))?;
+    let measured = compare(path, kernel, effort)?;
+    Ok(Measurement {
+        baseline: Figure {
+            name: "kernel forwarding, IPv6".into(),
+            ..measured.baseline
+        },
+        ..measured
+    })
+}
+
+/// Two paths at full rate, in turn.
+pub(super) fn compare(mut path: Path, mut other: Path, effort: &Effort) -> Result<Measurement> {
     let Effort {
         repetitions,
         warm_up,
@@ -69,12 +82,12 @@ pub(super) fn against_kernel(mut path: Path, effort: &Effort) -> Result<Measurem
     let compared = interleave(
         repetitions,
         || Ok(path.rate(warm_up, window, Pace::Full)?.received),
-        || Ok(kernel.rate(warm_up, window, Pace::Full)?.received),
+        || Ok(other.rate(warm_up, window, Pace::Full)?.received),
     )?;
     Ok(Measurement::new(
         compared,
         path.name(),
-        "kernel forwarding, IPv6",
+        other.name(),
         PACKETS,
     ))
 }
@@ -89,14 +102,15 @@ const MASQUERADED: u32 = 60_000;
 
 /// Many subscribers with a /64 and 250 sessions each, so a million needs 4000 of them.
 pub(super) fn subscribers(sessions: u32) -> Load {
+    let packet = |session| {
+        let subscriber = u128::from(session / 250) << 64;
+        let source = plan::SUBSCRIBERS.to_bits() + subscriber;
+        let ends = Ends::V6(source.into(), plan::embed(plan::HOST4));
+        Packet::new(ends, (FIRST_PORT + (session % 250) as u16, PORT))
+    };
     Load {
-        addresses: Addresses::V6 {
-            source: plan::SUBSCRIBERS,
-            destination: plan::embed(plan::HOST4),
-            vary: Vary::Subnet,
-        },
-        flows_per_host: 250,
-        ..Load::six_to_four(sessions)
+        packets: (0..sessions).map(packet).collect(),
+        ..Load::six_to_four(1)
     }
 }
 

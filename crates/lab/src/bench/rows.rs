@@ -4,7 +4,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Measurement, bulk, dns, memory, packets, profile::Busy};
+use super::{
+    Measurement, bulk,
+    crossings::{CROSSINGS, Crossing},
+    dns, memory, packets,
+    pairs::{PAIRS, Pair},
+    profile::Busy,
+    rivals::{RIVALS, Rival},
+};
 use crate::{
     Result,
     measure::{Effort, Path},
@@ -56,6 +63,12 @@ pub struct Row {
 enum How {
     /// Packets through this path at full rate, in turn with the kernel's forwarding.
     AgainstKernel(fn() -> Result<Path>),
+    /// Packets that cross a mechanism at full rate, in turn with the kernel's forwarding.
+    Across(&'static Crossing),
+    /// Packets that cross a tunnel at full rate, in turn with a tunnel of the kernel.
+    Rivals(&'static Rival),
+    /// One TCP connection through two gateways, in turn with two of the kernel's routers.
+    Through(&'static Pair),
     /// In a way of its own, and what keeps the subject busy while it is profiled.
     Own(
         fn(&Effort) -> Result<Measurement>,
@@ -67,6 +80,9 @@ enum How {
 
 const SAME_CORE: &str = "Generator, path and sink share one core in both runs; 18 octets of UDP \
     payload; medians of alternating repetitions against the kernel's IPv6 forwarding.";
+const SAME_TUNNEL: &str = "Generator, path and sink share one core in both runs; 18 octets of UDP \
+    payload; medians of alternating repetitions against the kernel's own tunnel of the same kind, in \
+    the emulated machine of the tests where the kernel here has none.";
 const SAME_PROCESS_CORE: &str = "Both gateways are one thread on the core that the tester does \
     not use; the load rises until they lose packets, and the best delivery counts.";
 const SAME_BULK: &str = "One TCP connection by iperf3, client and server on one core, the \
@@ -74,16 +90,16 @@ const SAME_BULK: &str = "One TCP connection by iperf3, client and server on one 
 
 impl Row {
     /// All rows, in the order of the report.
-    pub fn all() -> [Self; 11] {
+    pub fn all() -> Vec<Self> {
         let row = |name, target, method, how| Self {
             name,
             target,
             method,
             how,
         };
-        use How::{AgainstKernel, Own, Timeless};
+        use How::{Across, AgainstKernel, Own, Rivals, Through, Timeless};
         use Target::{AtLeast, AtMost};
-        [
+        let mut rows = vec![
             row(
                 "siit-4to6-xdp",
                 AtLeast(3.0),
@@ -155,13 +171,27 @@ impl Row {
                  a binding of its own.",
                 Timeless(memory::per_session),
             ),
-        ]
+        ];
+        let across = |crossing: &'static Crossing| {
+            let target = AtLeast(crossing.target);
+            row(crossing.row, target, SAME_CORE, Across(crossing))
+        };
+        rows.extend(CROSSINGS.iter().map(across));
+        let rivals =
+            |rival: &'static Rival| row(rival.row, AtLeast(2.0), SAME_TUNNEL, Rivals(rival));
+        rows.extend(RIVALS.iter().map(rivals));
+        let through = |pair: &'static Pair| row(pair.row, AtLeast(0.8), SAME_BULK, Through(pair));
+        rows.extend(PAIRS.iter().map(through));
+        rows
     }
 
     /// Measures it.
     pub fn measure(&self, effort: &Effort) -> Result<Measurement> {
         match self.how {
             How::AgainstKernel(path) => packets::against_kernel(path()?, effort),
+            How::Across(crossing) => packets::against_kernel(crossing.path()?, effort),
+            How::Rivals(rival) => rival.measure(effort),
+            How::Through(pair) => pair.measure(effort),
             How::Own(measure, _) | How::Timeless(measure) => measure(effort),
         }
     }
@@ -172,6 +202,13 @@ impl Row {
             How::AgainstKernel(path) => {
                 Some(path().map(|path| packets::at_full_rate(path, effort)))
             }
+            How::Across(crossing) => Some(
+                crossing
+                    .path()
+                    .map(|path| packets::at_full_rate(path, effort)),
+            ),
+            How::Rivals(rival) => Some(rival.busy(effort)),
+            How::Through(pair) => Some(pair.busy(effort)),
             How::Own(_, busy) => Some(busy(effort)),
             How::Timeless(_) => None,
         }

@@ -3,6 +3,7 @@
 mod kernel;
 mod nftables;
 mod tayga;
+mod tunnel;
 mod unbound;
 
 use std::process::Command;
@@ -12,6 +13,7 @@ use crate::process;
 pub use kernel::{Forwarding, Redirect};
 pub use nftables::Nftables;
 pub use tayga::Tayga;
+pub use tunnel::KernelTunnel;
 pub use unbound::Unbound;
 
 /// A space and the version of an installed Debian package; nothing if that can not be told.

@@ -17,7 +17,7 @@ use isthmus_lab::bench::{self, Outcome, Row, Thoroughness};
 pub(super) struct Bench {
     /// Only these rows, separated by commas; all if absent
     #[arg(long, value_name = "ROW", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(Row::all().map(|row| row.name)))]
+        value_parser = PossibleValuesParser::new(Row::all().iter().map(|row| row.name)))]
     rows: Vec<String>,
     /// One short repetition of each row
     #[arg(long)]
@@ -29,7 +29,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        let mut rows = Row::all().to_vec();
+        let mut rows = Row::all();
         if !self.rows.is_empty() {
             rows.retain(|row| self.rows.iter().any(|name| name == row.name));
         }

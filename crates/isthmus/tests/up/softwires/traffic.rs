@@ -13,6 +13,8 @@ use isthmus_lab::LabError;
 use isthmus_lab::netns::Namespace;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::net::Net;
+
 /// How long a read may take.
 const PATIENCE: Duration = Duration::from_secs(8);
 const PORT: u16 = 7007;

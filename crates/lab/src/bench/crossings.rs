@@ -1,0 +1,501 @@
+//! Rows of small packets through tunnels and shared addresses in XDP, one for each direction.
+//!
+//! The networks around the gateway are those of [`plan`]: customers have what is under
+//! `2001:db8:5::/48`, and providers have `2001:db8:7::/48` where the gateway is a customer's.
+//! The IPv4 ends of tunnels that carry IPv6 are in the network for benchmarks (RFC 2544).
+
+use std::{
+    fmt::Write,
+    net::{Ipv4Addr, Ipv6Addr},
+};
+
+use serde_json::Value;
+
+use crate::{
+    LabError, Result,
+    generator::{FIRST_PORT, Order, PORT},
+    isthmus::{self, Engine, Instance, Isthmus, Mechanism},
+    measure::{
+        Load, Path,
+        Side::{self, Four, Six},
+    },
+    packet::{
+        Ends::{self, V4, V6},
+        Form, Packet,
+    },
+    plan::{self, GATEWAY4, GATEWAY4_AS_IPV6, HOST4, HOST4_AS_IPV6, HOST6, HOST6_AS_IPV4},
+    subject::{Started, Subject},
+};
+
+/// Flows of most rows; at a border, each is another customer's.
+const FLOWS: u32 = 1000;
+/// Flows of the others.
+const MILLION: u32 = 1 << 20;
+
+/// A direction through a mechanism.
+#[derive(Debug)]
+pub(super) struct Crossing {
+    /// The row's name.
+    pub(super) row: &'static str,
+    /// How many times the kernel's forwarding it should be.
+    pub(super) target: f64,
+    instance: &'static Instance,
+    side: Side,
+    packets: Packets,
+    arrives: Form,
+    flows: u32,
+    order: Order,
+}
+
+/// The packets of flows.
+#[derive(Debug)]
+enum Packets {
+    /// Of the flow with this number.
+    Of(fn(u32) -> Packet),
+    /// Answers to packets of the flow, from the address and port that it has outside.
+    Answers(fn((Ipv4Addr, u16)) -> Packet, fn(u32) -> Packet, Form),
+}
+use Packets::{Answers, Of};
+
+const fn crossing(
+    row: &'static str,
+    target: f64,
+    instance: &'static Instance,
+    side: Side,
+    packets: Packets,
+    arrives: Form,
+) -> Crossing {
+    Crossing {
+        row,
+        target,
+        instance,
+        side,
+        packets,
+        arrives,
+        flows: FLOWS,
+        order: Order::Sequence,
+    }
+}
+
+impl Crossing {
+    /// The same with a million flows in random order.
+    const fn a_million(mut self) -> Self {
+        self.flows = MILLION;
+        self.order = Order::Random;
+        self
+    }
+}
+
+/// All of them.
+#[rustfmt::skip]
+pub(super) static CROSSINGS: [Crossing; 28] = [
+    crossing("6in4-encap-xdp", 3.0, &SIX_IN_FOUR, Six,
+        Of(|n| out(V6(HOST6, BEHIND_V4), n)), Form::SixInFour),
+    crossing("6in4-decap-xdp", 3.0, &SIX_IN_FOUR, Four,
+        Of(|n| back(V6(BEHIND_V4, HOST6), port(n)).within(V4(HOST4, GATEWAY4))), Form::V6),
+    crossing("4in6-encap-xdp", 3.0, &FOUR_IN_SIX, Six,
+        Of(|n| out(V4(HOST6_AS_IPV4, BEHIND_V6), n)), Form::FourInSix),
+    crossing("4in6-decap-xdp", 3.0, &FOUR_IN_SIX, Four,
+        Of(|n| back(V4(BEHIND_V6, HOST6_AS_IPV4), port(n))
+            .within(V6(HOST4_AS_IPV6, GATEWAY4_AS_IPV6))), Form::V4),
+    crossing("6rd-br-encap-xdp", 3.0, &SIX_RD_BR, Six,
+        Of(|n| back(V6(HOST6, rapid(site(n))), port(n))), Form::SixInFour),
+    crossing("6rd-br-decap-xdp", 3.0, &SIX_RD_BR, Four,
+        Of(|n| out(V6(rapid(site(n)), HOST6), n).within(V4(site(n), BORDER_V4))), Form::V6),
+    crossing("6rd-ce-encap-xdp", 2.0, &SIX_RD_CE, Six,
+        Of(|n| out(V6(rapid(EDGE_V4), SERVER), n)), Form::SixInFour),
+    crossing("6rd-ce-decap-xdp", 2.0, &SIX_RD_CE, Four,
+        Of(|n| back(V6(SERVER, rapid(EDGE_V4)), port(n)).within(V4(BORDER_V4, EDGE_V4))), Form::V6),
+    crossing("6to4-router-encap-xdp", 3.0, &SIX_TO_FOUR, Six,
+        Of(|n| out(V6(six_to_four(EDGE_V4), six_to_four(site(n))), n)), Form::SixInFour),
+    crossing("6to4-router-decap-xdp", 3.0, &SIX_TO_FOUR, Four,
+        Of(|n| back(V6(six_to_four(site(n)), six_to_four(EDGE_V4)), port(n))
+            .within(V4(site(n), EDGE_V4))), Form::V6),
+    crossing("ds-lite-aftr-decap-xdp", 2.0, &AFTR, Six, Of(b4), Form::V4),
+    crossing("ds-lite-aftr-encap-xdp", 2.0, &AFTR, Four,
+        Answers(|(address, port)| back(V4(HOST4, address), port), b4, Form::V4), Form::FourInSix),
+    crossing("ds-lite-b4-encap-xdp", 2.0, &B4, Six, Of(host), Form::FourInSix),
+    crossing("ds-lite-b4-decap-xdp", 2.0, &B4, Four,
+        Of(|n| back(V4(HOST4, HOST6_AS_IPV4), port(n)).within(V6(SERVER, EDGE))), Form::V4),
+    crossing("map-e-br-encap-xdp", 2.5, &MAP_E_BR, Four,
+        Of(|n| back(V4(HOST4, customer_v4(n)), customer_port(n))), Form::FourInSix),
+    crossing("map-e-br-decap-xdp", 2.5, &MAP_E_BR, Six,
+        Of(|n| Packet::new(V4(customer_v4(n), HOST4), (customer_port(n), PORT))
+            .within(V6(customer(n), BORDER))), Form::V4),
+    crossing("map-e-ce-encap-xdp", 2.0, &MAP_E_CE, Six, Of(host), Form::FourInSix),
+    crossing("map-e-ce-decap-xdp", 2.0, &MAP_E_CE, Four,
+        Answers(|outside| through(MAP_EDGE, outside), host, Form::FourInSix), Form::V4),
+    crossing("map-t-br-4to6-xdp", 2.5, &MAP_T_BR, Four,
+        Of(|n| back(V4(HOST4, customer_v4(n)), customer_port(n))), Form::V6),
+    crossing("map-t-br-6to4-xdp", 2.5, &MAP_T_BR, Six,
+        Of(|n| Packet::new(V6(customer(n), plan::embed(HOST4)), (customer_port(n), PORT))),
+        Form::V4),
+    crossing("map-t-ce-4to6-xdp", 2.0, &MAP_T_CE, Six, Of(host), Form::V6),
+    crossing("map-t-ce-6to4-xdp", 2.0, &MAP_T_CE, Four,
+        Answers(|(_, port)| back(V6(EMBEDDED, MAP_EDGE), port), host, Form::V6), Form::V4),
+    crossing("lw4o6-br-encap-xdp-1m", 2.5, &LWAFTR, Four,
+        Of(|n| back(V4(HOST4, softwire(n).0), softwire_port(n))), Form::FourInSix).a_million(),
+    crossing("lw4o6-br-decap-xdp-1m", 2.5, &LWAFTR, Six,
+        Of(|n| Packet::new(V4(softwire(n).0, HOST4), (softwire_port(n), PORT))
+            .within(V6(softwire(n).1, BORDER))), Form::V4).a_million(),
+    crossing("lw4o6-b4-encap-xdp", 2.0, &LWB4, Six, Of(host), Form::FourInSix),
+    crossing("lw4o6-b4-decap-xdp", 2.0, &LWB4, Four,
+        Answers(|outside| through(EDGE, outside), host, Form::FourInSix), Form::V4),
+    crossing("clat-4to6-xdp", 2.0, &CLAT, Six, Of(host), Form::V6),
+    crossing("clat-6to4-xdp", 2.0, &CLAT, Four,
+        Answers(|(_, port)| back(V6(EMBEDDED, EDGE), port), host, Form::V6), Form::V4),
+];
+
+/// Hosts behind the other ends of tunnels.
+const BEHIND_V4: Ipv6Addr = Ipv6Addr::new(0x3fff, 0x200, 0, 0, 0, 0, 0, 1);
+const BEHIND_V6: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
+
+static SIX_IN_FOUR: Instance = Instance::new(
+    "6in4",
+    r#"mechanism = "6in4"
+local = "198.51.100.1"
+remote = "198.51.100.4"
+networks = ["3fff:200::/32"]
+icmp-source-v6 = "2001:db8:6::1""#,
+);
+
+static FOUR_IN_SIX: Instance = Instance::new(
+    "4in6",
+    r#"mechanism = "4in6"
+local = "2001:db8:4::1"
+remote = "2001:db8:4::4"
+networks = ["198.19.0.0/16"]
+own-v4 = "203.0.113.254""#,
+);
+
+/// The IPv4 addresses of the gateway as a customer's edge, and of the provider's border.
+const EDGE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 200);
+const BORDER_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+
+/// The IPv4 address of another customer, or of another site.
+fn site(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 1, 0).to_bits() + number)
+}
+
+/// A host in the prefix that 6rd delegates to who has an address, as configured below.
+fn rapid(customer: Ipv4Addr) -> Ipv6Addr {
+    let [_, _, high, low] = customer.octets();
+    let delegated = u16::from_be_bytes([high, low]);
+    Ipv6Addr::new(0x3fff, 0x100, delegated, 0, 0, 0, 0, 6)
+}
+
+/// A host in the 6to4 prefix of who has an address (RFC 3056 section 2).
+fn six_to_four(site: Ipv4Addr) -> Ipv6Addr {
+    let [a, b, c, d] = site.octets();
+    let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
+    Ipv6Addr::new(0x2002, high, low, 1, 0, 0, 0, 6)
+}
+
+static SIX_RD_BR: Instance = Instance::new(
+    "6rd BR",
+    r#"mechanism = "6rd"
+role = "br"
+local = "198.18.0.1"
+prefix = "3fff:100::/32"
+v4-prefix = "198.18.0.0/16"
+icmp-source-v6 = "2001:db8:6::1""#,
+);
+
+static SIX_RD_CE: Instance = Instance::new(
+    "6rd CE",
+    r#"mechanism = "6rd"
+role = "ce"
+local = "198.18.0.200"
+br = "198.18.0.1"
+prefix = "3fff:100::/32"
+v4-prefix = "198.18.0.0/16"
+icmp-source-v6 = "2001:db8:6::1""#,
+);
+
+static SIX_TO_FOUR: Instance = Instance::new(
+    "6to4 router",
+    r#"mechanism = "6to4"
+local = "198.18.0.200"
+icmp-source-v6 = "2001:db8:6::1""#,
+);
+
+/// The gateway's address in the middle of softwires, and as a customer's edge.
+const BORDER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 8, 0, 0, 0, 0, 1);
+const EDGE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0xa, 0, 0, 0, 1);
+/// Who has the other end where the gateway is a customer's edge.
+const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
+/// `HOST4` as such an edge sees it that translates.
+const EMBEDDED: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0xc633, 0x6404);
+
+static AFTR: Instance = Instance::new(
+    "DS-Lite AFTR",
+    r#"mechanism = "ds-lite"
+role = "aftr"
+local = "2001:db8:8::1"
+softwires = ["2001:db8:5::/48"]
+pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]
+own-v4 = "198.51.100.1"
+max-bindings = 1048576
+max-sessions = 1048576"#,
+);
+
+pub(super) static B4: Instance = Instance::new(
+    "DS-Lite B4",
+    r#"mechanism = "ds-lite"
+role = "b4"
+local = "2001:db8:5:a::1"
+aftr = "2001:db8:7::1"
+own-v4 = "203.0.113.254""#,
+);
+
+/// A packet of another B4's host, all of which have the same IPv4 address.
+fn b4(number: u32) -> Packet {
+    let softwire = plan::SUBSCRIBERS.to_bits() + (u128::from(number) << 64);
+    let private = Ipv4Addr::new(192, 168, 1, 2);
+    out(V4(private, HOST4), number).within(V6(softwire.into(), BORDER))
+}
+
+/// The IPv4 address of the customer with this number by the rule of the border below: 256 share one.
+fn customer_v4(number: u32) -> Ipv4Addr {
+    Ipv4Addr::new(203, 0, 113, (number >> 8) as u8)
+}
+
+/// The PSID of that customer.
+fn psid(number: u32) -> u16 {
+    (number & 0xff) as u16
+}
+
+/// A port of that customer: behind an offset of 6 bits, 8 bits of PSID (RFC 7597 section 5.1).
+fn customer_port(number: u32) -> u16 {
+    1 << 10 | psid(number) << 2
+}
+
+/// The MAP IPv6 address of that customer (RFC 7597 section 6).
+fn customer(number: u32) -> Ipv6Addr {
+    let [a, b, c, d] = customer_v4(number).octets();
+    let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
+    let ea = u16::from(d) << 8 | psid(number);
+    Ipv6Addr::new(0x2001, 0xdb8, 5, ea, 0, high, low, psid(number))
+}
+
+static MAP_E_BR: Instance = Instance::new(
+    "MAP-E BR",
+    r#"mechanism = "map-e"
+role = "br"
+local = "2001:db8:8::1"
+rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]
+own-v4 = "198.51.100.1""#,
+);
+
+static MAP_T_BR: Instance = Instance::new(
+    "MAP-T BR",
+    r#"mechanism = "map-t"
+role = "br"
+prefix = "2001:db8:64::/96"
+rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]
+own-v4 = "198.51.100.1"
+icmp-source-v6 = "2001:db8:6::1""#,
+);
+
+/// The address of the edges below: 203.0.113.18 and PSID 3, of which there are 16 so that there are
+/// ports for all flows.
+const MAP_EDGE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0x1230, 0, 0xcb00, 0x7112, 3);
+
+/// The softwire with this number: a shared IPv4 address, and the address of the lwB4.
+fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
+    let shared = Ipv4Addr::new(198, 19, 0, 0).to_bits() + (number >> 8);
+    let first = Ipv6Addr::new(0x2001, 0xdb8, 0x50, 0, 0, 0, 0, 1).to_bits();
+    let b4 = first + (u128::from(number) << 64);
+    (shared.into(), b4.into())
+}
+
+/// A port of that softwire, as above.
+fn softwire_port(number: u32) -> u16 {
+    customer_port(number)
+}
+
+/// The binding table of all of them: lwB4, IPv4 address, PSID.
+fn softwires() -> String {
+    let mut table = String::new();
+    for number in 0..MILLION {
+        let (address, b4) = softwire(number);
+        let _ = writeln!(table, "{b4},{address},{}", psid(number));
+    }
+    table
+}
+
+static LWAFTR: Instance = Instance::new(
+    "lw4o6 lwAFTR",
+    r#"mechanism = "lw4o6"
+role = "aftr"
+local = "2001:db8:8::1"
+sharing = [{ v4 = "198.19.0.0/20", psid-length = 8 }]
+softwire-file = "softwires.csv"
+own-v4 = "203.0.113.254""#,
+)
+.with_file("softwires.csv", softwires);
+
+pub(super) static MAP_E_CE: Instance = Instance::new(
+    "MAP-E CE",
+    r#"mechanism = "map-e"
+role = "ce"
+br = "2001:db8:7::1"
+rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
+end-user-prefix = "2001:db8:5:1230::/60"
+inside = ["192.0.2.0/24"]
+max-bindings = 65536
+max-sessions = 65536"#,
+);
+
+pub(super) static MAP_T_CE: Instance = Instance::new(
+    "MAP-T CE",
+    r#"mechanism = "map-t"
+role = "ce"
+prefix = "2001:db8:7::/96"
+rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
+end-user-prefix = "2001:db8:5:1230::/60"
+inside = ["192.0.2.0/24"]
+max-bindings = 65536
+max-sessions = 65536"#,
+);
+
+static LWB4: Instance = Instance::new(
+    "lw4o6 lwB4",
+    r#"mechanism = "lw4o6"
+role = "b4"
+local = "2001:db8:5:a::1"
+aftr = "2001:db8:7::1"
+address = "203.0.113.18"
+psid = 3
+psid-length = 4
+inside = ["192.0.2.0/24"]
+max-bindings = 65536
+max-sessions = 65536"#,
+);
+
+static CLAT: Instance = Instance::new(
+    "CLAT",
+    r#"mechanism = "clat"
+prefix = "2001:db8:7::/96"
+local = "2001:db8:5:a::1"
+inside = ["192.0.2.0/24"]
+max-bindings = 65536
+max-sessions = 65536"#,
+);
+
+/// A packet from the IPv4 host behind an edge.
+fn host(number: u32) -> Packet {
+    out(V4(HOST6_AS_IPV4, HOST4), number)
+}
+
+/// An answer that comes through a softwire to what an edge has outside.
+fn through(edge: Ipv6Addr, (address, port): (Ipv4Addr, u16)) -> Packet {
+    back(V4(HOST4, address), port).within(V6(SERVER, edge))
+}
+
+/// The port of a flow's own end.
+fn port(number: u32) -> u16 {
+    FIRST_PORT + number as u16
+}
+
+/// A packet from a flow's own end.
+fn out(ends: Ends, number: u32) -> Packet {
+    Packet::new(ends, (port(number), PORT))
+}
+
+/// A packet to a flow's own end, whose port that is.
+fn back(ends: Ends, port: u16) -> Packet {
+    Packet::new(ends, (PORT, port))
+}
+
+impl Crossing {
+    /// The path, with sessions where there are some.
+    pub(super) fn path(&self) -> Result<Path> {
+        let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Other(self.instance));
+        self.path_through(&isthmus)
+    }
+
+    /// The same through somebody else.
+    pub(super) fn path_through(&self, subject: &dyn Subject) -> Result<Path> {
+        match self.packets {
+            Of(packet) => {
+                let mut path = Path::build(subject, &self.load(self.flows, packet))?;
+                path.set_order(self.order)?;
+                Ok(path)
+            }
+            Answers(packet, opening, arrives) => {
+                let opposite = match self.side {
+                    Six => Four,
+                    Four => Six,
+                };
+                let opening = Load {
+                    side: opposite,
+                    packets: (0..self.flows).map(opening).collect(),
+                    arrives,
+                };
+                let mut path = Path::build(subject, &opening)?;
+                let outside = outside(path.started())?;
+                let packet = |flow| packet(outside[flow as usize]);
+                path.turn(&self.load(outside.len() as u32, packet))?;
+                Ok(path)
+            }
+        }
+    }
+
+    fn load(&self, flows: u32, packet: impl FnMut(u32) -> Packet) -> Load {
+        Load {
+            side: self.side,
+            packets: (0..flows).map(packet).collect(),
+            arrives: self.arrives,
+        }
+    }
+}
+
+/// The addresses and ports that the sessions of a gateway have outside.
+fn outside(gateway: &Started) -> Result<Vec<(Ipv4Addr, u16)>> {
+    let output = isthmus::ask(gateway, &["sessions", "--json"])?;
+    let endpoint = |line: &str| {
+        let session: Value = serde_json::from_str(line).ok()?;
+        let address = session["outside-address"].as_str()?.parse().ok()?;
+        let port = session["outside-port"].as_u64()?.try_into().ok()?;
+        Some((address, port))
+    };
+    let all: Option<Vec<_>> = output.lines().map(endpoint).collect();
+    match all {
+        Some(all) if !all.is_empty() => Ok(all),
+        _ => Err(LabError::Output {
+            tool: "isthmus sessions",
+            output,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7597 appendix A, example 1, with our rule in place of its: PSID 0x34 of the address that
+    /// ends with 18.
+    #[test]
+    fn a_customer_of_map_has_the_address_that_the_rule_gives() {
+        let number = 18 << 8 | 0x34;
+        assert_eq!(
+            customer(number).to_string(),
+            "2001:db8:5:1234:0:cb00:7112:34"
+        );
+        assert_eq!(customer_port(number), 1232);
+    }
+
+    /// RFC 3056 section 2, and RFC 5969 section 7.1.1 with this domain.
+    #[test]
+    fn prefixes_embed_addresses() {
+        assert_eq!(six_to_four(EDGE_V4).to_string(), "2002:c612:c8:1::6");
+        assert_eq!(rapid(EDGE_V4).to_string(), "3fff:100:c8::6");
+    }
+
+    #[test]
+    fn rows_have_names_of_their_own() {
+        let names: std::collections::BTreeSet<_> = CROSSINGS.iter().map(|c| c.row).collect();
+        assert_eq!(names.len(), CROSSINGS.len());
+    }
+}

@@ -1,0 +1,207 @@
+//! The small UDP packets that the generator sends, alone or in a tunnel, as octets.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Octets of payload after the UDP header; the first four are the number of the frame.
+const PAYLOAD: usize = 18;
+const UDP: usize = 8;
+/// IP protocol numbers.
+const IPV4_PROTOCOL: u8 = 4;
+const UDP_PROTOCOL: u8 = 17;
+const IPV6_PROTOCOL: u8 = 41;
+/// TTL or hop limit.
+const TTL: u8 = 64;
+
+/// Source and destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Of IPv4.
+    V4(Ipv4Addr, Ipv4Addr),
+    /// Of IPv6.
+    V6(Ipv6Addr, Ipv6Addr),
+}
+
+/// A packet with a UDP datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// The tunnel that it is in.
+    pub tunnel: Option<Ends>,
+    /// Who sends the datagram, and to whom.
+    pub ends: Ends,
+    /// UDP ports of source and destination.
+    pub ports: (u16, u16),
+}
+
+/// What carries a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+    /// IPv6 in IPv4.
+    SixInFour,
+    /// IPv4 in IPv6.
+    FourInSix,
+}
+
+impl Packet {
+    /// A packet in no tunnel.
+    pub fn new(ends: Ends, ports: (u16, u16)) -> Self {
+        Self {
+            tunnel: None,
+            ends,
+            ports,
+        }
+    }
+
+    /// The same packet in a tunnel.
+    pub fn within(self, tunnel: Ends) -> Self {
+        Self {
+            tunnel: Some(tunnel),
+            ..self
+        }
+    }
+
+    /// The frame with this number, without FCS, to one Ethernet address from another. Frames of
+    /// one form have one length.
+    pub fn frame(&self, number: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        let length = (UDP + PAYLOAD) as u16;
+        for field in [self.ports.0, self.ports.1, length, 0] {
+            datagram.extend(field.to_be_bytes());
+        }
+        datagram.extend(number.to_be_bytes());
+        datagram.resize(UDP + PAYLOAD, 0);
+        let pseudo = match self.ends {
+            Ends::V4(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
+            Ends::V6(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
+        };
+        let total = pseudo + u32::from(length) + u32::from(UDP_PROTOCOL) + sum(&datagram);
+        // A UDP checksum of zero means "none": all ones stand for it (RFC 768).
+        let checksum = match !fold(total) {
+            0 => 0xffff,
+            other => other,
+        };
+        datagram[6..8].copy_from_slice(&checksum.to_be_bytes());
+        let packet = self.ends.carry(UDP_PROTOCOL, datagram);
+        let (kind, packet) = match (self.tunnel, self.ends) {
+            (None, ends) => (ends.kind(), packet),
+            (Some(tunnel), ends) => (tunnel.kind(), tunnel.carry(ends.protocol(), packet)),
+        };
+        [&to, &from, &kind.to_be_bytes()[..], &packet].concat()
+    }
+
+    /// What carries the datagram.
+    pub fn form(&self) -> Form {
+        match (self.tunnel, self.ends) {
+            (None, Ends::V4(..)) | (Some(Ends::V4(..)), Ends::V4(..)) => Form::V4,
+            (None, Ends::V6(..)) | (Some(Ends::V6(..)), Ends::V6(..)) => Form::V6,
+            (Some(Ends::V4(..)), Ends::V6(..)) => Form::SixInFour,
+            (Some(Ends::V6(..)), Ends::V4(..)) => Form::FourInSix,
+        }
+    }
+}
+
+impl Ends {
+    /// The Ethernet type.
+    fn kind(&self) -> u16 {
+        match self {
+            Self::V4(..) => 0x0800,
+            Self::V6(..) => 0x86dd,
+        }
+    }
+
+    /// The protocol number in what carries it.
+    fn protocol(&self) -> u8 {
+        match self {
+            Self::V4(..) => IPV4_PROTOCOL,
+            Self::V6(..) => IPV6_PROTOCOL,
+        }
+    }
+
+    /// Puts an IP header before a payload.
+    fn carry(&self, protocol: u8, payload: Vec<u8>) -> Vec<u8> {
+        let length = payload.len() as u16;
+        let mut packet = Vec::new();
+        match self {
+            Self::V4(source, destination) => {
+                packet.extend([0x45, 0]);
+                packet.extend((20 + length).to_be_bytes());
+                // Identification 0, DF set, checksum zero for now.
+                packet.extend([0, 0, 0x40, 0, TTL, protocol, 0, 0]);
+                packet.extend(source.octets());
+                packet.extend(destination.octets());
+                let checksum = !fold(sum(&packet));
+                packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+            }
+            Self::V6(source, destination) => {
+                packet.extend([0x60, 0, 0, 0]);
+                packet.extend(length.to_be_bytes());
+                packet.extend([protocol, TTL]);
+                packet.extend(source.octets());
+                packet.extend(destination.octets());
+            }
+        }
+        packet.extend(payload);
+        packet
+    }
+}
+
+/// Sum of 16-bit words.
+fn sum(octets: &[u8]) -> u32 {
+    octets
+        .chunks_exact(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum()
+}
+
+/// The ones' complement sum of a sum that has not carried yet (RFC 1071).
+fn fold(sum: u32) -> u16 {
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: Ends = Ends::V4(Ipv4Addr::new(192, 0, 2, 6), Ipv4Addr::new(198, 51, 100, 4));
+    const V6: Ends = Ends::V6(
+        Ipv6Addr::new(0x2001, 0xdb8, 6, 0, 0, 0, 0, 6),
+        Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 4),
+    );
+
+    fn frame(packet: Packet) -> Vec<u8> {
+        packet.frame(7, [1; 6], [2; 6])
+    }
+
+    #[test]
+    fn frames_have_the_lengths_that_programs_are_made_for() {
+        let v4 = Packet::new(V4, (1024, 9));
+        let v6 = Packet::new(V6, (1024, 9));
+        let lengths = [v4, v6, v4.within(V6), v6.within(V4)].map(|packet| frame(packet).len());
+        assert_eq!(lengths, [60, 80, 100, 100]);
+    }
+
+    #[test]
+    fn a_packet_in_a_tunnel_is_the_packet_behind_a_header() {
+        let inner = Packet::new(V4, (1024, 9));
+        let outer = frame(inner.within(V6));
+        assert_eq!(outer[12..15], [0x86, 0xdd, 0x60]);
+        assert_eq!(outer[20], IPV4_PROTOCOL);
+        assert_eq!(outer[54..], frame(inner)[14..]);
+        assert_eq!(inner.within(V6).form(), Form::FourInSix);
+        let inner = Packet::new(V6, (1024, 9));
+        let outer = frame(inner.within(V4));
+        assert_eq!(outer[12..15], [0x08, 0x00, 0x45]);
+        assert_eq!(outer[23], IPV6_PROTOCOL);
+        assert_eq!(outer[34..], frame(inner)[14..]);
+        assert_eq!(inner.within(V4).form(), Form::SixInFour);
+    }
+
+    #[test]
+    fn a_frame_has_its_number_in_the_payload() {
+        assert_eq!(frame(Packet::new(V4, (1024, 9)))[42..46], [0, 0, 0, 7]);
+    }
+}

@@ -1,0 +1,73 @@
+//! The kernel's own tunnels.
+
+use crate::{
+    Result,
+    netns::Namespace,
+    plan,
+    subject::{Started, Subject},
+    topology::Network,
+};
+
+/// A device of the kernel between the gateway of a dual-stack network and its second host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelTunnel {
+    /// IPv6 in IPv4: `sit`.
+    Sit,
+    /// IPv4 in IPv6: `ip6tnl`.
+    Ip6tnl,
+}
+
+/// The device.
+const LINK: &str = "tunnel";
+
+impl KernelTunnel {
+    /// The kind of the device.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Sit => "sit",
+            Self::Ip6tnl => "ip6tnl",
+        }
+    }
+
+    /// Makes the device, with routes to the networks behind it.
+    fn make(self, node: &Namespace) -> Result<()> {
+        let (options, network) = match self {
+            Self::Sit => (
+                format!("local {} remote {} ttl 64", plan::GATEWAY4, plan::HOST4),
+                plan::BEHIND_V4,
+            ),
+            Self::Ip6tnl => (
+                format!(
+                    "mode ipip6 local {} remote {} encaplimit none",
+                    plan::GATEWAY4_AS_IPV6,
+                    plan::HOST4_AS_IPV6
+                ),
+                plan::BEHIND_V6,
+            ),
+        };
+        node.ip(&[
+            format!("link add {LINK} type {} {options}", self.kind()),
+            format!("link set {LINK} up"),
+            format!("route add {network} dev {LINK}"),
+        ])
+    }
+
+    /// Whether the kernel of this machine has it.
+    ///
+    /// # Errors
+    /// There can be no namespaces here.
+    pub fn is_here(self) -> Result<bool> {
+        Ok(self.make(&Namespace::create("probe")?).is_ok())
+    }
+}
+
+impl Subject for KernelTunnel {
+    fn name(&self) -> String {
+        format!("kernel {}", self.kind())
+    }
+
+    fn start(&self, network: &Network, _: usize) -> Result<Started> {
+        self.make(network.gateway()?)?;
+        Ok(Started::default())
+    }
+}
