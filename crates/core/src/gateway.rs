@@ -9,7 +9,9 @@ use crate::encap::{self, Ends, class};
 use crate::host::{Host, Instances};
 use crate::mechanism::nat44::{self, Way};
 use crate::mechanism::passage::Passage;
-use crate::mechanism::{self, Part, Task, aftr, four_in_six, isatap, lwaftr, six_in_four, softwire};
+use crate::mechanism::{
+    self, Part, Task, aftr, four_in_six, isatap, lwaftr, six_in_four, softwire,
+};
 use crate::packet::{Packet, Truncated};
 use crate::reason::Counter;
 use crate::slow::neighbour;
