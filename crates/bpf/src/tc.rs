@@ -14,8 +14,8 @@ use crate::maps::{self, Configured, TC_PROGRAMS};
 use crate::route::{self, Fib, Ingress, Next};
 use crate::skb::Skb;
 use crate::stage::{
-    self, Border, Concentrator, Device, Edge, LwAftr, Stage, Stateful, Stateless, TranslatingBorder,
-    TranslatingEdge, Tunnel,
+    self, Border, Concentrator, Device, Edge, LwAftr, Stage, Stateful, Stateless,
+    TranslatingBorder, TranslatingEdge, Tunnel,
 };
 
 /// Translates what belongs to an instance; everything else goes on to the kernel.
