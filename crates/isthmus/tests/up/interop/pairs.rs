@@ -376,8 +376,52 @@ const MAP_E_SHARED: Pair = Pair {
     ..DS_LITE
 };
 
+/// The same ports, given by a binding table.
+const BOUND: Row = Row {
+    edge: r#"mechanism = "lw4o6"
+role = "b4"
+local = "2001:db8:12::1"
+aftr = "2001:db8:ffff::1"
+address = "192.0.2.18"
+psid = 0x34
+psid-length = 8
+psid-offset = 0
+inside = ["192.168.0.0/16"]
+max-sessions = 4096
+max-bindings = 4096"#,
+    border: r#"mechanism = "lw4o6"
+role = "aftr"
+local = "2001:db8:ffff::1"
+sharing = [{ v4 = "192.0.2.0/24", psid-length = 8, psid-offset = 0 }]
+softwires = [{ b4 = "2001:db8:12::1", v4 = "192.0.2.18", psid = 0x34 }]
+own-v4 = "203.0.113.253""#,
+    ..rows::LW4O6
+};
+
+const LW4O6: Pair = Pair {
+    name: "lw4o6",
+    row: &BOUND,
+    edge: Some(kernel(&[
+        "ip addr add 2001:db8:12::1/128 dev lo nodad",
+        "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1 encaplimit none",
+        "ip link set tunnel up",
+        "ip route add default dev tunnel",
+        "nft add table ip nat",
+        "nft 'add chain ip nat out { type nat hook postrouting priority 100; }'",
+        "nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'",
+        "nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'",
+    ])),
+    border: Some(kernel(&[
+        "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
+        "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::1 encaplimit none",
+        "ip link set tunnel up",
+        "ip route add 192.0.2.18/32 dev tunnel",
+    ])),
+    ..MAP_E_SHARED
+};
+
 /// Against the kernel's own tunnels.
-pub(crate) const KERNEL: [Pair; 9] = [
+pub(crate) const KERNEL: [Pair; 10] = [
     SIX_IN_FOUR,
     SIX_TO_FOUR,
     SIX_TO_FOUR_RELAY,
@@ -387,6 +431,7 @@ pub(crate) const KERNEL: [Pair; 9] = [
     DS_LITE,
     MAP_E,
     MAP_E_SHARED,
+    LW4O6,
 ];
 
 /// 464XLAT with a stateless translator on either side. Errors of routers between the translators have

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Instances with sessions, each under the name of one of a pair, far from what pairs do. A gateway takes
 /// memory for sessions when it starts, and an instance of a later configuration finds it by its name.
-const IDLE: [(&str, &str); 5] = [
+const IDLE: [(&str, &str); 6] = [
     (
         "ds-lite-border",
         r#"mechanism = "ds-lite"
@@ -51,6 +51,15 @@ br = "3fff:ffff::3"
 rules = [{ v6 = "3fff:fffa::/32", v4 = "198.18.252.0/24", ea-bits = 16 }]
 end-user-prefix = "3fff:fffa:101::/48"
 inside = ["10.255.3.0/24"]"#,
+    ),
+    (
+        "lw4o6-edge",
+        r#"mechanism = "lw4o6"
+role = "b4"
+local = "3fff:fff9::1"
+aftr = "3fff:ffff::4"
+address = "198.18.251.1"
+inside = ["10.255.4.0/24"]"#,
     ),
     (
         "464xlat-border",
