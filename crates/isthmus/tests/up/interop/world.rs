@@ -59,6 +59,8 @@ role = "b4"
 local = "3fff:fff9::1"
 aftr = "3fff:ffff::4"
 address = "198.18.251.1"
+psid = 1
+psid-length = 8
 inside = ["10.255.4.0/24"]"#,
     ),
     (
