@@ -49,8 +49,9 @@ pub(crate) trait Ingress {
     fn link(&self) -> u32;
     /// The Ethernet addresses that it came with, if they will be needed to pass it on.
     fn addresses(&self) -> Option<Addresses>;
-    /// Has [`ask`] called in a global function: the verifier looks at it once.
-    fn ask(&self, place: u32) -> u32;
+    /// Has [`ask`] called in a global function, for the way at this place: the verifier looks at it
+    /// once.
+    fn ask(&self, place: u32);
 }
 
 /// What the forwarding table said.
@@ -83,13 +84,10 @@ static EPOCH: Array<[u64; 8], 1, { 1 << 10 }> = Array::new();
 const WAYS: usize = 1 << WAYS_LOG2;
 const WAYS_LOG2: u32 = 12;
 
-/// Place of the question that is to be asked.
-const ASKED: u32 = WAYS as u32;
-
 #[btf_map]
-static KNOWN: PerCpuArray<[u64; 8], { WAYS + 1 }> = PerCpuArray::new();
+static KNOWN: PerCpuArray<[u64; 8], WAYS> = PerCpuArray::new();
 
-/// A way as it is remembered: where the hash of its question says, or beside it.
+/// A way as it is remembered, where the hash of its question says.
 #[repr(C)]
 pub(crate) struct Way {
     question: Question,
@@ -117,12 +115,6 @@ const LINK: u16 = 1 << 14;
 const KERNEL: u16 = 1 << 15;
 
 impl Way {
-    /// Whether it is what the kernel says to a question.
-    #[inline(always)]
-    fn answers(&self, question: &Question, epoch: u32) -> bool {
-        self.since == epoch && epoch != 0 && self.question.is(question)
-    }
-
     /// The tag to send with, if it is [`Next::Vlan`].
     #[inline(always)]
     pub(crate) fn tag(&self) -> Tag {
@@ -190,8 +182,7 @@ impl Question {
             && ours[3] == theirs[3]
     }
 
-    /// Where it is remembered, if it is not at the other place of the pair. Who aims at one place gains
-    /// nothing but that the kernel is asked.
+    /// Where it is remembered. Who aims at one place gains nothing but that the kernel is asked.
     #[inline(always)]
     fn place(&self) -> u32 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -230,9 +221,10 @@ impl<I: Ingress> Egress for Fib<I> {
         let Some(mut way) = known(place) else {
             return Ok(None);
         };
-        if !way.answers(&question, epoch) {
-            known(ASKED).ok_or(Slow::Route)?.question = question;
-            way = known(self.ingress.ask(place)).ok_or(Slow::Route)?;
+        if way.since != epoch || epoch == 0 || !way.question.is(&question) {
+            way.question = question;
+            self.ingress.ask(place);
+            way = known(place).ok_or(Slow::Route)?;
         }
         if way.next == ELSEWHERE {
             return Err(Slow::Route);
@@ -267,32 +259,15 @@ fn epoch() -> u32 {
         .map_or(0, |words| unsafe { words.cast::<u32>().read_volatile() })
 }
 
-/// Answers at which place there is the way that [`ASKED`] asks for, which belongs to this place and is
-/// not there. If it is not at the other place of the pair, the kernel is asked, and its answer is written
-/// to one of both. (With one place each, a fifth of a thousand destinations had to share theirs.)
+/// Asks the kernel the question of the way at this place, and writes its answer there.
 #[inline(always)]
-pub(crate) fn ask<I: Ingress>(context: *mut c_void, mut place: u32) -> u32 {
-    let epoch = epoch();
-    let (Some(asked), Some(first), Some(second)) = (known(ASKED), known(place), known(place ^ 1))
-    else {
-        return place;
-    };
-    let question = asked.question;
-    if first.since == epoch {
-        place ^= 1;
-        if second.answers(&question, epoch) {
-            return place;
-        }
-    }
-    let Some(way) = known(place) else {
-        return place;
-    };
-    way.question = question;
+pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
+    let Some(way) = known(place) else { return };
     way.since = 0;
     way.next = KERNEL;
     way.mtu = 0;
     let Some(words) = QUESTION.get_ptr_mut(0) else {
-        return place;
+        return;
     };
     // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
     // the same size, aligned to more than it needs.
@@ -300,7 +275,7 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, mut place: u32) -> u32 {
     let Question {
         addresses: [a, b, c, d],
         from,
-    } = question;
+    } = way.question;
     fib.ifindex = (from >> 16) as u32;
     fib.family = (from >> 8) as u8;
     // A length makes the kernel tell the MTU; 1 always fits.
@@ -314,6 +289,7 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, mut place: u32) -> u32 {
         fib.__bindgen_anon_3.ipv6_src = V6::from_halves(a, b).0.map(|word| word.0);
         fib.__bindgen_anon_4.ipv6_dst = V6::from_halves(c, d).0.map(|word| word.0);
     }
+    let epoch = epoch();
     let by_kernel = Link::of(fib.ifindex).forwards_by_kernel();
     // Who does not send needs no neighbour.
     let flags = if by_kernel {
@@ -338,11 +314,11 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, mut place: u32) -> u32 {
         way.addresses = addresses(fib);
         way.since = epoch;
         if by_kernel {
-            return place;
+            return;
         }
         if !I::FRAMES {
             way.next = 0;
-            return place;
+            return;
         }
         let link = Link::of(way.link);
         if link.takes_frames() {
@@ -355,7 +331,6 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, mut place: u32) -> u32 {
     } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
         way.next = LINK;
     }
-    place
 }
 
 /// The Ethernet addresses of a successful answer.
