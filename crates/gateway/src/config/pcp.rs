@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use isthmus_pcp::Limits;
+
 use super::document::Pcp;
 use super::nat::Side;
 use super::section;
@@ -42,7 +44,7 @@ pub(super) fn pcp(value: &Value<'_>, side: Side) -> Option<Pcp> {
         listen,
         clients,
         lifetime: lifetime?,
-        per_host: per_host.unwrap_or(64),
+        per_host: per_host.unwrap_or(Limits::default().per_host as u32),
     })
 }
 
@@ -62,8 +64,9 @@ fn address(value: &Value<'_>) -> Option<IpAddr> {
 /// RFC 6887 section 15 recommends these bounds.
 fn lifetime(reader: &Reader<'_>) -> Option<(u32, u32)> {
     let seconds = |key| reader.get(key).and_then(|v| v.integer(1..=31_536_000));
-    let shortest = seconds("min-lifetime").unwrap_or(120);
-    let longest = seconds("max-lifetime").unwrap_or(86_400);
+    let usual = Limits::default();
+    let shortest = seconds("min-lifetime").unwrap_or(usual.shortest.as_secs() as u32);
+    let longest = seconds("max-lifetime").unwrap_or(usual.longest.as_secs() as u32);
     if shortest > longest {
         let value = reader.get("max-lifetime").or(reader.get("min-lifetime"))?;
         value.refuse(
