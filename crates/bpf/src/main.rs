@@ -11,6 +11,7 @@ mod ethernet;
 mod frame;
 mod link;
 mod maps;
+mod ranges;
 mod route;
 mod search;
 mod skb;

@@ -25,7 +25,7 @@ use crate::search;
 use crate::stage::Stage;
 
 /// `BPF_F_MMAPABLE`: the daemon works on the same memory.
-const MMAPABLE: usize = 1 << 10;
+pub(crate) const MMAPABLE: usize = 1 << 10;
 
 /// An [`Instance`] as plain words: BTF need not know what is in it.
 type InstanceWords = [u64; size_of::<Instance>() / 8];

@@ -2,7 +2,8 @@
 //!
 //! The kernel's answer takes longer than the rest of a translation. So each processor remembers
 //! answers, for as long as the daemon has not seen a change of the kernel's tables and for a second
-//! at most: see [`EPOCH`].
+//! at most: see [`EPOCH`]. Where all destinations of a range have one next hop, as the customers of a border
+//! have, they share one answer: see [`Question::of_many`].
 
 use core::ffi::c_void;
 
@@ -19,7 +20,8 @@ use isthmus_core::verdict::Slow;
 
 use crate::ethernet::{Addresses, Tag};
 use crate::link::Link;
-use crate::maps;
+use crate::maps::{self, MMAPABLE};
+use crate::ranges::{self, Decides};
 
 /// How an engine finds the way out for a translated packet.
 pub(crate) trait Egress {
@@ -49,9 +51,8 @@ pub(crate) trait Ingress {
     fn link(&self) -> u32;
     /// The Ethernet addresses that it came with, if they will be needed to pass it on.
     fn addresses(&self) -> Option<Addresses>;
-    /// Has [`ask`] called in a global function, for the way at this place: the verifier looks at it
-    /// once.
-    fn ask(&self, place: u32);
+    /// Has [`ask`] called in a global function: the verifier looks at it once.
+    fn ask(&self, place: u32) -> u32;
 }
 
 /// What the forwarding table said.
@@ -75,17 +76,25 @@ const AF_INET6: u8 = 10;
 #[btf_map]
 static QUESTION: PerCpuArray<[u64; size_of::<bpf_fib_lookup>() / 8], 1> = PerCpuArray::new();
 
-/// Number of the state that the kernel's tables of routes, neighbours and links are in: the daemon
-/// counts it up when it hears of a change, and every second. While it is 0 nothing is remembered.
+/// The first word is the number of the state that the kernel's tables of routes, neighbours and links are
+/// in: the daemon counts it up when it hears of a change, and every second. While it is 0 nothing is
+/// remembered. The second word is the size of the ranges in force ([`ranges::find`]): the daemon withdraws
+/// them before it counts, and counts after it put others in force, so who reads the number first never
+/// takes a way of the ones for one of the others.
 #[btf_map]
-static EPOCH: Array<[u64; 8], 1, { 1 << 10 }> = Array::new();
+static EPOCH: Array<[u64; 8], 1, MMAPABLE> = Array::new();
 
 /// Ways that each processor remembers: 256 KiB.
 const WAYS: usize = 1 << WAYS_LOG2;
 const WAYS_LOG2: u32 = 12;
 
+/// Place of the question that a packet has.
+const ASKED: u32 = WAYS as u32;
+/// Place of the one that is asked for it. Both are too large for the stack.
+const ASKED_FOR: u32 = ASKED + 1;
+
 #[btf_map]
-static KNOWN: PerCpuArray<[u64; 8], WAYS> = PerCpuArray::new();
+static KNOWN: PerCpuArray<[u64; 8], { WAYS + 2 }> = PerCpuArray::new();
 
 /// A way as it is remembered, where the hash of its question says.
 #[repr(C)]
@@ -115,6 +124,12 @@ const LINK: u16 = 1 << 14;
 const KERNEL: u16 = 1 << 15;
 
 impl Way {
+    /// Whether it is what the kernel says to a question in this epoch.
+    #[inline(always)]
+    fn answers(&self, question: &Question, epoch: u32) -> bool {
+        self.since == epoch && epoch != 0 && self.question.is(question)
+    }
+
     /// The tag to send with, if it is [`Next::Vlan`].
     #[inline(always)]
     pub(crate) fn tag(&self) -> Tag {
@@ -139,9 +154,12 @@ impl Way {
 struct Question {
     /// Source and destination, two words each; of an IPv4 packet both in the first, the rest is 0.
     addresses: [u64; 4],
-    /// The link that the packet came in on, the family and the type of service.
+    /// The link that the packet came in on, the family and the type of service; and [`OF_MANY`].
     from: u64,
 }
+
+/// The question stands for those of other packets too.
+const OF_MANY: u64 = 1 << 63;
 
 impl Question {
     #[inline(always)]
@@ -169,6 +187,37 @@ impl Question {
             addresses,
             from: u64::from(link) << 16 | u64::from(family) << 8 | u64::from(tos),
         }
+    }
+
+    /// The question that is asked for this one: if no address decides on the way, or the destination
+    /// alone, one without those that do not. For a range it is asked of its first address, for which the
+    /// kernel has learned no path MTU of its own.
+    #[inline(always)]
+    fn of_many(&self, size: u32) -> Self {
+        let [a, _, high, low] = self.addresses;
+        let ipv6 = self.family() == AF_INET6;
+        let destination = if ipv6 {
+            high
+        } else {
+            u64::from(u32::from_be(a as u32))
+        };
+        let (first, decides) = ranges::find(size, ipv6, destination);
+        let addresses = match (decides, ipv6) {
+            (Decides::Addresses, _) => return *self,
+            (Decides::Destination, true) => [0, 0, high, low],
+            (Decides::Destination, false) => [u64::from(a as u32), 0, 0, 0],
+            (Decides::Range, true) => [0, 0, first, 0],
+            (Decides::Range, false) => [u64::from((first as u32).to_be()), 0, 0, 0],
+        };
+        Self {
+            addresses,
+            from: self.from | OF_MANY,
+        }
+    }
+
+    #[inline(always)]
+    fn family(&self) -> u8 {
+        (self.from >> 8) as u8
     }
 
     /// Whether two are the same. Word by word: for arrays the compiler calls a function with a loop.
@@ -221,10 +270,9 @@ impl<I: Ingress> Egress for Fib<I> {
         let Some(mut way) = known(place) else {
             return Ok(None);
         };
-        if way.since != epoch || epoch == 0 || !way.question.is(&question) {
-            way.question = question;
-            self.ingress.ask(place);
-            way = known(place).ok_or(Slow::Route)?;
+        if !way.answers(&question, epoch) {
+            known(ASKED).ok_or(Slow::Route)?.question = question;
+            way = known(self.ingress.ask(place)).ok_or(Slow::Route)?;
         }
         if way.next == ELSEWHERE {
             return Err(Slow::Route);
@@ -253,21 +301,52 @@ fn known(place: u32) -> Option<&'static mut Way> {
 
 #[inline(always)]
 fn epoch() -> u32 {
-    // SAFETY: an aligned word that the daemon writes at once.
-    EPOCH
-        .get_ptr(0)
-        .map_or(0, |words| unsafe { words.cast::<u32>().read_volatile() })
+    state_of_routes(0) as u32
 }
 
-/// Asks the kernel the question of the way at this place, and writes its answer there.
+/// A word of [`EPOCH`].
 #[inline(always)]
-pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
-    let Some(way) = known(place) else { return };
+fn state_of_routes(word: usize) -> u64 {
+    // SAFETY: one of eight aligned words, which the daemon writes at once.
+    EPOCH.get_ptr(0).map_or(0, |words| unsafe {
+        words.cast::<u64>().add(word).read_volatile()
+    })
+}
+
+/// Answers at which place there is the way that [`ASKED`] asks for, which is not at `own`, its place. If it
+/// is nowhere, the kernel is asked, and its answer remembered.
+#[inline(always)]
+pub(crate) fn ask<I: Ingress>(context: *mut c_void, own: u32) -> u32 {
+    let epoch = epoch();
+    let size = state_of_routes(1) as u32;
+    let (Some(asked), Some(asked_for)) = (known(ASKED), known(ASKED_FOR)) else {
+        return own;
+    };
+    asked_for.question = asked.question.of_many(size);
+    let question = &asked_for.question;
+    let place = question.place();
+    let Some(way) = known(place) else {
+        return own;
+    };
+    if way.answers(question, epoch) {
+        // It is found sooner where it would be if it stood for one packet only. But there are more of
+        // these than places, so none is driven out for it.
+        if let Some(own) = known(own)
+            && own.since != epoch
+        {
+            *own = Way {
+                question: asked.question,
+                ..*way
+            };
+        }
+        return place;
+    }
+    way.question = *question;
     way.since = 0;
     way.next = KERNEL;
     way.mtu = 0;
     let Some(words) = QUESTION.get_ptr_mut(0) else {
-        return;
+        return place;
     };
     // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
     // the same size, aligned to more than it needs.
@@ -275,9 +354,9 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     let Question {
         addresses: [a, b, c, d],
         from,
-    } = way.question;
+    } = *question;
     fib.ifindex = (from >> 16) as u32;
-    fib.family = (from >> 8) as u8;
+    fib.family = question.family();
     // A length makes the kernel tell the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
     if fib.family == AF_INET {
@@ -289,7 +368,6 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
         fib.__bindgen_anon_3.ipv6_src = V6::from_halves(a, b).0.map(|word| word.0);
         fib.__bindgen_anon_4.ipv6_dst = V6::from_halves(c, d).0.map(|word| word.0);
     }
-    let epoch = epoch();
     let by_kernel = Link::of(fib.ifindex).forwards_by_kernel();
     // Who does not send needs no neighbour.
     let flags = if by_kernel {
@@ -314,11 +392,11 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
         way.addresses = addresses(fib);
         way.since = epoch;
         if by_kernel {
-            return;
+            return place;
         }
         if !I::FRAMES {
             way.next = 0;
-            return;
+            return place;
         }
         let link = Link::of(way.link);
         if link.takes_frames() {
@@ -331,6 +409,7 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
         way.next = LINK;
     }
+    place
 }
 
 /// The Ethernet addresses of a successful answer.

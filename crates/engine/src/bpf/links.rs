@@ -6,15 +6,14 @@ use std::io;
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoPortKind, InfoVlan, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo,
     LinkLayerType, LinkMessage, VlanProtocol,
 };
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use super::Error;
+use super::dump::dump;
 
 /// In `LINKS`: translated packets that came in there go up into the kernel.
 const FORWARD_BY_KERNEL: u64 = 1 << 48;
@@ -57,7 +56,7 @@ impl Links {
     /// Tells the programs of the links as they are now in the network namespace of the calling
     /// thread.
     pub(super) fn update(&mut self) -> io::Result<()> {
-        let told = Told::of(&dump()?, &self.by_kernel);
+        let told = Told::of(&all()?, &self.by_kernel);
         // At no time is a VLAN known whose packets would get past the kernel's filters.
         let refused = |error: MapError| io::Error::other(error);
         for (number, word) in &told.links {
@@ -205,43 +204,19 @@ impl Told {
 }
 
 /// All links of the network namespace of the calling thread.
-fn dump() -> io::Result<Vec<Link>> {
+fn all() -> io::Result<Vec<Link>> {
     let mut question = LinkMessage::default();
     question
         .attributes
         .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
-    let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetLink(question));
-    message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&bytes, 0)?;
     let mut links = Vec::new();
-    let mut answer = Vec::with_capacity(64 * 1024);
-    loop {
-        answer.clear();
-        socket.recv(&mut answer, 0)?;
-        let mut rest = answer.as_slice();
-        while !rest.is_empty() {
-            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
-                .map_err(io::Error::other)?;
-            match message.payload {
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
-                    links.push(Link::of(&link));
-                }
-                NetlinkPayload::Done(_) => return Ok(links),
-                NetlinkPayload::Error(error) => return Err(error.to_io()),
-                _ => {}
-            }
-            // Messages begin at multiples of four bytes.
-            let length = (message.header.length as usize).next_multiple_of(4).max(4);
-            rest = rest.get(length..).unwrap_or_default();
+    dump(RouteNetlinkMessage::GetLink(question), |message| {
+        if let RouteNetlinkMessage::NewLink(link) = message {
+            links.push(Link::of(&link));
         }
-    }
+        Ok(())
+    })?;
+    Ok(links)
 }
 
 #[cfg(test)]

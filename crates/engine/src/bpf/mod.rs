@@ -4,9 +4,11 @@
 //! All links of a gateway share one set of programs and maps. Maps and attachments belong to file
 //! descriptors of this process: when it ends, however it ends, the kernel takes them back.
 
+mod dump;
 mod links;
 mod map;
 mod offline;
+mod ranges;
 mod routes;
 
 use std::io;
@@ -25,6 +27,7 @@ use crate::memory::Region;
 use crate::ruleset::Ruleset;
 use crate::sys;
 use links::Links;
+use ranges::Ranges;
 use routes::RouteWatch;
 
 pub use offline::KernelTranslator;
@@ -208,7 +211,8 @@ impl Programs {
         });
         let links = Links::new(&mut self.ebpf, numbers.collect::<Result<_, _>>()?)?;
         let epoch = map::region(&self.ebpf, "EPOCH", 1)?;
-        self.watch = Some(RouteWatch::start(epoch, links).map_err(Error::Routes)?);
+        let ranges = Ranges::new(map::region(&self.ebpf, "RANGES", ranges::LINES)?);
+        self.watch = Some(RouteWatch::start(epoch, ranges, links).map_err(Error::Routes)?);
         Ok(())
     }
 

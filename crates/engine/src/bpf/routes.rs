@@ -4,19 +4,20 @@
 //! A thread hears what the kernel announces of routes, rules, neighbours, addresses and links, and
 //! counts the epoch up that the programs remember their ways with (`crates/bpf/src/route.rs`). What
 //! the kernel does not announce, such as a path MTU that it learned, ends with the epoch after a
-//! second.
+//! second. When the routes have not changed for a while, it tells which destinations share a way.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isthmus_core::table::Memory as _;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use super::links::Links;
+use super::ranges::Ranges;
 use crate::memory::Region;
 use crate::sys;
 
@@ -27,6 +28,10 @@ const GROUPS: [u32; 9] = [1, 3, 5, 7, 8, 9, 11, 19, 32];
 const LONGEST: Duration = Duration::from_secs(1);
 /// How long an epoch lasts at least: a table that changes all the time is not worth remembering less.
 const SHORTEST: Duration = Duration::from_millis(5);
+/// How long the routes have to stay as they are before they are read.
+const QUIET: Duration = Duration::from_millis(100);
+/// After how long they are read again if there were too many.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The thread. When it is dropped, the programs remember nothing any more.
 #[derive(Debug)]
@@ -41,7 +46,7 @@ impl RouteWatch {
     ///
     /// # Errors
     /// There is no socket or no thread to be had, or the links can not be asked for.
-    pub(super) fn start(epoch: Region, mut links: Links) -> io::Result<Self> {
+    pub(super) fn start(epoch: Region, ranges: Ranges, mut links: Links) -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind(&SocketAddr::new(0, 0))?;
         for group in GROUPS {
@@ -53,7 +58,7 @@ impl RouteWatch {
         let stopped = stop.try_clone()?;
         let thread = thread::Builder::new()
             .name("routes".into())
-            .spawn(move || watch(&socket, &stopped, &epoch, links))?;
+            .spawn(move || watch(&socket, &stopped, &epoch, &ranges, links))?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -72,64 +77,96 @@ impl Drop for RouteWatch {
     }
 }
 
-fn watch(socket: &Socket, stop: &File, epoch: &Region, mut links: Links) {
-    let set = |number: u32| {
-        if let Some([word, ..]) = epoch.line(0) {
-            word.store(u64::from(number), Ordering::Release);
+fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut links: Links) {
+    let set = |word: usize, value: u64| {
+        if let Some(line) = epoch.line(0) {
+            line[word].store(value, Ordering::Release);
         }
     };
     let mut announcements = Vec::with_capacity(64 * 1024);
     let mut number = 0_u32;
     let mut stale = false;
+    // When to read the routes.
+    let mut due = Some(Instant::now());
     loop {
         // 0 stands for no epoch.
         number = number.checked_add(1).unwrap_or(1);
-        set(number);
+        set(EPOCH, number.into());
+        let now = Instant::now();
+        if due.is_some_and(|due| due <= now) {
+            match ranges.write() {
+                Ok(size) => {
+                    set(RANGES, size);
+                    due = None;
+                    continue;
+                }
+                // Every way is asked for by itself then.
+                Err(_) => due = Some(now + PATIENCE),
+            }
+        }
         thread::sleep(SHORTEST);
-        let waited = sys::wait_readable([socket.as_fd(), stop.as_fd()], Some(LONGEST));
+        let left = due.map_or(LONGEST, |due| due.saturating_duration_since(now));
+        let waited = sys::wait_readable([socket.as_fd(), stop.as_fd()], Some(left.min(LONGEST)));
         let stopped = (&mut &*stop).read(&mut [0; 8]).is_ok();
         if waited.is_err() || stopped {
             break;
         }
+        let heard = drain(socket, &mut announcements);
+        if heard.routes {
+            set(RANGES, 0);
+            due = due.max(Some(Instant::now() + QUIET));
+        }
         // Before the next epoch, in which nobody remembers what the links were. If it fails, packets
         // take the kernel's way from links that are new, and the next announcement tries again.
-        stale |= drain(socket, &mut announcements) == Heard::Links;
+        stale |= heard.links;
         if stale {
             stale = links.update().is_err();
         }
     }
-    set(0);
+    set(RANGES, 0);
+    set(EPOCH, 0);
 }
+
+/// The words of the map `EPOCH`.
+const EPOCH: usize = 0;
+const RANGES: usize = 1;
 
 /// What the kernel announced.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    /// Changes of links, perhaps among others.
-    Links,
-    /// Nothing, or other changes.
-    Others,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Heard {
+    /// Changes of links.
+    links: bool,
+    /// Changes that routes may come or go with: all but those of neighbours.
+    routes: bool,
 }
 
-/// Reads what there is. Of the content, only whether it is about links matters; what is lost may have
-/// been.
+/// Reads what there is. Of the content, only what it is about matters; what is lost may have been about
+/// anything.
 fn drain(socket: &Socket, announcements: &mut Vec<u8>) -> Heard {
-    let mut heard = Heard::Others;
+    let mut heard = Heard::default();
     loop {
         announcements.clear();
         match socket.recv(announcements, libc::MSG_TRUNC) {
-            Ok(_) if !is_of_link(announcements) => {}
-            Ok(_) => heard = Heard::Links,
-            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => heard = Heard::Links,
+            Ok(_) => heard.learn(announcements),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                heard = Heard {
+                    links: true,
+                    routes: true,
+                };
+            }
             Err(_) => return heard,
         }
     }
 }
 
-/// Whether an announcement is about a link: the type comes after the length (`struct nlmsghdr`).
-fn is_of_link(announcement: &[u8]) -> bool {
-    let kind = match announcement {
-        [_, _, _, _, a, b, ..] => u16::from_ne_bytes([*a, *b]),
-        _ => return false,
-    };
-    matches!(kind, libc::RTM_NEWLINK | libc::RTM_DELLINK)
+impl Heard {
+    /// Reads one announcement: the type comes after the length (`struct nlmsghdr`).
+    fn learn(&mut self, announcement: &[u8]) {
+        let kind = match announcement {
+            [_, _, _, _, a, b, ..] => u16::from_ne_bytes([*a, *b]),
+            _ => return,
+        };
+        self.links |= matches!(kind, libc::RTM_NEWLINK | libc::RTM_DELLINK);
+        self.routes |= !matches!(kind, libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH);
+    }
 }

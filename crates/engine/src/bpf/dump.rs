@@ -1,0 +1,46 @@
+//! Reads tables of the kernel over netlink.
+
+use std::io;
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+/// Has the kernel list what this message asks for, in the network namespace of the calling thread.
+///
+/// # Errors
+/// The kernel refuses, or `take` does: then the rest is not read.
+pub(super) fn dump(
+    question: RouteNetlinkMessage,
+    mut take: impl FnMut(RouteNetlinkMessage) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut message = NetlinkMessage::from(question);
+    message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&bytes, 0)?;
+    let mut answer = Vec::with_capacity(64 * 1024);
+    loop {
+        answer.clear();
+        socket.recv(&mut answer, 0)?;
+        let mut rest = answer.as_slice();
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                .map_err(io::Error::other)?;
+            match message.payload {
+                NetlinkPayload::InnerMessage(one) => take(one)?,
+                NetlinkPayload::Done(_) => return Ok(()),
+                NetlinkPayload::Error(error) => return Err(error.to_io()),
+                _ => {}
+            }
+            // Messages begin at multiples of four bytes.
+            let length = (message.header.length as usize).next_multiple_of(4).max(4);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
+}
