@@ -6,6 +6,7 @@ use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use aya_ebpf::macros::btf_map;
 use isthmus_core::address::eam::MappedV4;
+use isthmus_core::address::softwire::Customer;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, Mechanism, SoftwireTable};
 use isthmus_core::encap::tunnel_error::telling_protocol;
@@ -412,8 +413,8 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
     }
 
     #[inline(always)]
-    fn find_softwire(&self, table: &SoftwireTable, address: V4, psid: u16) -> Option<Place> {
-        let found = search::softwire(table.base, table.lines, address.0.0, psid);
+    fn find_softwire(&self, table: &SoftwireTable, customer: Customer) -> Option<Place> {
+        let found = search::softwire(table.base, table.lines, customer.0);
         search::number(found).map(Place)
     }
 

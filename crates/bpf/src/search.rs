@@ -2,7 +2,8 @@
 //! at every call. Arguments and results are numbers, five at most.
 
 use isthmus_core::address::eam::{self, MappedV4};
-use isthmus_core::address::{V4, V6, softwire};
+use isthmus_core::address::softwire::{self, Customer};
+use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, SoftwireTable};
 use isthmus_core::host::{Instances, MOST_INSTANCES, any_pool_owns};
 use isthmus_core::mechanism;
@@ -218,13 +219,12 @@ pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 
     answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
 }
 
-/// The softwire of an IPv4 address, given as it lies in the packet, and a PSID, in a table of `lines` lines
-/// that begins at line `base`.
+/// The block that has a customer's softwire, given as a number, in a table of `lines` lines that begins at line `base`.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn softwire(base: u32, lines: u32, address: u32, psid: u16) -> u64 {
+pub extern "C" fn softwire(base: u32, lines: u32, customer: u64) -> u64 {
     let table = SoftwireTable { base, lines };
-    answer(softwire::find(&RULE_LINES, &table, V4(Word(address)), psid))
+    answer(softwire::find(&RULE_LINES, &table, Customer(customer)))
 }
 
 /// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a

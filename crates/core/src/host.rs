@@ -1,7 +1,7 @@
 //! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
 
 use crate::address::eam::{self, MappedV4};
-use crate::address::softwire;
+use crate::address::softwire::{self, Customer};
 use crate::address::{V4, V6};
 use crate::config::{EamTable, Instance, SoftwireTable};
 use crate::mechanism;
@@ -132,9 +132,9 @@ pub trait Host {
         eam::to_v4(self.rules(), place, address)
     }
 
-    /// The softwire of an IPv4 address and a PSID.
-    fn find_softwire(&self, table: &SoftwireTable, address: V4, psid: u16) -> Option<Place> {
-        softwire::find(self.rules(), table, address, psid)
+    /// The block that has a customer's softwire.
+    fn find_softwire(&self, table: &SoftwireTable, customer: Customer) -> Option<Place> {
+        softwire::find(self.rules(), table, customer)
     }
 
     /// The time of this packet.

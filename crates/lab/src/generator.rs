@@ -5,13 +5,15 @@
 //! runs on the same core, so a figure is packets per second of one core for the whole chain.
 //!
 //! The frames are made here and lie in a map in the order in which they are sent, so a million of
-//! them cost the generator as little as a few: the processor sees what comes next.
+//! them cost the generator as little as a few: the processor sees what comes next. Of so many only
+//! what differs lies there: whole frames would sweep the caches of what the path under test keeps in
+//! them, as no network card does, which writes to the same few buffers again and again.
 
 use std::{sync::Arc, time::Instant};
 
 use aya::{
-    Ebpf, TestRun, TestRunAttrs, TestRunOptions,
-    maps::{Array, MapData, PerCpuArray, PerCpuValues},
+    Ebpf, EbpfLoader, TestRun, TestRunAttrs, TestRunOptions,
+    maps::{Array, MapData, MapError, PerCpuArray, PerCpuValues},
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -31,6 +33,10 @@ pub const FIRST_PORT: u16 = 1024;
 pub const BATCH: u32 = 64;
 /// 32-bit words that the BPF program has for a frame.
 const ROOM: usize = 32;
+/// 32-bit words that it has for what differs.
+const VARYING: usize = 8;
+/// More frames than these are not kept as a whole: 512 KiB.
+const WHOLE: usize = 4096;
 /// 32-bit words of the program's configuration.
 const CONFIGURATION: usize = 3;
 
@@ -83,16 +89,53 @@ impl Pace {
 impl Stream {
     /// The program that sends such frames.
     fn program(&self) -> &'static str {
-        match self.packets[0].form() {
-            Form::V4 => "generate4",
-            Form::V6 => "generate6",
-            Form::SixInFour | Form::FourInSix => "generate46",
+        match (self.packets[0].form(), self.are_many()) {
+            (Form::V4, false) => "generate4",
+            (Form::V4, true) => "vary4",
+            (Form::V6, false) => "generate6",
+            (Form::V6, true) => "vary6",
+            (Form::SixInFour | Form::FourInSix, false) => "generate46",
+            (Form::SixInFour | Form::FourInSix, true) => "vary46",
         }
+    }
+
+    /// Whether only their differences are kept.
+    fn are_many(&self) -> bool {
+        self.packets.len() > WHOLE
     }
 
     /// One of the frames.
     fn frame(&self, number: usize) -> Vec<u8> {
         self.packets[number].frame(number as u32, self.to, self.from)
+    }
+
+    /// The same as the program has it.
+    fn words(&self, number: usize) -> [u32; ROOM] {
+        let mut words = [0; ROOM];
+        let frame = self.frame(number);
+        for (word, octets) in words.iter_mut().zip(frame.chunks_exact(4)) {
+            *word = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
+        }
+        words
+    }
+
+    /// The places of the words that are not the same in all frames; more than once if they are few.
+    /// `None` if there are too many of them.
+    fn places(&self) -> Option<[u8; VARYING]> {
+        let first = self.words(0);
+        let mut differs = [false; ROOM];
+        for number in 1..self.packets.len() {
+            for ((differs, word), first) in differs.iter_mut().zip(self.words(number)).zip(first) {
+                *differs |= word != first;
+            }
+        }
+        let mut places = (0..ROOM as u8).filter(|place| differs[usize::from(*place)]);
+        let mut last = 0;
+        let all = [(); VARYING].map(|()| {
+            last = places.next().unwrap_or(last);
+            last
+        });
+        places.next().is_none().then_some(all)
     }
 
     /// The numbers of the frames in an order.
@@ -124,11 +167,33 @@ pub struct Generator {
     target: Target,
     object: Ebpf,
     program: &'static str,
-    frames: Array<MapData, [u32; ROOM]>,
+    frames: Frames,
     configuration: Configuration,
     progress: Progress,
     stream: Stream,
     cpu: usize,
+}
+
+/// The frames, where the program finds them.
+struct Frames {
+    whole: Array<MapData, [u32; ROOM]>,
+    differences: Array<MapData, [u32; VARYING]>,
+    /// Where they differ, if they are many.
+    places: Option<[u8; VARYING]>,
+}
+
+impl Frames {
+    /// Writes a frame.
+    fn set(&mut self, place: u32, words: [u32; ROOM]) -> std::result::Result<(), MapError> {
+        let Some(places) = self.places else {
+            return self.whole.set(place, words, 0);
+        };
+        if place == 0 {
+            self.whole.set(0, words, 0)?;
+        }
+        let differences = places.map(|place| words[usize::from(place)]);
+        self.differences.set(place, differences, 0)
+    }
 }
 
 /// What the program's configuration has beside the pace.
@@ -151,7 +216,20 @@ impl Generator {
             interface: namespace.interface_index(interface)?,
             frames: stream.packets.len() as u32,
         };
-        let mut object = programs::load_with("FRAMES", target.frames)?;
+        let mut loader = EbpfLoader::new();
+        let places = if stream.are_many() {
+            let too_many = || bpf("DIFFERENCES", "the frames differ in too many places");
+            Some(stream.places().ok_or_else(too_many)?)
+        } else {
+            None
+        };
+        let map = if let Some(places) = &places {
+            loader.override_global("PLACES", places, true);
+            "DIFFERENCES"
+        } else {
+            "FRAMES"
+        };
+        let mut object = programs::load_by(loader.map_max_entries(map, target.frames))?;
         programs::program(&mut object, program)?
             .load()
             .map_err(|problem| bpf(program, problem))?;
@@ -160,7 +238,12 @@ impl Generator {
             namespace: Arc::clone(namespace),
             target,
             program,
-            frames: Array::try_from(programs::map(&mut object, "FRAMES")?).map_err(array)?,
+            frames: Frames {
+                whole: Array::try_from(programs::map(&mut object, "FRAMES")?).map_err(array)?,
+                differences: Array::try_from(programs::map(&mut object, "DIFFERENCES")?)
+                    .map_err(array)?,
+                places,
+            },
             configuration: Array::try_from(programs::map(&mut object, "GENERATOR")?)
                 .map_err(array)?,
             progress: PerCpuArray::try_from(programs::map(&mut object, "PROGRESS")?)
@@ -186,13 +269,9 @@ impl Generator {
     /// Sends the same frames in another order, from the beginning.
     pub fn set_order(&mut self, order: Order) -> Result<()> {
         for (place, number) in self.stream.numbers(order).into_iter().enumerate() {
-            let mut words = [0; ROOM];
-            let frame = self.stream.frame(number as usize);
-            for (word, octets) in words.iter_mut().zip(frame.chunks_exact(4)) {
-                *word = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
-            }
+            let words = self.stream.words(number as usize);
             self.frames
-                .set(place as u32, words, 0)
+                .set(place as u32, words)
                 .map_err(|problem| bpf("FRAMES", problem))?;
         }
         self.rewind()?;
@@ -303,7 +382,10 @@ pub fn pin(cpu: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, net::Ipv4Addr};
+    use std::{
+        collections::BTreeSet,
+        net::{Ipv4Addr, Ipv6Addr},
+    };
 
     use super::*;
     use crate::packet::Ends;
@@ -321,5 +403,32 @@ mod tests {
         assert_eq!(numbers.len(), 1000);
         let all: BTreeSet<u32> = numbers.into_iter().collect();
         assert!(all.into_iter().eq(0..1000));
+    }
+
+    #[test]
+    fn of_many_frames_only_what_differs_is_kept() {
+        let many = |packet: &dyn Fn(u32) -> Packet| Stream {
+            packets: (0..5000).map(packet).collect(),
+            to: [0; 6],
+            from: [0; 6],
+        };
+        let one = Ipv4Addr::LOCALHOST;
+        let more = many(&|n| {
+            let ends = Ends::V4(one, Ipv4Addr::from_bits(0xc612_0000 + n));
+            Packet::new(ends, (FIRST_PORT, PORT))
+        });
+        assert_eq!(more.program(), "vary4");
+        // The checksum of the header; the lower half of the destination; the UDP checksum and the number of
+        // the frame, which has the upper half of the last word.
+        assert_eq!(more.places(), Some([6, 8, 10, 11, 11, 11, 11, 11]));
+        let (first, words) = (more.words(0), more.words(4999));
+        let same = |place: usize| first[place] == words[place];
+        assert!((0..ROOM).all(|place| same(place) || [6, 8, 10, 11].contains(&place)));
+
+        let mixed = many(&|n| {
+            let address = Ipv6Addr::from_bits((u128::from(n) * u128::from(u64::MAX)) << 32);
+            Packet::new(Ends::V6(address, address), (n as u16, n as u16))
+        });
+        assert_eq!(mixed.places(), None);
     }
 }

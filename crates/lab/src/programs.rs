@@ -16,12 +16,8 @@ pub fn load() -> Result<Ebpf> {
     load_by(&mut EbpfLoader::new())
 }
 
-/// The same with room for so many entries in one of the maps.
-pub fn load_with(map: &'static str, entries: u32) -> Result<Ebpf> {
-    load_by(EbpfLoader::new().map_max_entries(map, entries))
-}
-
-fn load_by(loader: &mut EbpfLoader<'_>) -> Result<Ebpf> {
+/// The same with a loader that knows more about maps and constants.
+pub fn load_by(loader: &mut EbpfLoader<'_>) -> Result<Ebpf> {
     loader
         .verifier_log_level(VerifierLogLevel::DISABLE)
         .load(OBJECT)

@@ -62,6 +62,13 @@ pub struct MapRule {
     unused: [u8; 6],
 }
 
+/// The interface identifier of a customer: 16 zero bits, the IPv4 address, the PSID (RFC 7597 section 6).
+#[inline(always)]
+#[must_use]
+pub(super) const fn interface_identifier(address: V4, psid: u16) -> u64 {
+    (address.number() as u64) << 16 | psid as u64
+}
+
 /// Where the port set of a customer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
@@ -244,7 +251,7 @@ impl MapRule {
         let suffix = ((address.number() as u64) << 32).wrapping_shl(self.v4_length as u32);
         let psid_there = ((psid & self.embedded) as u64).wrapping_shl(self.psid_shift as u32);
         let ea = self.ea.put(suffix | psid_there);
-        let identifier = (in_identifier.number() as u64) << 16 | psid as u64;
+        let identifier = interface_identifier(in_identifier, psid);
         let (high, low) = self.prefix.start;
         V6::from_halves(high | ea.0, low | ea.1 | identifier & self.identifier_mask)
     }

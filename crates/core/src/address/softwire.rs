@@ -3,23 +3,40 @@
 //!
 //! Both directions ask the same: a packet to a lwB4 by its destination address and port, a packet from
 //! one by its source address and port. How ports are divided into sets is told by a few networks
-//! ([`SharedNetworks`]), so that address and port make an address and a PSID, by which the softwire is
-//! found in one search.
+//! ([`SharedNetworks`]), so that address and port make a number ([`Customer`]), by which the softwire is
+//! found at once.
 //!
-//! Layout (`table/cuckoo.rs`): a slot is the IPv4 address (bits 0 to 31), the PSID (32 to 47), which address
-//! of the border it is (48 to 55) and a mark that the slot is in use (bit 63), then the two halves of the
-//! lwB4's address.
+//! What takes time in a table of a million is the memory, so it is kept small enough for the caches of a
+//! processor. 4096 customers in a row make a block, which is found by a small table (`table/cuckoo.rs`) and
+//! has a row for each customer. The addresses of a block's lwB4s have most of their bits in common, because
+//! operators count their customers, and build addresses as RFC 7597 section 6 does (RFC 7596 section 5.1).
+//! So a row has four octets as a rule: what is left when all that is known is taken away. If that is not
+//! enough, the block has whole addresses.
+//!
+//! Layout:
+//!
+//! - A slot of the small table is the number of the block with a mark that the slot is in use (bit 63), and
+//!   the line where the block begins.
+//! - The first line of a block is its [`Form`].
+//! - The rows follow: 16 to a line, or four where they are whole addresses.
+//! - Where softwires end at other addresses of the border than the first, more lines have an octet for
+//!   each row that tells at which.
 
-use core::hint::black_box;
+mod fill;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::port_set::Sharing;
-use super::{V4, V6};
-use crate::config::{SoftwireTable, V4Network};
-use crate::table::cuckoo::{self, Entry, Filling, SLOT_WORDS, mix};
-use crate::table::{FillError, Line, Memory, Place};
+use super::{V4, V6, map};
+use crate::config::SoftwireTable;
+use crate::table::cuckoo::{self, Entry, SLOT_WORDS, mix};
+use crate::table::{Line, Memory, Place};
 
-/// Bit of a slot's first word that is set if the slot is in use.
-const IN_USE: u64 = 1 << 63;
+pub use fill::Softwires;
+pub use shared::SharedNetworks;
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,271 +47,181 @@ pub struct Softwire {
     pub psid: u16,
     /// Which of the border's addresses its other end is.
     pub border: u8,
-    /// The address of the lwB4.
+    /// The address of the lwB4, which is not `::`.
     pub b4: V6,
 }
 
-impl Softwire {
+/// Who has an IPv4 address and a port set of it: the PSID behind the address in the lower 48 bits, and
+/// above them how long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Customer(pub u64);
+
+impl Customer {
+    /// The customer with a PSID of an address that is shared so.
     #[inline(always)]
-    const fn key(&self) -> u64 {
-        key(self.v4, self.psid)
+    #[must_use]
+    pub const fn new(address: V4, psid: u16, sharing: Sharing) -> Self {
+        let length = sharing.length() & 31;
+        let number = (address.number() as u64) << length | psid as u64;
+        Self((length as u64) << 48 | number)
+    }
+
+    /// The number of the block, with [`IN_USE`].
+    #[inline(always)]
+    const fn block(self) -> u64 {
+        IN_USE | self.0 >> BLOCK_LOG2
+    }
+
+    /// The row within the block.
+    #[inline(always)]
+    const fn row(self) -> u32 {
+        self.0 as u32 & ((1 << BLOCK_LOG2) - 1)
+    }
+
+    /// What the lwB4's address ends with if it is built as RFC 7597 section 6 does.
+    #[inline(always)]
+    const fn interface_identifier(self) -> u64 {
+        let length = (self.0 >> 48) as u32 & 31;
+        let address = V4::from_number((self.0 >> length) as u32);
+        map::interface_identifier(address, (self.0 & ((1 << length) - 1)) as u16)
     }
 }
 
-impl Entry for Softwire {
+/// Customers of a block.
+const BLOCK_LOG2: u32 = 12;
+/// Bit of a slot's first word that is set if the slot is in use.
+const IN_USE: u64 = 1 << 63;
+/// Bit of a short row that is set if there is a softwire.
+const BOUND: u32 = 1 << 31;
+
+const SHORT_ROWS_LOG2: u32 = 4;
+const WHOLE_ROWS_LOG2: u32 = 2;
+const BORDERS_LOG2: u32 = 6;
+
+/// Where a block begins, counted from the first line of the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Block {
+    number: u64,
+    first: u32,
+}
+
+impl Entry for Block {
     #[inline(always)]
     fn words(&self) -> [u64; SLOT_WORDS] {
-        let (high, low) = self.b4.halves();
-        [
-            IN_USE | u64::from(self.border) << 48 | self.key(),
-            high,
-            low,
-        ]
+        [self.number, self.first.into(), 0]
     }
 
     #[inline(always)]
-    fn from_words([first, high, low]: [u64; SLOT_WORDS]) -> Self {
+    fn from_words([number, first, _]: [u64; SLOT_WORDS]) -> Self {
         Self {
-            v4: V4::from_number(first as u32),
-            psid: (first >> 32) as u16,
-            border: (first >> 48) as u8,
-            b4: V6::from_halves(high, low),
+            number,
+            first: first as u32,
         }
     }
 }
 
-/// What a search goes by.
-#[inline(always)]
-const fn key(v4: V4, psid: u16) -> u64 {
-    (psid as u64) << 32 | v4.number() as u64
+/// How a block has its addresses, in the first words of its first line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Form {
+    /// The two halves of what short rows are the difference from.
+    base: (u64, u64),
+    /// Whether rows are short.
+    short: bool,
+    /// How many bits are below those of a short row: 0 to 127.
+    shift: u8,
+    /// Whether the interface identifier is taken away before.
+    identifiers: bool,
+    /// Lines from the first to those of the borders; 0 if there are none.
+    borders: u16,
 }
 
-/// Where the softwire of an IPv4 address and a PSID lies.
+impl Form {
+    #[inline(always)]
+    fn read(line: &Line) -> Self {
+        let rest = line[2].load(Relaxed);
+        Self {
+            base: (line[0].load(Relaxed), line[1].load(Relaxed)),
+            short: rest & 1 != 0,
+            identifiers: rest & 2 != 0,
+            shift: (rest >> 8) as u8,
+            borders: (rest >> 16) as u16,
+        }
+    }
+
+    /// The address that a short row stands for.
+    #[inline(always)]
+    fn address(&self, row: u32, customer: Customer) -> V6 {
+        let difference = u64::from(row & !BOUND);
+        let shift = u32::from(self.shift);
+        let (mut high, mut low) = self.base;
+        if shift < 64 {
+            low ^= difference.wrapping_shl(shift);
+            // In two steps, so that nothing is left for a shift of 0.
+            high ^= (difference >> 1).wrapping_shr(63 - shift);
+        } else {
+            high ^= difference.wrapping_shl(shift - 64);
+        }
+        if self.identifiers {
+            low ^= customer.interface_identifier();
+        }
+        V6::from_halves(high, low)
+    }
+}
+
+/// The block of a customer.
 #[inline(always)]
 pub fn find<M: Memory + ?Sized>(
     rules: &M,
     table: &SoftwireTable,
-    address: V4,
-    psid: u16,
+    customer: Customer,
 ) -> Option<Place> {
     if table.lines == 0 {
         return None;
     }
-    let key = key(address, psid);
-    let matches = |softwire: &Softwire| softwire.key() == key;
-    cuckoo::find(rules, table.base, table.lines, mix(key), matches)
+    let number = customer.block();
+    let matches = |block: &Block| block.number == number;
+    cuckoo::find(rules, table.base, table.lines, mix(number), matches)
 }
 
-/// The softwire that lies in a place.
+/// The address of a customer's lwB4 in the block that was found, and which of the border's addresses the
+/// other end is. `None` if there is no softwire.
 #[inline(always)]
-pub fn read<M: Memory + ?Sized>(rules: &M, place: Place) -> Option<Softwire> {
-    place.read(rules)
-}
-
-/// Lines that a table of so many softwires fits into. Should [`fill`] answer [`FillError::Full`]
-/// nevertheless, try twice as many.
-#[must_use]
-pub const fn lines_for(softwires: usize) -> usize {
-    cuckoo::lines_for(softwires)
-}
-
-/// Writes a table into zeroed lines, a power of two of them, which will be found in the rules memory
-/// from line `base` on, and tells where it is. Host side.
-///
-/// # Errors
-/// See [`FillError`]; the lines then hold a part of the table. Two softwires with the same address and
-/// PSID are duplicates.
-pub fn fill(
-    lines: &[Line],
-    base: u32,
-    softwires: impl IntoIterator<Item = Softwire>,
-) -> Result<SoftwireTable, FillError> {
-    let mut softwires = softwires.into_iter().enumerate().peekable();
-    if softwires.peek().is_none() {
-        return Ok(SoftwireTable::default());
-    }
-    if !lines.len().is_power_of_two() {
-        return Err(FillError::Size);
-    }
-    let filling = Filling {
-        lines,
-        hash: |softwire: &Softwire| mix(softwire.key()),
-        same: |a: &Softwire, b: &Softwire| a.key() == b.key(),
+pub fn read<M: Memory + ?Sized>(
+    rules: &M,
+    table: &SoftwireTable,
+    place: Place,
+    customer: Customer,
+) -> Option<(V6, u8)> {
+    let block: Block = place.read(rules)?;
+    let first = table.base.wrapping_add(block.first);
+    let form = Form::read(rules.line(first)?);
+    let row = customer.row();
+    let word = |from: u32, rows_log2: u32, word: u32| {
+        let line = rules.line(from.wrapping_add(row >> rows_log2))?;
+        Some(line[(word & 7) as usize].load(Relaxed))
     };
-    for (index, softwire) in softwires {
-        if filling.has(&softwire) {
-            return Err(FillError::Duplicate(index));
+    let rows = first.wrapping_add(1);
+    let b4 = if form.short {
+        let two = word(rows, SHORT_ROWS_LOG2, row >> 1)?;
+        let row = (two >> ((row & 1) * 32)) as u32;
+        if row & BOUND == 0 {
+            return None;
         }
-        filling.insert(softwire)?;
-    }
-    filling.mark_overflow();
-    Ok(SoftwireTable {
-        base,
-        lines: u32::try_from(lines.len()).map_err(|_| FillError::Size)?,
-    })
-}
-
-/// The networks whose addresses customers have, and how the ports of each are divided.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct SharedNetworks {
-    /// Shortest prefix first.
-    networks: [SharedNetwork; Self::MOST],
-    count: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-struct SharedNetwork {
-    network: V4Network,
-    /// How its ports are divided, packed ([`Sharing::pack`]).
-    sharing: u64,
-}
-
-impl SharedNetworks {
-    /// The most networks that fit.
-    pub const MOST: usize = 16;
-
-    /// The networks with these addresses, prefix lengths (0 to 32) and parameters. Gives the number of
-    /// the first for which there is no room.
-    ///
-    /// # Errors
-    /// There are more than [`MOST`](Self::MOST).
-    pub fn new(networks: &[(V4, u8, Sharing)]) -> Result<Self, usize> {
-        if networks.len() > Self::MOST {
-            return Err(Self::MOST);
+        form.address(row, customer)
+    } else {
+        let high = word(rows, WHOLE_ROWS_LOG2, row << 1)?;
+        let low = word(rows, WHOLE_ROWS_LOG2, row << 1 | 1)?;
+        if high | low == 0 {
+            return None;
         }
-        let mut all = Self::default();
-        // Prefixes of all lengths from the shortest: what comes later counts.
-        for length in 0..=32 {
-            for (address, _, sharing) in networks.iter().filter(|(_, n, _)| *n == length) {
-                all.networks[all.count as usize] = SharedNetwork {
-                    network: V4Network::new(*address, length),
-                    sharing: sharing.pack(),
-                };
-                all.count += 1;
-            }
+        V6::from_halves(high, low)
+    };
+    let border = match form.borders {
+        0 => 0,
+        borders => {
+            let eight = word(first.wrapping_add(borders.into()), BORDERS_LOG2, row >> 3)?;
+            (eight >> ((row & 7) * 8)) as u8
         }
-        Ok(all)
-    }
-
-    /// How the ports of an address are divided: by the network with the longest prefix. `None` if no
-    /// customer has the address.
-    ///
-    /// All arithmetic: a branch for each network would have the verifier of BPF look at what follows
-    /// once for each.
-    #[inline(always)]
-    #[must_use]
-    pub fn find(&self, address: V4) -> Option<Sharing> {
-        let mut found = 0;
-        for (index, one) in self.networks.iter().enumerate() {
-            if index as u32 >= self.count {
-                break;
-            }
-            let differs = u64::from(one.network.differs(address));
-            let covers = black_box(differs).wrapping_sub(1) >> 63;
-            found ^= (found ^ one.sharing) & 0_u64.wrapping_sub(black_box(covers));
-        }
-        Sharing::unpack(found)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use core::net::{Ipv4Addr, Ipv6Addr};
-    use proptest::prelude::*;
-    use std::collections::HashMap;
-    use std::vec::Vec;
-
-    fn v4(text: &str) -> V4 {
-        text.parse::<Ipv4Addr>().unwrap().into()
-    }
-
-    fn softwire(v4: u32, psid: u16) -> Softwire {
-        let b4 = Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(v4) << 32 | u128::from(psid));
-        Softwire {
-            v4: V4::from_number(v4),
-            psid,
-            border: psid as u8,
-            b4: b4.into(),
-        }
-    }
-
-    /// A table in memory, some lines into it so that a forgotten base shows.
-    fn built(softwires: &[Softwire]) -> (Vec<Line>, SoftwireTable) {
-        const BASE: usize = 5;
-        let mut lines = lines_for(softwires.len());
-        loop {
-            let mut memory = Vec::new();
-            memory.resize_with(BASE + lines, Line::default);
-            match fill(&memory[BASE..], BASE as u32, softwires.iter().copied()) {
-                Ok(table) => return (memory, table),
-                Err(FillError::Full) => lines *= 2,
-                Err(error) => panic!("{error}"),
-            }
-        }
-    }
-
-    fn look(built: &(Vec<Line>, SoftwireTable), v4: V4, psid: u16) -> Option<Softwire> {
-        let rules = built.0.as_slice();
-        read(rules, find(rules, &built.1, v4, psid)?)
-    }
-
-    #[test]
-    fn the_longest_network_tells_how_ports_are_divided() {
-        let (shared, whole) = (Sharing::new(6, 8).unwrap(), Sharing::WHOLE);
-        let half = Sharing::new(0, 1).unwrap();
-        let networks = [
-            (v4("192.0.2.7"), 32, whole),
-            (v4("192.0.2.0"), 24, shared),
-            (v4("192.0.2.128"), 25, half),
-        ];
-        let networks = SharedNetworks::new(&networks).unwrap();
-        for (address, expected) in [
-            ("192.0.2.6", Some(shared)),
-            ("192.0.2.7", Some(whole)),
-            ("192.0.2.127", Some(shared)),
-            ("192.0.2.128", Some(half)),
-            ("192.0.2.255", Some(half)),
-            ("192.0.3.0", None),
-            ("0.0.0.0", None),
-        ] {
-            assert_eq!(networks.find(v4(address)), expected, "{address}");
-        }
-        assert_eq!(SharedNetworks::default().find(v4("0.0.0.0")), None);
-        let many = [(v4("0.0.0.0"), 0, whole); SharedNetworks::MOST + 1];
-        assert_eq!(
-            SharedNetworks::new(&many).unwrap_err(),
-            SharedNetworks::MOST
-        );
-    }
-
-    #[test]
-    fn a_port_set_is_nobody_elses() {
-        let mut lines = Vec::new();
-        lines.resize_with(4, Line::default);
-        let twice = [softwire(1, 1), softwire(1, 2), softwire(1, 1)];
-        assert_eq!(fill(&lines, 0, twice).unwrap_err(), FillError::Duplicate(2));
-        assert_eq!(fill(&lines[..3], 0, twice).unwrap_err(), FillError::Size);
-        let none = fill(&lines, 0, []).unwrap();
-        assert_eq!(find(lines.as_slice(), &none, V4::from_number(1), 1), None);
-    }
-
-    proptest! {
-        /// Against a map of the standard library.
-        #[test]
-        fn finds_what_was_put_in(
-            keys in prop::collection::hash_set((0_u32..32, 0_u16..32), 1..200),
-            others in prop::collection::vec((0_u32..40, 0_u16..40), 0..100),
-        ) {
-            let softwires: Vec<_> = keys.iter().map(|(v4, psid)| softwire(*v4, *psid)).collect();
-            let referee: HashMap<_, _> = keys.iter().copied().zip(&softwires).collect();
-            let built = built(&softwires);
-            for (v4, psid) in keys.iter().copied().chain(others) {
-                let found = look(&built, V4::from_number(v4), psid);
-                prop_assert_eq!(found.as_ref(), referee.get(&(v4, psid)).copied());
-            }
-        }
-    }
+    };
+    Some((b4, border))
 }

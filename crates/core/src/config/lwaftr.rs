@@ -57,7 +57,7 @@ pub enum Unbound {
 pub struct SoftwireTable {
     /// First line.
     pub base: u32,
-    /// Lines, a power of two; 0 if there are no softwires.
+    /// Lines for finding blocks of customers, a power of two; 0 if there are no softwires.
     pub lines: u32,
 }
 

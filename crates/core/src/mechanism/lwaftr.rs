@@ -3,7 +3,7 @@
 use super::Part;
 use super::passage::{Exit, Passage, Passed};
 use crate::address::port_set::Sharing;
-use crate::address::softwire::{self, Softwire};
+use crate::address::softwire::{self, Customer};
 use crate::address::{V4, V6};
 use crate::config::{LwAftr, Permission, Unbound};
 use crate::encap::Ends;
@@ -43,7 +43,7 @@ impl Passage for Up<'_> {
         };
         let (address, port) = (tuple.source, tuple.source_port);
         let bound = find(host, aftr, address, port, transport).ok_or(spoofed)?;
-        if !bound.b4.is(ends.source) || !aftr.borders.get(bound.border).is(ends.destination) {
+        if !bound.destination.is(ends.source) || !bound.source.is(ends.destination) {
             return Err(spoofed);
         }
         // "The hairpinning policy MUST be configurable."
@@ -92,10 +92,7 @@ impl Passage for Down<'_> {
             })?;
         Ok(Passed {
             tuple: *tuple,
-            exit: Exit::Softwire(Ends {
-                source: aftr.borders.get(bound.border),
-                destination: bound.b4,
-            }),
+            exit: Exit::Softwire(bound),
             hides: false,
         })
     }
@@ -115,7 +112,7 @@ fn may_come_in(aftr: &LwAftr, transport: &Transport, part: Part) -> Result<(), R
     }
 }
 
-/// The softwire of an address and a port.
+/// The ends of the softwire of an address and a port, as a packet to the lwB4 has them.
 #[inline(always)]
 fn find<H: Host>(
     host: &H,
@@ -123,10 +120,16 @@ fn find<H: Host>(
     address: V4,
     port: u16,
     transport: &Transport,
-) -> Option<Softwire> {
-    let psid = psid(aftr.shared.find(address)?, port, transport.kind)?;
-    let place = host.find_softwire(&aftr.softwires, address, psid)?;
-    softwire::read(host.rules(), place)
+) -> Option<Ends<V6>> {
+    let sharing = aftr.shared.find(address)?;
+    let psid = psid(sharing, port, transport.kind)?;
+    let customer = Customer::new(address, psid, sharing);
+    let place = host.find_softwire(&aftr.softwires, customer)?;
+    let (b4, border) = softwire::read(host.rules(), &aftr.softwires, place, customer)?;
+    Some(Ends {
+        source: aftr.borders.get(border),
+        destination: b4,
+    })
 }
 
 /// The PSID of who has a port. A packet without a port belongs to nobody who shares an address.

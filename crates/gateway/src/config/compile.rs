@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::address::eam::{self, Mapping};
-use isthmus_core::address::softwire::{self, Softwire};
+use isthmus_core::address::softwire::{SharedNetworks, Softwire, Softwires};
 use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::encap::path_mtu;
@@ -115,7 +115,7 @@ impl Document {
                         *laid_out = compiled.nat(nat, *subscriber, secret)?;
                     }
                     if let core::Mechanism::LwAftr(aftr) = &mut mechanism {
-                        aftr.softwires = compiled.softwires(&composed.softwires);
+                        aftr.softwires = compiled.softwires(&composed.softwires, &aftr.shared);
                     }
                     mechanism
                 }
@@ -193,28 +193,35 @@ impl Compiled {
     /// Puts a table of mappings behind the rules that are there.
     fn eam(&mut self, siit: &Siit) -> EamTable {
         let mappings: Vec<Mapping> = siit.eam.iter().map(|mapping| mapping.value).collect();
-        self.table(eam::lines_for(mappings.len()), |lines, base| {
+        self.table(eam::lines_for(mappings.len()), 0, |lines, base| {
             eam::fill(lines, base, &mappings)
         })
     }
 
     /// Puts a table of softwires behind the rules that are there.
-    fn softwires(&mut self, softwires: &[Softwire]) -> core::SoftwireTable {
-        self.table(softwire::lines_for(softwires.len()), |lines, base| {
-            softwire::fill(lines, base, softwires.iter().copied())
-        })
+    fn softwires(
+        &mut self,
+        softwires: &[Softwire],
+        shared: &SharedNetworks,
+    ) -> core::SoftwireTable {
+        let mut rows = softwires.to_vec();
+        let softwires = Softwires::new(&mut rows, shared);
+        let (to_find, blocks) = (softwires.lines_to_find(), softwires.lines_of_blocks());
+        self.table(to_find, blocks, |lines, base| softwires.fill(lines, base))
     }
 
-    /// Fills a table of so many lines, or more, behind the rules that are there.
+    /// Fills a table of so many lines, or more, and those of what it finds, behind the rules that are
+    /// there.
     fn table<T>(
         &mut self,
         mut lines: usize,
+        found: usize,
         fill: impl Fn(&[Line], u32) -> Result<T, FillError>,
     ) -> T {
         let base = self.rules.len();
         loop {
             self.rules.truncate(base);
-            self.rules.resize_with(base + lines, Line::default);
+            self.rules.resize_with(base + lines + found, Line::default);
             match fill(&self.rules[base..], base as u32) {
                 Ok(table) => return table,
                 // The check refused identical keys, so more room is all that helps.

@@ -3,6 +3,8 @@
 //! User space runs a `generate` program with `BPF_F_TEST_XDP_LIVE_FRAMES`. The kernel recycles the
 //! frames' pages, and routers rewrite what is in them, so a program writes its whole frame every
 //! time. There is one for each length, which the compiler must know.
+//!
+//! Each comes twice: `generate` has whole frames to choose from, `vary` has one and what differs.
 
 use aya_ebpf::{
     bindings::xdp_action,
@@ -23,6 +25,8 @@ const WORDS46: usize = 25;
 
 /// Room for a frame: two cache lines.
 const ROOM: usize = 32;
+/// Words of a frame that may differ: half a cache line.
+const VARYING: usize = 8;
 
 const STOPPED: u32 = u32::MAX;
 /// A frame that is later than this many nanoseconds is not made up for.
@@ -57,6 +61,13 @@ static PROGRESS: PerCpuArray<Progress, 1, 0> = PerCpuArray::new();
 /// The frames. User space sets their number before it loads.
 #[btf_map]
 static FRAMES: Array<[u32; ROOM], 1, 0> = Array::new();
+/// The words in which each frame differs from the first of [`FRAMES`], at the places that [`PLACES`] tells.
+/// User space sets the number of frames before it loads.
+#[btf_map]
+static DIFFERENCES: Array<[u32; VARYING], 1, 0> = Array::new();
+/// User space writes it before it loads.
+#[unsafe(no_mangle)]
+static PLACES: [u8; VARYING] = [0; VARYING];
 
 /// Sends the next IPv4 frame.
 #[xdp]
@@ -76,9 +87,52 @@ pub fn generate46(context: XdpContext) -> u32 {
     generate::<WORDS46>(&context).unwrap_or(xdp_action::XDP_DROP)
 }
 
+/// Sends the next of many IPv4 frames.
+#[xdp]
+pub fn vary4(context: XdpContext) -> u32 {
+    vary::<WORDS4>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Sends the next of many IPv6 frames.
+#[xdp]
+pub fn vary6(context: XdpContext) -> u32 {
+    vary::<WORDS6>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Sends the next of many frames with a packet of one protocol in one of the other.
+#[xdp]
+pub fn vary46(context: XdpContext) -> u32 {
+    vary::<WORDS46>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
 #[inline(always)]
 fn generate<const N: usize>(context: &XdpContext) -> Option<u32> {
     let configuration = GENERATOR.get(0)?;
+    let next = turn(configuration)?;
+    copy::<N>(context, FRAMES.get(next)?)?;
+    // SAFETY: the helper takes plain numbers.
+    Some(unsafe { bpf_redirect(configuration.interface, 0) } as u32)
+}
+
+#[inline(always)]
+fn vary<const N: usize>(context: &XdpContext) -> Option<u32> {
+    let configuration = GENERATOR.get(0)?;
+    let next = turn(configuration)?;
+    copy::<N>(context, FRAMES.get(0)?)?;
+    let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
+    for (number, word) in DIFFERENCES.get(next)?.iter().enumerate() {
+        // SAFETY: a byte of a static; volatile, because the loader writes another value into it.
+        let place = unsafe { (&raw const PLACES[number]).read_volatile() };
+        // SAFETY: user space names places within the frame; the verifier knows them.
+        unsafe { frame.add(place.into()).write_volatile(*word) };
+    }
+    // SAFETY: the helper takes plain numbers.
+    Some(unsafe { bpf_redirect(configuration.interface, 0) } as u32)
+}
+
+/// The number of the frame whose turn it is; none, if it is nobody's yet.
+#[inline(always)]
+fn turn(configuration: &Configuration) -> Option<u32> {
     let progress = PROGRESS.get_ptr_mut(0)?;
     // SAFETY: the slot is this CPU's own, and frames are made with softirqs off.
     let progress = unsafe { &mut *progress };
@@ -93,9 +147,7 @@ fn generate<const N: usize>(context: &XdpContext) -> Option<u32> {
         0
     };
     progress.sent = progress.sent.wrapping_add(1);
-    copy::<N>(context, FRAMES.get(next)?)?;
-    // SAFETY: the helper takes plain numbers.
-    Some(unsafe { bpf_redirect(configuration.interface, 0) } as u32)
+    Some(next)
 }
 
 /// Writes the first `N` words to the frame. Volatile, word by word: for anything else the compiler

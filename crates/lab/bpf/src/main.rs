@@ -3,6 +3,7 @@
 //! | program | where | what |
 //! |---|---|---|
 //! | `generate4`, `generate6`, `generate46` | run by `BPF_PROG_TEST_RUN` | write one small UDP frame and redirect it |
+//! | `vary4`, `vary6`, `vary46` | likewise | the same for frames so many that caches could not hold them as a whole |
 //! | `sink` | receiving interface | count what arrives per family, then drop it |
 //! | `pass` | any end of a veth pair | nothing: its presence gives the veth a NAPI, which redirects need |
 //! | `forward` | a router's inner interface | redirect to one interface: the ceiling of every XDP path |
