@@ -13,6 +13,7 @@ use isthmus_core::nat;
 use super::diagnose::Diagnostic;
 use super::discovery::Discovery;
 use super::document::Nat;
+use super::isatap::PotentialRouters;
 use super::section;
 use super::source::{At, Span};
 use super::table::{Reader, Value};
@@ -40,8 +41,12 @@ pub struct Composed {
     pub own: (Option<Ipv4Addr>, Option<Ipv6Addr>),
     /// Addresses that this machine has by it, on the gateway's link.
     pub addresses: Vec<IpNet>,
-    /// Routers that are asked for more of them (RFC 5214 section 8.3).
-    pub solicits: Vec<Ipv4Addr>,
+    /// The routers of a host of ISATAP, as far as they are known.
+    pub routers: Vec<Ipv4Addr>,
+    /// How they are found, if they are not configured.
+    pub potential: Option<PotentialRouters>,
+    /// Whether they are asked for more addresses (RFC 5214 section 8.3).
+    pub solicits: bool,
     /// What it will do, in plain words.
     pub plan: Vec<String>,
 }
@@ -71,23 +76,27 @@ impl Composed {
             sources: Vec::new(),
             own: (None, None),
             addresses: Vec::new(),
-            solicits: Vec::new(),
+            routers: Vec::new(),
+            potential: None,
+            solicits: false,
             plan: Vec::new(),
         }
     }
 
-    /// Whether its prefix is not known yet, so that it owns no packets.
+    /// Whether its prefix or its routers are not known yet, so that it owns no packets.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        let discovery = self.discovery.as_ref();
+        let (discovery, potential) = (self.discovery.as_ref(), self.potential.as_ref());
         discovery.is_some_and(|discovery| discovery.found.is_none())
+            || potential.is_some_and(|potential| potential.found.is_empty())
     }
 
-    /// What the data plane takes, with the prefix that was found out.
+    /// What the data plane takes, with what was found out.
     pub(super) fn mechanism(&self) -> core::Mechanism {
-        match &self.discovery {
-            None => self.core,
-            Some(discovery) => discovery.complete(self.core),
+        match (&self.discovery, &self.potential) {
+            (Some(discovery), _) => discovery.complete(self.core),
+            (None, Some(potential)) => potential.complete(self.core),
+            (None, None) => self.core,
         }
     }
 

@@ -55,6 +55,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("role", "6to4, 6rd, isatap, ds-lite, map-e, map-t or lw4o6"),
     ("routers", "isatap"),
     ("router-lifetime", "isatap"),
+    ("router-name", "isatap"),
     ("br", "6rd or map-e"),
     ("v4-prefix", "6rd"),
     ("aftr", "ds-lite or lw4o6"),

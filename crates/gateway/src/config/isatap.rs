@@ -3,11 +3,13 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
+use isthmus_core::address::V4;
 use isthmus_core::address::isatap::{self, Unique};
 use isthmus_core::config as core;
 use isthmus_core::mechanism::isatap::link_local;
 
 use super::composed::{self, Composed, list};
+use super::document::{Document, Instance, Mechanism};
 use super::section;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -56,19 +58,18 @@ fn router(reader: &Reader<'_>) -> Option<Composed> {
 /// A host: this machine.
 fn host(reader: &Reader<'_>) -> Option<Composed> {
     let local = composed::v4(reader, "local", "\"192.0.2.10\"");
-    let routers = routers(reader);
+    let listed = routers(reader);
     let given = reader.get("prefix");
     let prefix = given.map(|value| prefix(Some(value)));
     let networks = composed::v6_networks(reader, "networks", Some("::/0"), "[\"::/0\"]");
-    if routers.is_empty() && reader.get("routers").is_none() {
-        reader.missing("routers", "[\"192.0.2.1\"]");
-    }
+    let potential = potential(reader)?;
     let local = local?;
-    if routers.is_empty() {
-        return None;
-    }
+    let routers = match &potential {
+        Some(PotentialRouters { name, .. }) => format!("the routers that \"{name}\" names"),
+        None => list(&listed),
+    };
     let link = core::Isatap {
-        routers: fit(&routers),
+        routers: fit(&listed),
         role: core::IsatapRole::Host,
         prefix: Ipv6Addr::UNSPECIFIED.into(),
         lifetimes: LIFETIMES,
@@ -78,7 +79,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
         "IPv6 packets to {} go to {} in IPv4 packets from {}; those to the own prefix go to the IPv4 \
          address that theirs embeds",
         list(&networks),
-        routers[0].value,
+        listed.first().map_or_else(|| routers.clone(), |first| first.value.to_string()),
         local.value
     ));
     let own = link_local(local.value.into());
@@ -98,14 +99,100 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
             ));
         }
         None => {
-            composed.solicits = routers.iter().map(|at| at.value).collect();
+            composed.solicits = true;
             composed.plan.push(format!(
-                "the address of this machine is made of what {} announce",
-                list(&routers)
+                "the address of this machine is made of what {routers} announce"
             ));
         }
     }
+    composed.routers = listed.iter().map(|at| at.value).collect();
+    composed.potential = potential;
     Some(composed)
+}
+
+/// Routers that are not listed, but have a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PotentialRouters {
+    /// What the machine's resolver is asked for.
+    pub name: String,
+    /// What was found; none yet in a configuration that was just read.
+    pub found: Vec<Ipv4Addr>,
+}
+
+impl PotentialRouters {
+    /// The host, with the routers that were found: before, it has no packets.
+    pub(super) fn complete(&self, mechanism: core::Mechanism) -> core::Mechanism {
+        let core::Mechanism::SixInFour(mut tunnel) = mechanism else {
+            return mechanism;
+        };
+        if let core::PeerV4::Isatap(link) = &mut tunnel.peer {
+            for router in self.found.iter().take(core::Routers::MOST) {
+                let _ = link.routers.push((*router).into());
+            }
+        }
+        if self.found.is_empty() {
+            tunnel.local = V4::default();
+            tunnel.destinations = core::V6Networks::default();
+            tunnel.everything = false;
+        }
+        core::Mechanism::SixInFour(tunnel)
+    }
+}
+
+impl Document {
+    /// Every instance that looks for its routers, and what it knows of them.
+    pub fn potential_routers(&self) -> impl Iterator<Item = (&str, &PotentialRouters)> {
+        self.instances.iter().filter_map(|instance| {
+            let Mechanism::Composed(composed) = &instance.mechanism else {
+                return None;
+            };
+            Some((instance.name.value.as_str(), composed.potential.as_ref()?))
+        })
+    }
+
+    /// Gives an instance the routers that were found for it, or takes them away.
+    pub fn set_routers(&mut self, instance: &str, found: Vec<Ipv4Addr>) {
+        let named = |at: &&mut Instance| at.name.value == instance;
+        if let Some(instance) = self.instances.iter_mut().find(named)
+            && let Mechanism::Composed(composed) = &mut instance.mechanism
+            && let Some(potential) = &mut composed.potential
+        {
+            composed.routers.clone_from(&found);
+            potential.found = found;
+        }
+    }
+}
+
+/// `routers`, or `router-name`: "isatap" if there is neither (RFC 5214 section 8.3.2). `None` if both or an
+/// empty list were given, which is said.
+fn potential(reader: &Reader<'_>) -> Option<Option<PotentialRouters>> {
+    let name = reader.get("router-name").map(|value| (value, value.name()));
+    let listed = reader.get("routers");
+    if let Some(listed) = &listed
+        && listed.value.as_array().is_some_and(|list| list.is_empty())
+    {
+        listed.refuse(
+            "is empty",
+            "expected addresses such as [\"192.0.2.1\"], or nothing: the resolver is asked then",
+        );
+        return None;
+    }
+    let name = match name {
+        Some((value, _)) if listed.is_some() => {
+            value.refuse(
+                "is for routers that are not listed",
+                "only without `routers`",
+            );
+            return None;
+        }
+        Some((_, name)) => name?,
+        None if listed.is_some() => return Some(None),
+        None => "isatap".to_owned(),
+    };
+    Some(Some(PotentialRouters {
+        name,
+        found: Vec::new(),
+    }))
 }
 
 /// RFC 4861 section 6.2.1.

@@ -41,6 +41,7 @@ use toml::de::{DeTable, DeValue};
 pub use compile::{CompileError, Compiled, CompiledInstance, Secret};
 pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;
+pub use isatap::PotentialRouters;
 pub use plan::{Plan, Section};
 pub use source::{At, Source, Span};
 

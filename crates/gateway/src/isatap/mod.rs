@@ -6,6 +6,7 @@
 
 mod advertisement;
 mod host;
+mod routers;
 
 use std::net::Ipv4Addr;
 
@@ -16,6 +17,7 @@ use crate::config::{Document, Mechanism};
 
 pub use advertisement::{Advertisement, Prefix};
 use host::Host;
+pub use routers::RouterLists;
 
 /// A host that has to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,11 +88,13 @@ impl Solicitors {
 
 fn sites(document: &Document) -> Vec<Site> {
     let site = |instance: &crate::config::Instance| match &instance.mechanism {
-        Mechanism::Composed(composed) if !composed.solicits.is_empty() => Some(Site {
-            instance: instance.name.value.clone(),
-            local: composed.own.0?,
-            routers: composed.solicits.clone(),
-        }),
+        Mechanism::Composed(composed) if composed.solicits && !composed.is_waiting() => {
+            Some(Site {
+                instance: instance.name.value.clone(),
+                local: composed.own.0?,
+                routers: composed.routers.clone(),
+            })
+        }
         _ => None,
     };
     document.instances.iter().filter_map(site).collect()

@@ -137,7 +137,7 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
                     // The client may have hung up.
                     let _ = reply.send(outcome);
                 }
-                Wish::Prefixes => running.follow_prefixes().await,
+                Wish::Follow => running.follow().await,
             },
             _ = tick.tick() => match running.failed_engine() {
                 None if watchdog.is_some() => systemd::alive(),

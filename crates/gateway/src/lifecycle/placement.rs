@@ -2,21 +2,40 @@
 //!
 //! An instance is known by its name. If its tables keep their sizes, and ports are given to
 //! subscribers in the same way, they stay where they are with all that is in them; otherwise it
-//! gets new ones behind all others, and memory that was once used is not used again: what a packet
+//! gets others, and the old ones are given up. They are not used again for a while: what a packet
 //! still writes there under the old configuration harms nobody.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use isthmus_core::encap::path_mtu;
 use isthmus_core::nat::{Blocks, Layout, NatConfig, PoolRange, Subscriber};
+use isthmus_core::table::Memory;
 
 use crate::config::{Compiled, Document};
+
+/// How long memory that was given up is left alone. Packets take microseconds, but their threads may be
+/// kept from running.
+const REST: Duration = Duration::from_secs(10);
 
 /// The tables of one configuration, and where the next would go.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
     tables: BTreeMap<String, Place>,
+    /// What was given up and lies below the end, in order.
+    free: Vec<Free>,
+    /// The line after all of them. There has never been anything from here on, if not below `used`.
     end: u32,
+    used: u32,
+}
+
+/// Lines that were given up, and when.
+#[derive(Clone, Debug)]
+struct Free {
+    lines: Range<u32>,
+    since: Instant,
 }
 
 impl Default for Placement {
@@ -24,7 +43,9 @@ impl Default for Placement {
     fn default() -> Self {
         Self {
             tables: BTreeMap::new(),
+            free: Vec::new(),
             end: path_mtu::LINES,
+            used: path_mtu::LINES,
         }
     }
 }
@@ -56,42 +77,101 @@ impl Place {
 /// There is no room for the tables of this instance.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no memory left for the tables of instance {0:?} without a restart: its sizes, or new instances, need more than the gateway took at its start"
+    "there is no memory left for the tables of instance {0:?} without a restart: its sizes, or new instances, need more than the gateway took at its start (what a reload gave up can be had again after {rest} s)",
+    rest = REST.as_secs()
 )]
 pub(super) struct NoRoom(String);
 
 impl Placement {
-    /// Moves the tables of `compiled` to their places and says what the placement is then. There
-    /// are `lines` lines in all.
+    /// Moves the tables of `compiled` to their places and says what the placement is then, and which
+    /// lines have to be [cleared](clear) before they are used again. There are `lines` lines in all.
     pub(super) fn place(
         &self,
         document: &Document,
         compiled: &mut Compiled,
         lines: u32,
-    ) -> Result<Self, NoRoom> {
-        let mut new = Self {
-            tables: BTreeMap::new(),
-            end: self.end,
-        };
+        now: Instant,
+    ) -> Result<(Self, Vec<Range<u32>>), NoRoom> {
+        let mut new = self.rested(now);
+        let mut again = Vec::new();
+        let mut given_up = std::mem::take(&mut new.tables);
         for (document, compiled) in document.instances.iter().zip(&mut compiled.instances) {
             let Some(config) = compiled.instance.mechanism.nat_mut() else {
                 continue;
             };
             let name = &document.name.value;
-            let old = self.tables.get(name);
-            let start = old.map_or(new.end, |old| old.layout.start());
             let room = || NoRoom(name.clone());
-            config.layout = config.layout.moved(start).ok_or_else(room)?;
-            if old.is_none_or(|old| *old != Place::of(config)) {
-                config.layout = config.layout.moved(new.end).ok_or_else(room)?;
-                new.end = config.layout.end();
-                if new.end > lines {
-                    return Err(room());
-                }
+            let old = self.tables.get(name);
+            let stays = old.and_then(|old| {
+                config.layout = config.layout.moved(old.layout.start())?;
+                (*old == Place::of(config)).then_some(())
+            });
+            if stays.is_some() {
+                given_up.remove(name);
+            } else {
+                let size = config.layout.end() - config.layout.start();
+                let found = new.take(size, lines, now).ok_or_else(room)?;
+                config.layout = config.layout.moved(found.start).ok_or_else(room)?;
+                again.push(found.start..found.end.min(self.used));
             }
             new.tables.insert(name.clone(), Place::of(config));
         }
-        Ok(new)
+        for Place { layout, .. } in given_up.into_values() {
+            let lines = layout.start()..layout.end();
+            new.free.push(Free { lines, since: now });
+        }
+        new.free.sort_by_key(|free| free.lines.start);
+        again.retain(|lines| !lines.is_empty());
+        Ok((new, again))
+    }
+
+    /// The same with what has rested joined, and gone where it is the last.
+    fn rested(&self, now: Instant) -> Self {
+        let mut new = self.clone();
+        new.free.clear();
+        for free in &self.free {
+            let joins = |last: &&mut Free| {
+                last.lines.end == free.lines.start && last.has_rested(now) && free.has_rested(now)
+            };
+            match new.free.last_mut().filter(joins) {
+                Some(last) => last.lines.end = free.lines.end,
+                None => new.free.push(free.clone()),
+            }
+        }
+        let last = |free: &mut Free| free.has_rested(now) && free.lines.end == self.end;
+        if let Some(last) = new.free.pop_if(last) {
+            new.end = last.lines.start;
+        }
+        new
+    }
+
+    /// Takes so many lines: of what has rested, or behind all others.
+    fn take(&mut self, size: u32, lines: u32, now: Instant) -> Option<Range<u32>> {
+        let fits = |free: &&mut Free| free.lines.len() >= size as usize && free.has_rested(now);
+        if let Some(Free { lines, .. }) = self.free.iter_mut().find(fits) {
+            let taken = lines.start..lines.start + size;
+            lines.start = taken.end;
+            self.free.retain(|free| !free.lines.is_empty());
+            return Some(taken);
+        }
+        let end = self.end.checked_add(size).filter(|end| *end <= lines)?;
+        let taken = self.end..end;
+        self.end = end;
+        self.used = self.used.max(end);
+        Some(taken)
+    }
+}
+
+impl Free {
+    fn has_rested(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= REST
+    }
+}
+
+/// Forgets what lies in lines that nobody uses.
+pub(super) fn clear<M: Memory + ?Sized>(state: &M, lines: Range<u32>) {
+    for word in lines.filter_map(|number| state.line(number)).flatten() {
+        word.store(0, Ordering::Relaxed);
     }
 }
 
@@ -101,16 +181,23 @@ mod tests {
     use std::path::Path;
 
     fn placed(before: &Placement, instances: &str) -> Result<(Placement, Vec<Layout>), NoRoom> {
+        let (placement, layouts, _) = placed_at(before, instances, Instant::now())?;
+        Ok((placement, layouts))
+    }
+
+    type Placed = (Placement, Vec<Layout>, Vec<Range<u32>>);
+
+    fn placed_at(before: &Placement, instances: &str, now: Instant) -> Result<Placed, NoRoom> {
         let text = format!("[gateway]\nname = \"edge\"\n{instances}");
         let loaded = crate::config::parse("edge.toml", "edge", text, Path::new("")).unwrap();
         let mut compiled = loaded.document.compile(&[7; 6]).unwrap();
-        let placement = before.place(&loaded.document, &mut compiled, 60_000)?;
+        let (placement, again) = before.place(&loaded.document, &mut compiled, 60_000, now)?;
         let layouts = compiled
             .instances
             .iter()
             .filter_map(|compiled| Some(compiled.instance.mechanism.nat()?.layout))
             .collect();
-        Ok((placement, layouts))
+        Ok((placement, layouts, again))
     }
 
     fn instance(name: &str, number: u8, more: &str) -> String {
@@ -128,7 +215,7 @@ mod tests {
         let (a, b) = (instance("a", 1, SMALL), instance("b", 2, SMALL));
         let (first, layouts) = placed(&Placement::default(), &format!("{a}{b}")).unwrap();
         assert_eq!(layouts[0].end(), layouts[1].start());
-        // One goes: the other stays where it is, and its old place is not used again.
+        // One goes: the other stays where it is, and its old place is not used again at once.
         let (second, left) = placed(&first, &b).unwrap();
         assert_eq!(left, layouts[1..]);
         let (_, again) = placed(&second, &format!("{b}{a}")).unwrap();
@@ -149,6 +236,52 @@ mod tests {
         let timers = format!("{SMALL}\n[instance.timers]\nudp = 400");
         let (_, after) = placed(&first, &instance("a", 1, &timers)).unwrap();
         assert_eq!(after, before);
+    }
+
+    #[test]
+    fn memory_that_was_given_up_rests_and_is_used_again() {
+        let (a, b, c) = (
+            instance("a", 1, SMALL),
+            instance("b", 2, SMALL),
+            instance("c", 3, SMALL),
+        );
+        let begin = Instant::now();
+        let later = begin + REST;
+        let (first, before, fresh) =
+            placed_at(&Placement::default(), &format!("{a}{b}{c}"), begin).unwrap();
+        assert_eq!(fresh, []);
+        let (second, left, _) = placed_at(&first, &c, begin).unwrap();
+        assert_eq!(left, before[2..]);
+        // Both places that are free now are one, which is cleared as far as it is used.
+        let large = instance("d", 4, "max-sessions = 2000\nmax-bindings = 1000");
+        let both = before[0].start()..before[1].end();
+        let at = |now| placed_at(&second, &format!("{c}{large}"), now).unwrap();
+        let (_, early, again) = at(later - Duration::from_millis(1));
+        assert!(early[1].start() >= before[2].end() && again.is_empty());
+        let (third, late, again) = at(later);
+        assert_eq!(late[0], before[2]);
+        assert_eq!(late[1].start(), both.start);
+        assert!(late[1].end() <= both.end);
+        assert_eq!(again.len(), 1);
+        assert_eq!(again[0], late[1].start()..late[1].end());
+        // And what is left of it is for the next.
+        let all = format!(
+            "{c}{large}{}",
+            instance("e", 5, "max-sessions = 100\nmax-bindings = 100")
+        );
+        let (_, after, _) = placed_at(&third, &all, later).unwrap();
+        assert_eq!(after[2].start(), late[1].end());
+    }
+
+    #[test]
+    fn a_gateway_may_change_for_ever() {
+        let mut placement = Placement::default();
+        let mut now = Instant::now();
+        for number in 0..100 {
+            let name = format!("n{number}");
+            (placement, ..) = placed_at(&placement, &instance(&name, 1, SMALL), now).unwrap();
+            now += REST;
+        }
     }
 
     #[test]

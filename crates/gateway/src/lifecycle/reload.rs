@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::placement;
 use super::running::{self, Running, names};
 use super::start::{self, Prepared};
 use super::view::{Current, lock};
 use super::{UpError, systemd};
-use crate::config::{self, Document, LoadError, Loaded};
+use crate::config::{self, Document, LoadError, Loaded, PotentialRouters};
 use crate::link::{Changes, Forwarding, Wanted};
 
 impl Running {
@@ -44,11 +45,47 @@ impl Running {
         start::warn(&warnings);
         fixed(&self.view.current().document, &document)?;
         self.prefixes.fill_in(&mut document);
+        self.router_lists.fill_in(&mut document);
         self.put_in_force(document).await
     }
 
+    /// Gives the instances what has been found out for them by now.
+    pub(super) async fn follow(&mut self) {
+        self.follow_prefixes().await;
+        self.follow_routers().await;
+    }
+
+    /// Gives the hosts of ISATAP that look for their routers those that are known by now.
+    async fn follow_routers(&mut self) {
+        let old = self.view.current();
+        let mut document = old.document.clone();
+        self.router_lists.fill_in(&mut document);
+        let changed: Vec<_> = document
+            .potential_routers()
+            .zip(old.document.potential_routers())
+            .filter(|((_, now), (_, before))| now != before)
+            .map(|((instance, now), _)| (instance.to_owned(), now.clone()))
+            .collect();
+        if changed.is_empty() {
+            return;
+        }
+        if let Err(error) = self.put_in_force(document).await {
+            tracing::error!(%error, "the routers that were found are not in force");
+            return;
+        }
+        for (instance, PotentialRouters { name, found }) in changed {
+            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+            tracing::info!(
+                instance,
+                name,
+                routers = found.join(", "),
+                "routers were found"
+            );
+        }
+    }
+
     /// Gives the instances that find their prefixes out those that are known by now.
-    pub(super) async fn follow_prefixes(&mut self) {
+    async fn follow_prefixes(&mut self) {
         let old = self.view.current();
         let mut document = old.document.clone();
         self.prefixes.fill_in(&mut document);
@@ -123,6 +160,7 @@ impl Running {
             self.serve_metrics(metrics);
         }
         self.prefixes.apply(document, ready);
+        self.router_lists.apply(document);
         self.logging.set_level(document.log.level);
         changes.extend(differences(&self.descriptions, &prepared.descriptions));
         changes.extend(services(&old.document, document));
@@ -185,6 +223,9 @@ impl Running {
 
     /// Puts the rules in force in every engine, or in none.
     fn swap(&self, prepared: &Prepared) -> Result<(), UpError> {
+        for lines in &prepared.again {
+            placement::clear(&*self.view.state, lines.clone());
+        }
         for (index, engine) in self.view.engines.iter().enumerate() {
             if let Err(error) = engine.swap(&prepared.ruleset) {
                 for engine in self.view.engines.iter().take(index) {

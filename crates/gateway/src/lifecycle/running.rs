@@ -24,7 +24,7 @@ use super::view::{Current, ReloadReply, View};
 use crate::config::{self, Document, Loaded};
 use crate::control::{self, ControlSocket, EngineStatus};
 use crate::engine::Engine;
-use crate::isatap::Solicitors;
+use crate::isatap::{RouterLists, Solicitors};
 use crate::link::{Forwarding, Link, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
@@ -42,6 +42,7 @@ pub(super) struct Running {
     pub(super) dns: Dns,
     pub(super) pcp: Pcp,
     pub(super) solicitors: Solicitors,
+    pub(super) router_lists: RouterLists,
     pub(super) prefixes: Prefixes,
     pub(super) view: Arc<View>,
     pub(super) metrics: Option<JoinHandle<()>>,
@@ -104,6 +105,7 @@ impl Running {
             document,
             tables,
             placement,
+            again: _,
             descriptions,
             ruleset,
         } = prepared;
@@ -141,6 +143,7 @@ impl Running {
             dns,
             pcp,
             solicitors: Solicitors::default(),
+            router_lists: RouterLists::new(prefixes.news()),
             prefixes,
             view: Arc::new(view),
             metrics: None,
@@ -174,6 +177,7 @@ impl Running {
         self.solicit(&current.document).await;
         let ready = self.prefixes.prepare(&current.document)?;
         self.prefixes.apply(&current.document, ready);
+        self.router_lists.apply(&current.document);
         self.serve_metrics(metrics);
         self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
         for status in self.view.engines.iter().flat_map(|engine| engine.status()) {
@@ -235,7 +239,7 @@ impl Running {
         let news = self.prefixes.news();
         tokio::select! {
             Some(reply) = self.reloads.recv() => Wish::Reload(reply),
-            () = news.notified() => Wish::Prefixes,
+            () = news.notified() => Wish::Follow,
         }
     }
 
@@ -267,6 +271,7 @@ impl Running {
         self.dns.stop().await;
         self.pcp.stop().await;
         self.solicitors.stop().await;
+        self.router_lists.stop();
         if let Some(link) = self.link.take() {
             link.remove().await;
         }
@@ -285,8 +290,8 @@ impl Running {
 pub(super) enum Wish {
     /// A client wants the configuration to be read again.
     Reload(ReloadReply),
-    /// Other prefixes were found out.
-    Prefixes,
+    /// Something else was found out.
+    Follow,
 }
 
 /// A listening metrics server.

@@ -1,6 +1,8 @@
 //! The first steps: from a file to a configuration that the engines take, and the engines.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
@@ -23,6 +25,8 @@ pub(super) struct Prepared {
     pub(super) ruleset: Arc<Ruleset>,
     pub(super) tables: Vec<Table>,
     pub(super) placement: Placement,
+    /// Lines that are to be cleared before the tables are in force.
+    pub(super) again: Vec<Range<u32>>,
     /// What each instance is to the core, for telling what a reload changed.
     pub(super) descriptions: Vec<(String, String)>,
 }
@@ -48,8 +52,8 @@ pub(super) fn prepare(
     lines: u32,
 ) -> Result<Prepared, UpError> {
     let mut compiled = document.compile(secret)?;
-    let placement = before
-        .place(&document, &mut compiled, lines)
+    let (placement, again) = before
+        .place(&document, &mut compiled, lines, Instant::now())
         .map_err(|error| UpError::System {
             what: "tables".into(),
             error: std::io::Error::other(error),
@@ -76,6 +80,7 @@ pub(super) fn prepare(
         ),
         document,
         placement,
+        again,
         descriptions,
     })
 }

@@ -35,6 +35,7 @@ fn carries(row: &Row, engine: &str) {
     fine(traffic::pings(hosts, server, 4000));
     fine(traffic::tcp(hosts, server, BYTES));
     fine(traffic::udp(hosts, server));
+    fine(traffic::ftp(hosts, server));
     fine(traffic::hops(hosts, server));
     // Routers between the gateways tell them, and they the hosts.
     net.narrow(row);

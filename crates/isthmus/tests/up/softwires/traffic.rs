@@ -1,5 +1,6 @@
 //! What applications do from a client to a server and back.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener,
@@ -11,6 +12,7 @@ use std::time::Duration;
 use etherparse::PacketBuilder;
 use isthmus_lab::LabError;
 use isthmus_lab::netns::Namespace;
+use isthmus_lab::process::Process;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::net::Net;
@@ -29,7 +31,7 @@ pub(crate) struct Hosts<'a> {
 }
 
 /// Opens a socket in a namespace, where it stays.
-pub(super) fn inside<T: Send>(
+pub(crate) fn inside<T: Send>(
     node: &Namespace,
     open: impl FnOnce() -> io::Result<T> + Send,
 ) -> Result<T, String> {
@@ -202,6 +204,38 @@ pub(crate) fn softwire(
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// A file from an FTP server, which tells the client in the control connection where to fetch it: by PASV,
+/// with its address, in IPv4; by EPSV (RFC 2428) in either protocol.
+pub(crate) fn ftp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
+    const FILE: &str = "file";
+    let folder = tempfile::tempdir().unwrap();
+    let content: String = (0..100_000).map(|n| format!("{n}\n")).collect();
+    fs::write(folder.path().join(FILE), &content).unwrap();
+    let mut command = hosts.server.command("/usr/bin/python3");
+    // Debian's own, which has the module.
+    command.args(["-m", "pyftpdlib", "-p", "21", "-i", address, "-d"]);
+    let server = Process::start("pyftpdlib", command.arg(folder.path()));
+    let _server = server.map_err(|error| error.to_string())?;
+    let (url, extended) = if address.contains(':') {
+        (format!("ftp://[{address}]/{FILE}"), &["--ftp-pasv"][..])
+    } else {
+        let both = &["--ftp-pasv", "--disable-epsv"][..];
+        (format!("ftp://{address}/{FILE}"), both)
+    };
+    for more in [&["--ftp-pasv"][..], extended] {
+        let mut curl = hosts.client.command("curl");
+        curl.args(["--silent", "--show-error", "--max-time", "20"]);
+        curl.args(["--retry", "20", "--retry-delay", "1", "--retry-connrefused"]);
+        let output = curl.args(more).arg(&url).output().unwrap();
+        if output.stdout != content.as_bytes() {
+            let came = output.stdout.len();
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{more:?}: {came} bytes of {url}: {said}"));
+        }
+    }
+    Ok(())
 }
 
 /// Every router on the way shows, and the server at its end.
