@@ -32,7 +32,11 @@ impl Link {
     /// The link with this number.
     #[inline(always)]
     pub(crate) fn of(number: u32) -> Self {
-        Self(link(number))
+        // SAFETY: an aligned word that the daemon replaces as a whole.
+        let word = LINKS
+            .get_ptr(number)
+            .map_or(0, |word| unsafe { word.read_volatile() });
+        Self(word)
     }
 
     /// Whether translated packets that came in here go up into the kernel, for it to forward them.
@@ -55,16 +59,6 @@ impl Link {
             number => Some((self.0 as u32, Tag::from_number(number))),
         }
     }
-}
-
-/// Looks into [`LINKS`]. A global function: the verifier looks at it once.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn link(number: u32) -> u64 {
-    // SAFETY: an aligned word that the daemon replaces as a whole.
-    LINKS
-        .get_ptr(number)
-        .map_or(0, |word| unsafe { word.read_volatile() })
 }
 
 /// The device of the VLAN with this tag ([`Tag::number`]) on a link; 0 if there is none.

@@ -51,8 +51,9 @@ pub(crate) trait Ingress {
     fn link(&self) -> u32;
     /// The Ethernet addresses that it came with, if they will be needed to pass it on.
     fn addresses(&self) -> Option<Addresses>;
-    /// Has [`ask`] called in a global function: the verifier looks at it once.
-    fn ask(&self, place: u32) -> u32;
+    /// Has [`ask`] called in a global function, for the way at this place: the verifier looks at it
+    /// once.
+    fn ask(&self, place: u32);
 }
 
 /// What the forwarding table said.
@@ -88,13 +89,11 @@ static EPOCH: Array<[u64; 8], 1, MMAPABLE> = Array::new();
 const WAYS: usize = 1 << WAYS_LOG2;
 const WAYS_LOG2: u32 = 12;
 
-/// Place of the question that a packet has.
-const ASKED: u32 = WAYS as u32;
-/// Place of the one that is asked for it. Both are too large for the stack.
-const ASKED_FOR: u32 = ASKED + 1;
+/// Place of the question that is asked instead of another: it is too large for the stack.
+const ASKED_FOR: u32 = WAYS as u32;
 
 #[btf_map]
-static KNOWN: PerCpuArray<[u64; 8], { WAYS + 2 }> = PerCpuArray::new();
+static KNOWN: PerCpuArray<[u64; 8], { WAYS + 1 }> = PerCpuArray::new();
 
 /// A way as it is remembered, where the hash of its question says.
 #[repr(C)]
@@ -265,15 +264,24 @@ impl<I: Ingress> Egress for Fib<I> {
     #[inline(always)]
     fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
         let question = Question::new(to, self.ingress.link());
-        let place = question.place();
         let epoch = epoch();
-        let Some(mut way) = known(place) else {
-            return Ok(None);
+        let mut place = u64::from(question.place());
+        let mut found = false;
+        // A loop, so that the key of the map has one place on the stack.
+        let way = loop {
+            let Some(way) = known(place as u32) else {
+                return Ok(None);
+            };
+            if found || way.answers(&question, epoch) {
+                break way;
+            }
+            let [a, b, c, d] = question.addresses;
+            place = way_of_many(a, b, c, d, question.from);
+            if place & TO_BE_ASKED != 0 {
+                self.ingress.ask(place as u32);
+            }
+            found = true;
         };
-        if !way.answers(&question, epoch) {
-            known(ASKED).ok_or(Slow::Route)?.question = question;
-            way = known(self.ingress.ask(place)).ok_or(Slow::Route)?;
-        }
         if way.next == ELSEWHERE {
             return Err(Slow::Route);
         }
@@ -313,40 +321,67 @@ fn state_of_routes(word: usize) -> u64 {
     })
 }
 
-/// Answers at which place there is the way that [`ASKED`] asks for, which is not at `own`, its place. If it
-/// is nowhere, the kernel is asked, and its answer remembered.
-#[inline(always)]
-pub(crate) fn ask<I: Ingress>(context: *mut c_void, own: u32) -> u32 {
+/// In what [`way_of_many`] answers: the way at the place has a question and no answer yet.
+const TO_BE_ASKED: u64 = 1 << 32;
+
+/// Answers at which place there is the way that a question asks for, which is not at its own place; the
+/// question word by word. A global function beside [`ask`] and not within, because each has much on the stack.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn way_of_many(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 {
     let epoch = epoch();
     let size = state_of_routes(1) as u32;
-    let (Some(asked), Some(asked_for)) = (known(ASKED), known(ASKED_FOR)) else {
-        return own;
+    let one = Question {
+        addresses: [a, b, c, d],
+        from,
     };
-    asked_for.question = asked.question.of_many(size);
+    let own = one.place();
+    let Some(asked_for) = known(ASKED_FOR) else {
+        return own.into();
+    };
+    asked_for.question = one.of_many(size);
     let question = &asked_for.question;
     let place = question.place();
     let Some(way) = known(place) else {
-        return own;
+        return own.into();
     };
-    if way.answers(question, epoch) {
-        // It is found sooner where it would be if it stood for one packet only. But there are more of
-        // these than places, so none is driven out for it.
-        if let Some(own) = known(own)
-            && own.since != epoch
-        {
-            *own = Way {
-                question: asked.question,
-                ..*way
-            };
-        }
-        return place;
+    if !way.answers(question, epoch) {
+        let Question {
+            addresses: [a, b, c, d],
+            from,
+        } = *question;
+        way.question = Question {
+            addresses: [a, b, c, d],
+            from,
+        };
+        return TO_BE_ASKED | u64::from(place);
     }
-    way.question = *question;
+    // It is found sooner where it would be if it stood for one packet only. But there are more of these
+    // than places, so none is driven out for it.
+    if let Some(own) = known(own)
+        && own.since != epoch
+    {
+        // Field by field: for the whole the compiler calls a function, which has a frame of its own.
+        own.question = one;
+        own.since = epoch;
+        own.link = way.link;
+        let [a, b, c, d, e, f] = way.addresses;
+        own.addresses = [a, b, c, d, e, f];
+        own.mtu = way.mtu;
+        own.next = way.next;
+    }
+    place.into()
+}
+
+/// Asks the kernel the question of the way at this place, and writes its answer there.
+#[inline(always)]
+pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
+    let Some(way) = known(place) else { return };
     way.since = 0;
     way.next = KERNEL;
     way.mtu = 0;
     let Some(words) = QUESTION.get_ptr_mut(0) else {
-        return place;
+        return;
     };
     // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
     // the same size, aligned to more than it needs.
@@ -354,9 +389,9 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, own: u32) -> u32 {
     let Question {
         addresses: [a, b, c, d],
         from,
-    } = *question;
+    } = way.question;
     fib.ifindex = (from >> 16) as u32;
-    fib.family = question.family();
+    fib.family = way.question.family();
     // A length makes the kernel tell the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
     if fib.family == AF_INET {
@@ -368,6 +403,7 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, own: u32) -> u32 {
         fib.__bindgen_anon_3.ipv6_src = V6::from_halves(a, b).0.map(|word| word.0);
         fib.__bindgen_anon_4.ipv6_dst = V6::from_halves(c, d).0.map(|word| word.0);
     }
+    let epoch = epoch();
     let by_kernel = Link::of(fib.ifindex).forwards_by_kernel();
     // Who does not send needs no neighbour.
     let flags = if by_kernel {
@@ -392,11 +428,11 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, own: u32) -> u32 {
         way.addresses = addresses(fib);
         way.since = epoch;
         if by_kernel {
-            return place;
+            return;
         }
         if !I::FRAMES {
             way.next = 0;
-            return place;
+            return;
         }
         let link = Link::of(way.link);
         if link.takes_frames() {
@@ -409,7 +445,6 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, own: u32) -> u32 {
     } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
         way.next = LINK;
     }
-    place
 }
 
 /// The Ethernet addresses of a successful answer.

@@ -374,14 +374,15 @@ impl Ingress for Arrival<'_> {
     }
 
     #[inline(always)]
-    fn ask(&self, place: u32) -> u32 {
-        tc_ask(self.context.skb.skb, place)
+    fn ask(&self, place: u32) {
+        tc_ask(self.context.skb.skb, place);
     }
 }
 
 /// Asks the kernel for a way; see [`route::ask`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn tc_ask(context: *mut __sk_buff, place: u32) -> u32 {
-    route::ask::<Arrival<'_>>(context.cast(), place)
+pub extern "C" fn tc_ask(context: *mut __sk_buff, place: u32) -> i32 {
+    route::ask::<Arrival<'_>>(context.cast(), place);
+    0
 }

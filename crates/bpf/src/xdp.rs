@@ -407,14 +407,15 @@ impl Ingress for Arrival<'_> {
     }
 
     #[inline(always)]
-    fn ask(&self, place: u32) -> u32 {
-        xdp_ask(self.context.ctx, place)
+    fn ask(&self, place: u32) {
+        xdp_ask(self.context.ctx, place);
     }
 }
 
 /// Asks the kernel for a way; see [`route::ask`].
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn xdp_ask(context: *mut xdp_md, place: u32) -> u32 {
-    route::ask::<Arrival<'_>>(context.cast(), place)
+pub extern "C" fn xdp_ask(context: *mut xdp_md, place: u32) -> i32 {
+    route::ask::<Arrival<'_>>(context.cast(), place);
+    0
 }
