@@ -30,6 +30,16 @@ fn fragments_overtake_the_end_of_the_message() {
     assert_eq!(tenths(&native, Transport::Udp, 1500), 25_104);
 }
 
+/// The same packets with a second link of 1 Gb/s: the first is through (12.208 µs) long before the other one
+/// is there, 1289.6 µs after the start; that takes 0.592 more.
+#[test]
+fn a_fast_link_waits_for_a_slow_one() {
+    let link = |rate: &str| Link::new(rate.parse().unwrap());
+    let stretch = Stretch::new(Form::Plain(Family::V4), Mtu::ETHERNET, link("10M"));
+    let path = Path::new(stretch.link(link("1G")));
+    assert_eq!(tenths(&path, Transport::Udp, 1500), 12_902);
+}
+
 /// From IPv4, 1500 and 48 bytes end at 1220.8 and 1289.6 µs. In IPv6 these are 1280, 296 and 76 bytes: the
 /// first begins when all of the 1500 bytes are there and takes 1044.8, the others 257.6 and 81.6, with gaps.
 #[test]
