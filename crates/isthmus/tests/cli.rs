@@ -473,6 +473,7 @@ fn every_command_has_help() {
         "lab",
         "lab demo",
         "lab bench",
+        "lab bound",
         "lab references",
         "lab world",
         "lab clean",
@@ -495,6 +496,96 @@ fn lab_names_the_rows_that_there_are() {
     }
     let error = failure(&["lab", "world", "--engine", "vpp"], 2);
     assert!(error.contains("xdp, tc, user"), "{error}");
+}
+
+/// The largest unfragmented datagrams and the next ones, worked out by hand: 1472 + 28 + 38 bytes of
+/// Ethernet at 10 Mb/s in two links, and 1472 of 1538 bytes.
+#[test]
+fn lab_bound_prints_tables() {
+    let table = stdout(&[
+        "lab",
+        "bound",
+        "--payloads",
+        "1472,50",
+        "--mechanism",
+        "native-ipv4",
+    ]);
+    let lines: Vec<&str> = table.lines().map(str::trim).collect();
+    assert_eq!(
+        lines,
+        [
+            "bytes  native-ipv4",
+            "1472       9.5709",
+            "50       4.3103",
+            "in Mb/s",
+            "",
+            "native-ipv4  IPv4: host – router – host"
+        ]
+    );
+    let all = stdout(&["lab", "bound"]);
+    for name in [
+        "isatap",
+        "6to4-1280",
+        "6rd",
+        "nat64-4to6",
+        "xlat",
+        "4in6-outer",
+    ] {
+        assert!(all.lines().next().unwrap().contains(name), "{name}");
+    }
+    let rows = all.lines().take_while(|line| *line != "in Mb/s").count();
+    assert_eq!(rows, 1 + 18, "the papers' 18 sizes");
+
+    let arguments = "lab bound --json --what delay --transport tcp --payloads 1000 --rate 100M";
+    let json = stdout(&arguments.split(' ').collect::<Vec<_>>());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["rate"], 100_000_000);
+    assert_eq!(json["unit"], "s");
+    assert_eq!(
+        (&json["what"], &json["transport"]),
+        (&"delay".into(), &"tcp".into())
+    );
+    let native = json["mechanisms"].as_array().unwrap();
+    let native = native
+        .iter()
+        .position(|m| m["name"] == "native-ipv4")
+        .unwrap();
+    let seconds = json["rows"][0]["values"][native].as_f64().unwrap();
+    assert!((seconds - 170.56e-6).abs() < 1e-12, "{seconds}");
+
+    let frames = stdout(&["lab", "bound", "--what", "frames", "--mechanism", "6to4"]);
+    let first = frames.lines().nth(1).unwrap();
+    assert_eq!(
+        first.split_whitespace().collect::<Vec<_>>(),
+        ["64", "12019"]
+    );
+}
+
+/// Every refusal names the option, the value, and what would be right.
+#[test]
+fn lab_bound_says_what_would_be_right() {
+    for (option, value, right) in [
+        ("--rate", "10X", "10M, 2.5G"),
+        ("--rate", "0", "1 to 1000G"),
+        ("--mtu", "1279", "1280 to 65535"),
+        ("--mtu", "big", "1280 to 65535"),
+        ("--payloads", "50,0", "1 to 65507"),
+        ("--payloads", "65508", "1 to 65507"),
+        ("--mechanism", "teredo", "nat64-4to6"),
+        ("--transport", "sctp", "udp, tcp"),
+        ("--what", "jitter", "ping-pong"),
+    ] {
+        let error = failure(&["lab", "bound", option, value], 2);
+        let wrong = value.split(',').next_back().unwrap();
+        for part in [option, &format!("'{wrong}'"), right] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+    let error = failure(&["lab", "bound", "--what", "frames", "--payloads", "64"], 1);
+    assert!(
+        error.contains("--payloads") && error.contains("--what frames"),
+        "{error}"
+    );
 }
 
 /// The shell takes the script, and completes a value that only the lab knows.

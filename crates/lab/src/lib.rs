@@ -9,11 +9,13 @@
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
 //! * [`world`], [`checks`]: a whole network with servers, and what must work in it
 //! * [`mod@bench`], [`demo`]: what `isthmus lab` runs
+//! * [`bound`]: what a network can do at most, by arithmetic alone
 //!
-//! Everything needs root, and everything it makes is removed when its value is dropped.
+//! Everything but [`bound`] needs root, and everything it makes is removed when its value is dropped.
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod bound;
 pub mod checks;
 pub mod demo;
 pub mod error;

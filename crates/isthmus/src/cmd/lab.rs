@@ -1,6 +1,7 @@
 //! `isthmus lab`: the laboratory.
 
 mod bench;
+mod bound;
 mod references;
 mod world;
 
@@ -12,11 +13,11 @@ use isthmus_lab::{demo, leftovers};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Show and measure gateways in networks of their own (needs root)
+/// Show and measure gateways in networks of their own (needs root, but for `bound`)
 ///
 /// Hosts, routers, links and servers are made in network namespaces and removed at the end; the
-/// network of the machine is not touched. Every command first removes what an interrupted one has
-/// left behind.
+/// network of the machine is not touched. Every command that makes some first removes what an interrupted one
+/// has left behind.
 #[derive(Args, Debug)]
 pub(crate) struct Lab {
     #[command(subcommand)]
@@ -28,6 +29,7 @@ enum Action {
     /// Show an IPv6-only host reaching an IPv4-only server through each engine
     Demo,
     Bench(bench::Bench),
+    Bound(bound::Bound),
     References(references::References),
     World(world::World),
     /// Remove what an interrupted lab has left behind
@@ -36,14 +38,18 @@ enum Action {
 
 impl Lab {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        clean_up_when_interrupted()?;
-        for name in leftovers::sweep() {
-            eprintln!("removed the leftover {name}");
+        // The bound is arithmetic: it makes nothing, and so leaves nothing behind.
+        if !matches!(self.action, Action::Bound(_)) {
+            clean_up_when_interrupted()?;
+            for name in leftovers::sweep() {
+                eprintln!("removed the leftover {name}");
+            }
         }
         match &self.action {
             Action::Demo if demo::run()? => Ok(ExitCode::SUCCESS),
             Action::Demo => Ok(ExitCode::FAILURE),
             Action::Bench(bench) => bench.run(),
+            Action::Bound(bound) => bound.run(),
             Action::References(references) => references.run(),
             Action::World(world) => world.run(),
             Action::Clean => Ok(ExitCode::SUCCESS),
