@@ -17,7 +17,7 @@
 //!
 //! - A slot of the small table is the number of the block with a mark that the slot is in use (bit 63), and
 //!   the line where the block begins.
-//! - The first line of a block is its [`Form`].
+//! - The first line of a block tells how it has its addresses.
 //! - The rows follow: 16 to a line, or four where they are whole addresses.
 //! - Where softwires end at other addresses of the border than the first, more lines have an octet for
 //!   each row that tells at which.

@@ -2,13 +2,15 @@
 //! hosts file, the DNS or whatever else the machine is told by may know (RFC 5214 section 8.3.2).
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use isthmus_core::address::special;
 use isthmus_core::config::Routers;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::config::Document;
@@ -133,8 +135,21 @@ async fn keep(name: String, found: Arc<Mutex<Vec<Ipv4Addr>>>, news: Arc<Notify>)
 }
 
 /// The IPv4 addresses of a name that can be a router's, in the order of numbers: resolvers turn them round.
-async fn ask(name: &str) -> std::io::Result<Vec<Ipv4Addr>> {
-    let addresses = tokio::net::lookup_host((name, 0)).await?;
+/// The resolver may take its time. It does so in a thread that nobody waits for when the gateway ends.
+async fn ask(name: &str) -> io::Result<Vec<Ipv4Addr>> {
+    let (tell, told) = oneshot::channel();
+    let name = name.to_owned();
+    thread::Builder::new()
+        .name("resolver".into())
+        .spawn(move || {
+            let addresses = (name.as_str(), 0).to_socket_addrs();
+            // Nobody may be there any more.
+            let _ = tell.send(addresses.map(routers));
+        })?;
+    told.await.map_err(io::Error::other)?
+}
+
+fn routers(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Ipv4Addr> {
     let mut routers: Vec<_> = addresses
         .filter_map(|address| match address.ip() {
             IpAddr::V4(router) => Some(router),
@@ -145,5 +160,27 @@ async fn ask(name: &str) -> std::io::Result<Vec<Ipv4Addr>> {
     routers.sort_unstable();
     routers.dedup();
     routers.truncate(Routers::MOST);
-    Ok(routers)
+    routers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_four_that_can_be_routers() {
+        let addresses = [
+            "192.0.2.9:0",
+            "[2001:db8::1]:0",
+            "224.0.0.1:0",
+            "192.0.2.1:0",
+            "192.0.2.9:0",
+            "192.0.2.3:0",
+            "192.0.2.7:0",
+            "192.0.2.5:0",
+        ];
+        let found = routers(addresses.into_iter().map(|text| text.parse().unwrap()));
+        let expected = [1, 3, 5, 7].map(|last| Ipv4Addr::new(192, 0, 2, last));
+        assert_eq!(found, expected);
+    }
 }
