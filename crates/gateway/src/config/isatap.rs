@@ -105,7 +105,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
             ));
         }
     }
-    composed.routers = listed.iter().map(|at| at.value).collect();
+    composed.listed = listed.iter().map(|at| at.value).collect();
     composed.potential = potential;
     Some(composed)
 }
@@ -157,7 +157,6 @@ impl Document {
             && let Mechanism::Composed(composed) = &mut instance.mechanism
             && let Some(potential) = &mut composed.potential
         {
-            composed.routers.clone_from(&found);
             potential.found = found;
         }
     }
