@@ -2,27 +2,34 @@
 //! and compares what arrives with what the kernel and other people's gateways do in the same place.
 //!
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
+//! * [`machine`]: what all this runs on
 //! * [`leftovers`]: what an interrupted lab leaves, and its removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`measure`]: rates, repetitions, medians, ratios
+//! * [`provider`]: the network in which a mechanism has an edge and a border
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
 //! * [`world`], [`checks`]: a whole network with servers, and what must work in it
 //! * [`mod@bench`], [`demo`]: what `isthmus lab` runs
+//! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
+//! * [`advise`]: which mechanism a network needs
 //! * [`bound`]: what a network can do at most, by arithmetic alone
 //!
-//! Everything but [`bound`] needs root, and everything it makes is removed when its value is dropped.
+//! Everything but [`bound`] and [`advise`] needs root, and everything it makes is removed when its value is dropped.
 #![forbid(unsafe_code)]
 
+pub mod advise;
 pub mod bench;
 pub mod bound;
 pub mod checks;
 pub mod demo;
 pub mod error;
+pub mod experiment;
 pub mod fragments;
 pub mod generator;
 pub mod isthmus;
 pub mod leftovers;
+pub mod machine;
 pub mod measure;
 pub mod netns;
 pub mod packet;
@@ -30,6 +37,8 @@ pub mod peers;
 pub mod plan;
 pub mod process;
 pub mod programs;
+pub mod provider;
+pub mod results;
 pub mod services;
 pub mod sink;
 pub mod subject;

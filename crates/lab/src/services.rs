@@ -50,32 +50,10 @@ impl Web {
         let root = directory.path();
         leftovers::write(&root.join("index.html"), PAGE)?;
         write_noise(&root.join(FILE_NAME), FILE_SIZE)?;
-        let configuration = root.join("nginx.conf");
-        let text = format!(
-            "daemon off;\nworker_processes 1;\nuser root;\npid {root}/nginx.pid;\n\
-             error_log stderr;\nevents {{}}\nhttp {{\n  access_log off;\n  sendfile on;\n  \
-             client_body_temp_path {root}/body;\n  proxy_temp_path {root}/proxy;\n  \
-             fastcgi_temp_path {root}/fastcgi;\n  uwsgi_temp_path {root}/uwsgi;\n  \
-             scgi_temp_path {root}/scgi;\n  server {{\n    listen {address}:80;\n    \
-             root {root};\n  }}\n}}\n",
-            root = root.display(),
-            address = plan::HOST4,
-        );
-        leftovers::write(&configuration, text)?;
-        let host4 = network.host4()?;
-        let mut command = host4.command("nginx");
-        let mut nginx = Process::start(
-            "nginx",
-            command
-                .args(["-e", "stderr", "-p"])
-                .arg(root)
-                .arg("-c")
-                .arg(&configuration),
-        )?;
-        nginx.wait_until(START, || listens(host4, 80))?;
+        let listen = format!("listen {}:80;", plan::HOST4);
         Ok(Self {
+            _nginx: start_nginx(network.host4()?, root, &listen)?,
             directory,
-            _nginx: nginx,
         })
     }
 
@@ -83,6 +61,54 @@ impl Web {
     pub fn file(&self) -> PathBuf {
         self.directory.path().join(FILE_NAME)
     }
+}
+
+/// nginx with files of given sizes.
+#[derive(Debug)]
+pub struct Files {
+    _nginx: Process,
+    _directory: TempDir,
+}
+
+impl Files {
+    /// Starts it on a node, port 80, with a file of each size in octets.
+    pub fn serve(node: &Namespace, sizes: &[usize]) -> Result<Self> {
+        process::require("nginx", "nginx-light")?;
+        let directory = leftovers::directory()?;
+        for size in sizes {
+            write_noise(&directory.path().join(format!("{size}.bin")), *size)?;
+        }
+        let listen = "listen 80; listen [::]:80;";
+        Ok(Self {
+            _nginx: start_nginx(node, directory.path(), listen)?,
+            _directory: directory,
+        })
+    }
+
+    /// The path of the file of a size.
+    pub fn path(size: usize) -> String {
+        format!("/{size}.bin")
+    }
+}
+
+/// Starts nginx with the files of a directory, and waits until it listens on port 80.
+fn start_nginx(node: &Namespace, root: &Path, listen: &str) -> Result<Process> {
+    let configuration = root.join("nginx.conf");
+    let text = format!(
+        "daemon off;\nworker_processes 1;\nuser root;\npid {root}/nginx.pid;\n\
+         error_log stderr;\nevents {{}}\nhttp {{\n  access_log off;\n  sendfile on;\n  \
+         client_body_temp_path {root}/body;\n  proxy_temp_path {root}/proxy;\n  \
+         fastcgi_temp_path {root}/fastcgi;\n  uwsgi_temp_path {root}/uwsgi;\n  \
+         scgi_temp_path {root}/scgi;\n  server {{\n    {listen}\n    \
+         root {root};\n  }}\n}}\n",
+        root = root.display(),
+    );
+    leftovers::write(&configuration, text)?;
+    let mut command = node.command("nginx");
+    command.args(["-e", "stderr", "-p"]).arg(root);
+    let mut nginx = Process::start("nginx", command.arg("-c").arg(&configuration))?;
+    nginx.wait_until(START, || listens(node, 80))?;
+    Ok(nginx)
 }
 
 /// A DNS server that has [`DOMAIN`]: IPv4 addresses, one name with an IPv6 address, and a SOA, so

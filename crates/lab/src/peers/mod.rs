@@ -17,7 +17,7 @@ pub use tunnel::KernelTunnel;
 pub use unbound::Unbound;
 
 /// A space and the version of an installed Debian package; nothing if that can not be told.
-fn version(package: &str) -> String {
+pub(crate) fn version(package: &str) -> String {
     let mut query = Command::new("dpkg-query");
     process::run(query.args(["-W", "-f", " ${Version}", package])).unwrap_or_default()
 }

@@ -1,0 +1,10 @@
+//! How things are measured on a running candidate.
+
+pub mod busy;
+pub(super) mod connections;
+pub mod files;
+mod http;
+pub(super) mod overhead;
+pub(super) mod ping;
+pub(super) mod steps;
+pub mod udp;

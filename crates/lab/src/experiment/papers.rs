@@ -1,0 +1,228 @@
+//! The questions of the papers.
+//!
+//! * 000: Quintero, Sans, Gamess 2016: delay and throughput of ISATAP, 6to4 and NAT64
+//! * 001: Tsetse et al.: IVI on Linux and without an operating system
+//! * 002: Cordeiro, Carnier, Zucchi: DS-Lite, MAP-E, MAP-T, 464XLAT
+//! * 003: Gamess, Surós 2008: the theoretical bound
+//! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
+
+use super::{
+    candidate::Candidate,
+    measure::{connections, files, overhead, ping, steps, udp},
+    profile::Profile,
+    question::{How, Links, Question},
+};
+use crate::results::{Quantity, Scale};
+
+const WIRES: &str =
+    "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
+const IPERF: &str = "iperf3, UDP, 100 Mb/s of payload offered; sender, receiver and what runs in softirq on \
+    one core, gateways that are processes on the other. One run answers for throughput, loss, jitter and CPU.";
+const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each, from nginx. Connecting ends \
+    when the client has the answer to its SYN, the file's time when its last octet is there.";
+
+const SIZE: Option<(&str, &str, Scale)> = Some(("payload", "bytes", Scale::Linear));
+const FILE: Option<(&str, &str, Scale)> = Some(("file", "bytes", Scale::Linear));
+
+const NONE: &str = "none";
+
+/// Whose code can be run in parts.
+fn our_siit(candidate: &Candidate) -> bool {
+    candidate.name == "siit-isthmus-user"
+}
+
+/// One step.
+fn steps_take(profile: Profile) -> f64 {
+    0.0005 * f64::from(profile.exchanges().clamp(100, 2000))
+}
+
+fn everybody(_: &Candidate) -> bool {
+    true
+}
+
+/// A run of iperf3 for each size.
+fn iperf(profile: Profile) -> f64 {
+    udp::SIZES.len() as f64 * (profile.length().as_secs_f64() + 0.3)
+}
+
+/// What an earlier question has brought.
+fn nothing(_: Profile) -> f64 {
+    0.1
+}
+
+/// All questions, those of a paper one after the other.
+pub static QUESTIONS: [Question; 13] = [
+    Question {
+        name: "paper-001/steps",
+        title: "What the steps of a translation cost",
+        source: "Paper 001, figures 5 and 6",
+        quantity: Quantity::Cost,
+        over: None,
+        network: NONE,
+        method: "Our own code on a packet of 1024 bytes in memory. `header` is the whole translation with all \
+            the other steps in it, as in the paper; `tcp`, `udp` and `icmp` are the checksum's adjustment.",
+        of: our_siit,
+        how: How::Inside(steps::all),
+        takes: |profile| 12.0 * steps_take(profile),
+    },
+    Question {
+        name: "paper-001/prefix-length",
+        title: "What a translation costs by the length of the prefix",
+        source: "Paper 001, figures 10 and 11",
+        quantity: Quantity::Cost,
+        over: Some(("prefix length", "bits", Scale::Linear)),
+        network: NONE,
+        method: "Our own code on a packet of 1024 bytes in memory.",
+        of: our_siit,
+        how: How::Inside(steps::by_prefix),
+        takes: |profile| 12.0 * steps_take(profile),
+    },
+    Question {
+        name: "paper-001/round-trip",
+        title: "Round trip of a ping of 1024 bytes",
+        source: "Paper 001, figure 8",
+        quantity: Quantity::RoundTrip,
+        over: None,
+        network: WIRES,
+        method: "ping, 2 ms apart; the median after ten that do not count.",
+        of: everybody,
+        how: How::Live(Links::Unlimited, ping::of_1024),
+        takes: |profile| 0.1 + 0.002 * f64::from(profile.exchanges()),
+    },
+    Question {
+        name: "paper-001/connect",
+        title: "Time until a TCP connection is there",
+        source: "Paper 001, figures 14, 15 and 18",
+        quantity: Quantity::ConnectTime,
+        over: FILE,
+        network: WIRES,
+        method: HTTP,
+        of: everybody,
+        how: How::Live(Links::Unlimited, files::connect),
+        takes: |profile| 0.5 + 0.005 * f64::from(profile.exchanges()) / 5.0,
+    },
+    Question {
+        name: "paper-001/files",
+        title: "Time until a file is there",
+        source: "Paper 001, figure 19",
+        quantity: Quantity::FileTime,
+        over: FILE,
+        network: WIRES,
+        method: HTTP,
+        of: everybody,
+        how: How::Live(Links::Unlimited, files::time),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-001/file-throughput",
+        title: "Throughput of a file's transfer",
+        source: "Paper 001, figure 20",
+        quantity: Quantity::Throughput,
+        over: FILE,
+        network: WIRES,
+        method: HTTP,
+        of: everybody,
+        how: How::Live(Links::Unlimited, files::throughput),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/throughput",
+        title: "UDP throughput at 100 Mb/s offered",
+        source: "Paper 002, figure 8",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: WIRES,
+        method: IPERF,
+        of: everybody,
+        how: How::Live(Links::Unlimited, udp::throughput),
+        takes: iperf,
+    },
+    Question {
+        name: "paper-002/loss",
+        title: "UDP loss at 100 Mb/s offered",
+        source: "Paper 002, figure 7",
+        quantity: Quantity::Loss,
+        over: SIZE,
+        network: WIRES,
+        method: IPERF,
+        of: everybody,
+        how: How::Live(Links::Unlimited, udp::loss),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/jitter",
+        title: "Jitter at 100 Mb/s offered",
+        source: "Paper 002, figure 6",
+        quantity: Quantity::Jitter,
+        over: SIZE,
+        network: WIRES,
+        method: IPERF,
+        of: everybody,
+        how: How::Live(Links::Unlimited, udp::jitter),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/cpu",
+        title: "Cores busy at 100 Mb/s offered",
+        source: "Paper 002, figure 4",
+        quantity: Quantity::Cpu,
+        over: SIZE,
+        network: WIRES,
+        method: "As for throughput; of the whole machine: sender, gateways and receiver. Native forwarding \
+            shows what the hosts take.",
+        of: everybody,
+        how: How::Live(Links::Unlimited, udp::cpu),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/latency",
+        title: "Round trip by size",
+        source: "Paper 002, figure 5",
+        quantity: Quantity::RoundTrip,
+        over: SIZE,
+        network: WIRES,
+        method: "ping, 2 ms apart; the median after ten that do not count.",
+        of: everybody,
+        how: How::Live(Links::Unlimited, ping::by_size),
+        takes: |profile| 5.0 * (0.1 + 0.002 * f64::from(profile.exchanges())),
+    },
+    Question {
+        name: "paper-002/overhead",
+        title: "Bytes that a packet has more in the core",
+        source: "Paper 002, section on header overhead",
+        quantity: Quantity::Overhead,
+        over: None,
+        network: WIRES,
+        method: "Counted by the interfaces before and behind the first gateway, of 200 datagrams of 100 bytes.",
+        of: everybody,
+        how: How::Live(Links::Unlimited, overhead::added),
+        takes: |_| 0.8,
+    },
+    Question {
+        name: "paper-004/connections",
+        title: "From a request to its answer, with many connections at once",
+        source: "Paper 004, plan for 1 to 100 simultaneous connections",
+        quantity: Quantity::RoundTrip,
+        over: Some(("connections", "", Scale::Logarithmic)),
+        network: WIRES,
+        method: "HTTP/1.1 on connections that stay, a thread for each, from nginx: `small` answers have 100 \
+            bytes, `large` ones 100,000.",
+        of: everybody,
+        how: How::Live(Links::Unlimited, connections::round_trips),
+        takes: |profile| 2.0 + 0.0005 * f64::from(profile.exchanges()),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn questions_have_names_of_their_own() {
+        let names: BTreeSet<_> = QUESTIONS.iter().map(|question| question.name).collect();
+        assert_eq!(names.len(), QUESTIONS.len());
+        assert!(names.iter().all(|name| name.contains('/')));
+    }
+}
