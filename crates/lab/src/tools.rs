@@ -176,7 +176,7 @@ impl DnsLoad {
 }
 
 /// A query for AAAA with recursion desired (RFC 1035 section 4.1).
-fn query(identifier: u16, name: &str) -> Vec<u8> {
+pub(crate) fn query(identifier: u16, name: &str) -> Vec<u8> {
     let mut message = identifier.to_be_bytes().to_vec();
     message.extend([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
     for label in name.split('.') {
@@ -188,7 +188,7 @@ fn query(identifier: u16, name: &str) -> Vec<u8> {
 }
 
 /// Whether a response says NOERROR and has an answer.
-fn has_answer(message: &[u8]) -> bool {
+pub(crate) fn has_answer(message: &[u8]) -> bool {
     matches!(message, [_, _, flags, rcode, _, _, high, low, ..]
         if flags & 0x80 != 0 && rcode & 0x0f == 0 && (*high, *low) != (0, 0))
 }

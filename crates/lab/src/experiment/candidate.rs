@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use crate::{
     bound,
     isthmus::{Engine, Instance, Isthmus, Mechanism},
-    peers::{self, Forwarding, Nftables, Tayga},
+    peers::{self, Bind, Forwarding, Nftables, Proxy, Tayga, Unbound},
     plan, provider, results,
     subject::Subject,
 };
@@ -21,8 +21,21 @@ pub struct Candidate {
     pub maker: Maker,
     /// The network, with who stands where.
     pub site: Site,
+    /// What it takes from one host to the other.
+    pub carries: Carries,
     /// Its way there and back among the [bounds](bound::MECHANISMS).
     pub bounds: [&'static str; 2],
+}
+
+/// What a candidate takes from one host to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carries {
+    /// Packets, whatever they carry.
+    Packets,
+    /// Requests by HTTP and their answers.
+    Http,
+    /// Questions to the DNS and their answers.
+    Dns,
 }
 
 /// Who made an implementation, and where it handles packets.
@@ -36,6 +49,12 @@ pub enum Maker {
     Tayga,
     /// The kernel's packet filter.
     Nftables,
+    /// NLnet Labs' resolver.
+    Unbound,
+    /// ISC's name server.
+    Bind,
+    /// The web server, as a proxy.
+    Nginx,
 }
 
 /// A network and who stands where in it.
@@ -70,6 +89,12 @@ pub enum Middle {
     Tayga,
     /// nftables.
     Nftables(Nftables),
+    /// unbound.
+    Unbound(Unbound),
+    /// BIND.
+    Bind(Bind),
+    /// nginx.
+    Proxy,
 }
 
 impl Middle {
@@ -80,6 +105,9 @@ impl Middle {
             Self::Isthmus(isthmus) => isthmus,
             Self::Tayga => &Tayga,
             Self::Nftables(nftables) => nftables,
+            Self::Unbound(unbound) => unbound,
+            Self::Bind(bind) => bind,
+            Self::Proxy => &Proxy,
         }
     }
 }
@@ -92,6 +120,9 @@ impl Maker {
             Self::Kernel => "kernel".into(),
             Self::Tayga => "tayga".into(),
             Self::Nftables => "nftables".into(),
+            Self::Unbound => "unbound".into(),
+            Self::Bind => "bind".into(),
+            Self::Nginx => "nginx".into(),
         }
     }
 
@@ -102,6 +133,9 @@ impl Maker {
             Self::Kernel => "Linux".into(),
             Self::Tayga => Tayga.name(),
             Self::Nftables => format!("nftables{}", peers::version("nftables")),
+            Self::Unbound => format!("unbound{}", peers::version("unbound")),
+            Self::Bind => format!("BIND{}", peers::version("bind9")),
+            Self::Nginx => format!("nginx{}", peers::version("nginx-light")),
         }
     }
 
@@ -110,6 +144,7 @@ impl Maker {
             Self::Isthmus(engine) => engine.name(),
             Self::Kernel | Self::Nftables => "kernel",
             Self::Tayga => "user",
+            Self::Unbound | Self::Bind | Self::Nginx => "application",
         }
     }
 
@@ -120,6 +155,9 @@ impl Maker {
             Self::Kernel => Ok(()),
             Self::Tayga => crate::process::require("tayga", "tayga"),
             Self::Nftables => crate::process::require("nft", "nftables"),
+            Self::Unbound => crate::process::require("unbound", "unbound"),
+            Self::Bind => crate::process::require("named", "bind9"),
+            Self::Nginx => crate::process::require("nginx", "nginx-light"),
         };
         required.err().map(|error| error.to_string())
     }
@@ -133,6 +171,7 @@ impl Candidate {
             mechanism,
             maker,
             site,
+            carries: Carries::Packets,
             bounds,
         }
     }
@@ -232,6 +271,24 @@ pub fn candidates() -> Vec<Candidate> {
         four,
         ["native-ipv4"; 2],
     ));
+    let gateway = IpAddr::V6(plan::GATEWAY6);
+    let service = |mechanism, maker, server, carries| Candidate {
+        carries,
+        ..middle(mechanism, maker, server, gateway, translated)
+    };
+    let (listen, dns, user) = (plan::GATEWAY6, Carries::Dns, Engine::User);
+    let dns64 = Isthmus::new(user, Mechanism::Nat64).with_dns64(listen);
+    all.extend([
+        service("DNS64", Maker::Isthmus(user), Middle::Isthmus(dns64), dns),
+        service(
+            "DNS64",
+            Maker::Unbound,
+            Middle::Unbound(Unbound { listen }),
+            dns,
+        ),
+        service("DNS64", Maker::Bind, Middle::Bind(Bind { listen }), dns),
+        service("HTTP proxy", Maker::Nginx, Middle::Proxy, Carries::Http),
+    ]);
     for engine in Engine::ALL {
         let site = Site::Hosts(HostTunnel::Isatap(engine));
         all.push(Candidate::new(

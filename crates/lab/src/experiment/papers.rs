@@ -7,8 +7,8 @@
 //! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
 
 use super::{
-    candidate::Candidate,
-    measure::{connections, files, overhead, ping, steps, udp},
+    candidate::{Candidate, Carries},
+    measure::{connections, dns64, files, overhead, ping, steps, udp},
     profile::Profile,
     question::{How, Links, Question},
 };
@@ -36,8 +36,19 @@ fn steps_take(profile: Profile) -> f64 {
     0.0005 * f64::from(profile.exchanges().clamp(100, 2000))
 }
 
-fn everybody(_: &Candidate) -> bool {
-    true
+/// Whoever carries packets.
+fn packets(candidate: &Candidate) -> bool {
+    candidate.carries == Carries::Packets
+}
+
+/// Whoever carries HTTP, in packets or by itself.
+fn http(candidate: &Candidate) -> bool {
+    candidate.carries != Carries::Dns
+}
+
+/// Whoever answers questions to the DNS.
+fn dns(candidate: &Candidate) -> bool {
+    candidate.carries == Carries::Dns
 }
 
 /// A run of iperf3 for each size.
@@ -51,7 +62,7 @@ fn nothing(_: Profile) -> f64 {
 }
 
 /// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 13] = [
+pub static QUESTIONS: [Question; 15] = [
     Question {
         name: "paper-001/steps",
         title: "What the steps of a translation cost",
@@ -85,7 +96,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: None,
         network: WIRES,
         method: "ping, 2 ms apart; the median after ten that do not count.",
-        of: everybody,
+        of: packets,
         how: How::Live(Links::Unlimited, ping::of_1024),
         takes: |profile| 0.1 + 0.002 * f64::from(profile.exchanges()),
     },
@@ -97,7 +108,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: FILE,
         network: WIRES,
         method: HTTP,
-        of: everybody,
+        of: http,
         how: How::Live(Links::Unlimited, files::connect),
         takes: |profile| 0.5 + 0.005 * f64::from(profile.exchanges()) / 5.0,
     },
@@ -109,7 +120,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: FILE,
         network: WIRES,
         method: HTTP,
-        of: everybody,
+        of: http,
         how: How::Live(Links::Unlimited, files::time),
         takes: nothing,
     },
@@ -121,7 +132,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: FILE,
         network: WIRES,
         method: HTTP,
-        of: everybody,
+        of: http,
         how: How::Live(Links::Unlimited, files::throughput),
         takes: nothing,
     },
@@ -133,7 +144,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: SIZE,
         network: WIRES,
         method: IPERF,
-        of: everybody,
+        of: packets,
         how: How::Live(Links::Unlimited, udp::throughput),
         takes: iperf,
     },
@@ -145,7 +156,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: SIZE,
         network: WIRES,
         method: IPERF,
-        of: everybody,
+        of: packets,
         how: How::Live(Links::Unlimited, udp::loss),
         takes: nothing,
     },
@@ -157,7 +168,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: SIZE,
         network: WIRES,
         method: IPERF,
-        of: everybody,
+        of: packets,
         how: How::Live(Links::Unlimited, udp::jitter),
         takes: nothing,
     },
@@ -170,7 +181,7 @@ pub static QUESTIONS: [Question; 13] = [
         network: WIRES,
         method: "As for throughput; of the whole machine: sender, gateways and receiver. Native forwarding \
             shows what the hosts take.",
-        of: everybody,
+        of: packets,
         how: How::Live(Links::Unlimited, udp::cpu),
         takes: nothing,
     },
@@ -182,7 +193,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: SIZE,
         network: WIRES,
         method: "ping, 2 ms apart; the median after ten that do not count.",
-        of: everybody,
+        of: packets,
         how: How::Live(Links::Unlimited, ping::by_size),
         takes: |profile| 5.0 * (0.1 + 0.002 * f64::from(profile.exchanges())),
     },
@@ -194,7 +205,7 @@ pub static QUESTIONS: [Question; 13] = [
         over: None,
         network: WIRES,
         method: "Counted by the interfaces before and behind the first gateway, of 200 datagrams of 100 bytes.",
-        of: everybody,
+        of: packets,
         how: How::Live(Links::Unlimited, overhead::added),
         takes: |_| 0.8,
     },
@@ -207,9 +218,38 @@ pub static QUESTIONS: [Question; 13] = [
         network: WIRES,
         method: "HTTP/1.1 on connections that stay, a thread for each, from nginx: `small` answers have 100 \
             bytes, `large` ones 100,000.",
-        of: everybody,
+        of: http,
         how: How::Live(Links::Unlimited, connections::round_trips),
         takes: |profile| 2.0 + 0.0005 * f64::from(profile.exchanges()),
+    },
+    Question {
+        name: "paper-004/round-trip",
+        title: "From a request to its answer, in the simplest case",
+        source: "Paper 004, table of round trips",
+        quantity: Quantity::RoundTrip,
+        over: None,
+        network: WIRES,
+        method: "HTTP/1.1 on one connection that stays, an answer of 100 bytes, from nginx.",
+        of: http,
+        how: How::Live(Links::Unlimited, connections::simplest),
+        takes: |profile| 0.3 + 0.0002 * f64::from(profile.exchanges()),
+    },
+    Question {
+        name: "rfc8219/dns64",
+        title: "Queries for AAAA that are answered",
+        source: "RFC 8219 section 9",
+        quantity: Quantity::QueryRate,
+        over: Some(("cached", "%", Scale::Linear)),
+        network: WIRES,
+        method: "AAAA queries over IPv6 at a fixed rate for names that have an A record only, to a server on a \
+            core of its own that asks an authoritative one over IPv4. The highest rate at which every query is \
+            answered with an AAAA within a second, searched to 5 %. `cached` is the share of queries for names \
+            that were asked before.",
+        of: dns,
+        how: How::Live(Links::Unlimited, dns64::rates),
+        takes: |profile| {
+            15.0 * profile.length().as_secs_f64() * profile.thin(&dns64::CACHED).len() as f64
+        },
     },
 ];
 

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use super::{
-    candidate::{Candidate, Site, ours},
+    candidate::{Candidate, Carries, Site, ours},
     hosts,
     measure::{files::Fetched, udp::Offered},
     question::Links,
@@ -13,6 +13,7 @@ use crate::{
     measure::GATEWAY_CPU,
     netns::Namespace,
     plan, provider,
+    services::Dns,
     subject::Started,
     topology::{HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
@@ -28,6 +29,7 @@ pub struct Scene {
     bounds: Option<[bound::Path; 2]>,
     // Fields are dropped in this order: the network goes last.
     started: Vec<Started>,
+    _authority: Option<Dns>,
     ends: Ends,
     network: Network,
 }
@@ -62,9 +64,13 @@ impl Scene {
     pub fn build(candidate: &Candidate, links: Links) -> Result<Self> {
         // As on a wire: XDP can not see that a checksum is to be completed later.
         let offloads = Offloads::Off;
+        let mut authority = None;
         let (network, started, ends) = match candidate.site {
             Site::Middle(middle, target) => {
                 let network = Topology::dual_stack(Neighbours::Resolved, offloads).build()?;
+                if candidate.carries == Carries::Dns {
+                    authority = Some(Dns::start(&network)?);
+                }
                 let started = vec![middle.subject().start(&network, GATEWAY_CPU)?];
                 (network, started, between(target))
             }
@@ -91,6 +97,7 @@ impl Scene {
             fetched: Vec::new(),
             bounds: links.rate().map(|rate| candidate.paths(rate)),
             started,
+            _authority: authority,
             ends,
             network,
         })

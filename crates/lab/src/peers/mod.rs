@@ -1,7 +1,9 @@
 //! Other people's gateways, as they are installed on this machine, and the kernel itself.
 
+mod bind;
 mod kernel;
 mod nftables;
+mod proxy;
 mod tayga;
 mod tunnel;
 mod unbound;
@@ -10,8 +12,10 @@ use std::process::Command;
 
 use crate::process;
 
+pub use bind::Bind;
 pub use kernel::{Forwarding, Redirect};
 pub use nftables::Nftables;
+pub use proxy::Proxy;
 pub use tayga::Tayga;
 pub use tunnel::KernelTunnel;
 pub use unbound::Unbound;

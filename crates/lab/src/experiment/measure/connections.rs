@@ -37,6 +37,22 @@ pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Poi
     })
 }
 
+/// From a request to the end of a small answer, on one connection.
+pub(crate) fn simplest(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let (_, octets) = ANSWERS[0];
+    let _server = Files::serve(scene.server()?, &[octets])?;
+    let address = scene.address();
+    let each = profile.exchanges() as usize;
+    let samples = scene.client()?.enter(|| {
+        let asked = at_once(address, 1, octets, 10).and_then(|_| at_once(address, 1, octets, each));
+        asked.map_err(|source| LabError::Start {
+            command: format!("HTTP from {address}"),
+            source,
+        })
+    })?;
+    Ok(Point::of("both", 0.0, &samples).into_iter().collect())
+}
+
 /// So many connections, each with so many requests one after the other; none begins before all are there.
 fn at_once(address: IpAddr, count: usize, octets: usize, each: usize) -> std::io::Result<Vec<f64>> {
     let path = Files::path(octets);
