@@ -2,8 +2,10 @@
 //! and compares what arrives with what the kernel and other people's gateways do in the same place.
 //!
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
+//! * [`wire`]: links with Ethernet's line rates
 //! * [`leftovers`]: what an interrupted lab leaves, and its removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
+//! * [`sockets`]: delay and throughput as two hosts' applications have them
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
@@ -32,9 +34,11 @@ pub mod process;
 pub mod programs;
 pub mod services;
 pub mod sink;
+pub mod sockets;
 pub mod subject;
 pub mod tools;
 pub mod topology;
+pub mod wire;
 pub mod world;
 
 pub use error::LabError;
