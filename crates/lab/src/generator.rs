@@ -153,7 +153,8 @@ impl Stream {
     }
 }
 
-fn splitmix(state: &mut u64) -> u64 {
+/// Pseudorandom numbers: the next one after `state`.
+pub(crate) fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -2,9 +2,11 @@
 //! and compares what arrives with what the kernel and other people's gateways do in the same place.
 //!
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
+//! * [`wire`]: links with Ethernet's line rates
 //! * [`machine`]: what all this runs on
 //! * [`leftovers`]: what an interrupted lab leaves, and its removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
+//! * [`sockets`]: delay and throughput as two hosts' applications have them
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`provider`]: the network in which a mechanism has an edge and a border
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
@@ -41,9 +43,11 @@ pub mod provider;
 pub mod results;
 pub mod services;
 pub mod sink;
+pub mod sockets;
 pub mod subject;
 pub mod tools;
 pub mod topology;
+pub mod wire;
 pub mod world;
 
 pub use error::LabError;

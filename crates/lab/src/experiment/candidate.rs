@@ -63,6 +63,8 @@ pub enum Site {
     /// A host, a gateway, a host, with both protocols everywhere. The first host calls the second one by this
     /// address.
     Middle(Middle, IpAddr),
+    /// Two hosts and a cable, of which the first one calls the second one by this address.
+    Direct(IpAddr),
     /// The network of a [provider], with both gateways ours.
     Provider(&'static provider::Mechanism, Engine),
     /// A host, a router, a host, of which hosts are ends of tunnels themselves.
@@ -190,8 +192,10 @@ impl Candidate {
     /// The protocol that its client speaks.
     pub fn family(&self) -> bound::Family {
         match self.site {
-            Site::Middle(_, IpAddr::V4(_)) => bound::Family::V4,
-            Site::Middle(_, IpAddr::V6(_)) | Site::Hosts(_) => bound::Family::V6,
+            Site::Direct(IpAddr::V4(_)) | Site::Middle(_, IpAddr::V4(_)) => bound::Family::V4,
+            Site::Direct(IpAddr::V6(_)) | Site::Middle(_, IpAddr::V6(_)) | Site::Hosts(_) => {
+                bound::Family::V6
+            }
             Site::Provider(mechanism, _) => match mechanism.core {
                 provider::Core::V4 => bound::Family::V6,
                 provider::Core::V6 => bound::Family::V4,
@@ -235,7 +239,17 @@ pub fn candidates() -> Vec<Candidate> {
             [bound; 2],
         )
     };
+    let direct = |mechanism, address, bound: &'static str| Candidate {
+        name: bound.into(),
+        ..Candidate::new(mechanism, Maker::Kernel, Site::Direct(address), [bound; 2])
+    };
     let mut all = vec![
+        direct(
+            "one link, IPv4",
+            plan::GATEWAY6_AS_IPV4.into(),
+            "direct-ipv4",
+        ),
+        direct("one link, IPv6", plan::GATEWAY6.into(), "direct-ipv6"),
         native("native IPv4", four, "native-ipv4"),
         native("native IPv6", six, "native-ipv6"),
     ];

@@ -7,8 +7,8 @@
 //! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
 
 use super::{
-    candidate::{Candidate, Carries},
-    measure::{connections, dns64, files, overhead, ping, steps, udp},
+    candidate::{Candidate, Carries, Maker, Site},
+    measure::{connections, delay, dns64, files, overhead, ping, steps, udp},
     profile::Profile,
     question::{How, Links, Question},
 };
@@ -24,11 +24,30 @@ const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each,
 const SIZE: Option<(&str, &str, Scale)> = Some(("payload", "bytes", Scale::Linear));
 const FILE: Option<(&str, &str, Scale)> = Some(("file", "bytes", Scale::Linear));
 
+const ETHERNET: &str =
+    "Ethernet with true serialisation: a frame takes its time on each link, also when it is alone";
+const PING_PONG: &str = "A message goes to the other host, which answers with one of the same size. One thread has both \
+    hosts' sockets, and one clock. `forward` and `back` are from the first bit at the first cable to the last bit at the \
+    end of the last; `mean` is half of the round trip between the applications, as in the paper.";
+const STREAM: &str = "Messages of one size follow each other as fast as the first link takes them; payload that arrives, \
+    between the first arrival and the last.";
 const NONE: &str = "none";
 
 /// Whose code can be run in parts.
 fn our_siit(candidate: &Candidate) -> bool {
     candidate.name == "siit-isthmus-user"
+}
+
+/// Ping-pong with all sizes at so many megabits per second: at 10, an exchange takes 10 ms on average.
+fn ping_pong(profile: Profile, megabits: u32) -> f64 {
+    let sizes = profile.thin(&[(); 18]).len() as f64;
+    let exchanges = f64::from((profile.exchanges() / 10).max(20) + 10);
+    sizes * (0.1 + exchanges * 0.16 / f64::from(megabits))
+}
+
+/// A stream of each size.
+fn stream(profile: Profile) -> f64 {
+    profile.thin(&[(); 18]).len() as f64 * (profile.length().as_secs_f64() + 0.8)
 }
 
 /// One step.
@@ -38,12 +57,29 @@ fn steps_take(profile: Profile) -> f64 {
 
 /// Whoever carries packets.
 fn packets(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Packets
+    candidate.carries == Carries::Packets && !direct(candidate)
+}
+
+/// Nobody: two hosts on one link.
+fn direct(candidate: &Candidate) -> bool {
+    matches!(candidate.site, Site::Direct(_))
+}
+
+/// The mechanisms of paper 000.
+fn of_paper_000(candidate: &Candidate) -> bool {
+    let mechanisms = [
+        "native IPv4",
+        "native IPv6",
+        "ISATAP",
+        "6to4 hosts",
+        "NAT64",
+    ];
+    mechanisms.contains(&candidate.mechanism) || candidate.maker == Maker::Tayga
 }
 
 /// Whoever carries HTTP, in packets or by itself.
 fn http(candidate: &Candidate) -> bool {
-    candidate.carries != Carries::Dns
+    candidate.carries != Carries::Dns && !direct(candidate)
 }
 
 /// Whoever answers questions to the DNS.
@@ -62,7 +98,79 @@ fn nothing(_: Profile) -> f64 {
 }
 
 /// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 15] = [
+pub static QUESTIONS: [Question; 28] = [
+    Question {
+        name: "paper-000/delay-udp-10M",
+        title: "One-way delay, UDP at 10 Mb/s",
+        source: "Paper 000, measured there, but not shown",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(10), delay::udp),
+        takes: |profile| ping_pong(profile, 10),
+    },
+    Question {
+        name: "paper-000/delay-tcp-10M",
+        title: "One-way delay, TCP at 10 Mb/s",
+        source: "Paper 000, figures 16 to 19",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(10), delay::tcp),
+        takes: |profile| ping_pong(profile, 10),
+    },
+    Question {
+        name: "paper-000/delay-udp-100M",
+        title: "One-way delay, UDP at 100 Mb/s",
+        source: "Paper 000, figures 20 to 23",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(100), delay::udp),
+        takes: |profile| ping_pong(profile, 100),
+    },
+    Question {
+        name: "paper-000/delay-tcp-100M",
+        title: "One-way delay, TCP at 100 Mb/s",
+        source: "Paper 000, figures 24 to 27",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(100), delay::tcp),
+        takes: |profile| ping_pong(profile, 100),
+    },
+    Question {
+        name: "paper-000/throughput-udp-10M",
+        title: "UDP throughput at 10 Mb/s",
+        source: "Paper 000, figures 28 to 31",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(10), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-000/throughput-udp-100M",
+        title: "UDP throughput at 100 Mb/s",
+        source: "Paper 000, figures 32 to 35",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(100), delay::udp_throughput),
+        takes: stream,
+    },
     Question {
         name: "paper-001/steps",
         title: "What the steps of a translation cost",
@@ -250,6 +358,90 @@ pub static QUESTIONS: [Question; 15] = [
         takes: |profile| {
             15.0 * profile.length().as_secs_f64() * profile.thin(&dns64::CACHED).len() as f64
         },
+    },
+    Question {
+        name: "paper-003/throughput-udp-10M",
+        title: "UDP throughput of two hosts at 10 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(10), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-tcp-10M",
+        title: "TCP throughput of two hosts at 10 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(10), delay::tcp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-udp-100M",
+        title: "UDP throughput of two hosts at 100 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(100), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-tcp-100M",
+        title: "TCP throughput of two hosts at 100 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(100), delay::tcp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-udp-1000M",
+        title: "UDP throughput of two hosts at 1000 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(1000), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-tcp-1000M",
+        title: "TCP throughput of two hosts at 1000 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(1000), delay::tcp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-004/size",
+        title: "Round trip by size of message",
+        source: "Paper 004, figure by packet size",
+        quantity: Quantity::RoundTrip,
+        over: SIZE,
+        network: WIRES,
+        method: PING_PONG,
+        of: packets,
+        how: How::Live(Links::Unlimited, delay::round_trips),
+        takes: |profile| 0.0003 * f64::from(profile.exchanges()) * 18.0,
     },
 ];
 

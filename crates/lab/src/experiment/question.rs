@@ -5,6 +5,7 @@ use crate::{
     Result,
     bound::Rate,
     results::{Axis, Experiment, Point, Quantity, Scale},
+    wire::{Ethernet, Medium},
 };
 
 /// An experiment that can be carried out.
@@ -47,6 +48,14 @@ impl Links {
         match self {
             Self::Unlimited => None,
             Self::Ethernet(megabits) => Rate::new(u64::from(megabits) * 1_000_000).ok(),
+        }
+    }
+
+    /// What connects their ends.
+    pub fn medium(self) -> Medium {
+        match self.rate() {
+            None => Medium::Veth,
+            Some(rate) => Medium::Ethernet(Ethernet::new(rate)),
         }
     }
 }

@@ -14,8 +14,9 @@ use crate::{
     netns::Namespace,
     plan, provider,
     services::Dns,
+    sockets::{Host, Pair},
     subject::Started,
-    topology::{HOST4, HOST6, Neighbours, Network, Offloads, Topology},
+    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
 /// A running candidate between two hosts; dropping it removes all.
@@ -64,10 +65,16 @@ impl Scene {
     pub fn build(candidate: &Candidate, links: Links) -> Result<Self> {
         // As on a wire: XDP can not see that a checksum is to be completed later.
         let offloads = Offloads::Off;
+        let medium = links.medium();
+        let build = |topology: Topology| topology.over(&medium).build();
         let mut authority = None;
         let (network, started, ends) = match candidate.site {
+            Site::Direct(target) => {
+                let network = build(Topology::direct(Neighbours::Resolved, offloads))?;
+                (network, Vec::new(), between(target))
+            }
             Site::Middle(middle, target) => {
-                let network = Topology::dual_stack(Neighbours::Resolved, offloads).build()?;
+                let network = build(Topology::dual_stack(Neighbours::Resolved, offloads))?;
                 if candidate.carries == Carries::Dns {
                     authority = Some(Dns::start(&network)?);
                 }
@@ -75,12 +82,12 @@ impl Scene {
                 (network, started, between(target))
             }
             Site::Hosts(tunnel) => {
-                let network = hosts::topology(tunnel, offloads).build()?;
+                let network = build(hosts::topology(tunnel, offloads))?;
                 let (started, own) = hosts::start(tunnel, &network)?;
                 (network, started, Ends::new([HOST6, HOST4], own))
             }
             Site::Provider(mechanism, engine) => {
-                let network = mechanism.topology(offloads).build()?;
+                let network = build(mechanism.topology(offloads))?;
                 let mut started = Vec::new();
                 for (node, interfaces, keys) in mechanism.gateways() {
                     let isthmus = ours(candidate.mechanism, keys, engine).on(interfaces);
@@ -113,6 +120,13 @@ impl Scene {
         self.network.node(self.ends.nodes[1])
     }
 
+    /// Both hosts, for those who look after both ends of what is sent.
+    pub fn pair(&self) -> Result<Pair> {
+        let Ends { nodes, own, target } = self.ends;
+        let host = |end: usize| Host::new(&self.network, nodes[end], HOST_INTERFACE, own[end]);
+        Ok(Pair::translated(host(0)?, host(1)?, target))
+    }
+
     /// What the client calls the server.
     pub fn address(&self) -> IpAddr {
         self.ends.target
@@ -139,7 +153,7 @@ fn between(target: IpAddr) -> Ends {
     let nodes = [HOST6, HOST4];
     match target {
         IpAddr::V4(_) => Ends::new(nodes, [plan::HOST6_AS_IPV4.into(), target]),
-        IpAddr::V6(address) if address == plan::HOST4_AS_IPV6 => {
+        IpAddr::V6(plan::HOST4_AS_IPV6 | plan::GATEWAY6) => {
             Ends::new(nodes, [plan::HOST6.into(), target])
         }
         IpAddr::V6(_) => Ends {

@@ -11,8 +11,9 @@ pub use rows::{CLAT, DS_LITE, FOUR_IN_SIX, LW4O6, MAP_E, MAP_T, SIX_IN_FOUR, SIX
 
 use std::net::IpAddr;
 
-use crate::topology::{
-    BORDER, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology,
+use crate::{
+    topology::{BORDER, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology},
+    wire::Medium,
 };
 
 /// The customer's host.
@@ -188,6 +189,7 @@ impl Mechanism {
         Link {
             ends: [end(gateway, TO_CORE, 2), end(CORE, CORE_LINKS[number], 1)],
             mtu: 1500,
+            medium: Medium::Veth,
         }
     }
 }
@@ -205,5 +207,6 @@ fn outer(node: &'static str, host: Host, gateway: (&'static str, &'static str)) 
             end(gateway, host.gateway),
         ],
         mtu: 1500,
+        medium: Medium::Veth,
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod busy;
 pub(super) mod connections;
+pub(super) mod delay;
 pub(super) mod dns64;
 pub mod files;
 mod http;
