@@ -109,6 +109,9 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
+    /// The tester did not do what it should have done, so that there is nothing to be said of what it tested.
+    #[error("{0}")]
+    Tester(String),
     /// Only root can make namespaces.
     #[error("needs root: network namespaces and BPF")]
     NotRoot,

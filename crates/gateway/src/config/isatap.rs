@@ -83,6 +83,8 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
         local.value
     ));
     let own = link_local(local.value.into());
+    // Who hears of errors is this machine.
+    composed.own.1 = Some(own.into());
     composed
         .addresses
         .push(Ipv6Net::new_assert(own.into(), 64).into());

@@ -80,14 +80,10 @@ pub(super) fn start(tunnel: HostTunnel, network: &Network) -> Result<(Vec<Starte
             let router = ours("ISATAP router", ISATAP_ROUTER, engine);
             let router = router.up(network.gateway()?, Some(GATEWAY_CPU))?;
             let mut host = end(network.host6()?, "ISATAP host", ISATAP_HOST)?;
-            let has_address = || {
-                let addresses = network
-                    .host6()?
-                    .run(&format!("ip -6 addr show dev {LINK}"))?;
-                Ok(addresses.contains(&ISATAP_HOST_ADDRESS.to_string()))
-            };
+            let node = network.host6()?;
             host.processes[0].wait_until(PATIENCE, || {
-                has_address().unwrap_or_else(|_: crate::LabError| false)
+                let addresses = node.run(&format!("ip -6 addr show dev {LINK}"));
+                addresses.is_ok_and(|all| all.contains(&ISATAP_HOST_ADDRESS.to_string()))
             })?;
             let own = [ISATAP_HOST_ADDRESS, plan::HOST4_AS_IPV6].map(IpAddr::V6);
             Ok((vec![router.into_started(), host], own))

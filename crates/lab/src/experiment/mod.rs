@@ -4,7 +4,7 @@
 //! * [`scene`]: such a network, built and running
 //! * [`question`]: what is measured, over what, of whom
 //! * [`papers`]: the questions of the five papers
-//! * [`measure`]: how
+//! * [`mod@measure`]: how it is measured
 //! * [`profile`]: how thoroughly
 //! * [`run`]: the plan of a run, and its execution
 

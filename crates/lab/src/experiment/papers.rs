@@ -311,10 +311,10 @@ pub static QUESTIONS: [Question; 28] = [
         source: "Paper 002, section on header overhead",
         quantity: Quantity::Overhead,
         over: None,
-        network: WIRES,
-        method: "Counted by the interfaces before and behind the first gateway, of 200 datagrams of 100 bytes.",
+        network: ETHERNET,
+        method: "Counted on the cables before and behind the first gateway, of 200 datagrams of 100 bytes.",
         of: packets,
-        how: How::Live(Links::Unlimited, overhead::added),
+        how: How::Live(Links::Ethernet(100), overhead::added),
         takes: |_| 0.8,
     },
     Question {

@@ -293,6 +293,7 @@ fn ask(
     };
     match measured {
         Ok(points) => Outcome::Measured(points),
+        Err(LabError::Tester(problem)) => Outcome::Void(problem),
         Err(error) => Outcome::NotRun(error.to_string()),
     }
 }

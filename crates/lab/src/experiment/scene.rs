@@ -17,6 +17,7 @@ use crate::{
     sockets::{Host, Pair},
     subject::Started,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
+    wire::Counts,
 };
 
 /// A running candidate between two hosts; dropping it removes all.
@@ -135,6 +136,19 @@ impl Scene {
     /// The bounds there and back, if links have a rate.
     pub fn bounds(&self) -> Option<&[bound::Path; 2]> {
         self.bounds.as_ref()
+    }
+
+    /// The nodes of both hosts.
+    pub(super) fn nodes(&self) -> [&'static str; 2] {
+        self.ends.nodes
+    }
+
+    /// What has passed each end of cables with a line rate.
+    pub(super) fn passed(&self) -> Vec<Counts> {
+        let wires = self.network.wires().into_iter();
+        wires
+            .flat_map(|wires| wires.taps().map(|(.., tap)| tap.left()))
+            .collect()
     }
 
     /// The network, for tools that look at other nodes.

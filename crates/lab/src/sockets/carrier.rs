@@ -111,11 +111,16 @@ impl Datagrams {
     ) -> io::Result<Outcome> {
         let message = messages.octets();
         let given = Instant::now();
-        match (direction, self.peer) {
-            (Direction::Forth, _) => self.near.send(message)?,
-            (Direction::Back, Some(peer)) => self.far.send_to(message, peer)?,
-            (Direction::Back, None) => return Ok(Outcome::Lost),
+        let send = || match (direction, self.peer) {
+            (Direction::Forth, _) => self.near.send(message),
+            (Direction::Back, Some(peer)) => self.far.send_to(message, peer),
+            (Direction::Back, None) => Err(io::ErrorKind::NotConnected.into()),
         };
+        while unless_it_would_block(send())?.is_none() {
+            if given.elapsed() > timeout {
+                return Ok(Outcome::Lost);
+            }
+        }
         loop {
             let received = match direction {
                 Direction::Forth => self.far.recv_from(&mut self.buffer),

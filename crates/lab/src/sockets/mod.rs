@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::thread::gettid;
+use rustix::{io::Errno, thread::gettid};
 
 use crate::{
     LabError, Result, generator::pin, measure::GATEWAY_CPU, netns::Namespace, process,
@@ -145,11 +145,14 @@ fn problem(action: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> L
     }
 }
 
-/// Nothing if a socket that does not wait has nothing yet, or no room.
+/// Nothing if a socket that does not wait has nothing yet, or no room. Nor if it tells that the path has become
+/// narrower, which the kernel does once to a connected socket of IPv6: nothing was sent then, and the next attempt is
+/// cut to what fits.
 fn unless_it_would_block<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.raw_os_error() == Some(Errno::MSGSIZE.raw_os_error()) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -12,10 +12,17 @@ use crate::{
         pingpong::{Delay, Exchange, PingPong, Protocol, Series},
         streaming::{Offered, Stream},
     },
+    wire::Counts,
 };
 
 /// An exchange in which a cable kept time worse than by this much does not count.
 const PUNCTUAL: Duration = Duration::from_micros(20);
+/// A frame of a stream that comes later than this is late: the queue behind it does not make up for it.
+const LATE: Duration = Duration::from_millis(1);
+/// The share of frames that may be.
+const FEW: f64 = 0.01;
+/// The share of the bound that a sender has to offer at least.
+const BUSY: f64 = 0.97;
 /// Until a TCP connection has found its rate.
 const WARM_UP: Duration = Duration::from_millis(500);
 
@@ -54,7 +61,7 @@ fn one_way(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Po
             None => [None, None],
         };
         let mean = there.zip(back).map(|(there, back)| (there + back) / 2.0);
-        let values: [(&str, Option<f64>, fn(&Exchange) -> f64); 3] = [
+        let values: [(&str, Option<f64>, Value); 3] = [
             ("forward", there, |exchange| delay(&exchange.forth)),
             ("back", back, |exchange| delay(&exchange.back)),
             ("mean", mean, |exchange| {
@@ -68,6 +75,9 @@ fn one_way(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Po
     }
     Ok(points)
 }
+
+/// Something of an exchange, in seconds.
+type Value = fn(&Exchange) -> f64;
 
 /// What the network took where that is known, and else what the hosts took as well.
 fn delay(delay: &Delay) -> f64 {
@@ -95,7 +105,10 @@ fn round_trip(scene: &Scene, profile: Profile, payload: Payload) -> Result<Point
         .iter()
         .map(|exchange| exchange.round_trip.as_secs_f64())
         .collect();
-    point("both", payload, &samples, None).ok_or_else(|| nothing(payload, 0))
+    point("both", payload, &samples, None).ok_or(LabError::Output {
+        tool: "ping-pong",
+        output: "no exchange".into(),
+    })
 }
 
 /// The exchanges that count.
@@ -124,25 +137,26 @@ fn play(
         ..
     } = game.play(&scene.pair()?)?;
     let failed = lost_forth + lost_back + corrupted;
+    let bytes = payload.bytes();
+    if failed > game.exchanges / 2 {
+        return Err(LabError::Output {
+            tool: "ping-pong",
+            output: format!("{failed} messages of {bytes} bytes were lost or changed"),
+        });
+    }
+    let all = exchanges.len();
     let punctual: Vec<Exchange> = exchanges
         .into_iter()
         .filter(|exchange| exchange.wires_error.is_none_or(|error| error <= PUNCTUAL))
         .collect();
     // With few left, those would be the ones that suit the machine.
-    if punctual.len() < game.exchanges as usize / 2 {
-        return Err(nothing(payload, failed));
+    if punctual.len() < all / 2 {
+        return Err(LabError::Tester(format!(
+            "messages of {bytes} bytes: the cables kept time in {} of {all} exchanges only",
+            punctual.len()
+        )));
     }
     Ok(punctual)
-}
-
-fn nothing(payload: Payload, failed: u32) -> LabError {
-    LabError::Output {
-        tool: "ping-pong",
-        output: format!(
-            "messages of {} bytes: {failed} were lost or changed, and too few of the others in time",
-            payload.bytes()
-        ),
-    }
 }
 
 /// Throughput of datagrams.
@@ -157,18 +171,20 @@ pub(crate) fn tcp_throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<
 
 fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
     let pair = scene.pair()?;
+    let duration = profile.length();
     let mut points = Vec::new();
     for payload in payloads(profile) {
-        let duration = profile.length();
-        let goodput = match protocol {
+        let before = scene.passed();
+        let (goodput, offered) = match protocol {
             Protocol::Udp => {
-                let offered = Offered::Line;
                 let stream = Stream {
                     payload,
-                    offered,
+                    offered: Offered::Line,
                     duration,
                 };
-                stream.run(&pair)?.goodput()
+                let arrivals = stream.run(&pair)?;
+                let bits = arrivals.sent as f64 * 8.0 * f64::from(payload.bytes());
+                (arrivals.goodput(), Some(bits / duration.as_secs_f64()))
             }
             Protocol::Tcp => {
                 let bulk = Bulk {
@@ -176,15 +192,37 @@ fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec
                     warm_up: WARM_UP,
                     duration,
                 };
-                bulk.run(&pair)?.goodput()
+                (bulk.run(&pair)?.goodput(), None)
             }
         };
-        let bound = scene
-            .bounds()
-            .map(|[there, _]| most(there, protocol, payload));
-        points.extend(point("forward", payload, &[goodput], bound));
+        punctual(&before, &scene.passed())?;
+        let bounds = scene.bounds();
+        let bound = bounds.map(|[there, _]| most(there, protocol, payload));
+        // What was not sent is not the fault of who was to be measured.
+        let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
+        let point = point("forward", payload, &[goodput], bound);
+        points.extend(point.map(|point| match ceiling {
+            Some(ceiling) => point.with_ceiling(ceiling),
+            None => point,
+        }));
     }
     Ok(points)
+}
+
+/// An error if a cable moved more than a few frames at the wrong time.
+fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {
+    let worst = after
+        .iter()
+        .zip(before)
+        .map(|(after, before)| after.since(before).unpunctual(LATE))
+        .fold(0.0, f64::max);
+    if worst <= FEW {
+        return Ok(());
+    }
+    Err(LabError::Tester(format!(
+        "{:.1} % of frames passed a cable at the wrong time",
+        worst * 100.0
+    )))
 }
 
 /// The bound of a stream. TCP puts writes together, so that all of its segments are full.

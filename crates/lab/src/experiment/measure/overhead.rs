@@ -5,10 +5,10 @@ use std::{net::UdpSocket, time::Duration};
 use super::super::{profile::Profile, scene::Scene};
 use crate::{
     LabError, Result,
-    netns::Namespace,
     provider::{CORE, CORE_LINKS},
     results::Point,
     topology::HOST_INTERFACE,
+    wire::{Counts, Tap},
 };
 
 /// Datagrams that are sent.
@@ -18,56 +18,30 @@ const PAYLOAD: usize = 100;
 /// Until all are there.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Octets and packets that an interface has counted.
-#[derive(Clone, Copy)]
-struct Counted {
-    octets: f64,
-    packets: f64,
-}
-
-impl Counted {
-    fn read(node: &Namespace, interface: &str, way: &str) -> Result<Self> {
-        let number = |what: &str| {
-            let path = format!("/sys/class/net/{interface}/statistics/{way}_{what}");
-            let output = node.run(&format!("cat {path}"))?;
-            output.trim().parse().map_err(|_| LabError::Output {
-                tool: "interface statistics",
-                output,
-            })
-        };
-        Ok(Self {
-            octets: number("bytes")?,
-            packets: number("packets")?,
-        })
-    }
-
-    /// Octets of a packet since.
-    fn mean_since(self, earlier: Self) -> f64 {
-        (self.octets - earlier.octets) / (self.packets - earlier.packets).max(1.0)
-    }
-}
-
 /// Octets that a packet from the client has more behind the first gateway: in the core where there is one, and
 /// else at the server.
 pub(crate) fn added(scene: &mut Scene, _: Profile) -> Result<Vec<Point>> {
-    let network = scene.network();
-    let (behind, interface) = match network.node(CORE) {
-        Ok(core) => (core, CORE_LINKS[0]),
-        Err(_) => (scene.server()?, HOST_INTERFACE),
-    };
-    let look = || {
-        Ok((
-            Counted::read(scene.client()?, HOST_INTERFACE, "tx")?,
-            Counted::read(behind, interface, "rx")?,
-        ))
-    };
+    let [client, server] = scene.nodes();
+    let before = tap(scene, client, HOST_INTERFACE);
+    let behind = tap(scene, CORE, CORE_LINKS[0]).or_else(|_| tap(scene, server, HOST_INTERFACE));
+    let (before, behind) = (before?, behind?);
     // Neighbours and sessions are there after the first ones.
     send(scene)?;
-    let before = look()?;
+    let (left, arrived) = (before.left(), behind.arrived());
     send(scene)?;
-    let after = look()?;
-    let added = after.1.mean_since(before.1) - after.0.mean_since(before.0);
+    let added = mean(&behind.arrived().since(&arrived)) - mean(&before.left().since(&left));
     Ok(vec![Point::new("there", 0.0, added.round())])
+}
+
+fn tap(scene: &Scene, node: &str, interface: &str) -> Result<Tap> {
+    let wires = scene.network().wires();
+    let tap = wires.and_then(|wires| wires.tap(node, interface));
+    tap.ok_or_else(|| LabError::NoNode(format!("{node} with a cable at {interface}")))
+}
+
+/// Octets of a frame. Some are not ours, such as questions for neighbours, but they are few.
+fn mean(counts: &Counts) -> f64 {
+    counts.bytes as f64 / counts.frames.max(1) as f64
 }
 
 fn send(scene: &Scene) -> Result<()> {
