@@ -13,17 +13,14 @@ use super::{
 };
 use crate::{Result, bound::Payload, wire::Tap};
 
-/// How far the sender is ahead of the first wire, so that this is never idle. It has to be less than fits the
-/// queue in front of it.
-const AHEAD: Duration = Duration::from_millis(5);
 /// How long nothing has to arrive until nothing more is expected.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// How much the near host sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Offered {
-    /// What the first wire takes: the sender waits while five milliseconds of frames do, as a socket waits for
-    /// its network card. Without a line rate, as much as the sender can.
+    /// What the first wire takes: the sender waits while more than half of the queue in front of it is full, as a
+    /// socket waits for its network card. Without a line rate, as much as the sender can.
     Line,
     /// So many messages per second, evenly. If the sender is late, it catches up.
     PerSecond(f64),
@@ -153,7 +150,7 @@ impl Sender<'_> {
     /// Sends a message if it is time to.
     fn step(&mut self) -> Result<()> {
         let late = match self.offered {
-            Offered::Line if self.tap.is_some_and(|tap| tap.backlog() > AHEAD) => return Ok(()),
+            Offered::Line if self.tap.is_some_and(Tap::is_half_full) => return Ok(()),
             Offered::Line => Duration::ZERO,
             Offered::PerSecond(rate) => {
                 let due = Duration::from_secs_f64(self.sent as f64 / rate);

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -65,8 +65,8 @@ pub(super) struct Track {
     wrong: [AtomicU64; What::KINDS],
     late: Recorder,
     unseen: Recorder,
-    /// When the wire is free again, in nanoseconds.
-    free: AtomicU64,
+    /// Frames that wait.
+    waiting: AtomicUsize,
     /// When the first frame was there since somebody set this to [`NEVER`], in nanoseconds.
     first: AtomicU64,
     /// When the last frame arrived at the other end, in nanoseconds.
@@ -95,9 +95,9 @@ impl Track {
         self.overflowed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The wire is free again at this time.
-    pub(super) fn busy_until(&self, free: Duration) {
-        self.free.store(nanoseconds(free), Ordering::Release);
+    /// So many frames wait.
+    pub(super) fn waiting(&self, frames: usize) {
+        self.waiting.store(frames, Ordering::Relaxed);
     }
 
     /// A fault happened to a frame.
@@ -142,6 +142,8 @@ pub struct Tap {
     pub(super) arrives: Arc<Track>,
     /// Of all directions of all cables.
     pub(super) all: Arc<[Arc<Track>]>,
+    /// Of the queue in front of what leaves, in frames.
+    pub(super) room: usize,
     pub(super) epoch: Instant,
 }
 
@@ -182,9 +184,9 @@ impl Tap {
         Duration::from_nanos(errors.max().unwrap_or(0))
     }
 
-    /// For how long the wire is busy from now on with what has left this end.
-    pub fn backlog(&self) -> Duration {
-        let free = Duration::from_nanos(self.leaves.free.load(Ordering::Acquire));
-        free.saturating_sub(self.epoch.elapsed())
+    /// Whether more than half of the queue in front of the wire that leaves here is full. The thread that moves the
+    /// frames says so a few microseconds later than it is.
+    pub fn is_half_full(&self) -> bool {
+        self.leaves.waiting.load(Ordering::Relaxed) * 2 > self.room
     }
 }

@@ -100,7 +100,6 @@ impl Lane {
             self.track.overflowed();
             return Some(frame);
         };
-        self.track.busy_until(self.line.free());
         let (mut copies, mut aside) = (1, false);
         for trigger in &mut self.triggers {
             let Some(what) = trigger.next() else {
@@ -132,6 +131,11 @@ impl Lane {
             }
         }
         None
+    }
+
+    /// Tells others how many frames wait at the time `now`.
+    pub(super) fn tell(&mut self, now: Duration) {
+        self.track.waiting(self.line.waiting(now));
     }
 
     /// When the next frame arrives.

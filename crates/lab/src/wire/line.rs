@@ -36,9 +36,7 @@ impl Line {
     ///
     /// It begins when it is there, and the gap after the one before it is over.
     pub(super) fn carry(&mut self, now: Duration, length: u32) -> Option<Duration> {
-        while self.waiting.front().is_some_and(|&begin| begin <= now) {
-            self.waiting.pop_front();
-        }
+        self.waiting(now);
         let begin = self.free.max(now);
         if begin > now {
             if self.waiting.len() == self.room {
@@ -49,6 +47,14 @@ impl Line {
         let end = begin + self.time(serialised_bytes(length));
         self.free = end + self.time(GAP);
         Some(end + self.delay)
+    }
+
+    /// The frames that have not begun at the time `now`.
+    pub(super) fn waiting(&mut self, now: Duration) -> usize {
+        while self.waiting.front().is_some_and(|&begin| begin <= now) {
+            self.waiting.pop_front();
+        }
+        self.waiting.len()
     }
 
     /// When a frame that comes now or later may begin, at the earliest.

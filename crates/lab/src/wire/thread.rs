@@ -87,12 +87,13 @@ impl Wires {
         let epoch = Instant::now();
         let mut ends = Vec::new();
         let (mut lanes, mut tracks, mut ports) = (Vec::new(), Vec::new(), Vec::new());
-        let mut room = 0;
+        let (mut room, mut rooms) = (0, Vec::new());
         for cable in cables {
             let (forth, back) = (cable.lane(Direction::Forth), cable.lane(Direction::Back));
             room = room.max(cable.mtu as usize + BEYOND_MTU);
             for ((lane, track), plug) in [forth, back].into_iter().zip(cable.plugs) {
                 lanes.push(lane);
+                rooms.push(cable.ethernet.room());
                 tracks.push(track);
                 ends.push((plug.node, plug.interface));
                 ports.push(plug.port);
@@ -107,6 +108,7 @@ impl Wires {
                     leaves: Arc::clone(&all[number]),
                     arrives: Arc::clone(&all[opposite(number)]),
                     all: Arc::clone(&all),
+                    room: rooms[number],
                     epoch,
                 };
                 (node, interface, tap)
@@ -243,6 +245,7 @@ impl Mover {
             Some(frame)
         };
         way.looked = now;
+        way.lane.tell(now);
         self.spare.extend(spare);
     }
 }

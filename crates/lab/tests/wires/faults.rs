@@ -36,7 +36,7 @@ fn stream(fault: Fault, duration: Duration, check: impl FnOnce(Arrivals, u64)) {
     with(&direct(faulty(fault)), |network| {
         let stream = Stream {
             payload: payload(100),
-            offered: Offered::PerSecond(20_000.0),
+            offered: Offered::Line,
             duration,
         };
         let seen = stream.run(&neighbours(network)).unwrap();

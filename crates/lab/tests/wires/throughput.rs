@@ -12,7 +12,7 @@ use isthmus_lab::{
     wire::Ethernet,
 };
 
-use crate::{path, payload, rate, report, routed, strangers, transport, with};
+use crate::{full, measure, path, payload, rate, report, routed, strangers, transport, with};
 
 #[test]
 fn datagrams_fill_the_line() {
@@ -25,17 +25,15 @@ fn datagrams_fill_the_line() {
                         offered: Offered::Line,
                         duration: Duration::from_millis(800),
                     };
-                    let seen = stream.run(&pair).unwrap();
                     let bound = path(name, rate(megabits))
                         .streaming(transport(Protocol::Udp), payload(bytes));
                     let what = format!("{name} UDP {bytes} bytes at {megabits} Mb/s");
-                    let ratio = report(&what, seen.goodput(), bound);
-                    assert_eq!(
-                        (seen.lost(), seen.duplicates, seen.corrupted),
-                        (0, 0, 0),
-                        "{what}"
-                    );
-                    assert!((0.95..1.005).contains(&ratio), "{what}: {ratio}");
+                    measure(&what, || {
+                        let seen = stream.run(&pair).unwrap();
+                        let wrong = (seen.lost(), seen.duplicates, seen.corrupted);
+                        assert_eq!(wrong, (0, 0, 0), "{what}: {seen:?}");
+                        full(report(&what, seen.goodput(), bound))
+                    });
                 }
             }
         });
@@ -52,12 +50,13 @@ fn a_connection_fills_the_line() {
                     warm_up: Duration::from_secs(1),
                     duration: Duration::from_secs(2),
                 };
-                let seen = bulk.run(&pair).unwrap();
                 let bound =
                     path(name, rate(megabits)).streaming(transport(Protocol::Tcp), payload(65_507));
                 let what = format!("{name} TCP at {megabits} Mb/s");
-                let ratio = report(&what, seen.goodput(), bound);
-                assert!((0.95..1.005).contains(&ratio), "{what}: {ratio}");
+                measure(&what, || {
+                    let seen = bulk.run(&pair).unwrap();
+                    full(report(&what, seen.goodput(), bound))
+                });
             }
         });
     }
@@ -70,19 +69,22 @@ fn what_does_not_fit_is_dropped_and_counted() {
     with(&routed(ethernet), |network| {
         let (_, pair) = &strangers(network)[0];
         let tap = network.wires().unwrap().tap(HOST6, HOST_INTERFACE).unwrap();
-        let before = tap.left();
+        // 1066 bytes each: 1172.6 of 2345 messages per second are carried; the queue has 20 more.
+        let carried = 10e6 / (8.0 * 1066.0) * 0.8 + 20.0;
         let stream = Stream {
             payload: payload(1000),
             offered: Offered::PerSecond(2345.0),
             duration: Duration::from_millis(800),
         };
-        let seen = stream.run(pair).unwrap();
-        let counts = tap.left().since(&before);
-        assert_eq!(counts.frames, seen.sent);
-        assert_eq!(counts.overflowed, seen.lost());
-        // 1066 bytes each: 1172.6 of 2345 messages per second are carried; the queue has 20 more.
-        let carried = 10e6 / (8.0 * 1066.0) * 0.8 + 20.0;
-        let ratio = report("messages carried", seen.received as f64, carried);
-        assert!((0.97..1.03).contains(&ratio), "{ratio}");
+        let what = "messages carried";
+        measure(what, || {
+            let before = tap.left();
+            let seen = stream.run(pair).unwrap();
+            let counts = tap.left().since(&before);
+            // Hosts look for routers and for each other now and then.
+            assert!((seen.sent..=seen.sent + 5).contains(&counts.frames));
+            assert!((seen.lost()..=seen.lost() + 5).contains(&counts.overflowed));
+            full(report(what, seen.received as f64, carried))
+        });
     });
 }
