@@ -16,11 +16,14 @@
 //! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
 //! * [`advise`]: which mechanism a network needs
 //! * [`bound`]: what a network can do at most, by arithmetic alone
+//! * [`summary`]: its medians
 //!
-//! Everything but [`bound`] and [`advise`] needs root, and everything it makes is removed when its value is dropped.
+//! What only calculates, from [`advise`] on, needs no rights. Everything else needs root, and everything
+//! that it makes is removed when its value is dropped.
 #![forbid(unsafe_code)]
 
 pub mod advise;
+pub mod amount;
 pub mod bench;
 pub mod bound;
 pub mod checks;
@@ -45,6 +48,7 @@ pub mod services;
 pub mod sink;
 pub mod sockets;
 pub mod subject;
+pub mod summary;
 pub mod tools;
 pub mod topology;
 pub mod wire;
