@@ -16,7 +16,7 @@
 //! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
 //! * [`advise`]: which mechanism a network needs
 //! * [`bound`]: what a network can do at most, by arithmetic alone
-//! * [`summary`]: its medians
+//! * [`summary`], [`claims`]: its medians, and the papers' claims judged by them
 //!
 //! What only calculates, from [`advise`] on, needs no rights. Everything else needs root, and everything
 //! that it makes is removed when its value is dropped.
@@ -27,6 +27,7 @@ pub mod amount;
 pub mod bench;
 pub mod bound;
 pub mod checks;
+pub mod claims;
 pub mod demo;
 pub mod error;
 pub mod experiment;
