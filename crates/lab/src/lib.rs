@@ -16,9 +16,10 @@
 //! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
 //! * [`advise`]: which mechanism a network needs
 //! * [`bound`]: what a network can do at most, by arithmetic alone
-//! * [`summary`], [`claims`]: its medians, and the papers' claims judged by them
+//! * [`summary`]: its medians
+//! * [`claims`], [`mod@diff`]: the papers' claims judged by a run, and two runs beside each other
 //!
-//! What only calculates, from [`advise`] on, needs no rights. Everything else needs root, and everything
+//! What only calculates, from [`advise`] to [`mod@diff`], needs no rights. Everything else needs root, and everything
 //! that it makes is removed when its value is dropped.
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ pub mod bound;
 pub mod checks;
 pub mod claims;
 pub mod demo;
+pub mod diff;
 pub mod error;
 pub mod experiment;
 pub mod fragments;
