@@ -16,7 +16,7 @@
 //! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
 //! * [`advise`]: which mechanism a network needs
 //! * [`bound`]: what a network can do at most, by arithmetic alone
-//! * [`summary`]: its medians
+//! * [`summary`], [`report`]: its medians, and the page that shows them
 //! * [`claims`], [`mod@diff`]: the papers' claims judged by a run, and two runs beside each other
 //!
 //! What only calculates, from [`advise`] to [`mod@diff`], needs no rights. Everything else needs root, and everything
@@ -46,6 +46,7 @@ pub mod plan;
 pub mod process;
 pub mod programs;
 pub mod provider;
+pub mod report;
 pub mod results;
 pub mod services;
 pub mod sink;
