@@ -476,6 +476,9 @@ fn every_command_has_help() {
         "lab bound",
         "lab references",
         "lab world",
+        "lab report",
+        "lab diff",
+        "lab claims",
         "lab clean",
         "completions",
     ] {
