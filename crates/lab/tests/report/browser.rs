@@ -52,6 +52,7 @@ fn the_page_works_in_a_browser() {
     let written = report::write(&made_up.summary(), place.path()).unwrap();
     let mut page = Page::open(&program);
     page.resize(1600, 1000);
+    page.prefer("prefers-color-scheme", "light");
     page.visit(&written.index);
 
     plots_are_there(&mut page);

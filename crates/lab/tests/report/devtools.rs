@@ -191,17 +191,23 @@ impl Page {
         );
     }
 
-    /// The middle of an element, which is brought into view.
+    /// The middle of an element, which is brought into view and has come to rest.
     fn middle(&mut self, selector: &str) -> [f64; 2] {
         let place = self.eval(&format!(
-            "(() => {{ const e = document.querySelector({});
+            "(async () => {{ const e = document.querySelector({});
+                const frame = () => new Promise(done => requestAnimationFrame(done));
+                const place = () => {{ const r = e.getBoundingClientRect();
+                    return [r.x + r.width / 2, r.y + r.height / 2]; }};
                 e.scrollIntoView({{block: 'center', inline: 'center', behavior: 'instant'}});
-                const r = e.getBoundingClientRect();
-                return [r.x + r.width / 2, r.y + r.height / 2]; }})()",
+                for (let last = [], rest = 0; rest < 3;) {{
+                    await frame();
+                    const now = place();
+                    rest = String(now) === String(last) ? rest + 1 : 0;
+                    last = now;
+                }}
+                return place(); }})()",
             json!(selector)
         ));
-        // Scrolling ends before the mouse comes.
-        self.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
         [0, 1].map(|axis| {
             place[axis]
                 .as_f64()
@@ -236,7 +242,11 @@ impl Page {
     pub(crate) fn prefer(&mut self, feature: &str, value: &str) {
         self.call(
             "Emulation.setEmulatedMedia",
-            json!({"features": [{"name": feature, "value": value}]}),
+            json!({"features": [
+                {"name": feature, "value": value},
+                // Nothing is on its way when it is looked at.
+                {"name": "prefers-reduced-motion", "value": "reduce"},
+            ]}),
         );
     }
 

@@ -209,7 +209,9 @@ fn paper_002(made_up: &mut MadeUp) {
                 let handled = (1.0 / cost * wobble).min(offered);
                 let at = f64::from(size);
                 let bound = 100e6 * at / (at + 66.0);
-                columns[0].push(Point::new("udp", at, handled * 8.0 * at).with_bound(bound));
+                columns[0].push(
+                    Point::new("udp", at, (handled * 8.0 * at).min(bound * 0.99)).with_bound(bound),
+                );
                 columns[1].push(Point::new("udp", at, (1.0 - handled / offered).max(0.0)));
                 columns[2].push(Point::new("udp", at, cost * 3.0 * wobble));
                 columns[3].push(Point::new("udp", at, (offered * cost * wobble).min(1.0)));

@@ -114,6 +114,33 @@ fn the_page_has_its_parts_in_order() {
 }
 
 #[test]
+fn what_is_better_than_the_bound_is_told() {
+    let page = |value: f64| {
+        let mut made_up = MadeUp::new();
+        made_up.experiment("one", Quantity::Throughput, None);
+        let point = Point::new("forward", 0.0, value).with_bound(10.0);
+        made_up.measured("one", "native-ipv4", vec![point]);
+        report::page(&made_up.summary())
+    };
+    assert!(page(11.0).contains("better than their bound"));
+    assert!(!page(9.9).contains("better than their bound"));
+}
+
+#[test]
+fn the_tester_is_named_where_it_sets_the_limit() {
+    let page = |ceiling: f64| {
+        let mut made_up = MadeUp::new();
+        made_up.experiment("one", Quantity::PacketRate, None);
+        let point = Point::new("4to6", 0.0, 2e6).with_ceiling(ceiling);
+        made_up.measured("one", "native-ipv4", vec![point]);
+        report::page(&made_up.summary())
+    };
+    // 1/2e6 - 1/2.5e6 is 100 ns.
+    assert!(page(2.5e6).contains("100 ns added"));
+    assert!(!page(5e6).contains("the tester by itself"));
+}
+
+#[test]
 fn nothing_is_loaded_from_elsewhere() {
     let page = report::page(&laboratory().summary());
     for address in ["http://", "https://", "src=", "@import", "url("] {

@@ -7,7 +7,8 @@ use maud::{Markup, html};
 
 use super::Shown;
 use crate::{
-    amount,
+    amount::{self, Unit},
+    measure::median,
     report::{
         style::{Look, is_native},
         words,
@@ -22,6 +23,8 @@ struct Column<'s, 'a> {
     number: usize,
     /// At which place on the axis.
     at: Option<f64>,
+    /// The one unit of all its values.
+    unit: Unit,
     /// In the order of the run's subjects.
     values: Vec<Option<Value>>,
 }
@@ -29,7 +32,8 @@ struct Column<'s, 'a> {
 #[derive(Clone)]
 struct Value {
     value: f64,
-    text: String,
+    /// In words, where a number alone would not do.
+    text: Option<String>,
     beside: Option<String>,
     limited: bool,
 }
@@ -70,6 +74,7 @@ pub(super) fn table(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
                                 th.n scope="col" aria-sort="none" data-column=(column.number)
                                     hidden[column.number != *chosen] {
                                     button type="button" { (words::quantity(*quantity)) }
+                                    @if !column.unit.name.is_empty() { small.unit { (column.unit.name) } }
                                     a href={"#e" (column.number)} { (column.answers.experiment.title) }
                                     @if let Some(place) = column.place() { small { (place) } }
                                 }
@@ -112,7 +117,7 @@ fn row(
                     @match &column.values[place] {
                         None => td.n data-column=(column.number) hidden[hidden] { span.none { "–" } },
                         Some(value) => td.n data-column=(column.number) data-sort=(value.value) hidden[hidden] {
-                            span.v { (value.text) @if value.limited { " †" } }
+                            span.v { (column.text(value)) @if value.limited { " †" } }
                             @if let Some(beside) = &value.beside { small { (beside) } }
                             (column.mark(summary, place, value.value))
                             span.track { span style={"width:" (column.share(value.value)) "%"} {} }
@@ -220,14 +225,25 @@ impl<'s, 'a> Column<'s, 'a> {
         });
         let at = at.flatten();
         let subjects = summary.run.subjects.iter();
+        let values: Vec<Option<Value>> = subjects
+            .map(|subject| value(answers, subject, at))
+            .collect();
+        // In the middle: what is far from it is read as well as what is near.
+        let sizes = values.iter().flatten().map(|value| value.value.abs());
+        let typical = median(&mut sizes.collect::<Vec<_>>());
         Self {
             answers,
             number: shown.number,
             at,
-            values: subjects
-                .map(|subject| value(answers, subject, at))
-                .collect(),
+            unit: Unit::of(answers.experiment.quantity, typical),
+            values,
         }
+    }
+
+    /// A value in the column's unit.
+    fn text(&self, value: &Value) -> String {
+        let number = || amount::number(value.value / self.unit.divisor);
+        value.text.clone().unwrap_or_else(number)
     }
 
     fn quantity(&self) -> Quantity {
@@ -294,7 +310,7 @@ fn value(answers: &Answers<'_>, subject: &Subject, at: Option<f64>) -> Option<Va
             .count();
         return (!figures.is_empty()).then(|| Value {
             value: working as f64 / figures.len() as f64,
-            text: format!("{working} of {}", figures.len()),
+            text: Some(format!("{working} of {}", figures.len())),
             beside: None,
             limited: false,
         });
@@ -313,7 +329,7 @@ fn value(answers: &Answers<'_>, subject: &Subject, at: Option<f64>) -> Option<Va
     let value = figure.value();
     Some(Value {
         value,
-        text: amount::amount(quantity, value),
+        text: None,
         beside: figure.efficiency(quantity).map(amount::percent),
         limited: figure.limited(quantity),
     })

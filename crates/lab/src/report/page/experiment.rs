@@ -15,6 +15,9 @@ use crate::{
     summary::{Answers, Figure, is_of},
 };
 
+/// A share of the bound above this is not the noise of a measurement.
+const IMPOSSIBLE: f64 = 1.01;
+
 /// The figure with everything that belongs to it.
 pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup {
     let answers = shown.answers;
@@ -221,13 +224,21 @@ fn notes(answers: &Answers<'_>) -> Markup {
     let quantity = answers.experiment.quantity;
     let limited = has(answers, |figure| figure.limited(quantity));
     let spread = has(answers, |figure| figure.spread.is_some());
+    let impossible = has(answers, |figure| {
+        figure
+            .efficiency(quantity)
+            .is_some_and(|share| share > IMPOSSIBLE)
+    });
     html! {
-        @if spread || limited {
+        @if spread || limited || impossible {
             p.notes {
                 @if spread { "Whiskers: first to 99th percentile. " }
                 @if limited {
                     "Ringed, or with †: the tester by itself takes more than half of it, so the subject may be better \
-                     than that."
+                     than that. "
+                }
+                @if impossible {
+                    "Some values are better than their bound: the measurement or the bound is wrong there."
                 }
             }
         }
