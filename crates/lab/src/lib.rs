@@ -16,15 +16,21 @@
 //! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
 //! * [`advise`]: which mechanism a network needs
 //! * [`bound`]: what a network can do at most, by arithmetic alone
+//! * [`summary`], [`report`]: its medians, and the page that shows them
+//! * [`claims`], [`mod@diff`]: the papers' claims judged by a run, and two runs beside each other
 //!
-//! Everything but [`bound`] and [`advise`] needs root, and everything it makes is removed when its value is dropped.
+//! What only calculates, from [`advise`] to [`mod@diff`], needs no rights. Everything else needs root, and everything
+//! that it makes is removed when its value is dropped.
 #![forbid(unsafe_code)]
 
 pub mod advise;
+pub mod amount;
 pub mod bench;
 pub mod bound;
 pub mod checks;
+pub mod claims;
 pub mod demo;
+pub mod diff;
 pub mod error;
 pub mod experiment;
 pub mod fragments;
@@ -40,11 +46,13 @@ pub mod plan;
 pub mod process;
 pub mod programs;
 pub mod provider;
+pub mod report;
 pub mod results;
 pub mod services;
 pub mod sink;
 pub mod sockets;
 pub mod subject;
+pub mod summary;
 pub mod tools;
 pub mod topology;
 pub mod wire;

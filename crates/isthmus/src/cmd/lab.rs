@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod bound;
 mod experiments;
+mod outcome;
 mod references;
 mod run;
 mod world;
@@ -16,7 +17,7 @@ use isthmus_lab::{demo, leftovers};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Show and measure gateways in networks of their own (needs root, but for `bound`)
+/// Show and measure gateways in networks of their own (needs root, but for what only calculates)
 ///
 /// Hosts, routers, links and servers are made in network namespaces and removed at the end; the
 /// network of the machine is not touched. Every command that makes some first removes what an interrupted one
@@ -39,6 +40,9 @@ enum Action {
     Experiments(experiments::Experiments),
     Subjects(experiments::Subjects),
     World(world::World),
+    Report(outcome::Report),
+    Diff(outcome::Compare),
+    Claims(outcome::Claims),
     /// Remove what an interrupted lab has left behind
     Clean,
 }
@@ -47,7 +51,13 @@ impl Action {
     /// Whether there is something to be left behind.
     fn makes_networks(&self) -> bool {
         match self {
-            Self::Bound(_) | Self::Advise(_) | Self::Experiments(_) | Self::Subjects(_) => false,
+            Self::Bound(_)
+            | Self::Advise(_)
+            | Self::Experiments(_)
+            | Self::Subjects(_)
+            | Self::Report(_)
+            | Self::Diff(_)
+            | Self::Claims(_) => false,
             Self::Demo
             | Self::Bench(_)
             | Self::References(_)
@@ -77,6 +87,9 @@ impl Lab {
             Action::Experiments(experiments) => experiments.run(),
             Action::Subjects(subjects) => subjects.run(),
             Action::World(world) => world.run(),
+            Action::Report(report) => report.run(),
+            Action::Diff(compare) => compare.run(),
+            Action::Claims(claims) => claims.run(),
             Action::Clean => Ok(ExitCode::SUCCESS),
         }
     }
