@@ -89,7 +89,7 @@ fn dns(candidate: &Candidate) -> bool {
 
 /// A run of iperf3 for each size.
 fn iperf(profile: Profile) -> f64 {
-    udp::SIZES.len() as f64 * (profile.length().as_secs_f64() + 0.3)
+    profile.thin(&udp::SIZES).len() as f64 * (profile.length().as_secs_f64().max(1.0) + 0.3)
 }
 
 /// What an earlier question has brought.
@@ -218,7 +218,7 @@ pub static QUESTIONS: [Question; 28] = [
         method: HTTP,
         of: http,
         how: How::Live(Links::Unlimited, files::connect),
-        takes: |profile| 0.5 + 0.005 * f64::from(profile.exchanges()) / 5.0,
+        takes: |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
     },
     Question {
         name: "paper-001/files",
@@ -303,7 +303,10 @@ pub static QUESTIONS: [Question; 28] = [
         method: "ping, 2 ms apart; the median after ten that do not count.",
         of: packets,
         how: How::Live(Links::Unlimited, ping::by_size),
-        takes: |profile| 5.0 * (0.1 + 0.002 * f64::from(profile.exchanges())),
+        takes: |profile| {
+            let sizes = profile.thin(&udp::SIZES).len() as f64;
+            sizes * (0.1 + 0.002 * f64::from(profile.exchanges()))
+        },
     },
     Question {
         name: "paper-002/overhead",
@@ -328,7 +331,7 @@ pub static QUESTIONS: [Question; 28] = [
             bytes, `large` ones 100,000.",
         of: http,
         how: How::Live(Links::Unlimited, connections::round_trips),
-        takes: |profile| 2.0 + 0.0005 * f64::from(profile.exchanges()),
+        takes: |profile| 0.5 + 0.003 * f64::from(profile.exchanges()),
     },
     Question {
         name: "paper-004/round-trip",
@@ -441,7 +444,10 @@ pub static QUESTIONS: [Question; 28] = [
         method: PING_PONG,
         of: packets,
         how: How::Live(Links::Unlimited, delay::round_trips),
-        takes: |profile| 0.0003 * f64::from(profile.exchanges()) * 18.0,
+        takes: |profile| {
+            let sizes = profile.thin(&[(); 18]).len() as f64;
+            sizes * (0.1 + 0.0003 * f64::from(profile.exchanges()))
+        },
     },
 ];
 

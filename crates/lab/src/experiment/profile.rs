@@ -39,7 +39,7 @@ impl Profile {
     /// How long traffic flows for one value.
     pub fn length(self) -> Duration {
         match self {
-            Self::Smoke => Duration::from_secs(1),
+            Self::Smoke => Duration::from_millis(500),
             Self::Standard => Duration::from_secs(5),
             // RFC 2544 section 24.
             Self::Rfc => Duration::from_secs(60),
@@ -49,7 +49,7 @@ impl Profile {
     /// How many exchanges a round trip is the median of.
     pub fn exchanges(self) -> u32 {
         match self {
-            Self::Smoke => 200,
+            Self::Smoke => 100,
             Self::Standard => 2_000,
             // Paper 004's number of packets.
             Self::Rfc => 10_000,
@@ -60,7 +60,7 @@ impl Profile {
     pub fn thin<T: Copy>(self, values: &[T]) -> Vec<T> {
         match self {
             Self::Smoke => {
-                let step = values.len().div_ceil(4).max(1);
+                let step = values.len().div_ceil(3).max(1);
                 values.iter().step_by(step).copied().collect()
             }
             Self::Standard | Self::Rfc => values.to_vec(),

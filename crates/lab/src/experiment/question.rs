@@ -34,7 +34,7 @@ pub struct Question {
 }
 
 /// What the links of a network are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Links {
     /// As fast as the machine.
     Unlimited,
@@ -67,6 +67,16 @@ pub enum How {
     Live(Links, fn(&mut Scene, Profile) -> Result<Vec<Point>>),
     /// By running the candidate's code without a network.
     Inside(fn(Profile) -> Result<Vec<Point>>),
+}
+
+impl How {
+    /// The links of the network, if there is one.
+    pub fn links(self) -> Option<Links> {
+        match self {
+            Self::Live(links, _) => Some(links),
+            Self::Inside(_) => None,
+        }
+    }
 }
 
 impl Question {

@@ -107,8 +107,13 @@ impl Options {
                 if subject.missing.is_some() {
                     continue;
                 }
-                let asked = questions.iter().filter(|question| (question.of)(candidate));
-                plan.extend(asked.map(|question| Planned {
+                let mut asked: Vec<_> = questions
+                    .iter()
+                    .filter(|question| (question.of)(candidate))
+                    .collect();
+                // What has the same network is asked in it, one after the other.
+                asked.sort_by_key(|question| question.how.links());
+                plan.extend(asked.into_iter().map(|question| Planned {
                     experiment: question.name.into(),
                     subject: candidate.name.clone(),
                     repetition,

@@ -303,9 +303,7 @@ mod tests {
         let candidates = crate::experiment::candidates();
         let here = |mechanism: &str| {
             let same = |name: &str| name.to_lowercase() == mechanism;
-            candidates
-                .iter()
-                .any(|candidate| same(&candidate.mechanism))
+            candidates.iter().any(|candidate| same(candidate.mechanism))
         };
         // RFC 4966 retired NAT-PT.
         let without = ["", "nat-pt"];

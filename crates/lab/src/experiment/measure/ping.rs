@@ -34,7 +34,8 @@ pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
 
 /// Of the sizes of paper 002.
 pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    super::udp::SIZES
+    profile
+        .thin(&super::udp::SIZES)
         .into_iter()
         .map(|octets| round_trip(scene, profile, octets))
         .collect()

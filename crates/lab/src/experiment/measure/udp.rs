@@ -33,7 +33,7 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
         let _server = services::start_iperf(scene.server()?, TESTER_CPU)?;
         let address = scene.address().to_string();
         let mut offered = Vec::new();
-        for octets in SIZES {
+        for octets in profile.thin(&SIZES) {
             let traffic = Traffic::Udp {
                 megabits: OFFERED,
                 payload: octets,
