@@ -7,6 +7,7 @@
 mod delay;
 mod faults;
 mod kernel_clock;
+mod subjects;
 mod throughput;
 
 use std::{
