@@ -25,13 +25,16 @@ use std::{
     time::Duration,
 };
 
-use rustix::{io::Errno, thread::gettid};
+use rustix::{io::Errno, net::sockopt::set_socket_recv_buffer_size_force, thread::gettid};
 
 use crate::{
     LabError, Result, generator::pin, measure::GATEWAY_CPU, netns::Namespace, process,
     topology::Network, wire::Tap,
 };
 
+/// Bytes for datagrams that have arrived, as the kernel counts them: enough for the time in which a gateway has the
+/// CPU instead.
+const BUFFER: usize = 64 << 20;
 /// How long a TCP connection may take to open.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -120,9 +123,10 @@ impl Host {
         let address = SocketAddr::new(self.address, 0);
         self.namespace.enter(|| {
             let socket = UdpSocket::bind(address).map_err(problem("bind to", address))?;
-            socket
-                .set_nonblocking(true)
-                .map_err(problem("bind to", address))?;
+            let set_up = socket.set_nonblocking(true).and_then(|()| {
+                set_socket_recv_buffer_size_force(&socket, BUFFER).map_err(io::Error::from)
+            });
+            set_up.map_err(problem("set up a socket at", address))?;
             Ok(socket)
         })
     }

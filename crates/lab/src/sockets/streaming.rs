@@ -11,7 +11,11 @@ use super::{
     message::{Messages, Seen},
     port, problem, spin, unless_it_would_block,
 };
-use crate::{Result, bound::Payload, wire::Tap};
+use crate::{
+    Result,
+    bound::Payload,
+    wire::{Moment, Tap},
+};
 
 /// How long nothing has to arrive until nothing more is expected.
 const SILENCE: Duration = Duration::from_millis(500);
@@ -19,8 +23,8 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// How much the near host sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Offered {
-    /// What the first wire takes: the sender waits while more than half of the queue in front of it is full, as a
-    /// socket waits for its network card. Without a line rate, as much as the sender can.
+    /// What the first wire takes: the sender waits while half of the queue in front of it is full, as a socket waits
+    /// for its network card. Without a line rate, as much as the sender can.
     Line,
     /// So many messages per second, evenly. If the sender is late, it catches up.
     PerSecond(f64),
@@ -90,6 +94,7 @@ impl Stream {
                 target,
                 offered: self.offered,
                 tap: pair.near.tap.as_ref(),
+                last: None,
                 messages: Messages::new(self.payload),
                 begun: Instant::now(),
                 sent: 0,
@@ -140,6 +145,8 @@ struct Sender<'a> {
     target: SocketAddr,
     offered: Offered,
     tap: Option<&'a Tap>,
+    /// When the last message had been sent.
+    last: Option<Moment>,
     messages: Messages,
     begun: Instant,
     sent: u64,
@@ -150,8 +157,10 @@ impl Sender<'_> {
     /// Sends a message if it is time to.
     fn step(&mut self) -> Result<()> {
         let late = match self.offered {
-            Offered::Line if self.tap.is_some_and(Tap::is_half_full) => return Ok(()),
-            Offered::Line => Duration::ZERO,
+            Offered::Line => match (self.tap, self.last) {
+                (Some(tap), Some(last)) if !tap.has_room_since(last) => return Ok(()),
+                _ => Duration::ZERO,
+            },
             Offered::PerSecond(rate) => {
                 let due = Duration::from_secs_f64(self.sent as f64 / rate);
                 match self.begun.elapsed().checked_sub(due) {
@@ -167,6 +176,7 @@ impl Sender<'_> {
         {
             self.sent += 1;
             self.late = self.late.max(late);
+            self.last = self.tap.map(Tap::now);
         }
         Ok(())
     }

@@ -65,7 +65,9 @@ pub(super) struct Track {
     wrong: [AtomicU64; What::KINDS],
     late: Recorder,
     unseen: Recorder,
-    /// Frames that wait.
+    /// How often the sending end had no frame.
+    empty: AtomicU64,
+    /// Frames that waited in the queue then.
     waiting: AtomicUsize,
     /// When the first frame was there since somebody set this to [`NEVER`], in nanoseconds.
     first: AtomicU64,
@@ -95,9 +97,10 @@ impl Track {
         self.overflowed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many frames wait.
-    pub(super) fn waiting(&self, frames: usize) {
-        self.waiting.store(frames, Ordering::Relaxed);
+    /// The sending end had no frame, and so many wait in the queue.
+    pub(super) fn nothing(&self, waiting: usize) {
+        self.waiting.store(waiting, Ordering::Relaxed);
+        self.empty.fetch_add(1, Ordering::Release);
     }
 
     /// A fault happened to a frame.
@@ -184,9 +187,20 @@ impl Tap {
         Duration::from_nanos(errors.max().unwrap_or(0))
     }
 
-    /// Whether more than half of the queue in front of the wire that leaves here is full. The thread that moves the
-    /// frames says so a few microseconds later than it is.
-    pub fn is_half_full(&self) -> bool {
-        self.leaves.waiting.load(Ordering::Relaxed) * 2 > self.room
+    /// A state of this end, to be asked about with [`Tap::has_room_since`].
+    pub fn now(&self) -> Moment {
+        Moment(self.leaves.empty.load(Ordering::Acquire))
+    }
+
+    /// Whether all frames that this end had at a moment have come to the queue in front of the wire, and half of that
+    /// is free: so a socket's buffer has room again when its network card has sent.
+    pub fn has_room_since(&self, moment: Moment) -> bool {
+        // Once may have been while the frames came.
+        let seen = self.leaves.empty.load(Ordering::Acquire) >= moment.0 + 2;
+        seen && self.leaves.waiting.load(Ordering::Relaxed) * 2 < self.room
     }
 }
+
+/// A state of the end of a cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment(u64);

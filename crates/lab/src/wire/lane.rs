@@ -133,9 +133,9 @@ impl Lane {
         None
     }
 
-    /// Tells others how many frames wait at the time `now`.
-    pub(super) fn tell(&mut self, now: Duration) {
-        self.track.waiting(self.line.waiting(now));
+    /// Tells others that no frame was there at the time `now`, and how many wait in the queue.
+    pub(super) fn nothing(&mut self, now: Duration) {
+        self.track.nothing(self.line.waiting(now));
     }
 
     /// When the next frame arrives.

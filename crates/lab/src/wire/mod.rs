@@ -27,7 +27,7 @@ pub mod medium;
 mod port;
 mod thread;
 
-pub use counts::{Counts, Tap};
+pub use counts::{Counts, Moment, Tap};
 pub use fault::{Fault, What, When};
 pub use histogram::Histogram;
 pub use medium::{Direction, Ethernet, Medium};

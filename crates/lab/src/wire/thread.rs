@@ -242,10 +242,10 @@ impl Mover {
         let spare = if way.port.receive(&mut frame) {
             way.lane.accept(frame, way.looked, now)
         } else {
+            way.lane.nothing(now);
             Some(frame)
         };
         way.looked = now;
-        way.lane.tell(now);
         self.spare.extend(spare);
     }
 }

@@ -7,6 +7,7 @@
 mod delay;
 mod faults;
 mod kernel_clock;
+mod subjects;
 mod throughput;
 
 use std::{
@@ -118,11 +119,10 @@ fn measure(what: &str, mut once: impl FnMut() -> Outcome) {
     println!("skipped: this machine is too busy for the cables to keep time: {what}");
 }
 
-/// Good if a ratio is within 5 % below one.
+/// Good if a ratio is within 5 % below one. More than the bound is never right: it happens if the sockets' thread had
+/// to wait when the first message came.
 fn full(ratio: f64) -> Outcome {
-    // More than the bound is never right.
-    assert!(ratio < 1.005, "{ratio}");
-    if ratio > 0.95 {
+    if (0.95..1.005).contains(&ratio) {
         Outcome::Good
     } else {
         Outcome::Bad
