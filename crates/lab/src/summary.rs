@@ -227,6 +227,16 @@ impl<'a> Answers<'a> {
         self.lines.iter().find(found)
     }
 
+    /// The first line of a series that is somebody's implementation of a mechanism, or of any if it is empty: `by`
+    /// is what its name begins with, in small letters.
+    pub fn made_by(&self, by: &str, mechanism: &str, series: &str) -> Option<&Line<'a>> {
+        self.lines.iter().find(|line| {
+            line.series == series
+                && (mechanism.is_empty() || is_of(line.subject, mechanism))
+                && line.subject.implementation.to_lowercase().starts_with(by)
+        })
+    }
+
     /// The subjects that have figures, in the order of the run.
     pub fn subjects(&self) -> Vec<&'a Subject> {
         let mut subjects: Vec<&Subject> = self.lines.iter().map(|line| line.subject).collect();

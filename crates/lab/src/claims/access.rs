@@ -49,8 +49,8 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
         let Some(answers) = case.experiment(summary, name) else {
             continue;
         };
-        let Some(tayga) = answers.line("464xlat-tayga", "udp") else {
-            case.lacks(format!("464xlat-tayga in {name}"));
+        let Some(tayga) = answers.made_by("tayga", "464xlat", "udp") else {
+            case.lacks(format!("464XLAT by TAYGA in {name}"));
             continue;
         };
         let others = answers
@@ -59,7 +59,7 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
             .filter(|line| line.series == "udp" && line.subject.name != tayga.subject.name);
         let worst = others.max_by(|one, other| mean(one).total_cmp(&mean(other)));
         let Some(worst) = worst else {
-            case.lacks(format!("anything beside 464xlat-tayga in {name}"));
+            case.lacks(format!("anything beside 464XLAT by TAYGA in {name}"));
             continue;
         };
         let [ours, theirs] = [mean(worst), mean(tayga)]

@@ -129,8 +129,8 @@ fn unexplained(figure: &Figure) -> Option<f64> {
 pub(super) fn tayga(summary: &Summary<'_>) -> Judgement {
     let mut case = Case::default();
     if let Some(answers) = case.experiment(summary, "paper-000/delay-udp-100M") {
-        match answers.line("nat64-tayga", "mean") {
-            None => case.lacks("nat64-tayga in paper-000/delay-udp-100M"),
+        match answers.made_by("tayga", "", "mean") {
+            None => case.lacks("TAYGA in paper-000/delay-udp-100M"),
             Some(line) => {
                 let side = |above: bool| -> Vec<f64> {
                     let figures = line.figures.iter();

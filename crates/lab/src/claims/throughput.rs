@@ -31,10 +31,10 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
                 case.compare(answers, one, relation, other, f64::INFINITY);
             }
         }
-        let both = ["nat64-jool", "nat64-tayga"].map(|name| answers.line(name, "forward"));
+        let both = ["jool", "tayga"].map(|maker| answers.made_by(maker, "", "forward"));
         match both {
             [Some(jool), Some(tayga)] => case.compare(answers, jool, Alike, tayga, f64::INFINITY),
-            _ => case.lacks(format!("nat64-jool and nat64-tayga in {name}")),
+            _ => case.lacks(format!("Jool and TAYGA in {name}")),
         }
     }
     case.decide("The order is the paper’s", "The order is another one")

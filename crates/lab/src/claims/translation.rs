@@ -10,15 +10,27 @@ use crate::{
 /// H5
 pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
     let mut case = Case::default();
-    for name in ["paper-001/packet-rate", "paper-001/prefix-length"] {
-        let Some(answers) = case.experiment(summary, name) else {
-            continue;
-        };
+    // Either tells by itself: packets in a second through a gateway, and the time that one takes inside.
+    let names = ["paper-001/prefix-length", "paper-001/packet-rate"];
+    let is_there = |answers: &&Answers<'_>| !answers.lines.is_empty();
+    let found = names
+        .iter()
+        .filter_map(|name| summary.experiment(name).filter(is_there));
+    let found: Vec<&Answers<'_>> = found.collect();
+    if found.is_empty() {
+        for name in names {
+            case.lacks(format!("the experiment {name}"));
+        }
+    }
+    for answers in found {
         for subject in answers.subjects() {
             let lines = ["4to6", "6to4"].map(|series| answers.line(&subject.name, series));
             match lines {
                 [Some(up), Some(down)] => dearer(&mut case, answers, up, down),
-                _ => case.lacks(format!("both directions of {} in {name}", subject.name)),
+                _ => case.lacks(format!(
+                    "both directions of {} in {}",
+                    subject.name, answers.experiment.name
+                )),
             }
         }
     }

@@ -299,6 +299,14 @@ mod tests {
     }
 
     #[test]
+    fn questions_of_the_papers_have_a_finding() {
+        let questions = crate::experiment::papers::QUESTIONS.iter();
+        for question in questions.filter(|question| question.name.starts_with("paper-")) {
+            assert!(finding(question.name).is_some(), "{}", question.name);
+        }
+    }
+
+    #[test]
     fn values_are_of_mechanisms_that_there_are() {
         let candidates = crate::experiment::candidates();
         let here = |mechanism: &str| {

@@ -22,7 +22,8 @@ pub(super) struct Look {
 
 /// Whether a subject is what mechanisms are compared with, and no mechanism itself.
 pub(super) fn is_native(subject: &Subject) -> bool {
-    subject.mechanism.to_lowercase().starts_with("native")
+    let mechanism = subject.mechanism.to_lowercase();
+    mechanism.starts_with("native") || mechanism.starts_with("one link")
 }
 
 impl Look {

@@ -282,7 +282,7 @@ fn experiment() -> impl Strategy<Value = (Experiment, Vec<(String, Vec<Point>)>)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     /// Any run has a report: the page is good HTML, the pictures are good XML, and no number is none.
     #[test]
