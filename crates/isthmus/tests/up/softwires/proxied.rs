@@ -214,17 +214,57 @@ fn our_b4(
     net::ip(host, &format!("addr add {address}/24 dev eth0"));
     net::ip(host, &format!("route add default via {gateway}"));
     let file = folder.join("edge.toml");
-    let text = format!(
-        "[gateway]\nname = \"neighbour\"\ncontrol = \"{}\"\n[[instance]]\nname = \"b4\"\n\
-         mechanism = \"ds-lite\"\nrole = \"b4\"\nlocal = \"2001:db8:12::2\"\n\
-         aftr = \"2001:db8:ffff::1\"\npcp = {{ listen = [\"{}\"] }}\n",
-        folder.join("edge.sock").display(),
-        client.gateway
-    );
-    fs::write(&file, text).unwrap();
+    fs::write(
+        &file,
+        b4(folder, &format!("pcp = {{ listen = [\"{gateway}\"] }}")),
+    )
+    .unwrap();
     let gateway = Gateway::spawn(node.command(ISTHMUS), folder, &file);
     gateway.expect("READY=1");
     gateway
+}
+
+/// The configuration of that edge.
+fn b4(folder: &Path, pcp: &str) -> String {
+    format!(
+        "[gateway]\nname = \"neighbour\"\ncontrol = \"{}\"\n[[instance]]\nname = \"b4\"\n\
+         mechanism = \"ds-lite\"\nrole = \"b4\"\nlocal = \"2001:db8:12::2\"\n\
+         aftr = \"2001:db8:ffff::1\"\n{pcp}\n",
+        folder.join("edge.sock").display()
+    )
+}
+
+/// A B4 passes on what its configuration lets it, from one reload to the next.
+#[test]
+fn reloads() {
+    let row = ds_lite();
+    let Some(net) = Net::new(&row) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (edge, border) = net.start(&row, "user");
+    let node = Namespace::create("neighbour").unwrap();
+    let neighbour = our_b4(&net.core, (&node, row.client), folder);
+    let [host, gateway] =
+        [row.client.address, row.client.gateway].map(|a| a.parse::<Ipv4Addr>().unwrap());
+    let asked = || result(&node, gateway, &request(host, &[]));
+    assert_eq!(asked(), Some(SUCCESS), "{}", neighbour.log());
+    for (clients, expected) in [
+        // The same address, for others.
+        (Some("192.168.7.0/24"), None),
+        (Some("192.168.1.0/24"), Some(SUCCESS)),
+        (None, None),
+        (Some("192.168.1.10"), Some(SUCCESS)),
+    ] {
+        let pcp =
+            |clients| format!("pcp = {{ listen = [\"{gateway}\"], clients = [\"{clients}\"] }}");
+        let pcp = clients.map_or(String::new(), pcp);
+        fs::write(folder.join("edge.toml"), b4(folder, &pcp)).unwrap();
+        neighbour.json("reload");
+        assert_eq!(asked(), expected, "{clients:?}\n{}", neighbour.log());
+    }
+    for gateway in [edge, border, neighbour] {
+        assert!(gateway.stop().success());
+    }
 }
 
 /// Makes a node of the core a B4 with a host.
