@@ -487,6 +487,23 @@ fn a_nat_without_ports_is_told_at_once() {
     assert_eq!(refused(proxy.request(at(1000), client(HOST), &request)), 4);
 }
 
+/// Whoever has many addresses behind his softwire has no more mappings for it.
+#[test]
+fn rfc6888_3_req4_the_mappings_of_a_softwire_are_limited() {
+    let mut server = Concentrator::new().server;
+    let mut ask = |customer, last| {
+        let host = Ipv4Addr::new(192, 168, 1, last);
+        let answer = server.answer_in_softwire(at(1000), customer, host, &map(host, 3600));
+        answer.unwrap()[3]
+    };
+    let most = Limits::default().per_host as u8;
+    assert!((0..most).all(|last| ask(CUSTOMER, last) == 0));
+    // USER_EX_QUOTA
+    assert_eq!(ask(CUSTOMER, most), 10);
+    let other = Ipv6Addr::new(0x2001, 0xdb8, 0xb, 0, 0, 0, 0, 1);
+    assert_eq!(ask(other, 0), 0);
+}
+
 proptest! {
     /// Whatever comes, nothing panics, and no more goes on than a server takes.
     #[test]

@@ -341,7 +341,7 @@ pub struct Pcp {
     pub clients: Vec<At<IpNet>>,
     /// Shortest and longest lifetime in seconds.
     pub lifetime: (u32, u32),
-    /// Most mappings of one host.
+    /// Most mappings of one host, or of one softwire.
     pub per_host: u32,
 }
 
