@@ -20,6 +20,7 @@ TITLES = {
     6040: "Marks of congestion in tunnels",
     7915: "IP/ICMP translation",
     6052: "Addresses",
+    7648: "A proxy of the Port Control Protocol",
     7757: "Explicit address mappings",
     6791: "Sources of ICMP errors",
     6219: "IVI",

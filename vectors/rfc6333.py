@@ -41,12 +41,22 @@ vector("icmp-error-out", AFTR, opened, leaves(
     ip4(OUT, SERVER, 63) / ICMP(type=3, code=3) / quote(ABOUT)))
 requirement("8.2", MUST, "The concentrator's own errors go to the host through its softwire.")
 ONE = ip4(PC, SERVER, 1) / udp() / data()
-own = error4(ICMP(type=11, code=0), ONE)
-vector("ttl-one", AFTR, Step(
-    over6(B4A, AFTR6) / ONE,
-    [Output(over6(AFTR6, B4A) / own.packet, [(4, 2), *((40 + at, length) for at, length in own.free)],
-            shortest=None if own.shortest is None else own.shortest + 40)],
-    {"hop-limit-exceeded": 1, "icmp-error-sent": 1}))
+
+
+def answered(packet, error, reason):
+    """The sender of a packet is told through its softwire."""
+    own = error4(error, packet)
+    free = [(4, 2), *((40 + at, length) for at, length in own.free)]
+    shortest = None if own.shortest is None else own.shortest + 40
+    told = Output(over6(AFTR6, B4A) / own.packet, free, shortest=shortest)
+    return Step(over6(B4A, AFTR6) / packet, [told], {reason: 1, "icmp-error-sent": 1})
+
+
+vector("ttl-one", AFTR, answered(ONE, ICMP(type=11, code=0), "hop-limit-exceeded"))
+requirement("6.5", SHOULD, "The concentrator has the address 192.0.0.1 in its softwires: what is sent there is for itself and "
+            "goes nowhere else. Nobody listens there without `[instance.pcp]`.")
+vector("own-address", AFTR, answered(ip4(PC, "192.0.0.1") / udp(40000, 5351) / data(), ICMP(type=3, code=3), "illegal-destination"))
+vector("own-address-tcp", AFTR, drop(over6(B4A, AFTR6) / ip4(PC, "192.0.0.1") / tcp("S"), "illegal-destination"))
 requirement("8.1", MUST, "A host reaches another behind the same concentrator by its outside address.")
 vector("hairpin", AFTR, opened, Step(
     over6(B4B, AFTR6) / ip4("10.0.0.9", OUT) / udp(40002, p) / data(),
@@ -84,6 +94,10 @@ vector("stranger", STRICT, drop(over6(B4B, AFTR6) / ip4(PC, SERVER) / udp() / da
 vector("customer", STRICT, opened)
 requirement("5.1", MUST, "The B4 puts IPv4 packets into IPv6 packets to the concentrator, and takes none from others.")
 vector("b4-out", B4, enters(ip4(PC, SERVER) / udp() / data(), over6(B4A, AFTR6) / ip4(PC, SERVER, 63) / udp() / data()))
+EXEMPT = configuration("b4-exempt", f'mechanism = "ds-lite"\nrole = "b4"\nlocal = "{B4A}"\naftr = "{AFTR6}"\n'
+                       f'exempt = ["10.0.0.0/24"]\n{OWN6}')
+vector("b4-exempt", EXEMPT, ignored(ip4("10.0.1.9", PC) / udp() / data()),
+       enters(ip4(PC, "10.0.1.9") / udp() / data(), over6(B4A, AFTR6) / ip4(PC, "10.0.1.9", 63) / udp() / data()))
 vector("b4-back", B4, leaves(over6(AFTR6, B4A) / ip4(SERVER, PC) / udp(53, 40000) / data(), ip4(SERVER, PC, 63) / udp(53, 40000) / data()))
 vector("b4-stranger", B4, drop(over6(B4B, B4A) / ip4(SERVER, PC) / udp(53, 40000) / data(), "tunnel-source"))
 

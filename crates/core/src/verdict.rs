@@ -65,6 +65,9 @@ pub enum Slow {
     Mechanism,
     /// A message of neighbour discovery, which has an answer.
     Neighbour,
+    /// The packet is for the gateway itself: in a softwire, for its address in there (RFC 6333 section
+    /// 6.5); or for an edge that asks others for ports (RFC 7648).
+    Own,
     /// A session has to be made, which another program of this engine does.
     Session,
     /// A TCP SYN from outside without a binding, which is answered if nobody inside wants it within

@@ -12,6 +12,7 @@ pub mod host;
 pub mod limiter;
 pub mod memory;
 pub mod offline;
+pub mod own;
 pub mod pcap;
 pub mod ruleset;
 pub mod slowpath;

@@ -3,7 +3,7 @@
 //! host, packets leave through an [`Output`].
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_core::config::Mechanism;
 use isthmus_core::encap::{Ends, four_in_six};
@@ -23,6 +23,7 @@ use crate::counters::Owner;
 use crate::fragments::datagram::{Fragment, Key, NoFragment};
 use crate::fragments::{Fragments, Limits, Outcome, Purpose};
 use crate::host::UserHost;
+use crate::own::{self, Services, Taken, Unserved};
 use crate::unexpected::Unexpected;
 
 /// Where finished packets go.
@@ -34,9 +35,10 @@ pub trait Output {
     fn parts(&mut self, head: &[u8], tail: &[u8]);
 }
 
-/// What threads share: packets that wait.
-#[derive(Debug, Default)]
+/// What threads share: packets that wait, and the gateway's own services.
+#[derive(Debug)]
 pub struct SlowPath {
+    services: Arc<dyn Services>,
     waiting: Mutex<Waiting>,
     /// What is in `waiting`, so that a packet need not lock to learn that nothing waits.
     count: AtomicUsize,
@@ -48,17 +50,30 @@ struct Waiting {
     unexpected: Unexpected,
 }
 
+impl Default for SlowPath {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
 impl SlowPath {
     /// A slow path that lets at most so many fragments wait.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
+            services: Arc::new(Unserved),
             waiting: Mutex::new(Waiting {
                 fragments: Fragments::new(limits),
                 unexpected: Unexpected::default(),
             }),
             count: AtomicUsize::new(0),
         }
+    }
+
+    /// The same with services of the gateway for those in its softwires.
+    #[must_use]
+    pub fn serving(self, services: Arc<dyn Services>) -> Self {
+        Self { services, ..self }
     }
 
     /// Takes one packet through the gateway.
@@ -168,8 +183,20 @@ impl SlowPath {
             Err(Refusal::Slow(Slow::FilteredSyn)) => {
                 self.wait_unexpected(packet, Counter::Filtered, host);
             }
+            Err(Refusal::Slow(Slow::Own)) => self.take_own(packet, host, out),
             // Not asked of an engine that has the whole packet in reach and headroom before it.
             Err(Refusal::Slow(_)) => host.count(Counter::EngineError),
+        }
+    }
+
+    #[cold]
+    fn take_own(&self, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
+        match own::take(&*self.services, packet, host, out) {
+            Taken::Done => {}
+            Taken::Unreachable => {
+                host.count(Counter::IllegalDestination);
+                reply(packet.packet(), IcmpError::PortUnreachable, host, out);
+            }
         }
     }
 

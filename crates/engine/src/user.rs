@@ -17,6 +17,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::counters::{Counters, Owner, Snapshot};
 use crate::memory::Region;
+use crate::own::Services;
 use crate::ruleset::Ruleset;
 use crate::slowpath::SlowPath;
 use crate::sys;
@@ -64,7 +65,7 @@ pub struct Engine {
 
 impl Engine {
     /// Starts one thread for each queue of a link. `seed` makes every random choice from then on;
-    /// it is to be unpredictable (RFC 6056).
+    /// it is to be unpredictable (RFC 6056). `services` are those of the gateway itself.
     ///
     /// # Errors
     /// A thread or its wake-up can not be made.
@@ -73,11 +74,12 @@ impl Engine {
         ruleset: Arc<Ruleset>,
         state: Arc<Region>,
         seed: [u8; 32],
+        services: Arc<dyn Services>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             ruleset: ArcSwap::new(ruleset),
             state,
-            slowpath: SlowPath::default(),
+            slowpath: SlowPath::default().serving(services),
             stopping: AtomicBool::new(false),
             stop: sys::event()?,
         });

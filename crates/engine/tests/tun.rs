@@ -14,6 +14,7 @@ use std::time::Duration;
 use common::{policy, ruleset};
 use isthmus_core::reason::Counter;
 use isthmus_engine::memory::Region;
+use isthmus_engine::own::Unserved;
 use isthmus_engine::user::{Delivery, Engine, Tun};
 use netns::{Network, Node};
 
@@ -30,7 +31,7 @@ fn start(network: &Network, queues: usize) -> Engine {
 fn start_on(network: &Network, tun: Tun) -> Engine {
     let state = Arc::new(Region::anonymous(0).unwrap());
     let ruleset = Arc::new(ruleset(policy(), 1000));
-    let engine = Engine::start(tun.queues, ruleset, state, [7; 32]).unwrap();
+    let engine = Engine::start(tun.queues, ruleset, state, [7; 32], Arc::new(Unserved)).unwrap();
     network.route_into("isthmus0");
     engine
 }

@@ -1,7 +1,7 @@
 //! The mappings that hosts asked for, until they end.
 
 use std::collections::HashMap;
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddrV4};
 use std::time::Duration;
 
 use crate::ports::{Granted, Host, Internal, Lasting, Ports, Protocol, Refused, Wish};
@@ -17,7 +17,7 @@ pub struct Limits {
     pub shortest: Duration,
     /// Longest lifetime.
     pub longest: Duration,
-    /// Mappings of one host.
+    /// Mappings of one host; behind a softwire, of all hosts there, whose addresses their customer chooses.
     pub per_host: usize,
     /// Mappings of all hosts.
     pub all: usize,
@@ -62,12 +62,26 @@ pub(crate) struct Lease {
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     made: HashMap<Internal, Mapping>,
-    of_host: HashMap<Host, usize>,
+    of_subscriber: HashMap<IpAddr, usize>,
+}
+
+/// Whose mappings are counted together.
+fn subscriber(host: &Host) -> IpAddr {
+    match *host {
+        Host::Plain(address) => address,
+        Host::Softwire { customer, .. } => customer.into(),
+    }
 }
 
 impl Mappings {
     pub(crate) fn len(&self) -> usize {
         self.made.len()
+    }
+
+    /// How many the subscriber of a host has.
+    fn count(&self, host: &Host) -> usize {
+        let count = self.of_subscriber.get(&subscriber(host));
+        count.copied().unwrap_or(0)
     }
 
     /// Makes a mapping, or lets one last longer (RFC 6887 section 11.3).
@@ -93,7 +107,7 @@ impl Mappings {
             }
         } else if self.made.len() >= limits.all {
             return Err(Denied::Ports(Refused::Full));
-        } else if self.of_host.get(&internal.host).copied().unwrap_or(0) >= limits.per_host {
+        } else if self.count(&internal.host) >= limits.per_host {
             return Err(Denied::Ports(Refused::Quota));
         }
         let external = match there {
@@ -109,7 +123,10 @@ impl Mappings {
                     });
                 }
                 Granted { external, .. } => {
-                    *self.of_host.entry(internal.host).or_default() += 1;
+                    *self
+                        .of_subscriber
+                        .entry(subscriber(&internal.host))
+                        .or_default() += 1;
                     external
                 }
             },
@@ -186,10 +203,11 @@ impl Mappings {
             return;
         };
         ports.unmap(internal, mapping.external);
-        if let Some(count) = self.of_host.get_mut(&internal.host) {
+        let subscriber = subscriber(&internal.host);
+        if let Some(count) = self.of_subscriber.get_mut(&subscriber) {
             *count -= 1;
             if *count == 0 {
-                self.of_host.remove(&internal.host);
+                self.of_subscriber.remove(&subscriber);
             }
         }
     }

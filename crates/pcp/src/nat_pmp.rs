@@ -22,6 +22,20 @@ pub(crate) enum ResultCode {
     UnsupportedOpcode = 5,
 }
 
+impl ResultCode {
+    /// What a PCP server said, for those who do not speak PCP (RFC 6887 section 7.4).
+    pub(crate) const fn of_pcp(result: u8) -> Self {
+        match result {
+            0 => Self::Success,
+            // NOT_AUTHORIZED
+            2 => Self::NotAuthorized,
+            // NO_RESOURCES, USER_EX_QUOTA, CANNOT_PROVIDE_EXTERNAL
+            8 | 10 | 11 => Self::OutOfResources,
+            _ => Self::NetworkFailure,
+        }
+    }
+}
+
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {

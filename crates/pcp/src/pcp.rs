@@ -1,10 +1,12 @@
 //! PCP messages (RFC 6887 sections 7, 11 and 13).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::bytes::{address, address_at, at, put, u16_at, u32_at};
 use crate::mapping::Nonce;
+use crate::ports::{Protocol, Refused};
 
 /// Version of the protocol.
 pub(crate) const VERSION: u8 = 2;
@@ -18,8 +20,12 @@ pub(crate) const RESPONSE: u8 = 0x80;
 pub(crate) const ANNOUNCE: u8 = 0;
 /// The opcode of mappings (section 11).
 pub(crate) const MAP: u8 = 1;
+/// The opcode of mappings to one peer (section 12).
+pub(crate) const PEER: u8 = 2;
 /// Octets of a MAP request without its header and options.
 const MAP_DATA: usize = 36;
+/// Likewise of a PEER request, which begins in the same way.
+const PEER_DATA: usize = 56;
 const THIRD_PARTY: u8 = 1;
 const PREFER_FAILURE: u8 = 2;
 /// Options below this have to be understood (section 7.3).
@@ -57,6 +63,17 @@ impl ResultCode {
     }
 }
 
+impl From<Refused> for ResultCode {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Elsewhere => Self::CannotProvideExternal,
+            Refused::Quota => Self::UserExQuota,
+            Refused::Full => Self::NoResources,
+            Refused::Stranger => Self::NotAuthorized,
+        }
+    }
+}
+
 /// What the header of a request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -66,7 +83,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Reads the header of a message of at least [`HEADER`] octets.
+    /// Reads the header; `None` if the message is shorter.
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
         Some(Self {
             opcode: *message.get(1)?,
@@ -76,12 +93,43 @@ impl Header {
     }
 }
 
-/// What a MAP request asks for.
+/// What the beginning of a message is worth (section 8.2).
+pub(crate) enum Checked {
+    /// It is to be ignored.
+    Silent,
+    /// It is to be answered with this.
+    Wrong(ResultCode),
+    /// It is a request.
+    Fine(Header),
+}
+
+/// Checks a message from an address for what all requests have in common (section 8.2).
+pub(crate) fn check(message: &[u8], source: IpAddr) -> Checked {
+    match message.first_chunk() {
+        None => return Checked::Silent,
+        Some([_, opcode]) if opcode & RESPONSE != 0 => return Checked::Silent,
+        Some([VERSION, _]) => {}
+        Some(_) => return Checked::Wrong(ResultCode::UnsuppVersion),
+    }
+    let Some(header) = Header::read(message) else {
+        return Checked::Silent;
+    };
+    if message.len() > LONGEST || !message.len().is_multiple_of(4) {
+        Checked::Wrong(ResultCode::MalformedRequest)
+    } else if header.client != source {
+        Checked::Wrong(ResultCode::AddressMismatch)
+    } else {
+        Checked::Fine(header)
+    }
+}
+
+/// What a MAP request asks for, or what a response grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Map {
     pub(crate) nonce: Nonce,
     pub(crate) protocol: u8,
     pub(crate) internal_port: u16,
+    /// The outside endpoint.
     pub(crate) suggested: SocketAddrV4,
     pub(crate) options: Options,
 }
@@ -122,6 +170,16 @@ impl Map {
             ..map
         })
     }
+
+    /// Writes what follows the header.
+    fn write(&self, message: &mut Vec<u8>) {
+        message.extend(self.nonce);
+        message.extend([self.protocol, 0, 0, 0]);
+        message.extend(self.internal_port.to_be_bytes());
+        message.extend(self.suggested.port().to_be_bytes());
+        message.extend(address((*self.suggested.ip()).into()));
+        self.options.write(message);
+    }
 }
 
 impl Options {
@@ -160,6 +218,141 @@ impl Options {
     }
 }
 
+/// What tells MAP and PEER messages apart: who asked for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    pub(crate) opcode: u8,
+    pub(crate) nonce: Nonce,
+    pub(crate) protocol: u8,
+    pub(crate) port: u16,
+}
+
+impl Question {
+    /// Reads it of a request or a response; `None` if that is neither MAP nor PEER, or too short.
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
+        let opcode = *message.get(1)? & !RESPONSE;
+        options_at(opcode).filter(|at| *at <= message.len())?;
+        Some(Self {
+            opcode,
+            nonce: at(message, HEADER)?,
+            protocol: *message.get(HEADER + 12)?,
+            port: u16_at(message, HEADER + 16)?,
+        })
+    }
+}
+
+/// Where the options of a MAP or PEER message begin; `None` for other opcodes.
+fn options_at(opcode: u8) -> Option<usize> {
+    match opcode {
+        MAP => Some(HEADER + MAP_DATA),
+        PEER => Some(HEADER + PEER_DATA),
+        _ => None,
+    }
+}
+
+/// Where the THIRD_PARTY option of a MAP or PEER message lies, head and all, if there is one.
+///
+/// # Errors
+/// What a request has to be answered with whose options end in the middle.
+pub(crate) fn third_party(message: &[u8]) -> Result<Option<Range<usize>>, ResultCode> {
+    let opcode = message.get(1).copied().unwrap_or(0) & !RESPONSE;
+    let mut at = options_at(opcode).unwrap_or(message.len());
+    while let Some(code) = message.get(at).copied() {
+        let length = u16_at(message, at + 2).ok_or(ResultCode::MalformedOption)?;
+        let end = at + 4 + usize::from(length).next_multiple_of(4);
+        if end > message.len() {
+            return Err(ResultCode::MalformedOption);
+        }
+        if code == THIRD_PARTY {
+            return Ok(Some(at..end));
+        }
+        at = end;
+    }
+    Ok(None)
+}
+
+/// The host that a THIRD_PARTY option names which lies there in a message.
+pub(crate) fn named(message: &[u8], option: &Range<usize>) -> Option<IpAddr> {
+    address_at(message.get(option.clone())?, 4)
+}
+
+/// Makes a request one of another client, for the host that it was of (section 13.1).
+pub(crate) fn ask_for(request: &mut Vec<u8>, client: IpAddr, host: IpAddr) {
+    put(request, 8, &address(client));
+    let options = Options {
+        third_party: Some(host),
+        prefer_failure: false,
+    };
+    options.write(request);
+}
+
+/// Makes a request one of another client, for a port of its own.
+pub(crate) fn ask_from(request: &mut [u8], client: IpAddr, port: u16) {
+    put(request, 8, &address(client));
+    set_internal_port(request, port);
+}
+
+/// Writes another internal port into a MAP or PEER message.
+pub(crate) fn set_internal_port(message: &mut [u8], port: u16) {
+    put(message, HEADER + 16, &port.to_be_bytes());
+}
+
+/// A MAP request (section 11.1).
+pub(crate) fn map_request(lifetime: Duration, client: IpAddr, map: &Map) -> Vec<u8> {
+    let mut request = vec![VERSION, MAP, 0, 0];
+    request.extend(seconds(lifetime).to_be_bytes());
+    request.extend(address(client));
+    map.write(&mut request);
+    request
+}
+
+/// The number of a transport protocol.
+pub(crate) const fn number(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Tcp => 6,
+        Protocol::Udp => 17,
+    }
+}
+
+/// The header of what a server says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Response {
+    pub(crate) result: u8,
+    pub(crate) lifetime: Duration,
+    pub(crate) epoch: Duration,
+}
+
+impl Response {
+    /// Reads it; `None` if the message is no response.
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
+        let [VERSION, (RESPONSE..), _, result] = at(message, 0)? else {
+            return None;
+        };
+        let header = Header::read(message)?;
+        Some(Self {
+            result,
+            lifetime: header.lifetime,
+            epoch: Duration::from_secs(u32_at(message, 8)?.into()),
+        })
+    }
+}
+
+/// The outside endpoint in a MAP message, if it is one of IPv4.
+pub(crate) fn external(message: &[u8]) -> Option<SocketAddrV4> {
+    match address_at(message, HEADER + 20)? {
+        IpAddr::V4(address) => {
+            let port = u16_at(message, HEADER + 18)?;
+            Some(SocketAddrV4::new(address, port))
+        }
+        IpAddr::V6(_) => None,
+    }
+}
+
+/// Writes another epoch into a response.
+pub(crate) fn set_epoch(response: &mut [u8], epoch: Duration) {
+    put(response, 8, &seconds(epoch).to_be_bytes());
+}
+
 /// A response of nothing but a header (section 7.2).
 pub(crate) fn header(opcode: u8, lifetime: Duration, epoch: Duration) -> Vec<u8> {
     let mut response = vec![0; HEADER];
@@ -182,12 +375,11 @@ pub(crate) fn map(
     epoch: Duration,
 ) -> Vec<u8> {
     let mut response = header(MAP, lifetime, epoch);
-    response.extend(request.nonce);
-    response.extend([request.protocol, 0, 0, 0]);
-    response.extend(request.internal_port.to_be_bytes());
-    response.extend(external.port().to_be_bytes());
-    response.extend(address((*external.ip()).into()));
-    request.options.write(&mut response);
+    let granted = Map {
+        suggested: external,
+        ..*request
+    };
+    granted.write(&mut response);
     response
 }
 

@@ -84,7 +84,7 @@ pub trait Ports {
     fn address(&self, host: &Host) -> Option<Ipv4Addr>;
 
     /// Whether its hosts are in softwires, for which their customers may ask (DS-Lite, RFC 6333
-    /// section 8.4).
+    /// section 8.5).
     fn has_softwires(&self) -> bool {
         false
     }

@@ -1,11 +1,11 @@
 //! The server: what it answers to a datagram.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::Duration;
 
 use crate::mapping::{Denied, Lease, Limits, Mappings, Nonce};
 use crate::nat_pmp;
-use crate::pcp::{self, Header, Map, Options, ResultCode};
+use crate::pcp::{self, Checked, Header, Map, Options, ResultCode};
 use crate::ports::{Host, Internal, Ports, Protocol, Refused, Wish};
 use crate::{CLIENT_PORT, SERVER_PORT};
 
@@ -25,7 +25,33 @@ pub struct Server<P> {
 #[derive(Clone, Copy, Debug)]
 struct Client {
     address: IpAddr,
+    way: Way,
     now: Duration,
+}
+
+/// Which way a request comes.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// From an address that is one host's alone.
+    Plain,
+    /// Through the softwire of a customer.
+    Softwire(Ipv6Addr),
+}
+
+/// The addresses that a customer's edge has in its softwire (RFC 6333 section 5.7), 192.0.0.2 to 192.0.0.6.
+fn is_edge(address: Ipv4Addr) -> bool {
+    let [network @ .., host] = address.octets();
+    network == [192, 0, 0] && (2..=6).contains(&host)
+}
+
+impl Client {
+    /// The host that he is himself.
+    fn host(&self) -> Host {
+        match (self.way, self.address) {
+            (Way::Softwire(customer), IpAddr::V4(address)) => Host::Softwire { customer, address },
+            (_, address) => Host::Plain(address),
+        }
+    }
 }
 
 impl<P: Ports> Server<P> {
@@ -59,13 +85,29 @@ impl<P: Ports> Server<P> {
     /// Whether the address may ask at all, and whether it came in where it should, is for who has the
     /// socket to know (RFC 6887 section 8.2).
     pub fn answer(&mut self, now: Duration, source: IpAddr, request: &[u8]) -> Option<Vec<u8>> {
-        let client = Client {
-            address: source.to_canonical(),
-            now,
-        };
+        let address = source.to_canonical();
+        let way = Way::Plain;
+        self.answer_to(Client { address, way, now }, request)
+    }
+
+    /// The same for a datagram that came through the softwire of a customer, from an address that others
+    /// may have behind theirs.
+    pub fn answer_in_softwire(
+        &mut self,
+        now: Duration,
+        customer: Ipv6Addr,
+        source: Ipv4Addr,
+        request: &[u8],
+    ) -> Option<Vec<u8>> {
+        let address = source.into();
+        let way = Way::Softwire(customer);
+        self.answer_to(Client { address, way, now }, request)
+    }
+
+    fn answer_to(&mut self, client: Client, request: &[u8]) -> Option<Vec<u8>> {
         match *request.first()? {
             nat_pmp::VERSION => self.answer_nat_pmp(client, request),
-            version => self.answer_pcp(client, version, request),
+            _ => self.answer_pcp(client, request),
         }
     }
 
@@ -98,25 +140,15 @@ impl<P: Ports> Server<P> {
     }
 
     /// RFC 6887 section 8.2.
-    fn answer_pcp(&mut self, client: Client, version: u8, request: &[u8]) -> Option<Vec<u8>> {
-        if request.get(1)? & pcp::RESPONSE != 0 {
-            return None;
-        }
+    fn answer_pcp(&mut self, client: Client, request: &[u8]) -> Option<Vec<u8>> {
         let age = self.age(client.now);
-        let refuse = |result: ResultCode| pcp::error(request, result, result.lifetime(), age);
-        if version != pcp::VERSION {
-            return Some(refuse(ResultCode::UnsuppVersion));
-        }
-        if request.len() < pcp::HEADER {
-            return None;
-        }
-        let header = Header::read(request)?;
-        if request.len() > pcp::LONGEST || !request.len().is_multiple_of(4) {
-            return Some(refuse(ResultCode::MalformedRequest));
-        }
-        if header.client != client.address {
-            return Some(refuse(ResultCode::AddressMismatch));
-        }
+        let header = match pcp::check(request, client.address) {
+            Checked::Silent => return None,
+            Checked::Wrong(result) => {
+                return Some(pcp::error(request, result, result.lifetime(), age));
+            }
+            Checked::Fine(header) => header,
+        };
         let answer = match header.opcode {
             pcp::ANNOUNCE => {
                 let options = request.get(pcp::HEADER..).unwrap_or(&[]);
@@ -182,13 +214,22 @@ impl<P: Ports> Server<P> {
         Ok(pcp::map(&map, lease.external, lifetime, age))
     }
 
-    /// The host that a request is for (RFC 6887 section 13.1). Others may only ask for those who are
-    /// behind their own softwire (RFC 6333 section 8.4).
+    /// The host that a request is for (RFC 6887 section 13.1). Only customers' edges may ask for others:
+    /// for those who are behind their own softwire.
     fn host(&self, client: Client, options: &Options) -> Result<Host, ResultCode> {
-        match (client.address, options.third_party) {
-            (_, None) => Ok(Host::Plain(client.address)),
-            (address, Some(party)) if address == party => Err(ResultCode::MalformedRequest),
-            (IpAddr::V6(customer), Some(IpAddr::V4(address))) if self.ports.has_softwires() => {
+        let Some(party) = options.third_party else {
+            return Ok(client.host());
+        };
+        if party == client.address {
+            return Err(ResultCode::MalformedRequest);
+        }
+        match (client.way, client.address, party) {
+            (Way::Plain, IpAddr::V6(customer), IpAddr::V4(address))
+                if self.ports.has_softwires() =>
+            {
+                Ok(Host::Softwire { customer, address })
+            }
+            (Way::Softwire(customer), IpAddr::V4(edge), IpAddr::V4(address)) if is_edge(edge) => {
                 Ok(Host::Softwire { customer, address })
             }
             _ => Err(ResultCode::UnsuppOption),
@@ -212,7 +253,7 @@ impl<P: Ports> Server<P> {
             return None;
         }
         let age = self.age(client.now);
-        let host = Host::Plain(client.address);
+        let host = client.host();
         match nat_pmp::Request::read(request)? {
             nat_pmp::Request::Unknown => Some(nat_pmp::unsupported(request)),
             nat_pmp::Request::Address => {
@@ -301,10 +342,7 @@ fn pcp_result(denied: Denied) -> (ResultCode, Duration) {
     let result = match denied {
         Denied::NotYours(left) => return (ResultCode::NotAuthorized, left),
         Denied::Configured => ResultCode::NotAuthorized,
-        Denied::Ports(Refused::Elsewhere) => ResultCode::CannotProvideExternal,
-        Denied::Ports(Refused::Quota) => ResultCode::UserExQuota,
-        Denied::Ports(Refused::Full) => ResultCode::NoResources,
-        Denied::Ports(Refused::Stranger) => ResultCode::NotAuthorized,
+        Denied::Ports(refused) => refused.into(),
     };
     (result, result.lifetime())
 }

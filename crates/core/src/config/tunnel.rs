@@ -144,6 +144,9 @@ pub struct FourInSix {
     pub remote: V6,
     /// The IPv4 destinations behind the other end.
     pub destinations: V4Networks,
+    /// Those among them that are on this side all the same. An engine that takes packets before the
+    /// machine's routes do has to be told.
+    pub exempt: V4Networks,
     /// Whether everything is among them, so that nearer networks are told by routes alone.
     pub everything: bool,
 }

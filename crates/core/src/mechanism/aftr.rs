@@ -6,13 +6,16 @@ use super::{Part, stateful};
 use crate::address::{V4, V6};
 use crate::config::Aftr;
 use crate::encap::Ends;
-use crate::host::Host;
+use crate::host::{Host, Sessions};
 use crate::nat::{FragmentKey, NatConfig};
 use crate::reason::Counter;
 use crate::translate::Tuple;
 use crate::translate::transport::Transport;
-use crate::verdict::Refusal;
+use crate::verdict::{Refusal, Slow};
 use crate::wire::ipv4;
+
+/// The address that a concentrator has in every softwire: 192.0.0.1 (RFC 6333 section 6.5).
+pub const OWN: V4 = V4::from_number(0xc000_0001);
 
 /// From a B4 to the internet.
 pub struct Up<'a> {
@@ -39,6 +42,14 @@ impl Passage for Up<'_> {
     ) -> Result<Passed, Refusal> {
         if !self.aftr.softwires.contains(self.softwire) {
             return Err(Refusal::Drop(Counter::TunnelSource));
+        }
+        // What is for the concentrator itself never has a session, so that other engines hand it on
+        // without a rule of their own.
+        if matches!(H::SESSIONS, Sessions::Exhaustive)
+            && part == Part::Outer
+            && tuple.destination == OWN
+        {
+            return Err(Refusal::Slow(Slow::Own));
         }
         let nat = &self.aftr.nat;
         Ok(Passed {

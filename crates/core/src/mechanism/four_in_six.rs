@@ -10,7 +10,7 @@ use crate::wire::ipv4;
 /// Whether an IPv4 packet goes into the tunnel.
 #[inline(always)]
 pub fn owns_v4(tunnel: &FourInSix, destination: V4) -> bool {
-    tunnel.destinations.contains(destination)
+    tunnel.destinations.contains(destination) && !tunnel.exempt.contains(destination)
 }
 
 /// Whether an IPv6 packet may come out of the tunnel here.

@@ -9,8 +9,8 @@ use crate::config::{MapTBorder, MapTCustomer};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::translate::Tuple;
-use crate::translate::transport::Transport;
-use crate::verdict::{IcmpError, Refusal};
+use crate::translate::transport::{Kind, Transport};
+use crate::verdict::{IcmpError, Refusal, Slow};
 
 /// From the internet to a customer (RFC 7599 section 8.4).
 ///
@@ -90,6 +90,16 @@ pub fn out<H: Host>(
     })
 }
 
+/// The UDP port of servers of PCP (RFC 6887 section 19.1).
+const PCP: u16 = 5351;
+
+/// Whether a packet may be what a server tells the edge itself, which asks it with its own address (RFC
+/// 7648 section 3.3).
+#[inline(always)]
+fn is_for_edge(tuple: &Tuple<V6>, transport: &Transport, part: Part) -> bool {
+    part == Part::Outer && matches!(transport.kind, Kind::Udp) && tuple.source_port == PCP
+}
+
 /// From the internet to a host behind the edge (RFC 7599 section 8.2).
 ///
 /// # Errors
@@ -104,7 +114,10 @@ pub fn back<H: Host>(
 ) -> Result<Tuple<V4>, Refusal> {
     let source = match edge.prefix.extract(tuple.source) {
         Some(address) => address,
-        None => customer(edge.rules.find_v6(tuple.source), tuple)?,
+        None => match edge.rules.find_v6(tuple.source) {
+            None if is_for_edge(tuple, transport, part) => return Err(Refusal::Slow(Slow::Own)),
+            rule => customer(rule, tuple)?,
+        },
     };
     let outside = Tuple {
         source,

@@ -1,11 +1,12 @@
 //! Rules that only the user-space engine needs, because a BPF program can not follow them: cutting
 //! a packet in pieces, building ICMP errors, judging fragments that are put together, waiting before
-//! an answer, answering neighbours.
+//! an answer, answering neighbours, reading what is for the gateway itself.
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 
 pub mod icmp_error;
 pub mod neighbour;
+pub mod own;
 pub mod reassemble;
 pub mod segment;
 pub mod split;

@@ -12,7 +12,7 @@ use isthmus_core::nat;
 
 use super::diagnose::Diagnostic;
 use super::discovery::Discovery;
-use super::document::Nat;
+use super::document::{Nat, PcpProxy};
 use super::isatap::PotentialRouters;
 use super::section;
 use super::source::{At, Span};
@@ -29,6 +29,8 @@ pub struct Composed {
     pub discovery: Option<Discovery>,
     /// The NAT, and how it knows subscribers.
     pub nat: Option<(Nat, nat::Subscriber)>,
+    /// How requests for ports are passed on to who has them.
+    pub pcp_proxy: Option<PcpProxy>,
     /// The softwires of its table, if it has one; it is filled in when tables are laid out.
     pub softwires: Arc<[Softwire]>,
     /// Addresses that are its own business.
@@ -70,6 +72,7 @@ impl Composed {
             core,
             discovery: None,
             nat: None,
+            pcp_proxy: None,
             softwires: Arc::default(),
             claims: Vec::new(),
             routes: Vec::new(),

@@ -257,6 +257,15 @@ impl Mechanism {
         }
     }
 
+    /// How it passes on what hosts ask, if it does.
+    #[must_use]
+    pub fn pcp_proxy(&self) -> Option<&PcpProxy> {
+        match self {
+            Self::Composed(composed) => composed.pcp_proxy.as_ref(),
+            Self::Siit(_) | Self::Nat64(_) | Self::Nat44(_) => None,
+        }
+    }
+
     /// A number that is another one, as a rule, if the rows of its tables are: the tables themselves are
     /// too large to be compared.
     #[must_use]
@@ -324,14 +333,40 @@ pub struct Nat64 {
 /// `[instance.pcp]`: hosts may ask for ports (RFC 6887, RFC 6886).
 #[derive(Clone, Debug)]
 pub struct Pcp {
-    /// Addresses of this machine at which they do, at least one.
+    /// Addresses of this machine at which they do.
     pub listen: Vec<At<IpAddr>>,
+    /// Whether they do at the address that a concentrator has in its softwires.
+    pub in_softwires: bool,
     /// Who may ask; everybody if empty.
     pub clients: Vec<At<IpNet>>,
     /// Shortest and longest lifetime in seconds.
     pub lifetime: (u32, u32),
-    /// Most mappings of one host.
+    /// Most mappings of one host, or of one softwire.
     pub per_host: u32,
+}
+
+/// `[instance.pcp]` where the ports are elsewhere: what hosts ask is passed on (RFC 7648).
+#[derive(Clone, Debug)]
+pub struct PcpProxy {
+    /// Addresses of this machine at which hosts ask, at least one.
+    pub listen: Vec<At<IpAddr>>,
+    /// Who may ask; everybody if empty.
+    pub clients: Vec<At<IpNet>>,
+    /// Whom they are passed on to.
+    pub server: IpAddr,
+    /// The address that they are passed on from.
+    pub own: IpAddr,
+    /// What they pass by.
+    pub way: PcpWay,
+}
+
+/// What stands between hosts and the server that their requests are passed on to (RFC 7648 section 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PcpWay {
+    /// A softwire: hosts are known by their own addresses.
+    Softwire,
+    /// The NAT of the instance.
+    Nat,
 }
 
 /// `mechanism = "nat44"`

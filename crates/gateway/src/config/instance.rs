@@ -27,7 +27,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("prefix-format", "siit"),
     ("discovery", "clat"),
     ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
-    ("exempt", "nat44"),
+    ("exempt", "nat44 or ds-lite"),
     ("pool", "nat64, nat44 or ds-lite"),
     ("subscriber-prefix", "nat64"),
     ("filtering", STATEFUL),
@@ -44,7 +44,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("static", STATEFUL),
     ("timers", STATEFUL),
     ("allow-short-timers", STATEFUL),
-    ("pcp", "nat64, nat44, ds-lite, map-e, map-t or lw4o6"),
+    ("pcp", "nat64, nat44, ds-lite, map-e, map-t, lw4o6 or clat"),
     (
         "local",
         "6in4, 4in6, 6to4, 6rd, isatap, ds-lite, map-e, lw4o6 or clat",

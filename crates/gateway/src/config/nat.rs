@@ -9,7 +9,7 @@ use super::diagnose::Diagnostic;
 use super::document::{
     Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers, UnsolicitedSyn,
 };
-use super::pcp;
+use super::pcp::{self, Asking};
 use super::section;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -23,7 +23,7 @@ pub(super) enum Side {
     V4,
 }
 
-/// The NAT of a customer's edge, whose one address is what the customer has.
+/// The NAT of a customer's edge, whose one address is what the customer has; its PCP is for the caller.
 pub(super) fn of_edge(reader: &Reader<'_>, address: At<Pool>) -> Nat {
     let defaults = Defaults {
         table: 1 << 16,
@@ -34,6 +34,15 @@ pub(super) fn of_edge(reader: &Reader<'_>, address: At<Pool>) -> Nat {
 
 /// Reads what all mechanisms with a pool have in common.
 pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
+    with_pool(reader, side, side.into())
+}
+
+/// The same for hosts behind softwires.
+pub(super) fn of_softwires(reader: &Reader<'_>) -> Option<Nat> {
+    with_pool(reader, Side::V4, Asking::Softwires)
+}
+
+fn with_pool(reader: &Reader<'_>, side: Side, asking: Asking) -> Option<Nat> {
     if reader.get("pool").is_none() {
         let example = "[{ addresses = \"203.0.113.0/28\", ports = \"1024-65535\" }]";
         reader.missing("pool", example);
@@ -43,7 +52,10 @@ pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
         table: 1 << 20,
         subscribers: 1 << 16,
     };
-    let nat = keys(reader, side, pool, &defaults);
+    let nat = Nat {
+        pcp: pcp::of_ports(reader, asking),
+        ..keys(reader, side, pool, &defaults)
+    };
     (!nat.pool.is_empty()).then_some(nat)
 }
 
@@ -70,7 +82,7 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
     Nat {
         pool,
         set: PortSet::WHOLE,
-        pcp: reader.get("pcp").and_then(|v| pcp::pcp(&v, side)),
+        pcp: None,
         subscriber_prefix: subscriber_prefix(reader, side),
         filtering: reader
             .get("filtering")

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use isthmus_core::mechanism::aftr;
 use isthmus_core::table::Line;
 use serde::Serialize;
 
@@ -235,7 +236,11 @@ fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
         n => lines.push(format!("{n} static bindings")),
     }
     if let Some(pcp) = &nat.pcp {
-        let listen = list(pcp.listen.iter().map(|at| at.value.to_string()));
+        let in_softwires = pcp
+            .in_softwires
+            .then(|| format!("{} in softwires", aftr::OWN));
+        let listen = pcp.listen.iter().map(|at| at.value.to_string());
+        let listen = list(in_softwires.into_iter().chain(listen));
         let clients = match pcp.clients.as_slice() {
             [] => "all of them".to_owned(),
             nets => list(nets.iter().map(|net| net.value.to_string())),

@@ -10,8 +10,8 @@ use isthmus_core::config as core;
 use isthmus_core::nat;
 
 use super::composed::{self, Composed, fit_v4, fit_v6, list, no_nat};
-use super::document::{Nat, Pool};
-use super::nat::Side;
+use super::document::{Nat, Pcp, Pool};
+use super::pcp::{self, Asking};
 use super::source::At;
 use super::table::{Reader, Value};
 use super::tunnel::Role;
@@ -27,7 +27,7 @@ pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
             value.refuse("does not say behind which softwire the host is", expected);
         }
     }
-    let nat = super::nat::nat(reader, Side::V4);
+    let nat = super::nat::of_softwires(reader);
     let (local, nat) = (local?, nat?);
     let core = core::Mechanism::Aftr(core::Aftr {
         local: local.value.into(),
@@ -97,7 +97,8 @@ pub(super) fn map_e(reader: &Reader<'_>) -> Option<Composed> {
                 rules: site.mesh,
                 nat: no_nat(),
             });
-            edge("map-e ce", core, reader, customer, &site.inside)
+            let pcp = pcp::of_ports(reader, Asking::V4);
+            edge("map-e ce", core, reader, customer, &site.inside, pcp)
         }
     }
 }
@@ -134,7 +135,8 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
                 rules: site.mesh,
                 nat: no_nat(),
             });
-            edge("map-t ce", core, reader, customer, &site.inside)
+            let pcp = pcp::of_ports(reader, Asking::V4);
+            edge("map-t ce", core, reader, customer, &site.inside, pcp)
         }
     }
 }
@@ -142,13 +144,7 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
 /// The customer side of 464XLAT for hosts that share one address (RFC 6877 section 6.3, RFC 7335).
 pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     let plat = discovery::prefix(reader);
-    if let Some(value) = reader.get("pcp") {
-        let expected = "expected it where the ports are: in the `nat64` instance of the PLAT";
-        value.refuse(
-            "is for a CLAT, whose address nobody outside knows",
-            expected,
-        );
-    }
+    let proxy = reader.get("pcp").map(|v| pcp::of_clat(&v));
     let local = composed::v6(reader, "local", "\"2001:db8:1::464\"");
     let inside = composed::v4_networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
     let address = match reader.get("address") {
@@ -157,6 +153,10 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
         Some(value) => value.ipv4(),
     };
     let ((prefix, discovery), local, address) = (plat?, local?, address?);
+    let proxy = match proxy {
+        None => None,
+        Some(proxy) => Some(proxy?.at(local.value, &prefix)?),
+    };
     let core = core::Mechanism::MapTCustomer(core::MapTCustomer {
         prefix,
         local: local.value.into(),
@@ -171,7 +171,7 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
         ports: PortSet::WHOLE,
         address: local.value.into(),
     };
-    let mut composed = edge("clat", core, reader, &customer, &inside)?;
+    let mut composed = edge("clat", core, reader, &customer, &inside, None)?;
     composed.plan.push(match &discovery {
         None => format!("the IPv4 internet is behind {prefix}"),
         Some(discovery) => format!(
@@ -180,6 +180,10 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
         ),
     });
     composed.discovery = discovery;
+    if let Some(proxy) = proxy {
+        composed.plan.push(proxy.to_string());
+        composed.pcp_proxy = Some(proxy);
+    }
     Some(composed)
 }
 
@@ -204,7 +208,8 @@ pub(super) fn lwb4(reader: &Reader<'_>) -> Option<Composed> {
         ports,
         address: local.value.into(),
     };
-    edge("lw4o6 b4", core, reader, &customer, &inside)
+    let pcp = pcp::of_ports(reader, Asking::V4);
+    edge("lw4o6 b4", core, reader, &customer, &inside, pcp)
 }
 
 fn role(reader: &Reader<'_>) -> Option<Role> {
@@ -219,6 +224,7 @@ fn edge(
     reader: &Reader<'_>,
     customer: &Customer,
     inside: &[At<Ipv4Net>],
+    pcp: Option<Pcp>,
 ) -> Option<Composed> {
     let address = Ipv4Addr::from(customer.v4);
     for key in ["port-blocks", "deterministic"] {
@@ -246,6 +252,7 @@ fn edge(
     };
     let nat = Nat {
         set: customer.ports,
+        pcp,
         ..super::nat::of_edge(reader, pool)
     };
     let mut composed = Composed::new(name, core);

@@ -1,6 +1,6 @@
 //! Tunnels without state: `6in4`, `4in6`, `6to4`, `6rd`, and `ds-lite` at a customer's edge.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use isthmus_core::address::rapid::Domain;
@@ -8,7 +8,8 @@ use isthmus_core::config as core;
 
 use super::composed::{self, Composed, different, fit_v4, fit_v6, list};
 use super::source::At;
-use super::table::Reader;
+use super::table::{Reader, Value};
+use super::{pcp, section};
 
 /// IPv6 packets in IPv4 packets between two ends (RFC 4213).
 pub(super) fn six_in_four(reader: &Reader<'_>) -> Option<Composed> {
@@ -206,14 +207,47 @@ fn embedded_plan(
 pub(super) fn four_in_six(reader: &Reader<'_>) -> Option<Composed> {
     let remote = composed::v6(reader, "remote", "\"2001:db8::2\"");
     let networks = composed::v4_networks(reader, "networks", None, "[\"198.51.100.0/24\"]");
-    over_v6("4in6", reader, remote, networks)
+    over_v6("4in6", reader, remote, networks, &[])
 }
 
 /// DS-Lite's customer edge (RFC 6333 section 5): a tunnel to the AFTR for all of IPv4.
 pub(super) fn b4(reader: &Reader<'_>) -> Option<Composed> {
     let remote = composed::v6(reader, "aftr", "\"2001:db8::2\"");
     let networks = composed::v4_networks(reader, "networks", Some("0.0.0.0/0"), "[\"0.0.0.0/0\"]");
-    over_v6("ds-lite b4", reader, remote, networks)
+    let read = |v: Value<'_>| Some(v.at(v.ipv4_net()?));
+    let mut exempt = section::each(reader, "exempt", "a list of IPv4 networks", read);
+    let proxy = reader.get("pcp").map(|v| v.at(pcp::of_b4(&v, &networks)));
+    // What hosts ask of this machine is not for the concentrator.
+    for listen in proxy
+        .iter()
+        .filter_map(|at| at.value.as_ref())
+        .flat_map(|p| &p.listen)
+    {
+        if let IpAddr::V4(value) = listen.value {
+            let value = Ipv4Net::from(value);
+            exempt.push(At {
+                value,
+                span: listen.span,
+            });
+        }
+    }
+    let key = reader.get("exempt").map_or("pcp", |_| "exempt");
+    composed::excess(reader, key, &exempt, core::V4Networks::MOST);
+    let mut composed = over_v6("ds-lite b4", reader, remote, networks, &exempt)?;
+    let Some(proxy) = proxy else {
+        return Some(composed);
+    };
+    let (span, proxy) = (proxy.span, proxy.value?);
+    // Of one B4 of a machine only: what is for this address would be for all.
+    composed.addresses.push(proxy.own.into());
+    composed.claims.push(composed::Claim {
+        network: proxy.own.into(),
+        what: "address in the softwire",
+        span,
+    });
+    composed.plan.push(proxy.to_string());
+    composed.pcp_proxy = Some(proxy);
+    Some(composed)
 }
 
 fn over_v6(
@@ -221,6 +255,7 @@ fn over_v6(
     reader: &Reader<'_>,
     remote: Option<At<std::net::Ipv6Addr>>,
     networks: Vec<At<Ipv4Net>>,
+    exempt: &[At<Ipv4Net>],
 ) -> Option<Composed> {
     let local = composed::v6(reader, "local", "\"2001:db8::1\"");
     let (local, remote) = (local?, remote?);
@@ -229,6 +264,7 @@ fn over_v6(
         local: local.value.into(),
         remote: remote.value.into(),
         destinations: fit_v4(&networks),
+        exempt: fit_v4(exempt),
         everything: networks.iter().any(|net| net.prefix_len() == 0),
     });
     let mut composed = Composed::new(name, core);
@@ -243,6 +279,11 @@ fn over_v6(
         remote.value,
         local.value
     ));
+    if !exempt.is_empty() {
+        composed
+            .plan
+            .push(format!("but not those to {}", list(exempt)));
+    }
     composed.plan.push(format!(
         "IPv4 packets that {} sends in such packets come out",
         remote.value

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use isthmus_core::host::MOST_INSTANCES;
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
+use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
 use isthmus_engine::user;
 
@@ -24,7 +25,7 @@ pub struct UserEngine {
 
 impl UserEngine {
     /// Makes the TUN link and starts to translate what comes out of it. The link is down and has
-    /// no addresses yet.
+    /// no addresses yet. `services` are those of the gateway for who is in its softwires.
     ///
     /// # Errors
     ///
@@ -33,6 +34,7 @@ impl UserEngine {
         tun: &Tun,
         ruleset: &Arc<Ruleset>,
         state: &Arc<Region>,
+        services: Arc<dyn Services>,
     ) -> Result<Self, EngineError> {
         let failed = |reason: String| EngineError {
             engine: "user",
@@ -56,7 +58,8 @@ impl UserEngine {
         }
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| failed(error.to_string()))?;
-        let engine = user::Engine::start(link.queues, Arc::clone(ruleset), Arc::clone(state), seed)
+        let (ruleset, state) = (Arc::clone(ruleset), Arc::clone(state));
+        let engine = user::Engine::start(link.queues, ruleset, state, seed, services)
             .map_err(|error: io::Error| failed(error.to_string()))?;
         Ok(Self {
             interface: tun.name.value.clone(),

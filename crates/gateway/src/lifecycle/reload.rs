@@ -118,7 +118,7 @@ impl Running {
         // From here on what was done is undone if a later step fails.
         let mut changes = self.change_link(&Wanted::of(document)).await?;
         // An address that it listens at may be one that the link has got just now.
-        let opened = match self.pcp.open(document).await {
+        let opened = match self.pcp.open(document, &prepared.descriptions).await {
             Ok(opened) => opened,
             Err(error) => {
                 self.restore_link(&old.document).await;

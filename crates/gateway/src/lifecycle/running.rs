@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
+use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -15,7 +16,7 @@ use super::UpError;
 use super::dns::Dns;
 use super::ledger::Ledger;
 use super::logging::Logging;
-use super::pcp::Pcp;
+use super::pcp::{Own, Pcp};
 use super::placement::Placement;
 use super::prefixes::Prefixes;
 use super::start::{self, Prepared};
@@ -74,9 +75,12 @@ impl Running {
         let prepared = start::prepare(document, &secret, &Placement::default(), state.lines())?;
         let recorder = Recorder::start(&start::record_settings(&prepared.document))
             .map_err(UpError::system("records"))?;
-        let engines = start::engines(&prepared, memory)?;
+        let own = Arc::new(Own::default());
+        let services: Arc<dyn Services> = Arc::<Own>::clone(&own);
+        let engines = start::engines(&prepared, memory, services)?;
+        let pcp = Pcp::new(Arc::clone(&state), own);
         let mut running = Self::assemble(
-            file, logging, secret, sysctls, state, recorder, engines, prepared,
+            file, logging, secret, sysctls, state, recorder, engines, pcp, prepared,
         )?;
         match running.connect(socket, metrics).await {
             Ok(()) => Ok(running),
@@ -99,6 +103,7 @@ impl Running {
         state: Arc<Region>,
         recorder: Recorder,
         engines: Vec<Box<dyn Engine>>,
+        pcp: Pcp,
         prepared: Prepared,
     ) -> Result<Self, UpError> {
         let Prepared {
@@ -113,7 +118,6 @@ impl Running {
         let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
             .map_err(UpError::system("sweeper"))?;
         let dns = Dns::default();
-        let pcp = Pcp::new(Arc::clone(&state));
         let prefixes = Prefixes::default();
         let (reload, reloads) = mpsc::channel(1);
         let view = View {
@@ -165,7 +169,7 @@ impl Running {
             self.sysctls.forward()?;
         }
         self.dns.apply(&current.document).await?;
-        let opened = self.pcp.open(&current.document).await?;
+        let opened = self.pcp.open(&current.document, &self.descriptions).await?;
         self.pcp
             .apply(
                 opened,

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
+use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
 
 use super::UpError;
@@ -117,14 +118,16 @@ pub(super) fn memory(document: &Document, secret: &Seed) -> Result<SessionMemory
     })
 }
 
-/// The engines that the document asks for, at work.
+/// The engines that the document asks for, at work. What is for the gateway itself they hand over to
+/// `services`.
 pub(super) fn engines(
     prepared: &Prepared,
     memory: SessionMemory,
+    services: Arc<dyn Services>,
 ) -> Result<Vec<Box<dyn Engine>>, UpError> {
     let document = &prepared.document;
     // First the one that takes what the others hand on.
-    let user = UserEngine::start(&document.tun, &prepared.ruleset, &memory.state)?;
+    let user = UserEngine::start(&document.tun, &prepared.ruleset, &memory.state, services)?;
     let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(user)];
     if let Some(mut kernel) = memory.kernel {
         kernel.attach(&document.interfaces, &prepared.ruleset)?;

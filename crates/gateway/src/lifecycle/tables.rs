@@ -1,5 +1,6 @@
 //! The stateful instances as the control plane sees them: names, prefixes, tables.
 
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use isthmus_core::address::rfc6052::Prefix;
@@ -34,17 +35,25 @@ pub(super) enum Hosts {
     V6,
     /// Those in these networks.
     V4(V4Networks),
-    /// Those behind softwires that begin in these networks.
-    Softwires(V6Networks),
+    /// Those behind softwires between this address and the customers in these networks.
+    Softwires {
+        /// This end.
+        local: Ipv6Addr,
+        /// The other ends.
+        customers: V6Networks,
+    },
 }
 
 impl Hosts {
-    const fn of(mechanism: &Mechanism) -> Self {
+    fn of(mechanism: &Mechanism) -> Self {
         match mechanism {
             Mechanism::Nat44(nat44) => Self::V4(nat44.inside),
             Mechanism::SoftwireCustomer(edge) => Self::V4(edge.inside),
             Mechanism::MapTCustomer(edge) => Self::V4(edge.inside),
-            Mechanism::Aftr(aftr) => Self::Softwires(aftr.softwires),
+            Mechanism::Aftr(aftr) => Self::Softwires {
+                local: aftr.local.into(),
+                customers: aftr.softwires,
+            },
             _ => Self::V6,
         }
     }

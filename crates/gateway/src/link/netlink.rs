@@ -161,7 +161,22 @@ impl Link {
             self.remove_address(*address).await;
             changes.removed.push(format!("address {address}"));
         }
+        let is_v4 = |address: &IpNet| matches!(address, IpNet::V4(_));
+        if old.1.iter().any(is_v4) && !self.addresses.iter().any(is_v4) {
+            self.restore_v4().await;
+        }
         Ok(changes)
+    }
+
+    /// Makes the IPv4 routes again. The kernel takes all of a link's away with its last IPv4 address.
+    async fn restore_v4(&self) {
+        for to in self.routes.iter().filter(|to| matches!(to, IpNet::V4(_))) {
+            let add = self.handle.route().add(self.route(*to)).replace();
+            if let Err(error) = add.execute().await {
+                tracing::error!(link = self.name, %to, %error, "a route was lost");
+            }
+        }
+        self.sources.restore().await;
     }
 
     async fn add_wanted(

@@ -107,6 +107,17 @@ impl Sources {
         Ok(())
     }
 
+    /// Makes the route again that the kernel takes away with the last IPv4 address of the link.
+    pub(super) async fn restore(&self) {
+        if self.networks.is_empty() {
+            return;
+        }
+        let add = self.handle.route().add(self.default_route()).replace();
+        if let Err(error) = add.execute().await {
+            tracing::error!(%error, "the route from inside was lost");
+        }
+    }
+
     /// Takes everything back.
     pub(super) async fn clear(&mut self) {
         self.shrink(&BTreeSet::new(), &BTreeSet::new()).await;

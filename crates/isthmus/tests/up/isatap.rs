@@ -7,6 +7,7 @@
 //! ```
 
 use std::fs;
+use std::net::{Ipv6Addr, SocketAddrV6};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -14,15 +15,17 @@ use std::time::{Duration, Instant};
 
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::process::Process;
+use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
 
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::{possible, text};
+use crate::softwires::traffic::{self, Hosts, inside};
 
 const HOST: &str = "203.0.113.10";
 const ROUTER: &str = "203.0.113.1";
 const SERVER: &str = "3fff:b::20";
-/// How long an address may take.
+/// How long an address may take: an emulated machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where the site's names are known.
 const NAMES: &str = "100.64.0.1";
@@ -49,6 +52,116 @@ fn a_host_finds_its_router_by_name() {
     reaches("user", "");
 }
 
+/// The kernel's own ISATAP at one end.
+mod kernel {
+    use super::*;
+
+    #[test]
+    fn a_host_of_the_kernel_gets_its_address_from_our_router() {
+        let Some(site) = Site::new("user").filter(Site::has_isatap) else {
+            return;
+        };
+        host_of_the_kernel(&site);
+    }
+
+    #[test]
+    fn a_host_of_the_kernel_gets_its_address_from_our_router_with_xdp() {
+        let Some(site) = Site::new("xdp").filter(Site::has_isatap) else {
+            return;
+        };
+        host_of_the_kernel(&site);
+    }
+
+    fn host_of_the_kernel(site: &Site) {
+        let answering = site.start_router();
+        // The kernel sends no solicitations on such a link; a program of its own does (isatapd).
+        script(
+            &site.host,
+            &[
+                &format!("ip addr add {HOST}/32 dev lo"),
+                &format!("ip tunnel add isatap0 mode isatap local {HOST} ttl 64"),
+                &format!("ip tunnel prl dev isatap0 prl-default {ROUTER}"),
+                "ip link set isatap0 up",
+            ],
+        );
+        let seen = || format!("{}\n{}", answering.log(), counters(&answering));
+        wait("isatap0", &site.host, "2001:db8:1:2:", seen, || {
+            solicit(&site.host, "isatap0");
+        });
+        pings(site, seen);
+        assert!(answering.stop().success());
+    }
+
+    #[test]
+    fn our_host_reaches_a_router_of_the_kernel() {
+        let Some(site) = Site::new("user").filter(Site::has_isatap) else {
+            return;
+        };
+        router_of_the_kernel(&site);
+    }
+
+    #[test]
+    fn our_host_reaches_a_router_of_the_kernel_with_xdp() {
+        let Some(site) = Site::new("xdp").filter(Site::has_isatap) else {
+            return;
+        };
+        router_of_the_kernel(&site);
+    }
+
+    fn router_of_the_kernel(site: &Site) {
+        let forwarding = ("net.ipv6.conf.all.forwarding", "1");
+        site.router.sysctl(&[forwarding]).unwrap();
+        script(
+            &site.router,
+            &[
+                &format!("ip addr add {ROUTER}/32 dev lo"),
+                &format!("ip tunnel add isatap0 mode isatap local {ROUTER} ttl 64"),
+                "ip link set isatap0 up",
+                "ip addr add 2001:db8:1:2:0:5efe:cb00:7101/64 dev isatap0 nodad",
+            ],
+        );
+        // Nobody announces a prefix there (radvd).
+        let keys = format!("routers = [\"{ROUTER}\"]\nprefix = \"2001:db8:1:2::/64\"");
+        let interfaces = site.interfaces(&["eth0"]);
+        let asking = site.start_host_by(site.host.command(ISTHMUS), &interfaces, &keys);
+        let seen = || format!("{}\n{}", asking.log(), counters(&asking));
+        pings(site, seen);
+        assert!(asking.stop().success());
+    }
+
+    /// The host pings the server, also with what goes in fragments. Either finds out first how much the link
+    /// takes.
+    fn pings(site: &Site, seen: impl Fn() -> String) {
+        for bytes in [56, 1400, 4000] {
+            let reached = traffic::pings(site.hosts(), SERVER, bytes);
+            reached.unwrap_or_else(|error| panic!("{bytes}: {error}\n{}", seen()));
+        }
+    }
+
+    /// A router solicitation (RFC 4861 section 4.1) to the link-local address of the router.
+    fn solicit(host: &Namespace, link: &str) {
+        let router: Ipv6Addr = "fe80::5efe:cb00:7101".parse().unwrap();
+        let scope = host.interface_index(link).unwrap();
+        let sent = inside(host, || {
+            let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
+            socket.bind_device(Some(link.as_bytes()))?;
+            socket.set_unicast_hops_v6(255)?;
+            let to = SocketAddrV6::new(router, 0, 0, scope);
+            socket.send_to(&[133, 0, 0, 0, 0, 0, 0, 0], &to.into())
+        });
+        // Its own link-local address may not be there yet.
+        if let Err(error) = sent {
+            println!("no solicitation: {error}");
+        }
+    }
+
+    fn script(node: &Namespace, lines: &[&str]) {
+        for line in lines {
+            node.run(line).unwrap();
+        }
+    }
+}
+
 /// The host knows its routers by these keys. By name it finds them when somebody knows the name, which
 /// nobody does when it starts.
 fn reaches(engine: &'static str, routers: &str) {
@@ -56,7 +169,11 @@ fn reaches(engine: &'static str, routers: &str) {
         return;
     };
     // The host asks before there is a router, and again.
-    let asking = site.start_host(routers);
+    let asking = if routers.is_empty() {
+        site.start_asking_host()
+    } else {
+        site.start_host(routers)
+    };
     let answering = site.start_router();
     let _names = routers.is_empty().then(|| site.start_names());
     let seen = || {
@@ -68,7 +185,7 @@ fn reaches(engine: &'static str, routers: &str) {
             counters(&answering)
         )
     };
-    let addresses = wait(&site.host, seen);
+    let addresses = wait("isthmus0", &site.host, ADDRESS, seen, || {});
     assert!(addresses.contains("scope global dynamic"), "{addresses}");
     for bytes in [56, 1400] {
         site.ping(bytes, seen);
@@ -79,12 +196,20 @@ fn reaches(engine: &'static str, routers: &str) {
     assert!(asking.stop().success() && answering.stop().success());
 }
 
-/// Waits until the host has its address. What addresses it has then.
-fn wait(host: &Namespace, seen: impl Fn() -> String) -> String {
+/// Waits until a link of a node has an address that begins so, and does this all the while. What addresses
+/// it has then.
+fn wait(
+    link: &str,
+    node: &Namespace,
+    address: &str,
+    seen: impl Fn() -> String,
+    meanwhile: impl Fn(),
+) -> String {
     let until = Instant::now() + PATIENCE;
     loop {
-        let addresses = host.run("ip -6 addr show dev isthmus0").unwrap();
-        if addresses.contains(ADDRESS) {
+        meanwhile();
+        let addresses = node.run(&format!("ip -6 addr show dev {link}")).unwrap();
+        if addresses.contains(address) {
             return addresses;
         }
         assert!(Instant::now() < until, "{addresses}\n{}", seen());
@@ -101,10 +226,9 @@ struct Site {
     host: Namespace,
     site: Namespace,
     router: Namespace,
-    /// Kept for as long as the others.
-    _server: Namespace,
+    server: Namespace,
     folder: TempDir,
-    /// What the router runs.
+    /// What the router runs, or the host where the router is the kernel's.
     engine: &'static str,
 }
 
@@ -136,7 +260,7 @@ impl Site {
         ip(&server, &format!("addr add {SERVER}/64 dev eth0 nodad"));
         ip(&server, "route add default via 3fff:b::1");
         if engine == "xdp" {
-            for (node, link) in [(&site, "tor"), (&server, "eth0")] {
+            for (node, link) in [(&site, "toh"), (&site, "tor"), (&server, "eth0")] {
                 node.offload(link, &["tx", "off"]).unwrap();
             }
         }
@@ -144,35 +268,63 @@ impl Site {
             host,
             site,
             router,
-            _server: server,
+            server,
             folder: tempfile::tempdir().unwrap(),
             engine,
         })
     }
 
+    /// The links of a gateway with programs.
+    fn interfaces(&self, links: &[&str]) -> String {
+        let engine = self.engine;
+        let interface =
+            |link: &&str| format!("[[interface]]\nname = \"{link}\"\nengine = \"{engine}\"\n");
+        match engine {
+            "user" => String::new(),
+            _ => links.iter().map(interface).collect(),
+        }
+    }
+
+    /// Who speaks with whom.
+    fn hosts(&self) -> Hosts<'_> {
+        Hosts {
+            client: &self.host,
+            server: &self.server,
+        }
+    }
+
+    /// Whether the kernel has links of this kind; says so where not.
+    fn has_isatap(&self) -> bool {
+        let made = self
+            .server
+            .run("ip tunnel add probe mode isatap local 192.0.2.1");
+        if made.is_err() {
+            eprintln!("skipped: the kernel has no sit (CONFIG_IPV6_SIT)");
+            return false;
+        }
+        true
+    }
+
     /// Our host, which knows its routers by these keys.
     fn start_host(&self, keys: &str) -> Gateway {
+        self.start_host_by(self.host.command(ISTHMUS), "", keys)
+    }
+
+    /// Our host, which asks a resolver for its routers.
+    fn start_asking_host(&self) -> Gateway {
         let resolver = self.folder.path().join("resolv.conf");
         fs::write(&resolver, format!("search example\nnameserver {NAMES}\n")).unwrap();
+        self.start_host_by(asked(&self.host, &resolver), "", "")
+    }
+
+    fn start_host_by(&self, command: Command, interfaces: &str, keys: &str) -> Gateway {
         let keys = format!("role = \"host\"\nlocal = \"{HOST}\"\n{keys}");
-        start(
-            &self.folder,
-            asked(&self.host, &resolver),
-            "host",
-            "",
-            &keys,
-        )
+        start(&self.folder, command, "host", interfaces, &keys)
     }
 
     /// Our router.
     fn start_router(&self) -> Gateway {
-        let mut interfaces = String::new();
-        if self.engine != "user" {
-            for link in ["eth0", "tos"] {
-                let engine = self.engine;
-                interfaces += &format!("[[interface]]\nname = \"{link}\"\nengine = \"{engine}\"\n");
-            }
-        }
+        let interfaces = self.interfaces(&["eth0", "tos"]);
         let keys = format!(
             "role = \"router\"\nlocal = \"{ROUTER}\"\nprefix = \"2001:db8:1:2::/64\"\n\
              icmp-source-v6 = \"3fff:e::1\""

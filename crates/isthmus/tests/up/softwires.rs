@@ -3,6 +3,7 @@
 
 pub(crate) mod net;
 mod ports;
+mod proxied;
 pub(crate) mod traffic;
 
 use isthmus_lab::provider::{self, Mechanism, Transport};

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::service::Service;
 
 /// Requests are no longer (RFC 6887 section 7); what is longer is noticed to be.
-const LONGEST: usize = 1101;
+pub(super) const LONGEST: usize = 1101;
 /// How often, and how long after the first, hosts are told that their mappings are gone; the time
 /// between two doubles (RFC 6887 section 14.1.3).
 const ANNOUNCEMENTS: u32 = 10;
@@ -24,10 +24,37 @@ const BETWEEN: Duration = Duration::from_millis(250);
 const LOOPBACK: u32 = 1;
 
 /// An open socket.
+#[derive(Clone)]
 pub(super) struct Listener {
-    socket: UdpSocket,
+    socket: Arc<UdpSocket>,
     address: IpAddr,
     interface: Option<NonZeroU32>,
+}
+
+/// When hosts are told that their mappings are gone.
+pub(super) struct Announcements {
+    made: u32,
+    next: Instant,
+}
+
+impl Announcements {
+    /// From now on.
+    pub(super) fn begin() -> Self {
+        Self {
+            made: 0,
+            next: Instant::now(),
+        }
+    }
+
+    /// Waits for the next one; for ever if there is none.
+    pub(super) async fn due(&mut self) {
+        if self.made >= ANNOUNCEMENTS {
+            return std::future::pending().await;
+        }
+        sleep_until(self.next).await;
+        self.next = Instant::now() + BETWEEN * (1 << self.made);
+        self.made += 1;
+    }
 }
 
 impl Listener {
@@ -51,7 +78,7 @@ impl Listener {
         }
         socket.bind(&SocketAddr::new(address, SERVER_PORT).into())?;
         Ok(Self {
-            socket: UdpSocket::from_std(socket.into())?,
+            socket: Arc::new(UdpSocket::from_std(socket.into())?),
             address,
             interface,
         })
@@ -65,36 +92,43 @@ impl Listener {
     /// Answers requests, and tells hosts when their mappings are gone.
     pub(super) async fn run(self, service: Arc<Service>) {
         let mut epoch = service.epoch();
-        let mut announced = 0;
-        let mut next = Instant::now();
+        let mut announcements = Announcements::begin();
         let mut request = [0; LONGEST];
         loop {
             tokio::select! {
-                received = self.socket.recv_from(&mut request) => {
-                    // An error is that of an answer that nobody took.
-                    let Ok((length, source)) = received else { continue };
+                (length, source) = self.receive(&mut request) => {
                     let request = request.get(..length).unwrap_or(&[]);
                     if let Some(answer) = service.answer(source.ip(), request) {
                         self.send(&answer, source).await;
                     }
                 }
-                () = sleep_until(next), if announced < ANNOUNCEMENTS => {
-                    self.send(&service.announcement(), self.all_hosts()).await;
-                    next = Instant::now() + BETWEEN * (1 << announced);
-                    announced += 1;
-                }
+                () = announcements.due() => self.announce(&service.announcement()).await,
                 changed = epoch.changed() => {
                     if changed.is_err() {
                         return;
                     }
-                    announced = 0;
-                    next = Instant::now();
+                    announcements = Announcements::begin();
                 }
             }
         }
     }
 
-    async fn send(&self, message: &[u8], to: SocketAddr) {
+    /// The next request: its length, and who sends it.
+    pub(super) async fn receive(&self, request: &mut [u8]) -> (usize, SocketAddr) {
+        loop {
+            // An error is that of an answer that nobody took.
+            if let Ok(received) = self.socket.recv_from(request).await {
+                return received;
+            }
+        }
+    }
+
+    /// Tells all hosts on the link.
+    pub(super) async fn announce(&self, message: &[u8]) {
+        self.send(message, self.all_hosts()).await;
+    }
+
+    pub(super) async fn send(&self, message: &[u8], to: SocketAddr) {
         if let Err(error) = self.socket.send_to(message, to).await {
             tracing::debug!(address = %self.address, %to, %error, "a PCP message was not sent");
         }

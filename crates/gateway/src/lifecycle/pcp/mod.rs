@@ -1,8 +1,10 @@
 //! PCP and NAT-PMP as a part of the gateway: a server for every instance whose hosts may ask for
-//! ports.
+//! ports, and a proxy for every one whose ports are elsewhere.
 
 mod listener;
+mod own;
 mod ports;
+mod relay;
 mod service;
 
 use std::collections::BTreeMap;
@@ -14,17 +16,22 @@ use isthmus_engine::memory::Region;
 use tokio::task::JoinHandle;
 
 use super::UpError;
-use super::tables::Table;
+use super::tables::{Hosts, Table};
 use crate::config::{self, Document};
 use listener::Listener;
 use ports::NatPorts;
+use relay::Relays;
 use service::Service;
 
-/// The servers.
+pub(super) use own::Own;
+
+/// The servers and proxies.
 pub(super) struct Pcp {
     state: Arc<Region>,
     counters: Arc<Counters>,
     served: BTreeMap<String, Served>,
+    own: Arc<Own>,
+    relays: Relays,
 }
 
 /// The server of one instance.
@@ -37,15 +44,21 @@ struct Served {
 }
 
 /// Sockets that a configuration needs and that are not there yet, by instance.
-pub(super) struct Opened(BTreeMap<String, Vec<Listener>>);
+pub(super) struct Opened {
+    listeners: BTreeMap<String, Vec<Listener>>,
+    relays: relay::Opened,
+}
 
 impl Pcp {
-    /// No servers; the tables of all instances lie in `state`.
-    pub(super) fn new(state: Arc<Region>) -> Self {
+    /// No servers; the tables of all instances lie in `state`. The engines hand over to `own` what is for
+    /// the gateway.
+    pub(super) fn new(state: Arc<Region>, own: Arc<Own>) -> Self {
         Self {
             state,
             counters: Arc::default(),
             served: BTreeMap::new(),
+            own,
+            relays: Relays::default(),
         }
     }
 
@@ -54,13 +67,18 @@ impl Pcp {
         Arc::clone(&self.counters)
     }
 
-    /// Opens the sockets that `document` needs besides those that are there.
+    /// Opens the sockets that `document` needs besides those that are there. `descriptions` tell which
+    /// instances are what they were.
     ///
     /// # Errors
     ///
     /// If one can not be had; nothing has changed then.
-    pub(super) async fn open(&self, document: &Document) -> Result<Opened, UpError> {
-        let mut opened: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
+    pub(super) async fn open(
+        &self,
+        document: &Document,
+        descriptions: &[(String, String)],
+    ) -> Result<Opened, UpError> {
+        let mut listeners: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
         for (name, wanted) in wanted(document) {
             let served = self.served.get(name);
             for address in wanted.listen.iter().map(|at| at.value) {
@@ -69,10 +87,11 @@ impl Pcp {
                 }
                 let refused = UpError::system(format!("PCP of instance {name} at {address}"));
                 let listener = Listener::open(address).await.map_err(refused)?;
-                opened.entry(name.to_owned()).or_default().push(listener);
+                listeners.entry(name.to_owned()).or_default().push(listener);
             }
         }
-        Ok(Opened(opened))
+        let relays = self.relays.open(document, descriptions).await?;
+        Ok(Opened { listeners, relays })
     }
 
     /// Makes the servers those that `document` wants. Before its tables are swept, because what is
@@ -85,6 +104,7 @@ impl Pcp {
         descriptions: &[(String, String)],
     ) {
         let mut before = std::mem::take(&mut self.served);
+        let mut in_softwires = BTreeMap::new();
         for (name, wanted) in wanted(document) {
             let Some(table) = tables.iter().find(|table| &*table.name == name) else {
                 continue;
@@ -96,10 +116,20 @@ impl Pcp {
                 Some(served) => served.changed(description, ports, wanted),
                 None => Served::start(description, ports, wanted),
             };
-            let opened = opened.0.remove(name).unwrap_or_default();
+            let opened = opened.listeners.remove(name).unwrap_or_default();
             served.listen(wanted, opened).await;
+            if let (true, Hosts::Softwires { local, .. }) = (wanted.in_softwires, table.hosts) {
+                in_softwires.insert(local, Arc::clone(&served.service));
+            }
             self.served.insert(name.to_owned(), served);
         }
+        self.own.serve(in_softwires);
+        let ports = |name: &str| {
+            let table = tables.iter().find(|table| &*table.name == name)?;
+            Some(NatPorts::new(&self.state, &self.counters, table))
+        };
+        let (relays, own) = (&mut self.relays, &self.own);
+        relays.apply(opened.relays, document, own, ports).await;
         for served in before.into_values() {
             served.stop().await;
         }
@@ -107,6 +137,8 @@ impl Pcp {
 
     /// Ends all servers.
     pub(super) async fn stop(&mut self) {
+        self.relays.stop().await;
+        self.own.serve(BTreeMap::new());
         for served in std::mem::take(&mut self.served).into_values() {
             served.stop().await;
         }

@@ -54,7 +54,7 @@ impl NatPorts {
                     ..nat::Inside::default()
                 }
             }
-            (Hosts::Softwires(customers), Host::Softwire { customer, address })
+            (Hosts::Softwires { customers, .. }, Host::Softwire { customer, address })
                 if customers.contains((*customer).into()) =>
             {
                 nat::Inside {
@@ -86,7 +86,7 @@ impl Ports for NatPorts {
     }
 
     fn has_softwires(&self) -> bool {
-        matches!(self.table.hosts, Hosts::Softwires(_))
+        matches!(self.table.hosts, Hosts::Softwires { .. })
     }
 
     fn configured(&self, internal: &Internal) -> Option<SocketAddrV4> {

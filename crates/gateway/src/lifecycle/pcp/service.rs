@@ -1,6 +1,6 @@
 //! What the tasks of one server share.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -46,13 +46,24 @@ impl Service {
     /// The answer to a datagram, if there is to be one.
     pub(super) fn answer(&self, source: IpAddr, request: &[u8]) -> Option<Vec<u8>> {
         let source = source.to_canonical();
-        {
-            let clients = lock(&self.clients);
-            if !clients.is_empty() && !clients.iter().any(|net| net.contains(&source)) {
-                return None;
-            }
-        }
-        self.server().answer(self.now(), source, request)
+        let may = may_ask(&lock(&self.clients), source);
+        may.then(|| self.server().answer(self.now(), source, request))?
+    }
+
+    /// The same for a datagram that came through the softwire of a customer.
+    pub(super) fn answer_in_softwire(
+        &self,
+        customer: Ipv6Addr,
+        source: Ipv4Addr,
+        request: &[u8],
+    ) -> Option<Vec<u8>> {
+        let may = may_ask(&lock(&self.clients), customer.into());
+        let answer = || {
+            let now = self.now();
+            self.server()
+                .answer_in_softwire(now, customer, source, request)
+        };
+        may.then(answer)?
     }
 
     /// What tells hosts that their mappings are gone.
@@ -104,6 +115,11 @@ fn limits(wanted: &config::Pcp) -> Limits {
         per_host: wanted.per_host as usize,
         ..Limits::default()
     }
+}
+
+/// Whether somebody may ask; `clients` are everybody if there are none.
+pub(super) fn may_ask(clients: &[IpNet], source: IpAddr) -> bool {
+    clients.is_empty() || clients.iter().any(|net| net.contains(&source))
 }
 
 fn clients(wanted: &config::Pcp) -> Vec<IpNet> {

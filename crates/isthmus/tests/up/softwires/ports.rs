@@ -21,15 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SWEPT: Duration = Duration::from_secs(4);
 
 /// Who asks whom.
-struct Asking<'a> {
-    node: &'a Namespace,
-    host: IpAddr,
-    gateway: IpAddr,
+pub(super) struct Asking<'a> {
+    pub(super) node: &'a Namespace,
+    pub(super) host: IpAddr,
+    pub(super) gateway: IpAddr,
 }
 
 impl Asking<'_> {
     /// Runs a conversation with the gateway from where the host is.
-    fn ask<T: Send>(&self, conversation: impl AsyncFnOnce() -> T + Send) -> T {
+    pub(super) fn ask<T: Send>(&self, conversation: impl AsyncFnOnce() -> T + Send) -> T {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -44,7 +44,7 @@ impl Asking<'_> {
     }
 
     /// A mapping by PCP for a port, and the outside endpoint.
-    fn map(&self, protocol: InternetProtocol, port: u16) -> (PortMapping, SocketAddr) {
+    pub(super) fn map(&self, protocol: InternetProtocol, port: u16) -> (PortMapping, SocketAddr) {
         let port = NonZeroU16::new(port).unwrap();
         let (gateway, host) = (self.gateway, self.host);
         let options = PortMappingOptions::default();
@@ -60,7 +60,12 @@ impl Asking<'_> {
     }
 
     /// The server connects to the outside endpoint and talks to the host at its port.
-    fn is_reached(&self, server: &Namespace, outside: SocketAddr, port: u16) -> Result<(), String> {
+    pub(super) fn is_reached(
+        &self,
+        server: &Namespace,
+        outside: SocketAddr,
+        port: u16,
+    ) -> Result<(), String> {
         let host = self.host;
         let listener = inside(self.node, move || TcpListener::bind((host, port)))?;
         let answering = thread::spawn(move || {
@@ -108,7 +113,8 @@ impl Asking<'_> {
     }
 }
 
-fn asks(net: &Net, asking: &Asking<'_>, gateways: [&Gateway; 2]) {
+/// What hosts ask for, and what they get.
+pub(super) fn asks(net: &Net, asking: &Asking<'_>, gateways: [&Gateway; 2]) {
     let logs = || gateways.map(Gateway::log).join("\n");
     let (web, outside) = asking.map(InternetProtocol::Tcp, 8080);
     asking
@@ -145,7 +151,7 @@ fn asks(net: &Net, asking: &Asking<'_>, gateways: [&Gateway; 2]) {
 }
 
 /// With more keys for an instance.
-fn with(instance: &str, more: &str) -> &'static str {
+pub(super) fn with(instance: &str, more: &str) -> &'static str {
     format!("{instance}\n{more}").leak()
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Hosts<'a> {
 }
 
 /// Opens a socket in a namespace, where it stays.
-pub(super) fn inside<T: Send>(
+pub(crate) fn inside<T: Send>(
     node: &Namespace,
     open: impl FnOnce() -> io::Result<T> + Send,
 ) -> Result<T, String> {

@@ -1,0 +1,108 @@
+//! What is for the gateway itself and comes the way of packets that are not: who serves there has it in the
+//! thread that it came in.
+
+use std::fmt::Debug;
+
+use isthmus_core::encap::four_in_six::{self, Softwire};
+use isthmus_core::host::Host;
+use isthmus_core::packet::Packet;
+use isthmus_core::reason::Counter;
+use isthmus_core::slow::own::{Datagram, Message};
+use isthmus_core::wire::ipv6;
+
+use crate::buffer::Buffer;
+use crate::host::UserHost;
+use crate::slowpath::Output;
+
+/// Services of the gateway itself.
+pub trait Services: Debug + Send + Sync {
+    /// What becomes of a datagram. The caller is the thread of a queue: it waits.
+    fn ask(&self, datagram: &Datagram<'_>) -> Answer;
+
+    /// Takes what an edge is told, and says whether the edge has asked for it.
+    fn hear(&self, message: &Message<'_>) -> bool;
+}
+
+/// What becomes of a datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nobody listens at its port.
+    Nobody,
+    /// Nothing.
+    Silence,
+    /// It is answered with this.
+    With(Vec<u8>),
+}
+
+/// No services.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unserved;
+
+impl Services for Unserved {
+    fn ask(&self, _datagram: &Datagram<'_>) -> Answer {
+        Answer::Nobody
+    }
+
+    fn hear(&self, _message: &Message<'_>) -> bool {
+        false
+    }
+}
+
+/// What to do about a packet that was taken.
+pub(crate) enum Taken {
+    /// Nothing more.
+    Done,
+    /// Its sender is told that nobody listens.
+    Unreachable,
+}
+
+/// Takes a packet that is for the gateway.
+pub(crate) fn take(
+    services: &dyn Services,
+    packet: &mut Buffer<'_>,
+    host: &mut UserHost<'_>,
+    out: &mut impl Output,
+) -> Taken {
+    packet.complete_checksum();
+    let Ok(outer) = ipv6::Header::read(packet, 0) else {
+        return never(host);
+    };
+    if !four_in_six::carries(outer.next_header()) {
+        let message = Message::read(packet.packet());
+        host.count(match message.filter(|message| services.hear(message)) {
+            Some(_) => Counter::NotOurs,
+            None => Counter::TunnelSource,
+        });
+        return Taken::Done;
+    }
+    let Ok(softwire) = Softwire::open(packet, &outer) else {
+        return never(host);
+    };
+    let inner = softwire.inner.bytes().unwrap_or(&[]);
+    let Some(datagram) = Datagram::read(&outer, inner) else {
+        // No other protocol is spoken here.
+        host.count(Counter::IllegalDestination);
+        return Taken::Done;
+    };
+    match services.ask(&datagram) {
+        Answer::Nobody => return Taken::Unreachable,
+        Answer::Silence => host.count(Counter::Decapsulated4In6),
+        Answer::With(answer) => {
+            host.count(Counter::Decapsulated4In6);
+            match datagram.answer(&answer) {
+                Some(headers) => {
+                    host.count(Counter::Encapsulated4In6);
+                    out.parts(&headers, &answer);
+                }
+                None => host.count(Counter::EngineError),
+            }
+        }
+    }
+    Taken::Done
+}
+
+/// The packet was found in a softwire before it came here.
+fn never(host: &mut UserHost<'_>) -> Taken {
+    host.count(Counter::EngineError);
+    Taken::Done
+}
