@@ -36,11 +36,11 @@ pub(super) fn large(summary: &Summary<'_>) -> Judgement {
     if let Some(answers) = case.experiment(summary, "paper-004/size") {
         let lines = case.standing(answers, "both", &["native ipv6", "nat64"]);
         if let [Some(native), Some(nat64)] = lines.as_slice() {
-            let shared = nat64.figures.iter().filter_map(|figure| {
+            let common = nat64.figures.iter().filter_map(|figure| {
                 let beside = native.at(figure.at)?;
                 Some((figure.at, figure.value() / beside.value()))
             });
-            let ratios: Vec<(f64, f64)> = shared.collect();
+            let ratios: Vec<(f64, f64)> = common.collect();
             match (ratios.first(), ratios.last()) {
                 (Some(small), Some(large)) if small.0 < large.0 => case.test(
                     large.1 >= small.1 * SLOWER,

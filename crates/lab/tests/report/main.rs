@@ -2,6 +2,7 @@
 
 mod browser;
 mod claims;
+mod claims_on_translation;
 mod devtools;
 mod differences;
 mod figures;
