@@ -4,6 +4,7 @@
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
 //! * [`leftovers`]: what an interrupted lab leaves, and its removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
+//! * [`mod@tester`]: tagged frames, what became of each, and the benchmarks of RFC 8219 and RFC 9693
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
@@ -27,12 +28,15 @@ pub mod measure;
 pub mod netns;
 pub mod packet;
 pub mod peers;
+pub mod place;
 pub mod plan;
 pub mod process;
 pub mod programs;
+pub mod random;
 pub mod services;
 pub mod sink;
 pub mod subject;
+pub mod tester;
 pub mod tools;
 pub mod topology;
 pub mod world;

@@ -1,5 +1,6 @@
 //! Other people's gateways, as they are installed on this machine, and the kernel itself.
 
+mod faulty;
 mod kernel;
 mod nftables;
 mod tayga;
@@ -10,6 +11,7 @@ use std::process::Command;
 
 use crate::process;
 
+pub use faulty::{Fault, Faulty};
 pub use kernel::{Forwarding, Redirect};
 pub use nftables::Nftables;
 pub use tayga::Tayga;

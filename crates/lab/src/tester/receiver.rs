@@ -1,0 +1,198 @@
+//! The receiver: asks the XDP program at an interface what became of the frames of a stream.
+
+use std::time::Duration;
+
+use aya::{
+    Ebpf,
+    maps::{Array, MapData, PerCpuArray},
+};
+
+use super::{
+    histogram::{Histogram, STEPS},
+    result::{Arrivals, Delay, Variation},
+};
+use crate::{
+    Result,
+    generator::{FrameSize, StreamId},
+    packet::Form,
+    place::Place,
+    programs::{self, Attached, bpf, on_every_cpu},
+};
+
+/// The longest time that a frame may take and not be lost: what the histogram can tell.
+pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// What one CPU has received, in the order of the BPF program.
+type Numbers = [u64; 18];
+
+/// A receiver of one stream at an interface.
+pub struct Receiver {
+    expected: Array<MapData, [u64; 4]>,
+    received: PerCpuArray<MapData, Numbers>,
+    histograms: PerCpuArray<MapData, [u64; STEPS]>,
+    next: Array<MapData, u64>,
+    stream: StreamId,
+    size: FrameSize,
+    _attached: Attached,
+}
+
+/// What a receiver has seen in a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen {
+    pub(super) arrivals: Arrivals,
+    pub(super) delay: Option<Delay>,
+    pub(super) variation: Option<Variation>,
+    /// From the first frame to the last, in nanoseconds.
+    pub(super) took: u64,
+    /// When the frame was sent before which others were last missing.
+    pub(super) gap: Option<u64>,
+}
+
+impl Receiver {
+    /// Attaches a receiver of a stream, whose frames arrive in this form and size, to an interface.
+    pub fn attach(
+        place: &Place,
+        interface: &str,
+        stream: StreamId,
+        form: Form,
+        size: FrameSize,
+    ) -> Result<Self> {
+        let mut object = programs::load()?;
+        let program = match form {
+            Form::V4 => "receive4",
+            Form::V6 => "receive6",
+            Form::SixInFour => "receive_six_in_four",
+            Form::FourInSix => "receive_four_in_six",
+        };
+        Ok(Self {
+            expected: array(&mut object, "RECEIVER")?,
+            received: per_cpu(&mut object, "RECEIVED")?,
+            histograms: per_cpu(&mut object, "HISTOGRAMS")?,
+            next: array(&mut object, "NEXT")?,
+            stream,
+            size,
+            _attached: Attached::attach_at(object, program, place, interface)?,
+        })
+    }
+
+    /// Begins a trial: what counts from now on are frames from this number on that take no longer than
+    /// `timeout`, 4 seconds at most.
+    pub fn expect(&mut self, first: u64, timeout: Duration) -> Result<()> {
+        let timeout = timeout.min(LONGEST_TIMEOUT).as_nanos() as u64;
+        let expected = [
+            self.stream.in_place(),
+            first,
+            self.size.seen() as u64,
+            timeout,
+        ];
+        let problem = |problem| bpf("the receiver's maps", problem);
+        self.expected.set(0, expected, 0).map_err(problem)?;
+        self.next.set(0, first, 0).map_err(problem)?;
+        let nothing = on_every_cpu([0; 18], "RECEIVED")?;
+        self.received.set(0, nothing, 0).map_err(problem)?;
+        for histogram in 0..3 {
+            let empty = on_every_cpu([0; STEPS], "HISTOGRAMS")?;
+            self.histograms.set(histogram, empty, 0).map_err(problem)?;
+        }
+        Ok(())
+    }
+
+    /// How many frames have come in time.
+    pub fn count(&self) -> Result<u64> {
+        Ok(self.numbers()?.iter().map(|[received, ..]| received).sum())
+    }
+
+    /// What has been seen since the trial began.
+    pub(super) fn seen(&self) -> Result<Seen> {
+        let cpus = self.numbers()?;
+        let mut arrivals = Arrivals::default();
+        for [
+            received,
+            corrupt,
+            resized,
+            strange,
+            duplicates,
+            expired,
+            reordered,
+            other,
+            ..,
+        ] in &cpus
+        {
+            arrivals.received += received;
+            arrivals.corrupt += corrupt;
+            arrivals.resized += resized;
+            arrivals.strange += strange;
+            arrivals.duplicates += duplicates;
+            arrivals.expired += expired;
+            arrivals.reordered += reordered;
+            arrivals.other += other;
+        }
+        let busy = || cpus.iter().filter(|[received, ..]| *received > 0);
+        let longest_silence = busy().map(|numbers| numbers[16]).max();
+        arrivals.silence_ns = longest_silence.unwrap_or(0);
+        let first = busy().map(|numbers| numbers[14]).min().unwrap_or(0);
+        let last = busy().map(|numbers| numbers[15]).max().unwrap_or(0);
+        Ok(Seen {
+            delay: self.delay(&cpus)?,
+            variation: self.variation()?,
+            took: last - first,
+            gap: cpus
+                .iter()
+                .map(|numbers| numbers[17])
+                .max()
+                .filter(|gap| *gap > 0),
+            arrivals,
+        })
+    }
+
+    fn delay(&self, cpus: &[Numbers]) -> Result<Option<Delay>> {
+        let histogram = self.histogram(0)?;
+        let at = |share| histogram.percentile(share);
+        let busy: Vec<&Numbers> = cpus.iter().filter(|[received, ..]| *received > 0).collect();
+        let total = busy.iter().map(|numbers| numbers[0]).sum::<u64>() as f64;
+        // Each CPU has the jitter of what came to it: their mean counts each frame alike.
+        let jitter = |numbers: &&Numbers| numbers[11] as f64 / 16.0 * numbers[0] as f64 / total;
+        let known = || {
+            Some(Delay {
+                least: busy.iter().map(|numbers| numbers[9]).min()? as f64,
+                mean: busy.iter().map(|numbers| numbers[8]).sum::<u64>() as f64 / total,
+                p1: at(0.01)?,
+                median: at(0.5)?,
+                p99: at(0.99)?,
+                p999: at(0.999)?,
+                most: busy.iter().map(|numbers| numbers[10]).max()? as f64,
+                jitter: busy.iter().map(jitter).sum(),
+                steps: histogram.steps(),
+            })
+        };
+        Ok(known())
+    }
+
+    fn variation(&self) -> Result<Option<Variation>> {
+        let (longer, shorter) = (self.histogram(1)?, self.histogram(2)?);
+        Ok(Variation::of(&longer, &shorter))
+    }
+
+    fn numbers(&self) -> Result<Vec<Numbers>> {
+        let values = self.received.get(&0, 0);
+        let values = values.map_err(|problem| bpf("RECEIVED", problem))?;
+        Ok(values.to_vec())
+    }
+
+    fn histogram(&self, number: u32) -> Result<Histogram> {
+        let values = self.histograms.get(&number, 0);
+        let mut histogram = Histogram::default();
+        for counts in values.map_err(|problem| bpf("HISTOGRAMS", problem))?.iter() {
+            histogram.add(counts);
+        }
+        Ok(histogram)
+    }
+}
+
+fn array<T: aya::Pod>(object: &mut Ebpf, name: &'static str) -> Result<Array<MapData, T>> {
+    Array::try_from(programs::map(object, name)?).map_err(|problem| bpf(name, problem))
+}
+
+fn per_cpu<T: aya::Pod>(object: &mut Ebpf, name: &'static str) -> Result<PerCpuArray<MapData, T>> {
+    PerCpuArray::try_from(programs::map(object, name)?).map_err(|problem| bpf(name, problem))
+}
