@@ -9,7 +9,8 @@ use std::{
 
 use isthmus_lab::{
     LabError, Result,
-    generator::{BadFrameSize, FrameSize, Leg, RFC_8219},
+    generator::{BadFrameSize, FrameSize, Leg, Pace, RFC_8219},
+    measure::{Load, Path},
     packet::{Form, Packet},
     peers::{Fault, Faulty, Redirect},
     process,
@@ -477,6 +478,10 @@ fn ceilings() {
             let ceiling = Ceiling::measure(&Streams::Rightward(ipv4(1, octets)))?;
             println!("1 flow, {octets} octets: {:.3} Mpps", ceiling.rate() / 1e6);
         }
+        let load = Load::routed4(1);
+        let window = Duration::from_secs(1);
+        let untagged = Path::build(&Redirect, &load)?.rate(window / 4, window, Pace::Full)?;
+        println!("the same without tags: {:.3} Mpps", untagged.received / 1e6);
         let both = Ceiling::measure(&Streams::Both(ipv4(1, 64), ipv4(1, 64)))?;
         println!("both directions, 64 octets: {:.3} Mpps", both.rate() / 1e6);
         Ok(())

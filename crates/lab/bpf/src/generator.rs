@@ -325,15 +325,11 @@ fn stamp<const N: usize>(
 ) -> Option<()> {
     let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
     let word = tag::word(turn.now, configuration.stream, turn.number);
-    for (place, half) in halves(turn.now).into_iter().chain(halves(word)).enumerate() {
-        // SAFETY: `at` has shown that `N` words lie inside the page.
-        unsafe { frame.add(N - TAG + place).write_volatile(half) };
+    // SAFETY: `at` has shown that `N` words lie inside the page.
+    unsafe {
+        let tag = frame.add(N - TAG).cast::<u64>();
+        tag.write_unaligned(turn.now);
+        tag.add(1).write_unaligned(word);
     }
     Some(())
-}
-
-/// A word as it lies in memory, in two.
-#[inline(always)]
-fn halves(word: u64) -> [u32; 2] {
-    [word as u32, (word >> 32) as u32]
 }

@@ -221,7 +221,7 @@ fn see(number: u64) -> Option<Seen> {
     let turn = number >> (FRAMES_BITS + WORDS_BITS);
     let bit = 1 << (number & ((1 << FRAMES_BITS) - 1));
     let word = WINDOW.get(place)?;
-    for _ in 0..8 {
+    for _ in 0..3 {
         let current = word.load(Relaxed);
         let new = match current >> 32 {
             same if same == turn && current & bit != 0 => return Some(Seen::Before),
