@@ -45,14 +45,14 @@ const STEPS_BITS: u32 = 6;
 /// Room for the steps of all delays of 32 bits.
 const STEPS: usize = 2048;
 /// The histogram of delays.
-const DELAYS: u32 = 0;
+const DELAYS: usize = 0;
 /// The histogram of the differences of one delay to the one before, where it is longer, or shorter.
-const LONGER: u32 = 1;
-const SHORTER: u32 = 2;
+const LONGER: usize = 1;
+const SHORTER: usize = 2;
 
-/// What user space says of a trial. Its twin is `receiver::Expected` in the lab.
+/// What user space says of a trial, and what all CPUs share. Its twin is `receiver::Expected` in the lab.
 #[repr(C)]
-pub struct Configuration {
+pub struct Expected {
     /// The stream, where a tag has it.
     stream: u64,
     /// The number of the trial's first frame.
@@ -61,6 +61,8 @@ pub struct Configuration {
     length: u64,
     /// Nanoseconds; a frame that takes longer is lost.
     timeout: u64,
+    /// The number after the highest so far.
+    next: u64,
 }
 
 /// What one CPU has received. Its twin is `receiver::Numbers` in the lab. Times are in nanoseconds.
@@ -97,17 +99,14 @@ pub struct Received {
     silence: u64,
     /// When the frame was sent before which others were last missing; 0: none were.
     gap: u64,
+    /// The histograms, one after the other.
+    histograms: [u32; 3 * STEPS],
 }
 
 #[btf_map]
-static RECEIVER: Array<Configuration, 1, 0> = Array::new();
+static RECEIVER: Array<Expected, 1, 0> = Array::new();
 #[btf_map]
 static RECEIVED: PerCpuArray<Received, 1, 0> = PerCpuArray::new();
-#[btf_map]
-static HISTOGRAMS: PerCpuArray<[u64; STEPS], 3, 0> = PerCpuArray::new();
-/// The number after the highest so far.
-#[btf_map]
-static NEXT: Array<u64, 1, 0> = Array::new();
 /// Which frames have been seen: a bit for each in the lower half of a word, and in the upper half
 /// which turn of the window they belong to. So nobody has to clear it.
 #[btf_map]
@@ -162,8 +161,10 @@ fn receive<const TYPE: u16, const PROTOCOL: usize, const PAYLOAD: usize>(
 
 #[inline(always)]
 fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) -> Option<()> {
-    let configuration = RECEIVER.get(0)?;
-    if (context.data_end() - context.data()) as u64 != configuration.length {
+    let expected = RECEIVER.get_ptr_mut(0)?;
+    // SAFETY: a map's value; programs write nothing of it but the next number, which `order` reads anew.
+    let trial = unsafe { &*expected };
+    if (context.data_end() - context.data()) as u64 != trial.length {
         received.resized += 1;
         return None;
     }
@@ -175,7 +176,7 @@ fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) 
         return None;
     }
     let number = tag::number(word);
-    if tag::stream(word) != configuration.stream || number < configuration.first {
+    if tag::stream(word) != trial.stream || number < trial.first {
         received.strange += 1;
         return None;
     }
@@ -191,14 +192,14 @@ fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) 
             received.expired += 1;
             return None;
         }
-        Seen::Now if delay > configuration.timeout => {
+        Seen::Now if delay > trial.timeout => {
             received.expired += 1;
             return None;
         }
         Seen::Now => {}
     }
-    order(received, number, time)?;
-    note_delay(received, number, delay)?;
+    order(received, expected, number, time);
+    note_delay(received, number, delay);
     note_arrival(received, now);
     received.received += 1;
     Some(())
@@ -238,27 +239,27 @@ fn see(number: u64) -> Option<Seen> {
 
 /// Notes whether the frame came in order (RFC 4737 section 3.3).
 #[inline(always)]
-fn order(received: &mut Received, number: u64, time: u64) -> Option<()> {
-    let next = NEXT.get_ptr_mut(0)?;
-    // SAFETY: an aligned word of a map, which the machine reads and writes at once. With frames on
-    // several CPUs at the same time it may be a few frames behind.
+fn order(received: &mut Received, expected: *mut Expected, number: u64, time: u64) {
+    // SAFETY: a field of a map's value.
+    let next = unsafe { &raw mut (*expected).next };
+    // SAFETY: an aligned word, which the machine reads and writes at once. With frames on several CPUs
+    // at the same time it may be a few frames behind.
     let expected = unsafe { next.read_volatile() };
     if number < expected {
         received.reordered += 1;
-        return Some(());
+        return;
     }
     if number > expected {
         received.gap = time;
     }
     // SAFETY: as above.
     unsafe { next.write_volatile(number + 1) };
-    Some(())
 }
 
 /// Delay, its variation from frame to frame (RFC 5481 section 4.1), and jitter.
 #[inline(always)]
-fn note_delay(received: &mut Received, number: u64, delay: u64) -> Option<()> {
-    count(DELAYS, delay)?;
+fn note_delay(received: &mut Received, number: u64, delay: u64) {
+    count(received, DELAYS, delay);
     received.sum += delay;
     if received.received == 0 {
         received.shortest = delay;
@@ -272,7 +273,7 @@ fn note_delay(received: &mut Received, number: u64, delay: u64) -> Option<()> {
             (SHORTER, received.last_delay - delay)
         };
         if number == received.last_number + 1 {
-            count(histogram, variation)?;
+            count(received, histogram, variation);
         }
         received.jitter += variation;
         received.jitter -= (received.jitter + 8) >> 4;
@@ -282,7 +283,6 @@ fn note_delay(received: &mut Received, number: u64, delay: u64) -> Option<()> {
     }
     received.last_number = number;
     received.last_delay = delay;
-    Some(())
 }
 
 #[inline(always)]
@@ -297,12 +297,11 @@ fn note_arrival(received: &mut Received, now: u64) {
 
 /// Counts a value in a histogram.
 #[inline(always)]
-fn count(histogram: u32, value: u64) -> Option<()> {
-    let steps = HISTOGRAMS.get_ptr_mut(histogram)?.cast::<u64>();
-    let step = step(value) & (STEPS - 1);
-    // SAFETY: within the value, which is this CPU's own.
+fn count(received: &mut Received, histogram: usize, value: u64) {
+    let steps = (&raw mut received.histograms).cast::<u32>();
+    let step = histogram * STEPS + (step(value) & (STEPS - 1));
+    // SAFETY: the place is within the histograms.
     unsafe { *steps.add(step) += 1 };
-    Some(())
 }
 
 /// Where a histogram counts a value. Its twin is `histogram::step` in the lab.

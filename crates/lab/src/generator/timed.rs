@@ -95,7 +95,11 @@ impl Generator {
         let mut left = leg.frames;
         while left > 0 {
             // Without a pause between frames every run sends one.
-            let runs = if interval == 0 { left.min(RUNS) } else { RUNS };
+            let runs = if interval == 0 {
+                left.min(u64::from(u32::MAX))
+            } else {
+                RUNS
+            };
             live_frames(program, &frame, runs as u32, batch)?;
             let [sent, ..] = here(&self.progress, self.cpu)?;
             left = until.saturating_sub(sent);

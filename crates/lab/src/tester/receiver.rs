@@ -22,15 +22,15 @@ use crate::{
 /// The longest time that a frame may take and not be lost: what the histogram can tell.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What one CPU has received, in the order of the BPF program.
-type Numbers = [u64; 18];
+/// What one CPU has received, in the order of the BPF program: 18 numbers, and histograms with 32 bits for
+/// each step.
+type Numbers = [u64; COUNTS + 3 * STEPS / 2];
+const COUNTS: usize = 18;
 
 /// A receiver of one stream at an interface.
 pub struct Receiver {
-    expected: Array<MapData, [u64; 4]>,
+    expected: Array<MapData, [u64; 5]>,
     received: PerCpuArray<MapData, Numbers>,
-    histograms: PerCpuArray<MapData, [u64; STEPS]>,
-    next: Array<MapData, u64>,
     stream: StreamId,
     size: FrameSize,
     _attached: Attached,
@@ -67,8 +67,6 @@ impl Receiver {
         Ok(Self {
             expected: array(&mut object, "RECEIVER")?,
             received: per_cpu(&mut object, "RECEIVED")?,
-            histograms: per_cpu(&mut object, "HISTOGRAMS")?,
-            next: array(&mut object, "NEXT")?,
             stream,
             size,
             _attached: Attached::attach_at(object, program, place, interface)?,
@@ -84,16 +82,12 @@ impl Receiver {
             first,
             self.size.seen() as u64,
             timeout,
+            first,
         ];
         let problem = |problem| bpf("the receiver's maps", problem);
         self.expected.set(0, expected, 0).map_err(problem)?;
-        self.next.set(0, first, 0).map_err(problem)?;
-        let nothing = on_every_cpu([0; 18], "RECEIVED")?;
+        let nothing = on_every_cpu([0; COUNTS + 3 * STEPS / 2], "RECEIVED")?;
         self.received.set(0, nothing, 0).map_err(problem)?;
-        for histogram in 0..3 {
-            let empty = on_every_cpu([0; STEPS], "HISTOGRAMS")?;
-            self.histograms.set(histogram, empty, 0).map_err(problem)?;
-        }
         Ok(())
     }
 
@@ -133,8 +127,8 @@ impl Receiver {
         let first = busy().map(|numbers| numbers[14]).min().unwrap_or(0);
         let last = busy().map(|numbers| numbers[15]).max().unwrap_or(0);
         Ok(Seen {
-            delay: self.delay(&cpus)?,
-            variation: self.variation()?,
+            delay: delay(&cpus),
+            variation: Variation::of(&histogram(&cpus, 1), &histogram(&cpus, 2)),
             took: last - first,
             gap: cpus
                 .iter()
@@ -145,48 +139,45 @@ impl Receiver {
         })
     }
 
-    fn delay(&self, cpus: &[Numbers]) -> Result<Option<Delay>> {
-        let histogram = self.histogram(0)?;
-        let at = |share| histogram.percentile(share);
-        let busy: Vec<&Numbers> = cpus.iter().filter(|[received, ..]| *received > 0).collect();
-        let total = busy.iter().map(|numbers| numbers[0]).sum::<u64>() as f64;
-        // Each CPU has the jitter of what came to it: their mean counts each frame alike.
-        let jitter = |numbers: &&Numbers| numbers[11] as f64 / 16.0 * numbers[0] as f64 / total;
-        let known = || {
-            Some(Delay {
-                least: busy.iter().map(|numbers| numbers[9]).min()? as f64,
-                mean: busy.iter().map(|numbers| numbers[8]).sum::<u64>() as f64 / total,
-                p1: at(0.01)?,
-                median: at(0.5)?,
-                p99: at(0.99)?,
-                p999: at(0.999)?,
-                most: busy.iter().map(|numbers| numbers[10]).max()? as f64,
-                jitter: busy.iter().map(jitter).sum(),
-                steps: histogram.steps(),
-            })
-        };
-        Ok(known())
-    }
-
-    fn variation(&self) -> Result<Option<Variation>> {
-        let (longer, shorter) = (self.histogram(1)?, self.histogram(2)?);
-        Ok(Variation::of(&longer, &shorter))
-    }
-
     fn numbers(&self) -> Result<Vec<Numbers>> {
         let values = self.received.get(&0, 0);
         let values = values.map_err(|problem| bpf("RECEIVED", problem))?;
         Ok(values.to_vec())
     }
+}
 
-    fn histogram(&self, number: u32) -> Result<Histogram> {
-        let values = self.histograms.get(&number, 0);
-        let mut histogram = Histogram::default();
-        for counts in values.map_err(|problem| bpf("HISTOGRAMS", problem))?.iter() {
-            histogram.add(counts);
-        }
-        Ok(histogram)
+/// One of the histograms, of all CPUs.
+fn histogram(cpus: &[Numbers], number: usize) -> Histogram {
+    let mut histogram = Histogram::default();
+    for numbers in cpus {
+        let both = numbers[COUNTS + number * STEPS / 2..][..STEPS / 2].iter();
+        // The lower half of a word is the step before.
+        let counts: Vec<u64> = both
+            .flat_map(|both| [both & u64::from(u32::MAX), both >> 32])
+            .collect();
+        histogram.add(&counts);
     }
+    histogram
+}
+
+fn delay(cpus: &[Numbers]) -> Option<Delay> {
+    let histogram = histogram(cpus, 0);
+    let at = |share| histogram.percentile(share);
+    let busy: Vec<&Numbers> = cpus.iter().filter(|[received, ..]| *received > 0).collect();
+    let total = busy.iter().map(|numbers| numbers[0]).sum::<u64>() as f64;
+    // Each CPU has the jitter of what came to it: their mean counts each frame alike.
+    let jitter = |numbers: &&Numbers| numbers[11] as f64 / 16.0 * numbers[0] as f64 / total;
+    Some(Delay {
+        least: busy.iter().map(|numbers| numbers[9]).min()? as f64,
+        mean: busy.iter().map(|numbers| numbers[8]).sum::<u64>() as f64 / total,
+        p1: at(0.01)?,
+        median: at(0.5)?,
+        p99: at(0.99)?,
+        p999: at(0.999)?,
+        most: busy.iter().map(|numbers| numbers[10]).max()? as f64,
+        jitter: busy.iter().map(jitter).sum(),
+        steps: histogram.steps(),
+    })
 }
 
 fn array<T: aya::Pod>(object: &mut Ebpf, name: &'static str) -> Result<Array<MapData, T>> {
