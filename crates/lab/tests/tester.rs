@@ -2,6 +2,7 @@
 //! known thing wrong. Needs root; without it a test says why it is skipped.
 
 use std::{
+    net::Ipv4Addr,
     process::Stdio,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -11,13 +12,19 @@ use isthmus_lab::{
     LabError, Result,
     generator::{BadFrameSize, FrameSize, Leg, Pace, RFC_8219},
     measure::{Load, Path},
-    packet::{Form, Packet},
-    peers::{Fault, Faulty, Redirect},
-    process,
+    packet::{Ends, Form, Packet},
+    peers::{Fault, Faulty, Forwarding, Nftables, Redirect},
+    plan, process,
     subject::Subject,
     tester::{
-        Arrivals, Ceiling, Extent, Flows, Phases, Port, SingleDevice, StreamResult, Streams,
-        Tester, Tolerance, Traffic, Trial, TrialResult, Void, flows,
+        Arrivals, Ceiling, Extent, Flows, Phases, Port, Ports, SingleDevice, Stateful,
+        StreamResult, Streams, Summary, Tester, Tolerance, Traffic, Trial, TrialResult, Void,
+        flows,
+        search::{
+            Offer, Range,
+            connections::Outcome,
+            mlr::{self, Goal},
+        },
     },
     topology::{
         End, HOST_INTERFACE, HOST4, HOST6, Link, Neighbours, Node, Offloads, Role, Topology,
@@ -409,9 +416,7 @@ fn both_directions_at_once() {
     alone(|| {
         let back = || {
             let ends = |network| match flows::ipv6(network) {
-                isthmus_lab::packet::Ends::V6(one, other) => {
-                    isthmus_lab::packet::Ends::V6(other, one)
-                }
+                Ends::V6(one, other) => Ends::V6(other, one),
                 v4 => v4,
             };
             Traffic {
@@ -461,6 +466,74 @@ fn learning_frames_do_not_count() {
         for _ in 0..2 {
             whole(&only(path.run(&frames(1e5, 5000))?), 5000);
         }
+        Ok(())
+    });
+}
+
+/// The responder answers by what arrived, and the device knows where the answers belong.
+#[test]
+fn connections_through_a_masquerade() {
+    alone(|| {
+        let inside = Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4);
+        let flows = Flows {
+            ports: Ports::Permuted(2000..=2999, 1..=3),
+            ..Flows::many(3000)
+        };
+        let test = Stateful {
+            subject: &Nftables::Masquerade,
+            initiated: Traffic {
+                packets: flows.packets(|_| inside),
+                ..ipv4(1, 64)
+            },
+            phases: phases(),
+            tolerance: PATIENT,
+            timeout: TIMEOUT,
+        };
+        let established = test.establish(20_000.0)?;
+        assert_eq!(
+            established.outcome(),
+            Outcome::All,
+            "{:?}",
+            established.result
+        );
+        let answers = established.answers();
+        assert_eq!(answers.len(), 3000);
+        let outside: Ipv4Addr = plan::GATEWAY4;
+        for answer in answers {
+            assert_eq!(answer.ends, Ends::V4(plan::HOST4, outside));
+            assert!((1..=3).contains(&answer.ports.0));
+        }
+        let back = established.validate(20_000.0)?.unwrap();
+        whole(&only(back), 3000);
+        Ok(())
+    });
+}
+
+/// Without a device that changes them, answers come from where the frames went.
+#[test]
+fn answers_to_ipv6() {
+    alone(|| {
+        let sent = Flows::many(100).packets(flows::ipv6);
+        let test = Stateful {
+            subject: &Redirect,
+            initiated: Traffic {
+                packets: sent.clone(),
+                size: FrameSize::least(Form::V6),
+                arrives: Form::V6,
+            },
+            phases: phases(),
+            tolerance: PATIENT,
+            timeout: TIMEOUT,
+        };
+        let established = test.establish(10_000.0)?;
+        for (answer, sent) in established.answers().iter().zip(&sent) {
+            let Ends::V6(from, to) = sent.ends else {
+                panic!("not IPv6");
+            };
+            assert_eq!(answer.ends, Ends::V6(to, from));
+            assert_eq!(answer.ports, (sent.ports.1, sent.ports.0));
+        }
+        whole(&only(established.validate(10_000.0)?.unwrap()), 100);
         Ok(())
     });
 }
@@ -521,6 +594,43 @@ fn ceilings() {
         println!("the same without tags: {:.3} Mpps", untagged.received / 1e6);
         let both = Ceiling::measure(&Streams::Both(ipv4(1, 64), ipv4(1, 64)))?;
         println!("both directions, 64 octets: {:.3} Mpps", both.rate() / 1e6);
+        Ok(())
+    });
+}
+
+/// A measurement as well: the non-drop rate of the kernel's forwarding, five times.
+#[test]
+#[ignore = "a measurement"]
+fn repeatability() {
+    alone(|| {
+        let streams = Streams::Rightward(ipv4(100, 64));
+        let ceiling = Ceiling::measure(&streams)?;
+        let short = Phases {
+            learning: 0,
+            ..Phases::shortened(1000)
+        };
+        let mut path = SingleDevice::build(&Forwarding, streams, short, Tolerance::default())?;
+        let range = Range {
+            least: 10_000.0,
+            most: ceiling.rate(),
+        };
+        let mut rates = Vec::new();
+        for _ in 0..5 {
+            let trial = |offer: Offer| {
+                path.run(&Trial {
+                    rate: offer.rate,
+                    extent: Extent::Time(offer.duration),
+                    timeout: Duration::from_millis(100),
+                })
+            };
+            let (found, points) = mlr::search(range, &[Goal::ndr().shortened(50)], trial)?;
+            let rate = found[0].rate.unwrap();
+            let judged = ceiling.judge(rate);
+            let (limit, trials) = (found[0].limit, points.len());
+            println!("NDR {rate:.0} fps, {limit:?}, {trials} trials, {judged:?}");
+            rates.push(rate);
+        }
+        println!("spread {:.2} %", Summary::spread(&rates).unwrap() * 100.0);
         Ok(())
     });
 }

@@ -6,6 +6,7 @@
 //! | `vary4`, `vary6`, `vary46` | likewise | the same for frames so many that caches could not hold them as a whole |
 //! | `tag4`, `tag6`, `tag46`, `tag_varied4`, … | likewise | the same, with number and time of sending in the frame |
 //! | `receive4`, `receive6`, `receive_six_in_four`, `receive_four_in_six` | receiving interface | tell what became of each tagged frame |
+//! | `observe4`, `observe6` | likewise | the same, and keep its addresses and ports |
 //! | `sink` | receiving interface | count what arrives per family, then drop it |
 //! | `pass` | any end of a veth pair | nothing: its presence gives the veth a NAPI, which redirects need |
 //! | `forward` | a router's inner interface | redirect to one interface: the ceiling of every XDP path |

@@ -19,7 +19,7 @@ use aya_ebpf::{
 use isthmus_atomic::AtomicU64;
 
 use crate::{
-    frame::read,
+    frame::{at, read},
     tag::{self, TIME, WORD},
 };
 
@@ -30,6 +30,11 @@ const UDP: usize = 8;
 /// Where IPv4 has its protocol, and IPv6 its next header.
 const PROTOCOL4: usize = 9;
 const PROTOCOL6: usize = 6;
+/// Where addresses begin, which ports follow, and 32-bit words of both.
+const ADDRESSES4: usize = 12;
+const ADDRESSES6: usize = 8;
+const TUPLE4: usize = 3;
+const TUPLE6: usize = 9;
 /// UDP's number there.
 const UDP_PROTOCOL: u8 = 17;
 const IPV4_TYPE: u16 = 0x0800;
@@ -112,6 +117,11 @@ static RECEIVED: PerCpuArray<Received, 1, 0> = PerCpuArray::new();
 #[btf_map]
 static WINDOW: Array<AtomicU64, { 1 << WORDS_BITS }, 0> = Array::new();
 
+/// Addresses and ports of the frames of a trial, one after the other as frames have them, by their number in
+/// it. User space sets how many before it loads.
+#[btf_map]
+static TUPLES: Array<[u32; TUPLE6], 1, 0> = Array::new();
+
 /// Receives IPv4.
 #[xdp]
 pub fn receive4(context: XdpContext) -> u32 {
@@ -140,9 +150,46 @@ pub fn receive_four_in_six(context: XdpContext) -> u32 {
     receive::<IPV6_TYPE, { AT + PROTOCOL4 }, { AT + IPV4 + UDP }>(&context)
 }
 
+/// Receives IPv4 and keeps addresses and ports.
+#[xdp]
+pub fn observe4(context: XdpContext) -> u32 {
+    const AT: usize = ETHERNET;
+    let receive = receive_and::<IPV4_TYPE, { AT + PROTOCOL4 }, { AT + IPV4 + UDP }>;
+    receive(&context, observe::<{ AT + ADDRESSES4 }, TUPLE4>)
+}
+
+/// Receives IPv6 and keeps addresses and ports.
+#[xdp]
+pub fn observe6(context: XdpContext) -> u32 {
+    const AT: usize = ETHERNET;
+    let receive = receive_and::<IPV6_TYPE, { AT + PROTOCOL6 }, { AT + IPV6 + UDP }>;
+    receive(&context, observe::<{ AT + ADDRESSES6 }, TUPLE6>)
+}
+
+/// Keeps the words of a frame from an offset on.
+#[inline(always)]
+fn observe<const AT: usize, const WORDS: usize>(context: &XdpContext, number: u64) -> Option<()> {
+    let tuple = TUPLES.get_ptr_mut(number as u32)?.cast::<u32>();
+    let words = at::<[u32; WORDS]>(context, AT)?.cast::<u32>();
+    for place in 0..WORDS {
+        // SAFETY: a map's value has room for the words of IPv6; `at` has shown the rest.
+        unsafe { tuple.add(place).write_volatile(words.add(place).read_unaligned()) };
+    }
+    Some(())
+}
+
 #[inline(always)]
 fn receive<const TYPE: u16, const PROTOCOL: usize, const PAYLOAD: usize>(
     context: &XdpContext,
+) -> u32 {
+    receive_and::<TYPE, PROTOCOL, PAYLOAD>(context, |_, _| Some(()))
+}
+
+/// Receives a frame, and does something else with it if it counts; it is given its number in the trial.
+#[inline(always)]
+fn receive_and<const TYPE: u16, const PROTOCOL: usize, const PAYLOAD: usize>(
+    context: &XdpContext,
+    more: impl FnOnce(&XdpContext, u64) -> Option<()>,
 ) -> u32 {
     let Some(received) = RECEIVED.get_ptr_mut(0) else {
         return xdp_action::XDP_ABORTED;
@@ -155,12 +202,15 @@ fn receive<const TYPE: u16, const PROTOCOL: usize, const PAYLOAD: usize>(
         received.other += 1;
         return xdp_action::XDP_PASS;
     }
-    account::<PAYLOAD>(context, received);
+    if let Some(number) = account::<PAYLOAD>(context, received) {
+        more(context, number);
+    }
     xdp_action::XDP_DROP
 }
 
+/// Accounts for a frame. If it counts, its number in the trial.
 #[inline(always)]
-fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) -> Option<()> {
+fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) -> Option<u64> {
     let expected = RECEIVER.get_ptr_mut(0)?;
     // SAFETY: a map's value; programs write nothing of it but the next number, which `order` reads anew.
     let trial = unsafe { &*expected };
@@ -202,7 +252,7 @@ fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) 
     note_delay(received, number, delay);
     note_arrival(received, now);
     received.received += 1;
-    Some(())
+    Some(number - trial.first)
 }
 
 /// What the window says of a frame.

@@ -8,6 +8,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
+    observed::{Family, Tuples},
     receiver::{Receiver, Seen},
     result::{StreamResult, TrialResult, Void},
     search::recovery,
@@ -57,6 +58,8 @@ pub struct Traffic {
 pub enum Streams {
     /// From left to right.
     Rightward(Traffic),
+    /// From left to right, in no tunnel there; what arrives of each flow in a trial can be answered.
+    Observed(Traffic),
     /// From right to left.
     Leftward(Traffic),
     /// Both, the first to the right.
@@ -76,14 +79,46 @@ pub struct Tester {
 struct Direction {
     generator: Generator,
     receiver: Receiver,
+    tuples: Option<Tuples>,
+}
+
+/// Whether a receiver keeps addresses and ports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Tuples,
 }
 
 impl Direction {
-    fn new(from: &Port, to: &Port, traffic: Traffic, id: StreamId, core: usize) -> Result<Self> {
+    fn new(
+        [from, to]: [&Port; 2],
+        traffic: Traffic,
+        id: StreamId,
+        core: usize,
+        keep: Keep,
+    ) -> Result<Self> {
         let form = traffic.packets[0].form();
         fits(from, traffic.size)?;
-        let arrives = traffic.size.when(form, traffic.arrives);
-        let receiver = Receiver::attach(&to.place, &to.interface, id, traffic.arrives, arrives)?;
+        let size = traffic.size.when(form, traffic.arrives);
+        let family = match traffic.arrives {
+            Form::V4 | Form::FourInSix => Family::V4,
+            Form::V6 | Form::SixInFour => Family::V6,
+        };
+        let (receiver, tuples) = match keep {
+            Keep::Tuples => {
+                let count = traffic.packets.len() as u32;
+                let (receiver, tuples) =
+                    Receiver::observe(&to.place, &to.interface, id, family, size, count)?;
+                (receiver, Some(tuples))
+            }
+            Keep::Nothing => {
+                let form = traffic.arrives;
+                (
+                    Receiver::attach(&to.place, &to.interface, id, form, size)?,
+                    None,
+                )
+            }
+        };
         let stream = Stream {
             packets: traffic.packets,
             to: from.peer,
@@ -93,6 +128,7 @@ impl Direction {
         Ok(Self {
             generator: Generator::at(from.place.clone(), &from.interface, stream, core)?,
             receiver,
+            tuples,
         })
     }
 }
@@ -123,17 +159,30 @@ impl Tester {
         phases: Phases,
         tolerance: Tolerance,
     ) -> Result<Self> {
-        let rightward =
-            |traffic, core| Direction::new(left, right, traffic, StreamId::RIGHTWARD, core);
-        let leftward =
-            |traffic, core| Direction::new(right, left, traffic, StreamId::LEFTWARD, core);
+        let rightward = |traffic, core, keep| {
+            Direction::new([left, right], traffic, StreamId::RIGHTWARD, core, keep)
+        };
+        let leftward = |traffic, core| {
+            Direction::new(
+                [right, left],
+                traffic,
+                StreamId::LEFTWARD,
+                core,
+                Keep::Nothing,
+            )
+        };
         let polling = |port: &Port| {
             Attached::attach_at(programs::load()?, "pass", &port.place, &port.interface)
         };
         let (size, directions, polling) = match streams {
             Streams::Rightward(traffic) => (
                 traffic.size,
-                vec![rightward(traffic, CORES[0])?],
+                vec![rightward(traffic, CORES[0], Keep::Nothing)?],
+                vec![polling(left)?],
+            ),
+            Streams::Observed(traffic) => (
+                traffic.size,
+                vec![rightward(traffic, CORES[0], Keep::Tuples)?],
                 vec![polling(left)?],
             ),
             Streams::Leftward(traffic) => (
@@ -152,7 +201,7 @@ impl Tester {
                 (
                     to_the_right.size,
                     vec![
-                        rightward(to_the_right, CORES[0])?,
+                        rightward(to_the_right, CORES[0], Keep::Nothing)?,
                         leftward(to_the_left, CORES[1])?,
                     ],
                     vec![],
@@ -196,6 +245,16 @@ impl Tester {
         }
         let time = |outcome: &Outcome| recovery::time(outcome.sent[1].begun, outcome.seen.gap);
         Ok(Some(outcomes.iter().map(time).collect()))
+    }
+
+    /// A packet in answer to each frame of the last trial that arrived, if the stream is observed.
+    pub fn answers(&self) -> Result<Vec<Packet>> {
+        let tuples = self
+            .directions
+            .iter()
+            .filter_map(|direction| direction.tuples.as_ref());
+        let answers = tuples.map(Tuples::answers).collect::<Result<Vec<_>>>()?;
+        Ok(answers.concat())
     }
 
     /// Why a leg that was sent so does not count.

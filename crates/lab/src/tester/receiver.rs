@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use aya::{
-    Ebpf,
+    Ebpf, EbpfLoader,
     maps::{Array, MapData, PerCpuArray},
 };
 
 use super::{
     histogram::{Histogram, STEPS},
+    observed::{Family, Tuples},
     result::{Arrivals, Delay, Variation},
 };
 use crate::{
@@ -57,13 +58,47 @@ impl Receiver {
         form: Form,
         size: FrameSize,
     ) -> Result<Self> {
-        let mut object = programs::load()?;
         let program = match form {
             Form::V4 => "receive4",
             Form::V6 => "receive6",
             Form::SixInFour => "receive_six_in_four",
             Form::FourInSix => "receive_four_in_six",
         };
+        Self::run(place, interface, program, programs::load()?, stream, size)
+    }
+
+    /// The same, for frames in no tunnel, and it keeps the addresses and ports of the first so many of a
+    /// trial.
+    pub fn observe(
+        place: &Place,
+        interface: &str,
+        stream: StreamId,
+        family: Family,
+        size: FrameSize,
+        frames: u32,
+    ) -> Result<(Self, Tuples)> {
+        let mut object =
+            programs::load_by(EbpfLoader::new().map_max_entries("TUPLES", frames.max(1)))?;
+        let tuples = Tuples {
+            family,
+            observed: array(&mut object, "TUPLES")?,
+        };
+        let program = match family {
+            Family::V4 => "observe4",
+            Family::V6 => "observe6",
+        };
+        let receiver = Self::run(place, interface, program, object, stream, size)?;
+        Ok((receiver, tuples))
+    }
+
+    fn run(
+        place: &Place,
+        interface: &str,
+        program: &'static str,
+        mut object: Ebpf,
+        stream: StreamId,
+        size: FrameSize,
+    ) -> Result<Self> {
         Ok(Self {
             expected: array(&mut object, "RECEIVER")?,
             received: per_cpu(&mut object, "RECEIVED")?,

@@ -27,6 +27,9 @@ pub struct SingleDevice {
     // Fields are dropped in this order: the network goes last.
     tester: Tester,
     started: Started,
+    ports: [Port; 2],
+    phases: Phases,
+    tolerance: Tolerance,
     _network: Network,
 }
 
@@ -54,11 +57,36 @@ impl SingleDevice {
                 peer: mac_octets(link, 1 - side),
             })
         };
-        let (left, right) = (port(HOST6, 0, 0)?, port(HOST4, 1, 1)?);
+        let ports = [port(HOST6, 0, 0)?, port(HOST4, 1, 1)?];
         Ok(Self {
-            tester: Tester::new(&left, &right, streams, phases, tolerance)?,
+            tester: Tester::new(&ports[0], &ports[1], streams, phases, tolerance)?,
             started,
+            ports,
+            phases,
+            tolerance,
             _network: network,
+        })
+    }
+
+    /// The same subject in the same state, with other streams that fit the links.
+    pub fn with_streams(self, streams: Streams) -> Result<Self> {
+        let Self {
+            tester,
+            started,
+            ports,
+            phases,
+            tolerance,
+            _network,
+        } = self;
+        // An interface has one program at a time.
+        drop(tester);
+        Ok(Self {
+            tester: Tester::new(&ports[0], &ports[1], streams, phases, tolerance)?,
+            started,
+            ports,
+            phases,
+            tolerance,
+            _network,
         })
     }
 
@@ -107,7 +135,9 @@ impl Streams {
             ..traffic
         };
         match self {
-            Self::Rightward(traffic) => Self::Rightward(unchanged(traffic)),
+            Self::Rightward(traffic) | Self::Observed(traffic) => {
+                Self::Rightward(unchanged(traffic))
+            }
             Self::Leftward(traffic) => Self::Leftward(unchanged(traffic)),
             Self::Both(right, left) => Self::Both(unchanged(right), unchanged(left)),
         }
@@ -122,7 +152,9 @@ fn mtu(streams: &Streams) -> u32 {
         traffic.size.mtu().max(arrives.mtu())
     };
     let needed = match streams {
-        Streams::Rightward(traffic) | Streams::Leftward(traffic) => needed(traffic),
+        Streams::Rightward(traffic) | Streams::Observed(traffic) | Streams::Leftward(traffic) => {
+            needed(traffic)
+        }
         Streams::Both(right, left) => needed(right).max(needed(left)),
     };
     needed.max(MTU)

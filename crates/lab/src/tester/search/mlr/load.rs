@@ -92,6 +92,11 @@ impl Load {
         self.trials.push((duration.as_secs_f64(), loss_ratio));
     }
 
+    /// Whether there was a trial.
+    pub(super) fn was_offered(&self) -> bool {
+        !self.trials.is_empty()
+    }
+
     /// What the load is to a goal.
     pub fn class(&self, goal: &Goal) -> Class {
         if self.impossible {

@@ -147,10 +147,11 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
                 duration: goal.full,
             };
             let result = offer(&mut self.trial, offered, self.points)?;
-            if result.void.is_some() {
-                load.impossible = true;
-            } else {
-                load.add(goal.full, result.loss_ratio());
+            match result.void {
+                None => load.add(goal.full, result.loss_ratio()),
+                // The machine has moods: what could be offered before may be offered again.
+                Some(_) if load.was_offered() => load.add(goal.full, 1.0),
+                Some(_) => load.impossible = true,
             }
         }
     }
