@@ -222,7 +222,7 @@ impl Tester {
         let outcomes = self.run_legs(&[trial.leg()], trial.timeout)?;
         let void = outcomes
             .iter()
-            .find_map(|outcome| self.void(&outcome.sent[0]));
+            .find_map(|outcome| self.void(&trial.leg(), &outcome.sent[0]));
         Ok(TrialResult {
             rate: trial.rate,
             size: self.size.octets(),
@@ -239,7 +239,10 @@ impl Tester {
         timeout: Duration,
     ) -> Result<Option<Vec<Duration>>> {
         let outcomes = self.run_legs(legs, timeout)?;
-        let late = |outcome: &Outcome| outcome.sent.iter().any(|sent| self.void(sent).is_some());
+        let late = |outcome: &Outcome| {
+            let mut pairs = legs.iter().zip(&outcome.sent);
+            pairs.any(|(leg, sent)| self.void(leg, sent).is_some())
+        };
         if outcomes.iter().any(late) {
             return Ok(None);
         }
@@ -258,12 +261,21 @@ impl Tester {
     }
 
     /// Why a leg that was sent so does not count.
-    fn void(&self, sent: &Sent) -> Option<Void> {
-        let late = sent.late as f64 > self.tolerance.share * sent.frames as f64;
-        late.then_some(Void::SentLate {
-            late: sent.late,
-            sent: sent.frames,
-            latest_ns: sent.latest.as_nanos() as u64,
+    fn void(&self, leg: &Leg, sent: &Sent) -> Option<Void> {
+        let Tolerance { share, rate, .. } = self.tolerance;
+        let least = leg.rate * (1.0 - rate);
+        if sent.late as f64 > share * sent.frames as f64 {
+            return Some(Void::SentLate {
+                late: sent.late,
+                sent: sent.frames,
+                latest_ns: sent.latest.as_nanos() as u64,
+            });
+        }
+        // One frame alone has no rate.
+        let slow = leg.rate.is_finite() && sent.frames > 1 && sent.rate() < least;
+        slow.then(|| Void::SentSlowly {
+            rate: sent.rate(),
+            asked: leg.rate,
         })
     }
 

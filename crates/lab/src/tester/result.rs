@@ -30,6 +30,13 @@ pub enum Void {
         /// How late the latest was, in nanoseconds.
         latest_ns: u64,
     },
+    /// On the whole the rate was lower than asked for.
+    SentSlowly {
+        /// Frames per second that were sent.
+        rate: f64,
+        /// Frames per second that were asked for.
+        asked: f64,
+    },
 }
 
 impl std::fmt::Display for Void {
@@ -44,6 +51,12 @@ impl std::fmt::Display for Void {
                 "{late} of {sent} frames were sent too late, the latest by {} us",
                 latest_ns / 1000
             ),
+            Self::SentSlowly { rate, asked } => {
+                write!(
+                    f,
+                    "{rate:.0} frames per second were sent in place of {asked:.0}"
+                )
+            }
         }
     }
 }

@@ -45,14 +45,18 @@ pub struct Tolerance {
     pub by: Duration,
     /// The share of frames that may be late: 0 to 1.
     pub share: f64,
+    /// By what share the rate may be missed on the whole: 0 to 1. A short trial can lack much before a frame
+    /// is late.
+    pub rate: f64,
 }
 
 impl Default for Tolerance {
-    /// One frame in a hundred thousand may be later than a millisecond.
+    /// One frame in a hundred thousand may be later than a millisecond, and the rate a thousandth too low.
     fn default() -> Self {
         Self {
             by: Duration::from_millis(1),
             share: 1e-5,
+            rate: 1e-3,
         }
     }
 }

@@ -78,12 +78,13 @@ pub enum Class {
     Open,
 }
 
-/// The trials at a load: seconds, and the share of frames lost.
+/// The trials at a load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Load {
+    /// Seconds, and the share of frames lost.
     trials: Vec<(f64, f64)>,
-    /// It cannot be offered.
-    pub(super) impossible: bool,
+    /// Seconds of trials in which the load was not offered.
+    missed: f64,
 }
 
 impl Load {
@@ -92,16 +93,20 @@ impl Load {
         self.trials.push((duration.as_secs_f64(), loss_ratio));
     }
 
-    /// Whether there was a trial.
-    pub(super) fn was_offered(&self) -> bool {
-        !self.trials.is_empty()
+    /// Adds a trial in which the load was not offered. It speaks against the load, as if all were lost.
+    pub fn add_missed(&mut self, duration: Duration) {
+        self.missed += duration.as_secs_f64();
+        self.add(duration, 1.0);
+    }
+
+    /// Whether most of what speaks against the load for a goal is that it was not offered.
+    pub fn is_missed(&self, goal: &Goal) -> bool {
+        let high = self.trials.iter().filter(|trial| trial.1 > goal.loss_ratio);
+        2.0 * self.missed > high.map(|trial| trial.0).sum()
     }
 
     /// What the load is to a goal.
     pub fn class(&self, goal: &Goal) -> Class {
-        if self.impossible {
-            return Class::Upper;
-        }
         let exceed = goal.exceed_ratio;
         let (low, high) = self.effective(goal);
         let whole = (low + high).max(goal.sum.as_secs_f64());
@@ -216,6 +221,21 @@ mod tests {
             balanced.add(Duration::from_secs(1), 0.0);
         }
         assert_eq!(balanced.class(&goal), Class::Open);
+    }
+
+    #[test]
+    fn what_was_not_offered_speaks_against_a_load() {
+        let goal = Goal::ndr();
+        let mut load = load(&[(1, 0.0); 10]);
+        for _ in 0..11 {
+            load.add_missed(Duration::from_secs(1));
+        }
+        assert_eq!(load.class(&goal), Class::Upper);
+        assert!(load.is_missed(&goal));
+        for _ in 0..12 {
+            load.add(Duration::from_secs(1), 0.1);
+        }
+        assert!(!load.is_missed(&goal));
     }
 
     #[test]

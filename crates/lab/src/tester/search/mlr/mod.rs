@@ -89,7 +89,11 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
             self.approach(&coarser(goal, stage, wider))?;
         }
         let (low, high) = self.bounds(goal);
-        let impossible = |rate: u64| self.loads.get(&rate).is_some_and(|load| load.impossible);
+        let missed = |rate: u64| {
+            self.loads
+                .get(&rate)
+                .is_some_and(|load| load.is_missed(goal))
+        };
         Ok(Found {
             goal: *goal,
             rate: low.map(|rate| rate as f64),
@@ -101,7 +105,7 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
             limit: match (low, high) {
                 (None, _) => Limit::Least,
                 (_, None) => Limit::Most,
-                (_, Some(rate)) if impossible(rate) => Limit::Sender,
+                (_, Some(rate)) if missed(rate) => Limit::Sender,
                 _ => Limit::Loss,
             },
         })
@@ -146,12 +150,17 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
                 rate: rate as f64,
                 duration: goal.full,
             };
-            let result = offer(&mut self.trial, offered, self.points)?;
+            // Where one bad trial decides, it must not be the sender's.
+            let result = if goal.exceed_ratio == 0.0 {
+                offer(&mut self.trial, offered, self.points)?
+            } else {
+                let result = (self.trial)(offered)?;
+                self.points.push(Point::new(offered, &result));
+                result
+            };
             match result.void {
                 None => load.add(goal.full, result.loss_ratio()),
-                // The machine has moods: what could be offered before may be offered again.
-                Some(_) if load.was_offered() => load.add(goal.full, 1.0),
-                Some(_) => load.impossible = true,
+                Some(_) => load.add_missed(goal.full),
             }
         }
     }
