@@ -38,9 +38,18 @@ fn a_path_that_does_nothing_wrong() {
                 20_000
             );
             assert!(stream.variation.is_some());
-            if rate.is_finite() {
-                let ratio = stream.sent_rate / rate;
-                assert!((ratio - 1.0).abs() < 0.05, "{rate}: {}", stream.sent_rate);
+            // A sender that is late is slower, never faster.
+            assert!(
+                stream.sent_rate <= rate * 1.001,
+                "{rate}: {}",
+                stream.sent_rate
+            );
+            if rate.is_finite() && stream.latest_ns < 500_000 {
+                assert!(
+                    stream.sent_rate >= rate * 0.99,
+                    "{rate}: {}",
+                    stream.sent_rate
+                );
             }
         }
         Ok(())
