@@ -46,7 +46,8 @@ pub struct Tolerance {
     /// The share of frames that may be late: 0 to 1.
     pub share: f64,
     /// By what share the rate may be missed on the whole: 0 to 1. A short trial can lack much before a frame
-    /// is late.
+    /// is late. But the last batch of frames is always a little late: below a second it takes more than
+    /// the default.
     pub rate: f64,
 }
 

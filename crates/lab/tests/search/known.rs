@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
-use isthmus_lab::tester::search::{
-    Limit, Range,
-    burst::{self, BackToBack},
-    connections::{CapacitySearch, Outcome, RateSearch, tear_down, validation_rate},
-    loss,
-    mlr::{self, Goal},
-    recovery,
-    throughput::{Search, Throughput},
+use isthmus_lab::tester::{
+    Delay, Void,
+    search::{
+        Limit, Range,
+        burst::{self, BackToBack},
+        connections::{CapacitySearch, Outcome, RateSearch, tear_down, validation_rate},
+        delay::{self, Delays},
+        loss,
+        mlr::{self, Goal},
+        recovery,
+        throughput::{Search, Throughput},
+    },
 };
 
-use crate::devices::{Device, late_sender};
+use crate::devices::{Device, late_sender, result};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// 64-octet frames of Gigabit Ethernet: 10^9 / (8 * (64 + 20)) per second.
@@ -180,6 +184,55 @@ fn recovery_counts_from_the_reduction() {
     );
     assert_eq!(recovery::time(5_000, Some(4_000)), Duration::ZERO);
     assert_eq!(recovery::time(5_000, None), Duration::ZERO);
+}
+
+/// Trials whose delays are known: the number of the trial in microseconds, and half a millisecond more at
+/// the worst.
+#[test]
+fn delays_are_summed_up_over_repeats() {
+    let mut number = 0;
+    let trial = || {
+        number += 1;
+        let mut result = result(1000.0, 1.0, 1000, 1000);
+        let median = f64::from(number) * 1e3;
+        result.streams[0].delay = Some(Delay {
+            least: median - 500.0,
+            mean: median,
+            p1: median,
+            median,
+            p99: median,
+            p999: median + 5e5,
+            most: 1e6,
+            jitter: 10.0,
+            steps: vec![],
+        });
+        // Every fourth does not count.
+        if number % 4 == 0 {
+            result.void = Some(Void::SentSlowly {
+                rate: 1.0,
+                asked: 2.0,
+            });
+        }
+        Ok(result)
+    };
+    let delays = delay::repeat(6, trial).unwrap();
+    // 1, 2, 3, 5, 6 and 7 us.
+    let [
+        Delays {
+            typical,
+            worst_case,
+            pdv,
+            ipdv: None,
+            jitter,
+        },
+    ] = &delays[..]
+    else {
+        panic!("{delays:?}");
+    };
+    assert_eq!((typical.count, typical.median), (6, 4000.0));
+    assert_eq!((typical.p1, typical.p99), (1000.0, 7000.0));
+    assert_eq!((worst_case.median, pdv.median), (504_000.0, 500_500.0));
+    assert_eq!(jitter.median, 10.0);
 }
 
 #[test]

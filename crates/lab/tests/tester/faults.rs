@@ -5,10 +5,10 @@ use std::time::Duration;
 use isthmus_lab::{
     Result,
     peers::{Fault, Faulty},
-    tester::{Arrivals, SingleDevice, StreamResult, Streams, Tolerance, Trial},
+    tester::{Arrivals, SingleDevice, StreamResult, Streams, Tolerance, Trial, search::recovery},
 };
 
-use crate::{alone, build, check, frames, ipv4, only, phases};
+use crate::{TIMEOUT, alone, build, check, frames, ipv4, only, phases};
 
 /// What a path with a fault makes of so many frames at 100,000 per second.
 fn through(fault: Fault, count: u64) -> Result<StreamResult> {
@@ -157,6 +157,25 @@ fn frames_that_are_held_back() {
             ..
         } = stream.arrivals;
         assert_eq!((received, strange, expired), (1500, 500, 0));
+        Ok(())
+    });
+}
+
+/// A device that loses frames at every rate does not recover before the last of them.
+#[test]
+fn recovery_lasts_until_the_last_loss() {
+    alone(|| {
+        let half_a_second = Duration::from_millis(500);
+        let legs = recovery::legs(1e5, 1e6, half_a_second);
+        let time = |fault| {
+            let mut path = build(&Faulty(fault), Streams::Rightward(ipv4(1, 64)))?;
+            let times = path.tester().recovery(&legs, TIMEOUT)?;
+            Ok(times.unwrap()[0])
+        };
+        // 1000 frames at half of 110,000 per second are 18 ms.
+        assert!(time(Fault::Drop(1000))? > Duration::from_millis(400));
+        // The only loss is during the overload.
+        assert_eq!(time(Fault::Drop(50_000))?, Duration::ZERO);
         Ok(())
     });
 }
