@@ -15,8 +15,9 @@ SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 FUZZ_SECONDS ?= 60
+PROFILE ?= smoke
 
-.PHONY: build demo test bench bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build demo test bench lab bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs (default)
 	cargo build --release --locked
@@ -34,6 +35,13 @@ bench: ## measure and write bench/latest.json (root; takes a while)
 	scripts/setup bench
 	cargo build --release --locked
 	$(TARGET)/release/isthmus lab bench
+
+lab: ## measure all mechanisms briefly and write report/index.html (root; ten minutes)
+	scripts/setup lab
+	cargo build --release --locked
+	run="report/$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
+	$(TARGET)/release/isthmus lab run all --profile $(PROFILE) --output "$$run" || [ $$? -eq 2 ]; \
+	$(TARGET)/release/isthmus lab report "$$run" --output report
 
 bpf: ## rebuild the committed BPF objects (needs `scripts/setup bpf`)
 	crates/bpf/build.sh

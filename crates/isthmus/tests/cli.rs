@@ -476,6 +476,9 @@ fn every_command_has_help() {
         "lab bound",
         "lab references",
         "lab world",
+        "lab report",
+        "lab diff",
+        "lab claims",
         "lab clean",
         "completions",
     ] {
@@ -496,6 +499,116 @@ fn lab_names_the_rows_that_there_are() {
     }
     let error = failure(&["lab", "world", "--engine", "vpp"], 2);
     assert!(error.contains("xdp, tc, user"), "{error}");
+}
+
+/// The directory of a run with one experiment, in which packets take this long, each time a little longer.
+fn made_up_run(place: &Path, id: &str, seconds: f64) {
+    use isthmus_lab::results::{
+        Directory, Environment, Experiment, FORMAT, Outcome, Planned, Point, Quantity, Run,
+        Subject, Trial,
+    };
+    let planned = |repetition| Planned {
+        experiment: "paper-004/round-trip".into(),
+        subject: "native-ipv4".into(),
+        repetition,
+    };
+    let text = String::from("made up");
+    let run = Run {
+        format: FORMAT,
+        id: id.into(),
+        begun: text.clone(),
+        profile: text.clone(),
+        seed: 1,
+        command: text.clone(),
+        environment: Environment {
+            cpu: text.clone(),
+            cores: 1,
+            memory_mib: 1,
+            kernel: text.clone(),
+            isthmus: text.clone(),
+            program: text.clone(),
+        },
+        experiments: vec![Experiment {
+            name: "paper-004/round-trip".into(),
+            title: text.clone(),
+            source: text.clone(),
+            quantity: Quantity::RoundTrip,
+            over: None,
+            network: text.clone(),
+            method: text.clone(),
+            command: text.clone(),
+        }],
+        subjects: vec![Subject {
+            name: "native-ipv4".into(),
+            mechanism: "native IPv4".into(),
+            implementation: text.clone(),
+            engine: text,
+            missing: None,
+        }],
+        plan: (0..8).map(planned).collect(),
+    };
+    let mut directory = Directory::begin(place, run).unwrap();
+    for repetition in 0..8 {
+        let value = seconds * (1.0 + f64::from(repetition) / 1000.0);
+        let trial = Trial {
+            run: id.into(),
+            planned: planned(repetition),
+            seconds: 0.0,
+            outcome: Outcome::Measured(vec![Point::new("both", 0.0, value)]),
+        };
+        directory.keep(repetition as usize, trial).unwrap();
+    }
+}
+
+#[test]
+fn a_run_is_reported_judged_and_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (slow, fast, page) = (path("slow"), path("fast"), path("page"));
+    made_up_run(Path::new(&slow), "slow", 2e-3);
+    made_up_run(Path::new(&fast), "fast", 1e-3);
+
+    let written = stdout(&["lab", "report", &slow, "--output", &page]);
+    assert!(
+        written.starts_with(&format!("{page}/index.html")),
+        "{written}"
+    );
+    let html = std::fs::read_to_string(format!("{page}/index.html")).unwrap();
+    assert!(html.contains("native-ipv4"));
+    assert!(Path::new(&format!("{page}/csv/paper-004/round-trip.csv")).is_file());
+
+    let claims = stdout(&["lab", "claims", &slow]);
+    assert_eq!(claims.matches("cannot be told from this run").count(), 14);
+    assert!(
+        claims.contains("native ipv6 in paper-004/round-trip"),
+        "{claims}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&["lab", "claims", &slow, "--json"])).unwrap();
+    assert_eq!(json[0]["verdict"], "cannot-be-told");
+
+    assert!(stdout(&["lab", "diff", &slow, &slow]).contains("0 worse, 0 better, 1 without"));
+    assert!(stdout(&["lab", "diff", &slow, &fast]).contains("0 worse, 1 better"));
+    let worse = isthmus(&["lab", "diff", &fast, &slow]);
+    assert_eq!(worse.status.code(), Some(2));
+    assert!(
+        text(&worse.stdout).contains("ratio 2.0"),
+        "{}",
+        text(&worse.stdout)
+    );
+    let json = isthmus(&["lab", "diff", &fast, &slow, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&text(&json.stdout)).unwrap();
+    assert_eq!(json["points"][0]["change"], "worse");
+    assert_eq!(json["points"][0]["estimate"]["by"], "ratio");
+
+    let error = failure(&["lab", "report", &path("nowhere")], 1);
+    assert!(error.contains("run.json"), "{error}");
+    std::fs::write(format!("{slow}/trials/0003.json"), "{").unwrap();
+    let error = failure(&["lab", "diff", &fast, &slow], 1);
+    assert!(
+        error.contains("0003.json") && error.contains("line 1"),
+        "{error}"
+    );
 }
 
 /// The largest unfragmented datagrams and the next ones, worked out by hand: 1472 + 28 + 38 bytes of

@@ -20,8 +20,8 @@ use isthmus_lab::{
         },
     },
     topology::{
-        End, HOST_INTERFACE, HOST4, HOST6, Link, Neighbours, Node, Offloads, Role, Topology,
-        mac_octets,
+        End, HOST_INTERFACE, HOST4, HOST6, Link, Medium, Neighbours, Node, Offloads, Role,
+        Topology, mac_octets,
     },
 };
 
@@ -83,6 +83,7 @@ fn cable() -> Result<()> {
                 addresses: vec![],
             }),
             mtu: 1500,
+            medium: Medium::Veth,
         }],
         neighbours: Neighbours::Static,
         offloads: Offloads::Off,

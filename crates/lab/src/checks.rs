@@ -244,7 +244,10 @@ pub fn iperf(world: &World) -> Result<String> {
         if tcp.bits_per_second < 1e7 {
             return unexpected("iperf3", format!("TCP {direction:?}: {tcp:?}"));
         }
-        let udp = run(Traffic::Udp(20))?;
+        let udp = run(Traffic::Udp {
+            megabits: 20,
+            payload: 1200,
+        })?;
         if udp.lost_percent > 0.5 {
             return unexpected("iperf3", format!("UDP {direction:?}: {udp:?}"));
         }

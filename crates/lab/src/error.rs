@@ -1,6 +1,6 @@
 //! What can go wrong in the laboratory.
 
-use std::{io, path::PathBuf};
+use std::{io, net::SocketAddr, path::PathBuf};
 
 /// Why something in the laboratory failed.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +110,30 @@ pub enum LabError {
         /// Cores that there are.
         present: usize,
     },
+    /// A TAP device could not be made.
+    #[error("cannot make the TAP device {interface}: {source}")]
+    Tap {
+        /// Its name.
+        interface: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The thread of the wires has no CPU for itself.
+    #[error("links with a line rate need two CPUs, and this machine has one")]
+    OneCpu,
+    /// A socket of the tester could not do its work.
+    #[error("cannot {action} {address}: {source}")]
+    Socket {
+        /// What it should have done.
+        action: &'static str,
+        /// With or at which address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The tester did not do what it should have done, so that there is nothing to be said of what it tested.
+    #[error("{0}")]
+    Tester(String),
     /// Only root can make namespaces.
     #[error("needs root: network namespaces and BPF")]
     NotRoot,

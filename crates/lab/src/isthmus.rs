@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The link of the user-space engine.
-const LINK: &str = "isthmus0";
+pub(crate) const LINK: &str = "isthmus0";
 const START: Duration = Duration::from_secs(60);
 
 /// Where packets are translated.
@@ -59,7 +59,7 @@ pub enum Mechanism {
     /// Stateful NAT64 with a pool.
     Nat64,
     /// Another one.
-    Other(&'static Instance),
+    Other(Instance),
 }
 
 impl Mechanism {
@@ -77,7 +77,7 @@ impl Mechanism {
 type File = (&'static str, fn() -> String);
 
 /// An instance of a mechanism that is configured in its own words.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Instance {
     /// What reports call it.
     pub name: &'static str,
@@ -135,6 +135,8 @@ pub struct Isthmus {
     pub sessions: u32,
     /// MTU of the IPv4 link, as the gateway is told.
     pub ipv4_mtu: u32,
+    /// Its interfaces: those of a gateway in the standard topologies, or others.
+    pub interfaces: &'static [&'static str],
 }
 
 impl Isthmus {
@@ -146,7 +148,13 @@ impl Isthmus {
             dns64: Dns64::Off,
             sessions: 1 << 20,
             ipv4_mtu: 1500,
+            interfaces: &[SIX, FOUR],
         }
+    }
+
+    /// The same on a node with other interfaces.
+    pub fn on(self, interfaces: &'static [&'static str]) -> Self {
+        Self { interfaces, ..self }
     }
 
     /// The same with the DNS64 service on an address of the gateway.
@@ -166,7 +174,7 @@ impl Isthmus {
             self.ipv4_mtu,
         );
         if self.engine != Engine::User {
-            for interface in [SIX, FOUR] {
+            for interface in self.interfaces {
                 let engine = self.engine.name();
                 let _ = write!(
                     text,
@@ -225,6 +233,7 @@ impl Isthmus {
         }
         let mut gateway = Gateway {
             program,
+            interfaces: self.interfaces,
             configuration: path,
             started: Started {
                 files: Some(files),
@@ -258,6 +267,7 @@ impl Subject for Isthmus {
 #[derive(Debug)]
 pub struct Gateway {
     program: PathBuf,
+    interfaces: &'static [&'static str],
     configuration: PathBuf,
     started: Started,
 }
@@ -316,7 +326,7 @@ impl Gateway {
             })
         };
         let expected: &[&str] = match engine {
-            Engine::Xdp | Engine::Tc => &[SIX, FOUR],
+            Engine::Xdp | Engine::Tc => self.interfaces,
             Engine::User => &[LINK],
         };
         if expected.iter().all(|interface| of(interface)) {

@@ -24,6 +24,8 @@ pub const DOMAIN: &str = "lab.test";
 pub const WEB_NAME: &str = "www.lab.test";
 /// A name with both A and AAAA records.
 pub const DUAL_NAME: &str = "dual.lab.test";
+/// Every name below this one has an A record.
+pub const WILD: &str = "wild.lab.test";
 /// How many numbered names there are.
 pub const NAMES: u32 = 1000;
 /// What the web server's page says.
@@ -37,52 +39,78 @@ const START: Duration = Duration::from_secs(5);
 
 /// nginx with a page and a large file.
 #[derive(Debug)]
-pub struct Web {
-    directory: TempDir,
-    _nginx: Process,
-}
+pub struct Web(Served);
 
 impl Web {
     /// Starts it on the IPv4-only host, port 80.
     pub fn start(network: &Network) -> Result<Self> {
-        process::require("nginx", "nginx-light")?;
-        let directory = leftovers::directory()?;
-        let root = directory.path();
-        leftovers::write(&root.join("index.html"), PAGE)?;
-        write_noise(&root.join(FILE_NAME), FILE_SIZE)?;
-        let configuration = root.join("nginx.conf");
-        let text = format!(
-            "daemon off;\nworker_processes 1;\nuser root;\npid {root}/nginx.pid;\n\
-             error_log stderr;\nevents {{}}\nhttp {{\n  access_log off;\n  sendfile on;\n  \
-             client_body_temp_path {root}/body;\n  proxy_temp_path {root}/proxy;\n  \
-             fastcgi_temp_path {root}/fastcgi;\n  uwsgi_temp_path {root}/uwsgi;\n  \
-             scgi_temp_path {root}/scgi;\n  server {{\n    listen {address}:80;\n    \
-             root {root};\n  }}\n}}\n",
-            root = root.display(),
-            address = plan::HOST4,
-        );
-        leftovers::write(&configuration, text)?;
-        let host4 = network.host4()?;
-        let mut command = host4.command("nginx");
-        let mut nginx = Process::start(
-            "nginx",
-            command
-                .args(["-e", "stderr", "-p"])
-                .arg(root)
-                .arg("-c")
-                .arg(&configuration),
-        )?;
-        nginx.wait_until(START, || listens(host4, 80))?;
-        Ok(Self {
-            directory,
-            _nginx: nginx,
-        })
+        let listen = format!("listen {}:80;", plan::HOST4);
+        let served = start_nginx(network.host4()?, None, &listen)?;
+        leftovers::write(&served.directory.path().join("index.html"), PAGE)?;
+        write_noise(&served.directory.path().join(FILE_NAME), FILE_SIZE)?;
+        Ok(Self(served))
     }
 
     /// The large file, to compare with.
     pub fn file(&self) -> PathBuf {
-        self.directory.path().join(FILE_NAME)
+        self.0.directory.path().join(FILE_NAME)
     }
+}
+
+/// nginx with files of given sizes.
+#[derive(Debug)]
+pub struct Files(#[expect(dead_code, reason = "it serves until it is dropped")] Served);
+
+impl Files {
+    /// Starts it on a node, port 80, with a file of each size in octets.
+    pub fn serve(node: &Namespace, sizes: &[usize]) -> Result<Self> {
+        let served = start_nginx(node, None, "listen 80; listen [::]:80;")?;
+        for size in sizes {
+            write_noise(&served.directory.path().join(format!("{size}.bin")), *size)?;
+        }
+        Ok(Self(served))
+    }
+
+    /// The path of the file of a size.
+    pub fn path(size: usize) -> String {
+        format!("/{size}.bin")
+    }
+}
+
+/// A running nginx, and the directory that it serves.
+#[derive(Debug)]
+pub struct Served {
+    /// It.
+    pub process: Process,
+    /// Its files.
+    pub directory: TempDir,
+}
+
+/// Starts nginx with one worker and these words in its server block, and waits until it listens on port 80.
+pub fn start_nginx(node: &Namespace, cpu: Option<usize>, server: &str) -> Result<Served> {
+    process::require("nginx", "nginx-light")?;
+    let directory = leftovers::directory()?;
+    let root = directory.path();
+    let configuration = root.join("nginx.conf");
+    let text = format!(
+        "daemon off;\nworker_processes 1;\nuser root;\npid {root}/nginx.pid;\n\
+         error_log stderr;\nevents {{}}\nhttp {{\n  access_log off;\n  sendfile on;\n  \
+         keepalive_requests 1000000;\n  \
+         client_body_temp_path {root}/body;\n  proxy_temp_path {root}/proxy;\n  \
+         fastcgi_temp_path {root}/fastcgi;\n  uwsgi_temp_path {root}/uwsgi;\n  \
+         scgi_temp_path {root}/scgi;\n  server {{\n    {server}\n    \
+         root {root};\n  }}\n}}\n",
+        root = root.display(),
+    );
+    leftovers::write(&configuration, text)?;
+    let mut command = match cpu {
+        Some(cpu) => node.command_on(cpu, "nginx"),
+        None => node.command("nginx"),
+    };
+    command.args(["-e", "stderr", "-p"]).arg(root);
+    let mut process = Process::start("nginx", command.arg("-c").arg(&configuration))?;
+    process.wait_until(START, || listens(node, 80))?;
+    Ok(Served { process, directory })
 }
 
 /// A DNS server that has [`DOMAIN`]: IPv4 addresses, one name with an IPv6 address, and a SOA, so
@@ -108,6 +136,8 @@ impl Dns {
              local-data: \"{DUAL_NAME}. 3600 IN AAAA {six}\"\n  \
              local-data: \"{DUAL_NAME}. 3600 IN A {host4}\"\n  \
              local-data: \"{WEB_NAME}. 3600 IN A {host4}\"\n  \
+             local-zone: \"{WILD}.\" redirect\n  \
+             local-data: \"{WILD}. 3600 IN A {host4}\"\n  \
              local-data-ptr: \"{host4} 3600 {WEB_NAME}\"\n",
             root = root.display(),
             host4 = plan::HOST4,

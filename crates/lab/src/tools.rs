@@ -31,8 +31,13 @@ pub enum Direction {
 pub enum Traffic {
     /// One TCP connection, as fast as it goes.
     Tcp,
-    /// UDP at so many megabits per second.
-    Udp(u32),
+    /// UDP.
+    Udp {
+        /// Payload per second.
+        megabits: u32,
+        /// Octets of payload in each datagram.
+        payload: u32,
+    },
 }
 
 /// The result of an iperf3 run.
@@ -42,6 +47,8 @@ pub struct Transfer {
     pub bits_per_second: f64,
     /// UDP: the share of datagrams lost, in percent.
     pub lost_percent: f64,
+    /// UDP: how much delay varies (RFC 3550 section 6.4.1), in seconds.
+    pub jitter: f64,
 }
 
 /// Runs an iperf3 client for whole `seconds` against a server that is up, on one CPU.
@@ -60,8 +67,9 @@ pub fn iperf(
     if direction == Direction::Download {
         command.arg("-R");
     }
-    if let Traffic::Udp(megabits) = traffic {
-        command.args(["-u", "-l", "1200", "-b", &format!("{megabits}M")]);
+    if let Traffic::Udp { megabits, payload } = traffic {
+        command.args(["-u", "-l", &payload.to_string()]);
+        command.args(["-b", &format!("{megabits}M")]);
     }
     let output = process::run(&mut command)?;
     let unread = || LabError::Output {
@@ -74,12 +82,15 @@ pub fn iperf(
         Traffic::Tcp => number("sum_received", "bits_per_second").map(|bits_per_second| Transfer {
             bits_per_second,
             lost_percent: 0.0,
+            jitter: 0.0,
         }),
-        Traffic::Udp(_) => number("sum", "bits_per_second")
+        Traffic::Udp { .. } => number("sum", "bits_per_second")
             .zip(number("sum", "lost_percent"))
-            .map(|(bits_per_second, lost_percent)| Transfer {
+            .zip(number("sum", "jitter_ms"))
+            .map(|((bits_per_second, lost_percent), jitter)| Transfer {
                 bits_per_second: bits_per_second * (1.0 - lost_percent / 100.0),
                 lost_percent,
+                jitter: jitter / 1e3,
             }),
     };
     transfer.ok_or_else(unread)
@@ -165,7 +176,7 @@ impl DnsLoad {
 }
 
 /// A query for AAAA with recursion desired (RFC 1035 section 4.1).
-fn query(identifier: u16, name: &str) -> Vec<u8> {
+pub(crate) fn query(identifier: u16, name: &str) -> Vec<u8> {
     let mut message = identifier.to_be_bytes().to_vec();
     message.extend([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
     for label in name.split('.') {
@@ -177,7 +188,7 @@ fn query(identifier: u16, name: &str) -> Vec<u8> {
 }
 
 /// Whether a response says NOERROR and has an answer.
-fn has_answer(message: &[u8]) -> bool {
+pub(crate) fn has_answer(message: &[u8]) -> bool {
     matches!(message, [_, _, flags, rcode, _, _, high, low, ..]
         if flags & 0x80 != 0 && rcode & 0x0f == 0 && (*high, *low) != (0, 0))
 }

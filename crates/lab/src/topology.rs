@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{LabError, Result, netns::Namespace, plan};
+use crate::{
+    LabError, Result,
+    netns::Namespace,
+    plan,
+    wire::{Cable, Ethernet, Medium, Plug, Wires},
+};
 
 /// A machine of a topology.
 #[derive(Debug, Clone)]
@@ -35,13 +40,15 @@ pub struct End {
     pub addresses: Vec<String>,
 }
 
-/// A cable: a veth pair.
+/// A cable.
 #[derive(Debug, Clone)]
 pub struct Link {
     /// Its two ends.
     pub ends: [End; 2],
     /// Its MTU in bytes, 1280..65535 where IPv6 is used.
     pub mtu: u32,
+    /// What it is made of.
+    pub medium: Medium,
 }
 
 /// How nodes learn link-layer addresses.
@@ -53,7 +60,7 @@ pub enum Neighbours {
     Resolved,
 }
 
-/// What the ends of the links leave to the device.
+/// What the ends of veth links leave to the device. Those of [Ethernet](Medium::Ethernet) leave nothing to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offloads {
     /// As the kernel sets them: super-packets and unfinished checksums cross the links.
@@ -126,6 +133,7 @@ impl Topology {
                         end(GATEWAY, SIX, &[format!("{}/64", plan::GATEWAY6)]),
                     ],
                     mtu: 1500,
+                    medium: Medium::Veth,
                 },
                 Link {
                     ends: [
@@ -133,6 +141,7 @@ impl Topology {
                         end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
                     ],
                     mtu: 1500,
+                    medium: Medium::Veth,
                 },
             ],
             neighbours,
@@ -161,6 +170,37 @@ impl Topology {
         topology
     }
 
+    /// `host6 — host4`: two hosts with both protocols and nothing between them.
+    pub fn direct(neighbours: Neighbours, offloads: Offloads) -> Self {
+        let host = |name| Node {
+            name,
+            role: Role::Host,
+            routes: vec![],
+        };
+        let addresses = |v6, v4| [format!("{v6}/64"), format!("{v4}/24")];
+        Self {
+            nodes: vec![host(HOST6), host(HOST4)],
+            links: vec![Link {
+                ends: [
+                    end(
+                        HOST6,
+                        HOST_INTERFACE,
+                        &addresses(plan::HOST6, plan::HOST6_AS_IPV4),
+                    ),
+                    end(
+                        HOST4,
+                        HOST_INTERFACE,
+                        &addresses(plan::GATEWAY6, plan::GATEWAY6_AS_IPV4),
+                    ),
+                ],
+                mtu: 1500,
+                medium: Medium::Veth,
+            }],
+            neighbours,
+            offloads,
+        }
+    }
+
     /// `host6 — router6 — gateway — router4 — host4`: like [`Topology::translator`], with a router
     /// on both sides, so that errors come from afar and both sides have hops to show.
     pub fn long(offloads: Offloads) -> Self {
@@ -175,7 +215,11 @@ impl Topology {
             role: Role::Host,
             routes: vec![format!("default via {via}")],
         };
-        let link = |ends| Link { ends, mtu: 1500 };
+        let link = |ends| Link {
+            ends,
+            mtu: 1500,
+            medium: Medium::Veth,
+        };
         Self {
             nodes: vec![
                 host(HOST6, plan::GATEWAY6.to_string()),
@@ -228,7 +272,11 @@ impl Topology {
             routes: routes.to_vec(),
         };
         let host = |name, via| node(name, Role::Host, &[format!("default via {via}")]);
-        let link = |ends| Link { ends, mtu: 1500 };
+        let link = |ends| Link {
+            ends,
+            mtu: 1500,
+            medium: Medium::Veth,
+        };
         Self {
             nodes: vec![
                 host(HOST6, plan::GATEWAY6_AS_IPV4),
@@ -278,9 +326,22 @@ impl Topology {
         self
     }
 
+    /// Makes all links of this medium.
+    #[must_use]
+    pub fn over(mut self, medium: &Medium) -> Self {
+        for link in &mut self.links {
+            link.medium = medium.clone();
+        }
+        self
+    }
+
     /// Builds it: namespaces, links, addresses, routes, neighbours.
     pub fn build(&self) -> Result<Network> {
-        let mut network = Network { nodes: Vec::new() };
+        let mut network = Network {
+            wires: None,
+            nodes: Vec::new(),
+        };
+        let mut cables = Vec::new();
         for node in &self.nodes {
             let namespace = Namespace::create(node.name)?;
             namespace.sysctl(match node.role {
@@ -290,7 +351,10 @@ impl Topology {
             network.nodes.push((node.name, Arc::new(namespace)));
         }
         for (index, link) in self.links.iter().enumerate() {
-            self.connect(&network, index, link)?;
+            cables.extend(self.connect(&network, index, link)?);
+        }
+        if !cables.is_empty() {
+            network.wires = Some(Wires::start(cables)?);
         }
         for node in &self.nodes {
             let lines: Vec<String> = node
@@ -303,18 +367,14 @@ impl Topology {
         Ok(network)
     }
 
-    fn connect(&self, network: &Network, index: usize, link: &Link) -> Result<()> {
-        let [first, second] = &link.ends;
-        let peer = network.node(second.node)?;
-        network.node(first.node)?.ip(&[format!(
-            "link add {} address {} mtu {mtu} type veth peer name {} address {} mtu {mtu} netns {}",
-            first.interface,
-            mac(index, 0),
-            second.interface,
-            mac(index, 1),
-            peer.name(),
-            mtu = link.mtu,
-        )])?;
+    fn connect(&self, network: &Network, index: usize, link: &Link) -> Result<Option<Cable>> {
+        let cable = match &link.medium {
+            Medium::Veth => {
+                veth(network, index, link)?;
+                None
+            }
+            Medium::Ethernet(ethernet) => Some(cable(network, index, link, ethernet)?),
+        };
         for (side, end) in link.ends.iter().enumerate() {
             let other = &link.ends[1 - side];
             let node = network.node(end.node)?;
@@ -334,14 +394,58 @@ impl Topology {
                 }
             }
             node.ip(&lines)?;
-            // A veth takes redirected frames only if its other end polls, which GRO makes it do.
-            node.offload(end.interface, &["gro", "on"])?;
-            if self.offloads == Offloads::Off {
-                node.offload(end.interface, &["tx", "off", "tso", "off", "gso", "off"])?;
+            if link.medium == Medium::Veth {
+                self.offload(node, end.interface)?;
             }
+        }
+        Ok(cable)
+    }
+
+    fn offload(&self, node: &Namespace, interface: &str) -> Result<()> {
+        // A veth takes redirected frames only if its other end polls, which GRO makes it do.
+        node.offload(interface, &["gro", "on"])?;
+        if self.offloads == Offloads::Off {
+            node.offload(interface, &["tx", "off", "tso", "off", "gso", "off"])?;
         }
         Ok(())
     }
+}
+
+/// Makes a link that takes no time.
+fn veth(network: &Network, index: usize, link: &Link) -> Result<()> {
+    let [first, second] = &link.ends;
+    let peer = network.node(second.node)?;
+    network.node(first.node)?.ip(&[format!(
+        "link add {} address {} mtu {mtu} type veth peer name {} address {} mtu {mtu} netns {}",
+        first.interface,
+        mac(index, 0),
+        second.interface,
+        mac(index, 1),
+        peer.name(),
+        mtu = link.mtu,
+    )])
+}
+
+/// Makes the ends of a link with a line rate.
+fn cable(network: &Network, index: usize, link: &Link, ethernet: &Ethernet) -> Result<Cable> {
+    let plug = |side: usize| {
+        let End {
+            node, interface, ..
+        } = link.ends[side];
+        let namespace = network.node(node)?;
+        let plug = Plug::new(node, interface, namespace)?;
+        namespace.ip(&[format!(
+            "link set {interface} address {} mtu {}",
+            mac(index, side),
+            link.mtu
+        )])?;
+        Ok::<_, LabError>(plug)
+    };
+    Ok(Cable {
+        plugs: [plug(0)?, plug(1)?],
+        ethernet: ethernet.clone(),
+        mtu: link.mtu,
+    })
 }
 
 /// The Ethernet address of side 0 or 1 of the link with this index (locally administered).
@@ -384,6 +488,8 @@ const ROUTER_SETTINGS: &[(&str, &str)] = &[
 /// A built topology; dropping it removes everything.
 #[derive(Debug)]
 pub struct Network {
+    // First: devices go before their namespaces.
+    wires: Option<Wires>,
     nodes: Vec<(&'static str, Arc<Namespace>)>,
 }
 
@@ -395,6 +501,11 @@ impl Network {
             .find(|(node, _)| *node == name)
             .map(|(_, namespace)| namespace)
             .ok_or_else(|| LabError::NoNode(name.into()))
+    }
+
+    /// The cables that have a line rate, if there are any.
+    pub fn wires(&self) -> Option<&Wires> {
+        self.wires.as_ref()
     }
 
     /// The IPv6 end of a standard topology.

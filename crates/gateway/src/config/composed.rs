@@ -41,9 +41,9 @@ pub struct Composed {
     pub own: (Option<Ipv4Addr>, Option<Ipv6Addr>),
     /// Addresses that this machine has by it, on the gateway's link.
     pub addresses: Vec<IpNet>,
-    /// The routers of a host of ISATAP, as far as they are known.
-    pub routers: Vec<Ipv4Addr>,
-    /// How they are found, if they are not configured.
+    /// The routers of a host of ISATAP that are listed.
+    pub(super) listed: Vec<Ipv4Addr>,
+    /// How they are found, if they are not.
     pub potential: Option<PotentialRouters>,
     /// Whether they are asked for more addresses (RFC 5214 section 8.3).
     pub solicits: bool,
@@ -76,7 +76,7 @@ impl Composed {
             sources: Vec::new(),
             own: (None, None),
             addresses: Vec::new(),
-            routers: Vec::new(),
+            listed: Vec::new(),
             potential: None,
             solicits: false,
             plan: Vec::new(),
@@ -89,6 +89,15 @@ impl Composed {
         let (discovery, potential) = (self.discovery.as_ref(), self.potential.as_ref());
         discovery.is_some_and(|discovery| discovery.found.is_none())
             || potential.is_some_and(|potential| potential.found.is_empty())
+    }
+
+    /// The routers of a host of ISATAP, as far as they are known.
+    #[must_use]
+    pub fn routers(&self) -> &[Ipv4Addr] {
+        match &self.potential {
+            Some(potential) => &potential.found,
+            None => &self.listed,
+        }
     }
 
     /// What the data plane takes, with what was found out.

@@ -83,6 +83,8 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
         local.value
     ));
     let own = link_local(local.value.into());
+    // Who hears of errors is this machine.
+    composed.own.1 = Some(own.into());
     composed
         .addresses
         .push(Ipv6Net::new_assert(own.into(), 64).into());
@@ -105,7 +107,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
             ));
         }
     }
-    composed.routers = listed.iter().map(|at| at.value).collect();
+    composed.listed = listed.iter().map(|at| at.value).collect();
     composed.potential = potential;
     Some(composed)
 }
@@ -157,7 +159,6 @@ impl Document {
             && let Mechanism::Composed(composed) = &mut instance.mechanism
             && let Some(potential) = &mut composed.potential
         {
-            composed.routers.clone_from(&found);
             potential.found = found;
         }
     }

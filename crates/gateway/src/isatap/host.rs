@@ -14,7 +14,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Advertisement, Prefix};
+use super::{Advertisement, Ending, Prefix};
 use crate::link;
 
 /// A router solicitation without options (RFC 4861 section 4.1); the kernel computes its checksum.
@@ -170,14 +170,5 @@ impl Host {
         if let Err(error) = netlink.address().del(message).execute().await {
             tracing::debug!(link = self.link, %address, %error, "not taken back");
         }
-    }
-}
-
-/// Ends a task with what it serves.
-struct Ending(tokio::task::JoinHandle<()>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -40,6 +40,16 @@ struct Running {
     task: JoinHandle<()>,
 }
 
+/// A task that ends when this is dropped.
+#[derive(Debug)]
+struct Ending(JoinHandle<()>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Running {
     async fn end(self) {
         // One that has ended by itself is told in vain.
@@ -92,7 +102,7 @@ fn sites(document: &Document) -> Vec<Site> {
             Some(Site {
                 instance: instance.name.value.clone(),
                 local: composed.own.0?,
-                routers: composed.routers.clone(),
+                routers: composed.routers().to_vec(),
             })
         }
         _ => None,

@@ -11,8 +11,8 @@ use std::time::Duration;
 use isthmus_core::address::special;
 use isthmus_core::config::Routers;
 use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
 
+use super::Ending;
 use crate::config::Document;
 
 /// PrlRefreshInterval (RFC 5214 section 9).
@@ -28,18 +28,12 @@ pub struct RouterLists {
     news: Arc<Notify>,
 }
 
-/// A task that keeps a list, ended when it is dropped.
+/// A list, and the task that keeps it.
 #[derive(Debug)]
 struct Running {
     name: String,
     found: Arc<Mutex<Vec<Ipv4Addr>>>,
-    task: JoinHandle<()>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    _task: Ending,
 }
 
 impl RouterLists {
@@ -89,7 +83,7 @@ impl RouterLists {
         Running {
             name: name.to_owned(),
             found,
-            task: tokio::spawn(task),
+            _task: Ending(tokio::spawn(task)),
         }
     }
 }

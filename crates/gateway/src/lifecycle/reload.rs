@@ -44,52 +44,23 @@ impl Running {
         } = config::load(&file)?.on_this_machine()?;
         start::warn(&warnings);
         fixed(&self.view.current().document, &document)?;
-        self.prefixes.fill_in(&mut document);
-        self.router_lists.fill_in(&mut document);
+        self.fill_in(&mut document);
         self.put_in_force(document).await
     }
 
-    /// Gives the instances what has been found out for them by now.
+    /// Gives the instances of a configuration what has been found out for them by now: prefixes, and the
+    /// routers of ISATAP hosts.
+    fn fill_in(&self, document: &mut Document) {
+        self.prefixes.fill_in(document);
+        self.router_lists.fill_in(document);
+    }
+
+    /// Puts what has been found out by now in force, if it is news.
     pub(super) async fn follow(&mut self) {
-        self.follow_prefixes().await;
-        self.follow_routers().await;
-    }
-
-    /// Gives the hosts of ISATAP that look for their routers those that are known by now.
-    async fn follow_routers(&mut self) {
         let old = self.view.current();
         let mut document = old.document.clone();
-        self.router_lists.fill_in(&mut document);
-        let changed: Vec<_> = document
-            .potential_routers()
-            .zip(old.document.potential_routers())
-            .filter(|((_, now), (_, before))| now != before)
-            .map(|((instance, now), _)| (instance.to_owned(), now.clone()))
-            .collect();
-        if changed.is_empty() {
-            return;
-        }
-        if let Err(error) = self.put_in_force(document).await {
-            tracing::error!(%error, "the routers that were found are not in force");
-            return;
-        }
-        for (instance, PotentialRouters { name, found }) in changed {
-            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
-            tracing::info!(
-                instance,
-                name,
-                routers = found.join(", "),
-                "routers were found"
-            );
-        }
-    }
-
-    /// Gives the instances that find their prefixes out those that are known by now.
-    async fn follow_prefixes(&mut self) {
-        let old = self.view.current();
-        let mut document = old.document.clone();
-        self.prefixes.fill_in(&mut document);
-        let changed: Vec<_> = document
+        self.fill_in(&mut document);
+        let prefixes: Vec<_> = document
             .discoveries()
             .zip(old.document.discoveries())
             .filter(|((_, now), (_, before))| now.found != before.found)
@@ -98,14 +69,20 @@ impl Running {
                 (instance.to_owned(), before.found, now.found, origin)
             })
             .collect();
-        if changed.is_empty() {
+        let routers: Vec<_> = document
+            .potential_routers()
+            .zip(old.document.potential_routers())
+            .filter(|((_, now), (_, before))| now != before)
+            .map(|((instance, now), _)| (instance.to_owned(), now.clone()))
+            .collect();
+        if prefixes.is_empty() && routers.is_empty() {
             return;
         }
         if let Err(error) = self.put_in_force(document).await {
-            tracing::error!(%error, "the prefixes that were found are not in force");
+            tracing::error!(%error, "the prefixes or routers that were found are not in force");
             return;
         }
-        for (instance, before, now, origin) in changed {
+        for (instance, before, now, origin) in prefixes {
             let lost = if before.is_some() {
                 "; what went through the one before has lost its translator"
             } else {
@@ -118,6 +95,11 @@ impl Running {
                 }
                 None => tracing::warn!(instance, "waiting for a prefix{lost}"),
             }
+        }
+        for (instance, PotentialRouters { name, found }) in routers {
+            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+            let routers = found.join(", ");
+            tracing::info!(instance, name, routers, "routers were found");
         }
     }
 

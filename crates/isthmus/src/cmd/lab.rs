@@ -1,8 +1,12 @@
 //! `isthmus lab`: the laboratory.
 
+mod advise;
 mod bench;
 mod bound;
+mod experiments;
+mod outcome;
 mod references;
+mod run;
 mod world;
 
 use std::process::ExitCode;
@@ -13,7 +17,7 @@ use isthmus_lab::{demo, leftovers};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Show and measure gateways in networks of their own (needs root, but for `bound`)
+/// Show and measure gateways in networks of their own (needs root, but for what only calculates)
 ///
 /// Hosts, routers, links and servers are made in network namespaces and removed at the end; the
 /// network of the machine is not touched. Every command that makes some first removes what an interrupted one
@@ -28,18 +32,45 @@ pub(crate) struct Lab {
 enum Action {
     /// Show an IPv6-only host reaching an IPv4-only server through each engine
     Demo,
+    Advise(advise::Advise),
     Bench(bench::Bench),
     Bound(bound::Bound),
     References(references::References),
+    Run(run::Run),
+    Experiments(experiments::Experiments),
+    Subjects(experiments::Subjects),
     World(world::World),
+    Report(outcome::Report),
+    Diff(outcome::Compare),
+    Claims(outcome::Claims),
     /// Remove what an interrupted lab has left behind
     Clean,
 }
 
+impl Action {
+    /// Whether there is something to be left behind.
+    fn makes_networks(&self) -> bool {
+        match self {
+            Self::Bound(_)
+            | Self::Advise(_)
+            | Self::Experiments(_)
+            | Self::Subjects(_)
+            | Self::Report(_)
+            | Self::Diff(_)
+            | Self::Claims(_) => false,
+            Self::Demo
+            | Self::Bench(_)
+            | Self::References(_)
+            | Self::Run(_)
+            | Self::World(_)
+            | Self::Clean => true,
+        }
+    }
+}
+
 impl Lab {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        // The bound is arithmetic: it makes nothing, and so leaves nothing behind.
-        if !matches!(self.action, Action::Bound(_)) {
+        if self.action.makes_networks() {
             clean_up_when_interrupted()?;
             for name in leftovers::sweep() {
                 eprintln!("removed the leftover {name}");
@@ -48,10 +79,17 @@ impl Lab {
         match &self.action {
             Action::Demo if demo::run()? => Ok(ExitCode::SUCCESS),
             Action::Demo => Ok(ExitCode::FAILURE),
+            Action::Advise(advise) => advise.run(),
             Action::Bench(bench) => bench.run(),
             Action::Bound(bound) => bound.run(),
             Action::References(references) => references.run(),
+            Action::Run(run) => run.run(),
+            Action::Experiments(experiments) => experiments.run(),
+            Action::Subjects(subjects) => subjects.run(),
             Action::World(world) => world.run(),
+            Action::Report(report) => report.run(),
+            Action::Diff(compare) => compare.run(),
+            Action::Claims(claims) => claims.run(),
             Action::Clean => Ok(ExitCode::SUCCESS),
         }
     }

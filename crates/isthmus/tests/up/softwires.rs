@@ -3,19 +3,19 @@
 
 pub(crate) mod net;
 mod ports;
-pub(crate) mod rows;
 pub(crate) mod traffic;
+
+use isthmus_lab::provider::{self, Mechanism, Transport};
 
 use crate::gateway::Gateway;
 use crate::net::text;
 use net::Net;
-use rows::{Row, Transport};
 
 /// What goes over a TCP connection each way.
 const BYTES: u32 = 4 << 20;
 
 /// What the client and the server do over a mechanism with an engine on both gateways.
-fn carries(row: &Row, engine: &str) {
+fn carries(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
     };
@@ -52,7 +52,7 @@ fn carries(row: &Row, engine: &str) {
 }
 
 /// Who sends from the port of his neighbour is refused, and counted (RFC 7596 section 6.2).
-fn refuses(row: &Row, engine: &str) {
+fn refuses(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
     };
@@ -80,17 +80,17 @@ fn refuses(row: &Row, engine: &str) {
 macro_rules! mechanisms {
     ($($engine:ident: $($name:ident $row:ident),+;)+) => {$(
         mod $engine {
-            use super::{carries, refuses, rows};
+            use super::{carries, provider, refuses};
             $(
                 #[test]
                 fn $name() {
-                    carries(&rows::$row, stringify!($engine));
+                    carries(&provider::$row, stringify!($engine));
                 }
             )+
 
             #[test]
             fn lw4o6_spoofed() {
-                refuses(&rows::LW4O6, stringify!($engine));
+                refuses(&provider::LW4O6, stringify!($engine));
             }
         }
     )+};

@@ -411,7 +411,7 @@ fn back(ends: Ends, port: u16) -> Packet {
 impl Crossing {
     /// The path, with sessions where there are some.
     pub(super) fn path(&self) -> Result<Path> {
-        let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Other(self.instance));
+        let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Other(*self.instance));
         self.path_through(&isthmus)
     }
 

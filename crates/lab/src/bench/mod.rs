@@ -16,7 +16,7 @@ use std::{path::Path, time::Duration};
 
 pub use profile::Profile;
 pub use references::{Reference, references};
-pub use report::{Figure, HEADING, Machine, Measurement, Outcome, Report, RowReport};
+pub use report::{Figure, HEADING, Measurement, Outcome, Report, RowReport};
 pub use rows::{Row, Target};
 
 use crate::{Result, measure::Effort, process};

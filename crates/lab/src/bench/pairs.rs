@@ -87,7 +87,7 @@ impl Pair {
         let network = Topology::pair(Offloads::On).build()?;
         let mut started = Vec::new();
         for (node, instance) in [(GATEWAY, self.edge), (BORDER, &self.border)] {
-            let isthmus = Isthmus::new(Engine::Tc, Mechanism::Other(instance));
+            let isthmus = Isthmus::new(Engine::Tc, Mechanism::Other(*instance));
             let gateway = isthmus.up(network.node(node)?, Some(GATEWAY_CPU))?;
             started.push(gateway.into_started());
         }

@@ -1,11 +1,14 @@
 //! Results as JSON and as a table.
 
-use std::{fmt, fs, process::Command};
+use std::fmt;
 
 use serde::Serialize;
 
 use super::{Profile, Row, Target, Thoroughness};
-use crate::{measure::Compared, process};
+use crate::{
+    machine::{self, Machine},
+    measure::Compared,
+};
 
 /// A figure with its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -145,19 +148,6 @@ impl RowReport {
     }
 }
 
-/// The machine that it ran on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Machine {
-    /// Processor model.
-    pub cpu: String,
-    /// Number of cores.
-    pub cores: usize,
-    /// Memory in MiB.
-    pub memory_mib: u64,
-    /// Kernel release.
-    pub kernel: String,
-}
-
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -174,15 +164,8 @@ pub struct Report {
 impl Report {
     pub(super) fn begin(thoroughness: Thoroughness) -> Self {
         Self {
-            date: printed("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]),
-            machine: Machine {
-                cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
-                cores: cores(),
-                memory_mib: field("/proc/meminfo", "MemTotal")
-                    .and_then(|size| size.split(' ').next()?.parse::<u64>().ok())
-                    .map_or(0, |kib| kib / 1024),
-                kernel: printed("uname", &["-r"]),
-            },
+            date: machine::now(),
+            machine: Machine::here(),
             thoroughness: match thoroughness {
                 Thoroughness::Quick => "quick",
                 Thoroughness::Full => "full",
@@ -190,27 +173,6 @@ impl Report {
             rows: Vec::new(),
         }
     }
-}
-
-fn printed(program: &str, arguments: &[&str]) -> String {
-    process::run(Command::new(program).args(arguments))
-        .map_or_else(|_| "unknown".into(), |output| output.trim().to_owned())
-}
-
-/// All cores, also those that this process may not use.
-fn cores() -> usize {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let lines = text.lines().filter(|line| line.starts_with("processor"));
-    lines.count().max(1)
-}
-
-/// The value after `key:` in a file of such lines.
-fn field(path: &str, key: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.trim() == key)
-        .map(|(_, value)| value.trim().to_owned())
 }
 
 /// The table's heading; each row is the [`RowReport`]'s own display.

@@ -7,16 +7,24 @@ use crate::{TCP, bytes, in_megabits, megabits, path, path_at};
 
 const PAYLOADS: usize = 18;
 
-#[test]
-fn udp_takes_these_wire_bytes_and_packets() {
-    let vectors = values(include_str!("udp-wire-bytes.txt"));
-    assert_eq!(vectors.len(), PAYLOADS * 10);
+/// All `count` values of a table are what the model finds for a size and a heading.
+fn agree(table: &'static str, count: usize, model: impl Fn(u32, &str) -> String) {
+    let values = values(table);
+    assert_eq!(values.len(), count);
     for Value {
         size,
         heading,
         text,
-    } in vectors
+    } in values
     {
+        assert_eq!(model(size, heading), text, "{heading}, {size} bytes");
+    }
+}
+
+#[test]
+fn udp_takes_these_wire_bytes_and_packets() {
+    let table = include_str!("udp-wire-bytes.txt");
+    agree(table, PAYLOADS * 10, |size, heading| {
         let path = path(heading);
         let links = path.carry(&Transport::Udp.packets(bytes(size), &path));
         let widest = links.iter().max_by_key(|link| link.wire_bytes());
@@ -25,26 +33,19 @@ fn udp_takes_these_wire_bytes_and_packets() {
             _ => widest,
         };
         let link = link.unwrap();
-        let found = format!("{}/{}", link.wire_bytes(), link.packets.len());
-        assert_eq!(found, text, "{heading}, {size} bytes");
-    }
+        format!("{}/{}", link.wire_bytes(), link.packets.len())
+    });
 }
 
 #[test]
 fn udp_reaches_this_throughput_at_every_rate() {
-    let vectors = values(include_str!("udp-throughput.txt"));
-    assert_eq!(vectors.len(), PAYLOADS * 10);
-    for Value {
-        size,
-        heading,
-        text,
-    } in vectors
-    {
-        for rate in [10, 100, 1000] {
+    let table = include_str!("udp-throughput.txt");
+    for rate in [10, 100, 1000] {
+        println!("{rate} Mb/s");
+        agree(table, PAYLOADS * 10, |size, heading| {
             let found = path_at(heading, rate).streaming(Transport::Udp, bytes(size));
-            let at_ten = in_megabits(found * 10.0 / rate as f64);
-            assert_eq!(at_ten, text, "{heading}, {size} bytes at {rate} Mb/s");
-        }
+            in_megabits(found * 10.0 / rate as f64)
+        });
     }
 }
 
@@ -52,14 +53,8 @@ fn udp_reaches_this_throughput_at_every_rate() {
 /// the one and ping-pong of the other below 1500 bytes, so both are looked at in both.
 #[test]
 fn one_link_reaches_this() {
-    let vectors = values(include_str!("one-link.txt"));
-    assert_eq!(vectors.len(), PAYLOADS * 4);
-    for Value {
-        size,
-        heading,
-        text,
-    } in vectors
-    {
+    let table = include_str!("one-link.txt");
+    agree(table, PAYLOADS * 4, |size, heading| {
         let (transport, path) = match heading {
             "udp-v4" => (Transport::Udp, path("direct-ipv4")),
             "udp-v6" => (Transport::Udp, path("direct-ipv6")),
@@ -67,28 +62,21 @@ fn one_link_reaches_this() {
             "tcp-v6" => (TCP, path("direct-ipv6")),
             other => panic!("{other}"),
         };
-        let found = format!(
+        format!(
             "{}/{}",
             in_megabits(path.streaming(transport, bytes(size))),
             in_megabits(path.ping_pong(transport, bytes(size)))
-        );
-        assert_eq!(found, text, "{heading}, {size} bytes");
-    }
+        )
+    });
 }
 
 #[test]
 fn testers_send_these_frame_rates() {
-    let vectors = values(include_str!("frame-rates.txt"));
-    assert_eq!(vectors.len(), 14 * 3);
-    for Value {
-        size,
-        heading,
-        text,
-    } in vectors
-    {
+    let table = include_str!("frame-rates.txt");
+    agree(table, 14 * 3, |size, heading| {
         let overhead = heading.parse().unwrap();
         let found = [10, 100, 1000, 10_000]
             .map(|rate| ethernet::frames_per_second(megabits(rate), size, overhead).to_string());
-        assert_eq!(found.join("/"), text, "{size} bytes and {overhead}");
-    }
+        found.join("/")
+    });
 }

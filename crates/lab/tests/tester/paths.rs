@@ -10,7 +10,7 @@ use isthmus_lab::{
     process,
     tester::{Flows, Phases, Port, SingleDevice, Streams, Tester, Tolerance, Traffic, Void, flows},
     topology::{
-        End, HOST_INTERFACE, HOST4, HOST6, Link, Neighbours, Network, Node, Offloads, Role,
+        End, HOST_INTERFACE, HOST4, HOST6, Link, Medium, Neighbours, Network, Node, Offloads, Role,
         Topology, mac_octets,
     },
 };
@@ -245,6 +245,7 @@ fn cable() -> Result<(Network, [Port; 2])> {
                 addresses: vec![],
             }),
             mtu: 1500,
+            medium: Medium::Veth,
         }],
         neighbours: Neighbours::Static,
         offloads: Offloads::Off,

@@ -1,9 +1,8 @@
-//! Somebody else's ends of tunnels, for the mechanisms of [`rows`].
+//! Somebody else's ends of tunnels, for the mechanisms of a [`provider`].
 
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::process;
-
-use crate::softwires::rows::{self, Host, Row};
+use isthmus_lab::provider::{self, Host, Mechanism};
 
 /// Which end of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ impl Side {
     }
 
     /// The host behind it.
-    pub(crate) const fn host(self, row: &Row) -> Host {
+    pub(crate) const fn host(self, row: &Mechanism) -> Host {
         match self {
             Self::Edge => row.client,
             Self::Border => row.server,
@@ -44,7 +43,7 @@ impl Side {
     }
 
     /// What the core routes to it.
-    pub(crate) const fn routed(self, row: &Row) -> &'static str {
+    pub(crate) const fn routed(self, row: &Mechanism) -> &'static str {
         match self {
             Self::Edge => row.to_edge,
             Self::Border => row.to_border,
@@ -52,7 +51,7 @@ impl Side {
     }
 
     /// Our instance at this end.
-    pub(crate) const fn instance(self, row: &Row) -> &'static str {
+    pub(crate) const fn instance(self, row: &Mechanism) -> &'static str {
         match self {
             Self::Edge => row.edge,
             Self::Border => row.border,
@@ -125,7 +124,7 @@ pub(crate) enum Pings {
 /// A mechanism with our gateway at one end and theirs at the other.
 pub(crate) struct Pair {
     pub(crate) name: &'static str,
-    pub(crate) row: &'static Row,
+    pub(crate) row: &'static Mechanism,
     pub(crate) needs: &'static [Need],
     pub(crate) reach: Reach,
     pub(crate) pings: Pings,
@@ -147,7 +146,7 @@ impl Pair {
 
 const SIX_IN_FOUR: Pair = Pair {
     name: "6in4",
-    row: &rows::SIX_IN_FOUR,
+    row: &provider::SIX_IN_FOUR,
     needs: &[SIT],
     reach: Reach::Both,
     pings: Pings::OfAnySize,
@@ -168,7 +167,7 @@ const SIX_IN_FOUR: Pair = Pair {
 
 const SIX_TO_FOUR: Pair = Pair {
     name: "6to4",
-    row: &rows::SIX_TO_FOUR,
+    row: &provider::SIX_TO_FOUR,
     edge: Some(kernel(&[
         "ip addr add 203.0.113.1/32 dev lo",
         "ip link add tunnel type sit local 203.0.113.1 ttl 64",
@@ -185,7 +184,7 @@ const SIX_TO_FOUR: Pair = Pair {
 };
 
 /// A site of 6to4 and the rest of the IPv6 internet (RFC 3056 section 5.2).
-const RELAY: Row = Row {
+const RELAY: Mechanism = Mechanism {
     edge: r#"mechanism = "6to4"
 local = "203.0.113.1"
 relay = "203.0.113.129"
@@ -194,8 +193,8 @@ icmp-source-v6 = "2002:cb00:7101::1""#,
 role = "relay"
 local = "203.0.113.129"
 icmp-source-v6 = "2002:cb00:7181::1""#,
-    server: rows::SIX_IN_FOUR.server,
-    ..rows::SIX_TO_FOUR
+    server: provider::SIX_IN_FOUR.server,
+    ..provider::SIX_TO_FOUR
 };
 
 const SIX_TO_FOUR_RELAY: Pair = Pair {
@@ -213,7 +212,7 @@ const SIX_TO_FOUR_RELAY: Pair = Pair {
 
 const SIX_RD: Pair = Pair {
     name: "6rd",
-    row: &rows::SIX_RD,
+    row: &provider::SIX_RD,
     edge: Some(kernel(&[
         "ip addr add 10.100.100.1/32 dev lo",
         "ip tunnel add tunnel mode sit local 10.100.100.1 ttl 64",
@@ -234,7 +233,7 @@ const SIX_RD: Pair = Pair {
 
 const FOUR_IN_SIX: Pair = Pair {
     name: "4in6",
-    row: &rows::FOUR_IN_SIX,
+    row: &provider::FOUR_IN_SIX,
     needs: &[IP6TNL],
     edge: Some(kernel(&[
         "ip addr add 2001:db8:12::1/128 dev lo nodad",
@@ -274,7 +273,7 @@ const FOUR_IN_SIX_LIMITED: Pair = Pair {
 
 const DS_LITE: Pair = Pair {
     name: "ds-lite",
-    row: &rows::DS_LITE,
+    row: &provider::DS_LITE,
     needs: &[IP6TNL, NFT],
     reach: Reach::Outward,
     edge: Some(kernel(&[
@@ -296,7 +295,7 @@ const DS_LITE: Pair = Pair {
 };
 
 /// A whole IPv4 address: EA bits are the rest of the address, and there is no PSID (RFC 7597 section 5.2).
-const WHOLE: Row = Row {
+const WHOLE: Mechanism = Mechanism {
     edge: r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:ffff::1"
@@ -310,7 +309,7 @@ role = "br"
 local = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 8 }]
 own-v4 = "203.0.113.253""#,
-    ..rows::MAP_E
+    ..provider::MAP_E
 };
 
 /// The MAP address of the customer has the IPv4 address before its last 16 bits (RFC 7597 section 6).
@@ -337,7 +336,7 @@ const MAP_E: Pair = Pair {
 
 /// A shared address. Without an offset the ports of a customer are one range (RFC 7597 section 5.1), which
 /// is all that the kernel's NAT can be given: 0x34 of 256 are those from 13312 to 13567.
-const SHARED: Row = Row {
+const SHARED: Mechanism = Mechanism {
     edge: r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:ffff::1"
@@ -351,7 +350,7 @@ role = "br"
 local = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16, psid-offset = 0 }]
 own-v4 = "203.0.113.253""#,
-    ..rows::MAP_E
+    ..provider::MAP_E
 };
 
 const MAP_E_SHARED: Pair = Pair {
@@ -377,7 +376,7 @@ const MAP_E_SHARED: Pair = Pair {
 };
 
 /// The same ports, given by a binding table.
-const BOUND: Row = Row {
+const BOUND: Mechanism = Mechanism {
     edge: r#"mechanism = "lw4o6"
 role = "b4"
 local = "2001:db8:12::1"
@@ -395,7 +394,7 @@ local = "2001:db8:ffff::1"
 sharing = [{ v4 = "192.0.2.0/24", psid-length = 8, psid-offset = 0 }]
 softwires = [{ b4 = "2001:db8:12::1", v4 = "192.0.2.18", psid = 0x34 }]
 own-v4 = "203.0.113.253""#,
-    ..rows::LW4O6
+    ..provider::LW4O6
 };
 
 const LW4O6: Pair = Pair {
@@ -438,7 +437,7 @@ pub(crate) const KERNEL: [Pair; 10] = [
 /// mappings of their own: TAYGA drops those whose sources it can not translate.
 const CLAT: Pair = Pair {
     name: "464xlat",
-    row: &rows::CLAT,
+    row: &provider::CLAT,
     needs: &[TAYGA],
     reach: Reach::Outward,
     pings: Pings::Whole,

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::process::{self, Process};
+use isthmus_lab::provider::{Core, Mechanism, Transport};
 use tempfile::TempDir;
 
 use super::pairs::{Pair, Side, Theirs};
 use crate::gateway::{Gateway, ISTHMUS};
-use crate::softwires::net::{connect, end_of, ip, narrow, nodad};
-use crate::softwires::rows::{Core, Row, Transport};
+use crate::softwires::net::{connect, ip, nodad};
 use crate::softwires::traffic::Hosts;
 
 /// How long somebody else's program may take to start.
@@ -147,7 +147,12 @@ impl World {
             .map_err(|error| error.to_string())
     }
 
-    fn try_to_set(&self, row: &Row, ours: Side, theirs: &Theirs) -> isthmus_lab::Result<Turn> {
+    fn try_to_set(
+        &self,
+        row: &Mechanism,
+        ours: Side,
+        theirs: &Theirs,
+    ) -> isthmus_lab::Result<Turn> {
         self.clear()?;
         for (node, link, side) in [
             (&self.ours, "ours", ours),
@@ -218,13 +223,19 @@ impl World {
     }
 
     /// Gives a gateway, its host and the core addresses and their ways to each other.
-    fn connect(&self, node: &Node, link: &str, row: &Row, side: Side) -> isthmus_lab::Result<()> {
+    fn connect(
+        &self,
+        node: &Node,
+        link: &str,
+        row: &Mechanism,
+        side: Side,
+    ) -> isthmus_lab::Result<()> {
         let host = side.host(row);
         let length = match row.core {
             Core::V4 => 24,
             Core::V6 => 64,
         };
-        let [cores, gateways] = [1, 2].map(|end| end_of(row.core, side.number(), end));
+        let [cores, gateways] = [1, 2].map(|end| row.core.end_of(side.number(), end));
         let [near, far] = [side, side.other()].map(|side| side.routed(row));
         let on = |link: &str, address: &str, length: u8| {
             format!("addr add {address}/{length} dev {link} {}", nodad(address))
@@ -310,9 +321,9 @@ impl World {
     /// into others, so that it cuts them. Theirs finds out by itself.
     pub(crate) fn narrow(&self, pair: &Pair, ours: Side, gateway: &Gateway) {
         let row = pair.row;
-        let bytes = narrow(row.core);
+        let bytes = row.core.narrow();
         for (link, side) in [("ours", ours), ("theirs", ours.other())] {
-            let (routed, via) = (side.routed(row), end_of(row.core, side.number(), 2));
+            let (routed, via) = (side.routed(row), row.core.end_of(side.number(), 2));
             ip(
                 &self.core,
                 &format!("route replace {routed} via {via} dev {link} mtu lock {bytes}"),
@@ -326,7 +337,7 @@ impl World {
             Core::V6 => "ipv6-mtu",
         };
         self.configure(Some((pair, ours)), &format!("[link]\n{key} = {bytes}"));
-        let (far, via) = (ours.other().routed(row), end_of(row.core, ours.number(), 1));
+        let (far, via) = (ours.other().routed(row), row.core.end_of(ours.number(), 1));
         ip(
             &self.ours.gateway,
             &format!("route replace {far} via {via} dev tok mtu lock {bytes}"),

@@ -6,99 +6,53 @@
 //! ```
 
 use std::fs;
+use std::sync::Arc;
 
 use isthmus_lab::netns::Namespace;
+use isthmus_lab::provider::{self, Core, Mechanism};
+use isthmus_lab::topology::{BORDER, Offloads};
 use tempfile::TempDir;
 
-use super::rows::{Core, Host, Row};
 use super::traffic::Hosts;
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::possible;
 
-/// Bytes that a narrow core takes: the least over IPv6, and the least that carries as much over IPv4.
-pub(crate) const fn narrow(core: Core) -> u32 {
-    match core {
-        Core::V4 => 1300,
-        Core::V6 => 1280,
-    }
-}
-
 /// Five namespaces, gone when it is dropped.
 pub(crate) struct Net {
-    pub(crate) client: Namespace,
-    pub(crate) edge: Namespace,
-    pub(crate) core: Namespace,
-    border: Namespace,
-    pub(crate) server: Namespace,
+    pub(crate) client: Arc<Namespace>,
+    pub(crate) edge: Arc<Namespace>,
+    pub(crate) core: Arc<Namespace>,
+    border: Arc<Namespace>,
+    pub(crate) server: Arc<Namespace>,
     folder: TempDir,
 }
 
 impl Net {
     /// `None` where namespaces can not be made, after saying so.
-    pub(crate) fn new(row: &Row) -> Option<Self> {
+    pub(crate) fn new(row: &Mechanism) -> Option<Self> {
         possible().then(|| Self::build(row))
     }
 
-    fn build(row: &Row) -> Self {
-        let create = |role| Namespace::create(role).unwrap();
+    fn build(row: &Mechanism) -> Self {
+        let network = row.topology(Offloads::On).build().unwrap();
+        let node = |name| Arc::clone(network.node(name).unwrap());
         let net = Self {
-            client: create("client"),
-            edge: create("edge"),
-            core: create("core"),
-            border: create("border"),
-            server: create("server"),
+            client: node(provider::CLIENT),
+            edge: node(provider::EDGE),
+            core: node(provider::CORE),
+            border: node(BORDER),
+            server: node(provider::SERVER),
             folder: tempfile::tempdir().unwrap(),
         };
         for node in [&net.edge, &net.core, &net.border] {
-            // As routers are; what they answer is not held back.
+            // What they answer is not held back.
             let settings = [
-                ("net.ipv4.ip_forward", "1"),
-                ("net.ipv6.conf.all.forwarding", "1"),
                 ("net.ipv4.icmp_ratelimit", "0"),
                 ("net.ipv6.icmp.ratelimit", "0"),
             ];
             node.sysctl(&settings).unwrap();
         }
-        net.host(&net.client, &net.edge, "toc", row.client);
-        net.host(&net.server, &net.border, "tos", row.server);
-        net.link(row, 0, row.to_edge);
-        net.link(row, 1, row.to_border);
         net
-    }
-
-    /// Links a host to its gateway, which is its way to everything.
-    fn host(&self, node: &Namespace, gateway: &Namespace, near: &str, host: Host) {
-        connect((gateway, near), (node, "eth0"));
-        let (length, nodad) = (host.length, nodad(host.address));
-        ip(
-            gateway,
-            &format!("addr add {}/{length} dev {near} {nodad}", host.gateway),
-        );
-        ip(
-            node,
-            &format!("addr add {}/{length} dev eth0 {nodad}", host.address),
-        );
-        ip(node, &format!("route add default via {}", host.gateway));
-    }
-
-    /// Links a gateway to the core, which is its way to everything of the core's protocol.
-    fn link(&self, row: &Row, number: usize, routed: &str) {
-        let (gateway, link) = [(&self.edge, "toe"), (&self.border, "tob")][number];
-        connect((gateway, "tok"), (&self.core, link));
-        let length = match row.core {
-            Core::V4 => 24,
-            Core::V6 => 64,
-        };
-        let [cores, gateways] = [1, 2].map(|end| end_of(row.core, number, end));
-        let nodad = nodad(&cores);
-        for (node, address, link) in [(&self.core, &cores, link), (gateway, &gateways, "tok")] {
-            ip(
-                node,
-                &format!("addr add {address}/{length} dev {link} {nodad}"),
-            );
-        }
-        ip(gateway, &format!("route add default via {cores}"));
-        ip(&self.core, &format!("route add {routed} via {gateways}"));
     }
 
     /// The client and the server.
@@ -110,7 +64,7 @@ impl Net {
     }
 
     /// Starts both gateways.
-    pub(crate) fn start(&self, row: &Row, engine: &str) -> (Gateway, Gateway) {
+    pub(crate) fn start(&self, row: &Mechanism, engine: &str) -> (Gateway, Gateway) {
         if engine == "xdp" {
             // A veth leaves checksums and segments to a device that there is none of. XDP programs can
             // not see that the former are missing, and get no packet larger than a page.
@@ -139,7 +93,10 @@ impl Net {
     }
 
     /// The gateways with the links of their hosts and their instances.
-    fn gateways<'a>(&'a self, row: &'a Row) -> [(&'a str, &'a Namespace, &'a str, &'a str); 2] {
+    fn gateways<'a>(
+        &'a self,
+        row: &'a Mechanism,
+    ) -> [(&'a str, &'a Namespace, &'a str, &'a str); 2] {
         [
             ("edge", &self.edge, "toc", row.edge),
             ("border", &self.border, "tos", row.border),
@@ -147,7 +104,7 @@ impl Net {
     }
 
     /// Writes the configurations of both.
-    fn configure(&self, row: &Row, engine: &str, more: &str) {
+    fn configure(&self, row: &Mechanism, engine: &str, more: &str) {
         for (name, _, host_link, instance) in self.gateways(row) {
             let folder = self.folder.path().join(name);
             let mut text = format!(
@@ -166,11 +123,11 @@ impl Net {
 
     /// Makes the core forward packets of so many bytes only. The links of the gateways stay as they
     /// are.
-    pub(crate) fn narrow(&self, row: &Row) {
-        let bytes = narrow(row.core);
+    pub(crate) fn narrow(&self, row: &Mechanism) {
+        let bytes = row.core.narrow();
         for (routed, number) in [(row.to_edge, 0), (row.to_border, 1)] {
             let link = ["toe", "tob"][number];
-            let via = end_of(row.core, number, 2);
+            let via = row.core.end_of(number, 2);
             ip(
                 &self.core,
                 &format!("route replace {routed} via {via} dev {link} mtu lock {bytes}"),
@@ -179,8 +136,8 @@ impl Net {
     }
 
     /// Tells the gateways how narrow the core is, and makes the hosts forget it.
-    pub(crate) fn tell(&self, row: &Row, engine: &str, gateways: [&Gateway; 2]) {
-        let bytes = narrow(row.core);
+    pub(crate) fn tell(&self, row: &Mechanism, engine: &str, gateways: [&Gateway; 2]) {
+        let bytes = row.core.narrow();
         for node in [&self.client, &self.server] {
             for family in ["-4", "-6"] {
                 let flush = [family, "route", "flush", "cache"];
@@ -196,22 +153,13 @@ impl Net {
         for (number, (gateway, (_, node, ..))) in
             gateways.into_iter().zip(self.gateways(row)).enumerate()
         {
-            let via = end_of(row.core, number, 1);
+            let via = row.core.end_of(number, 1);
             ip(
                 node,
                 &format!("route replace default via {via} dev tok mtu lock {bytes}"),
             );
             gateway.json("reload");
         }
-    }
-}
-
-/// The address of an end of the core's link to the edge (0) or to the border (1): the core's is 1, the
-/// gateway's 2.
-pub(crate) fn end_of(core: Core, number: usize, end: u8) -> String {
-    match core {
-        Core::V4 => format!("100.64.{number}.{end}"),
-        Core::V6 => format!("3fff:c{number}::{end}"),
     }
 }
 

@@ -11,9 +11,9 @@ use isthmus_lab::LabError;
 use isthmus_lab::netns::Namespace;
 
 use super::net::Net;
-use super::rows::{self, Row};
 use super::traffic::inside;
 use crate::gateway::Gateway;
+use isthmus_lab::provider::{self, Mechanism};
 
 /// How long a packet may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -151,9 +151,9 @@ fn with(instance: &str, more: &str) -> &'static str {
 
 /// Behind a customer's edge, whose ports are those of its set.
 fn at_an_edge(engine: &str) {
-    let row = Row {
-        edge: with(rows::MAP_E.edge, "pcp = { listen = [\"192.168.1.1\"] }"),
-        ..rows::MAP_E
+    let row = Mechanism {
+        edge: with(provider::MAP_E.edge, "pcp = { listen = [\"192.168.1.1\"] }"),
+        ..provider::MAP_E
     };
     let Some(net) = Net::new(&row) else { return };
     let (edge, border) = net.start(&row, engine);
@@ -182,9 +182,9 @@ fn at_an_edge(engine: &str) {
 
 /// At a NAT64, over IPv6.
 fn at_a_nat64(engine: &str) {
-    let row = Row {
-        border: with(rows::CLAT.border, "pcp = { listen = [\"3fff:c1::2\"] }"),
-        ..rows::CLAT
+    let row = Mechanism {
+        border: with(provider::CLAT.border, "pcp = { listen = [\"3fff:c1::2\"] }"),
+        ..provider::CLAT
     };
     let Some(net) = Net::new(&row) else { return };
     let (edge, border) = net.start(&row, engine);

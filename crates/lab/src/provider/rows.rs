@@ -1,59 +1,14 @@
-//! The mechanisms: how a customer's edge and a border are configured, and the network around them.
+//! The mechanisms.
 
-/// Which protocol the core speaks. The hosts speak the other one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Core {
-    V4,
-    V6,
-}
-
-/// What a mechanism does with packets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transport {
-    /// Puts them into others. A gateway that is told how narrow the core is cuts the outer ones.
-    Tunnel,
-    /// Translates them.
-    Translation,
-}
-
-/// A mechanism.
-pub(crate) struct Row {
-    pub(crate) core: Core,
-    /// The instance of the customer's edge, and that of the border.
-    pub(crate) edge: &'static str,
-    pub(crate) border: &'static str,
-    pub(crate) client: Host,
-    pub(crate) server: Host,
-    /// What the core routes to the edge, and to the border.
-    pub(crate) to_edge: &'static str,
-    pub(crate) to_border: &'static str,
-    pub(crate) transport: Transport,
-    /// The MTU that a host sees where the core is narrow.
-    pub(crate) mtu: u32,
-}
-
-/// A host and the address of the gateway on its link.
-#[derive(Clone, Copy)]
-pub(crate) struct Host {
-    pub(crate) address: &'static str,
-    pub(crate) gateway: &'static str,
-    pub(crate) length: u8,
-}
-
-const fn host(address: &'static str, gateway: &'static str, length: u8) -> Host {
-    Host {
-        address,
-        gateway,
-        length,
-    }
-}
+use super::{Core, Host, Mechanism, Transport, host};
 
 const CLIENT_V4: Host = host("192.168.1.10", "192.168.1.1", 24);
 const SERVER_V4: Host = host("198.51.100.2", "198.51.100.1", 24);
 const CLIENT_V6: Host = host("2001:db8:a::10", "2001:db8:a::1", 64);
 const SERVER_V6: Host = host("3fff:b::20", "3fff:b::1", 64);
 
-pub(crate) const SIX_IN_FOUR: Row = Row {
+/// A configured tunnel (RFC 4213).
+pub const SIX_IN_FOUR: Mechanism = Mechanism {
     core: Core::V4,
     edge: r#"mechanism = "6in4"
 local = "203.0.113.1"
@@ -73,8 +28,8 @@ icmp-source-v6 = "3fff:e::2""#,
     mtu: 1280,
 };
 
-/// RFC 5969 section 7.1.1: 10.100.100.1 was delegated 2001:db8:6464:100::/56.
-pub(crate) const SIX_RD: Row = Row {
+/// 6rd, RFC 5969 section 7.1.1: 10.100.100.1 was delegated 2001:db8:6464:100::/56.
+pub const SIX_RD: Mechanism = Mechanism {
     core: Core::V4,
     edge: r#"mechanism = "6rd"
 role = "ce"
@@ -97,8 +52,8 @@ icmp-source-v6 = "3fff:e::2""#,
     mtu: 1280,
 };
 
-/// RFC 3056 section 2: the prefix of a site is 2002::/16 with its IPv4 address behind it.
-pub(crate) const SIX_TO_FOUR: Row = Row {
+/// 6to4, RFC 3056 section 2: the prefix of a site is 2002::/16 with its IPv4 address behind it.
+pub const SIX_TO_FOUR: Mechanism = Mechanism {
     core: Core::V4,
     edge: r#"mechanism = "6to4"
 local = "203.0.113.1"
@@ -114,7 +69,8 @@ icmp-source-v6 = "2002:cb00:7181::1""#,
     mtu: 1280,
 };
 
-pub(crate) const FOUR_IN_SIX: Row = Row {
+/// A configured tunnel (RFC 2473).
+pub const FOUR_IN_SIX: Mechanism = Mechanism {
     core: Core::V6,
     edge: r#"mechanism = "4in6"
 local = "2001:db8:12::1"
@@ -134,7 +90,8 @@ own-v4 = "203.0.113.253""#,
     mtu: 1240,
 };
 
-pub(crate) const DS_LITE: Row = Row {
+/// DS-Lite (RFC 6333).
+pub const DS_LITE: Mechanism = Mechanism {
     edge: r#"mechanism = "ds-lite"
 role = "b4"
 local = "2001:db8:12::1"
@@ -151,8 +108,8 @@ max-bindings = 4096"#,
     ..FOUR_IN_SIX
 };
 
-/// RFC 7597 appendix A, example 1: the customer has PSID 0x34 of 192.0.2.18.
-pub(crate) const MAP_E: Row = Row {
+/// MAP-E, RFC 7597 appendix A, example 1: the customer has PSID 0x34 of 192.0.2.18.
+pub const MAP_E: Mechanism = Mechanism {
     edge: r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:ffff::1"
@@ -169,8 +126,8 @@ own-v4 = "203.0.113.253""#,
     ..FOUR_IN_SIX
 };
 
-/// The same port set, and a neighbour who has the next one.
-pub(crate) const LW4O6: Row = Row {
+/// lw4o6 (RFC 7596): the same port set, and a neighbour who has the next one.
+pub const LW4O6: Mechanism = Mechanism {
     edge: r#"mechanism = "lw4o6"
 role = "b4"
 local = "2001:db8:12::1"
@@ -193,8 +150,8 @@ own-v4 = "203.0.113.253""#,
     ..FOUR_IN_SIX
 };
 
-/// The customer of [`MAP_E`].
-pub(crate) const MAP_T: Row = Row {
+/// MAP-T (RFC 7599): the customer of [`MAP_E`].
+pub const MAP_T: Mechanism = Mechanism {
     edge: r#"mechanism = "map-t"
 role = "ce"
 prefix = "2001:db8:ffff::/64"
@@ -215,7 +172,7 @@ icmp-source-v6 = "3fff:e::2""#,
 };
 
 /// 464XLAT (RFC 6877).
-pub(crate) const CLAT: Row = Row {
+pub const CLAT: Mechanism = Mechanism {
     edge: r#"mechanism = "clat"
 prefix = "2001:db8:ffff::/96"
 local = "2001:db8:12::464"

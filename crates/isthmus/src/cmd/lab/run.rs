@@ -1,0 +1,120 @@
+//! `isthmus lab run`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use isthmus_lab::experiment::{self, Event, Options, Profile};
+use isthmus_lab::results::{Directory, Outcome, Trial};
+
+/// Carry out experiments, and keep what they bring
+///
+/// Networks are made in namespaces, one for each subject, and everything that is measured goes to a directory
+/// as it comes. A run that was interrupted goes on with --resume.
+#[derive(Args, Debug)]
+pub(super) struct Run {
+    /// Experiments, papers (`paper-002`) or `all`
+    #[arg(value_name = "NAME", default_value = "all")]
+    names: Vec<String>,
+    /// How thoroughly to measure: smoke, standard or rfc
+    #[arg(long, default_value = "smoke")]
+    profile: Profile,
+    /// Only these subjects, separated by commas; all that are here if absent
+    #[arg(long, value_name = "SUBJECT", value_delimiter = ',')]
+    subjects: Vec<String>,
+    /// What pseudorandom choices follow from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where results go
+    #[arg(long, value_name = "DIRECTORY", default_value = "report/run")]
+    output: PathBuf,
+    /// Go on with the run that is there, as it was planned
+    #[arg(long)]
+    resume: bool,
+}
+
+impl Run {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        let mut directory = if self.resume {
+            Directory::open(&self.output)?
+        } else {
+            let program = std::env::current_exe().context("the path of this program")?;
+            let plan = self.options().plan(command(), &program)?;
+            Directory::begin(&self.output, plan)?
+        };
+        let missing = directory.run().subjects.iter();
+        for subject in missing.filter(|subject| subject.missing.is_some()) {
+            let reason = subject.missing.as_deref().unwrap_or_default();
+            println!("left out: {}: {reason}", subject.name);
+        }
+        println!(
+            "{} trials, about {}",
+            directory.left().count(),
+            minutes(experiment::run::left(&directory)),
+        );
+        experiment::run(&mut directory, |event| match event {
+            Event::Begins {
+                planned,
+                over,
+                all,
+                left,
+            } => println!(
+                "[{over}/{all}, {} left] {}: {}",
+                minutes(left),
+                planned.experiment,
+                planned.subject
+            ),
+            Event::Over(trial) => tell(trial),
+        })?;
+        println!("written to {}", self.output.display());
+        Ok(status(&directory))
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            profile: self.profile,
+            experiments: self.names.clone(),
+            subjects: self.subjects.clone(),
+            seed: self.seed,
+        }
+    }
+}
+
+/// The command line of this process, with the program's name and not its path.
+fn command() -> String {
+    let words = std::env::args().enumerate().map(|(number, word)| {
+        let name = Path::new(&word).file_name().and_then(|name| name.to_str());
+        match (number, name) {
+            (0, Some(name)) => name.to_owned(),
+            _ => word,
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Says what came of a trial, if it is not as it should be.
+fn tell(trial: &Trial) {
+    match &trial.outcome {
+        Outcome::Measured(_) => {}
+        Outcome::NotRun(reason) => println!("    not measured: {reason}"),
+        Outcome::Void(reason) => println!("    void: {reason}"),
+    }
+}
+
+/// Success if every trial was measured.
+fn status(directory: &Directory) -> ExitCode {
+    let measured = |trial: &Trial| matches!(trial.outcome, Outcome::Measured(_));
+    let failed = directory.trials().filter(|trial| !measured(trial)).count();
+    if failed == 0 {
+        return ExitCode::SUCCESS;
+    }
+    println!("{failed} trials were not measured");
+    ExitCode::from(2)
+}
+
+fn minutes(seconds: f64) -> String {
+    let all = Duration::from_secs_f64(seconds.max(0.0)).as_secs();
+    format!("{}:{:02}", all / 60, all % 60)
+}

@@ -1,0 +1,86 @@
+//! The questions that needs are the answers to.
+
+use super::needs::{Border, Core, Edges, Hosts, Inbound, Peers};
+
+/// Something that is asked, with all its answers.
+pub trait Choice: Copy + 'static {
+    /// The question.
+    const QUESTION: &'static str;
+    /// The answers: the word for it, what it means, and the value.
+    const ANSWERS: &'static [(&'static str, &'static str, Self)];
+
+    /// The value for a word.
+    ///
+    /// # Errors
+    /// It is none of the words, which are told.
+    fn parse(word: &str) -> Result<Self, String> {
+        let found = Self::ANSWERS.iter().find(|(name, ..)| *name == word);
+        found.map(|(.., value)| *value).ok_or_else(|| {
+            let words: Vec<_> = Self::ANSWERS.iter().map(|(name, ..)| *name).collect();
+            format!("\"{word}\" is none of {}", words.join(", "))
+        })
+    }
+}
+
+impl Choice for Hosts {
+    const QUESTION: &'static str = "What do hosts and their programs speak?";
+    const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
+        ("v6-only", "IPv6, by names", Self::V6Only),
+        (
+            "dual",
+            "both; some devices or programs know IPv4 only",
+            Self::Dual,
+        ),
+    ];
+}
+
+impl Choice for Core {
+    const QUESTION: &'static str = "What is between the customers and the border?";
+    const ANSWERS: &'static [(&'static str, &'static str, Self)] =
+        &[("v6", "IPv6 only", Self::V6), ("v4", "IPv4 only", Self::V4)];
+}
+
+impl Choice for Peers {
+    const QUESTION: &'static str = "Who is to be reached with help?";
+    const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
+        ("v4", "the IPv4 internet", Self::V4),
+        ("v6", "the IPv6 internet", Self::V6),
+    ];
+}
+
+impl Choice for Inbound {
+    const QUESTION: &'static str = "Are there connections from outside?";
+    const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
+        ("none", "nobody needs them", Self::Unneeded),
+        (
+            "some",
+            "to some ports, by configuration or PCP",
+            Self::SomePorts,
+        ),
+        ("every", "to every port: servers", Self::EveryPort),
+    ];
+}
+
+impl Choice for Edges {
+    const QUESTION: &'static str = "What are the routers at the customers?";
+    const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
+        ("ours", "they run what we choose", Self::Ours),
+        (
+            "none",
+            "there are none, or none that could do something",
+            Self::None,
+        ),
+    ];
+}
+
+impl Choice for Border {
+    const QUESTION: &'static str = "What may the provider's end keep?";
+    const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
+        (
+            "state",
+            "a table of sessions, and records of ports",
+            Self::State,
+        ),
+        ("stateless", "nothing per session", Self::Stateless),
+    ];
+}

@@ -1,0 +1,306 @@
+//! What each mechanism takes for granted, and what speaks for it and against it.
+
+use super::needs::{Border, Core, Edges, Hosts, Inbound, Needs, Peers};
+
+/// A mechanism as advice sees it.
+#[derive(Debug)]
+pub struct Mechanism {
+    /// Its name, as in results.
+    pub name: &'static str,
+    /// What must be, and what is said if it is not.
+    requires: &'static [Requirement],
+    /// What speaks for it and against it, the weightiest first.
+    pub(super) merits: &'static [Merit],
+}
+
+/// Something that must be.
+#[derive(Debug)]
+struct Requirement {
+    holds: fn(&Needs) -> bool,
+    otherwise: &'static str,
+}
+
+/// Something that speaks for a mechanism, or against it.
+#[derive(Debug)]
+pub(super) struct Merit {
+    pub(super) applies: fn(&Needs) -> bool,
+    /// Above zero it speaks for the mechanism.
+    pub(super) weight: i32,
+    pub(super) says: &'static str,
+}
+
+impl Mechanism {
+    /// Why it does not do what is needed.
+    pub(super) fn against(&self, needs: &Needs) -> Vec<&'static str> {
+        let missing = self.requires.iter().filter(|it| !(it.holds)(needs));
+        missing.map(|it| it.otherwise).collect()
+    }
+}
+
+const fn requires(holds: fn(&Needs) -> bool, otherwise: &'static str) -> Requirement {
+    Requirement { holds, otherwise }
+}
+
+const fn merit(applies: fn(&Needs) -> bool, weight: i32, says: &'static str) -> Merit {
+    Merit {
+        applies,
+        weight,
+        says,
+    }
+}
+
+const TO_V4: Requirement = requires(
+    |needs| needs.peers == Peers::V4,
+    "it leads to IPv4, and IPv6 is to be reached",
+);
+const TO_V6: Requirement = requires(
+    |needs| needs.peers == Peers::V6,
+    "it leads to IPv6, and IPv4 is to be reached",
+);
+const CORE_V6: Requirement = requires(
+    |needs| needs.core == Core::V6,
+    "it crosses a network of IPv6, and this one has IPv4 only",
+);
+const CORE_V4: Requirement = requires(
+    |needs| needs.core == Core::V4,
+    "it crosses a network of IPv4, and this one has IPv6 only",
+);
+const EDGES: Requirement = requires(
+    |needs| needs.edges == Edges::Ours,
+    "it needs a router at the customer that takes part",
+);
+const STATE: Requirement = requires(
+    |needs| needs.border == Border::State,
+    "its border keeps a table of sessions",
+);
+const NAMES: Requirement = requires(
+    |needs| needs.hosts == Hosts::V6Only,
+    "programs that know IPv4 only do not work through it",
+);
+const PORTS: Requirement = requires(
+    |needs| needs.inbound != Inbound::EveryPort || needs.customers_per_address == 1,
+    "servers on every port need an address of their own, and addresses are shared",
+);
+const OUTBOUND: Requirement = requires(
+    |needs| needs.inbound != Inbound::EveryPort,
+    "connections come in where a port was asked for, and not to every port",
+);
+/// A customer with fewer ports than this can not browse.
+const FEW_PORTS: Requirement = requires(
+    |needs| needs.customers_per_address <= 256,
+    "with more than 256 customers to an address, each has fewer than 256 ports for good",
+);
+
+const ASKED_PORTS: Merit = merit(
+    |needs| needs.inbound == Inbound::SomePorts,
+    -1,
+    "ports for connections from outside must be asked for at the border (PCP)",
+);
+const OWN_PORTS: Merit = merit(
+    |needs| needs.inbound == Inbound::SomePorts,
+    2,
+    "a customer has ports of its own and opens them itself",
+);
+const NO_STATE: Merit = merit(
+    |needs| needs.border == Border::Stateless,
+    3,
+    "its border keeps nothing per session: any of them takes any packet",
+);
+const NO_RECORDS: Merit = merit(
+    |needs| needs.customers_per_address > 1,
+    1,
+    "who had which port follows from a rule: there is nothing to record",
+);
+const DENSE: Merit = merit(
+    |needs| needs.customers_per_address > 64,
+    2,
+    "ports go to who needs them, so that many customers share an address",
+);
+const SPARSE: Merit = merit(
+    |needs| needs.customers_per_address > 64,
+    -1,
+    "each customer has few ports, whether it needs them or not",
+);
+const KNOWN_EVERYWHERE: Merit = merit(
+    |_| true,
+    1,
+    "telephones and their operating systems have its customer's end built in",
+);
+
+/// All of them.
+pub static MECHANISMS: [Mechanism; 12] = [
+    Mechanism {
+        name: "NAT64",
+        requires: &[TO_V4, CORE_V6, NAMES, STATE, OUTBOUND],
+        merits: &[
+            merit(
+                |needs| needs.edges == Edges::None,
+                3,
+                "it asks nothing of hosts and routers but DNS64",
+            ),
+            DENSE,
+            merit(
+                |_| true,
+                2,
+                "one device, and no second header in the network",
+            ),
+            ASKED_PORTS,
+        ],
+    },
+    Mechanism {
+        name: "464XLAT",
+        requires: &[TO_V4, CORE_V6, STATE, OUTBOUND],
+        merits: &[
+            merit(
+                |needs| needs.hosts == Hosts::Dual,
+                3,
+                "what knows IPv4 only goes on working, on hosts that have a CLAT or behind routers with one",
+            ),
+            DENSE,
+            KNOWN_EVERYWHERE,
+            ASKED_PORTS,
+        ],
+    },
+    Mechanism {
+        name: "SIIT",
+        requires: &[
+            TO_V4,
+            CORE_V6,
+            NAMES,
+            requires(
+                |needs| needs.customers_per_address == 1,
+                "every host has an IPv4 address of its own, and addresses are shared",
+            ),
+        ],
+        merits: &[
+            merit(
+                |needs| needs.inbound == Inbound::EveryPort,
+                4,
+                "a server has IPv6 only and is reached at an IPv4 address on every port",
+            ),
+            NO_STATE,
+        ],
+    },
+    Mechanism {
+        name: "IVI",
+        requires: &[TO_V4, CORE_V6, NAMES, FEW_PORTS, PORTS],
+        merits: &[
+            NO_STATE,
+            NO_RECORDS,
+            merit(
+                |_| true,
+                -2,
+                "hosts must have addresses of a special form, and use some ports only",
+            ),
+        ],
+    },
+    Mechanism {
+        name: "DS-Lite",
+        requires: &[TO_V4, CORE_V6, EDGES, STATE, OUTBOUND],
+        merits: &[
+            DENSE,
+            merit(
+                |_| true,
+                2,
+                "the customer's end only encapsulates: the simplest router does",
+            ),
+            ASKED_PORTS,
+        ],
+    },
+    Mechanism {
+        name: "lw4o6",
+        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        merits: &[
+            NO_STATE,
+            OWN_PORTS,
+            merit(
+                |_| true,
+                1,
+                "a table says who has which ports, so that addresses of both protocols have nothing in common",
+            ),
+            SPARSE,
+        ],
+    },
+    Mechanism {
+        name: "MAP-E",
+        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        merits: &[
+            NO_STATE,
+            OWN_PORTS,
+            NO_RECORDS,
+            merit(
+                |_| true,
+                1,
+                "a rule for all customers: the border has no table at all",
+            ),
+            SPARSE,
+        ],
+    },
+    Mechanism {
+        name: "MAP-T",
+        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        merits: &[
+            NO_STATE,
+            OWN_PORTS,
+            NO_RECORDS,
+            merit(
+                |_| true,
+                1,
+                "the network sees ports and can classify by them; 20 bytes less than in a tunnel",
+            ),
+            SPARSE,
+        ],
+    },
+    Mechanism {
+        name: "6rd",
+        requires: &[TO_V6, CORE_V4, EDGES],
+        merits: &[
+            merit(
+                |_| true,
+                3,
+                "a rule for all customers, within one provider, without a table",
+            ),
+            NO_STATE,
+        ],
+    },
+    Mechanism {
+        name: "6in4",
+        requires: &[TO_V6, CORE_V4],
+        merits: &[
+            NO_STATE,
+            merit(|_| true, -1, "every tunnel is configured at both ends"),
+        ],
+    },
+    Mechanism {
+        name: "ISATAP",
+        requires: &[TO_V6, CORE_V4],
+        merits: &[
+            merit(
+                |needs| needs.edges == Edges::None,
+                2,
+                "hosts of a site reach IPv6 by themselves",
+            ),
+            merit(
+                |_| true,
+                -2,
+                "hosts trust the site's IPv4 network as if it were one link",
+            ),
+        ],
+    },
+    Mechanism {
+        name: "6to4",
+        requires: &[
+            TO_V6,
+            CORE_V4,
+            requires(
+                |needs| needs.customers_per_address == 1,
+                "a site needs a public IPv4 address of its own",
+            ),
+        ],
+        merits: &[merit(
+            |_| true,
+            -4,
+            "its relays are gone from the internet (RFC 7526): for sites that talk to each other only",
+        )],
+    },
+];

@@ -1,0 +1,233 @@
+//! A case: what is said for and against a claim, until it is decided.
+
+use super::{ALIKE, ALMOST_ALL, Judgement, Verdict};
+use crate::{
+    amount,
+    summary::{Answers, Line, Summary, is_of},
+};
+
+/// What has been found so far.
+#[derive(Debug, Default)]
+pub(super) struct Case {
+    figures: Vec<String>,
+    against: Vec<String>,
+    missing: Vec<String>,
+    tested: usize,
+}
+
+/// How the first of two values should be to the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// Smaller.
+    Below,
+    /// Smaller or alike.
+    NotAbove,
+    /// Alike.
+    Alike,
+}
+
+impl Relation {
+    fn is_true(self, one: f64, other: f64) -> bool {
+        let room = ALIKE * one.abs().max(other.abs());
+        match self {
+            Self::Below => one < other,
+            Self::NotAbove => one <= other + room,
+            Self::Alike => (one - other).abs() <= room,
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Below => "<",
+            Self::NotAbove => "≤",
+            Self::Alike => "≈",
+        }
+    }
+}
+
+impl Case {
+    /// An experiment with figures, or a note that there is none.
+    pub(super) fn experiment<'s, 'a>(
+        &mut self,
+        summary: &'s Summary<'a>,
+        name: &str,
+    ) -> Option<&'s Answers<'a>> {
+        let found = summary
+            .experiment(name)
+            .filter(|answers| !answers.lines.is_empty());
+        if found.is_none() {
+            self.missing.push(format!("the experiment {name}"));
+        }
+        found
+    }
+
+    /// Notes that something was not measured.
+    pub(super) fn lacks(&mut self, what: impl Into<String>) {
+        self.missing.push(what.into());
+    }
+
+    /// Notes a figure on which nothing is decided.
+    pub(super) fn note(&mut self, figure: impl Into<String>) {
+        self.figures.push(figure.into());
+    }
+
+    /// Notes what was tested, and whether it came out as the claim says.
+    pub(super) fn test(&mut self, true_here: bool, figure: impl Into<String>) {
+        let figure = figure.into();
+        self.tested += 1;
+        if !true_here {
+            self.against.push(figure.clone());
+        }
+        self.figures.push(figure);
+    }
+
+    /// One of these mechanisms in one series, all in the same engine if there is one that has all:
+    /// first ours in XDP, tc and user space, then what else there is. Native forwarding stands for itself.
+    pub(super) fn standing<'s, 'a>(
+        &mut self,
+        answers: &'s Answers<'a>,
+        series: &str,
+        mechanisms: &[&str],
+    ) -> Vec<Option<&'s Line<'a>>> {
+        let find = |mechanism: &str, engine: Option<&str>| {
+            answers.lines.iter().find(|line| {
+                let suits = engine.is_none_or(|engine| {
+                    let ours = line.subject.implementation.starts_with("Isthmus");
+                    mechanism.starts_with("native") || ours && line.subject.engine == engine
+                });
+                is_of(line.subject, mechanism) && line.series == series && suits
+            })
+        };
+        let in_engine = |engine: &str| -> Option<Vec<_>> {
+            mechanisms
+                .iter()
+                .map(|mechanism| find(mechanism, Some(engine)))
+                .collect()
+        };
+        let same = ["xdp", "tc", "user"].into_iter().find_map(in_engine);
+        let lines: Vec<_> = match same {
+            Some(lines) => lines.into_iter().map(Some).collect(),
+            None => mechanisms
+                .iter()
+                .map(|mechanism| {
+                    let ours = ["xdp", "tc", "user"].into_iter();
+                    ours.map(Some)
+                        .chain([None])
+                        .find_map(|engine| find(mechanism, engine))
+                })
+                .collect(),
+        };
+        for (mechanism, line) in mechanisms.iter().zip(&lines) {
+            if line.is_none() {
+                self.lacks(format!("{mechanism} in {}", answers.experiment.name));
+            }
+        }
+        lines
+    }
+
+    /// Tests two lines of an experiment at the places that both have, and that are not past the last.
+    /// If it does not come out, the other implementations of both are looked at as well.
+    pub(super) fn compare(
+        &mut self,
+        answers: &Answers<'_>,
+        one: &Line<'_>,
+        relation: Relation,
+        other: &Line<'_>,
+        last: f64,
+    ) {
+        let Some((share, text)) = compared(answers, one, relation, other, last) else {
+            self.lacks(format!(
+                "{} and {} at the same places of {}",
+                one.subject.name, other.subject.name, answers.experiment.name
+            ));
+            return;
+        };
+        self.test(share >= ALMOST_ALL, text);
+        if share >= ALMOST_ALL {
+            return;
+        }
+        for line in answers
+            .lines
+            .iter()
+            .filter(|line| line.series == one.series)
+        {
+            let stands_for = |first: &Line<'_>| {
+                line.subject.name != first.subject.name
+                    && line.subject.mechanism == first.subject.mechanism
+            };
+            let beside = if stands_for(one) {
+                compared(answers, line, relation, other, last)
+            } else if stands_for(other) {
+                compared(answers, one, relation, line, last)
+            } else {
+                None
+            };
+            if let Some((_, text)) = beside.filter(|(share, _)| *share >= ALMOST_ALL) {
+                self.note(format!("but {text}"));
+            }
+        }
+    }
+
+    /// Whether another implementation came out as the claim says where the first one did not.
+    pub(super) fn depends_on_implementation(&self) -> bool {
+        self.figures.iter().any(|figure| figure.starts_with("but "))
+    }
+
+    /// Decides: one test against it is enough, and all are needed for it.
+    pub(super) fn decide(self, holds: &str, fails: &str) -> Judgement {
+        let (verdict, why) = if !self.against.is_empty() {
+            let first = self.against.first().map(String::as_str).unwrap_or_default();
+            (Verdict::DoesNotHoldHere, format!("{fails} ({first})"))
+        } else if self.missing.is_empty() && self.tested > 0 {
+            (Verdict::HoldsHere, holds.to_owned())
+        } else {
+            let missing = self.missing.join(", ");
+            (Verdict::CannotBeTold, format!("Not measured: {missing}"))
+        };
+        Judgement {
+            verdict,
+            figures: self.figures,
+            why,
+            missing: self.missing,
+        }
+    }
+}
+
+/// The share of places at which the relation is true, and that in words. Nothing without a place.
+fn compared(
+    answers: &Answers<'_>,
+    one: &Line<'_>,
+    relation: Relation,
+    other: &Line<'_>,
+    last: f64,
+) -> Option<(f64, String)> {
+    let pairs: Vec<(f64, f64)> = one
+        .figures
+        .iter()
+        .filter(|figure| figure.at <= last)
+        .filter_map(|figure| Some((figure.value(), other.at(figure.at)?.value())))
+        .collect();
+    let right = pairs
+        .iter()
+        .filter(|(one, other)| relation.is_true(*one, *other))
+        .count();
+    let (first, second) = (&one.subject.name, &other.subject.name);
+    let (sign, name) = (relation.sign(), &answers.experiment.name);
+    let text = match pairs.as_slice() {
+        [] => return None,
+        [(value, against)] => {
+            let quantity = answers.experiment.quantity;
+            let (value, against) = (
+                amount::amount(quantity, *value),
+                amount::amount(quantity, *against),
+            );
+            let not = if right == 1 { "" } else { "not " };
+            format!("{name}: {not}{first} {sign} {second}: {value} and {against}")
+        }
+        many => format!(
+            "{name}: {first} {sign} {second} at {right} of {} places",
+            many.len()
+        ),
+    };
+    Some((right as f64 / pairs.len() as f64, text))
+}

@@ -1,0 +1,170 @@
+//! What the papers claim, and whether it holds in a run.
+//!
+//! Each claim is a function of a run's figures alone. One that does not hold is a result and no error: the
+//! papers measured what there was from 2008 to 2016.
+//!
+//! Values are compared by their medians over the repetitions. Where a claim is about a whole axis, it has to
+//! be true at [`ALMOST_ALL`] of its places; where it says that two are alike, they may differ by [`ALIKE`].
+
+mod access;
+mod case;
+mod delay;
+mod round_trip;
+mod throughput;
+mod translation;
+
+use serde::Serialize;
+
+use crate::summary::Summary;
+
+/// The share of places at which a claim about an axis has to be true.
+pub const ALMOST_ALL: f64 = 0.9;
+
+/// By how much two values that are alike may differ, as a share of the larger.
+pub const ALIKE: f64 = 0.05;
+
+/// One claim.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim {
+    /// `H1` to `H14`.
+    pub id: &'static str,
+    /// What it says.
+    pub says: &'static str,
+    /// The paper, and the figures or tables there.
+    pub source: &'static str,
+    judge: fn(&Summary<'_>) -> Judgement,
+}
+
+/// Whether a claim holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It does.
+    HoldsHere,
+    /// It does not.
+    DoesNotHoldHere,
+    /// What it is about was not measured.
+    CannotBeTold,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::HoldsHere => "holds here",
+            Self::DoesNotHoldHere => "does not hold here",
+            Self::CannotBeTold => "cannot be told from this run",
+        }
+    }
+}
+
+/// What a run says about a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judgement {
+    /// Whether it holds.
+    pub verdict: Verdict,
+    /// The figures that this rests on.
+    pub figures: Vec<String>,
+    /// Why, in a sentence.
+    pub why: String,
+    /// What was not measured and would have been looked at.
+    pub missing: Vec<String>,
+}
+
+impl Claim {
+    /// Judges the claim by a run.
+    pub fn judge(&self, summary: &Summary<'_>) -> Judgement {
+        (self.judge)(summary)
+    }
+}
+
+/// All claims, in the order of their numbers.
+pub const CLAIMS: [Claim; 14] = [
+    Claim {
+        id: "H1",
+        says: "The round trip grows from native IPv4 over native IPv6 and NAT64 to the proxy.",
+        source: "paper 004, median round trips",
+        judge: round_trip::order,
+    },
+    Claim {
+        id: "H2",
+        says: "The one-way delay grows from native IPv4 over NAT64, native IPv6 and ISATAP to 6to4, \
+            where nothing is fragmented.",
+        source: "paper 000, figures 16–19 and 24–27",
+        judge: delay::order,
+    },
+    Claim {
+        id: "H3",
+        says: "UDP throughput is highest for native IPv4, then native IPv6, then ISATAP and 6to4, which \
+            are alike; Jool and TAYGA are alike.",
+        source: "paper 000, figures 28–35",
+        judge: throughput::order,
+    },
+    Claim {
+        id: "H4",
+        says: "At 100 Mb/s the one-way delay is a tenth of that at 10 Mb/s.",
+        source: "paper 000, figures 24–27",
+        judge: delay::tenth,
+    },
+    Claim {
+        id: "H5",
+        says: "Translation from IPv4 to IPv6 costs more than from IPv6 to IPv4.",
+        source: "paper 001, figures 5–7",
+        judge: translation::directions,
+    },
+    Claim {
+        id: "H6",
+        says: "Of the steps of translation, the IP header costs most, addresses less, and TCP, UDP and \
+            ICMP least.",
+        source: "paper 001, figures 5 and 6",
+        judge: translation::steps,
+    },
+    Claim {
+        id: "H7",
+        says: "A translation prefix of 32 bits is the cheapest.",
+        source: "paper 001, figures 10 and 11",
+        judge: translation::prefixes,
+    },
+    Claim {
+        id: "H8",
+        says: "With small packets MAP-E has at least the throughput of MAP-T, and takes less CPU.",
+        source: "paper 002, figures 4 and 8",
+        judge: access::map,
+    },
+    Claim {
+        id: "H9",
+        says: "464XLAT in processes (TAYGA) is the worst in CPU, jitter and loss.",
+        source: "paper 002, figures 4, 6 and 7",
+        judge: access::double_translation,
+    },
+    Claim {
+        id: "H10",
+        says: "Far more is lost with packets of 100 bytes than of 1400 bytes.",
+        source: "paper 002, figure 7",
+        judge: access::small_packets,
+    },
+    Claim {
+        id: "H11",
+        says: "The distance to the bound shrinks with the payload and grows with the line rate.",
+        source: "paper 003",
+        judge: throughput::gap,
+    },
+    Claim {
+        id: "H12",
+        says: "Connection time does not depend on the file's size; delay and throughput grow with it.",
+        source: "paper 001, figures 18–20",
+        judge: translation::files,
+    },
+    Claim {
+        id: "H13",
+        says: "With UDP at 100 Mb/s, TAYGA is unexpectedly slow above 1750 bytes.",
+        source: "paper 000, figure 20",
+        judge: delay::tayga,
+    },
+    Claim {
+        id: "H14",
+        says: "NAT64 performs badly with large packets.",
+        source: "paper 004",
+        judge: round_trip::large,
+    },
+];

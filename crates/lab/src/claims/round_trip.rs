@@ -1,0 +1,64 @@
+//! Paper 004: round trips through NAT64 and a proxy.
+
+use super::{
+    Judgement,
+    case::{Case, Relation::Below},
+};
+use crate::{amount, summary::Summary};
+
+/// How much slower a translated round trip has to get, as large packets are compared with small ones,
+/// beside the native one.
+const SLOWER: f64 = 1.25;
+
+/// H1
+pub(super) fn order(summary: &Summary<'_>) -> Judgement {
+    let mut case = Case::default();
+    if let Some(answers) = case.experiment(summary, "paper-004/round-trip") {
+        let chain = ["native ipv4", "native ipv6", "nat64", "http proxy"];
+        let lines = case.standing(answers, "both", &chain);
+        for pair in lines.windows(2) {
+            if let [Some(one), Some(other)] = pair {
+                case.compare(answers, one, Below, other, f64::INFINITY);
+            }
+        }
+    }
+    let fails = if case.depends_on_implementation() {
+        "The order depends on the implementation: with others it is the paper’s"
+    } else {
+        "The order is another one"
+    };
+    case.decide("The order is the paper’s", fails)
+}
+
+/// H14
+pub(super) fn large(summary: &Summary<'_>) -> Judgement {
+    let mut case = Case::default();
+    if let Some(answers) = case.experiment(summary, "paper-004/size") {
+        let lines = case.standing(answers, "both", &["native ipv6", "nat64"]);
+        if let [Some(native), Some(nat64)] = lines.as_slice() {
+            let shared = nat64.figures.iter().filter_map(|figure| {
+                let beside = native.at(figure.at)?;
+                Some((figure.at, figure.value() / beside.value()))
+            });
+            let ratios: Vec<(f64, f64)> = shared.collect();
+            match (ratios.first(), ratios.last()) {
+                (Some(small), Some(large)) if small.0 < large.0 => case.test(
+                    large.1 >= small.1 * SLOWER,
+                    format!(
+                        "{} takes {} times as long as native IPv6 at {} and {} times at {}",
+                        nat64.subject.name,
+                        amount::number(small.1),
+                        amount::place(small.0),
+                        amount::number(large.1),
+                        amount::place(large.0)
+                    ),
+                ),
+                _ => case.lacks("two sizes of packets in paper-004/size"),
+            }
+        }
+    }
+    case.decide(
+        "Beside native IPv6, NAT64 gets slower as packets get larger",
+        "Beside native IPv6, NAT64 is not slower with large packets than with small ones",
+    )
+}

@@ -1,0 +1,89 @@
+//! Many connections at once, as in paper 004.
+
+use std::{net::IpAddr, sync::Barrier, time::Instant};
+
+use super::{
+    super::{profile::Profile, scene::Scene},
+    http::Connection,
+};
+use crate::{LabError, Result, results::Point, services::Files};
+
+/// How many connections there are at once.
+const COUNTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
+/// The answers, in octets: the paper says no more than small and large.
+const ANSWERS: [(&str, usize); 2] = [("small", 100), ("large", 100_000)];
+
+/// From a request to the end of its answer, by the number of connections.
+pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let _server = Files::serve(scene.server()?, &ANSWERS.map(|(_, octets)| octets))?;
+    let address = scene.address();
+    let problem = |source| LabError::Start {
+        command: format!("HTTP from {address}"),
+        source,
+    };
+    let client = scene.client()?;
+    client.enter(|| {
+        let mut points = Vec::new();
+        for (series, octets) in ANSWERS {
+            // The first one finds addresses and warms caches.
+            at_once(address, 1, octets, 10).map_err(problem)?;
+            for count in profile.thin(&COUNTS) {
+                let each = (profile.exchanges() as usize).div_ceil(count).max(3);
+                let samples = at_once(address, count, octets, each).map_err(problem)?;
+                points.extend(Point::of(series, count as f64, &samples));
+            }
+        }
+        Ok(points)
+    })
+}
+
+/// From a request to the end of a small answer, on one connection.
+pub(crate) fn simplest(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let (_, octets) = ANSWERS[0];
+    let _server = Files::serve(scene.server()?, &[octets])?;
+    let address = scene.address();
+    let each = profile.exchanges() as usize;
+    let samples = scene.client()?.enter(|| {
+        let asked = at_once(address, 1, octets, 10).and_then(|_| at_once(address, 1, octets, each));
+        asked.map_err(|source| LabError::Start {
+            command: format!("HTTP from {address}"),
+            source,
+        })
+    })?;
+    Ok(Point::of("both", 0.0, &samples).into_iter().collect())
+}
+
+/// So many connections, each with so many requests one after the other; none begins before all are there.
+fn at_once(address: IpAddr, count: usize, octets: usize, each: usize) -> std::io::Result<Vec<f64>> {
+    let path = Files::path(octets);
+    let mut connections = Vec::with_capacity(count);
+    for _ in 0..count {
+        connections.push(Connection::open(address)?.0);
+    }
+    let begin = Barrier::new(count);
+    let work = |mut connection: Connection| {
+        begin.wait();
+        let mut seconds = Vec::with_capacity(each);
+        for _ in 0..each {
+            let start = Instant::now();
+            connection.get(&path, octets)?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        Ok(seconds)
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = connections
+            .into_iter()
+            .map(|connection| scope.spawn(|| work(connection)))
+            .collect();
+        let mut all = Vec::with_capacity(count * each);
+        for thread in threads {
+            let seconds: std::io::Result<Vec<f64>> = match thread.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            all.extend(seconds?);
+        }
+        Ok(all)
+    })
+}

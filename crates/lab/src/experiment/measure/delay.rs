@@ -1,0 +1,235 @@
+//! Delay and throughput between two applications, by size of message: the papers' ping-pong, and streams.
+
+use std::time::Duration;
+
+use super::super::{profile::Profile, scene::Scene};
+use crate::{
+    LabError, Result,
+    bound::{Path, Payload, TcpOptions, Transport, table::PAPERS_PAYLOADS},
+    results::Point,
+    sockets::{
+        bulk::Bulk,
+        pingpong::{Delay, Exchange, PingPong, Protocol, Series},
+        streaming::{Offered, Stream},
+    },
+    wire::Counts,
+};
+
+/// An exchange in which a cable kept time worse than by this much does not count.
+const PUNCTUAL: Duration = Duration::from_micros(20);
+/// A frame of a stream that comes later than this is late: the queue behind it does not make up for it.
+const LATE: Duration = Duration::from_millis(1);
+/// The share of frames that may be.
+const FEW: f64 = 0.01;
+/// The share of the bound that a sender has to offer at least.
+const BUSY: f64 = 0.97;
+/// Until a TCP connection has found its rate.
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// What a protocol makes of a message, in the bounds: Linux sets timestamps.
+fn transport(protocol: Protocol) -> Transport {
+    match protocol {
+        Protocol::Udp => Transport::Udp,
+        Protocol::Tcp => Transport::Tcp(TcpOptions::Timestamps),
+    }
+}
+
+/// The payloads of papers 000 and 003 that a profile measures.
+fn payloads(profile: Profile) -> Vec<Payload> {
+    let all = PAPERS_PAYLOADS.map(|bytes| Payload::new(bytes).expect("the papers' are payloads"));
+    profile.thin(&all)
+}
+
+/// One-way delays of datagrams there and back, and half of the round trip.
+pub(crate) fn udp(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    one_way(scene, profile, Protocol::Udp)
+}
+
+/// The same of messages over TCP.
+pub(crate) fn tcp(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    one_way(scene, profile, Protocol::Tcp)
+}
+
+fn one_way(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    let mut points = Vec::new();
+    for payload in payloads(profile) {
+        let exchanges = play(scene, profile, protocol, payload)?;
+        let [there, back] = match scene.bounds() {
+            Some(paths) => paths
+                .each_ref()
+                .map(|path| Some(path.delay(transport(protocol), payload))),
+            None => [None, None],
+        };
+        let mean = there.zip(back).map(|(there, back)| (there + back) / 2.0);
+        let values: [(&str, Option<f64>, Value); 3] = [
+            ("forward", there, |exchange| delay(&exchange.forth)),
+            ("back", back, |exchange| delay(&exchange.back)),
+            ("mean", mean, |exchange| {
+                exchange.round_trip.as_secs_f64() / 2.0
+            }),
+        ];
+        for (series, bound, value) in values {
+            let samples: Vec<f64> = exchanges.iter().map(value).collect();
+            points.extend(point(series, payload, &samples, bound));
+        }
+    }
+    Ok(points)
+}
+
+/// Something of an exchange, in seconds.
+type Value = fn(&Exchange) -> f64;
+
+/// What the network took where that is known, and else what the hosts took as well.
+fn delay(delay: &Delay) -> f64 {
+    delay.wires.unwrap_or(delay.sockets).as_secs_f64()
+}
+
+fn point(series: &str, payload: Payload, samples: &[f64], bound: Option<f64>) -> Option<Point> {
+    let point = Point::of(series, f64::from(payload.bytes()), samples)?;
+    Some(match bound {
+        Some(bound) => point.with_bound(bound),
+        None => point,
+    })
+}
+
+/// Round trips by size of message over TCP.
+pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let all = payloads(profile).into_iter();
+    all.map(|payload| round_trip(scene, profile, payload))
+        .collect()
+}
+
+fn round_trip(scene: &Scene, profile: Profile, payload: Payload) -> Result<Point> {
+    let exchanges = play(scene, profile, Protocol::Tcp, payload)?;
+    let samples: Vec<f64> = exchanges
+        .iter()
+        .map(|exchange| exchange.round_trip.as_secs_f64())
+        .collect();
+    point("both", payload, &samples, None).ok_or(LabError::Output {
+        tool: "ping-pong",
+        output: "no exchange".into(),
+    })
+}
+
+/// The exchanges that count.
+fn play(
+    scene: &Scene,
+    profile: Profile,
+    protocol: Protocol,
+    payload: Payload,
+) -> Result<Vec<Exchange>> {
+    // At 10 Mb/s an exchange of the largest message takes 40 ms.
+    let slow = scene.bounds().is_some();
+    let exchanges = if slow {
+        profile.exchanges() / 10
+    } else {
+        profile.exchanges()
+    };
+    let game = PingPong {
+        exchanges: exchanges.max(20),
+        ..PingPong::new(protocol, payload)
+    };
+    let Series {
+        exchanges,
+        lost_forth,
+        lost_back,
+        corrupted,
+        ..
+    } = game.play(&scene.pair()?)?;
+    let failed = lost_forth + lost_back + corrupted;
+    let bytes = payload.bytes();
+    if failed > game.exchanges / 2 {
+        return Err(LabError::Output {
+            tool: "ping-pong",
+            output: format!("{failed} messages of {bytes} bytes were lost or changed"),
+        });
+    }
+    let all = exchanges.len();
+    let punctual: Vec<Exchange> = exchanges
+        .into_iter()
+        .filter(|exchange| exchange.wires_error.is_none_or(|error| error <= PUNCTUAL))
+        .collect();
+    // With few left, those would be the ones that suit the machine.
+    if punctual.len() < all / 2 {
+        return Err(LabError::Tester(format!(
+            "messages of {bytes} bytes: the cables kept time in {} of {all} exchanges only",
+            punctual.len()
+        )));
+    }
+    Ok(punctual)
+}
+
+/// Throughput of datagrams.
+pub(crate) fn udp_throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    throughput(scene, profile, Protocol::Udp)
+}
+
+/// Throughput of TCP, written to in parts of a size.
+pub(crate) fn tcp_throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    throughput(scene, profile, Protocol::Tcp)
+}
+
+fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    let pair = scene.pair()?;
+    let duration = profile.length();
+    let mut points = Vec::new();
+    for payload in payloads(profile) {
+        let before = scene.passed();
+        let (goodput, offered) = match protocol {
+            Protocol::Udp => {
+                let stream = Stream {
+                    payload,
+                    offered: Offered::Line,
+                    duration,
+                };
+                let arrivals = stream.run(&pair)?;
+                let bits = arrivals.sent as f64 * 8.0 * f64::from(payload.bytes());
+                (arrivals.goodput(), Some(bits / duration.as_secs_f64()))
+            }
+            Protocol::Tcp => {
+                let bulk = Bulk {
+                    write: payload,
+                    warm_up: WARM_UP,
+                    duration,
+                };
+                (bulk.run(&pair)?.goodput(), None)
+            }
+        };
+        punctual(&before, &scene.passed())?;
+        let bounds = scene.bounds();
+        let bound = bounds.map(|[there, _]| most(there, protocol, payload));
+        // What was not sent is not the fault of who was to be measured.
+        let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
+        let point = point("forward", payload, &[goodput], bound);
+        points.extend(point.map(|point| match ceiling {
+            Some(ceiling) => point.with_ceiling(ceiling),
+            None => point,
+        }));
+    }
+    Ok(points)
+}
+
+/// An error if a cable moved more than a few frames at the wrong time.
+fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {
+    let worst = after
+        .iter()
+        .zip(before)
+        .map(|(after, before)| after.since(before).unpunctual(LATE))
+        .fold(0.0, f64::max);
+    if worst <= FEW {
+        return Ok(());
+    }
+    Err(LabError::Tester(format!(
+        "{:.1} % of frames passed a cable at the wrong time",
+        worst * 100.0
+    )))
+}
+
+/// The bound of a stream. TCP puts writes together, so that all of its segments are full.
+fn most(path: &Path, protocol: Protocol, payload: Payload) -> f64 {
+    let large = Payload::new(65_000).expect("65,000 bytes are a payload");
+    match protocol {
+        Protocol::Udp => path.streaming(Transport::Udp, payload),
+        Protocol::Tcp => path.streaming(transport(protocol), large),
+    }
+}

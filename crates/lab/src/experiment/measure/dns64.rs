@@ -1,0 +1,214 @@
+//! How many queries a DNS64 server answers (RFC 8219 section 9).
+
+use std::{
+    collections::HashMap,
+    io::{ErrorKind, Result as IoResult},
+    net::{SocketAddr, UdpSocket},
+    time::{Duration, Instant},
+};
+
+use super::super::{profile::Profile, scene::Scene};
+use crate::{
+    LabError, Result,
+    generator::pin,
+    measure::TESTER_CPU,
+    plan,
+    results::Point,
+    services::{NAMES, WILD, numbered_name},
+    tools::{has_answer, query},
+};
+
+/// Shares of queries for names that are in the cache, in percent.
+pub(crate) const CACHED: [u32; 6] = [0, 20, 40, 60, 80, 100];
+/// Where the search begins, in queries per second.
+const FIRST: f64 = 1000.0;
+/// It ends when what works and what does not differ by less than this share.
+const WIDTH: f64 = 0.05;
+/// A query that is not answered within this time is lost.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// RFC 8219 section 9.2.3: the authoritative server and the tester can do this many times as much, for a
+/// quarter of the time.
+const SPARE: f64 = 2.2;
+
+/// The highest rate at which all queries are answered, by the share of cached names.
+pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let client = scene.client()?;
+    let server = SocketAddr::new(scene.address(), 53);
+    let mut number = 0;
+    let mut points = Vec::new();
+    for cached in profile.thin(&CACHED) {
+        let mut works = |server, answer, rate, duration, cached| {
+            let trial = Trial {
+                server,
+                answer,
+                rate,
+                duration,
+                cached,
+                first: number,
+            };
+            number += trial.queries();
+            let answered = client.enter(|| {
+                pin(TESTER_CPU)?;
+                trial.run().map_err(|source| LabError::Start {
+                    command: format!("queries to {server}"),
+                    source,
+                })
+            })?;
+            Ok(answered == trial.queries())
+        };
+        let length = profile.length();
+        // Every name that is to be in the cache gets there.
+        works(server, Answer::Address, FIRST, Duration::from_secs(1), 100)?;
+        let rate = highest(|rate| works(server, Answer::Address, rate, length, cached))?;
+        let authority = SocketAddr::new(plan::HOST4.into(), 53);
+        let spare = SPARE * rate;
+        let point = Point::new("both", f64::from(cached), rate);
+        points.push(
+            if works(authority, Answer::Any, spare, length / 4, cached)? {
+                point.with_ceiling(spare)
+            } else {
+                // The figure may be that of the tester.
+                point.with_ceiling(rate)
+            },
+        );
+    }
+    Ok(points)
+}
+
+/// The highest rate that works, between one that does and one that does not.
+fn highest(mut works: impl FnMut(f64) -> Result<bool>) -> Result<f64> {
+    let mut low = 0.0;
+    let mut high = FIRST;
+    while works(high)? {
+        low = high;
+        high *= 2.0;
+    }
+    while high - low > WIDTH * high && high > 1.0 {
+        let middle = (low + high) / 2.0;
+        if works(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// What a query is answered by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// An address: what a DNS64 makes.
+    Address,
+    /// Anything: there is no AAAA where the names come from.
+    Any,
+}
+
+/// Queries at a rate.
+#[derive(Clone, Copy)]
+struct Trial {
+    server: SocketAddr,
+    answer: Answer,
+    rate: f64,
+    duration: Duration,
+    /// Percent.
+    cached: u32,
+    /// The number of the first name that nobody has asked for yet.
+    first: u64,
+}
+
+impl Trial {
+    fn queries(&self) -> u64 {
+        (self.rate * self.duration.as_secs_f64()).round().max(1.0) as u64
+    }
+
+    /// The name of a query: of the cached ones, or one that is asked for the first time.
+    fn name(&self, number: u64) -> String {
+        if number % 100 < u64::from(self.cached) {
+            numbered_name((number % u64::from(NAMES)) as u32)
+        } else {
+            format!("u{}.{WILD}", self.first + number)
+        }
+    }
+
+    /// Sends them evenly and returns how many were answered in time.
+    fn run(&self) -> IoResult<u64> {
+        let any = if self.server.is_ipv4() {
+            "0.0.0.0:0"
+        } else {
+            "[::]:0"
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(self.server)?;
+        socket.set_nonblocking(true)?;
+        let mut waiting: HashMap<u16, Instant> = HashMap::new();
+        let mut answer = [0; 1500];
+        let (mut sent, mut answered) = (0, 0);
+        let start = Instant::now();
+        let mut last = start;
+        while sent < self.queries() || (!waiting.is_empty() && last.elapsed() < TIMEOUT) {
+            let due = (start.elapsed().as_secs_f64() * self.rate) as u64;
+            if sent < due.min(self.queries()) {
+                let identifier = sent as u16;
+                match socket.send(&query(identifier, &self.name(sent))) {
+                    Ok(_) => {
+                        last = Instant::now();
+                        waiting.insert(identifier, last);
+                        sent += 1;
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match socket.recv(&mut answer) {
+                Ok(length) if length >= 12 => {
+                    let identifier = u16::from_be_bytes([answer[0], answer[1]]);
+                    let in_time = waiting
+                        .remove(&identifier)
+                        .is_some_and(|asked| asked.elapsed() <= TIMEOUT);
+                    let right = self.answer == Answer::Any || has_answer(&answer[..length]);
+                    answered += u64::from(in_time && right);
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_ends_near_the_capacity() {
+        for capacity in [130.0, 1000.0, 1001.0, 47_000.0] {
+            let found = highest(|rate| Ok(rate <= capacity)).unwrap();
+            assert!(
+                found <= capacity && found >= capacity * 0.9,
+                "{capacity}: {found}"
+            );
+        }
+        assert_eq!(highest(|_| Ok(false)).unwrap(), 0.0);
+    }
+
+    #[test]
+    fn names_are_cached_or_new_by_their_share() {
+        let trial = |cached| Trial {
+            server: SocketAddr::from(([127, 0, 0, 1], 53)),
+            answer: Answer::Address,
+            rate: 100.0,
+            duration: Duration::from_secs(10),
+            cached,
+            first: 7000,
+        };
+        let new = |cached| {
+            let trial = trial(cached);
+            let names = (0..1000).map(|number| trial.name(number));
+            let new = names.filter(|name| name.ends_with(WILD));
+            new.collect::<std::collections::BTreeSet<_>>().len()
+        };
+        assert_eq!(CACHED.map(new), [1000, 800, 600, 400, 200, 0]);
+    }
+}

@@ -1,0 +1,68 @@
+//! What a mechanism adds to packets, counted where they pass.
+
+use std::{net::UdpSocket, time::Duration};
+
+use super::super::{profile::Profile, scene::Scene};
+use crate::{
+    LabError, Result,
+    provider::{CORE, CORE_LINKS},
+    results::Point,
+    topology::HOST_INTERFACE,
+    wire::{Counts, Tap},
+};
+
+/// Datagrams that are sent.
+const DATAGRAMS: u32 = 200;
+/// Octets in each, which is paper 002's smallest.
+const PAYLOAD: usize = 100;
+/// Until all are there.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Octets that a packet from the client has more behind the first gateway: in the core where there is one, and
+/// else at the server.
+pub(crate) fn added(scene: &mut Scene, _: Profile) -> Result<Vec<Point>> {
+    let [client, server] = scene.nodes();
+    let before = tap(scene, client, HOST_INTERFACE);
+    let behind = tap(scene, CORE, CORE_LINKS[0]).or_else(|_| tap(scene, server, HOST_INTERFACE));
+    let (before, behind) = (before?, behind?);
+    // Neighbours and sessions are there after the first ones.
+    send(scene)?;
+    let (left, arrived) = (before.left(), behind.arrived());
+    send(scene)?;
+    let added = mean(&behind.arrived().since(&arrived)) - mean(&before.left().since(&left));
+    Ok(vec![Point::new("there", 0.0, added.round())])
+}
+
+fn tap(scene: &Scene, node: &str, interface: &str) -> Result<Tap> {
+    let wires = scene.network().wires();
+    let tap = wires.and_then(|wires| wires.tap(node, interface));
+    tap.ok_or_else(|| LabError::NoNode(format!("{node} with a cable at {interface}")))
+}
+
+/// Octets of a frame. Some are not ours, such as questions for neighbours, but they are few.
+fn mean(counts: &Counts) -> f64 {
+    counts.bytes as f64 / counts.frames.max(1) as f64
+}
+
+fn send(scene: &Scene) -> Result<()> {
+    let address = (scene.address(), crate::generator::PORT);
+    scene.client()?.enter(|| {
+        let problem = |source| LabError::Start {
+            command: format!("datagrams to {}", address.0),
+            source,
+        };
+        let any = if address.0.is_ipv4() {
+            "0.0.0.0:0"
+        } else {
+            "[::]:0"
+        };
+        let socket = UdpSocket::bind(any).map_err(problem)?;
+        for _ in 0..DATAGRAMS {
+            socket.send_to(&[0; PAYLOAD], address).map_err(problem)?;
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        Ok(())
+    })?;
+    std::thread::sleep(PATIENCE);
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Round trips of `ping`.
+
+use std::time::Duration;
+
+use super::super::{profile::Profile, scene::Scene};
+use crate::{LabError, Result, results::Point, tools};
+
+/// Octets of an ICMP header.
+const ICMP: u32 = 8;
+/// Between two requests.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// Requests whose answers do not count: addresses are looked for, and caches are cold.
+const FIRST: u32 = 10;
+
+/// The median round trip of packets whose IP payload has so many octets, in seconds.
+fn round_trip(scene: &Scene, profile: Profile, octets: u32) -> Result<Point> {
+    let address = scene.address().to_string();
+    let ping = |count| tools::ping(scene.client()?, &address, count, INTERVAL, octets - ICMP);
+    ping(FIRST)?;
+    let seconds: Vec<f64> = ping(profile.exchanges())?
+        .into_iter()
+        .map(|milliseconds| milliseconds / 1e3)
+        .collect();
+    Point::of("both", f64::from(octets), &seconds).ok_or(LabError::Output {
+        tool: "ping",
+        output: "no answers".into(),
+    })
+}
+
+/// Of packets of 1024 octets, as in paper 001.
+pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    round_trip(scene, profile, 1024).map(|point| vec![point])
+}
+
+/// Of the sizes of paper 002.
+pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    profile
+        .thin(&super::udp::SIZES)
+        .into_iter()
+        .map(|octets| round_trip(scene, profile, octets))
+        .collect()
+}

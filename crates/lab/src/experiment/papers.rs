@@ -1,0 +1,466 @@
+//! The questions of the papers.
+//!
+//! * 000: Quintero, Sans, Gamess 2016: delay and throughput of ISATAP, 6to4 and NAT64
+//! * 001: Tsetse et al.: IVI on Linux and without an operating system
+//! * 002: Cordeiro, Carnier, Zucchi: DS-Lite, MAP-E, MAP-T, 464XLAT
+//! * 003: Gamess, Surós 2008: the theoretical bound
+//! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
+
+use super::{
+    candidate::{Candidate, Carries, Maker, Site},
+    measure::{connections, delay, dns64, files, overhead, ping, steps, udp},
+    profile::Profile,
+    question::{How, Links, Question},
+};
+use crate::results::{Quantity, Scale};
+
+const WIRES: &str =
+    "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
+const IPERF: &str = "iperf3, UDP, 100 Mb/s of payload offered; sender, receiver and what runs in softirq on \
+    one core, gateways that are processes on the other. One run answers for throughput, loss, jitter and CPU.";
+const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each, from nginx. Connecting ends \
+    when the client has the answer to its SYN, the file's time when its last octet is there.";
+
+const SIZE: Option<(&str, &str, Scale)> = Some(("payload", "bytes", Scale::Linear));
+const FILE: Option<(&str, &str, Scale)> = Some(("file", "bytes", Scale::Linear));
+
+const ETHERNET: &str =
+    "Ethernet with true serialisation: a frame takes its time on each link, also when it is alone";
+const PING_PONG: &str = "A message goes to the other host, which answers with one of the same size. One thread has both \
+    hosts' sockets, and one clock. `forward` and `back` are from the first bit at the first cable to the last bit at the \
+    end of the last; `mean` is half of the round trip between the applications, as in the paper.";
+const STREAM: &str = "Messages of one size follow each other as fast as the first link takes them; payload that arrives, \
+    between the first arrival and the last.";
+const NONE: &str = "none";
+
+/// Whose code can be run in parts.
+fn our_siit(candidate: &Candidate) -> bool {
+    candidate.name == "siit-isthmus-user"
+}
+
+/// Ping-pong with all sizes at so many megabits per second: at 10, an exchange takes 10 ms on average.
+fn ping_pong(profile: Profile, megabits: u32) -> f64 {
+    let sizes = profile.thin(&[(); 18]).len() as f64;
+    let exchanges = f64::from((profile.exchanges() / 10).max(20) + 10);
+    sizes * (0.1 + exchanges * 0.16 / f64::from(megabits))
+}
+
+/// A stream of each size.
+fn stream(profile: Profile) -> f64 {
+    profile.thin(&[(); 18]).len() as f64 * (profile.length().as_secs_f64() + 0.8)
+}
+
+/// One step.
+fn steps_take(profile: Profile) -> f64 {
+    0.0005 * f64::from(profile.exchanges().clamp(100, 2000))
+}
+
+/// Whoever carries packets.
+fn packets(candidate: &Candidate) -> bool {
+    candidate.carries == Carries::Packets && !direct(candidate)
+}
+
+/// Nobody: two hosts on one link.
+fn direct(candidate: &Candidate) -> bool {
+    matches!(candidate.site, Site::Direct(_))
+}
+
+/// The mechanisms of paper 000.
+fn of_paper_000(candidate: &Candidate) -> bool {
+    let mechanisms = [
+        "native IPv4",
+        "native IPv6",
+        "ISATAP",
+        "6to4 hosts",
+        "NAT64",
+    ];
+    mechanisms.contains(&candidate.mechanism) || candidate.maker == Maker::Tayga
+}
+
+/// Whoever carries HTTP, in packets or by itself.
+fn http(candidate: &Candidate) -> bool {
+    candidate.carries != Carries::Dns && !direct(candidate)
+}
+
+/// Whoever answers questions to the DNS.
+fn dns(candidate: &Candidate) -> bool {
+    candidate.carries == Carries::Dns
+}
+
+/// A run of iperf3 for each size.
+fn iperf(profile: Profile) -> f64 {
+    profile.thin(&udp::SIZES).len() as f64 * (profile.length().as_secs_f64().max(1.0) + 0.3)
+}
+
+/// What an earlier question has brought.
+fn nothing(_: Profile) -> f64 {
+    0.1
+}
+
+/// All questions, those of a paper one after the other.
+pub static QUESTIONS: [Question; 28] = [
+    Question {
+        name: "paper-000/delay-udp-10M",
+        title: "One-way delay, UDP at 10 Mb/s",
+        source: "Paper 000, measured there, but not shown",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(10), delay::udp),
+        takes: |profile| ping_pong(profile, 10),
+    },
+    Question {
+        name: "paper-000/delay-tcp-10M",
+        title: "One-way delay, TCP at 10 Mb/s",
+        source: "Paper 000, figures 16 to 19",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(10), delay::tcp),
+        takes: |profile| ping_pong(profile, 10),
+    },
+    Question {
+        name: "paper-000/delay-udp-100M",
+        title: "One-way delay, UDP at 100 Mb/s",
+        source: "Paper 000, figures 20 to 23",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(100), delay::udp),
+        takes: |profile| ping_pong(profile, 100),
+    },
+    Question {
+        name: "paper-000/delay-tcp-100M",
+        title: "One-way delay, TCP at 100 Mb/s",
+        source: "Paper 000, figures 24 to 27",
+        quantity: Quantity::OneWayDelay,
+        over: SIZE,
+        network: ETHERNET,
+        method: PING_PONG,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(100), delay::tcp),
+        takes: |profile| ping_pong(profile, 100),
+    },
+    Question {
+        name: "paper-000/throughput-udp-10M",
+        title: "UDP throughput at 10 Mb/s",
+        source: "Paper 000, figures 28 to 31",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(10), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-000/throughput-udp-100M",
+        title: "UDP throughput at 100 Mb/s",
+        source: "Paper 000, figures 32 to 35",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: of_paper_000,
+        how: How::Live(Links::Ethernet(100), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-001/steps",
+        title: "What the steps of a translation cost",
+        source: "Paper 001, figures 5 and 6",
+        quantity: Quantity::Cost,
+        over: None,
+        network: NONE,
+        method: "Our own code on a packet of 1024 bytes in memory. `header` is the whole translation with all \
+            the other steps in it, as in the paper; `tcp`, `udp` and `icmp` are the checksum's adjustment.",
+        of: our_siit,
+        how: How::Inside(steps::all),
+        takes: |profile| 12.0 * steps_take(profile),
+    },
+    Question {
+        name: "paper-001/prefix-length",
+        title: "What a translation costs by the length of the prefix",
+        source: "Paper 001, figures 10 and 11",
+        quantity: Quantity::Cost,
+        over: Some(("prefix length", "bits", Scale::Linear)),
+        network: NONE,
+        method: "Our own code on a packet of 1024 bytes in memory.",
+        of: our_siit,
+        how: How::Inside(steps::by_prefix),
+        takes: |profile| 12.0 * steps_take(profile),
+    },
+    Question {
+        name: "paper-001/round-trip",
+        title: "Round trip of a ping of 1024 bytes",
+        source: "Paper 001, figure 8",
+        quantity: Quantity::RoundTrip,
+        over: None,
+        network: WIRES,
+        method: "ping, 2 ms apart; the median after ten that do not count.",
+        of: packets,
+        how: How::Live(Links::Unlimited, ping::of_1024),
+        takes: |profile| 0.1 + 0.002 * f64::from(profile.exchanges()),
+    },
+    Question {
+        name: "paper-001/connect",
+        title: "Time until a TCP connection is there",
+        source: "Paper 001, figures 14, 15 and 18",
+        quantity: Quantity::ConnectTime,
+        over: FILE,
+        network: WIRES,
+        method: HTTP,
+        of: http,
+        how: How::Live(Links::Unlimited, files::connect),
+        takes: |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
+    },
+    Question {
+        name: "paper-001/files",
+        title: "Time until a file is there",
+        source: "Paper 001, figure 19",
+        quantity: Quantity::FileTime,
+        over: FILE,
+        network: WIRES,
+        method: HTTP,
+        of: http,
+        how: How::Live(Links::Unlimited, files::time),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-001/file-throughput",
+        title: "Throughput of a file's transfer",
+        source: "Paper 001, figure 20",
+        quantity: Quantity::Throughput,
+        over: FILE,
+        network: WIRES,
+        method: HTTP,
+        of: http,
+        how: How::Live(Links::Unlimited, files::throughput),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/throughput",
+        title: "UDP throughput at 100 Mb/s offered",
+        source: "Paper 002, figure 8",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: WIRES,
+        method: IPERF,
+        of: packets,
+        how: How::Live(Links::Unlimited, udp::throughput),
+        takes: iperf,
+    },
+    Question {
+        name: "paper-002/loss",
+        title: "UDP loss at 100 Mb/s offered",
+        source: "Paper 002, figure 7",
+        quantity: Quantity::Loss,
+        over: SIZE,
+        network: WIRES,
+        method: IPERF,
+        of: packets,
+        how: How::Live(Links::Unlimited, udp::loss),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/jitter",
+        title: "Jitter at 100 Mb/s offered",
+        source: "Paper 002, figure 6",
+        quantity: Quantity::Jitter,
+        over: SIZE,
+        network: WIRES,
+        method: IPERF,
+        of: packets,
+        how: How::Live(Links::Unlimited, udp::jitter),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/cpu",
+        title: "Cores busy at 100 Mb/s offered",
+        source: "Paper 002, figure 4",
+        quantity: Quantity::Cpu,
+        over: SIZE,
+        network: WIRES,
+        method: "As for throughput; of the whole machine: sender, gateways and receiver. Native forwarding \
+            shows what the hosts take.",
+        of: packets,
+        how: How::Live(Links::Unlimited, udp::cpu),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/latency",
+        title: "Round trip by size",
+        source: "Paper 002, figure 5",
+        quantity: Quantity::RoundTrip,
+        over: SIZE,
+        network: WIRES,
+        method: "ping, 2 ms apart; the median after ten that do not count.",
+        of: packets,
+        how: How::Live(Links::Unlimited, ping::by_size),
+        takes: |profile| {
+            let sizes = profile.thin(&udp::SIZES).len() as f64;
+            sizes * (0.1 + 0.002 * f64::from(profile.exchanges()))
+        },
+    },
+    Question {
+        name: "paper-002/overhead",
+        title: "Bytes that a packet has more in the core",
+        source: "Paper 002, section on header overhead",
+        quantity: Quantity::Overhead,
+        over: None,
+        network: ETHERNET,
+        method: "Counted on the cables before and behind the first gateway, of 200 datagrams of 100 bytes.",
+        of: packets,
+        how: How::Live(Links::Ethernet(100), overhead::added),
+        takes: |_| 0.8,
+    },
+    Question {
+        name: "paper-004/connections",
+        title: "From a request to its answer, with many connections at once",
+        source: "Paper 004, plan for 1 to 100 simultaneous connections",
+        quantity: Quantity::RoundTrip,
+        over: Some(("connections", "", Scale::Logarithmic)),
+        network: WIRES,
+        method: "HTTP/1.1 on connections that stay, a thread for each, from nginx: `small` answers have 100 \
+            bytes, `large` ones 100,000.",
+        of: http,
+        how: How::Live(Links::Unlimited, connections::round_trips),
+        takes: |profile| 0.5 + 0.003 * f64::from(profile.exchanges()),
+    },
+    Question {
+        name: "paper-004/round-trip",
+        title: "From a request to its answer, in the simplest case",
+        source: "Paper 004, table of round trips",
+        quantity: Quantity::RoundTrip,
+        over: None,
+        network: WIRES,
+        method: "HTTP/1.1 on one connection that stays, an answer of 100 bytes, from nginx.",
+        of: http,
+        how: How::Live(Links::Unlimited, connections::simplest),
+        takes: |profile| 0.3 + 0.0002 * f64::from(profile.exchanges()),
+    },
+    Question {
+        name: "rfc8219/dns64",
+        title: "Queries for AAAA that are answered",
+        source: "RFC 8219 section 9",
+        quantity: Quantity::QueryRate,
+        over: Some(("cached", "%", Scale::Linear)),
+        network: WIRES,
+        method: "AAAA queries over IPv6 at a fixed rate for names that have an A record only, to a server on a \
+            core of its own that asks an authoritative one over IPv4. The highest rate at which every query is \
+            answered with an AAAA within a second, searched to 5 %. `cached` is the share of queries for names \
+            that were asked before.",
+        of: dns,
+        how: How::Live(Links::Unlimited, dns64::rates),
+        takes: |profile| {
+            15.0 * profile.length().as_secs_f64() * profile.thin(&dns64::CACHED).len() as f64
+        },
+    },
+    Question {
+        name: "paper-003/throughput-udp-10M",
+        title: "UDP throughput of two hosts at 10 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(10), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-tcp-10M",
+        title: "TCP throughput of two hosts at 10 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(10), delay::tcp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-udp-100M",
+        title: "UDP throughput of two hosts at 100 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(100), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-tcp-100M",
+        title: "TCP throughput of two hosts at 100 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(100), delay::tcp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-udp-1000M",
+        title: "UDP throughput of two hosts at 1000 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(1000), delay::udp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-003/throughput-tcp-1000M",
+        title: "TCP throughput of two hosts at 1000 Mb/s",
+        source: "Paper 003, measured beside its upper bound",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: ETHERNET,
+        method: STREAM,
+        of: direct,
+        how: How::Live(Links::Ethernet(1000), delay::tcp_throughput),
+        takes: stream,
+    },
+    Question {
+        name: "paper-004/size",
+        title: "Round trip by size of message",
+        source: "Paper 004, figure by packet size",
+        quantity: Quantity::RoundTrip,
+        over: SIZE,
+        network: WIRES,
+        method: PING_PONG,
+        of: packets,
+        how: How::Live(Links::Unlimited, delay::round_trips),
+        takes: |profile| {
+            let sizes = profile.thin(&[(); 18]).len() as f64;
+            sizes * (0.1 + 0.0003 * f64::from(profile.exchanges()))
+        },
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn questions_have_names_of_their_own() {
+        let names: BTreeSet<_> = QUESTIONS.iter().map(|question| question.name).collect();
+        assert_eq!(names.len(), QUESTIONS.len());
+        assert!(names.iter().all(|name| name.contains('/')));
+    }
+}

@@ -1,0 +1,106 @@
+//! What is asked of candidates.
+
+use super::{candidate::Candidate, profile::Profile, scene::Scene};
+use crate::{
+    Result,
+    bound::Rate,
+    results::{Axis, Experiment, Point, Quantity, Scale},
+    wire::{Ethernet, Medium},
+};
+
+/// An experiment that can be carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Question {
+    /// See [`Experiment::name`].
+    pub name: &'static str,
+    /// See [`Experiment::title`].
+    pub title: &'static str,
+    /// See [`Experiment::source`].
+    pub source: &'static str,
+    /// What is measured.
+    pub quantity: Quantity,
+    /// Over what, if over anything: name, unit, scale.
+    pub over: Option<(&'static str, &'static str, Scale)>,
+    /// See [`Experiment::network`].
+    pub network: &'static str,
+    /// See [`Experiment::method`].
+    pub method: &'static str,
+    /// Of whom it is asked.
+    pub of: fn(&Candidate) -> bool,
+    /// How.
+    pub how: How,
+    /// How long one trial takes, in seconds: the value of a profile is a guess before there is experience.
+    pub takes: fn(Profile) -> f64,
+}
+
+/// What the links of a network are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Links {
+    /// As fast as the machine.
+    Unlimited,
+    /// Ethernet of so many megabits per second.
+    Ethernet(u32),
+}
+
+impl Links {
+    /// Their rate, if they have one.
+    pub fn rate(self) -> Option<Rate> {
+        match self {
+            Self::Unlimited => None,
+            Self::Ethernet(megabits) => Rate::new(u64::from(megabits) * 1_000_000).ok(),
+        }
+    }
+
+    /// What connects their ends.
+    pub fn medium(self) -> Medium {
+        match self.rate() {
+            None => Medium::Veth,
+            Some(rate) => Medium::Ethernet(Ethernet::new(rate)),
+        }
+    }
+}
+
+/// How something is measured.
+#[derive(Debug, Clone, Copy)]
+pub enum How {
+    /// On a running candidate in its network.
+    Live(Links, fn(&mut Scene, Profile) -> Result<Vec<Point>>),
+    /// By running the candidate's code without a network.
+    Inside(fn(Profile) -> Result<Vec<Point>>),
+}
+
+impl How {
+    /// The links of the network, if there is one.
+    pub fn links(self) -> Option<Links> {
+        match self {
+            Self::Live(links, _) => Some(links),
+            Self::Inside(_) => None,
+        }
+    }
+}
+
+impl Question {
+    /// Whether it goes by this name: its own, its paper's, or `all`.
+    pub fn is_called(&self, name: &str) -> bool {
+        let paper = self.name.split('/').next();
+        name == "all" || name == self.name || paper == Some(name)
+    }
+
+    /// As a run's file has it.
+    pub fn describe(&self) -> Experiment {
+        Experiment {
+            name: self.name.into(),
+            title: self.title.into(),
+            source: self.source.into(),
+            quantity: self.quantity,
+            over: self.over.map(|(name, unit, scale)| Axis {
+                name: name.into(),
+                unit: unit.into(),
+                scale,
+            }),
+            network: self.network.into(),
+            method: self.method.into(),
+            command: format!("isthmus lab run {}", self.name),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A candidate in its network, running.
+
+use std::{net::IpAddr, sync::Arc};
+
+use super::{
+    candidate::{Candidate, Carries, Site, ours},
+    hosts,
+    measure::{files::Fetched, udp::Offered},
+    question::Links,
+};
+use crate::{
+    Result, bound,
+    measure::GATEWAY_CPU,
+    netns::Namespace,
+    plan, provider,
+    services::Dns,
+    sockets::{Host, Pair},
+    subject::Started,
+    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
+    wire::Counts,
+};
+
+/// A running candidate between two hosts; dropping it removes all.
+#[derive(Debug)]
+pub struct Scene {
+    /// What the last measurement of several things at once has brought, for those that ask later.
+    pub(super) offered: Vec<Offered>,
+    /// See above.
+    pub(super) fetched: Vec<Fetched>,
+    /// The bounds there and back, if links have a rate.
+    bounds: Option<[bound::Path; 2]>,
+    // Fields are dropped in this order: the network goes last.
+    started: Vec<Started>,
+    _authority: Option<Dns>,
+    ends: Ends,
+    network: Network,
+}
+
+/// The hosts at the ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    /// The node of the host that calls, and of the one that is called.
+    pub(super) nodes: [&'static str; 2],
+    /// Their own addresses.
+    pub(super) own: [IpAddr; 2],
+    /// What the first one calls the second one.
+    pub(super) target: IpAddr,
+}
+
+impl Ends {
+    /// Two hosts that nobody translates between.
+    fn new(nodes: [&'static str; 2], own: [IpAddr; 2]) -> Self {
+        Self {
+            nodes,
+            own,
+            target: own[1],
+        }
+    }
+}
+
+impl Scene {
+    /// Builds the network and starts who is to be measured.
+    ///
+    /// # Errors
+    /// It does not run here, and why.
+    pub fn build(candidate: &Candidate, links: Links) -> Result<Self> {
+        // As on a wire: XDP can not see that a checksum is to be completed later.
+        let offloads = Offloads::Off;
+        let medium = links.medium();
+        let build = |topology: Topology| topology.over(&medium).build();
+        let mut authority = None;
+        let (network, started, ends) = match candidate.site {
+            Site::Direct(target) => {
+                let network = build(Topology::direct(Neighbours::Resolved, offloads))?;
+                (network, Vec::new(), between(target))
+            }
+            Site::Middle(middle, target) => {
+                let network = build(Topology::dual_stack(Neighbours::Resolved, offloads))?;
+                if candidate.carries == Carries::Dns {
+                    authority = Some(Dns::start(&network)?);
+                }
+                let started = vec![middle.subject().start(&network, GATEWAY_CPU)?];
+                (network, started, between(target))
+            }
+            Site::Hosts(tunnel) => {
+                let network = build(hosts::topology(tunnel, offloads))?;
+                let (started, own) = hosts::start(tunnel, &network)?;
+                (network, started, Ends::new([HOST6, HOST4], own))
+            }
+            Site::Provider(mechanism, engine) => {
+                let network = build(mechanism.topology(offloads))?;
+                let mut started = Vec::new();
+                for (node, interfaces, keys) in mechanism.gateways() {
+                    let isthmus = ours(candidate.mechanism, keys, engine).on(interfaces);
+                    let gateway = isthmus.up(network.node(node)?, Some(GATEWAY_CPU))?;
+                    started.push(gateway.into_started());
+                }
+                let own = [mechanism.client, mechanism.server].map(|host| host.address());
+                let ends = Ends::new([provider::CLIENT, provider::SERVER], own);
+                (network, started, ends)
+            }
+        };
+        Ok(Self {
+            offered: Vec::new(),
+            fetched: Vec::new(),
+            bounds: links.rate().map(|rate| candidate.paths(rate)),
+            started,
+            _authority: authority,
+            ends,
+            network,
+        })
+    }
+
+    /// The host that calls.
+    pub fn client(&self) -> Result<&Arc<Namespace>> {
+        self.network.node(self.ends.nodes[0])
+    }
+
+    /// The host that is called.
+    pub fn server(&self) -> Result<&Arc<Namespace>> {
+        self.network.node(self.ends.nodes[1])
+    }
+
+    /// Both hosts, for those who look after both ends of what is sent.
+    pub fn pair(&self) -> Result<Pair> {
+        let Ends { nodes, own, target } = self.ends;
+        let host = |end: usize| Host::new(&self.network, nodes[end], HOST_INTERFACE, own[end]);
+        Ok(Pair::translated(host(0)?, host(1)?, target))
+    }
+
+    /// What the client calls the server.
+    pub fn address(&self) -> IpAddr {
+        self.ends.target
+    }
+
+    /// The bounds there and back, if links have a rate.
+    pub fn bounds(&self) -> Option<&[bound::Path; 2]> {
+        self.bounds.as_ref()
+    }
+
+    /// The nodes of both hosts.
+    pub(super) fn nodes(&self) -> [&'static str; 2] {
+        self.ends.nodes
+    }
+
+    /// What has passed each end of cables with a line rate.
+    pub(super) fn passed(&self) -> Vec<Counts> {
+        let wires = self.network.wires().into_iter();
+        wires
+            .flat_map(|wires| wires.taps().map(|(.., tap)| tap.left()))
+            .collect()
+    }
+
+    /// The network, for tools that look at other nodes.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// An error if somebody who is measured has ended.
+    pub fn check(&mut self) -> Result<()> {
+        self.started.iter_mut().try_for_each(Started::check)
+    }
+}
+
+/// The hosts of a dual-stack network, of which the first one calls the second one by this address.
+fn between(target: IpAddr) -> Ends {
+    let nodes = [HOST6, HOST4];
+    match target {
+        IpAddr::V4(_) => Ends::new(nodes, [plan::HOST6_AS_IPV4.into(), target]),
+        IpAddr::V6(plan::HOST4_AS_IPV6 | plan::GATEWAY6) => {
+            Ends::new(nodes, [plan::HOST6.into(), target])
+        }
+        IpAddr::V6(_) => Ends {
+            target,
+            ..Ends::new(nodes, [plan::HOST6.into(), plan::HOST4.into()])
+        },
+    }
+}

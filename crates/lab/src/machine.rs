@@ -1,0 +1,65 @@
+//! The machine that the laboratory stands on, as reports name it.
+
+use std::{fs, path::Path, process::Command};
+
+use serde::Serialize;
+
+use crate::process;
+
+/// The machine that it ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Processor model.
+    pub cpu: String,
+    /// Number of cores.
+    pub cores: usize,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Kernel release.
+    pub kernel: String,
+}
+
+impl Machine {
+    /// This one.
+    pub fn here() -> Self {
+        Self {
+            cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
+            cores: cores(),
+            memory_mib: field("/proc/meminfo", "MemTotal")
+                .and_then(|size| size.split(' ').next()?.parse::<u64>().ok())
+                .map_or(0, |kib| kib / 1024),
+            kernel: printed(Command::new("uname").arg("-r")),
+        }
+    }
+}
+
+/// The time, in UTC (RFC 3339).
+pub fn now() -> String {
+    printed(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
+}
+
+/// The SHA-256 of a file, in hexadecimal digits.
+pub fn digest(file: &Path) -> String {
+    let printed = printed(Command::new("sha256sum").arg("--").arg(file));
+    printed.split(' ').next().unwrap_or_default().into()
+}
+
+fn printed(command: &mut Command) -> String {
+    process::run(command).map_or_else(|_| "unknown".into(), |output| output.trim().to_owned())
+}
+
+/// All cores, also those that this process may not use.
+fn cores() -> usize {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let lines = text.lines().filter(|line| line.starts_with("processor"));
+    lines.count().max(1)
+}
+
+/// The value after `key:` in a file of such lines.
+fn field(path: &str, key: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == key)
+        .map(|(_, value)| value.trim().to_owned())
+}

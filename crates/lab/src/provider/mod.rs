@@ -1,0 +1,212 @@
+//! A provider's network, in which a customer's edge and a border carry one protocol over a core of the other.
+//!
+//! ```text
+//!  client ── edge ── core ── border ── server
+//!         toc    tok     tok        tos
+//! ```
+
+mod rows;
+
+pub use rows::{CLAT, DS_LITE, FOUR_IN_SIX, LW4O6, MAP_E, MAP_T, SIX_IN_FOUR, SIX_RD, SIX_TO_FOUR};
+
+use std::net::IpAddr;
+
+use crate::{
+    topology::{BORDER, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology},
+    wire::Medium,
+};
+
+/// The customer's host.
+pub const CLIENT: &str = "client";
+/// The customer's gateway.
+pub const EDGE: &str = "edge";
+/// The router between the gateways.
+pub const CORE: &str = "core";
+/// Who the client talks to.
+pub const SERVER: &str = "server";
+/// The edge's interface on the client's link.
+pub const TO_CLIENT: &str = "toc";
+/// The border's interface on the server's link.
+pub const TO_SERVER: &str = "tos";
+/// A gateway's interface on its link to the core.
+pub const TO_CORE: &str = "tok";
+/// The core's interfaces on the links to the edge and to the border.
+pub const CORE_LINKS: [&str; 2] = ["toe", "tob"];
+
+/// Which protocol the core speaks. The hosts speak the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Core {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// What a mechanism does with packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Puts them into others. A gateway that is told how narrow the core is cuts the outer ones.
+    Tunnel,
+    /// Translates them.
+    Translation,
+}
+
+/// A mechanism: how a customer's edge and a border are configured, and the network around them.
+#[derive(Debug, Clone, Copy)]
+pub struct Mechanism {
+    /// What the core speaks.
+    pub core: Core,
+    /// The instance of the customer's edge.
+    pub edge: &'static str,
+    /// The instance of the border.
+    pub border: &'static str,
+    /// The customer's host.
+    pub client: Host,
+    /// Who it talks to.
+    pub server: Host,
+    /// What the core routes to the edge.
+    pub to_edge: &'static str,
+    /// What the core routes to the border.
+    pub to_border: &'static str,
+    /// What is done with packets.
+    pub transport: Transport,
+    /// The MTU that a host sees where the core is [narrow](Core::narrow).
+    pub mtu: u32,
+}
+
+/// A host and the address of the gateway on its link.
+#[derive(Debug, Clone, Copy)]
+pub struct Host {
+    /// The host's address.
+    pub address: &'static str,
+    /// The gateway's.
+    pub gateway: &'static str,
+    /// The length of the link's prefix.
+    pub length: u8,
+}
+
+impl Host {
+    /// Its address, parsed.
+    ///
+    /// # Panics
+    /// It is none.
+    pub fn address(&self) -> IpAddr {
+        self.address.parse().expect("an address")
+    }
+}
+
+const fn host(address: &'static str, gateway: &'static str, length: u8) -> Host {
+    Host {
+        address,
+        gateway,
+        length,
+    }
+}
+
+impl Core {
+    /// Bytes that a narrow core takes: the least over IPv6, and the least that carries as much over IPv4.
+    pub const fn narrow(self) -> u32 {
+        match self {
+            Self::V4 => 1300,
+            Self::V6 => 1280,
+        }
+    }
+
+    /// The address of an end of the core's link to the edge (0) or to the border (1): the core's is 1, the
+    /// gateway's 2.
+    pub fn end_of(self, number: usize, end: u8) -> String {
+        match self {
+            Self::V4 => format!("100.64.{number}.{end}"),
+            Self::V6 => format!("3fff:c{number}::{end}"),
+        }
+    }
+
+    /// The length of those links' prefixes.
+    fn length(self) -> u8 {
+        match self {
+            Self::V4 => 24,
+            Self::V6 => 64,
+        }
+    }
+}
+
+impl Mechanism {
+    /// The gateways: their nodes, interfaces and instances.
+    pub fn gateways(&self) -> [(&'static str, &'static [&'static str], &'static str); 2] {
+        [
+            (EDGE, &[TO_CLIENT, TO_CORE], self.edge),
+            (BORDER, &[TO_SERVER, TO_CORE], self.border),
+        ]
+    }
+
+    /// The network. What it carries is up to who runs on the edge and on the border.
+    pub fn topology(&self, offloads: Offloads) -> Topology {
+        let node = |name, role, routes: &[String]| Node {
+            name,
+            role,
+            routes: routes.to_vec(),
+        };
+        let to = |network: &str, via: &str| format!("{network} via {via}");
+        let host = |name, host: Host| node(name, Role::Host, &[to("default", host.gateway)]);
+        let gateway = |name, number| {
+            let core = self.core.end_of(number, 1);
+            node(name, Role::Router, &[to("default", &core)])
+        };
+        let between = [
+            to(self.to_edge, &self.core.end_of(0, 2)),
+            to(self.to_border, &self.core.end_of(1, 2)),
+        ];
+        Topology {
+            nodes: vec![
+                host(CLIENT, self.client),
+                gateway(EDGE, 0),
+                node(CORE, Role::Router, &between),
+                gateway(BORDER, 1),
+                host(SERVER, self.server),
+            ],
+            links: vec![
+                outer(CLIENT, self.client, (EDGE, TO_CLIENT)),
+                self.inner(EDGE, 0),
+                self.inner(BORDER, 1),
+                outer(SERVER, self.server, (BORDER, TO_SERVER)),
+            ],
+            neighbours: Neighbours::Resolved,
+            offloads,
+        }
+    }
+
+    /// The link between a gateway and the core.
+    fn inner(&self, gateway: &'static str, number: usize) -> Link {
+        let end = |node, interface, end| End {
+            node,
+            interface,
+            addresses: vec![format!(
+                "{}/{}",
+                self.core.end_of(number, end),
+                self.core.length()
+            )],
+        };
+        Link {
+            ends: [end(gateway, TO_CORE, 2), end(CORE, CORE_LINKS[number], 1)],
+            mtu: 1500,
+            medium: Medium::Veth,
+        }
+    }
+}
+
+/// The link between a host and its gateway.
+fn outer(node: &'static str, host: Host, gateway: (&'static str, &'static str)) -> Link {
+    let end = |(node, interface), address| End {
+        node,
+        interface,
+        addresses: vec![format!("{address}/{}", host.length)],
+    };
+    Link {
+        ends: [
+            end((node, HOST_INTERFACE), host.address),
+            end(gateway, host.gateway),
+        ],
+        mtu: 1500,
+        medium: Medium::Veth,
+    }
+}

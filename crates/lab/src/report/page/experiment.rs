@@ -1,0 +1,359 @@
+//! One experiment: what the paper found, the plot, the figures as a table, and how to measure it again.
+
+use maud::{Markup, html};
+
+use super::{Shown, repetitions};
+use crate::{
+    amount,
+    report::{
+        papers::{self, Printed},
+        plot::{self, Plot},
+        style::Look,
+        words,
+    },
+    results::{Axis, Quantity, Run},
+    summary::{Answers, Figure, is_of},
+};
+
+/// A share of the bound above this is not the noise of a measurement.
+const IMPOSSIBLE: f64 = 1.01;
+
+/// The figure with everything that belongs to it.
+pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup {
+    let answers = shown.answers;
+    let experiment = answers.experiment;
+    let id = format!("e{}", shown.number);
+    // Whether applications work is better read than drawn.
+    let is_matrix = experiment.quantity == Quantity::Works;
+    html! {
+        article.card id=(id) aria-labelledby={(id) "-head"} {
+            h4 id={(id) "-head"} { (experiment.title) }
+            p.source { (experiment.source) }
+            @if let Some(finding) = papers::finding(&experiment.name) {
+                p.finding { span { "The paper: " } (finding) }
+            }
+            @if !is_matrix { (panels(run, answers, &id)) }
+            (beside(answers))
+            (notes(answers))
+            (table(answers, is_matrix || experiment.name.starts_with("rfc")))
+            details {
+                summary { "How it was measured" }
+                dl {
+                    dt { "Network" } dd { (experiment.network) }
+                    dt { "Method" } dd { (experiment.method) }
+                    dt { "Repetitions" } dd { (repetitions(answers)) }
+                    dt { "Command" } dd { code { (experiment.command) } }
+                }
+            }
+            p.files {
+                a href={"csv/" (shown.file) ".csv"} { "CSV" }
+                @if pictures { " " a href={"png/" (shown.file) ".png"} { "PNG" } }
+                " " code { (experiment.name) }
+            }
+        }
+    }
+}
+
+/// The plots, of which one is shown at a time, and the legend.
+fn panels(run: &Run, answers: &Answers<'_>, id: &str) -> Markup {
+    let plots = plot::plots(run, answers);
+    let main = plot::main_series(answers);
+    let chosen = plots
+        .iter()
+        .position(|plot| plot.series.as_deref() == main)
+        .unwrap_or(0);
+    let over_axis = plots.iter().any(|plot| plot.series.is_some());
+    html! {
+        @if plots.len() > 1 {
+            div.tabs role="group" aria-label="Series" {
+                @for (number, plot) in plots.iter().enumerate() {
+                    button type="button" data-panel={(id) "-" (number)}
+                        aria-pressed=(if number == chosen { "true" } else { "false" }) {
+                        (plot.series.as_deref().unwrap_or_default())
+                    }
+                }
+            }
+        }
+        @for (number, plot) in plots.iter().enumerate() {
+            div.panel.away[number != chosen] id={(id) "-" (number)} {
+                @if plots.len() > 1 {
+                    p.series { (plot.series.as_deref().unwrap_or_default()) }
+                }
+                div.scroll tabindex="0" role="group"
+                    aria-label="Plot; arrow keys go from value to value" {
+                    (plot.element(&format!("{id}-{number}-plot"), &title(answers, plot), &about(answers)))
+                }
+            }
+        }
+        @if over_axis { (legend(run, answers)) }
+    }
+}
+
+fn title(answers: &Answers<'_>, plot: &Plot) -> String {
+    match &plot.series {
+        Some(series) => format!("{}: {series}", answers.experiment.title),
+        None => answers.experiment.title.clone(),
+    }
+}
+
+/// The plot in words: what is on its axes, and who is best and worst in the middle.
+fn about(answers: &Answers<'_>) -> String {
+    let quantity = answers.experiment.quantity;
+    let subjects: Vec<&str> = answers
+        .subjects()
+        .iter()
+        .map(|subject| subject.name.as_str())
+        .collect();
+    let over = answers.experiment.over.as_ref();
+    let over = over.map_or_else(String::new, |axis| format!(" over {}", axis.name));
+    format!(
+        "{}{over} of {}. The table below has all values.",
+        words::quantity(quantity),
+        subjects.join(", ")
+    )
+}
+
+fn legend(run: &Run, answers: &Answers<'_>) -> Markup {
+    html! {
+        ul.legend aria-label="Subjects: press to hide or show" {
+            @for (key, subject) in answers.subjects().into_iter().enumerate() {
+                li {
+                    button type="button" aria-pressed="true" data-key=(key) {
+                        svg.sample viewBox="0 0 28 12" aria-hidden="true" {
+                            (Look::of(run, subject).sample(0.0, 0.0))
+                        }
+                        (subject.name)
+                    }
+                }
+            }
+            @if has(answers, |figure| figure.bound.is_some()) {
+                li.bound-key {
+                    svg.sample viewBox="0 0 28 12" aria-hidden="true" {
+                        path.bound d="M0 6h28" {}
+                    }
+                    "bound"
+                }
+            }
+        }
+    }
+}
+
+fn has(answers: &Answers<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
+    answers
+        .lines
+        .iter()
+        .flat_map(|line| &line.figures)
+        .any(wanted)
+}
+
+/// What the paper prints, and what was measured here at the same place.
+fn beside(answers: &Answers<'_>) -> Markup {
+    let rows: Vec<(&Printed, Vec<String>)> = papers::printed_for(&answers.experiment.name)
+        .map(|printed| (printed, here(answers, printed)))
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            div.wide tabindex="0" {
+                table.beside {
+                    caption { "The paper’s values beside ours" }
+                    thead { tr {
+                        th scope="col" { "of" }
+                        th.n scope="col" { "paper" }
+                        th scope="col" { "here" }
+                    } }
+                    tbody {
+                        @for (printed, here) in rows {
+                            tr {
+                                th scope="row" { (of(answers, printed)) }
+                                td.n { (printed.value) }
+                                td {
+                                    @if here.is_empty() { span.none { "not measured" } }
+                                    @for one in here { span.one { (one) } " " }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn of(answers: &Answers<'_>, printed: &Printed) -> String {
+    let axis = answers.experiment.over.as_ref();
+    let at = printed
+        .at
+        .zip(axis)
+        .map(|(at, axis)| words::place(axis, at));
+    let parts = [
+        printed.mechanism,
+        printed.series,
+        at.as_deref().unwrap_or_default(),
+    ];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}
+
+fn here(answers: &Answers<'_>, printed: &Printed) -> Vec<String> {
+    let lines = answers.lines.iter().filter(|line| {
+        (printed.mechanism.is_empty() || is_of(line.subject, printed.mechanism))
+            && (printed.series.is_empty() || line.series == printed.series)
+    });
+    let values = lines.filter_map(|line| {
+        let figure = match printed.at {
+            Some(at) => line.at(at)?,
+            // Over an axis that the paper's value does not name, the middle stands for it.
+            None => line.figures.get(line.figures.len() / 2)?,
+        };
+        let value = amount::amount(answers.experiment.quantity, figure.value());
+        let at = answers
+            .experiment
+            .over
+            .as_ref()
+            .filter(|_| printed.at.is_none());
+        let at = at.map_or_else(String::new, |axis| {
+            format!(" at {}", words::place(axis, figure.at))
+        });
+        Some(format!("{} {value}{at}", line.subject.name))
+    });
+    values.collect()
+}
+
+/// What the reader has to know about marks, if there are any.
+fn notes(answers: &Answers<'_>) -> Markup {
+    let quantity = answers.experiment.quantity;
+    let limited = has(answers, |figure| figure.limited(quantity));
+    let spread = has(answers, |figure| figure.spread.is_some());
+    let impossible = has(answers, |figure| {
+        figure
+            .efficiency(quantity)
+            .is_some_and(|share| share > IMPOSSIBLE)
+    });
+    html! {
+        @if spread || limited || impossible {
+            p.notes {
+                @if spread { "Whiskers: first to 99th percentile. " }
+                @if limited {
+                    "Ringed, or with †: the tester by itself takes more than half of it, so the subject may be better \
+                     than that. "
+                }
+                @if impossible {
+                    "Some values are better than their bound: the measurement or the bound is wrong there."
+                }
+            }
+        }
+    }
+}
+
+/// All values.
+fn table(answers: &Answers<'_>, open: bool) -> Markup {
+    let body = match &answers.experiment.over {
+        Some(axis) => html! {
+            @for series in answers.series() { (over_axis(answers, axis, series)) }
+        },
+        None => without_axis(answers),
+    };
+    html! {
+        details open[open] {
+            summary { "Table" }
+            (body)
+        }
+    }
+}
+
+fn over_axis(answers: &Answers<'_>, axis: &Axis, series: &str) -> Markup {
+    let lines: Vec<_> = answers
+        .lines
+        .iter()
+        .filter(|line| line.series == series)
+        .collect();
+    html! {
+        div.wide tabindex="0" {
+            table {
+                caption {
+                    (words::quantity(answers.experiment.quantity)) ", " (series)
+                    ": medians, and how near they are to the bound"
+                }
+                thead { tr {
+                    th.n scope="col" { (axis.name) @if !axis.unit.is_empty() { ", " (axis.unit) } }
+                    @for line in &lines { th.n scope="col" { (line.subject.name) } }
+                } }
+                tbody {
+                    @for at in answers.places() {
+                        tr {
+                            th.n scope="row" { (amount::place(at)) }
+                            @for line in &lines { td.n { (cell(answers.experiment.quantity, line.at(at))) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn without_axis(answers: &Answers<'_>) -> Markup {
+    let series = answers.series();
+    let experiment = answers.experiment;
+    html! {
+        div.wide tabindex="0" {
+            table {
+                caption { (words::quantity(experiment.quantity)) ": medians, and how near they are to the bound" }
+                thead { tr {
+                    th scope="col" { "subject" }
+                    @for one in &series { th.n scope="col" { (one) } }
+                } }
+                tbody {
+                    @for subject in answers.subjects() {
+                        tr {
+                            th scope="row" { (subject.name) }
+                            @for one in &series {
+                                td.n {
+                                    @let line = answers.line(&subject.name, one);
+                                    (cell(experiment.quantity, line.and_then(|line| line.figures.first())))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A value with what belongs beside it.
+fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
+    let Some(figure) = figure else {
+        return html! { span.none { "–" } };
+    };
+    if quantity == Quantity::Works {
+        return works(figure.value());
+    }
+    let limited = figure.limited(quantity);
+    let added = figure.added(quantity).filter(|_| limited);
+    html! {
+        (amount::amount(quantity, figure.value()))
+        @if limited { span title="limited by the tester" { " †" } }
+        @if let Some(efficiency) = figure.efficiency(quantity) {
+            small { (amount::percent(efficiency)) }
+        }
+        @if let Some(added) = added {
+            small { (amount::amount(Quantity::Cost, added)) " added" }
+        }
+        @if let Some(spread) = figure.spread.filter(|_| figure.bound.is_none()) {
+            small { (amount::range(quantity, spread)) }
+        }
+    }
+}
+
+/// Whether an application works, see [`Quantity::Works`].
+fn works(value: f64) -> Markup {
+    html! {
+        @if value >= 1.0 {
+            span.works { "✓ works" }
+        } @else if value > 0.0 {
+            span.badly { "~ badly" }
+        } @else {
+            span.not { "✗ fails" }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The page: one file of HTML with its style, its script and its plots inside.
+
+mod claims;
+mod comparison;
+mod experiment;
+mod remarks;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::papers::{SOURCES, Source};
+use crate::summary::{Answers, Summary};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Nothing but what is in the page may be loaded or run.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
+     base-uri 'none'; form-action 'none'";
+
+/// A part of the page.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    body: Markup,
+}
+
+/// An experiment with figures.
+struct Shown<'s, 'a> {
+    answers: &'s Answers<'a>,
+    /// Its place among these, which its elements' names are made of.
+    number: usize,
+    /// What its files are called.
+    file: &'s str,
+}
+
+/// The whole page. `files` has a name for each experiment with figures; the links to pictures are left out
+/// if there are none.
+pub(super) fn page(summary: &Summary<'_>, files: &[String], pictures: bool) -> Markup {
+    let shown: Vec<Shown<'_, '_>> = super::with_figures(summary)
+        .zip(files)
+        .enumerate()
+        .map(|(number, (answers, file))| Shown {
+            answers,
+            number,
+            file,
+        })
+        .collect();
+    let sections = sections(summary, &shown, pictures);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Isthmus laboratory: " (summary.run.profile) ", " (summary.run.begun) }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#comparison" { "Skip to the comparison" }
+                header.top {
+                    p.brand { "Isthmus" span { " laboratory" } }
+                    button #theme type="button" aria-pressed="false" { "Dark" }
+                }
+                div.frame {
+                    nav aria-label="Contents" {
+                        ol {
+                            @for section in &sections {
+                                li { a href={"#" (section.id)} { (section.title) } }
+                            }
+                        }
+                    }
+                    main {
+                        (opening(summary, &shown))
+                        @for section in &sections {
+                            section id=(section.id) aria-labelledby={(section.id) "-title"} {
+                                h2 id={(section.id) "-title"} { (section.title) }
+                                (section.body)
+                            }
+                        }
+                    }
+                }
+                div #tip role="status" aria-live="polite" hidden {}
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+fn sections(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> Vec<Section> {
+    let mut sections = vec![Section {
+        id: "comparison",
+        title: "Comparison",
+        body: comparison::table(summary, shown),
+    }];
+    let standard = |source: &&Source| source.name.starts_with("rfc");
+    let sources = |wanted: bool| {
+        SOURCES
+            .iter()
+            .filter(move |source| standard(source) == wanted)
+    };
+    sections.push(Section {
+        id: "papers",
+        title: "The papers’ figures",
+        body: html! {
+            @for source in sources(false) { (group(summary, shown, source, pictures)) }
+            (others(summary, shown, pictures))
+        },
+    });
+    sections.push(Section {
+        id: "standards",
+        title: "The standards’ tests",
+        body: html! { @for source in sources(true) { (group(summary, shown, source, pictures)) } },
+    });
+    sections.push(Section {
+        id: "claims",
+        title: "The papers’ claims",
+        body: claims::claims(summary),
+    });
+    sections.push(Section {
+        id: "missing",
+        title: "What could not be measured",
+        body: remarks::missing(summary),
+    });
+    sections.push(Section {
+        id: "environment",
+        title: "Where it was measured",
+        body: remarks::environment(summary),
+    });
+    sections.push(Section {
+        id: "commands",
+        title: "Commands",
+        body: remarks::commands(summary),
+    });
+    sections
+}
+
+/// What this is, in a few figures.
+fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
+    let run = summary.run;
+    let here = run
+        .subjects
+        .iter()
+        .filter(|subject| subject.missing.is_none())
+        .count();
+    html! {
+        div.opening {
+            h1 { "IPv4 and IPv6 together, measured" }
+            p.lead {
+                "Transition mechanisms beside native forwarding, beside each other’s implementations and beside \
+                 what Ethernet allows at most. Profile " strong { (run.profile) } ", begun " time { (run.begun) }
+                ", on " (run.environment.cpu) " with Linux " (run.environment.kernel) "."
+            }
+            dl.facts {
+                div { dt { "experiments" } dd { (shown.len()) } }
+                div { dt { "subjects" } dd { (here) } }
+                div { dt { "trials measured" } dd { (summary.measured) " of " (run.plan.len()) } }
+                div { dt { "claims that hold" } dd { (claims::score(summary)) } }
+            }
+        }
+    }
+}
+
+/// The experiments of one paper or standard.
+fn group(
+    summary: &Summary<'_>,
+    shown: &[Shown<'_, '_>],
+    source: &Source,
+    pictures: bool,
+) -> Markup {
+    let of_source = |one: &&Shown<'_, '_>| source_of(&one.answers.experiment.name) == source.name;
+    let experiments: Vec<_> = shown.iter().filter(of_source).collect();
+    html! {
+        h3 id=(source.name) { (source.title) }
+        p.about { (source.about) }
+        @if experiments.is_empty() {
+            p.none { "Nothing of it is in this run." }
+        }
+        div.figures {
+            @for one in experiments { (experiment::figure(summary.run, one, pictures)) }
+        }
+    }
+}
+
+/// Experiments that belong to no paper and no standard.
+fn others(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> Markup {
+    let known = |name: &str| SOURCES.iter().any(|source| source.name == name);
+    let of_none = |one: &&Shown<'_, '_>| !known(source_of(&one.answers.experiment.name));
+    let experiments: Vec<_> = shown.iter().filter(of_none).collect();
+    html! {
+        @if !experiments.is_empty() {
+            h3 { "Others" }
+            div.figures {
+                @for one in experiments { (experiment::figure(summary.run, one, pictures)) }
+            }
+        }
+    }
+}
+
+fn source_of(experiment: &str) -> &str {
+    experiment.split('/').next().unwrap_or_default()
+}
+
+/// How many repetitions experiments have, such as `5` or `1 to 20`.
+fn repetitions(answers: &Answers<'_>) -> String {
+    let counts = answers
+        .lines
+        .iter()
+        .flat_map(|line| &line.figures)
+        .map(|figure| figure.values.len());
+    match (counts.clone().min(), counts.max()) {
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        _ => "0".into(),
+    }
+}

@@ -1,0 +1,116 @@
+//! What belongs to the figures: what is missing, the machine, the commands.
+
+use maud::{Markup, html};
+
+use crate::{report::words, summary::Summary};
+
+/// Subjects that could not be measured, and trials without figures.
+pub(super) fn missing(summary: &Summary<'_>) -> Markup {
+    let subjects = summary.run.subjects.iter();
+    let absent: Vec<_> = subjects
+        .filter_map(|subject| Some((subject, subject.missing.as_ref()?)))
+        .collect();
+    html! {
+        @if absent.is_empty() && summary.troubles.is_empty() {
+            p.none { "Everything that was planned was measured." }
+        }
+        @if !absent.is_empty() {
+            div.wide tabindex="0" {
+                table {
+                    caption { "Subjects that cannot run here" }
+                    thead { tr {
+                        th scope="col" { "subject" }
+                        th scope="col" { "mechanism" }
+                        th scope="col" { "why" }
+                    } }
+                    tbody {
+                        @for (subject, why) in absent {
+                            tr {
+                                th scope="row" { (subject.name) }
+                                td { (subject.mechanism) }
+                                td { (why) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if !summary.troubles.is_empty() {
+            div.wide tabindex="0" {
+                table {
+                    caption { "Trials without figures" }
+                    thead { tr {
+                        th scope="col" { "experiment" }
+                        th scope="col" { "subject" }
+                        th.n scope="col" { "trials" }
+                        th scope="col" { "what" }
+                        th scope="col" { "why" }
+                    } }
+                    tbody {
+                        @for trouble in &summary.troubles {
+                            @let (what, why) = words::cause(trouble.cause);
+                            tr {
+                                th scope="row" { (trouble.experiment) }
+                                td { (trouble.subject) }
+                                td.n { (trouble.trials) }
+                                td { (what) }
+                                td { (why) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The machine and the program.
+pub(super) fn environment(summary: &Summary<'_>) -> Markup {
+    let run = summary.run;
+    let place = &run.environment;
+    let facts = [
+        ("Processor", place.cpu.clone()),
+        ("Cores", place.cores.to_string()),
+        ("Memory", format!("{} MiB", place.memory_mib)),
+        ("Kernel", place.kernel.clone()),
+        ("Isthmus", place.isthmus.clone()),
+        ("Program (SHA-256)", place.program.clone()),
+        ("Begun", run.begun.clone()),
+        ("Profile", run.profile.clone()),
+        ("Seed", run.seed.to_string()),
+        ("Run", run.id.clone()),
+    ];
+    html! {
+        dl.environment {
+            @for (name, value) in facts {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+/// What repeats the run, each experiment, and the page.
+pub(super) fn commands(summary: &Summary<'_>) -> Markup {
+    html! {
+        p { "The whole run: " code { (summary.run.command) } }
+        p { "This page, from the directory of a run: " code { "isthmus lab report RUN" } }
+        p { "Two runs beside each other: " code { "isthmus lab diff RUN OTHER" } }
+        div.wide tabindex="0" {
+            table {
+                caption { "One experiment alone" }
+                thead { tr {
+                    th scope="col" { "experiment" }
+                    th scope="col" { "command" }
+                } }
+                tbody {
+                    @for answers in &summary.experiments {
+                        tr {
+                            th scope="row" { (answers.experiment.name) }
+                            td { code { (answers.experiment.command) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

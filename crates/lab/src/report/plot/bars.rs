@@ -1,0 +1,94 @@
+//! Bars: one group for each subject, in it a bar for each series.
+
+use maud::html;
+
+use super::{Plot, WIDTH, key};
+use crate::{
+    amount,
+    report::{ruler::Ruler, style::Look},
+    results::Run,
+    summary::{Answers, Figure, Line},
+};
+
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = WIDTH - 12.0;
+/// A subject's name.
+const NAME: f64 = 24.0;
+/// A bar with what is written over it, or beside the name if the subject has only one.
+const BAR: f64 = 14.0;
+const LABEL: f64 = 20.0;
+const GAP: f64 = 12.0;
+
+/// All subjects and series.
+pub(super) fn plot(run: &Run, answers: &Answers<'_>) -> Plot {
+    let quantity = answers.experiment.quantity;
+    let figures = || answers.lines.iter().flat_map(|line| line.figures.first());
+    let mut values: Vec<f64> = figures().map(Figure::value).collect();
+    values.extend(figures().filter_map(|figure| figure.bound));
+    values.extend(figures().filter_map(|figure| figure.spread).flatten());
+    let ruler = Ruler::of_bars(&values);
+    let greatest = values.iter().copied().fold(0.0, f64::max);
+    // The longest bar fills the width: ticks are not drawn, as each bar has its value.
+    let full = ruler.place(greatest).max(f64::MIN_POSITIVE);
+    let x = |value: f64| LEFT + (ruler.place(value) / full).min(1.0) * (RIGHT - LEFT);
+    let mut y = 4.0;
+    let mut groups = Vec::new();
+    for subject in answers.subjects() {
+        let look = Look::of(run, subject);
+        let of_subject = |line: &&Line<'_>| line.subject.name == subject.name;
+        let lines: Vec<&Line<'_>> = answers.lines.iter().filter(of_subject).collect();
+        let top = y;
+        let single = lines.len() == 1;
+        y += NAME;
+        let mut bars = Vec::new();
+        for line in &lines {
+            let Some(figure) = line.figures.first() else {
+                continue;
+            };
+            if !single {
+                y += LABEL;
+            }
+            bars.push((line, figure, y));
+            y += BAR;
+        }
+        y += GAP;
+        groups.push(html! {
+            g class={"line bars " (look.hue)} data-key=(key(answers, lines[0])) {
+                text.who x=(LEFT) y=(top + 16.0) { (subject.name) }
+                @for (line, figure, y) in &bars {
+                    @let (from, to) = (x(0.0), x(figure.value()));
+                    @let label = if single { top + 16.0 } else { y - 5.0 };
+                    @if !single {
+                        text.what x=(LEFT) y=(label) { (line.series) }
+                    }
+                    text.value x=(RIGHT) y=(label) text-anchor="end" {
+                        (amount::amount(quantity, figure.value()))
+                        @if figure.limited(quantity) { " †" }
+                    }
+                    rect.rail x=(LEFT) y=(y) width=(RIGHT - LEFT) height="8" rx="2" {}
+                    rect.bar x=(format!("{:.1}", from.min(to))) y=(y) height="8" rx="2"
+                        width=(format!("{:.1}", (to - from).abs().max(1.0)))
+                        data-p=(format!("{to:.1} {:.1}", y + 4.0)) data-at=(line.series)
+                        data-value=(amount::amount(quantity, figure.value()))
+                        data-times=(figure.values.len())
+                        data-spread=[figure.spread.map(|spread| amount::range(quantity, spread))]
+                        data-bound=[figure.bound.map(|bound| amount::amount(quantity, bound))]
+                        data-efficiency=[figure.efficiency(quantity).map(amount::percent)]
+                        data-limited=[figure.limited(quantity).then_some("yes")] {}
+                    @if let Some([low, high]) = figure.spread {
+                        @let (low, high) = (x(low), x(high));
+                        path.w d=(format!("M{low:.1} {:.1}H{high:.1}M{low:.1} {y:.1}v8M{high:.1} {y:.1}v8", y + 4.0)) {}
+                    }
+                    @if let Some(bound) = figure.bound {
+                        path.bound d=(format!("M{:.1} {:.1}v14", x(bound), y - 3.0)) {}
+                    }
+                }
+            }
+        });
+    }
+    Plot {
+        series: None,
+        height: y,
+        body: html! { @for group in &groups { (group) } },
+    }
+}

@@ -1,0 +1,163 @@
+//! How a subject looks: the mechanism has a colour, its implementations have markers and dashes.
+//!
+//! A subject looks the same in all figures. Nothing is told by colour alone.
+
+use maud::{Markup, html};
+
+use crate::results::{Run, Subject};
+
+/// How many colours there are for mechanisms, beside the two of native forwarding.
+pub(super) const HUES: usize = 8;
+
+/// The look of one subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Look {
+    /// The class that sets the colour.
+    pub(super) hue: String,
+    /// Which marker and dash: the place among the implementations of the mechanism.
+    shape: usize,
+    /// Mechanisms past the eighth have the same colours again, with hollow markers.
+    filled: bool,
+}
+
+/// Whether a subject is what mechanisms are compared with, and no mechanism itself.
+pub(super) fn is_native(subject: &Subject) -> bool {
+    subject.mechanism.to_lowercase().starts_with("native")
+}
+
+impl Look {
+    /// Of a subject of the run.
+    pub(super) fn of(run: &Run, subject: &Subject) -> Self {
+        let mut mechanisms: Vec<&str> = Vec::new();
+        for other in run.subjects.iter().filter(|other| !is_native(other)) {
+            if !mechanisms.contains(&other.mechanism.as_str()) {
+                mechanisms.push(&other.mechanism);
+            }
+        }
+        let place = mechanisms
+            .iter()
+            .position(|mechanism| **mechanism == subject.mechanism);
+        let same = |other: &&Subject| other.mechanism == subject.mechanism;
+        let mut family = run.subjects.iter().filter(same);
+        Self {
+            hue: match place {
+                Some(place) => format!("h{}", place % HUES),
+                None if subject.mechanism.contains('6') => "native6".into(),
+                None => "native4".into(),
+            },
+            shape: family
+                .position(|other| other.name == subject.name)
+                .unwrap_or(0),
+            filled: place.is_none_or(|place| (place / HUES).is_multiple_of(2)),
+        }
+    }
+
+    /// How its lines are dashed; nothing for a solid one.
+    pub(super) fn dash(&self) -> Option<&'static str> {
+        [
+            None,
+            Some("8 4"),
+            Some("2 4"),
+            Some("10 4 2 4"),
+            Some("14 4"),
+            Some("4 2"),
+        ][self.shape % 6]
+    }
+
+    /// The class of its markers.
+    pub(super) fn marker_class(&self) -> &'static str {
+        if self.filled { "m" } else { "m hollow" }
+    }
+
+    /// Its marker around a point, as the data of a path.
+    pub(super) fn marker(&self, x: f64, y: f64) -> String {
+        match self.shape % 7 {
+            0 => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x - 4.0),
+            1 => format!("M{:.1} {:.1}h7v7h-7z", x - 3.5, y - 3.5),
+            2 => format!("M{x:.1} {:.1}l4.5 8h-9z", y - 5.0),
+            3 => format!("M{x:.1} {:.1}l5 5l-5 5l-5 -5z", y - 5.0),
+            4 => format!("M{x:.1} {:.1}l4.5 -8h-9z", y + 5.0),
+            5 => format!("M{:.1} {:.1}h4v3h3v4h-3v3h-4v-3h-3v-4h3z", x - 2.0, y - 5.0),
+            _ => format!("M{:.1} {y:.1}l2.5 -4.5h5l2.5 4.5l-2.5 4.5h-5z", x - 5.0),
+        }
+    }
+
+    /// A line with the marker, 28 by 12, for legends: its top left corner is at this place.
+    pub(super) fn sample(&self, x: f64, y: f64) -> Markup {
+        html! {
+            g class={"line " (self.hue)} {
+                path.l d=(format!("M{x:.1} {:.1}h28", y + 6.0)) stroke-dasharray=[self.dash()] {}
+                path class=(self.marker_class()) d=(self.marker(x + 14.0, y + 6.0)) {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::results::{Environment, FORMAT};
+
+    fn run(names: &[(&str, &str)]) -> Run {
+        let subject = |(mechanism, engine): &(&str, &str)| Subject {
+            name: format!("{mechanism}-{engine}"),
+            mechanism: mechanism.to_string(),
+            implementation: "any".into(),
+            engine: engine.to_string(),
+            missing: None,
+        };
+        Run {
+            format: FORMAT,
+            id: "one".into(),
+            begun: String::new(),
+            profile: String::new(),
+            seed: 0,
+            command: String::new(),
+            environment: Environment {
+                cpu: String::new(),
+                cores: 1,
+                memory_mib: 1,
+                kernel: String::new(),
+                isthmus: String::new(),
+                program: String::new(),
+            },
+            experiments: vec![],
+            subjects: names.iter().map(subject).collect(),
+            plan: vec![],
+        }
+    }
+
+    #[test]
+    fn subjects_differ_by_more_than_colour_within_a_mechanism() {
+        let run = run(&[
+            ("native IPv4", "kernel"),
+            ("nat64", "xdp"),
+            ("nat64", "user"),
+        ]);
+        let looks: Vec<Look> = run
+            .subjects
+            .iter()
+            .map(|subject| Look::of(&run, subject))
+            .collect();
+        assert_eq!(looks[0].hue, "native4");
+        assert_eq!(looks[1].hue, looks[2].hue);
+        assert_ne!(looks[1].marker(0.0, 0.0), looks[2].marker(0.0, 0.0));
+        assert_ne!(looks[1].dash(), looks[2].dash());
+    }
+
+    #[test]
+    fn sixteen_mechanisms_are_told_apart() {
+        let names: Vec<String> = (0..16)
+            .map(|number| format!("mechanism-{number}"))
+            .collect();
+        let names: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "xdp")).collect();
+        let run = run(&names);
+        let looks = run.subjects.iter().map(|subject| {
+            let look = Look::of(&run, subject);
+            (look.hue.clone(), look.marker_class())
+        });
+        assert_eq!(looks.collect::<BTreeSet<_>>().len(), 16);
+    }
+}

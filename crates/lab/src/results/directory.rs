@@ -1,0 +1,347 @@
+//! The directory of a run: written so that what is there is whole, and read so that what is not is told.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{FORMAT, Run, Trial};
+
+/// What is wrong with the directory of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// It could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no run in it.
+    #[error("{0}: there is no run here: a run's directory has the file run.json")]
+    NoRun(PathBuf),
+    /// There is one already.
+    #[error(
+        "{0}: there is a run here: give another directory, or go on with this one by `--resume`"
+    )]
+    Occupied(PathBuf),
+    /// A file is not what it should be: damaged, or changed by hand.
+    #[error("{path}: {problem}; if a trial's file is removed, `--resume` measures it again")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong, with the line where there is one.
+        problem: String,
+    },
+    /// It was written by another version of the laboratory.
+    #[error("{path}: format {found}, but this program reads format {FORMAT}")]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// A trial of another run lies in it.
+    #[error("{path}: a trial of the run {found}, but this directory is of the run {expected}")]
+    Stranger {
+        /// Which file.
+        path: PathBuf,
+        /// The run that it is of.
+        found: String,
+        /// The run that the directory is of.
+        expected: String,
+    },
+}
+
+/// The directory of a run, with the trials that are over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Directory {
+    path: PathBuf,
+    run: Run,
+    trials: BTreeMap<usize, Trial>,
+}
+
+impl Directory {
+    /// Begins a run: makes the directory if it is not there.
+    ///
+    /// # Errors
+    /// There is a run already, or nothing can be written there.
+    pub fn begin(path: &Path, run: Run) -> Result<Self, Problem> {
+        let directory = Self {
+            path: path.into(),
+            run,
+            trials: BTreeMap::new(),
+        };
+        if directory.header().exists() {
+            return Err(Problem::Occupied(path.into()));
+        }
+        let trials = path.join(TRIALS);
+        fs::create_dir_all(&trials).map_err(|source| file(&trials, source))?;
+        // A directory that trials were left in is another run's.
+        if let Some((left, _)) = numbered(&trials)?.into_iter().next() {
+            return Err(Problem::Occupied(left));
+        }
+        write(&directory.header(), &directory.run)?;
+        Ok(directory)
+    }
+
+    /// Opens a run, over or not.
+    ///
+    /// # Errors
+    /// There is none, or a file in it is damaged, of another version or of another run.
+    pub fn open(path: &Path) -> Result<Self, Problem> {
+        let header = path.join(HEADER);
+        if !header.exists() {
+            return Err(Problem::NoRun(path.into()));
+        }
+        let run: Run = read_format(&header)?;
+        let mut trials = BTreeMap::new();
+        for (path, number) in numbered(&path.join(TRIALS))? {
+            let trial: Trial = read(&path)?;
+            if trial.run != run.id {
+                return Err(Problem::Stranger {
+                    path,
+                    found: trial.run,
+                    expected: run.id,
+                });
+            }
+            if run.plan.get(number) != Some(&trial.planned) {
+                let problem = "it is not the trial that run.json plans under this number".into();
+                return Err(Problem::Damaged { path, problem });
+            }
+            trials.insert(number, trial);
+        }
+        Ok(Self {
+            path: path.into(),
+            run,
+            trials,
+        })
+    }
+
+    /// What was to be measured.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The trials that are over, in the order of the plan.
+    pub fn trials(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.values()
+    }
+
+    /// The numbers of the trials that are not over.
+    pub fn left(&self) -> impl Iterator<Item = usize> {
+        (0..self.run.plan.len()).filter(|number| !self.trials.contains_key(number))
+    }
+
+    /// Keeps a trial: it is there whole, or not at all, whenever the program ends.
+    ///
+    /// # Errors
+    /// It can not be written.
+    ///
+    /// # Panics
+    /// The plan has no trial of this number.
+    pub fn keep(&mut self, number: usize, trial: Trial) -> Result<(), Problem> {
+        assert_eq!(self.run.plan.get(number), Some(&trial.planned));
+        let path = self.path.join(TRIALS).join(format!("{number:04}.json"));
+        write(&path, &trial)?;
+        self.trials.insert(number, trial);
+        Ok(())
+    }
+
+    fn header(&self) -> PathBuf {
+        self.path.join(HEADER)
+    }
+}
+
+const HEADER: &str = "run.json";
+const TRIALS: &str = "trials";
+
+fn file(path: &Path, source: io::Error) -> Problem {
+    Problem::File {
+        path: path.into(),
+        source,
+    }
+}
+
+/// The files of trials with their numbers. What an interrupted write has left is none.
+fn numbered(trials: &Path) -> Result<Vec<(PathBuf, usize)>, Problem> {
+    let entries = fs::read_dir(trials).map_err(|source| file(trials, source))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|source| file(trials, source))?.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        match stem.and_then(|stem| stem.parse().ok()) {
+            Some(number) => found.push((path, number)),
+            None => {
+                let problem = "a trial's file is named by its number, such as 0012.json".into();
+                return Err(Problem::Damaged { path, problem });
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Reads what has a format, which is looked at first: another one may not have the same fields.
+fn read_format<T: DeserializeOwned>(path: &Path) -> Result<T, Problem> {
+    let value: serde_json::Value = read(path)?;
+    match value["format"].as_u64() {
+        Some(found) if found != u64::from(FORMAT) => Err(Problem::Format {
+            path: path.into(),
+            found,
+        }),
+        _ => read(path),
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Problem> {
+    let text = fs::read_to_string(path).map_err(|source| file(path, source))?;
+    serde_json::from_str(&text).map_err(|error| Problem::Damaged {
+        path: path.into(),
+        problem: error.to_string(),
+    })
+}
+
+/// Writes beside the place, and puts it there when it is on the disk.
+fn write(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
+    let unfinished = path.with_extension("unfinished");
+    let mut text = serde_json::to_string_pretty(value).map_err(|error| Problem::Damaged {
+        path: path.into(),
+        problem: error.to_string(),
+    })?;
+    text.push('\n');
+    let put = || {
+        fs::write(&unfinished, text)?;
+        fs::File::open(&unfinished)?.sync_all()?;
+        fs::rename(&unfinished, path)
+    };
+    put().map_err(|source| file(path, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{Environment, Outcome, Planned, Point},
+        *,
+    };
+
+    fn planned(subject: &str) -> Planned {
+        Planned {
+            experiment: "delay".into(),
+            subject: subject.into(),
+            repetition: 0,
+        }
+    }
+
+    fn run() -> Run {
+        Run {
+            format: FORMAT,
+            id: "one".into(),
+            begun: "2026-11-21T20:00:00Z".into(),
+            profile: "smoke".into(),
+            seed: 1,
+            command: "isthmus lab run".into(),
+            environment: Environment {
+                cpu: "a".into(),
+                cores: 2,
+                memory_mib: 1,
+                kernel: "6.1".into(),
+                isthmus: "0.1.0".into(),
+                program: "00".into(),
+            },
+            experiments: vec![],
+            subjects: vec![],
+            plan: vec![planned("a"), planned("b"), planned("c")],
+        }
+    }
+
+    fn trial(subject: &str) -> Trial {
+        Trial {
+            run: "one".into(),
+            planned: planned(subject),
+            seconds: 0.5,
+            outcome: Outcome::Measured(vec![Point::new("both", 0.0, 1e-4)]),
+        }
+    }
+
+    /// A run of which the second trial is over.
+    fn begun() -> (tempfile::TempDir, Directory) {
+        let place = tempfile::tempdir().unwrap();
+        let mut directory = Directory::begin(place.path(), run()).unwrap();
+        directory.keep(1, trial("b")).unwrap();
+        (place, directory)
+    }
+
+    fn problem(place: &tempfile::TempDir) -> String {
+        Directory::open(place.path()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_run_goes_on_where_it_stopped() {
+        let (place, directory) = begun();
+        let again = Directory::open(place.path()).unwrap();
+        assert_eq!(again, directory);
+        assert!(again.left().eq([0, 2]));
+        assert!(again.trials().eq([&trial("b")]));
+    }
+
+    #[test]
+    fn no_run_is_begun_where_one_is() {
+        let (place, _) = begun();
+        let occupied = |place: &Path| Directory::begin(place, run()).unwrap_err().to_string();
+        assert!(occupied(place.path()).contains("--resume"));
+        fs::remove_file(place.path().join(HEADER)).unwrap();
+        assert!(occupied(place.path()).contains("0001.json"));
+    }
+
+    #[test]
+    fn what_an_interrupted_write_left_is_not_a_trial() {
+        let (place, directory) = begun();
+        fs::write(place.path().join("trials/0002.unfinished"), "{\"ru").unwrap();
+        assert_eq!(Directory::open(place.path()).unwrap(), directory);
+    }
+
+    #[test]
+    fn damage_is_told_with_file_and_line() {
+        let (place, _) = begun();
+        let path = place.path().join("trials/0001.json");
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        let told = problem(&place);
+        assert!(
+            told.contains("0001.json") && told.contains("line"),
+            "{told}"
+        );
+        fs::remove_file(&path).unwrap();
+        assert!(Directory::open(place.path()).unwrap().left().eq(0..3));
+    }
+
+    #[test]
+    fn trials_of_two_runs_are_not_mixed() {
+        let (place, _) = begun();
+        let stranger = Trial {
+            run: "two".into(),
+            ..trial("a")
+        };
+        write(&place.path().join("trials/0000.json"), &stranger).unwrap();
+        assert!(problem(&place).contains("of the run two"));
+        write(&place.path().join("trials/0000.json"), &trial("c")).unwrap();
+        assert!(problem(&place).contains("not the trial"));
+    }
+
+    #[test]
+    fn another_format_is_refused_and_an_empty_directory_is_no_run() {
+        let (place, _) = begun();
+        fs::write(place.path().join(HEADER), "{\"format\": 7}").unwrap();
+        assert!(problem(&place).contains("format 7"));
+        fs::remove_file(place.path().join(HEADER)).unwrap();
+        assert!(problem(&place).contains("no run"));
+    }
+}

@@ -1,0 +1,264 @@
+//! What a run of the laboratory leaves: everything that a report needs, as JSON.
+//!
+//! A run is a directory:
+//!
+//! ```text
+//! RUN/run.json              what was to be measured, where, by which program
+//! RUN/trials/NNNN.json      one file for each trial that is over
+//! ```
+//!
+//! A trial is one subject in one experiment, once; its points are what was measured. Trials are
+//! independent, so a run that was stopped goes on with those that have no file yet. Values are in
+//! the base units that [`Quantity::unit`] names.
+
+mod directory;
+mod quantity;
+
+pub use directory::{Directory, Problem};
+pub use quantity::{Better, Quantity};
+
+use serde::{Deserialize, Serialize};
+
+/// The version of this format. A directory of another is refused.
+pub const FORMAT: u32 = 1;
+
+/// `run.json`: a run and what belongs to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Run {
+    /// See [`FORMAT`].
+    pub format: u32,
+    /// Different for each run: its trials name it, so that those of two runs are never mixed.
+    pub id: String,
+    /// When it began, in UTC (RFC 3339).
+    pub begun: String,
+    /// How thorough it is: `smoke`, `standard` or `rfc`.
+    pub profile: String,
+    /// What pseudorandom choices follow from.
+    pub seed: u64,
+    /// The command line that repeats it.
+    pub command: String,
+    /// Where it ran.
+    pub environment: Environment,
+    /// What was measured, in the order of the report.
+    pub experiments: Vec<Experiment>,
+    /// What was measured with, and what could not be.
+    pub subjects: Vec<Subject>,
+    /// All trials, in the order in which they are run.
+    pub plan: Vec<Planned>,
+}
+
+/// The machine and the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Environment {
+    /// Processor model.
+    pub cpu: String,
+    /// Number of cores.
+    pub cores: usize,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Kernel release.
+    pub kernel: String,
+    /// Version of Isthmus.
+    pub isthmus: String,
+    /// SHA-256 of the program that measured, in hexadecimal digits.
+    pub program: String,
+}
+
+/// One question, asked of several subjects: a figure or a table of the report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name, such as `paper-000/delay-udp-100M`.
+    pub name: String,
+    /// What is asked, in a few words.
+    pub title: String,
+    /// The paper's figures or tables, or the RFC's section, that it repeats.
+    pub source: String,
+    /// What is measured.
+    pub quantity: Quantity,
+    /// What it is measured over; absent if each subject has one value per direction.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub over: Option<Axis>,
+    /// The network and the links, in words.
+    pub network: String,
+    /// How it is measured, in words.
+    pub method: String,
+    /// The command that measures this alone.
+    pub command: String,
+}
+
+/// The horizontal axis of a plot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Axis {
+    /// What it is, such as `payload`.
+    pub name: String,
+    /// Its unit, such as `bytes`.
+    pub unit: String,
+    /// How it is drawn.
+    pub scale: Scale,
+}
+
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Equal differences have equal lengths.
+    Linear,
+    /// Equal ratios have equal lengths.
+    Logarithmic,
+}
+
+/// What stands in the network: an implementation of a mechanism.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Subject {
+    /// Its name, such as `nat64-isthmus-xdp`: unique, and short enough for a legend.
+    pub name: String,
+    /// The mechanism, such as `NAT64`.
+    pub mechanism: String,
+    /// Who made it, with its version where it has one, such as `TAYGA 0.9.2`.
+    pub implementation: String,
+    /// Where packets are handled: `xdp`, `tc`, `user`, `kernel` or `application`.
+    pub engine: String,
+    /// Why it could not be measured, if so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing: Option<String>,
+}
+
+/// One trial of the plan. Its place there is its number, and the name of its file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Planned {
+    /// The experiment's name.
+    pub experiment: String,
+    /// The subject's name.
+    pub subject: String,
+    /// 0 for the first time.
+    pub repetition: u32,
+}
+
+/// `trials/NNNN.json`: a trial that is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Trial {
+    /// The run's [`Run::id`].
+    pub run: String,
+    /// What was planned.
+    pub planned: Planned,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What can come of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It was measured.
+    Measured(Vec<Point>),
+    /// The subject cannot run here, or not do this, and why.
+    NotRun(String),
+    /// The tester did not do what it should have done, and what: the trial says nothing about the subject.
+    Void(String),
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Point {
+    /// Which way, or which part: such as `6to4`, `both`, `ip-header`.
+    pub series: String,
+    /// Where on the axis; 0 if the experiment has none.
+    pub at: f64,
+    /// The value; a median where there are several samples.
+    pub value: f64,
+    /// How many samples it is of, 1 or more.
+    pub samples: u64,
+    /// The first and the 99th percentile of the samples, if there are enough.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spread: Option<[f64; 2]>,
+    /// The least or the most that the model allows, in the same unit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bound: Option<f64>,
+    /// What the tester reaches on the same path without a subject, in the same unit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ceiling: Option<f64>,
+}
+
+impl Point {
+    /// A value of one sample, with nothing beside it.
+    pub fn new(series: &str, at: f64, value: f64) -> Self {
+        Self {
+            series: series.into(),
+            at,
+            value,
+            samples: 1,
+            spread: None,
+            bound: None,
+            ceiling: None,
+        }
+    }
+
+    /// The median of samples with its spread; nothing if there are none.
+    pub fn of(series: &str, at: f64, samples: &[f64]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        let value = (!sorted.is_empty()).then(|| crate::measure::median(&mut sorted))?;
+        Some(Self {
+            samples: samples.len() as u64,
+            spread: (samples.len() >= 20)
+                .then(|| [0.01, 0.99].map(|share| percentile(&sorted, share))),
+            ..Self::new(series, at, value)
+        })
+    }
+
+    /// The same beside its bound.
+    pub fn with_bound(self, bound: f64) -> Self {
+        Self {
+            bound: Some(bound),
+            ..self
+        }
+    }
+
+    /// The same beside what the tester can do.
+    pub fn with_ceiling(self, ceiling: f64) -> Self {
+        Self {
+            ceiling: Some(ceiling),
+            ..self
+        }
+    }
+}
+
+/// The smallest of the sorted values that at least `share` of them do not exceed (RFC 2330 section 11.3).
+pub fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        // RFC 2330 section 11.3: of -2, 7, 7, 4, 18, -5 the 50th percentile is 4, the 25th -2, the 100th 18.
+        let values = [-5.0, -2.0, 4.0, 7.0, 7.0, 18.0];
+        assert_eq!(percentile(&values, 0.25), -2.0);
+        assert_eq!(percentile(&values, 0.50), 4.0);
+        assert_eq!(percentile(&values, 1.0), 18.0);
+        assert_eq!(percentile(&values, 0.0), -5.0);
+    }
+
+    #[test]
+    fn a_point_of_many_samples_has_a_spread_and_of_few_has_none() {
+        let samples: Vec<f64> = (1..=100).map(f64::from).collect();
+        let point = Point::of("both", 0.0, &samples).unwrap();
+        assert_eq!((point.value, point.samples), (50.5, 100));
+        assert_eq!(point.spread, Some([1.0, 99.0]));
+        assert_eq!(Point::of("both", 0.0, &samples[..3]).unwrap().spread, None);
+        assert_eq!(Point::of("both", 0.0, &[]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Throughput of TCP: one connection in one direction, written to in parts of one size.
+
+use std::{
+    io::{Read, Write},
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use super::{Pair, message::Messages, problem, spin, unless_it_would_block};
+use crate::{Result, bound::Payload};
+
+/// A connection that has always something to send.
+#[derive(Debug, Clone, Copy)]
+pub struct Bulk {
+    /// The size of each write. TCP puts several into a segment if they wait.
+    pub write: Payload,
+    /// How long it takes to find its rate; not measured.
+    pub warm_up: Duration,
+    /// How long is measured.
+    pub duration: Duration,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Received {
+    /// Bytes that the far host's application received after the first arrival behind the warm-up.
+    pub bytes: u64,
+    /// From that arrival to the last.
+    pub span: Duration,
+}
+
+impl Received {
+    /// Bits of payload per second. Zero if nothing arrived.
+    pub fn goodput(&self) -> f64 {
+        if self.span.is_zero() {
+            return 0.0;
+        }
+        self.bytes as f64 * 8.0 / self.span.as_secs_f64()
+    }
+}
+
+impl Bulk {
+    /// Sends from the near host to the far one.
+    pub fn run(&self, pair: &Pair) -> Result<Received> {
+        let (mut near, mut far) = pair.connection()?;
+        let target = SocketAddr::new(pair.target, 0);
+        let mut messages = Messages::new(self.write);
+        spin(|| {
+            let message = messages.write(0);
+            let mut buffer = Messages::buffer();
+            let begun = Instant::now();
+            let mut rest = message;
+            let mut first = None;
+            let mut received = Received {
+                bytes: 0,
+                span: Duration::ZERO,
+            };
+            while begun.elapsed() < self.warm_up + self.duration {
+                let written = unless_it_would_block(near.write(rest));
+                rest = &rest[written.map_err(problem("write to", target))?.unwrap_or(0)..];
+                if rest.is_empty() {
+                    rest = message;
+                }
+                let read = unless_it_would_block(far.read(&mut buffer));
+                let Some(bytes) = read.map_err(problem("read from", target))? else {
+                    continue;
+                };
+                let now = Instant::now();
+                if now.duration_since(begun) < self.warm_up {
+                    continue;
+                }
+                if let Some(first) = first {
+                    received.bytes += bytes as u64;
+                    received.span = now.duration_since(first);
+                } else {
+                    first = Some(now);
+                }
+            }
+            Ok(received)
+        })
+    }
+}

@@ -1,0 +1,337 @@
+//! A run in figures: of each subject in each experiment, the medians over the repetitions.
+//!
+//! This is what the report shows, what claims are judged by and what two runs are compared by. Everything
+//! keeps the order of `run.json`, so the same run always gives the same summary.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    measure::median,
+    results::{
+        Better, Experiment, Outcome, Planned, Point, Quantity, Run, Subject, Trial, percentile,
+    },
+};
+
+/// All figures of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary<'a> {
+    /// What was to be measured.
+    pub run: &'a Run,
+    /// The experiments, in the order of the run.
+    pub experiments: Vec<Answers<'a>>,
+    /// What gave no figures.
+    pub troubles: Vec<Trouble<'a>>,
+    /// How many trials gave figures.
+    pub measured: usize,
+}
+
+/// What came of one experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answers<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// A line for each subject and series: subjects in the order of the run, series as they came.
+    pub lines: Vec<Line<'a>>,
+}
+
+/// One subject's figures of one series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line<'a> {
+    /// Measured with what.
+    pub subject: &'a Subject,
+    /// Which way, or which part.
+    pub series: &'a str,
+    /// From the least place on the axis to the greatest; never empty.
+    pub figures: Vec<Figure>,
+}
+
+/// A value at one place on the axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// The place; 0 if the experiment has no axis.
+    pub at: f64,
+    /// One value for each repetition, in order; never empty.
+    pub values: Vec<f64>,
+    /// Samples of all repetitions together.
+    pub samples: u64,
+    /// The first and the 99th percentile: of the samples (medians over the repetitions) where trials
+    /// have kept them, else of the repetitions; absent if there is one repetition.
+    pub spread: Option<[f64; 2]>,
+    /// What the model allows at best.
+    pub bound: Option<f64>,
+    /// What the tester reaches without a subject.
+    pub ceiling: Option<f64>,
+}
+
+/// Trials that gave no figures, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble<'a> {
+    /// The experiment's name.
+    pub experiment: &'a str,
+    /// The subject's name.
+    pub subject: &'a str,
+    /// Why.
+    pub cause: Cause<'a>,
+    /// How many.
+    pub trials: usize,
+}
+
+/// Why a trial gave no figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause<'a> {
+    /// It could not be run.
+    NotRun(&'a str),
+    /// The tester did not do what it should have done.
+    Void(&'a str),
+    /// `run.json` does not describe the experiment or the subject, or the trial has no points.
+    Empty,
+    /// It is still to come.
+    Left,
+}
+
+impl<'a> Summary<'a> {
+    /// Of a run, from those of its trials that are over, in the order of the plan.
+    pub fn new(run: &'a Run, trials: impl IntoIterator<Item = &'a Trial>) -> Self {
+        let mut gathered: Vec<Vec<Gathered<'a>>> = vec![Vec::new(); run.experiments.len()];
+        let mut troubles: BTreeMap<(usize, usize, Cause<'a>), Trouble<'a>> = BTreeMap::new();
+        let mut trouble = |planned: &'a Planned, cause| {
+            let place = (experiment(run, planned), subject(run, planned), cause);
+            let entry = troubles.entry(place).or_insert(Trouble {
+                experiment: &planned.experiment,
+                subject: &planned.subject,
+                cause,
+                trials: 0,
+            });
+            entry.trials += 1;
+        };
+        let mut over = BTreeSet::new();
+        let mut measured = 0;
+        for trial in trials {
+            over.insert(key(&trial.planned));
+            let place = (
+                experiment(run, &trial.planned),
+                subject(run, &trial.planned),
+            );
+            match &trial.outcome {
+                Outcome::NotRun(why) => trouble(&trial.planned, Cause::NotRun(why)),
+                Outcome::Void(why) => trouble(&trial.planned, Cause::Void(why)),
+                Outcome::Measured(points) => match gathered.get_mut(place.0) {
+                    Some(lines) if place.1 < run.subjects.len() && !points.is_empty() => {
+                        measured += 1;
+                        for point in points {
+                            gather(lines, place.1, point);
+                        }
+                    }
+                    _ => trouble(&trial.planned, Cause::Empty),
+                },
+            }
+        }
+        for planned in &run.plan {
+            if !over.contains(&key(planned)) {
+                trouble(planned, Cause::Left);
+            }
+        }
+        Self {
+            run,
+            experiments: run
+                .experiments
+                .iter()
+                .zip(gathered)
+                .map(|(experiment, lines)| Answers::new(run, experiment, lines))
+                .collect(),
+            troubles: troubles.into_values().collect(),
+            measured,
+        }
+    }
+
+    /// What came of an experiment; nothing if the run has none of this name.
+    pub fn experiment(&self, name: &str) -> Option<&Answers<'a>> {
+        let found = |answers: &&Answers<'a>| answers.experiment.name == name;
+        self.experiments.iter().find(found)
+    }
+}
+
+fn key(planned: &Planned) -> (&str, &str, u32) {
+    (&planned.experiment, &planned.subject, planned.repetition)
+}
+
+/// The experiment's place in the run; past the end if it has none.
+fn experiment(run: &Run, planned: &Planned) -> usize {
+    let found = |experiment: &Experiment| experiment.name == planned.experiment;
+    run.experiments
+        .iter()
+        .position(found)
+        .unwrap_or(run.experiments.len())
+}
+
+/// The subject's place in the run; past the end if it has none.
+fn subject(run: &Run, planned: &Planned) -> usize {
+    let found = |subject: &Subject| subject.name == planned.subject;
+    run.subjects
+        .iter()
+        .position(found)
+        .unwrap_or(run.subjects.len())
+}
+
+/// The points of one line, before they are summed up.
+#[derive(Debug, Clone)]
+struct Gathered<'a> {
+    subject: usize,
+    series: &'a str,
+    places: Vec<(f64, Vec<&'a Point>)>,
+}
+
+fn gather<'a>(lines: &mut Vec<Gathered<'a>>, subject: usize, point: &'a Point) {
+    let same = |line: &&mut Gathered<'a>| line.subject == subject && line.series == point.series;
+    let line = match lines.iter_mut().find(same) {
+        Some(line) => line,
+        None => {
+            lines.push(Gathered {
+                subject,
+                series: &point.series,
+                places: Vec::new(),
+            });
+            lines.last_mut().expect("one was pushed")
+        }
+    };
+    match line.places.iter_mut().find(|(at, _)| *at == point.at) {
+        Some((_, points)) => points.push(point),
+        None => line.places.push((point.at, vec![point])),
+    }
+}
+
+impl<'a> Answers<'a> {
+    fn new(run: &'a Run, experiment: &'a Experiment, mut lines: Vec<Gathered<'a>>) -> Self {
+        lines.sort_by_key(|line| line.subject);
+        let lines = lines.into_iter().map(|mut line| {
+            line.places.sort_by(|one, other| one.0.total_cmp(&other.0));
+            Line {
+                subject: &run.subjects[line.subject],
+                series: line.series,
+                figures: line
+                    .places
+                    .iter()
+                    .map(|(at, points)| Figure::new(*at, points))
+                    .collect(),
+            }
+        });
+        Self {
+            experiment,
+            lines: lines.collect(),
+        }
+    }
+
+    /// The line of a subject and a series.
+    pub fn line(&self, subject: &str, series: &str) -> Option<&Line<'a>> {
+        let found = |line: &&Line<'a>| line.subject.name == subject && line.series == series;
+        self.lines.iter().find(found)
+    }
+
+    /// The subjects that have figures, in the order of the run.
+    pub fn subjects(&self) -> Vec<&'a Subject> {
+        let mut subjects: Vec<&Subject> = self.lines.iter().map(|line| line.subject).collect();
+        subjects.dedup_by_key(|subject| &subject.name);
+        subjects
+    }
+
+    /// The series, in the order in which they came.
+    pub fn series(&self) -> Vec<&'a str> {
+        let mut series = Vec::new();
+        for line in &self.lines {
+            if !series.contains(&line.series) {
+                series.push(line.series);
+            }
+        }
+        series
+    }
+
+    /// The places on the axis at which anything was measured, from the least.
+    pub fn places(&self) -> Vec<f64> {
+        let figures = self.lines.iter().flat_map(|line| &line.figures);
+        let mut places: Vec<f64> = figures.map(|figure| figure.at).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+}
+
+impl Line<'_> {
+    /// The figure at a place on the axis.
+    pub fn at(&self, at: f64) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.at == at)
+    }
+}
+
+impl Figure {
+    fn new(at: f64, points: &[&Point]) -> Self {
+        let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+        let kept: Vec<[f64; 2]> = points.iter().filter_map(|point| point.spread).collect();
+        let spread = if kept.is_empty() {
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            (sorted.len() > 1).then(|| [0.01, 0.99].map(|share| percentile(&sorted, share)))
+        } else {
+            let middle = |end: usize| middle(kept.iter().map(|spread| spread[end]));
+            middle(0).zip(middle(1)).map(|(low, high)| [low, high])
+        };
+        Self {
+            at,
+            values,
+            samples: points
+                .iter()
+                .fold(0, |sum, point| sum.saturating_add(point.samples)),
+            spread,
+            bound: middle(points.iter().filter_map(|point| point.bound)),
+            ceiling: middle(points.iter().filter_map(|point| point.ceiling)),
+        }
+    }
+
+    /// The median over the repetitions.
+    pub fn value(&self) -> f64 {
+        median(&mut self.values.clone())
+    }
+
+    /// How near it is to the bound: 1 is as good as the model allows. Values of which less is better
+    /// divide the bound, the others are divided by it.
+    pub fn efficiency(&self, quantity: Quantity) -> Option<f64> {
+        let (value, bound) = (self.value(), self.bound?);
+        let share = match quantity.better() {
+            Better::Higher => value / bound,
+            Better::Lower => bound / value,
+        };
+        share.is_finite().then_some(share)
+    }
+
+    /// Whether the tester, not the subject, may have set the value: more than half of what the tester
+    /// reaches by itself, or less than twice as long as the tester takes by itself.
+    pub fn limited(&self, quantity: Quantity) -> bool {
+        self.ceiling.is_some_and(|ceiling| match quantity.better() {
+            Better::Higher => self.value() > ceiling / 2.0,
+            Better::Lower => self.value() < ceiling * 2.0,
+        })
+    }
+
+    /// What the subject adds to the time that the tester takes for a packet by itself, in seconds.
+    /// Only of rates of packets, and of values of which less is better and that are times.
+    pub fn added(&self, quantity: Quantity) -> Option<f64> {
+        let (value, ceiling) = (self.value(), self.ceiling?);
+        let added = match quantity {
+            Quantity::PacketRate => 1.0 / value - 1.0 / ceiling,
+            _ if quantity.unit() == "s" => value - ceiling,
+            _ => return None,
+        };
+        added.is_finite().then_some(added)
+    }
+}
+
+/// Whether a subject is an implementation of a mechanism, by the mechanism's name in small letters, such as
+/// `nat64` or `native ipv4`.
+pub fn is_of(subject: &Subject, mechanism: &str) -> bool {
+    subject.mechanism.to_lowercase() == mechanism
+}
+
+/// The median; nothing of none.
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| median(&mut values))
+}

@@ -1,0 +1,91 @@
+//! What a cable is made of.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use super::Fault;
+use crate::bound::Rate;
+
+/// Frames that wait in front of a wire, unless a cable says otherwise: what Linux keeps for a network card.
+const QUEUE: NonZeroU32 = NonZeroU32::new(1000).unwrap();
+
+/// What connects the two ends of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Medium {
+    /// A veth pair: it takes no time, and carries what one end can send and the other receive.
+    Veth,
+    /// A cable with a line rate.
+    Ethernet(Ethernet),
+}
+
+/// A full-duplex Ethernet cable and the queues in front of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ethernet {
+    rate: Rate,
+    delay: Duration,
+    queue: NonZeroU32,
+    faults: [Vec<Fault>; 2],
+}
+
+/// A direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the first of its ends to the second.
+    Forth,
+    /// From the second to the first.
+    Back,
+}
+
+impl Ethernet {
+    /// A cable of no length and without faults, with room for 1000 frames in front of each direction.
+    pub fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            delay: Duration::ZERO,
+            queue: QUEUE,
+            faults: [Vec::new(), Vec::new()],
+        }
+    }
+
+    /// With a propagation delay: the time that each bit takes from end to end.
+    #[must_use]
+    pub fn delay(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+
+    /// With room for so many frames that wait while another is being sent, per direction. What comes
+    /// when there is no room is dropped.
+    #[must_use]
+    pub fn queue(self, frames: NonZeroU32) -> Self {
+        Self {
+            queue: frames,
+            ..self
+        }
+    }
+
+    /// With another fault in one direction.
+    #[must_use]
+    pub fn fault(mut self, direction: Direction, fault: Fault) -> Self {
+        self.faults[direction as usize].push(fault);
+        self
+    }
+
+    /// Its line rate.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Its propagation delay.
+    pub(super) fn propagation(&self) -> Duration {
+        self.delay
+    }
+
+    /// The frames that can wait.
+    pub(super) fn room(&self) -> usize {
+        self.queue.get() as usize
+    }
+
+    /// What goes wrong in a direction.
+    pub(super) fn faults(&self, direction: Direction) -> &[Fault] {
+        &self.faults[direction as usize]
+    }
+}

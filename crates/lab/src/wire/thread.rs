@@ -1,0 +1,251 @@
+//! The thread that moves frames from one end of each cable to the other.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use super::{
+    CPU, Ethernet, Tap,
+    counts::Track,
+    fault::Trigger,
+    lane::{Frame, Lane},
+    line::Line,
+    medium::Direction,
+    port::Port,
+};
+use crate::{LabError, Result, generator::pin, netns::Namespace};
+
+/// What a frame of a device has beyond its MTU: Ethernet's header and a VLAN tag.
+const BEYOND_MTU: usize = 18;
+
+/// An end of a cable.
+pub(crate) struct Plug {
+    node: &'static str,
+    interface: &'static str,
+    port: Port,
+}
+
+impl Plug {
+    /// Makes the device `interface` of `node`, whose namespace is given.
+    pub(crate) fn new(
+        node: &'static str,
+        interface: &'static str,
+        namespace: &Namespace,
+    ) -> Result<Self> {
+        Ok(Self {
+            node,
+            interface,
+            port: Port::open(namespace, interface)?,
+        })
+    }
+}
+
+/// A cable between two ends.
+pub(crate) struct Cable {
+    /// The ends, in the order of the link's.
+    pub(crate) plugs: [Plug; 2],
+    /// What it is made of.
+    pub(crate) ethernet: Ethernet,
+    /// The MTU of both ends, in bytes.
+    pub(crate) mtu: u32,
+}
+
+impl Cable {
+    fn lane(&self, direction: Direction) -> (Lane, Arc<Track>) {
+        let line = Line::new(
+            self.ethernet.rate(),
+            self.ethernet.propagation(),
+            self.ethernet.room(),
+        );
+        let faults = self.ethernet.faults(direction).iter();
+        let triggers = faults.map(|&fault| Trigger::new(fault)).collect();
+        let track = Arc::<Track>::default();
+        (Lane::new(line, triggers, Arc::clone(&track)), track)
+    }
+}
+
+/// The cables of a network at work. Dropping it stops them and removes the devices at their ends.
+#[derive(Debug)]
+pub struct Wires {
+    ends: Vec<(&'static str, &'static str, Tap)>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Wires {
+    /// Starts a thread on [`CPU`] for cables whose ends are up.
+    pub(crate) fn start(cables: Vec<Cable>) -> Result<Self> {
+        if thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+            return Err(LabError::OneCpu);
+        }
+        let epoch = Instant::now();
+        let mut ends = Vec::new();
+        let (mut lanes, mut tracks, mut ports) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut room, mut rooms) = (0, Vec::new());
+        for cable in cables {
+            let (forth, back) = (cable.lane(Direction::Forth), cable.lane(Direction::Back));
+            room = room.max(cable.mtu as usize + BEYOND_MTU);
+            for ((lane, track), plug) in [forth, back].into_iter().zip(cable.plugs) {
+                lanes.push(lane);
+                rooms.push(cable.ethernet.room());
+                tracks.push(track);
+                ends.push((plug.node, plug.interface));
+                ports.push(plug.port);
+            }
+        }
+        let all: Arc<[Arc<Track>]> = tracks.into();
+        let ends = ends
+            .into_iter()
+            .enumerate()
+            .map(|(number, (node, interface))| {
+                let tap = Tap {
+                    leaves: Arc::clone(&all[number]),
+                    arrives: Arc::clone(&all[opposite(number)]),
+                    all: Arc::clone(&all),
+                    room: rooms[number],
+                    epoch,
+                };
+                (node, interface, tap)
+            });
+        let ends = ends.collect();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ready, is_ready) = mpsc::channel();
+        let stopped = Arc::clone(&stop);
+        let work = move || {
+            let pinned = pin(CPU);
+            let mut mover = Mover::new(ports, lanes, room, epoch);
+            // Nobody is there to listen if the lab gives up in this moment.
+            let _ = ready.send(pinned);
+            mover.run(&stopped);
+        };
+        let thread = thread::Builder::new().name("wires".into());
+        let thread = thread.spawn(work).map_err(|source| LabError::Start {
+            command: "the thread of the wires".into(),
+            source,
+        })?;
+        let wires = Self {
+            ends,
+            stop,
+            thread: Some(thread),
+        };
+        is_ready.recv().unwrap_or(Ok(()))?;
+        Ok(wires)
+    }
+
+    /// The end of a cable at an interface of a node, if there is one.
+    pub fn tap(&self, node: &str, interface: &str) -> Option<Tap> {
+        let mut ends = self.ends.iter();
+        let (.., tap) = ends.find(|(of, name, _)| *of == node && *name == interface)?;
+        Some(tap.clone())
+    }
+
+    /// All ends: node, interface, and what passes there.
+    pub fn taps(&self) -> impl Iterator<Item = (&'static str, &'static str, &Tap)> {
+        self.ends
+            .iter()
+            .map(|(node, interface, tap)| (*node, *interface, tap))
+    }
+}
+
+impl Drop for Wires {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // If it has panicked, it said so, and the devices are gone.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The number of the other end of a cable: ends are numbered in pairs.
+fn opposite(end: usize) -> usize {
+    end ^ 1
+}
+
+/// What leaves an end.
+struct Way {
+    lane: Lane,
+    port: Port,
+    /// When it was last known that nothing waits to leave.
+    looked: Duration,
+    /// How long before it is due a frame is handed to this end's node.
+    lead: Duration,
+}
+
+/// Moves frames.
+struct Mover {
+    ways: Vec<Way>,
+    spare: Vec<Frame>,
+    room: usize,
+    epoch: Instant,
+}
+
+impl Mover {
+    fn new(ports: Vec<Port>, lanes: Vec<Lane>, room: usize, epoch: Instant) -> Self {
+        let ways = ports.into_iter().zip(lanes).map(|(port, lane)| Way {
+            lane,
+            lead: port.cost(),
+            port,
+            looked: Duration::ZERO,
+        });
+        Self {
+            ways: ways.collect(),
+            spare: Vec::new(),
+            room,
+            epoch,
+        }
+    }
+
+    fn run(&mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            for end in 0..self.ways.len() {
+                // Looking at an end costs a system call, so what is due has its turn before each.
+                self.deliver();
+                self.look(end);
+            }
+        }
+    }
+
+    /// Hands over all frames that are due.
+    fn deliver(&mut self) {
+        for end in 0..self.ways.len() {
+            let lead = self.ways[opposite(end)].lead;
+            while let Some(due) = self.ways[end].lane.due() {
+                let now = self.epoch.elapsed();
+                let Some(late) = (now + lead).checked_sub(due) else {
+                    break;
+                };
+                let Some((_, frame)) = self.ways[end].lane.take() else {
+                    break;
+                };
+                let track = self.ways[end].lane.track();
+                track.arrives(due, late);
+                if !self.ways[opposite(end)].port.send(frame.octets()) {
+                    track.refused();
+                }
+                self.spare.push(frame);
+            }
+        }
+    }
+
+    /// Takes a frame that waits to leave an end.
+    fn look(&mut self, end: usize) {
+        let mut frame = self.spare.pop().unwrap_or_else(|| Frame::new(self.room));
+        let way = &mut self.ways[end];
+        let now = self.epoch.elapsed();
+        let spare = if way.port.receive(&mut frame) {
+            way.lane.accept(frame, way.looked, now)
+        } else {
+            Some(frame)
+        };
+        way.looked = now;
+        way.lane.tell(now);
+        self.spare.extend(spare);
+    }
+}

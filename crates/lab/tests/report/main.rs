@@ -1,0 +1,11 @@
+//! The report, the claims and the comparison of runs, on made-up runs whose figures follow from formulas.
+
+mod browser;
+mod claims;
+mod devtools;
+mod differences;
+mod figures;
+mod laboratory;
+mod made_up;
+mod markup;
+mod rendering;

@@ -1,0 +1,133 @@
+//! One-way delay over links with a line rate, against the bound.
+
+use std::time::Duration;
+
+use isthmus_lab::{
+    bound::{Packet, TcpOptions, ethernet::wire_bytes},
+    sockets::pingpong::{PingPong, Protocol},
+    topology::{Neighbours, Offloads, Topology},
+    wire::Ethernet,
+};
+
+use crate::{
+    Outcome, delays, direct, measure, median, neighbours, path, payload, punctual, rate, report,
+    routed, strangers, transport, with,
+};
+
+const PAYLOADS: [u32; 6] = [250, 500, 1000, 1500, 4000, 10_000];
+
+/// How late cables may be in an exchange that counts, or a hundredth of the bound if that is more.
+const LATE: Duration = Duration::from_micros(10);
+
+/// The length of the packet that the receiver of a message over TCP sends before its answer: every second segment
+/// is acknowledged at once, and the answer waits behind that. What is left over is acknowledged by the answer.
+fn acknowledged_first(protocol: Protocol, packets: &[Packet]) -> Option<u32> {
+    let whole = protocol == Protocol::Tcp && packets.len().is_multiple_of(2);
+    let header = packets[0].family().header() + TcpOptions::Timestamps.header();
+    whole.then_some(header)
+}
+
+#[test]
+fn through_a_router_at_10_megabits_it_is_the_bound_at_the_sockets() {
+    through_a_router(10, |sockets, _| sockets);
+}
+
+#[test]
+fn through_a_router_at_100_megabits_it_is_the_bound_between_the_cables() {
+    through_a_router(100, |_, wires| wires);
+}
+
+/// Compares what `of` chooses of the delay at the sockets and between the cables' ends.
+fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
+    let rate = rate(megabits);
+    with(&routed(Ethernet::new(rate)), |network| {
+        for (name, pair) in strangers(network) {
+            for protocol in [Protocol::Udp, Protocol::Tcp] {
+                for bytes in PAYLOADS {
+                    let game = PingPong {
+                        exchanges: 50,
+                        ..PingPong::new(protocol, payload(bytes))
+                    };
+                    let what = format!("{name} {protocol:?} {bytes} bytes at {megabits} Mb/s");
+                    let path = path(name, rate);
+                    let (transport, payload) = (transport(protocol), payload(bytes));
+                    let bound = path.delay(transport, payload);
+                    let packets = transport.packets(payload, &path);
+                    let first = acknowledged_first(protocol, &packets);
+                    let expected = bound + rate.seconds(first.map_or(0, wire_bytes));
+                    let tolerance = LATE.max(Duration::from_secs_f64(bound / 100.0));
+                    measure(&what, || {
+                        let series = game.play(&pair).unwrap();
+                        assert_eq!(
+                            (series.lost_forth, series.lost_back, series.corrupted),
+                            (0, 0, 0)
+                        );
+                        let Some(exchanges) = punctual(&series, tolerance) else {
+                            return Outcome::Void;
+                        };
+                        let (sockets, wires) = delays(&exchanges);
+                        report(&format!("{what}, sockets"), sockets, bound);
+                        report(&format!("{what}, wires"), wires, bound);
+                        assert!(wires > bound * 0.999, "{what}");
+                        assert!(sockets > wires, "{what}: the hosts took less than nothing");
+                        if of(sockets, wires) < expected * 1.05 {
+                            Outcome::Good
+                        } else {
+                            Outcome::Bad
+                        }
+                    });
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_millisecond_of_cable_is_a_millisecond() {
+    let ethernet = Ethernet::new(rate(1000)).delay(Duration::from_millis(1));
+    with(&direct(ethernet), |network| {
+        let game = PingPong::new(Protocol::Udp, payload(100));
+        measure("a millisecond", || {
+            let series = game.play(&neighbours(network)).unwrap();
+            assert_eq!(series.exchanges.len(), 100);
+            let Some(exchanges) = punctual(&series, LATE) else {
+                return Outcome::Void;
+            };
+            let (sockets, wires) = delays(&exchanges);
+            let half = median(exchanges.iter().map(|exchange| exchange.round_trip)) / 2.0;
+            let all = [
+                ("at the sockets", sockets),
+                ("on the wire", wires),
+                ("half a round trip", half),
+            ];
+            let ratios = all.map(|(what, seen)| report(what, seen, 1e-3));
+            assert!(ratios.iter().all(|ratio| *ratio > 1.0));
+            if ratios.iter().all(|ratio| *ratio < 1.02) {
+                Outcome::Good
+            } else {
+                Outcome::Bad
+            }
+        });
+    });
+}
+
+#[test]
+fn without_a_line_rate_there_is_no_time_of_a_wire() {
+    with(
+        &Topology::direct(Neighbours::Static, Offloads::Off),
+        |network| {
+            assert!(network.wires().is_none());
+            for protocol in [Protocol::Udp, Protocol::Tcp] {
+                for bytes in [1, 65_507] {
+                    let game = PingPong::new(protocol, payload(bytes));
+                    let series = game.play(&neighbours(network)).unwrap();
+                    assert_eq!(series.exchanges.len(), 100, "{series:?}");
+                    let none = |exchange: &isthmus_lab::sockets::pingpong::Exchange| {
+                        exchange.forth.wires.is_none() && exchange.wires_error.is_none()
+                    };
+                    assert!(series.exchanges.iter().all(none));
+                }
+            }
+        },
+    );
+}
