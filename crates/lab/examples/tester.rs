@@ -20,9 +20,10 @@ use isthmus_lab::{
         },
     },
     topology::{
-        End, HOST_INTERFACE, HOST4, HOST6, Link, Medium, Neighbours, Node, Offloads, Role,
-        Topology, mac_octets,
+        End, HOST_INTERFACE, HOST4, HOST6, Link, Neighbours, Node, Offloads, Role, Topology,
+        mac_octets,
     },
+    wire::Medium,
 };
 
 fn main() -> Result<()> {

@@ -10,9 +10,10 @@ use isthmus_lab::{
     process,
     tester::{Flows, Phases, Port, SingleDevice, Streams, Tester, Tolerance, Traffic, Void, flows},
     topology::{
-        End, HOST_INTERFACE, HOST4, HOST6, Link, Medium, Neighbours, Network, Node, Offloads, Role,
+        End, HOST_INTERFACE, HOST4, HOST6, Link, Neighbours, Network, Node, Offloads, Role,
         Topology, mac_octets,
     },
+    wire::Medium,
 };
 
 use crate::{PATIENT, TIMEOUT, alone, build, frames, ipv4, only, phases, whole};
