@@ -88,6 +88,28 @@ pub enum LabError {
         /// Frames with wrong checksums.
         invalid: u64,
     },
+    /// A link does not carry the frames of a test.
+    #[error(
+        "frames of {size} octets do not fit {interface}, whose MTU is {mtu}: it has to be {needed}"
+    )]
+    FrameTooLarge {
+        /// Octets of the frames, with FCS.
+        size: u16,
+        /// The interface.
+        interface: String,
+        /// Its MTU.
+        mtu: u32,
+        /// The MTU that they need.
+        needed: u32,
+    },
+    /// Each stream needs a core to send from.
+    #[error("streams in {needed} directions need {needed} cores, and this machine has {present}")]
+    TooFewCores {
+        /// Cores needed.
+        needed: usize,
+        /// Cores that there are.
+        present: usize,
+    },
     /// A TAP device could not be made.
     #[error("cannot make the TAP device {interface}: {source}")]
     Tap {

@@ -6,6 +6,7 @@
 //! * [`machine`]: what all this runs on
 //! * [`leftovers`]: what an interrupted lab leaves, and its removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
+//! * [`mod@tester`]: tagged frames, what became of each, and the benchmarks of RFC 8219 and RFC 9693
 //! * [`sockets`]: delay and throughput as two hosts' applications have them
 //! * [`measure`]: rates, repetitions, medians, ratios
 //! * [`provider`]: the network in which a mechanism has an edge and a border
@@ -42,10 +43,12 @@ pub mod measure;
 pub mod netns;
 pub mod packet;
 pub mod peers;
+pub mod place;
 pub mod plan;
 pub mod process;
 pub mod programs;
 pub mod provider;
+pub mod random;
 pub mod report;
 pub mod results;
 pub mod services;
@@ -53,6 +56,7 @@ pub mod sink;
 pub mod sockets;
 pub mod subject;
 pub mod summary;
+pub mod tester;
 pub mod tools;
 pub mod topology;
 pub mod wire;

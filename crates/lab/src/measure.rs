@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     LabError, Result,
-    generator::{BATCH, FIRST_PORT, Generator, Order, PORT, Pace, Stream},
+    generator::{BATCH, Content, FIRST_PORT, Generator, Order, PORT, Pace, Stream},
     packet::{Ends, Form, Packet},
     plan,
     sink::{Counts, Sink, Verify},
@@ -116,6 +116,7 @@ impl Load {
             packets: self.packets.clone(),
             to,
             from,
+            content: Content::Number,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The small UDP packets that the generator sends, alone or in a tunnel, as octets.
+//! The UDP packets that the generator sends, alone or in a tunnel, as octets.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,7 +13,7 @@ const IPV6_PROTOCOL: u8 = 41;
 const TTL: u8 = 64;
 
 /// Source and destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ends {
     /// Of IPv4.
     V4(Ipv4Addr, Ipv4Addr),
@@ -45,6 +45,17 @@ pub enum Form {
     FourInSix,
 }
 
+impl std::fmt::Display for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+            Self::SixInFour => "IPv6 in IPv4",
+            Self::FourInSix => "IPv4 in IPv6",
+        })
+    }
+}
+
 impl Packet {
     /// A packet in no tunnel.
     pub fn new(ends: Ends, ports: (u16, u16)) -> Self {
@@ -66,30 +77,42 @@ impl Packet {
     /// The frame with this number, without FCS, to one Ethernet address from another. Frames of
     /// one form have one length.
     pub fn frame(&self, number: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
-        let mut datagram = Vec::new();
-        let length = (UDP + PAYLOAD) as u16;
+        let mut payload = number.to_be_bytes().to_vec();
+        payload.resize(PAYLOAD, 0);
+        let mut frame = self.headers(PAYLOAD, sum(&payload), to, from);
+        frame.extend(payload);
+        frame
+    }
+
+    /// The headers of a frame whose payload has so many octets with this sum of 16-bit words, to one
+    /// Ethernet address from another.
+    pub fn headers(&self, payload: usize, payload_sum: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
+        let mut datagram = Vec::with_capacity(UDP);
+        let length = (UDP + payload) as u16;
         for field in [self.ports.0, self.ports.1, length, 0] {
             datagram.extend(field.to_be_bytes());
         }
-        datagram.extend(number.to_be_bytes());
-        datagram.resize(UDP + PAYLOAD, 0);
         let pseudo = match self.ends {
             Ends::V4(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
             Ends::V6(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
         };
-        let total = pseudo + u32::from(length) + u32::from(UDP_PROTOCOL) + sum(&datagram);
+        let total =
+            pseudo + u32::from(length) + u32::from(UDP_PROTOCOL) + sum(&datagram) + payload_sum;
         // A UDP checksum of zero means "none": all ones stand for it (RFC 768).
         let checksum = match !fold(total) {
             0 => 0xffff,
             other => other,
         };
         datagram[6..8].copy_from_slice(&checksum.to_be_bytes());
-        let packet = self.ends.carry(UDP_PROTOCOL, datagram);
-        let (kind, packet) = match (self.tunnel, self.ends) {
-            (None, ends) => (ends.kind(), packet),
-            (Some(tunnel), ends) => (tunnel.kind(), tunnel.carry(ends.protocol(), packet)),
+        let headers = self.ends.carry(UDP_PROTOCOL, datagram, payload as u16);
+        let (kind, headers) = match (self.tunnel, self.ends) {
+            (None, ends) => (ends.kind(), headers),
+            (Some(tunnel), ends) => (
+                tunnel.kind(),
+                tunnel.carry(ends.protocol(), headers, payload as u16),
+            ),
         };
-        [&to, &from, &kind.to_be_bytes()[..], &packet].concat()
+        [&to, &from, &kind.to_be_bytes()[..], &headers].concat()
     }
 
     /// What carries the datagram.
@@ -120,9 +143,9 @@ impl Ends {
         }
     }
 
-    /// Puts an IP header before a payload.
-    fn carry(&self, protocol: u8, payload: Vec<u8>) -> Vec<u8> {
-        let length = payload.len() as u16;
+    /// Puts an IP header before other headers, which so many octets follow.
+    fn carry(&self, protocol: u8, headers: Vec<u8>, payload: u16) -> Vec<u8> {
+        let length = headers.len() as u16 + payload;
         let mut packet = Vec::new();
         match self {
             Self::V4(source, destination) => {
@@ -143,7 +166,7 @@ impl Ends {
                 packet.extend(destination.octets());
             }
         }
-        packet.extend(payload);
+        packet.extend(headers);
         packet
     }
 }

@@ -1,12 +1,12 @@
 //! The tester's XDP programs, embedded and loaded.
 
 use aya::{
-    Ebpf, EbpfLoader, VerifierLogLevel,
-    maps::Map,
+    Ebpf, EbpfLoader, Pod, VerifierLogLevel,
+    maps::{Map, PerCpuValues},
     programs::{Xdp, XdpMode},
 };
 
-use crate::{LabError, Result, netns::Namespace};
+use crate::{LabError, Result, netns::Namespace, place::Place};
 
 /// Built by `bpf/build.sh`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/lab.bpf.o");
@@ -40,6 +40,12 @@ pub fn map(object: &mut Ebpf, name: &'static str) -> Result<Map> {
         .ok_or_else(|| bpf(name, "not in the object"))
 }
 
+/// The same value for every CPU, to be written to the map `what`.
+pub fn on_every_cpu<T: Pod>(value: T, what: &'static str) -> Result<PerCpuValues<T>> {
+    let cpus = aya::util::nr_cpus().map_err(|(_, problem)| bpf(what, problem))?;
+    PerCpuValues::try_from(vec![value; cpus]).map_err(|problem| bpf(what, problem))
+}
+
 /// An error about the program or map `what`.
 pub fn bpf(what: &'static str, problem: impl ToString) -> LabError {
     LabError::Bpf {
@@ -62,15 +68,35 @@ impl Attached {
         namespace: &Namespace,
         interface: &str,
     ) -> Result<Self> {
-        let program = program(&mut object, name)?;
-        program.load().map_err(|problem| bpf(name, problem))?;
-        namespace.enter(|| {
-            program
-                .attach(interface, XdpMode::Driver)
-                .map_err(|problem| bpf(name, problem))
-        })?;
+        let program = loaded(&mut object, name)?;
+        namespace.enter(|| attach(program, name, interface))?;
         Ok(Self { _object: object })
     }
+
+    /// The same, also on the machine's own interfaces.
+    pub fn attach_at(
+        mut object: Ebpf,
+        name: &'static str,
+        place: &Place,
+        interface: &str,
+    ) -> Result<Self> {
+        let program = loaded(&mut object, name)?;
+        place.enter(|| attach(program, name, interface))?;
+        Ok(Self { _object: object })
+    }
+}
+
+fn loaded<'a>(object: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Xdp> {
+    let program = program(object, name)?;
+    program.load().map_err(|problem| bpf(name, problem))?;
+    Ok(program)
+}
+
+fn attach(program: &mut Xdp, name: &'static str, interface: &str) -> Result<()> {
+    program
+        .attach(interface, XdpMode::Driver)
+        .map(drop)
+        .map_err(|problem| bpf(name, problem))
 }
 
 /// Puts a program that accepts everything on an interface. A veth with a program polls, and only

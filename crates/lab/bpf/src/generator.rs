@@ -1,10 +1,12 @@
 //! The packet generator: sends frames that user space has made, one after the other and again.
 //!
-//! User space runs a `generate` program with `BPF_F_TEST_XDP_LIVE_FRAMES`. The kernel recycles the
-//! frames' pages, and routers rewrite what is in them, so a program writes its whole frame every
-//! time. There is one for each length, which the compiler must know.
+//! User space runs a program with `BPF_F_TEST_XDP_LIVE_FRAMES`. The kernel recycles the frames'
+//! pages, and routers rewrite what is in them, so a program writes headers and the beginning of the
+//! payload every time. There is one for each kind of header, whose length the compiler must know;
+//! what follows, up to the length of the frame, is what user space gave to the run.
 //!
 //! Each comes twice: `generate` has whole frames to choose from, `vary` has one and what differs.
+//! And each again as `tag`, which writes the number of the frame and the time into it.
 
 use aya_ebpf::{
     bindings::xdp_action,
@@ -14,7 +16,7 @@ use aya_ebpf::{
     programs::XdpContext,
 };
 
-use crate::frame::at;
+use crate::{frame::at, tag};
 
 /// Ethernet 14, IPv4 20, UDP 8, payload 18 bytes; what counts as 64 with the FCS.
 const WORDS4: usize = 15;
@@ -22,36 +24,53 @@ const WORDS4: usize = 15;
 const WORDS6: usize = 20;
 /// Ethernet 14, IPv6 40 and IPv4 20 whichever is outside, UDP 8, payload 18 bytes.
 const WORDS46: usize = 25;
+/// Words at the end that are a tag's, but for its first two bytes.
+const TAG: usize = 4;
 
 /// Room for a frame: two cache lines.
 const ROOM: usize = 32;
 /// Words of a frame that may differ: half a cache line.
 const VARYING: usize = 8;
 
-const STOPPED: u32 = u32::MAX;
-/// A frame that is later than this many nanoseconds is not made up for.
-const FORGIVEN: u64 = 1_000_000;
+/// Times are in parts of a nanosecond, so many of them.
+const FINE: u64 = 256;
 
-/// What user space says of the next frames. Its twin is `generator::Configuration` in the lab.
+/// What user space says of the next frames. Its twin is `generator::Target` in the lab.
 #[repr(C)]
 pub struct Configuration {
     /// Where to redirect to.
     interface: u32,
-    /// Nanoseconds from frame to frame; 0: no pause; `STOPPED`: no more frames.
-    interval: u32,
     /// Number of frames, 1 or more.
     frames: u32,
+    /// Time from frame to frame, in parts of a nanosecond; 0: no pause.
+    interval: u64,
+    /// No more than so many are sent, with all that were sent before.
+    until: u64,
+    /// Nanoseconds; a frame that is later is counted.
+    tolerated: u64,
+    /// Nanoseconds; a frame that is later is not made up for.
+    forgiven: u64,
+    /// The stream, where a tag has it.
+    stream: u64,
 }
 
-/// Where each CPU is in its sequence of frames.
+/// Where each CPU is in its sequence of frames. Its twin is `generator::Progress` in the lab.
 #[repr(C)]
 pub struct Progress {
-    /// Frames sent so far.
+    /// Frames sent so far, and the number of the next.
     sent: u64,
     /// The frame that is next.
     next: u64,
-    /// When it is due, in nanoseconds of the monotonic clock.
+    /// When it is due, in parts of a nanosecond of the monotonic clock; 0: now.
     due: u64,
+    /// Frames that were sent later than is tolerated.
+    late: u64,
+    /// How late the latest was, in nanoseconds.
+    latest: u64,
+    /// When the first tagged frame was sent since user space wrote 0 here, in nanoseconds.
+    begun: u64,
+    /// When the last was.
+    ended: u64,
 }
 
 #[btf_map]
@@ -105,57 +124,178 @@ pub fn vary46(context: XdpContext) -> u32 {
     vary::<WORDS46>(&context).unwrap_or(xdp_action::XDP_DROP)
 }
 
+/// Sends and tags the next IPv4 frame.
+#[xdp]
+pub fn tag4(context: XdpContext) -> u32 {
+    tagged::<WORDS4>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Sends and tags the next IPv6 frame.
+#[xdp]
+pub fn tag6(context: XdpContext) -> u32 {
+    tagged::<WORDS6>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Sends and tags the next frame with a packet of one protocol in one of the other.
+#[xdp]
+pub fn tag46(context: XdpContext) -> u32 {
+    tagged::<WORDS46>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Sends and tags the next of many IPv4 frames.
+#[xdp]
+pub fn tag_varied4(context: XdpContext) -> u32 {
+    tagged_varied::<WORDS4>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Sends and tags the next of many IPv6 frames.
+#[xdp]
+pub fn tag_varied6(context: XdpContext) -> u32 {
+    tagged_varied::<WORDS6>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Sends and tags the next of many frames with a packet of one protocol in one of the other.
+#[xdp]
+pub fn tag_varied46(context: XdpContext) -> u32 {
+    tagged_varied::<WORDS46>(&context).unwrap_or(xdp_action::XDP_DROP)
+}
+
 #[inline(always)]
 fn generate<const N: usize>(context: &XdpContext) -> Option<u32> {
     let configuration = GENERATOR.get(0)?;
-    let next = turn(configuration)?;
-    copy::<N>(context, FRAMES.get(next)?)?;
-    // SAFETY: the helper takes plain numbers.
-    Some(unsafe { bpf_redirect(configuration.interface, 0) } as u32)
+    let turn = untimed_turn(configuration)?;
+    copy::<N>(context, FRAMES.get(turn.frame)?, N)?;
+    Some(redirect(configuration))
 }
 
 #[inline(always)]
 fn vary<const N: usize>(context: &XdpContext) -> Option<u32> {
     let configuration = GENERATOR.get(0)?;
-    let next = turn(configuration)?;
-    copy::<N>(context, FRAMES.get(0)?)?;
-    let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
-    for (number, word) in DIFFERENCES.get(next)?.iter().enumerate() {
-        // SAFETY: a byte of a static; volatile, because the loader writes another value into it.
-        let place = unsafe { (&raw const PLACES[number]).read_volatile() };
-        // SAFETY: user space names places within the frame; the verifier knows them.
-        unsafe { frame.add(place.into()).write_volatile(*word) };
-    }
-    // SAFETY: the helper takes plain numbers.
-    Some(unsafe { bpf_redirect(configuration.interface, 0) } as u32)
+    let turn = untimed_turn(configuration)?;
+    copy::<N>(context, FRAMES.get(0)?, N)?;
+    overwrite::<N>(context, DIFFERENCES.get(turn.frame)?)?;
+    Some(redirect(configuration))
 }
 
-/// The number of the frame whose turn it is; none, if it is nobody's yet.
 #[inline(always)]
-fn turn(configuration: &Configuration) -> Option<u32> {
+fn tagged<const N: usize>(context: &XdpContext) -> Option<u32> {
+    let configuration = GENERATOR.get(0)?;
+    let turn = timed_turn(configuration)?;
+    copy::<N>(context, FRAMES.get(turn.frame)?, N - TAG)?;
+    stamp::<N>(context, configuration, &turn)?;
+    Some(redirect(configuration))
+}
+
+#[inline(always)]
+fn tagged_varied<const N: usize>(context: &XdpContext) -> Option<u32> {
+    let configuration = GENERATOR.get(0)?;
+    let turn = timed_turn(configuration)?;
+    copy::<N>(context, FRAMES.get(0)?, N - TAG)?;
+    overwrite::<N>(context, DIFFERENCES.get(turn.frame)?)?;
+    stamp::<N>(context, configuration, &turn)?;
+    Some(redirect(configuration))
+}
+
+#[inline(always)]
+fn redirect(configuration: &Configuration) -> u32 {
+    // SAFETY: the helper takes plain numbers.
+    unsafe { bpf_redirect(configuration.interface, 0) as u32 }
+}
+
+#[inline(always)]
+fn clock() -> u64 {
+    // SAFETY: the helper only reads the clock.
+    unsafe { bpf_ktime_get_ns() }
+}
+
+/// A frame whose turn it is.
+struct Turn {
+    /// Which.
+    frame: u32,
+    /// How many were sent before.
+    number: u64,
+    /// The time.
+    now: u64,
+}
+
+/// The frame whose turn it is; none, if it is nobody's yet. The clock is read only if that matters.
+#[inline(always)]
+fn untimed_turn(configuration: &Configuration) -> Option<Turn> {
     let progress = PROGRESS.get_ptr_mut(0)?;
     // SAFETY: the slot is this CPU's own, and frames are made with softirqs off.
     let progress = unsafe { &mut *progress };
-    if configuration.interval != 0 {
-        wait_for_turn(configuration, progress)?;
+    let now = if configuration.interval != 0 {
+        clock()
+    } else {
+        0
+    };
+    turn(configuration, progress, now)
+}
+
+/// The same, with the time at which the frame is sent.
+#[inline(always)]
+fn timed_turn(configuration: &Configuration) -> Option<Turn> {
+    let progress = PROGRESS.get_ptr_mut(0)?;
+    // SAFETY: the slot is this CPU's own, and frames are made with softirqs off.
+    let progress = unsafe { &mut *progress };
+    let turn = turn(configuration, progress, clock())?;
+    if progress.begun == 0 {
+        progress.begun = turn.now;
     }
-    let next = progress.next as u32;
-    let following = next.wrapping_add(1);
+    progress.ended = turn.now;
+    Some(turn)
+}
+
+#[inline(always)]
+fn turn(configuration: &Configuration, progress: &mut Progress, now: u64) -> Option<Turn> {
+    if progress.sent >= configuration.until {
+        return None;
+    }
+    if configuration.interval != 0 {
+        wait_for_turn(configuration, progress, now)?;
+    }
+    let frame = progress.next as u32;
+    let following = frame.wrapping_add(1);
     progress.next = if following < configuration.frames {
         following.into()
     } else {
         0
     };
-    progress.sent = progress.sent.wrapping_add(1);
-    Some(next)
+    let number = progress.sent;
+    progress.sent = number.wrapping_add(1);
+    Some(Turn { frame, number, now })
 }
 
-/// Writes the first `N` words to the frame. Volatile, word by word: for anything else the compiler
-/// calls a function that moves single bytes.
+/// Nothing until the next frame is due: the run goes on without one.
 #[inline(always)]
-fn copy<const N: usize>(context: &XdpContext, words: &[u32; ROOM]) -> Option<()> {
+fn wait_for_turn(configuration: &Configuration, progress: &mut Progress, now: u64) -> Option<()> {
+    let fine = now.wrapping_mul(FINE);
+    if progress.due == 0 {
+        progress.due = fine;
+    }
+    if fine < progress.due {
+        return None;
+    }
+    let lateness = (fine - progress.due) / FINE;
+    if lateness > configuration.tolerated {
+        progress.late += 1;
+    }
+    if lateness > progress.latest {
+        progress.latest = lateness;
+    }
+    if lateness > configuration.forgiven {
+        progress.due = fine;
+    }
+    progress.due += configuration.interval;
+    Some(())
+}
+
+/// Writes the first `count` of `N` words to the frame. Volatile, word by word: for anything else the
+/// compiler calls a function that moves single bytes.
+#[inline(always)]
+fn copy<const N: usize>(context: &XdpContext, words: &[u32; ROOM], count: usize) -> Option<()> {
     let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
-    for (place, word) in words.iter().take(N).enumerate() {
+    for (place, word) in words.iter().take(count).enumerate() {
         // SAFETY: `at` has shown that `N` words lie inside the page; a frame begins at an address
         // that is a multiple of four.
         unsafe { frame.add(place).write_volatile(*word) };
@@ -163,20 +303,33 @@ fn copy<const N: usize>(context: &XdpContext, words: &[u32; ROOM]) -> Option<()>
     Some(())
 }
 
-/// Nothing until the next frame is due: the run goes on without one.
+/// Writes what differs.
 #[inline(always)]
-fn wait_for_turn(configuration: &Configuration, progress: &mut Progress) -> Option<()> {
-    if configuration.interval == STOPPED {
-        return None;
+fn overwrite<const N: usize>(context: &XdpContext, differences: &[u32; VARYING]) -> Option<()> {
+    let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
+    for (number, word) in differences.iter().enumerate() {
+        // SAFETY: a byte of a static; volatile, because the loader writes another value into it.
+        let place = unsafe { (&raw const PLACES[number]).read_volatile() };
+        // SAFETY: user space names places within the frame; the verifier knows them.
+        unsafe { frame.add(place.into()).write_volatile(*word) };
     }
-    // SAFETY: the helper only reads the clock.
-    let now = unsafe { bpf_ktime_get_ns() };
-    if now < progress.due {
-        return None;
+    Some(())
+}
+
+/// Writes the tag, whose first two bytes are those of the word before it.
+#[inline(always)]
+fn stamp<const N: usize>(
+    context: &XdpContext,
+    configuration: &Configuration,
+    turn: &Turn,
+) -> Option<()> {
+    let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
+    let word = tag::word(turn.now, configuration.stream, turn.number);
+    // SAFETY: `at` has shown that `N` words lie inside the page.
+    unsafe {
+        let tag = frame.add(N - TAG).cast::<u64>();
+        tag.write_unaligned(turn.now);
+        tag.add(1).write_unaligned(word);
     }
-    if now > progress.due + FORGIVEN {
-        progress.due = now;
-    }
-    progress.due += u64::from(configuration.interval);
     Some(())
 }

@@ -20,7 +20,7 @@ impl Subject for Forwarding {
     }
 }
 
-/// An XDP program that redirects every frame from the first link to the second and reads nothing.
+/// An XDP program that redirects every frame from one link to the other and reads nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Redirect;
 
@@ -30,9 +30,10 @@ impl Subject for Redirect {
     }
 
     fn start(&self, network: &Network, _: usize) -> Result<Started> {
-        let program = sink::forward(network.gateway()?, SIX, FOUR)?;
+        let gateway = network.gateway()?;
+        let across = |from, to| sink::forward(gateway, from, to);
         Ok(Started {
-            programs: vec![program],
+            programs: vec![across(SIX, FOUR)?, across(FOUR, SIX)?],
             ..Started::default()
         })
     }

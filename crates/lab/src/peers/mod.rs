@@ -1,6 +1,7 @@
 //! Other people's gateways, as they are installed on this machine, and the kernel itself.
 
 mod bind;
+mod faulty;
 mod kernel;
 mod nftables;
 mod proxy;
@@ -13,6 +14,7 @@ use std::process::Command;
 use crate::process;
 
 pub use bind::Bind;
+pub use faulty::{Fault, Faulty};
 pub use kernel::{Forwarding, Redirect};
 pub use nftables::Nftables;
 pub use proxy::Proxy;

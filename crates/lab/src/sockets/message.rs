@@ -1,6 +1,6 @@
 //! What messages contain: a number, and a pattern that is the same in all of them.
 
-use crate::{bound::Payload, generator::splitmix};
+use crate::{bound::Payload, random::splitmix};
 
 /// Bytes of the number, if the message has room for them.
 const NUMBER: usize = 8;

@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use crate::generator::splitmix;
+use crate::random::splitmix;
 
 /// Something that goes wrong with some of the frames of a direction. The frame takes its time of the wire in
 /// any case; the fault is at the far end.

@@ -1,4 +1,4 @@
-//! The packet generator: small UDP datagrams from an XDP program, as fast as one core can.
+//! The packet generator: UDP datagrams from an XDP program, as fast as one core can.
 //!
 //! `BPF_PROG_TEST_RUN` with live frames runs the program over recycled pages in batches of 64 and
 //! lets its redirects happen. What follows in the same softirq (the path under test and the sink)
@@ -9,20 +9,31 @@
 //! what differs lies there: whole frames would sweep the caches of what the path under test keeps in
 //! them, as no network card does, which writes to the same few buffers again and again.
 
+mod size;
+mod stream;
+mod tag;
+mod timed;
+
 use std::{sync::Arc, time::Instant};
 
 use aya::{
     Ebpf, EbpfLoader, TestRun, TestRunAttrs, TestRunOptions,
-    maps::{Array, MapData, MapError, PerCpuArray, PerCpuValues},
+    maps::{Array, MapData, MapError, PerCpuArray},
+    programs::Xdp,
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::{
     Result,
     netns::Namespace,
-    packet::{Form, Packet},
+    place::Place,
     programs::{self, bpf},
 };
+
+pub use size::{BadFrameSize, FrameSize, RFC_8219};
+pub use stream::{Content, Order, Stream};
+pub use tag::{StreamId, Tag};
+pub use timed::{Leg, Sent};
 
 /// The UDP port of the correspondent of every generated datagram (discard, RFC 863).
 pub const PORT: u16 = 9;
@@ -35,33 +46,13 @@ pub const BATCH: u32 = 64;
 const ROOM: usize = 32;
 /// 32-bit words that it has for what differs.
 const VARYING: usize = 8;
-/// More frames than these are not kept as a whole: 512 KiB.
-const WHOLE: usize = 4096;
-/// 32-bit words of the program's configuration.
-const CONFIGURATION: usize = 3;
+/// Parts of a nanosecond that the program counts in.
+const FINE: f64 = 256.0;
+/// A frame that is later than so many nanoseconds is not made up for.
+const FORGIVEN: u64 = 1_000_000;
 
-type Configuration = Array<MapData, [u32; CONFIGURATION]>;
-type Progress = PerCpuArray<MapData, [u64; 3]>;
-
-/// In which order frames take turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// As they were given.
-    Sequence,
-    /// Pseudorandom, the same from run to run. Each has one turn before any has another.
-    Random,
-}
-
-/// What to generate.
-#[derive(Debug, Clone)]
-pub struct Stream {
-    /// The packets, 1 or more, all of one form.
-    pub packets: Vec<Packet>,
-    /// Ethernet destination: the gateway's end of the link.
-    pub to: [u8; 6],
-    /// Ethernet source: the sending end of the link.
-    pub from: [u8; 6],
-}
+type Configuration = Array<MapData, [u64; 6]>;
+type Progress = PerCpuArray<MapData, [u64; 7]>;
 
 /// How fast to send.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,96 +66,14 @@ pub enum Pace {
     Stopped,
 }
 
-impl Pace {
-    /// Nanoseconds from frame to frame, as the program takes them.
-    fn interval(self) -> u32 {
-        match self {
-            Self::Full => 0,
-            Self::PerSecond(rate) => (1e9 / rate).round().clamp(1.0, 1e9) as u32,
-            Self::Stopped => u32::MAX,
-        }
-    }
+/// The parts of a nanosecond from frame to frame.
+fn interval(rate: f64) -> u64 {
+    (1e9 * FINE / rate).round().max(1.0) as u64
 }
 
-impl Stream {
-    /// The program that sends such frames.
-    fn program(&self) -> &'static str {
-        match (self.packets[0].form(), self.are_many()) {
-            (Form::V4, false) => "generate4",
-            (Form::V4, true) => "vary4",
-            (Form::V6, false) => "generate6",
-            (Form::V6, true) => "vary6",
-            (Form::SixInFour | Form::FourInSix, false) => "generate46",
-            (Form::SixInFour | Form::FourInSix, true) => "vary46",
-        }
-    }
-
-    /// Whether only their differences are kept.
-    fn are_many(&self) -> bool {
-        self.packets.len() > WHOLE
-    }
-
-    /// One of the frames.
-    fn frame(&self, number: usize) -> Vec<u8> {
-        self.packets[number].frame(number as u32, self.to, self.from)
-    }
-
-    /// The same as the program has it.
-    fn words(&self, number: usize) -> [u32; ROOM] {
-        let mut words = [0; ROOM];
-        let frame = self.frame(number);
-        for (word, octets) in words.iter_mut().zip(frame.chunks_exact(4)) {
-            *word = u32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]);
-        }
-        words
-    }
-
-    /// The places of the words that are not the same in all frames; more than once if they are few.
-    /// `None` if there are too many of them.
-    fn places(&self) -> Option<[u8; VARYING]> {
-        let first = self.words(0);
-        let mut differs = [false; ROOM];
-        for number in 1..self.packets.len() {
-            for ((differs, word), first) in differs.iter_mut().zip(self.words(number)).zip(first) {
-                *differs |= word != first;
-            }
-        }
-        let mut places = (0..ROOM as u8).filter(|place| differs[usize::from(*place)]);
-        let mut last = 0;
-        let all = [(); VARYING].map(|()| {
-            last = places.next().unwrap_or(last);
-            last
-        });
-        places.next().is_none().then_some(all)
-    }
-
-    /// The numbers of the frames in an order.
-    fn numbers(&self, order: Order) -> Vec<u32> {
-        let mut numbers: Vec<u32> = (0..self.packets.len() as u32).collect();
-        if order == Order::Random {
-            // Fisher and Yates, with splitmix64.
-            let mut state = 0;
-            for last in (1..numbers.len()).rev() {
-                let other = (u128::from(splitmix(&mut state)) * (last as u128 + 1)) >> 64;
-                numbers.swap(last, other as usize);
-            }
-        }
-        numbers
-    }
-}
-
-/// Pseudorandom numbers: the next one after `state`.
-pub(crate) fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
-/// A generator in a namespace, on one CPU.
+/// A generator at an interface, on one CPU.
 pub struct Generator {
-    namespace: Arc<Namespace>,
+    place: Place,
     target: Target,
     object: Ebpf,
     program: &'static str,
@@ -202,20 +111,28 @@ impl Frames {
 struct Target {
     interface: u32,
     frames: u32,
+    /// The stream, where a tag has it.
+    stream: u64,
 }
 
 impl Generator {
-    /// Prepares to send `stream` out of `interface`, working on `cpu`.
+    /// Prepares to send `stream` out of `interface` of a namespace, working on `cpu`.
     pub fn new(
         namespace: &Arc<Namespace>,
         interface: &str,
         stream: Stream,
         cpu: usize,
     ) -> Result<Self> {
+        Self::at(namespace.into(), interface, stream, cpu)
+    }
+
+    /// The same, also on the machine's own interfaces.
+    pub fn at(place: Place, interface: &str, stream: Stream, cpu: usize) -> Result<Self> {
         let program = stream.program();
         let target = Target {
-            interface: namespace.interface_index(interface)?,
+            interface: place.interface_index(interface)?,
             frames: stream.packets.len() as u32,
+            stream: stream.in_tag(),
         };
         let mut loader = EbpfLoader::new();
         let places = if stream.are_many() {
@@ -236,7 +153,7 @@ impl Generator {
             .map_err(|problem| bpf(program, problem))?;
         let array = |problem| bpf("the generator's maps", problem);
         let mut generator = Self {
-            namespace: Arc::clone(namespace),
+            place,
             target,
             program,
             frames: Frames {
@@ -259,12 +176,15 @@ impl Generator {
 
     /// Begins the stream's sequence anew.
     pub fn rewind(&mut self) -> Result<()> {
-        let problem = |problem: &dyn ToString| bpf("PROGRESS", problem.to_string());
-        let cpus = aya::util::nr_cpus().map_err(|(_, error)| problem(&error))?;
-        let zero = PerCpuValues::try_from(vec![[0; 3]; cpus]).map_err(|error| problem(&error))?;
+        self.set_progress([0; 7])
+    }
+
+    /// Writes the same progress for every CPU.
+    fn set_progress(&mut self, progress: [u64; 7]) -> Result<()> {
+        let values = programs::on_every_cpu(progress, "PROGRESS")?;
         self.progress
-            .set(0, zero, 0)
-            .map_err(|error| problem(&error))
+            .set(0, values, 0)
+            .map_err(|error| bpf("PROGRESS", error))
     }
 
     /// Sends the same frames in another order, from the beginning.
@@ -297,7 +217,7 @@ impl Generator {
         task: impl FnOnce(&mut Controls<'_>) -> Result<T>,
     ) -> Result<(T, Instant)> {
         let Self {
-            namespace,
+            place,
             target,
             object,
             program,
@@ -308,18 +228,11 @@ impl Generator {
             ..
         } = self;
         let xdp = &*programs::program(object, program)?;
-        let frame = vec![0; stream.frame(0).len()];
+        let frame = vec![0; stream.length()];
         let runs = || {
-            namespace.enter(|| {
+            place.enter(|| {
                 pin(*cpu)?;
-                let options = TestRunOptions {
-                    data_in: Some(&frame),
-                    repeat: times,
-                    attrs: TestRunAttrs::new().xdp_live_frames(BATCH),
-                    ..TestRunOptions::new()
-                };
-                xdp.test_run(options)
-                    .map_err(|problem| bpf("live frames", problem))?;
+                live_frames(xdp, &frame, times, BATCH)?;
                 Ok(Instant::now())
             })
         };
@@ -367,11 +280,38 @@ fn sent(progress: &Progress) -> Result<u64> {
 
 impl Target {
     fn set(self, configuration: &mut Configuration, pace: Pace) -> Result<()> {
-        let words = [self.interface, pace.interval(), self.frames];
+        let (interval, until) = match pace {
+            Pace::Full => (0, u64::MAX),
+            Pace::PerSecond(rate) => (interval(rate), u64::MAX),
+            Pace::Stopped => (0, 0),
+        };
+        self.write(configuration, [interval, until, u64::MAX, FORGIVEN])
+    }
+
+    /// Writes interval, last number, and how late frames may be to be on time and to be made up for.
+    fn write(self, configuration: &mut Configuration, timing: [u64; 4]) -> Result<()> {
+        let [interval, until, tolerated, forgiven] = timing;
+        let first = u64::from(self.interface) | u64::from(self.frames) << 32;
+        let words = [first, interval, until, tolerated, forgiven, self.stream];
         configuration
             .set(0, words, 0)
             .map_err(|problem| bpf("GENERATOR", problem))
     }
+}
+
+/// Runs a program so many times, in batches, over frames that begin as this one, and lets what it
+/// redirects go.
+fn live_frames(program: &Xdp, frame: &[u8], times: u32, batch: u32) -> Result<()> {
+    let options = TestRunOptions {
+        data_in: Some(frame),
+        repeat: times,
+        attrs: TestRunAttrs::new().xdp_live_frames(batch),
+        ..TestRunOptions::new()
+    };
+    program
+        .test_run(options)
+        .map(drop)
+        .map_err(|problem| bpf("live frames", problem))
 }
 
 /// Binds this thread to one CPU.
@@ -379,57 +319,4 @@ pub fn pin(cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).map_err(|errno| bpf("CPU affinity", errno))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{
-        collections::BTreeSet,
-        net::{Ipv4Addr, Ipv6Addr},
-    };
-
-    use super::*;
-    use crate::packet::Ends;
-
-    #[test]
-    fn in_random_order_each_frame_has_one_turn() {
-        let ends = Ends::V4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
-        let stream = Stream {
-            packets: vec![Packet::new(ends, (FIRST_PORT, PORT)); 1000],
-            to: [0; 6],
-            from: [0; 6],
-        };
-        let numbers = stream.numbers(Order::Random);
-        assert_ne!(numbers, stream.numbers(Order::Sequence));
-        assert_eq!(numbers.len(), 1000);
-        let all: BTreeSet<u32> = numbers.into_iter().collect();
-        assert!(all.into_iter().eq(0..1000));
-    }
-
-    #[test]
-    fn of_many_frames_only_what_differs_is_kept() {
-        let many = |packet: &dyn Fn(u32) -> Packet| Stream {
-            packets: (0..5000).map(packet).collect(),
-            to: [0; 6],
-            from: [0; 6],
-        };
-        let one = Ipv4Addr::LOCALHOST;
-        let more = many(&|n| {
-            let ends = Ends::V4(one, Ipv4Addr::from_bits(0xc612_0000 + n));
-            Packet::new(ends, (FIRST_PORT, PORT))
-        });
-        assert_eq!(more.program(), "vary4");
-        // The checksum of the header; the lower half of the destination; the UDP checksum and the number of
-        // the frame, which has the upper half of the last word.
-        assert_eq!(more.places(), Some([6, 8, 10, 11, 11, 11, 11, 11]));
-        let (first, words) = (more.words(0), more.words(4999));
-        let same = |place: usize| first[place] == words[place];
-        assert!((0..ROOM).all(|place| same(place) || [6, 8, 10, 11].contains(&place)));
-
-        let mixed = many(&|n| {
-            let address = Ipv6Addr::from_bits((u128::from(n) * u128::from(u64::MAX)) << 32);
-            Packet::new(Ends::V6(address, address), (n as u16, n as u16))
-        });
-        assert_eq!(mixed.places(), None);
-    }
 }

@@ -1,0 +1,102 @@
+//! The tag at the beginning of a generated frame's UDP payload, whose twin is the BPF program's `tag`.
+//!
+//! | octets | what |
+//! |---|---|
+//! | 2 | what it is |
+//! | 8 | the time of sending, in nanoseconds of the monotonic clock |
+//! | 5 | the number of the frame |
+//! | 1 | its stream |
+//! | 2 | a check: with it the ones' complement sum of the tag is zero |
+//!
+//! Numbers lie with the lowest octet first, as the machine has them which writes and reads them. The
+//! check tells every tag in which one bit was changed, and the UDP checksum is the same with every tag.
+
+use std::num::NonZeroU8;
+
+/// What a tag begins with.
+pub(super) const MAGIC: u16 = 0x1571;
+/// Octets of a tag.
+pub(super) const LENGTH: usize = 18;
+/// Bits of a frame's number.
+const NUMBER_BITS: u32 = 40;
+
+/// A stream of frames between a generator and a receiver: 1 to 255.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(transparent)]
+pub struct StreamId(NonZeroU8);
+
+impl StreamId {
+    /// From left to right.
+    pub const RIGHTWARD: Self = Self(NonZeroU8::MIN);
+    /// From right to left.
+    pub const LEFTWARD: Self = Self(NonZeroU8::MIN.saturating_add(1));
+
+    /// Where a tag has it, as programs see it.
+    pub fn in_place(self) -> u64 {
+        u64::from(self.0.get()) << NUMBER_BITS
+    }
+}
+
+/// What a tag says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag {
+    /// Nanoseconds of the monotonic clock.
+    pub time: u64,
+    /// The stream.
+    pub stream: u8,
+    /// The number of the frame, of 40 bits.
+    pub number: u64,
+}
+
+impl Tag {
+    /// Reads the tag at the beginning of a payload. Nothing if there is none, or it was changed.
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        let tag: &[u8; LENGTH] = payload.first_chunk()?;
+        let sum = tag
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_le_bytes([pair[0], pair[1]])))
+            .sum::<u32>();
+        let [low, high, rest @ ..] = tag;
+        if u16::from_le_bytes([*low, *high]) != MAGIC || !sum.is_multiple_of(0xffff) {
+            return None;
+        }
+        let (time, word) = rest.split_first_chunk::<8>()?;
+        let (number, word) = word.split_first_chunk::<5>()?;
+        let mut octets = [0; 8];
+        octets[..5].copy_from_slice(number);
+        Some(Self {
+            time: u64::from_le_bytes(*time),
+            stream: word[0],
+            number: u64::from_le_bytes(octets),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Number 7 of stream 1, sent at 0x0102030405060708. The words are 1571, 0708, 0506, 0304, 0102,
+    /// 0007, 0000, 0100: their sum is 268c, and the check what makes it ffff.
+    const WHOLE: [u8; LENGTH] = [
+        0x71, 0x15, 8, 7, 6, 5, 4, 3, 2, 1, 7, 0, 0, 0, 0, 1, 0x73, 0xd9,
+    ];
+
+    #[test]
+    fn a_tag_says_what_was_written() {
+        let tag = Tag::read(&WHOLE).unwrap();
+        assert_eq!((tag.stream, tag.number), (1, 7));
+        assert_eq!(tag.time, 0x0102_0304_0506_0708);
+        assert_eq!(StreamId::RIGHTWARD.in_place(), 1 << 40);
+    }
+
+    #[test]
+    fn every_changed_bit_shows() {
+        for bit in 0..8 * LENGTH {
+            let mut changed = WHOLE;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Tag::read(&changed), None, "bit {bit}");
+        }
+        assert_eq!(Tag::read(&WHOLE[..17]), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Gateways that do a known thing wrong, by which the tester is tested.
+
+use aya::maps::{Array, DevMap};
+
+use crate::{
+    Result,
+    programs::{self, Attached, bpf},
+    subject::{Started, Subject},
+    topology::{FOUR, Network, SIX},
+};
+
+/// What a gateway does wrong to one of every so many IPv4 frames, 1 or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It drops it.
+    Drop(u32),
+    /// It changes a bit.
+    Corrupt(u32),
+    /// It takes an octet off its end. The kernel does not notice, and a page of the generator's stays
+    /// short: only the first 64 frames of a trial are as long as they should be.
+    Shorten(u32),
+    /// It sends it twice.
+    Duplicate(u32),
+    /// It sends it before the one that came before it.
+    Swap(u32),
+    /// It keeps every frame until so many more have come, 1 to 16384.
+    Hold(u32),
+}
+
+/// An XDP program that redirects frames from the first link to the second, with a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Faulty(pub Fault);
+
+impl Subject for Faulty {
+    fn name(&self) -> String {
+        format!("XDP redirect with a fault: {:?}", self.0)
+    }
+
+    fn start(&self, network: &Network, _: usize) -> Result<Started> {
+        let gateway = network.gateway()?;
+        let (program, every, held) = match self.0 {
+            Fault::Drop(every) => ("drop_some", every, 0),
+            Fault::Corrupt(every) => ("corrupt_some", every, 0),
+            Fault::Shorten(every) => ("shorten_some", every, 0),
+            Fault::Duplicate(every) => ("duplicate_some", every, 0),
+            Fault::Swap(every) => ("hold_back", every, 1),
+            Fault::Hold(held) => ("hold_back", 0, held),
+        };
+        let mut object = programs::load()?;
+        let interface = gateway.interface_index(FOUR)?;
+        let map = programs::map(&mut object, "FAULT")?;
+        let problem = |problem| bpf("FAULT", problem);
+        let mut configuration: Array<_, [u32; 3]> = Array::try_from(map).map_err(problem)?;
+        configuration
+            .set(0, [interface, every, held], 0)
+            .map_err(problem)?;
+        let map = programs::map(&mut object, "TWICE")?;
+        let mut twice = DevMap::try_from(map).map_err(|problem| bpf("TWICE", problem))?;
+        // The number of an interface is one of the namespace in which it is written there.
+        gateway.enter(|| {
+            for place in 0..2 {
+                let set = twice.set(place, interface, None, 0);
+                set.map_err(|problem| bpf("TWICE", problem))?;
+            }
+            Ok(())
+        })?;
+        Ok(Started {
+            programs: vec![Attached::attach(object, program, gateway, SIX)?],
+            ..Started::default()
+        })
+    }
+}

@@ -1,0 +1,364 @@
+//! The tester itself: a generator and a receiver for each direction, around whatever is under test.
+//!
+//! The stream to the right is sent by one core and the stream to the left by another. What follows in
+//! the same softirq (a path in the kernel or in XDP) runs on the sender's core, so on a machine with
+//! two cores both directions together are the two cores of the machine, and a gateway in user space,
+//! which needs a core of its own, can be measured in one direction only.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    observed::{Family, Tuples},
+    receiver::{Receiver, Seen},
+    result::{StreamResult, TrialResult, Void},
+    search::recovery,
+    trial::{Phases, Tolerance, Trial},
+};
+use crate::{
+    LabError, Result,
+    generator::{Content, FrameSize, Generator, Leg, Sent, Stream, StreamId},
+    packet::{Form, Packet},
+    place::Place,
+    programs::{self, Attached},
+};
+
+/// The core that sends to the right, and the one that sends to the left.
+pub const CORES: [usize; 2] = [0, 1];
+/// Learning frames per second.
+const LEARNING_RATE: f64 = 10_000.0;
+/// How often a wait looks for arrivals.
+const POLL: Duration = Duration::from_millis(1);
+
+/// One end of the path under test: an interface of the tester.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// Where it is.
+    pub place: Place,
+    /// Its name.
+    pub interface: String,
+    /// Its Ethernet address.
+    pub address: [u8; 6],
+    /// The Ethernet address of what is under test, on the same link.
+    pub peer: [u8; 6],
+}
+
+/// What goes in at one end and what comes out at the other.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    /// One packet of each flow, 1 or more, all of one form. They take turns.
+    pub packets: Vec<Packet>,
+    /// The size of their frames.
+    pub size: FrameSize,
+    /// The form in which they arrive.
+    pub arrives: Form,
+}
+
+/// Which streams there are.
+#[derive(Debug, Clone)]
+pub enum Streams {
+    /// From left to right.
+    Rightward(Traffic),
+    /// From left to right, in no tunnel there; what arrives of each flow in a trial can be answered.
+    Observed(Traffic),
+    /// From right to left.
+    Leftward(Traffic),
+    /// Both, the first to the right.
+    Both(Traffic, Traffic),
+}
+
+/// A tester between two ports.
+pub struct Tester {
+    directions: Vec<Direction>,
+    phases: Phases,
+    tolerance: Tolerance,
+    size: FrameSize,
+    _polling: Vec<Attached>,
+}
+
+/// A stream with what sends and what receives it.
+struct Direction {
+    generator: Generator,
+    receiver: Receiver,
+    tuples: Option<Tuples>,
+}
+
+/// Whether a receiver keeps addresses and ports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Tuples,
+}
+
+impl Direction {
+    fn new(
+        [from, to]: [&Port; 2],
+        traffic: Traffic,
+        id: StreamId,
+        core: usize,
+        keep: Keep,
+    ) -> Result<Self> {
+        let form = traffic.packets[0].form();
+        fits(from, traffic.size)?;
+        let size = traffic.size.when(form, traffic.arrives);
+        let family = match traffic.arrives {
+            Form::V4 | Form::FourInSix => Family::V4,
+            Form::V6 | Form::SixInFour => Family::V6,
+        };
+        let (receiver, tuples) = match keep {
+            Keep::Tuples => {
+                let count = traffic.packets.len() as u32;
+                let (receiver, tuples) =
+                    Receiver::observe(&to.place, &to.interface, id, family, size, count)?;
+                (receiver, Some(tuples))
+            }
+            Keep::Nothing => {
+                let form = traffic.arrives;
+                (
+                    Receiver::attach(&to.place, &to.interface, id, form, size)?,
+                    None,
+                )
+            }
+        };
+        let stream = Stream {
+            packets: traffic.packets,
+            to: from.peer,
+            from: from.address,
+            content: Content::Tag(id, traffic.size),
+        };
+        Ok(Self {
+            generator: Generator::at(from.place.clone(), &from.interface, stream, core)?,
+            receiver,
+            tuples,
+        })
+    }
+}
+
+/// An error unless frames of this size fit the link.
+fn fits(port: &Port, size: FrameSize) -> Result<()> {
+    let mtu = port.place.mtu(&port.interface)?;
+    if size.mtu() <= mtu {
+        return Ok(());
+    }
+    Err(LabError::FrameTooLarge {
+        size: size.octets(),
+        interface: port.interface.clone(),
+        mtu,
+        needed: size.mtu(),
+    })
+}
+
+impl Tester {
+    /// A tester between two ports. Dropping it takes its programs off the interfaces.
+    ///
+    /// # Errors
+    /// Frames are larger than a link's MTU; there are two streams, and only one core.
+    pub fn new(
+        left: &Port,
+        right: &Port,
+        streams: Streams,
+        phases: Phases,
+        tolerance: Tolerance,
+    ) -> Result<Self> {
+        let rightward = |traffic, core, keep| {
+            Direction::new([left, right], traffic, StreamId::RIGHTWARD, core, keep)
+        };
+        let leftward = |traffic, core| {
+            Direction::new(
+                [right, left],
+                traffic,
+                StreamId::LEFTWARD,
+                core,
+                Keep::Nothing,
+            )
+        };
+        let polling = |port: &Port| {
+            Attached::attach_at(programs::load()?, "pass", &port.place, &port.interface)
+        };
+        let (size, directions, polling) = match streams {
+            Streams::Rightward(traffic) => (
+                traffic.size,
+                vec![rightward(traffic, CORES[0], Keep::Nothing)?],
+                vec![polling(left)?],
+            ),
+            Streams::Observed(traffic) => (
+                traffic.size,
+                vec![rightward(traffic, CORES[0], Keep::Tuples)?],
+                vec![polling(left)?],
+            ),
+            Streams::Leftward(traffic) => (
+                traffic.size,
+                vec![leftward(traffic, CORES[0])?],
+                vec![polling(right)?],
+            ),
+            Streams::Both(to_the_right, to_the_left) => {
+                let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+                if cores < CORES.len() {
+                    return Err(LabError::TooFewCores {
+                        needed: CORES.len(),
+                        present: cores,
+                    });
+                }
+                (
+                    to_the_right.size,
+                    vec![
+                        rightward(to_the_right, CORES[0], Keep::Nothing)?,
+                        leftward(to_the_left, CORES[1])?,
+                    ],
+                    vec![],
+                )
+            }
+        };
+        Ok(Self {
+            directions,
+            phases,
+            tolerance,
+            size,
+            _polling: polling,
+        })
+    }
+
+    /// Runs a trial with its phases.
+    pub fn run(&mut self, trial: &Trial) -> Result<TrialResult> {
+        let outcomes = self.run_legs(&[trial.leg()], trial.timeout)?;
+        let void = outcomes
+            .iter()
+            .find_map(|outcome| self.void(&trial.leg(), &outcome.sent[0]));
+        Ok(TrialResult {
+            rate: trial.rate,
+            size: self.size.octets(),
+            streams: outcomes.iter().map(Outcome::result).collect(),
+            void,
+        })
+    }
+
+    /// Overloads what is under test, then reduces the load (see [`recovery::legs`]), and gives how long each
+    /// stream went on losing frames. Nothing if a leg was sent late.
+    pub fn recovery(
+        &mut self,
+        legs: &[Leg; 2],
+        timeout: Duration,
+    ) -> Result<Option<Vec<Duration>>> {
+        let outcomes = self.run_legs(legs, timeout)?;
+        let late = |outcome: &Outcome| {
+            let mut pairs = legs.iter().zip(&outcome.sent);
+            pairs.any(|(leg, sent)| self.void(leg, sent).is_some())
+        };
+        if outcomes.iter().any(late) {
+            return Ok(None);
+        }
+        let time = |outcome: &Outcome| recovery::time(outcome.sent[1].begun, outcome.seen.gap);
+        Ok(Some(outcomes.iter().map(time).collect()))
+    }
+
+    /// A packet in answer to each frame of the last trial that arrived, if the stream is observed.
+    pub fn answers(&self) -> Result<Vec<Packet>> {
+        let tuples = self
+            .directions
+            .iter()
+            .filter_map(|direction| direction.tuples.as_ref());
+        let answers = tuples.map(Tuples::answers).collect::<Result<Vec<_>>>()?;
+        Ok(answers.concat())
+    }
+
+    /// Why a leg that was sent so does not count.
+    fn void(&self, leg: &Leg, sent: &Sent) -> Option<Void> {
+        let Tolerance { share, rate, .. } = self.tolerance;
+        let least = leg.rate * (1.0 - rate);
+        if sent.late as f64 > share * sent.frames as f64 {
+            return Some(Void::SentLate {
+                late: sent.late,
+                sent: sent.frames,
+                latest_ns: sent.latest.as_nanos() as u64,
+            });
+        }
+        // One frame alone has no rate.
+        let slow = leg.rate.is_finite() && sent.frames > 1 && sent.rate() < least;
+        slow.then(|| Void::SentSlowly {
+            rate: sent.rate(),
+            asked: leg.rate,
+        })
+    }
+
+    /// Runs all streams through legs that follow each other without a pause, with the phases of a trial.
+    pub(super) fn run_legs(&mut self, legs: &[Leg], timeout: Duration) -> Result<Vec<Outcome>> {
+        if self.phases.learning > 0 {
+            let learning = Leg {
+                rate: LEARNING_RATE,
+                frames: self.phases.learning,
+            };
+            self.send(&[learning])?;
+            std::thread::sleep(self.phases.learned);
+        }
+        for direction in &mut self.directions {
+            let first = direction.generator.next_number()?;
+            direction.receiver.expect(first, timeout)?;
+        }
+        let sent = self.send(legs)?;
+        self.wait_for_residue(&sent, timeout)?;
+        let outcome = |(direction, sent): (&Direction, Vec<Sent>)| {
+            let seen = direction.receiver.seen()?;
+            Ok(Outcome { sent, seen })
+        };
+        let outcomes = self.directions.iter().zip(sent).map(outcome).collect();
+        std::thread::sleep(self.phases.rest);
+        outcomes
+    }
+
+    fn send(&mut self, legs: &[Leg]) -> Result<Vec<Vec<Sent>>> {
+        let by = self.tolerance.by;
+        std::thread::scope(|scope| {
+            let directions = self.directions.iter_mut();
+            let senders: Vec<_> = directions
+                .map(|direction| scope.spawn(move || direction.generator.send(legs, by)))
+                .collect();
+            let results = senders.into_iter().map(|sender| {
+                let result = sender.join();
+                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            results.collect()
+        })
+    }
+
+    fn wait_for_residue(&self, sent: &[Vec<Sent>], timeout: Duration) -> Result<()> {
+        let ended = Instant::now();
+        std::thread::sleep(self.phases.residue);
+        for (direction, sent) in self.directions.iter().zip(sent) {
+            let sent: u64 = sent.iter().map(|sent| sent.frames).sum();
+            while direction.receiver.count()? < sent && ended.elapsed() < timeout {
+                std::thread::sleep(POLL);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was sent in one direction, and what became of it.
+pub(super) struct Outcome {
+    pub(super) sent: Vec<Sent>,
+    pub(super) seen: Seen,
+}
+
+impl Outcome {
+    fn result(&self) -> StreamResult {
+        let Self { sent, seen } = self;
+        let arrivals = seen.arrivals.clone();
+        let received_rate = match seen.took {
+            0 => 0.0,
+            took => (arrivals.received - 1) as f64 * 1e9 / took as f64,
+        };
+        StreamResult {
+            sent: sent.iter().map(|sent| sent.frames).sum(),
+            sent_rate: sent.first().map_or(0.0, Sent::rate),
+            late: sent.iter().map(|sent| sent.late).sum(),
+            latest_ns: sent
+                .iter()
+                .map(|sent| sent.latest.as_nanos() as u64)
+                .max()
+                .unwrap_or(0),
+            received_rate,
+            arrivals,
+            delay: seen.delay.clone(),
+            variation: seen.variation,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Throughput: the highest rate at which no frame is lost (RFC 2544 section 26.1).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Limit, Offer, Point, Range, offer};
+use crate::{Result, tester::TrialResult};
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Where.
+    pub range: Range,
+    /// How near the result has to be to a rate that is too high, as a share of that: 0 to 1, not 0.
+    pub width: f64,
+    /// The length of trials while searching.
+    pub short: Duration,
+    /// The length of the trials that decide (RFC 2544 section 24: 60 seconds).
+    pub full: Duration,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Frames per second of each stream; nothing if the least of the range was too much.
+    pub rate: Option<f64>,
+    /// What keeps it from being higher.
+    pub limit: Limit,
+    /// The trials, in their order.
+    pub points: Vec<Point>,
+}
+
+/// The rates between which the result lies.
+struct Bracket {
+    low: f64,
+    high: Option<(f64, Limit)>,
+}
+
+impl Search {
+    /// Searches with short trials, then confirms with full ones, and goes down if these lose frames.
+    ///
+    /// # Errors
+    /// Those of the trials.
+    pub fn run(&self, mut trial: impl FnMut(Offer) -> Result<TrialResult>) -> Result<Throughput> {
+        let mut points = Vec::new();
+        let mut limit_at = |rate: f64, duration| -> Result<Option<Limit>> {
+            let result = offer(&mut trial, Offer { rate, duration }, &mut points)?;
+            Ok(match result {
+                TrialResult { void: Some(_), .. } => Some(Limit::Sender),
+                result if result.lost() > 0 => Some(Limit::Loss),
+                _ => None,
+            })
+        };
+        let Range { least, most } = self.range;
+        let mut bracket = Bracket {
+            low: least,
+            high: limit_at(most, self.short)?.map(|limit| (most, limit)),
+        };
+        if bracket.high.is_none() {
+            bracket.low = most;
+        }
+        self.narrow(&mut bracket, |rate| limit_at(rate, self.short))?;
+
+        // Down in growing steps until a full trial passes, then up again.
+        let mut step = self.width;
+        let mut confirmed = limit_at(bracket.low, self.full)?;
+        while let Some(limit) = confirmed {
+            if bracket.low <= least {
+                return Ok(Throughput {
+                    rate: None,
+                    limit: Limit::Least,
+                    points,
+                });
+            }
+            bracket.high = Some((bracket.low, limit));
+            bracket.low = (bracket.low * (1.0 - step.min(0.5))).max(least);
+            step *= 2.0;
+            confirmed = limit_at(bracket.low, self.full)?;
+        }
+        self.narrow(&mut bracket, |rate| limit_at(rate, self.full))?;
+        Ok(Throughput {
+            rate: Some(bracket.low),
+            limit: bracket.high.map_or(Limit::Most, |(_, limit)| limit),
+            points,
+        })
+    }
+
+    /// Halves the bracket, in proportion, until it is as narrow as it has to be.
+    fn narrow(
+        &self,
+        bracket: &mut Bracket,
+        mut limit_at: impl FnMut(f64) -> Result<Option<Limit>>,
+    ) -> Result<()> {
+        while let Some((high, _)) = bracket.high {
+            if bracket.low >= high * (1.0 - self.width) {
+                break;
+            }
+            let middle = (bracket.low * high).sqrt();
+            match limit_at(middle)? {
+                Some(limit) => bracket.high = Some((middle, limit)),
+                None => bracket.low = middle,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! A single device under test (RFC 8219 section 4.1), in a network of its own: the tester at both ends,
+//! the subject in the middle.
+
+use super::{
+    ceiling::Ceiling,
+    pair::{Port, Streams, Tester, Traffic},
+    result::TrialResult,
+    trial::{Extent, Phases, Tolerance, Trial},
+};
+use crate::{
+    Result,
+    measure::{GATEWAY_CPU, median},
+    peers::Redirect,
+    plan,
+    subject::{Started, Subject},
+    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology, mac_octets},
+};
+
+/// The MTU of links on which smaller frames are sent.
+const MTU: u32 = 1500;
+/// Frames of a measurement of the ceiling, and how many of these there are.
+const CEILING_FRAMES: u64 = 1_000_000;
+const CEILING_TRIALS: usize = 3;
+
+/// A subject between the ports of a tester.
+pub struct SingleDevice {
+    // Fields are dropped in this order: the network goes last.
+    tester: Tester,
+    started: Started,
+    ports: [Port; 2],
+    phases: Phases,
+    tolerance: Tolerance,
+    _network: Network,
+}
+
+impl SingleDevice {
+    /// Builds the network, starts the subject and attaches the tester. The left end is the IPv6 host of
+    /// [`Topology::dual_stack`], the right one its IPv4 host.
+    pub fn build(
+        subject: &dyn Subject,
+        streams: Streams,
+        phases: Phases,
+        tolerance: Tolerance,
+    ) -> Result<Self> {
+        let mtu = mtu(&streams);
+        let network = Topology::dual_stack(Neighbours::Static, Offloads::Off)
+            .with_mtu(HOST6, HOST_INTERFACE, mtu)
+            .with_mtu(HOST4, HOST_INTERFACE, mtu)
+            .build()?;
+        network.gateway()?.ip(&plan::routes())?;
+        let started = subject.start(&network, GATEWAY_CPU)?;
+        let port = |node, link, side| -> Result<Port> {
+            Ok(Port {
+                place: network.node(node)?.into(),
+                interface: HOST_INTERFACE.into(),
+                address: mac_octets(link, side),
+                peer: mac_octets(link, 1 - side),
+            })
+        };
+        let ports = [port(HOST6, 0, 0)?, port(HOST4, 1, 1)?];
+        Ok(Self {
+            tester: Tester::new(&ports[0], &ports[1], streams, phases, tolerance)?,
+            started,
+            ports,
+            phases,
+            tolerance,
+            _network: network,
+        })
+    }
+
+    /// The same subject in the same state, with other streams that fit the links.
+    pub fn with_streams(self, streams: Streams) -> Result<Self> {
+        let Self {
+            tester,
+            started,
+            ports,
+            phases,
+            tolerance,
+            _network,
+        } = self;
+        // An interface has one program at a time.
+        drop(tester);
+        Ok(Self {
+            tester: Tester::new(&ports[0], &ports[1], streams, phases, tolerance)?,
+            started,
+            ports,
+            phases,
+            tolerance,
+            _network,
+        })
+    }
+
+    /// The tester.
+    pub fn tester(&mut self) -> &mut Tester {
+        &mut self.tester
+    }
+
+    /// Runs a trial.
+    ///
+    /// # Errors
+    /// The subject has ended.
+    pub fn run(&mut self, trial: &Trial) -> Result<TrialResult> {
+        self.started.check()?;
+        self.tester.run(trial)
+    }
+}
+
+impl Ceiling {
+    /// Measures what the tester itself can do with these streams, on the same path with a subject that
+    /// redirects every frame and reads nothing.
+    pub fn measure(streams: &Streams) -> Result<Self> {
+        let phases = Phases::shortened(100);
+        let streams = streams.clone().unchanged();
+        let mut path = SingleDevice::build(&Redirect, streams, phases, Tolerance::default())?;
+        let trial = Trial {
+            rate: f64::INFINITY,
+            extent: Extent::Frames(CEILING_FRAMES),
+            timeout: super::receiver::LONGEST_TIMEOUT,
+        };
+        let mut rates = Vec::with_capacity(CEILING_TRIALS);
+        for _ in 0..CEILING_TRIALS {
+            let result = path.run(&trial)?;
+            let rate = |stream: &super::StreamResult| stream.received_rate;
+            rates.push(result.streams.iter().map(rate).sum());
+        }
+        Ok(Self::new(median(&mut rates)))
+    }
+}
+
+impl Streams {
+    /// The same as it arrives if nobody translates it.
+    fn unchanged(self) -> Self {
+        let unchanged = |traffic: Traffic| Traffic {
+            arrives: traffic.packets[0].form(),
+            ..traffic
+        };
+        match self {
+            Self::Rightward(traffic) | Self::Observed(traffic) => {
+                Self::Rightward(unchanged(traffic))
+            }
+            Self::Leftward(traffic) => Self::Leftward(unchanged(traffic)),
+            Self::Both(right, left) => Self::Both(unchanged(right), unchanged(left)),
+        }
+    }
+}
+
+/// The MTU that all frames of these streams fit.
+fn mtu(streams: &Streams) -> u32 {
+    let needed = |traffic: &Traffic| {
+        let form = traffic.packets[0].form();
+        let arrives = traffic.size.when(form, traffic.arrives);
+        traffic.size.mtu().max(arrives.mtu())
+    };
+    let needed = match streams {
+        Streams::Rightward(traffic) | Streams::Observed(traffic) | Streams::Leftward(traffic) => {
+            needed(traffic)
+        }
+        Streams::Both(right, left) => needed(right).max(needed(left)),
+    };
+    needed.max(MTU)
+}
