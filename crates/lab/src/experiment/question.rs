@@ -65,16 +65,16 @@ impl Links {
 pub enum How {
     /// On a running candidate in its network.
     Live(Links, fn(&mut Scene, Profile) -> Result<Vec<Point>>),
-    /// By running the candidate's code without a network.
-    Inside(fn(Profile) -> Result<Vec<Point>>),
+    /// Without a network, or in one of its own.
+    Apart(fn(&Candidate, Profile) -> Result<Vec<Point>>),
 }
 
 impl How {
-    /// The links of the network, if there is one.
+    /// The links of the network, if it is one of those that candidates stand in.
     pub fn links(self) -> Option<Links> {
         match self {
             Self::Live(links, _) => Some(links),
-            Self::Inside(_) => None,
+            Self::Apart(_) => None,
         }
     }
 }

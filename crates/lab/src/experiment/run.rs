@@ -272,7 +272,7 @@ fn ask(
     profile: Profile,
 ) -> Outcome {
     let measured = match question.how {
-        How::Inside(measure) => measure(profile),
+        How::Apart(measure) => measure(candidate, profile),
         How::Live(links, measure) => {
             let same = |stage: &Stage| {
                 (&stage.subject, stage.repetition, stage.links)
