@@ -173,7 +173,11 @@ fn observe<const AT: usize, const WORDS: usize>(context: &XdpContext, number: u6
     let words = at::<[u32; WORDS]>(context, AT)?.cast::<u32>();
     for place in 0..WORDS {
         // SAFETY: a map's value has room for the words of IPv6; `at` has shown the rest.
-        unsafe { tuple.add(place).write_volatile(words.add(place).read_unaligned()) };
+        unsafe {
+            tuple
+                .add(place)
+                .write_volatile(words.add(place).read_unaligned())
+        };
     }
     Some(())
 }
@@ -280,7 +284,10 @@ fn see(number: u64) -> Option<Seen> {
             earlier if earlier < turn => turn << 32 | bit,
             _ => return Some(Seen::TooLate),
         };
-        if word.compare_exchange(current, new, Relaxed, Relaxed).is_ok() {
+        if word
+            .compare_exchange(current, new, Relaxed, Relaxed)
+            .is_ok()
+        {
             return Some(Seen::Now);
         }
     }
@@ -357,7 +364,11 @@ fn count(received: &mut Received, histogram: usize, value: u64) {
 /// Where a histogram counts a value. Its twin is `histogram::step` in the lab.
 #[inline(always)]
 fn step(value: u64) -> usize {
-    let value = if value >> 32 == 0 { value } else { u64::from(u32::MAX) };
+    let value = if value >> 32 == 0 {
+        value
+    } else {
+        u64::from(u32::MAX)
+    };
     let mut rest = value >> (STEPS_BITS + 1);
     let mut shift = 0;
     for bits in [16, 8, 4, 2, 1] {

@@ -2,7 +2,7 @@
 //!
 //! [`Needs`] say who has which addresses and what is wanted; [`MECHANISMS`] say what each mechanism takes for
 //! granted and what speaks for it. [`advise`] puts the two together, with what a run of the laboratory has
-//! measured where there is one. It is a judgement by rules that are all in [`mechanisms`], and no more.
+//! measured where there is one. It is a judgement by the rules of `mechanisms.rs`, and no more.
 
 mod choice;
 mod measured;

@@ -6,7 +6,7 @@
 //! * [`papers`]: the questions of the five papers
 //! * [`mod@measure`]: how it is measured
 //! * [`profile`]: how thoroughly
-//! * [`run`]: the plan of a run, and its execution
+//! * [`mod@run`]: the plan of a run, and its execution
 
 pub mod candidate;
 mod hosts;

@@ -18,7 +18,7 @@ pub(crate) const SIZES: [u32; 5] = [100, 250, 500, 1000, 1400];
 /// Its offered load, in megabits of payload per second.
 const OFFERED: u32 = 100;
 
-/// What one payload at [`OFFERED`] came to.
+/// What one size of payload came to.
 #[derive(Debug, Clone, Copy)]
 pub struct Offered {
     octets: u32,
@@ -60,14 +60,8 @@ fn points(
     profile: Profile,
     value: impl Fn(&Offered) -> f64,
 ) -> Result<Vec<Point>> {
-    let point = |offered| Point::new("udp", f64::from(Offered::octets(offered)), value(offered));
+    let point = |offered: &Offered| Point::new("udp", f64::from(offered.octets), value(offered));
     Ok(all(scene, profile)?.iter().map(point).collect())
-}
-
-impl Offered {
-    fn octets(&self) -> u32 {
-        self.octets
-    }
 }
 
 /// Payload that arrived, in bits per second.
