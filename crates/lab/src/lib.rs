@@ -8,7 +8,7 @@
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`mod@tester`]: tagged frames, what became of each, and the benchmarks of RFC 8219 and RFC 9693
 //! * [`sockets`]: delay and throughput as two hosts' applications have them
-//! * [`measure`]: rates, repetitions, medians, ratios
+//! * [`measure`], [`histogram`]: rates, repetitions, medians, ratios
 //! * [`provider`]: the network in which a mechanism has an edge and a border
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
@@ -36,6 +36,7 @@ pub mod error;
 pub mod experiment;
 pub mod fragments;
 pub mod generator;
+pub mod histogram;
 pub mod isthmus;
 pub mod leftovers;
 pub mod machine;

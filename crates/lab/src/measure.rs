@@ -380,9 +380,33 @@ pub fn median(values: &mut [f64]) -> f64 {
     }
 }
 
+/// The smallest of sorted values that at least `share` (0 to 1) of them do not exceed (RFC 2330 section 11.3).
+/// Nothing of none.
+pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied()
+}
+
+/// The first and the 99th percentile of sorted values. Nothing of none.
+pub fn spread(sorted: &[f64]) -> Option<[f64; 2]> {
+    Some([percentile(sorted, 0.01)?, percentile(sorted, 0.99)?])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        // RFC 2330 section 11.3: of -2, 7, 7, 4, 18, -5 the 50th percentile is 4, the 25th -2, the 100th 18.
+        let values = [-5.0, -2.0, 4.0, 7.0, 7.0, 18.0];
+        let expected = [(0.0, -5.0), (0.25, -2.0), (0.5, 4.0), (1.0, 18.0)];
+        for (share, value) in expected {
+            assert_eq!(percentile(&values, share), Some(value), "{share}");
+        }
+        assert_eq!(spread(&values), Some([-5.0, 18.0]));
+        assert_eq!(spread(&[]), None);
+    }
 
     #[test]
     fn median_of_odd_and_even() {

@@ -6,10 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    measure::median,
-    results::{
-        Better, Experiment, Outcome, Planned, Point, Quantity, Run, Subject, Trial, percentile,
-    },
+    measure::{self, median},
+    results::{Better, Experiment, Outcome, Planned, Point, Quantity, Run, Subject, Trial},
 };
 
 /// All figures of a run.
@@ -279,7 +277,7 @@ impl Figure {
         let spread = if kept.is_empty() {
             let mut sorted = values.clone();
             sorted.sort_by(f64::total_cmp);
-            (sorted.len() > 1).then(|| [0.01, 0.99].map(|share| percentile(&sorted, share)))
+            measure::spread(&sorted).filter(|_| sorted.len() > 1)
         } else {
             let middle = |end: usize| middle(kept.iter().map(|spread| spread[end]));
             middle(0).zip(middle(1)).map(|(low, high)| [low, high])

@@ -1,9 +1,10 @@
-//! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing.
+//! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing. And `isthmus lab`.
 
 mod forward;
 mod gateway;
 mod interop;
 mod isatap;
+mod laboratory;
 mod local;
 mod net;
 mod pref64;

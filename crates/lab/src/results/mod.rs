@@ -19,8 +19,13 @@ pub use quantity::{Better, Quantity};
 
 use serde::{Deserialize, Serialize};
 
+use crate::measure::{median, spread};
+
 /// The version of this format. A directory of another is refused.
 pub const FORMAT: u32 = 1;
+
+/// Of fewer samples than these, the first and the 99th percentile say nothing.
+const ENOUGH: usize = 20;
 
 /// `run.json`: a run and what belongs to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -206,11 +211,10 @@ impl Point {
     /// The median of samples with its spread; nothing if there are none.
     pub fn of(series: &str, at: f64, samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
-        let value = (!sorted.is_empty()).then(|| crate::measure::median(&mut sorted))?;
+        let value = (!sorted.is_empty()).then(|| median(&mut sorted))?;
         Some(Self {
             samples: samples.len() as u64,
-            spread: (samples.len() >= 20)
-                .then(|| [0.01, 0.99].map(|share| percentile(&sorted, share))),
+            spread: spread(&sorted).filter(|_| samples.len() >= ENOUGH),
             ..Self::new(series, at, value)
         })
     }
@@ -232,25 +236,9 @@ impl Point {
     }
 }
 
-/// The smallest of the sorted values that at least `share` of them do not exceed (RFC 2330 section 11.3).
-pub fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_are_values_that_were_measured() {
-        // RFC 2330 section 11.3: of -2, 7, 7, 4, 18, -5 the 50th percentile is 4, the 25th -2, the 100th 18.
-        let values = [-5.0, -2.0, 4.0, 7.0, 7.0, 18.0];
-        assert_eq!(percentile(&values, 0.25), -2.0);
-        assert_eq!(percentile(&values, 0.50), 4.0);
-        assert_eq!(percentile(&values, 1.0), 18.0);
-        assert_eq!(percentile(&values, 0.0), -5.0);
-    }
 
     #[test]
     fn a_point_of_many_samples_has_a_spread_and_of_few_has_none() {

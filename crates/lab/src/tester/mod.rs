@@ -16,7 +16,6 @@
 
 mod ceiling;
 pub mod flows;
-mod histogram;
 mod observed;
 mod pair;
 mod receiver;
@@ -29,7 +28,6 @@ mod trial;
 
 pub use ceiling::{Ceiling, Judged};
 pub use flows::{Flows, Networks, Ports};
-pub use histogram::Histogram;
 pub use observed::{Family, Tuples};
 pub use pair::{CORES, Port, Streams, Tester, Traffic};
 pub use receiver::{LONGEST_TIMEOUT, Receiver};

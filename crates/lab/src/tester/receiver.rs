@@ -8,13 +8,13 @@ use aya::{
 };
 
 use super::{
-    histogram::{Histogram, STEPS},
     observed::{Family, Tuples},
     result::{Arrivals, Delay, Variation},
 };
 use crate::{
     Result,
     generator::{FrameSize, StreamId},
+    histogram::{Histogram, STEPS},
     packet::Form,
     place::Place,
     programs::{self, Attached, bpf, on_every_cpu},

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::histogram::Histogram;
+use crate::histogram::Histogram;
 
 /// What was found out about all streams of a trial, which run at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

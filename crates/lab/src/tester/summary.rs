@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::median;
+use crate::measure::{median, percentile};
 
 /// Median and percentiles of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -46,12 +46,6 @@ impl Summary {
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Some((most - least) / summary.median)
     }
-}
-
-/// The smallest of sorted values that at least this share do not exceed (RFC 2330 section 11.3).
-fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
-    let wanted = (share * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted.get(wanted - 1).copied()
 }
 
 #[cfg(test)]

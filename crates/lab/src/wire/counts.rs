@@ -8,7 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Histogram, What, histogram::Recorder};
+use super::{What, recorder::Recorder};
+use crate::histogram::Histogram;
 
 /// What passed a direction of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 //! * [`fault`]: what a cable can do wrong, for testing a tester
 //! * `lane`: one direction of a cable, without devices and clocks
 //! * `port`: the devices
-//! * [`counts`], [`histogram`]: what passed, and how punctually
+//! * [`counts`]: what passed, and how punctually
 //! * `thread`: the thread that moves frames
 //!
 //! The thread has one CPU for itself and never sleeps. It can move a few hundred thousand frames per
@@ -20,16 +20,15 @@
 
 pub mod counts;
 pub mod fault;
-pub mod histogram;
 mod lane;
 mod line;
 pub mod medium;
 mod port;
+mod recorder;
 mod thread;
 
 pub use counts::{Counts, Moment, Tap};
 pub use fault::{Fault, What, When};
-pub use histogram::Histogram;
 pub use medium::{Direction, Ethernet, Medium};
 pub use thread::Wires;
 pub(crate) use thread::{Cable, Plug};

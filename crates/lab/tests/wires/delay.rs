@@ -19,6 +19,9 @@ const PAYLOADS: [u32; 6] = [250, 500, 1000, 1500, 4000, 10_000];
 /// How late cables may be in an exchange that counts, or a hundredth of the bound if that is more.
 const LATE: Duration = Duration::from_micros(10);
 
+/// What a router may take for a packet, on a slow machine as well: that is not the cables' time.
+const ROUTER: Duration = Duration::from_micros(10);
+
 /// The length of the packet that the receiver of a message over TCP sends before its answer: every second segment
 /// is acknowledged at once, and the answer waits behind that. What is left over is acknowledged by the answer.
 fn acknowledged_first(protocol: Protocol, packets: &[Packet]) -> Option<u32> {
@@ -70,7 +73,8 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                         report(&format!("{what}, wires"), wires, bound);
                         assert!(wires > bound * 0.999, "{what}");
                         assert!(sockets > wires, "{what}: the hosts took less than nothing");
-                        if of(sockets, wires) < expected * 1.05 {
+                        let most = expected * 1.05 + ROUTER.as_secs_f64();
+                        if of(sockets, wires) < most {
                             Outcome::Good
                         } else {
                             Outcome::Bad
@@ -102,7 +106,9 @@ fn a_millisecond_of_cable_is_a_millisecond() {
             ];
             let ratios = all.map(|(what, seen)| report(what, seen, 1e-3));
             assert!(ratios.iter().all(|ratio| *ratio > 1.0));
-            if ratios.iter().all(|ratio| *ratio < 1.02) {
+            // The hosts take time as well.
+            let [sockets, wires, half] = ratios;
+            if wires < 1.02 && sockets < 1.05 && half < 1.05 {
                 Outcome::Good
             } else {
                 Outcome::Bad

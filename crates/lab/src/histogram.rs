@@ -1,10 +1,12 @@
 //! A histogram of times whose steps grow with the times, so that each is known to within a hundredth.
 //!
-//! It is kept by the receiver's BPF program. Times below 128 ns have a step each; above, the steps of
-//! each power of two are 64.
+//! The tester's receiver keeps such histograms in BPF, the cables keep them here. Times below 128 ns have a step
+//! each; above, the steps of each power of two are 64.
+
+use std::time::Duration;
 
 /// Steps of the histogram: enough for all times of 32 bits.
-pub(super) const STEPS: usize = 2048;
+pub(crate) const STEPS: usize = 2048;
 /// Longer times are counted as this: 4.29 s, in nanoseconds.
 const MOST: u64 = u32::MAX as u64;
 const STEPS_BITS: u32 = 6;
@@ -29,6 +31,24 @@ impl Histogram {
         let step = step(time);
         self.counts.resize(self.counts.len().max(step + 1), 0);
         self.counts[step] += 1;
+    }
+
+    /// What was counted after `before`, an earlier state of the same histogram.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let earlier = |step| before.counts.get(step).copied().unwrap_or(0);
+        let counts = self.counts.iter().enumerate();
+        Self {
+            counts: counts.map(|(step, count)| count - earlier(step)).collect(),
+        }
+    }
+
+    /// The share of times longer than `limit`, 0 to 1; those that are so by less than a hundredth may be missing.
+    /// Zero of nothing.
+    pub fn share_above(&self, limit: Duration) -> f64 {
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(MOST);
+        let above: u64 = self.counts.iter().skip(step(limit) + 1).sum();
+        above as f64 / self.total().max(1) as f64
     }
 
     /// How many times were counted.
@@ -63,8 +83,8 @@ impl Histogram {
     }
 }
 
-/// Where a time is counted.
-fn step(time: u64) -> usize {
+/// Where a time is counted. Its twin is `step` in the receiver's BPF program.
+pub(crate) fn step(time: u64) -> usize {
     let time = time.min(MOST);
     let shift = (time >> (STEPS_BITS + 1))
         .checked_ilog2()
@@ -120,6 +140,22 @@ mod tests {
             histogram.steps(),
             [(0, 1), (3, 1), (9, 1), (12, 2), (23, 1)]
         );
+    }
+
+    #[test]
+    fn what_is_above_a_limit_and_what_came_later() {
+        let mut before = Histogram::default();
+        (1..=60).for_each(|n| before.count(n * 1000));
+        let mut after = before.clone();
+        (61..=100).for_each(|n| after.count(n * 1000));
+        let share = after.share_above(Duration::from_micros(50));
+        assert!((share - 0.5).abs() < 0.02, "{share}");
+        assert_eq!(after.since(&before).total(), 40);
+        assert_eq!(
+            after.since(&before).share_above(Duration::from_micros(50)),
+            1.0
+        );
+        assert_eq!(Histogram::default().share_above(Duration::ZERO), 0.0);
     }
 
     proptest! {

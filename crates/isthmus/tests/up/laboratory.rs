@@ -1,0 +1,113 @@
+//! The laboratory as its users run it: a few subjects in one experiment, whose result arithmetic knows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use isthmus_lab::results::{Directory, Outcome};
+
+use crate::gateway::ISTHMUS;
+use crate::net::possible;
+
+/// What a packet from the client has more behind the first gateway, in octets: nothing, an IPv6 header less an IPv4
+/// header (RFC 7915), a whole IPv4 header (RFC 5969), a whole IPv6 header (RFC 2473).
+const ADDED: [(&str, f64); 5] = [
+    ("native-ipv6", 0.0),
+    ("siit-isthmus-user", -20.0),
+    ("map-t-isthmus-xdp", 20.0),
+    ("6rd-isthmus-tc", 20.0),
+    ("ds-lite-isthmus-user", 40.0),
+];
+
+fn lab(arguments: &[&str]) -> Output {
+    let mut command = Command::new(ISTHMUS);
+    command.arg("lab").args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    let both = [&output.stdout, &output.stderr];
+    both.map(|said| String::from_utf8_lossy(said)).concat()
+}
+
+/// What was measured of each subject.
+fn measured(run: &Path) -> BTreeMap<String, f64> {
+    let directory = Directory::open(run).unwrap();
+    let value = |outcome: &Outcome| match outcome {
+        Outcome::Measured(points) => points[0].value,
+        other => panic!("{other:?}"),
+    };
+    directory
+        .trials()
+        .map(|trial| (trial.planned.subject.clone(), value(&trial.outcome)))
+        .collect()
+}
+
+#[test]
+fn a_run_is_measured_resumed_and_reported() {
+    if !possible() {
+        return;
+    }
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        eprintln!("skipped: cables with a line rate need a CPU for themselves");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let place = run.to_str().unwrap();
+    let subjects = ADDED.map(|(subject, _)| subject).join(",");
+    let wanted = [
+        "run",
+        "paper-002/overhead",
+        "--subjects",
+        &subjects,
+        "--output",
+        place,
+    ];
+    let output = lab(&wanted);
+    assert!(output.status.success(), "{}", said(&output));
+    let expected: BTreeMap<String, f64> = ADDED
+        .map(|(subject, octets)| (subject.to_owned(), octets))
+        .into();
+    assert_eq!(measured(&run), expected);
+
+    // Nobody begins another run there; one that was interrupted goes on.
+    let output = lab(&wanted);
+    assert!(!output.status.success() && said(&output).contains("--resume"));
+    let kept = fs::read(run.join("trials/0000.json")).unwrap();
+    fs::remove_file(run.join("trials/0003.json")).unwrap();
+    let output = lab(&["run", "--resume", "--output", place]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("1 trials"), "{}", said(&output));
+    assert_eq!(measured(&run), expected);
+    assert_eq!(fs::read(run.join("trials/0000.json")).unwrap(), kept);
+
+    let report = folder.path().join("report");
+    let output = lab(&["report", place, "--output", report.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", said(&output));
+    let page = fs::read_to_string(report.join("index.html")).unwrap();
+    assert!(ADDED.iter().all(|(subject, _)| page.contains(subject)));
+}
+
+#[test]
+fn what_there_is_not_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let place = run.to_str().unwrap();
+    for (wanted, told) in [
+        (
+            ["paper-002/nothing", "--subjects", "native-ipv6"],
+            "paper-002/nothing",
+        ),
+        (["paper-002", "--subjects", "nobody"], "nobody"),
+        (["paper-002", "--profile", "slow"], "slow"),
+    ] {
+        let mut arguments = vec!["run"];
+        arguments.extend(wanted);
+        arguments.extend(["--output", place]);
+        let output = lab(&arguments);
+        assert!(!output.status.success());
+        assert!(said(&output).contains(told), "{}", said(&output));
+        assert!(!run.exists());
+    }
+}
