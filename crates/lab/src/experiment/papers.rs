@@ -8,7 +8,7 @@
 
 use super::{
     candidate::{Candidate, Carries, Maker, Site},
-    measure::{connections, delay, dns64, files, frames, overhead, ping, steps, udp},
+    measure::{connections, delay, dns64, files, overhead, ping, steps, udp},
     profile::Profile,
     question::{How, Links, Question},
 };
@@ -31,23 +31,11 @@ const PING_PONG: &str = "A message goes to the other host, which answers with on
     end of the last; `mean` is half of the round trip between the applications, as in the paper.";
 const STREAM: &str = "Messages of one size follow each other as fast as the first link takes them; payload that arrives, \
     between the first arrival and the last.";
-const NDR: &str = "Tagged UDP frames of 100 flows from an XDP program, told by another at the other end: lost, late by more than \
-    100 ms, changed, doubled or out of order. The highest rate without any loss (NDR), by the search of MLRsearch. Generator, \
-    receiver and what runs in softirq share a core. The ceiling is the tester with a bare redirect between.";
 const NONE: &str = "none";
 
 /// Whose code can be run in parts.
 fn our_siit(candidate: &Candidate) -> bool {
     candidate.name == "siit-isthmus-user"
-}
-
-/// A search for a rate without loss.
-fn ndr(profile: Profile) -> f64 {
-    match profile {
-        Profile::Smoke => 5.0,
-        Profile::Standard => 20.0,
-        Profile::Rfc => 100.0,
-    }
 }
 
 /// Ping-pong with all sizes at so many megabits per second: at 10, an exchange takes 10 ms on average.
@@ -110,7 +98,7 @@ fn nothing(_: Profile) -> f64 {
 }
 
 /// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 30] = [
+pub static QUESTIONS: [Question; 28] = [
     Question {
         name: "paper-000/delay-udp-10M",
         title: "One-way delay, UDP at 10 Mb/s",
@@ -459,33 +447,6 @@ pub static QUESTIONS: [Question; 30] = [
         takes: |profile| {
             let sizes = profile.thin(&[(); 18]).len() as f64;
             sizes * (0.1 + 0.0003 * f64::from(profile.exchanges()))
-        },
-    },
-    Question {
-        name: "paper-001/packet-rate",
-        title: "Packets of 1024 bytes per second without loss",
-        source: "Paper 001, figure 7",
-        quantity: Quantity::PacketRate,
-        over: None,
-        network: WIRES,
-        method: NDR,
-        of: frames::is_known,
-        how: How::Apart(frames::of_1024),
-        takes: ndr,
-    },
-    Question {
-        name: "rfc8219/throughput",
-        title: "Frames per second without loss",
-        source: "RFC 8219 section 7.1, RFC 2544 section 26.1",
-        quantity: Quantity::PacketRate,
-        over: Some(("frame", "bytes", Scale::Linear)),
-        network: WIRES,
-        method: NDR,
-        of: frames::is_known,
-        how: How::Apart(frames::by_size),
-        takes: |profile| match profile {
-            Profile::Smoke => ndr(profile),
-            Profile::Standard | Profile::Rfc => ndr(profile) * frames::SIZES.len() as f64,
         },
     },
 ];
