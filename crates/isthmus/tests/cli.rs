@@ -518,7 +518,6 @@ fn made_up_run(place: &Path, id: &str, seconds: f64) {
         id: id.into(),
         begun: text.clone(),
         profile: text.clone(),
-        seed: 1,
         command: text.clone(),
         environment: Environment {
             cpu: text.clone(),

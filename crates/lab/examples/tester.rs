@@ -19,11 +19,7 @@ use isthmus_lab::{
             mlr::{self, Goal},
         },
     },
-    topology::{
-        End, HOST_INTERFACE, HOST4, HOST6, Link, Neighbours, Node, Offloads, Role, Topology,
-        mac_octets,
-    },
-    wire::Medium,
+    topology::{HOST4, HOST6, Neighbours, Offloads, Topology},
 };
 
 fn main() -> Result<()> {
@@ -69,36 +65,12 @@ fn ceilings() -> Result<()> {
 
 /// With nothing between.
 fn cable() -> Result<()> {
-    let cable = Topology {
-        nodes: [HOST6, HOST4]
-            .map(|name| Node {
-                name,
-                role: Role::Host,
-                routes: vec![],
-            })
-            .into(),
-        links: vec![Link {
-            ends: [HOST6, HOST4].map(|node| End {
-                node,
-                interface: HOST_INTERFACE,
-                addresses: vec![],
-            }),
-            mtu: 1500,
-            medium: Medium::Veth,
-        }],
-        neighbours: Neighbours::Static,
-        offloads: Offloads::Off,
-    };
+    let cable = Topology::direct(Neighbours::Static, Offloads::Off);
     let network = cable.build()?;
-    let port = |node, side| -> Result<Port> {
-        Ok(Port {
-            place: network.node(node)?.into(),
-            interface: HOST_INTERFACE.into(),
-            address: mac_octets(0, side),
-            peer: mac_octets(0, 1 - side),
-        })
-    };
-    let (left, right) = (port(HOST6, 0)?, port(HOST4, 1)?);
+    let (left, right) = (
+        Port::of(&network, HOST6, 0, 0)?,
+        Port::of(&network, HOST4, 0, 1)?,
+    );
     let streams = Streams::Rightward(ipv4(1000, 64));
     let mut tester = Tester::new(&left, &right, streams, phases(), Tolerance::default())?;
     for _ in 0..3 {

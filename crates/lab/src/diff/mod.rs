@@ -249,7 +249,6 @@ fn circumstances(first: &Run, second: &Run) -> Vec<Circumstance> {
             ("version", place.isthmus.clone()),
             ("program", place.program.clone()),
             ("profile", run.profile.clone()),
-            ("seed", run.seed.to_string()),
         ]
     };
     let pairs = of(first).into_iter().zip(of(second));

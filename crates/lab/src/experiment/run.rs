@@ -25,8 +25,6 @@ pub struct Options {
     pub experiments: Vec<String>,
     /// Which subjects, by their names; all if there are none.
     pub subjects: Vec<String>,
-    /// What pseudorandom choices follow from.
-    pub seed: u64,
 }
 
 /// What happens in a run.
@@ -132,7 +130,6 @@ impl Options {
             id: format!("{begun}-{}", std::process::id()),
             begun,
             profile: self.profile.name().into(),
-            seed: self.seed,
             command,
             environment: Environment {
                 cpu,
@@ -313,7 +310,6 @@ mod tests {
             profile: Profile::Standard,
             experiments: owned(experiments),
             subjects: owned(subjects),
-            seed: 1,
         }
     }
 

@@ -1,12 +1,10 @@
 //! BIND with its dns64 option.
 
-use std::{net::Ipv6Addr, time::Duration};
+use std::{net::Ipv6Addr, path::Path};
 
-use super::version;
+use super::{start_dns64, version};
 use crate::{
-    Result, leftovers, plan,
-    process::{self, Process},
-    services::dns_answers,
+    Result, plan, process,
     subject::{Started, Subject},
     topology::Network,
 };
@@ -25,31 +23,21 @@ impl Subject for Bind {
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
         process::require("named", "bind9")?;
-        let files = leftovers::directory()?;
-        let path = files.path().join("named.conf");
-        let configuration = format!(
-            "options {{\n  directory \"{directory}\";\n  pid-file none;\n  session-keyfile none;\n  \
+        let configuration = |directory: &Path| {
+            format!(
+                "options {{\n  directory \"{directory}\";\n  pid-file none;\n  session-keyfile none;\n  \
              listen-on {{ none; }};\n  listen-on-v6 {{ {listen}; }};\n  recursion yes;\n  \
              allow-query {{ any; }};\n  allow-recursion {{ any; }};\n  dnssec-validation no;\n  \
              empty-zones-enable no;\n  forward only;\n  forwarders {{ {upstream}; }};\n  \
              recursive-clients 100000;\n  \
              dns64 {prefix}/96 {{ clients {{ any; }}; }};\n}};\ncontrols {{ }};\n",
-            directory = files.path().display(),
-            listen = self.listen,
-            prefix = plan::PREFIX,
-            upstream = plan::HOST4,
-        );
-        leftovers::write(&path, configuration)?;
-        let mut command = network.gateway()?.command_on(cpu, "named");
-        let mut daemon = Process::start("named", command.args(["-g", "-n", "1", "-c"]).arg(&path))?;
-        let host6 = network.host6()?;
-        daemon.wait_until(Duration::from_secs(5), || {
-            dns_answers(host6, &self.listen.to_string())
-        })?;
-        Ok(Started {
-            processes: vec![daemon],
-            files: Some(files),
-            ..Started::default()
-        })
+                directory = directory.display(),
+                listen = self.listen,
+                prefix = plan::PREFIX,
+                upstream = plan::HOST4,
+            )
+        };
+        let program = ("named", &["-g", "-n", "1", "-c"][..]);
+        start_dns64(network, (self.listen, cpu), program, configuration)
     }
 }

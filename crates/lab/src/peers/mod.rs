@@ -9,9 +9,15 @@ mod tayga;
 mod tunnel;
 mod unbound;
 
-use std::process::Command;
+use std::{net::Ipv6Addr, path::Path, process::Command, time::Duration};
 
-use crate::process;
+use crate::{
+    Result, leftovers,
+    process::{self, Process},
+    services::dns_answers,
+    subject::Started,
+    topology::Network,
+};
 
 pub use bind::Bind;
 pub use faulty::{Fault, Faulty};
@@ -26,4 +32,28 @@ pub use unbound::Unbound;
 pub(crate) fn version(package: &str) -> String {
     let mut query = Command::new("dpkg-query");
     process::run(query.args(["-W", "-f", " ${Version}", package])).unwrap_or_default()
+}
+
+/// Starts a DNS64 server on the gateway with its configuration in a file, whose name is the last argument, and waits until
+/// it answers.
+fn start_dns64(
+    network: &Network,
+    (listen, cpu): (Ipv6Addr, usize),
+    (program, arguments): (&str, &[&str]),
+    configuration: impl FnOnce(&Path) -> String,
+) -> Result<Started> {
+    let files = leftovers::directory()?;
+    let path = files.path().join("configuration");
+    leftovers::write(&path, configuration(files.path()))?;
+    let mut command = network.gateway()?.command_on(cpu, program);
+    let mut daemon = Process::start(program, command.args(arguments).arg(&path))?;
+    let host6 = network.host6()?;
+    daemon.wait_until(Duration::from_secs(5), || {
+        dns_answers(host6, &listen.to_string())
+    })?;
+    Ok(Started {
+        processes: vec![daemon],
+        files: Some(files),
+        ..Started::default()
+    })
 }

@@ -114,7 +114,6 @@ mod tests {
             id: "one".into(),
             begun: String::new(),
             profile: String::new(),
-            seed: 0,
             command: String::new(),
             environment: Environment {
                 cpu: String::new(),

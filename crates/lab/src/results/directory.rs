@@ -246,7 +246,6 @@ mod tests {
             id: "one".into(),
             begun: "2026-11-21T20:00:00Z".into(),
             profile: "smoke".into(),
-            seed: 1,
             command: "isthmus lab run".into(),
             environment: Environment {
                 cpu: "a".into(),

@@ -39,8 +39,6 @@ pub struct Run {
     pub begun: String,
     /// How thorough it is: `smoke`, `standard` or `rfc`.
     pub profile: String,
-    /// What pseudorandom choices follow from.
-    pub seed: u64,
     /// The command line that repeats it.
     pub command: String,
     /// Where it ran.

@@ -20,6 +20,7 @@ use crate::{
     packet::{Form, Packet},
     place::Place,
     programs::{self, Attached},
+    topology::{HOST_INTERFACE, Network, mac_octets},
 };
 
 /// The core that sends to the right, and the one that sends to the left.
@@ -40,6 +41,18 @@ pub struct Port {
     pub address: [u8; 6],
     /// The Ethernet address of what is under test, on the same link.
     pub peer: [u8; 6],
+}
+
+impl Port {
+    /// The host of a topology that is at a side (0 or 1) of the link of this index.
+    pub fn of(network: &Network, node: &str, link: usize, side: usize) -> Result<Self> {
+        Ok(Self {
+            place: network.node(node)?.into(),
+            interface: HOST_INTERFACE.into(),
+            address: mac_octets(link, side),
+            peer: mac_octets(link, 1 - side),
+        })
+    }
 }
 
 /// What goes in at one end and what comes out at the other.

@@ -13,7 +13,7 @@ use crate::{
     peers::Redirect,
     plan,
     subject::{Started, Subject},
-    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology, mac_octets},
+    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
 /// The MTU of links on which smaller frames are sent.
@@ -49,15 +49,10 @@ impl SingleDevice {
             .build()?;
         network.gateway()?.ip(&plan::routes())?;
         let started = subject.start(&network, GATEWAY_CPU)?;
-        let port = |node, link, side| -> Result<Port> {
-            Ok(Port {
-                place: network.node(node)?.into(),
-                interface: HOST_INTERFACE.into(),
-                address: mac_octets(link, side),
-                peer: mac_octets(link, 1 - side),
-            })
-        };
-        let ports = [port(HOST6, 0, 0)?, port(HOST4, 1, 1)?];
+        let ports = [
+            Port::of(&network, HOST6, 0, 0)?,
+            Port::of(&network, HOST4, 1, 1)?,
+        ];
         Ok(Self {
             tester: Tester::new(&ports[0], &ports[1], streams, phases, tolerance)?,
             started,

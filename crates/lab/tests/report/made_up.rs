@@ -24,7 +24,7 @@ impl MadeUp {
             id: "made-up".into(),
             begun: "2026-01-01T00:00:00Z".into(),
             profile: "made up, not measured".into(),
-            seed: 7,
+
             command: "isthmus lab run all --profile smoke".into(),
             environment: Environment {
                 cpu: "an imagined processor".into(),

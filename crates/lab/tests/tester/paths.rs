@@ -9,11 +9,7 @@ use isthmus_lab::{
     peers::Redirect,
     process,
     tester::{Flows, Phases, Port, SingleDevice, Streams, Tester, Tolerance, Traffic, Void, flows},
-    topology::{
-        End, HOST_INTERFACE, HOST4, HOST6, Link, Neighbours, Network, Node, Offloads, Role,
-        Topology, mac_octets,
-    },
-    wire::Medium,
+    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology, mac_octets},
 };
 
 use crate::{PATIENT, TIMEOUT, alone, build, frames, ipv4, only, phases, whole};
@@ -231,36 +227,12 @@ fn learning_frames_do_not_count() {
 
 /// A cable and the tester's ports at its ends.
 fn cable() -> Result<(Network, [Port; 2])> {
-    let cable = Topology {
-        nodes: [HOST6, HOST4]
-            .map(|name| Node {
-                name,
-                role: Role::Host,
-                routes: vec![],
-            })
-            .into(),
-        links: vec![Link {
-            ends: [HOST6, HOST4].map(|node| End {
-                node,
-                interface: HOST_INTERFACE,
-                addresses: vec![],
-            }),
-            mtu: 1500,
-            medium: Medium::Veth,
-        }],
-        neighbours: Neighbours::Static,
-        offloads: Offloads::Off,
-    };
+    let cable = Topology::direct(Neighbours::Static, Offloads::Off);
     let network = cable.build()?;
-    let port = |node, side| -> Result<Port> {
-        Ok(Port {
-            place: network.node(node)?.into(),
-            interface: HOST_INTERFACE.into(),
-            address: mac_octets(0, side),
-            peer: mac_octets(0, 1 - side),
-        })
-    };
-    let ports = [port(HOST6, 0)?, port(HOST4, 1)?];
+    let ports = [
+        Port::of(&network, HOST6, 0, 0)?,
+        Port::of(&network, HOST4, 0, 1)?,
+    ];
     Ok((network, ports))
 }
 

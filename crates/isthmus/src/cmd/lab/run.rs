@@ -24,9 +24,6 @@ pub(super) struct Run {
     /// Only these subjects, separated by commas; all that are here if absent
     #[arg(long, value_name = "SUBJECT", value_delimiter = ',')]
     subjects: Vec<String>,
-    /// What pseudorandom choices follow from
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
     /// Where results go
     #[arg(long, value_name = "DIRECTORY", default_value = "report/run")]
     output: PathBuf,
@@ -77,7 +74,6 @@ impl Run {
             profile: self.profile,
             experiments: self.names.clone(),
             subjects: self.subjects.clone(),
-            seed: self.seed,
         }
     }
 }

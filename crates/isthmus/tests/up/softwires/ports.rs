@@ -43,6 +43,20 @@ impl Asking<'_> {
         self.node.enter(run).unwrap()
     }
 
+    /// A mapping by NAT-PMP for a TCP port: the outside endpoint.
+    pub(super) fn by_nat_pmp(&self, port: NonZeroU16) -> SocketAddr {
+        let gateway = self.gateway;
+        let options = PortMappingOptions::default();
+        let mapping = self.ask(async move || {
+            natpmp::port_mapping(gateway.into(), InternetProtocol::Tcp, port, options).await
+        });
+        let address = self.ask(async move || natpmp::external_address(gateway.into(), None).await);
+        SocketAddr::new(
+            address.unwrap().into(),
+            mapping.unwrap().external_port().get(),
+        )
+    }
+
     /// A mapping by PCP for a port, and the outside endpoint.
     pub(super) fn map(&self, protocol: InternetProtocol, port: u16) -> (PortMapping, SocketAddr) {
         let port = NonZeroU16::new(port).unwrap();
@@ -171,17 +185,8 @@ fn at_an_edge(engine: &str) {
     asks(&net, &asking, [&edge, &border]);
 
     // By the older protocol, too.
-    let (gateway, port) = (asking.gateway, NonZeroU16::new(51_413).unwrap());
-    let options = PortMappingOptions::default();
-    let mapping = asking
-        .ask(async move || {
-            natpmp::port_mapping(gateway.into(), InternetProtocol::Tcp, port, options).await
-        })
-        .unwrap();
-    let address = asking
-        .ask(async move || natpmp::external_address(gateway.into(), None).await)
-        .unwrap();
-    let outside = SocketAddr::new(address.into(), mapping.external_port().get());
+    let port = NonZeroU16::new(51_413).unwrap();
+    let outside = asking.by_nat_pmp(port);
     asking.is_reached(&net.server, outside, port.get()).unwrap();
     assert!(edge.stop().success() && border.stop().success());
 }

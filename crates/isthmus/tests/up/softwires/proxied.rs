@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crab_nat::{InternetProtocol, PortMappingOptions, natpmp};
+use crab_nat::InternetProtocol;
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::provider::{self, Mechanism};
 
@@ -110,16 +110,8 @@ fn behind_a_b4(engine: &str) {
 
 /// The same by the older protocol.
 fn by_nat_pmp(net: &Net, asking: &Asking<'_>) {
-    let (gateway, port) = (asking.gateway, NonZeroU16::new(8081).unwrap());
-    let options = PortMappingOptions::default();
-    let mapping = asking.ask(async move || {
-        natpmp::port_mapping(gateway.into(), InternetProtocol::Tcp, port, options).await
-    });
-    let address = asking.ask(async move || natpmp::external_address(gateway.into(), None).await);
-    let outside = SocketAddr::new(
-        address.unwrap().into(),
-        mapping.unwrap().external_port().get(),
-    );
+    let port = NonZeroU16::new(8081).unwrap();
+    let outside = asking.by_nat_pmp(port);
     fetches(asking, &net.server, outside, port.get());
 }
 

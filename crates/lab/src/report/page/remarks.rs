@@ -77,7 +77,6 @@ pub(super) fn environment(summary: &Summary<'_>) -> Markup {
         ("Program (SHA-256)", place.program.clone()),
         ("Begun", run.begun.clone()),
         ("Profile", run.profile.clone()),
-        ("Seed", run.seed.to_string()),
         ("Run", run.id.clone()),
     ];
     html! {
