@@ -108,20 +108,21 @@ max-bindings = 4096"#,
     ..FOUR_IN_SIX
 };
 
-/// MAP-E, RFC 7597 appendix A, example 1: the customer has PSID 0x34 of 192.0.2.18.
+/// MAP-E with the prefixes of RFC 7597 appendix A, example 1, but 16 customers for an address and not 256: theirs have
+/// 252 ports, with which one can not measure long. The customer has PSID 3 of 192.0.2.18, 4032 ports.
 pub const MAP_E: Mechanism = Mechanism {
     edge: r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:ffff::1"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
-end-user-prefix = "2001:db8:12:3400::/56"
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
+end-user-prefix = "2001:db8:12:3000::/52"
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
     border: r#"mechanism = "map-e"
 role = "br"
 local = "2001:db8:ffff::1"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
 own-v4 = "203.0.113.253""#,
     ..FOUR_IN_SIX
 };
@@ -133,18 +134,18 @@ role = "b4"
 local = "2001:db8:12::1"
 aftr = "2001:db8:ffff::1"
 address = "192.0.2.18"
-psid = 0x34
-psid-length = 8
+psid = 3
+psid-length = 4
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
     border: r#"mechanism = "lw4o6"
 role = "aftr"
 local = "2001:db8:ffff::1"
-sharing = [{ v4 = "192.0.2.0/24", psid-length = 8 }]
+sharing = [{ v4 = "192.0.2.0/24", psid-length = 4 }]
 softwires = [
-  { b4 = "2001:db8:12::1", v4 = "192.0.2.18", psid = 0x34 },
-  { b4 = "2001:db8:13::1", v4 = "192.0.2.18", psid = 0x35 },
+  { b4 = "2001:db8:12::1", v4 = "192.0.2.18", psid = 3 },
+  { b4 = "2001:db8:13::1", v4 = "192.0.2.18", psid = 4 },
 ]
 own-v4 = "203.0.113.253""#,
     ..FOUR_IN_SIX
@@ -155,15 +156,15 @@ pub const MAP_T: Mechanism = Mechanism {
     edge: r#"mechanism = "map-t"
 role = "ce"
 prefix = "2001:db8:ffff::/64"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
-end-user-prefix = "2001:db8:12:3400::/56"
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
+end-user-prefix = "2001:db8:12:3000::/52"
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
     border: r#"mechanism = "map-t"
 role = "br"
 prefix = "2001:db8:ffff::/64"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]
+rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
 own-v4 = "203.0.113.253"
 icmp-source-v6 = "3fff:e::2""#,
     transport: Transport::Translation,
