@@ -7,6 +7,7 @@ mod checked;
 mod config;
 mod dns64;
 mod gateways;
+mod pcp;
 mod pref64;
 mod reader;
 mod slow;
@@ -17,9 +18,10 @@ mod translate;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const ALL: [Target; 6] = [
+pub const ALL: [Target; 7] = [
     ("config", config::run),
     ("dns64", dns64::run),
+    ("pcp", pcp::run),
     ("pref64", pref64::run),
     ("slow", slow::run),
     ("softwire46", softwire46::run),

@@ -1,7 +1,10 @@
-//! Packets that are cut, and ICMP errors about packets: what only user space does.
+//! Packets that are cut, ICMP errors about packets, and datagrams to the gateway itself: what only user space does.
 
+use isthmus_core::address::V6;
 use isthmus_core::config::Policy;
+use isthmus_core::encap::{Ends, four_in_six};
 use isthmus_core::slow::icmp_error::{self, LONGEST_V4, LONGEST_V6};
+use isthmus_core::slow::own::{Datagram, Message};
 use isthmus_core::slow::segment::{self, Segments};
 use isthmus_core::slow::split::Pieces;
 use isthmus_core::verdict::{IcmpError, Split};
@@ -26,6 +29,28 @@ pub(crate) fn run(input: &[u8]) {
     );
     complain(input.0, error(kind, value), gateways::policy(kind));
     segment(input.0, mtu);
+    own(input.0);
+}
+
+/// What is said to the gateway lies in the packet, and the answer is a sound packet.
+fn own(packet: &[u8]) {
+    if let Some(message) = Message::read(packet) {
+        assert!(packet.len() >= 48 + message.payload.len());
+        assert_eq!(checked::transport(packet), Checksum::Right);
+    }
+    let ends = Ends {
+        source: V6::from_halves(1, 2),
+        destination: V6::from_halves(3, 4),
+    };
+    let Some(datagram) = Datagram::read(&four_in_six::outer(ends, 0, 0), packet) else {
+        return;
+    };
+    assert_ne!(checked::transport(packet), Checksum::Wrong);
+    let headers = datagram.answer(datagram.payload).expect("it was as long");
+    let answer = [&headers[..], datagram.payload].concat();
+    checked::assert_sound(&answer);
+    checked::assert_sound(&answer[40..]);
+    assert_eq!(checked::transport(&answer[40..]), Checksum::Right);
 }
 
 /// The segments of a packet in a packet have right lengths and checksums, and together its payload.
