@@ -15,7 +15,7 @@ use crate::{
     netns::Namespace,
     plan, process,
     services::{self, DUAL_NAME, FILE_NAME, FILE_SIZE, PAGE, WEB_NAME},
-    tools::{self, Direction, Traffic},
+    tools::{self, Direction, Traffic, Until},
     world::{Live, World},
 };
 
@@ -53,16 +53,7 @@ fn page(world: &World, url: &str) -> Result<String> {
 
 fn curl(world: &World) -> Result<std::process::Command> {
     process::require("curl", "curl")?;
-    let mut command = world.network.host6()?.command("curl");
-    command.args([
-        "--silent",
-        "--show-error",
-        "--noproxy",
-        "*",
-        "--max-time",
-        "60",
-    ]);
-    Ok(command)
+    Ok(tools::curl(world.network.host6()?, Duration::from_secs(60)))
 }
 
 /// The large file, compared byte by byte with what the server has.
@@ -239,7 +230,16 @@ pub fn iperf(world: &World) -> Result<String> {
     let server = host4_in_ipv6();
     let mut seen = Vec::new();
     for direction in [Direction::Upload, Direction::Download] {
-        let run = |traffic| tools::iperf(client, TESTER_CPU, &server, traffic, direction, 2);
+        let run = |traffic| {
+            tools::iperf(
+                client,
+                TESTER_CPU,
+                &server,
+                traffic,
+                direction,
+                Until::Seconds(2),
+            )
+        };
         let tcp = run(Traffic::Tcp)?;
         if tcp.bits_per_second < 1e7 {
             return unexpected("iperf3", format!("TCP {direction:?}: {tcp:?}"));

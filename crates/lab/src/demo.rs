@@ -13,7 +13,7 @@ use crate::{
     peers::Forwarding,
     plan, process, services,
     subject::Subject,
-    tools::{self, Direction, Traffic},
+    tools::{self, Direction, Traffic, Until},
     topology::{Neighbours, Offloads, Topology},
     world::{Live, Narrow},
 };
@@ -181,7 +181,14 @@ fn bulk(
     let seconds = WINDOW.as_secs() as u32;
     let client = network.host6()?;
     let upload = Direction::Upload;
-    let rate = tools::iperf(client, 0, &destination, Traffic::Tcp, upload, seconds)?;
+    let rate = tools::iperf(
+        client,
+        0,
+        &destination,
+        Traffic::Tcp,
+        upload,
+        Until::Seconds(seconds),
+    )?;
     let rate = rate.bits_per_second;
     Ok((
         rate,

@@ -12,6 +12,7 @@
 //! * [`provider`]: the network in which a mechanism has an edge and a border
 //! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
+//! * [`applications`]: which of them work between two hosts
 //! * [`world`], [`checks`]: a whole network with servers, and what must work in it
 //! * [`mod@bench`], [`demo`]: what `isthmus lab` runs
 //! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
@@ -26,6 +27,7 @@
 
 pub mod advise;
 pub mod amount;
+pub mod applications;
 pub mod bench;
 pub mod bound;
 pub mod checks;

@@ -4,6 +4,7 @@ use std::{
     fmt::Write as _,
     fs,
     io::Write as _,
+    net::IpAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -65,6 +66,27 @@ impl Files {
     /// Starts it on a node, port 80, with a file of each size in octets.
     pub fn serve(node: &Namespace, sizes: &[usize]) -> Result<Self> {
         let served = start_nginx(node, None, "listen 80; listen [::]:80;")?;
+        Self::with_noise(served, sizes)
+    }
+
+    /// The same with the page at `/`, also by HTTPS, with a certificate and its key in one file.
+    pub fn serve_securely(
+        node: &Namespace,
+        sizes: &[usize],
+        page: &str,
+        certificate: &Path,
+    ) -> Result<Self> {
+        let certificate = certificate.display();
+        let server = format!(
+            "listen 80; listen [::]:80; listen 443 ssl; listen [::]:443 ssl;\n    \
+             ssl_certificate {certificate};\n    ssl_certificate_key {certificate};"
+        );
+        let served = start_nginx(node, None, &server)?;
+        leftovers::write(&served.directory.path().join("index.html"), page)?;
+        Self::with_noise(served, sizes)
+    }
+
+    fn with_noise(served: Served, sizes: &[usize]) -> Result<Self> {
         for size in sizes {
             write_noise(&served.directory.path().join(format!("{size}.bin")), *size)?;
         }
@@ -122,15 +144,15 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// Starts it on the IPv4-only host, port 53.
-    pub fn start(network: &Network) -> Result<Self> {
+    /// Starts it on a node, at an address that the node has, port 53.
+    pub fn start(node: &Namespace, address: IpAddr) -> Result<Self> {
         process::require("unbound", "unbound")?;
         let directory = leftovers::directory()?;
         let root = directory.path();
         let mut text = format!(
             "server:\n  directory: \"{root}\"\n  chroot: \"\"\n  username: \"\"\n  \
-             pidfile: \"\"\n  use-syslog: no\n  interface: {host4}\n  \
-             access-control: 0.0.0.0/0 allow\n  module-config: \"iterator\"\n  \
+             pidfile: \"\"\n  use-syslog: no\n  interface: {address}\n  \
+             access-control: 0.0.0.0/0 allow\n  access-control: ::/0 allow\n  module-config: \"iterator\"\n  \
              local-zone: \"{DOMAIN}.\" static\n  \
              local-data: \"{DOMAIN}. 3600 IN SOA ns.{DOMAIN}. root.{DOMAIN}. 1 1h 1h 1h 1h\"\n  \
              local-data: \"{DUAL_NAME}. 3600 IN AAAA {six}\"\n  \
@@ -150,14 +172,13 @@ impl Dns {
         text.push_str("remote-control:\n  control-enable: no\n");
         let configuration = root.join("unbound.conf");
         leftovers::write(&configuration, text)?;
-        let host4 = network.host4()?;
-        let mut command = host4.command("unbound");
+        let mut command = node.command("unbound");
         let mut unbound = Process::start(
             "unbound (authoritative)",
             command.args(["-d", "-c"]).arg(&configuration),
         )?;
         unbound.wait_until(START, || {
-            dig(host4, &plan::HOST4.to_string(), &[WEB_NAME, "A"])
+            dig(node, &address.to_string(), &[WEB_NAME, "A"])
                 .is_ok_and(|answer| answer.contains(&plan::HOST4.to_string()))
         })?;
         Ok(Self {

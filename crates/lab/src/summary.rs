@@ -59,6 +59,8 @@ pub struct Figure {
     pub bound: Option<f64>,
     /// What the tester reaches without a subject.
     pub ceiling: Option<f64>,
+    /// Why it is so, as the first repetition with a reason has it.
+    pub reason: Option<String>,
 }
 
 /// Trials that gave no figures, for one reason.
@@ -291,6 +293,7 @@ impl Figure {
             spread,
             bound: middle(points.iter().filter_map(|point| point.bound)),
             ceiling: middle(points.iter().filter_map(|point| point.ceiling)),
+            reason: points.iter().find_map(|point| point.reason.clone()),
         }
     }
 

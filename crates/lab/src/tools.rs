@@ -3,6 +3,7 @@
 use std::{
     io::ErrorKind,
     net::{SocketAddr, UdpSocket},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -16,6 +17,14 @@ use crate::{
     process,
     services::{self, numbered_name},
 };
+
+/// `curl` on a node, silent but for errors, with a limit for everything that it is told to do.
+pub fn curl(client: &Namespace, limit: Duration) -> Command {
+    let mut command = client.command("curl");
+    command.args(["--silent", "--show-error", "--noproxy", "*"]);
+    command.args(["--max-time", &limit.as_secs_f64().to_string()]);
+    command
+}
 
 /// The direction of an iperf3 transfer, as the client sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +49,15 @@ pub enum Traffic {
     },
 }
 
+/// When an iperf3 run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// After whole seconds.
+    Seconds(u32),
+    /// When so many blocks have been sent: datagrams, if it is UDP.
+    Blocks(u32),
+}
+
 /// The result of an iperf3 run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transfer {
@@ -49,20 +67,31 @@ pub struct Transfer {
     pub lost_percent: f64,
     /// UDP: how much delay varies (RFC 3550 section 6.4.1), in seconds.
     pub jitter: f64,
+    /// UDP: how many datagrams were sent.
+    pub datagrams: f64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Processor time of both programs together, in seconds of one core: with what the kernel does in their name,
+    /// which is all that it does in softirq while they send.
+    pub cpu: f64,
 }
 
-/// Runs an iperf3 client for whole `seconds` against a server that is up, on one CPU.
+/// Runs an iperf3 client against a server that is up, on one CPU.
 pub fn iperf(
     client: &Namespace,
     cpu: usize,
     server: &str,
     traffic: Traffic,
     direction: Direction,
-    seconds: u32,
+    until: Until,
 ) -> Result<Transfer> {
     process::require("iperf3", "iperf3")?;
     let mut command = client.command_on(cpu, "iperf3");
-    command.args(["-c", server, "-J", "-t", &seconds.to_string()]);
+    let (option, amount) = match until {
+        Until::Seconds(seconds) => ("-t", seconds),
+        Until::Blocks(blocks) => ("-k", blocks),
+    };
+    command.args(["-c", server, "-J", option, &amount.to_string()]);
     command.args(["--connect-timeout", "3000"]);
     if direction == Direction::Download {
         command.arg("-R");
@@ -77,23 +106,37 @@ pub fn iperf(
         output: output.clone(),
     };
     let report: Value = serde_json::from_str(&output).map_err(|_| unread())?;
-    let number = |part: &str, key: &str| report["end"][part][key].as_f64();
-    let transfer = match traffic {
-        Traffic::Tcp => number("sum_received", "bits_per_second").map(|bits_per_second| Transfer {
-            bits_per_second,
-            lost_percent: 0.0,
-            jitter: 0.0,
-        }),
-        Traffic::Udp { .. } => number("sum", "bits_per_second")
-            .zip(number("sum", "lost_percent"))
-            .zip(number("sum", "jitter_ms"))
-            .map(|((bits_per_second, lost_percent), jitter)| Transfer {
-                bits_per_second: bits_per_second * (1.0 - lost_percent / 100.0),
-                lost_percent,
-                jitter: jitter / 1e3,
-            }),
+    transfer(&report["end"], traffic).ok_or_else(unread)
+}
+
+/// What the end of iperf3's report says.
+fn transfer(end: &Value, traffic: Traffic) -> Option<Transfer> {
+    let number = |part: &str, key: &str| end[part][key].as_f64();
+    let cores = |key| Some(number("cpu_utilization_percent", key)? / 100.0);
+    let (part, received) = match traffic {
+        Traffic::Tcp => ("sum_sent", number("sum_received", "bits_per_second")?),
+        Traffic::Udp { .. } => ("sum", number("sum", "bits_per_second")?),
     };
-    transfer.ok_or_else(unread)
+    let seconds = number(part, "seconds")?;
+    let tcp = Transfer {
+        bits_per_second: received,
+        lost_percent: 0.0,
+        jitter: 0.0,
+        datagrams: 0.0,
+        seconds,
+        cpu: (cores("host_total")? + cores("remote_total")?) * seconds,
+    };
+    if traffic == Traffic::Tcp {
+        return Some(tcp);
+    }
+    let lost_percent = number("sum", "lost_percent")?;
+    Some(Transfer {
+        bits_per_second: received * (1.0 - lost_percent / 100.0),
+        lost_percent,
+        jitter: number("sum", "jitter_ms")? / 1e3,
+        datagrams: number("sum", "packets")?,
+        ..tcp
+    })
 }
 
 /// Round-trip times of pings, in milliseconds, in the order of arrival.
@@ -203,6 +246,28 @@ mod tests {
             64 bytes from ::1: icmp_seq=1 ttl=64 time=0.045 ms\n\
             64 bytes from ::1: icmp_seq=2 ttl=64 time=1.5 ms\n\n--- ::1 ping statistics ---\n";
         assert_eq!(round_trips(output), [0.045, 1.5]);
+    }
+
+    #[test]
+    fn a_report_of_iperf_is_read() {
+        let end = serde_json::json!({
+            "sum": {"seconds": 2.0, "bits_per_second": 1e6, "lost_percent": 25.0, "jitter_ms": 0.5, "packets": 1000},
+            "cpu_utilization_percent": {"host_total": 30.0, "remote_total": 20.0},
+        });
+        let udp = Traffic::Udp {
+            megabits: 1,
+            payload: 250,
+        };
+        let transfer = transfer(&end, udp).unwrap();
+        let expected = Transfer {
+            bits_per_second: 0.75e6,
+            lost_percent: 25.0,
+            jitter: 0.5e-3,
+            datagrams: 1000.0,
+            seconds: 2.0,
+            cpu: 1.0,
+        };
+        assert_eq!(transfer, expected);
     }
 
     #[test]

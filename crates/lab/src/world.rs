@@ -125,7 +125,7 @@ impl World {
             Narrow::BeforeTheGateway(mtu) => topology.with_mtu(HOST6, HOST_INTERFACE, mtu),
         }
         .build()?;
-        let dns = Dns::start(&network)?;
+        let dns = Dns::start(network.host4()?, plan::HOST4.into())?;
         let web = Web::start(&network)?;
         let iperf = [
             services::start_iperf(network.host4()?, SERVER_CPU)?,

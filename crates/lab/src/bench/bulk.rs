@@ -15,7 +15,7 @@ use crate::{
     process::Process,
     services,
     subject::{Started, Subject},
-    tools::{self, Direction, Traffic},
+    tools::{self, Direction, Traffic, Until},
     topology::{Neighbours, Network, Offloads, Topology},
 };
 
@@ -54,7 +54,7 @@ impl Bulk {
             &self.destination,
             Traffic::Tcp,
             Direction::Upload,
-            seconds,
+            Until::Seconds(seconds),
         )?;
         Ok(transfer.bits_per_second)
     }

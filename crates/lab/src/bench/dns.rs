@@ -34,7 +34,7 @@ impl DnsPair {
     /// Starts both and asks for every name, so that the cache has them.
     pub(super) fn start(subject: &dyn Subject) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
-        let upstream = Dns::start(&network)?;
+        let upstream = Dns::start(network.host4()?, plan::HOST4.into())?;
         let started = subject.start(&network, GATEWAY_CPU)?;
         let pair = Self {
             _started: started,

@@ -1,7 +1,17 @@
-//! How long a message is under way.
+//! How long a message is under way, alone or in a ping-pong.
 
 use super::ethernet::{self, GAP};
-use super::{Path, Payload, Transport};
+use super::{Packet, Path, Payload, Transport};
+
+/// The delays of a message and of its answer, which has the same size, in seconds, where the one follows the other
+/// without a pause. Over TCP a receiver acknowledges every second segment at once (RFC 9293 section 3.8.6.3), and the
+/// rest by its answer: where segments are even in number, what it says next waits behind an acknowledgement on the
+/// first link.
+pub fn ping_pong([there, back]: [&Path; 2], transport: Transport, payload: Payload) -> [f64; 2] {
+    [(there, back), (back, there)].map(|(goes, came)| {
+        goes.delay(transport, payload) + goes.waits_for_acknowledgement(came, transport, payload)
+    })
+}
 
 impl Path {
     /// The time from a message's first bit on the first link to its last bit at the end of the last, in
@@ -24,5 +34,24 @@ impl Path {
             arrived = ends;
         }
         arrived.last().copied().unwrap_or(0.0)
+    }
+    /// How long a message on this path waits behind the acknowledgement of one that came on another, in seconds.
+    fn waits_for_acknowledgement(
+        &self,
+        came: &Self,
+        transport: Transport,
+        payload: Payload,
+    ) -> f64 {
+        let Transport::Tcp(options) = transport else {
+            return 0.0;
+        };
+        if !transport.packets(payload, came).len().is_multiple_of(2) {
+            return 0.0;
+        }
+        let acknowledgement = Packet::whole(self.source(), options.header());
+        let on_links = self.carry(&[acknowledgement]);
+        on_links
+            .first()
+            .map_or(0.0, |first| first.link.rate.seconds(first.wire_bytes()))
     }
 }

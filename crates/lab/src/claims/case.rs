@@ -13,6 +13,8 @@ pub(super) struct Case {
     against: Vec<String>,
     missing: Vec<String>,
     tested: usize,
+    /// The experiments that answer it.
+    asked: Vec<String>,
 }
 
 /// How the first of two values should be to the second.
@@ -52,6 +54,7 @@ impl Case {
         summary: &'s Summary<'a>,
         name: &str,
     ) -> Option<&'s Answers<'a>> {
+        self.asks(name);
         let found = summary
             .experiment(name)
             .filter(|answers| !answers.lines.is_empty());
@@ -59,6 +62,11 @@ impl Case {
             self.missing.push(format!("the experiment {name}"));
         }
         found
+    }
+
+    /// Notes that an experiment would tell.
+    pub(super) fn asks(&mut self, experiment: &str) {
+        self.asked.push(experiment.into());
     }
 
     /// Notes that something was not measured.
@@ -177,12 +185,21 @@ impl Case {
     pub(super) fn decide(self, holds: &str, fails: &str) -> Judgement {
         let (verdict, why) = if !self.against.is_empty() {
             let first = self.against.first().map(String::as_str).unwrap_or_default();
-            (Verdict::DoesNotHoldHere, format!("{fails} ({first})"))
+            let count = match self.tested {
+                1 => String::new(),
+                all => format!("{} of {all} comparisons, such as ", self.against.len()),
+            };
+            (
+                Verdict::DoesNotHoldHere,
+                format!("{fails} ({count}{first})"),
+            )
         } else if self.missing.is_empty() && self.tested > 0 {
             (Verdict::HoldsHere, holds.to_owned())
         } else {
             let missing = self.missing.join(", ");
-            (Verdict::CannotBeTold, format!("Not measured: {missing}"))
+            let asked = self.asked.join(" ");
+            let why = format!("Not measured: {missing}; `isthmus lab run {asked}` measures it");
+            (Verdict::CannotBeTold, why)
         };
         Judgement {
             verdict,

@@ -12,6 +12,7 @@ pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
     let mut case = Case::default();
     // Either tells by itself: packets in a second through a gateway, and the time that one takes inside.
     let names = ["paper-001/prefix-length", "paper-001/packet-rate"];
+    case.asks(names[0]);
     let is_there = |answers: &&Answers<'_>| !answers.lines.is_empty();
     let found = names
         .iter()

@@ -8,7 +8,7 @@
 
 use super::{
     candidate::{Candidate, Carries, Maker, Site},
-    measure::{connections, delay, dns64, files, overhead, ping, steps, udp},
+    measure::{applications, connections, delay, dns64, files, overhead, ping, steps, udp},
     profile::Profile,
     question::{How, Links, Question},
 };
@@ -18,6 +18,11 @@ const WIRES: &str =
     "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
 const IPERF: &str = "iperf3, UDP, 100 Mb/s of payload offered; sender, receiver and what runs in softirq on \
     one core, gateways that are processes on the other. One run answers for throughput, loss, jitter and CPU.";
+const CPU: &str = "As for throughput. `hosts` are sender and receiver by their own clocks, `gateways` the gateways' processes \
+    by the scheduler's, `programs` the time in the gateways' BPF programs by the kernel's, each with what the kernel does \
+    in their name; `udp` is all together. What runs in softirq runs in the sender's time: what the kernel, XDP and tc \
+    take is the difference of `udp` to native forwarding, and of that to two hosts on one link. Datagrams that are lost \
+    on the way cost less.";
 const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each, from nginx. Connecting ends \
     when the client has the answer to its SYN, the file's time when its last octet is there.";
 
@@ -60,6 +65,11 @@ fn packets(candidate: &Candidate) -> bool {
     candidate.carries == Carries::Packets && !direct(candidate)
 }
 
+/// The same, and two hosts with nobody between them.
+fn carried(candidate: &Candidate) -> bool {
+    candidate.carries == Carries::Packets
+}
+
 /// Nobody: two hosts on one link.
 fn direct(candidate: &Candidate) -> bool {
     matches!(candidate.site, Site::Direct(_))
@@ -98,7 +108,7 @@ fn nothing(_: Profile) -> f64 {
 }
 
 /// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 28] = [
+pub static QUESTIONS: [Question; 30] = [
     Question {
         name: "paper-000/delay-udp-10M",
         title: "One-way delay, UDP at 10 Mb/s",
@@ -287,10 +297,21 @@ pub static QUESTIONS: [Question; 28] = [
         quantity: Quantity::Cpu,
         over: SIZE,
         network: WIRES,
-        method: "As for throughput; of the whole machine: sender, gateways and receiver. Native forwarding \
-            shows what the hosts take.",
-        of: packets,
+        method: CPU,
+        of: carried,
         how: How::Live(Links::Unlimited, udp::cpu),
+        takes: nothing,
+    },
+    Question {
+        name: "paper-002/cost",
+        title: "Processor time for a packet at 100 Mb/s offered",
+        source: "Paper 002, figure 4, by packet",
+        quantity: Quantity::Cost,
+        over: SIZE,
+        network: WIRES,
+        method: CPU,
+        of: carried,
+        how: How::Live(Links::Unlimited, udp::cost),
         takes: nothing,
     },
     Question {
@@ -319,6 +340,22 @@ pub static QUESTIONS: [Question; 28] = [
         of: packets,
         how: How::Live(Links::Ethernet(100), overhead::added),
         takes: |_| 0.8,
+    },
+    Question {
+        name: "paper-002/applications",
+        title: "Applications by mechanism",
+        source: "Paper 002, tables of applications and operating systems",
+        quantity: Quantity::Works,
+        over: None,
+        network: WIRES,
+        method: "All at once. curl (pages, files, FTP), dig, ping, traceroute and iperf3 (a call: datagrams of 160 \
+            bytes, of which 5 % may be lost) ask nginx, unbound, iperf3 and an FTP server, by the address that the \
+            mechanism has for the server. `ESP` is an echo of packets of IPsec. For `IPv4 literal` and `IPv4-only \
+            program` the server's own address is asked for by a client that has IPv4 only if the mechanism is there to \
+            carry it. `unasked from outside`: the server connects to the address that it has seen the client have.",
+        of: packets,
+        how: How::Live(Links::Unlimited, applications::all),
+        takes: |_| 2.0,
     },
     Question {
         name: "paper-004/connections",

@@ -12,7 +12,9 @@ use crate::{
     Result, bound,
     measure::GATEWAY_CPU,
     netns::Namespace,
-    plan, provider,
+    plan,
+    process::Process,
+    provider,
     services::Dns,
     sockets::{Host, Pair},
     subject::Started,
@@ -77,7 +79,7 @@ impl Scene {
             Site::Middle(middle, target) => {
                 let network = build(Topology::dual_stack(Neighbours::Resolved, offloads))?;
                 if candidate.carries == Carries::Dns {
-                    authority = Some(Dns::start(&network)?);
+                    authority = Some(Dns::start(network.host4()?, plan::HOST4.into())?);
                 }
                 let started = vec![middle.subject().start(&network, GATEWAY_CPU)?];
                 (network, started, between(target))
@@ -138,6 +140,11 @@ impl Scene {
         self.bounds.as_ref()
     }
 
+    /// The addresses that both hosts have themselves.
+    pub(super) fn own(&self) -> [IpAddr; 2] {
+        self.ends.own
+    }
+
     /// The nodes of both hosts.
     pub(super) fn nodes(&self) -> [&'static str; 2] {
         self.ends.nodes
@@ -154,6 +161,12 @@ impl Scene {
     /// The network, for tools that look at other nodes.
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// The processes of the gateways.
+    pub(super) fn gateways(&self) -> Vec<u32> {
+        let processes = self.started.iter().flat_map(|started| &started.processes);
+        processes.map(Process::id).collect()
     }
 
     /// An error if somebody who is measured has ended.

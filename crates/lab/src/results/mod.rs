@@ -190,6 +190,9 @@ pub struct Point {
     /// What the tester reaches on the same path without a subject, in the same unit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ceiling: Option<f64>,
+    /// Of an application: why it does not work, if it does not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
 }
 
 impl Point {
@@ -203,6 +206,7 @@ impl Point {
             spread: None,
             bound: None,
             ceiling: None,
+            reason: None,
         }
     }
 
@@ -221,6 +225,14 @@ impl Point {
     pub fn with_bound(self, bound: f64) -> Self {
         Self {
             bound: Some(bound),
+            ..self
+        }
+    }
+
+    /// The same with why it is so.
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self {
+            reason: Some(reason.into()),
             ..self
         }
     }

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 
 use isthmus_lab::bound::{
     Capacity, Cutting, Family, Form, Link, Mtu, Path, Rate, Stretch, TcpOptions, Transport,
+    ping_pong,
 };
 
 use crate::{TCP, TIMESTAMPS, bytes, in_megabits, path};
@@ -223,4 +224,26 @@ fn outer_cutting_sets_no_limit_inside() {
     assert_eq!(packets.len(), 1);
     // 10,028 bytes in pieces of 1448.
     assert_eq!(path.carry(&packets)[0].packets.len(), 7);
+}
+
+/// 1500 bytes over TCP are two segments, and the second one is acknowledged before the answer. With timestamps that
+/// is an IPv4 packet of 52 bytes (90 on the wire, 72.0 µs) or an IPv6 packet of 72 (110, 88.0 µs). One and three
+/// segments are acknowledged by the answer, datagrams by nobody.
+#[test]
+fn an_answer_waits_behind_an_acknowledgement() {
+    let added = |paths: [&Path; 2], transport, payload| {
+        let both = ping_pong(paths, transport, bytes(payload));
+        [0, 1].map(|way| (both[way] * 1e7).round() as i64 - tenths(paths[way], transport, payload))
+    };
+    let four = path("native-ipv4");
+    assert_eq!(added([&four, &four], TIMESTAMPS, 1448), [0, 0]);
+    assert_eq!(added([&four, &four], TIMESTAMPS, 1449), [720, 720]);
+    assert_eq!(added([&four, &four], TIMESTAMPS, 4000), [0, 0]);
+    assert_eq!(added([&four, &four], Transport::Udp, 1500), [0, 0]);
+    // The IPv6 host acknowledges the answer before it speaks again, the IPv4 host what it has heard.
+    let translated = [&path("nat64-6to4"), &path("nat64-4to6")];
+    assert_eq!(added(translated, TIMESTAMPS, 1500), [880, 720]);
+    // With a tunnel's header 92 bytes, 130 on the wire.
+    let tunnel = path("isatap");
+    assert_eq!(added([&tunnel, &tunnel], TIMESTAMPS, 1500), [1040, 1040]);
 }

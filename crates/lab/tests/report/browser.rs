@@ -56,6 +56,7 @@ fn the_page_works_in_a_browser() {
     page.visit(&written.index);
 
     plots_are_there(&mut page);
+    applications(&mut page);
     sorting(&mut page);
     filtering(&mut page);
     columns(&mut page);
@@ -102,6 +103,40 @@ fn plots_are_there(page: &mut Page) {
         "[...document.querySelectorAll('a[href^=\"#\"]')].map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))",
     );
     assert_eq!(broken, json!([]));
+}
+
+/// A row for each mechanism and a column for each application, in words, and the reasons of those that fail.
+fn applications(page: &mut Page) {
+    let table = |name: &str| {
+        format!(
+            "[...document.querySelectorAll('table.{name} tr')].map(r => [...r.cells].map(c => c.textContent.trim()))"
+        )
+    };
+    let matrix = page.eval(&table("matrix"));
+    let (works, fails, badly) = ("✓ works", "✗ fails", "~ badly");
+    let expected = json!([
+        [
+            "mechanism",
+            "web",
+            "mail",
+            "video",
+            "voice",
+            "bittorrent",
+            "ipsec"
+        ],
+        ["native IPv4", works, works, works, works, works, works],
+        ["ds-lite", works, works, works, works, fails, "~ 1 of 2"],
+        ["map-e", works, works, works, works, fails, fails],
+        ["map-t", works, works, works, works, fails, fails],
+        ["464xlat", works, works, works, badly, fails, fails],
+    ]);
+    assert_eq!(matrix, expected);
+    let reasons = page.eval(&table("reasons"));
+    let row = |cells: [&str; 3]| reasons.as_array().unwrap().contains(&json!(cells));
+    assert!(row(["map-e", "bittorrent", "bittorrent: nobody answers"]));
+    // Where implementations differ, it is said whose it is.
+    let ds_lite = "ipsec: nobody answers ds-lite-isthmus-user";
+    assert!(row(["ds-lite", "ipsec", ds_lite]), "{reasons}");
 }
 
 fn sorting(page: &mut Page) {

@@ -63,7 +63,7 @@ fn a_run_of_nothing_tells_nothing() {
         let judgement = claim.judge(&made_up.summary());
         assert_eq!(judgement.verdict, CannotBeTold, "{}", claim.id);
         assert!(
-            !judgement.missing.is_empty() && judgement.why.contains("paper-00"),
+            !judgement.missing.is_empty() && judgement.why.contains("isthmus lab run paper-00"),
             "{}",
             claim.id
         );
@@ -85,7 +85,14 @@ fn claims_are_about_experiments_that_there_are() {
     let nothing = MadeUp::new();
     let questions = &isthmus_lab::experiment::papers::QUESTIONS;
     for claim in &CLAIMS {
-        for missing in claim.judge(&nothing.summary()).missing {
+        let judgement = claim.judge(&nothing.summary());
+        let (_, command) = judgement.why.split_once("`isthmus lab run ").unwrap();
+        let (names, _) = command.split_once('`').unwrap();
+        for name in names.split(' ') {
+            let is_asked = questions.iter().any(|question| question.name == name);
+            assert!(is_asked, "{}: {name} is to be run", claim.id);
+        }
+        for missing in judgement.missing {
             let name = missing.strip_prefix("the experiment ").unwrap();
             let is_asked = questions.iter().any(|question| question.name == name);
             assert!(

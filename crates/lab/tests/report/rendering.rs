@@ -203,6 +203,7 @@ fn point() -> impl Strategy<Value = Point> {
         proptest::option::of([value(), value()]),
         proptest::option::of(value()),
         proptest::option::of(value()),
+        proptest::option::of(".{0,4}"),
     );
     (
         prop_oneof![Just("mean".to_owned()), ".{0,4}"],
@@ -212,7 +213,7 @@ fn point() -> impl Strategy<Value = Point> {
         beside,
     )
         .prop_map(
-            |(series, at, value, samples, (spread, bound, ceiling))| Point {
+            |(series, at, value, samples, (spread, bound, ceiling, reason))| Point {
                 series,
                 at,
                 value,
@@ -220,6 +221,7 @@ fn point() -> impl Strategy<Value = Point> {
                 spread,
                 bound,
                 ceiling,
+                reason,
             },
         )
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isthmus_lab::{
-    bound::{Packet, TcpOptions, ethernet::wire_bytes},
+    bound::ping_pong,
     sockets::pingpong::{PingPong, Protocol},
     topology::{Neighbours, Offloads, Topology},
     wire::Ethernet,
@@ -21,14 +21,6 @@ const LATE: Duration = Duration::from_micros(10);
 
 /// What a router may take for a packet, on a slow machine as well: that is not the cables' time.
 const ROUTER: Duration = Duration::from_micros(10);
-
-/// The length of the packet that the receiver of a message over TCP sends before its answer: every second segment
-/// is acknowledged at once, and the answer waits behind that. What is left over is acknowledged by the answer.
-fn acknowledged_first(protocol: Protocol, packets: &[Packet]) -> Option<u32> {
-    let whole = protocol == Protocol::Tcp && packets.len().is_multiple_of(2);
-    let header = packets[0].family().header() + TcpOptions::Timestamps.header();
-    whole.then_some(header)
-}
 
 #[test]
 fn through_a_router_at_10_megabits_it_is_the_bound_at_the_sockets() {
@@ -55,9 +47,8 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                     let path = path(name, rate);
                     let (transport, payload) = (transport(protocol), payload(bytes));
                     let bound = path.delay(transport, payload);
-                    let packets = transport.packets(payload, &path);
-                    let first = acknowledged_first(protocol, &packets);
-                    let expected = bound + rate.seconds(first.map_or(0, wire_bytes));
+                    // Both ways are alike.
+                    let [expected, _] = ping_pong([&path, &path], transport, payload);
                     let tolerance = LATE.max(Duration::from_secs_f64(bound / 100.0));
                     measure(&what, || {
                         let series = game.play(&pair).unwrap();

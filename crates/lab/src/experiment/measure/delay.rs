@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::{profile::Profile, scene::Scene};
 use crate::{
     LabError, Result,
-    bound::{Path, Payload, TcpOptions, Transport, table::PAPERS_PAYLOADS},
+    bound::{Path, Payload, TcpOptions, Transport, ping_pong, table::PAPERS_PAYLOADS},
     results::Point,
     sockets::{
         bulk::Bulk,
@@ -55,9 +55,7 @@ fn one_way(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Po
     for payload in payloads(profile) {
         let exchanges = play(scene, profile, protocol, payload)?;
         let [there, back] = match scene.bounds() {
-            Some(paths) => paths
-                .each_ref()
-                .map(|path| Some(path.delay(transport(protocol), payload))),
+            Some(paths) => ping_pong(paths.each_ref(), transport(protocol), payload).map(Some),
             None => [None, None],
         };
         let mean = there.zip(back).map(|(there, back)| (there + back) / 2.0);

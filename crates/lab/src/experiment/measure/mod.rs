@@ -1,5 +1,6 @@
 //! How things are measured on a running candidate.
 
+pub(super) mod applications;
 pub mod busy;
 pub(super) mod connections;
 pub(super) mod delay;

@@ -1,16 +1,16 @@
-//! UDP at a fixed rate by iperf3, which answers four questions at once: how much arrives, what is lost, how
-//! much delay varies, and how busy that keeps the machine.
+//! UDP at a fixed rate by iperf3, which answers five questions at once: how much arrives, what is lost, how
+//! much delay varies, how busy that keeps the machine, and what a packet costs.
 
 use super::{
     super::{profile::Profile, scene::Scene},
-    busy::Ticks,
+    busy::{Counting, Used},
 };
 use crate::{
     Result,
     measure::TESTER_CPU,
     results::Point,
     services,
-    tools::{self, Direction, Traffic, Transfer},
+    tools::{self, Direction, Traffic, Transfer, Until},
 };
 
 /// The payloads of paper 002, in octets.
@@ -23,8 +23,8 @@ const OFFERED: u32 = 100;
 pub struct Offered {
     octets: u32,
     transfer: Transfer,
-    /// Cores busy.
-    cores: f64,
+    /// By others than sender and receiver.
+    used: Used,
 }
 
 /// All sizes: once for a scene, whichever question asks first.
@@ -32,22 +32,24 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
     if scene.offered.is_empty() {
         let _server = services::start_iperf(scene.server()?, TESTER_CPU)?;
         let address = scene.address().to_string();
+        let gateways = scene.gateways();
+        let _counting = Counting::begin()?;
         let mut offered = Vec::new();
         for octets in profile.thin(&SIZES) {
             let traffic = Traffic::Udp {
                 megabits: OFFERED,
                 payload: octets,
             };
-            let before = Ticks::now()?;
-            let seconds = profile.length().as_secs().max(1) as u32;
+            let seconds = Until::Seconds(profile.length().as_secs().max(1) as u32);
             let client = scene.client()?;
             let up = Direction::Upload;
+            let before = Used::now(&gateways)?;
             let transfer = tools::iperf(client, TESTER_CPU, &address, traffic, up, seconds)?;
-            let cores = Ticks::now()?.cores_since(before);
+            let used = Used::now(&gateways)? - before;
             offered.push(Offered {
                 octets,
                 transfer,
-                cores,
+                used,
             });
         }
         scene.offered = offered;
@@ -81,7 +83,43 @@ pub(crate) fn jitter(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> 
     points(scene, profile, |offered| offered.transfer.jitter)
 }
 
-/// Cores that sender, gateways and receiver kept busy together.
+impl Offered {
+    /// Processor time of everybody together, in seconds of one core.
+    fn everybody(&self) -> f64 {
+        self.transfer.cpu + self.used.gateways + self.used.kernel
+    }
+
+    /// The same, and whose it is.
+    fn times(&self) -> [(&'static str, f64); 4] {
+        [
+            ("udp", self.everybody()),
+            ("hosts", self.transfer.cpu),
+            ("gateways", self.used.gateways),
+            ("programs", self.used.programs),
+        ]
+    }
+
+    /// A point of each time in relation to something, without those of whom there is nothing.
+    fn points(&self, beside: f64) -> impl Iterator<Item = Point> {
+        let times = self.times().into_iter().filter(|(_, time)| *time > 0.0);
+        let at = f64::from(self.octets);
+        times.map(move |(series, time)| Point::new(series, at, time / beside))
+    }
+}
+
+/// Cores that were busy: of everybody (`udp`), of sender and receiver, of the gateways' processes, and of the
+/// gateways' programs.
 pub(crate) fn cpu(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |offered| offered.cores)
+    let offered = all(scene, profile)?.iter();
+    Ok(offered
+        .flat_map(|offered| offered.points(offered.transfer.seconds))
+        .collect())
+}
+
+/// Seconds for each packet that was sent, of the same.
+pub(crate) fn cost(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let offered = all(scene, profile)?.iter();
+    Ok(offered
+        .flat_map(|offered| offered.points(offered.transfer.datagrams))
+        .collect())
 }

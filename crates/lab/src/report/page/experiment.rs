@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Shown, repetitions};
+use super::{Shown, applications, repetitions};
 use crate::{
     amount,
     report::{
@@ -32,10 +32,10 @@ pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup
             @if let Some(finding) = papers::finding(&experiment.name) {
                 p.finding { span { "The paper: " } (finding) }
             }
-            @if !is_matrix { (panels(run, answers, &id)) }
+            @if is_matrix { (applications::matrix(answers)) } @else { (panels(run, answers, &id)) }
             (beside(answers))
             (notes(answers))
-            (table(answers, is_matrix || experiment.name.starts_with("rfc")))
+            (table(answers, experiment.name.starts_with("rfc")))
             details {
                 summary { "How it was measured" }
                 dl {
@@ -326,7 +326,7 @@ fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
         return html! { span.none { "–" } };
     };
     if quantity == Quantity::Works {
-        return works(figure.value());
+        return applications::works(figure.value());
     }
     let limited = figure.limited(quantity);
     let added = figure.added(quantity).filter(|_| limited);
@@ -341,19 +341,6 @@ fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
         }
         @if let Some(spread) = figure.spread.filter(|_| figure.bound.is_none()) {
             small { (amount::range(quantity, spread)) }
-        }
-    }
-}
-
-/// Whether an application works, see [`Quantity::Works`].
-fn works(value: f64) -> Markup {
-    html! {
-        @if value >= 1.0 {
-            span.works { "✓ works" }
-        } @else if value > 0.0 {
-            span.badly { "~ badly" }
-        } @else {
-            span.not { "✗ fails" }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The page: one file of HTML with its style, its script and its plots inside.
 
+mod applications;
 mod claims;
 mod comparison;
 mod experiment;

@@ -1,0 +1,341 @@
+//! Applications between two hosts: which of them work through a mechanism, and why the others do not.
+//!
+//! Paper 002 tried what people use; here each kind has a stand-in that runs the same everywhere: real clients (`curl`,
+//! `dig`, `ping`, `traceroute`, `iperf3`) ask real servers, and where there is no such client, sockets do what it
+//! would do. All are tried at once. What can not work is known within a second.
+
+mod ftp;
+mod servers;
+mod unasked;
+mod vpn;
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+use crate::{
+    LabError, Result,
+    measure::TESTER_CPU,
+    netns::Namespace,
+    plan, process,
+    services::{self, PAGE, WEB_NAME},
+    tools::{self, Direction, Traffic, Until},
+};
+use servers::{FILE, Servers};
+
+/// How long an application may take that is expected to work, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a host waits for somebody whom it may be unable to reach.
+const REACH: Duration = Duration::from_millis(700);
+/// Of a call, this share of datagrams may be lost, in percent.
+const LOST: f64 = 5.0;
+
+/// Who calls whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The host that calls.
+    pub client: &'a Namespace,
+    /// The host that is called.
+    pub server: &'a Namespace,
+    /// What the client calls the server.
+    pub target: IpAddr,
+    /// The addresses that they have themselves: the client's, the server's.
+    pub own: [IpAddr; 2],
+}
+
+/// What became of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// The application.
+    pub name: &'static str,
+    /// Why it does not work, if it does not.
+    pub trouble: Option<String>,
+}
+
+/// Why an application did not do its work.
+#[derive(Debug)]
+enum Trouble {
+    /// The laboratory could not try it.
+    Lab(LabError),
+    /// It does not work, and why.
+    Fails(String),
+}
+
+impl From<LabError> for Trouble {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Command { output, .. } => {
+                let said = output.lines().rev().find(|line| !line.trim().is_empty());
+                Self::Fails(said.unwrap_or("it says nothing").trim().into())
+            }
+            LabError::Output { output, .. } => Self::Fails(output),
+            other => Self::Lab(other),
+        }
+    }
+}
+
+/// An application that says nothing if it works.
+type Try = fn(&Call<'_>, &Servers) -> std::result::Result<(), Trouble>;
+
+/// All of them, in the order of reports.
+const APPLICATIONS: [(&str, Try); 16] = [
+    ("ping", |call, _| ping(call, 56)),
+    ("large ping", |call, _| ping(call, 4000)),
+    ("traceroute", |call, _| traceroute(call)),
+    ("DNS by UDP", |call, _| dns(call, &[])),
+    ("DNS by TCP", |call, _| dns(call, &["+tcp"])),
+    ("HTTP", |call, _| page(call, &[], call.target)),
+    ("HTTPS", https),
+    ("download", |call, _| download(call)),
+    ("upload", |call, servers| upload(call, servers)),
+    ("call", |call, _| voice(call)),
+    ("passive FTP", |call, _| fetch(call, &["--ftp-pasv"])),
+    ("active FTP", active_ftp),
+    ("ESP", |call, _| vpn::echo(call)),
+    ("IPv4 literal", |call, _| literal(call, &[])),
+    ("IPv4-only program", |call, _| literal(call, &["--ipv4"])),
+    ("unasked from outside", |call, _| unasked::reach(call)),
+];
+
+/// Tries all applications at once.
+///
+/// # Errors
+/// A program is not there, or a server does not start.
+pub fn try_all(call: &Call<'_>) -> Result<Vec<Tried>> {
+    for (program, package) in [
+        ("ping", "iputils-ping"),
+        ("traceroute", "traceroute"),
+        ("curl", "curl"),
+    ] {
+        process::require(program, package)?;
+    }
+    let servers = Servers::start(call.server, call.own[1])?;
+    let _without_ipv4 = WithoutIpv4::for_call(call)?;
+    thread::scope(|scope| {
+        let serving = servers.serve_ftp(scope, call.server);
+        let servers = &servers;
+        let tries = APPLICATIONS.map(|(name, run)| (name, scope.spawn(move || run(call, servers))));
+        let tried = tries.map(|(name, run)| {
+            let trouble = match run.join() {
+                Ok(Ok(())) => None,
+                Ok(Err(Trouble::Fails(why))) => Some(why),
+                Ok(Err(Trouble::Lab(error))) => return Err(error),
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            Ok(Tried { name, trouble })
+        });
+        serving.end()?;
+        tried.into_iter().collect()
+    })
+}
+
+/// How an address is written in a URL.
+fn in_url(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+fn curl(call: &Call<'_>) -> Command {
+    tools::curl(call.client, PATIENCE)
+}
+
+/// Three pings of so many bytes, of which all are answered.
+fn ping(call: &Call<'_>, bytes: u32) -> std::result::Result<(), Trouble> {
+    let address = call.target.to_string();
+    // Of large ones the first ones may be lost: by that the hosts find out what links take.
+    let ping = |count| {
+        tools::ping(
+            call.client,
+            &address,
+            count,
+            Duration::from_millis(50),
+            bytes,
+        )
+    };
+    let mut answered = Ok(Vec::new());
+    for _ in 0..4 {
+        answered = ping(3);
+        if answered.as_ref().is_ok_and(|times| times.len() == 3) {
+            return Ok(());
+        }
+    }
+    let answered = answered?.len();
+    Err(Trouble::Fails(format!("{answered} of 3 answered")))
+}
+
+/// Every router on the way answers, and the server at its end.
+fn traceroute(call: &Call<'_>) -> std::result::Result<(), Trouble> {
+    let mut command = call.client.command("traceroute");
+    command.args(["-n", "-q", "1", "-w", "1", "-m", "12"]);
+    let said = process::run(command.arg(call.target.to_string()))?;
+    let hops: Vec<&str> = said
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .collect();
+    let arrives = hops.last() == Some(&call.target.to_string().as_str());
+    if arrives && !hops.contains(&"*") {
+        return Ok(());
+    }
+    Err(Trouble::Fails(format!("it shows {}", hops.join(", "))))
+}
+
+/// The server's name server is asked for an address that it has.
+fn dns(call: &Call<'_>, options: &[&str]) -> std::result::Result<(), Trouble> {
+    let question = [options, &[WEB_NAME, "A"]].concat();
+    let said = services::dig(call.client, &call.target.to_string(), &question)?;
+    let address = plan::HOST4.to_string();
+    if said.lines().any(|line| line == address) {
+        return Ok(());
+    }
+    Err(Trouble::Fails(said))
+}
+
+/// The page, from an address.
+fn page(call: &Call<'_>, options: &[&str], address: IpAddr) -> std::result::Result<(), Trouble> {
+    let mut command = curl(call);
+    command.args(options);
+    is_page(process::run(
+        command.arg(format!("http://{}/", in_url(address))),
+    )?)
+}
+
+fn is_page(came: String) -> std::result::Result<(), Trouble> {
+    if came == PAGE {
+        return Ok(());
+    }
+    Err(Trouble::Fails(format!("another page: {came}")))
+}
+
+/// The page with TLS, by the name that is in the server's certificate.
+fn https(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble> {
+    let mut command = curl(call);
+    let address = SocketAddr::new(call.target, 443);
+    command.arg("--cacert").arg(servers.certificate());
+    command.args(["--connect-to", &format!("{WEB_NAME}:443:{address}")]);
+    is_page(process::run(command.arg(format!("https://{WEB_NAME}/")))?)
+}
+
+/// A file, whose packets are as large as the server's link takes, until it hears that others take less.
+fn download(call: &Call<'_>) -> std::result::Result<(), Trouble> {
+    let mut command = curl(call);
+    command.args(["--output", "/dev/null", "--write-out", "%{size_download}"]);
+    let url = format!(
+        "http://{}{}",
+        in_url(call.target),
+        services::Files::path(FILE)
+    );
+    let came = process::run(command.arg(url))?;
+    if came == FILE.to_string() {
+        return Ok(());
+    }
+    Err(Trouble::Fails(format!("{came} of {FILE} bytes came")))
+}
+
+/// The same in the other direction, by FTP.
+fn upload(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble> {
+    let mut command = curl(call);
+    command.arg("--upload-file").arg(servers.file());
+    process::run(command.arg(format!("ftp://{}/file", in_url(call.target))))?;
+    Ok(())
+}
+
+/// Datagrams of a telephone's size and rate.
+fn voice(call: &Call<'_>) -> std::result::Result<(), Trouble> {
+    let traffic = Traffic::Udp {
+        megabits: 1,
+        payload: 160,
+    };
+    let server = call.target.to_string();
+    let (up, length) = (Direction::Upload, Until::Blocks(200));
+    let lost = tools::iperf(call.client, TESTER_CPU, &server, traffic, up, length)?.lost_percent;
+    if lost <= LOST {
+        return Ok(());
+    }
+    Err(Trouble::Fails(format!(
+        "{lost:.0} % of datagrams were lost"
+    )))
+}
+
+/// The page by FTP. For its transfer the server tells where to connect to, or the client does if it is told so.
+fn fetch(call: &Call<'_>, way: &[&str]) -> std::result::Result<(), Trouble> {
+    let mut command = curl(call);
+    command.args(way);
+    let came = process::run(command.arg(format!("ftp://{}/page", in_url(call.target))))?;
+    is_page(came)
+}
+
+/// The same where the client tells it. What the server says to that, it says better than curl.
+fn active_ftp(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble> {
+    fetch(call, &["--ftp-port", "-"]).map_err(|trouble| match (trouble, servers.refused()) {
+        (Trouble::Fails(_), Some(refusal)) => Trouble::Fails(refusal),
+        (trouble, _) => trouble,
+    })
+}
+
+/// The page from the server's own IPv4 address, as a program has it that was given this address, or that has no
+/// other sockets (RFC 6877 section 1).
+fn literal(call: &Call<'_>, options: &[&str]) -> std::result::Result<(), Trouble> {
+    match call.own[1] {
+        address @ IpAddr::V4(_) => page(call, options, address),
+        IpAddr::V6(_) => Err(Trouble::Fails("the server has no IPv4 address".into())),
+    }
+}
+
+/// A client of a network with IPv6 alone, whatever the laboratory has given it: until this is dropped, it has no
+/// way to any IPv4 address.
+struct WithoutIpv4<'a>(&'a Namespace);
+
+impl<'a> WithoutIpv4<'a> {
+    /// Only if the client calls an IPv4 host by IPv6.
+    fn for_call(call: &Call<'a>) -> Result<Option<Self>> {
+        let [IpAddr::V6(_), IpAddr::V4(_)] = call.own else {
+            return Ok(None);
+        };
+        call.client.ip(&["rule add pref 1 unreachable".into()])?;
+        Ok(Some(Self(call.client)))
+    }
+}
+
+impl Drop for WithoutIpv4<'_> {
+    fn drop(&mut self) {
+        // The namespace may be gone already.
+        let _ = self.0.ip(&["rule del pref 1".into()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn applications_have_names_of_their_own() {
+        let names: BTreeSet<_> = APPLICATIONS.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), APPLICATIONS.len());
+    }
+
+    #[test]
+    fn what_a_tool_says_last_is_the_reason() {
+        let error = LabError::Command {
+            command: "curl".into(),
+            status: "7".into(),
+            output: "first\ncurl: (7) No route to host\n\n".into(),
+        };
+        let Trouble::Fails(why) = error.into() else {
+            panic!("it was tried");
+        };
+        assert_eq!(why, "curl: (7) No route to host");
+        let missing = LabError::Missing {
+            program: "curl".into(),
+            package: "curl".into(),
+        };
+        assert!(matches!(missing.into(), Trouble::Lab(_)));
+    }
+}

@@ -1,0 +1,60 @@
+//! Connections that nobody inside has asked for, as between equals: what file sharing lives on.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{Call, PATIENCE, REACH, Trouble};
+use crate::{LabError, netns::Namespace};
+
+/// Where the server learns by which address the client is seen, and where the client waits for it.
+const PORTS: [u16; 2] = [6881, 6882];
+
+/// The server connects to the client, at the address from which it has seen a connection of the client come.
+pub(super) fn reach(call: &Call<'_>) -> Result<(), Trouble> {
+    let [known, waiting] = PORTS;
+    let [client, server] = call.own;
+    let meeting = listen(call.server, (server, known).into())?;
+    let door = listen(call.client, (client, waiting).into())?;
+    let to = SocketAddr::new(call.target, known);
+    connect(call.client, to, PATIENCE)?.map_err(|error| fails(to, &error))?;
+    let (_, seen) = meeting.accept().map_err(|error| fails(to, &error))?;
+    let to = SocketAddr::new(seen.ip(), waiting);
+    connect(call.server, to, REACH)?.map_err(|error| fails(to, &error))?;
+    // Somebody has answered: was it the client?
+    door.set_nonblocking(true)
+        .map_err(|error| fails(to, &error))?;
+    let until = Instant::now() + REACH;
+    while Instant::now() < until {
+        if door.accept().is_ok() {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Err(Trouble::Fails(format!("another answers at {to}")))
+}
+
+fn fails(to: SocketAddr, error: &io::Error) -> Trouble {
+    Trouble::Fails(format!("nobody is reached at {to}: {error}"))
+}
+
+fn listen(node: &Namespace, address: SocketAddr) -> crate::Result<TcpListener> {
+    node.enter(|| {
+        TcpListener::bind(address).map_err(|source| LabError::Socket {
+            action: "listen at",
+            address,
+            source,
+        })
+    })
+}
+
+fn connect(
+    node: &Namespace,
+    to: SocketAddr,
+    limit: Duration,
+) -> crate::Result<io::Result<TcpStream>> {
+    node.enter(|| Ok(TcpStream::connect_timeout(&to, limit)))
+}

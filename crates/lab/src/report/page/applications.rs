@@ -1,0 +1,155 @@
+//! Which applications work through which mechanism: a table of words and marks, and why the others do not.
+
+use maud::{Markup, html};
+
+use crate::summary::{Answers, Figure};
+
+/// A mechanism and an application, with a figure of each implementation.
+struct Cell<'s> {
+    mechanism: &'s str,
+    application: &'s str,
+    /// The subjects' names, and their figures.
+    figures: Vec<(&'s str, &'s Figure)>,
+}
+
+impl<'s> Cell<'s> {
+    fn new(answers: &'s Answers<'_>, mechanism: &'s str, application: &'s str) -> Self {
+        let lines = answers
+            .lines
+            .iter()
+            .filter(|line| line.subject.mechanism == mechanism && line.series == application);
+        Self {
+            mechanism,
+            application,
+            figures: lines
+                .filter_map(|line| Some((line.subject.name.as_str(), line.figures.first()?)))
+                .collect(),
+        }
+    }
+
+    fn working(&self) -> usize {
+        let works = |(_, figure): &&(&str, &Figure)| figure.value() >= 1.0;
+        self.figures.iter().filter(works).count()
+    }
+
+    /// What it comes to over all implementations, which mostly are of one opinion.
+    fn markup(&self) -> Markup {
+        let (working, all) = (self.working(), self.figures.len());
+        html! {
+            @if let [(_, first), others @ ..] = &self.figures[..] {
+                @if others.iter().all(|(_, other)| other.value() == first.value()) {
+                    (works(first.value()))
+                } @else {
+                    span.badly { "~ " (working) " of " (all) }
+                }
+            } @else {
+                span.none { "–" }
+            }
+        }
+    }
+
+    /// Each reason, and the implementations that have given it.
+    fn reasons(&self) -> Vec<(&'s str, Vec<&'s str>)> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (subject, figure) in &self.figures {
+            let Some(reason) = figure.reason.as_deref() else {
+                continue;
+            };
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, subjects)) => subjects.push(subject),
+                None => reasons.push((reason, vec![subject])),
+            }
+        }
+        reasons
+    }
+}
+
+/// A row for each mechanism, a column for each application; below it the reasons.
+pub(super) fn matrix(answers: &Answers<'_>) -> Markup {
+    let mut mechanisms: Vec<&str> = Vec::new();
+    for subject in answers.subjects() {
+        if !mechanisms.contains(&subject.mechanism.as_str()) {
+            mechanisms.push(&subject.mechanism);
+        }
+    }
+    let applications = answers.series();
+    let rows: Vec<Vec<Cell<'_>>> = mechanisms
+        .iter()
+        .map(|mechanism| {
+            let cells = applications.iter();
+            cells
+                .map(|application| Cell::new(answers, mechanism, application))
+                .collect()
+        })
+        .collect();
+    html! {
+        div.wide tabindex="0" {
+            table.matrix {
+                caption { "Applications by mechanism" }
+                thead { tr {
+                    th scope="col" { "mechanism" }
+                    @for application in &applications { th scope="col" { (application) } }
+                } }
+                tbody {
+                    @for (mechanism, row) in mechanisms.iter().zip(&rows) {
+                        tr {
+                            th scope="row" { (mechanism) }
+                            @for cell in row { td { (cell.markup()) } }
+                        }
+                    }
+                }
+            }
+        }
+        (reasons(&rows))
+    }
+}
+
+fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
+    let cells = || rows.iter().flatten();
+    html! {
+        @if cells().any(|cell| !cell.reasons().is_empty()) {
+            details {
+                summary { "Why not" }
+                div.wide tabindex="0" {
+                    table.reasons {
+                        caption { "What the applications say that fail" }
+                        thead { tr {
+                            th scope="col" { "mechanism" }
+                            th scope="col" { "application" }
+                            th scope="col" { "reason" }
+                        } }
+                        tbody {
+                            @for cell in cells() {
+                                @for (reason, subjects) in cell.reasons() {
+                                    tr {
+                                        th scope="row" { (cell.mechanism) }
+                                        td { (cell.application) }
+                                        td {
+                                            (reason)
+                                            @if subjects.len() < cell.figures.len() {
+                                                " " small { (subjects.join(", ")) }
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether an application works, see [`Quantity::Works`](crate::results::Quantity::Works).
+pub(super) fn works(value: f64) -> Markup {
+    html! {
+        @if value >= 1.0 {
+            span.works { "✓ works" }
+        } @else if value > 0.0 {
+            span.badly { "~ badly" }
+        } @else {
+            span.not { "✗ fails" }
+        }
+    }
+}
