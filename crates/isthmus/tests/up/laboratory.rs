@@ -89,6 +89,65 @@ fn a_run_is_measured_resumed_and_reported() {
     assert!(ADDED.iter().all(|(subject, _)| page.contains(subject)));
 }
 
+/// Frames of the standards' tests come through whoever forwards, translates or carries them in a tunnel. A machine
+/// with other work makes trials void: then nothing is said of the subject, but never that it forwards nothing.
+#[test]
+fn frames_of_the_standards_pass_what_stands_between() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let subjects =
+        "native-ipv6,siit-isthmus-xdp,nat64-isthmus-user,6rd-isthmus-tc,ds-lite-isthmus-user";
+    let place = run.to_str().unwrap();
+    let output = lab(&[
+        "run",
+        "rfc8219/throughput",
+        "rfc8219/frame-loss",
+        "--subjects",
+        subjects,
+        "--output",
+        place,
+    ]);
+    assert!(output.status.success(), "{}", said(&output));
+    let directory = Directory::open(&run).unwrap();
+    assert_eq!(directory.trials().count(), 2 * subjects.split(',').count());
+    for trial in directory.trials() {
+        let planned = &trial.planned;
+        let points = match &trial.outcome {
+            Outcome::Measured(points) => points,
+            Outcome::Void(why) => {
+                eprintln!("{planned:?} is void: {why}");
+                continue;
+            }
+            Outcome::NotRun(why) => panic!("{planned:?}: {why}"),
+        };
+        for point in points {
+            if planned.experiment == "rfc8219/throughput" {
+                // A tenth is how near the search comes, and how far the ceiling is off.
+                let most = 1.1 * point.ceiling.unwrap();
+                assert!(
+                    point.value > 0.0 && point.value < most,
+                    "{planned:?}: {point:?}"
+                );
+            } else {
+                assert!((0.0..1.0).contains(&point.value), "{planned:?}: {point:?}");
+            }
+        }
+        // What is lost grows with the load, from nothing.
+        if planned.experiment == "rfc8219/frame-loss" {
+            let least = points
+                .iter()
+                .filter(|point| point.series == points[0].series)
+                .min_by(|one, other| one.at.total_cmp(&other.at))
+                .unwrap();
+            let worst = points.iter().map(|point| point.value).fold(0.0, f64::max);
+            assert!(least.value <= worst, "{planned:?}: {points:?}");
+        }
+    }
+}
+
 #[test]
 fn what_there_is_not_is_not_begun() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,13 +8,14 @@
 
 use super::{
     candidate::{Candidate, Carries, Maker, Site},
-    measure::{applications, connections, delay, dns64, files, overhead, ping, steps, udp},
+    measure::{applications, connections, delay, dns64, files, frames, overhead, ping, steps, udp},
     profile::Profile,
     question::{How, Links, Question},
+    standards,
 };
 use crate::results::{Quantity, Scale};
 
-const WIRES: &str =
+pub(super) const WIRES: &str =
     "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
 const IPERF: &str = "iperf3, UDP, 100 Mb/s of payload offered; sender, receiver and what runs in softirq on \
     one core, gateways that are processes on the other. One run answers for throughput, loss, jitter and CPU.";
@@ -108,7 +109,7 @@ fn nothing(_: Profile) -> f64 {
 }
 
 /// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 30] = [
+pub static QUESTIONS: [Question; 31] = [
     Question {
         name: "paper-000/delay-udp-10M",
         title: "One-way delay, UDP at 10 Mb/s",
@@ -205,6 +206,18 @@ pub static QUESTIONS: [Question; 30] = [
         of: our_siit,
         how: How::Apart(steps::by_prefix),
         takes: |profile| 12.0 * steps_take(profile),
+    },
+    Question {
+        name: "paper-001/packet-rate",
+        title: "Packets of 1024 bytes without loss",
+        source: "Paper 001, figure 7",
+        quantity: Quantity::PacketRate,
+        over: None,
+        network: WIRES,
+        method: standards::NDR,
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, frames::throughput::of_1024),
+        takes: |profile| standards::search(profile, 1),
     },
     Question {
         name: "paper-001/round-trip",
@@ -487,17 +500,3 @@ pub static QUESTIONS: [Question; 30] = [
         },
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn questions_have_names_of_their_own() {
-        let names: BTreeSet<_> = QUESTIONS.iter().map(|question| question.name).collect();
-        assert_eq!(names.len(), QUESTIONS.len());
-        assert!(names.iter().all(|name| name.contains('/')));
-    }
-}

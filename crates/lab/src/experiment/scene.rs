@@ -5,7 +5,11 @@ use std::{net::IpAddr, sync::Arc};
 use super::{
     candidate::{Candidate, Carries, Site, ours},
     hosts,
-    measure::{files::Fetched, udp::Offered},
+    measure::{
+        files::Fetched,
+        frames::{delay::Timed, throughput::Found},
+        udp::Offered,
+    },
     question::Links,
 };
 use crate::{
@@ -18,6 +22,7 @@ use crate::{
     services::Dns,
     sockets::{Host, Pair},
     subject::Started,
+    tester::Port,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
     wire::Counts,
 };
@@ -29,12 +34,17 @@ pub struct Scene {
     pub(super) offered: Vec<Offered>,
     /// See above.
     pub(super) fetched: Vec<Fetched>,
+    /// See above.
+    pub(super) found: Vec<Found>,
+    /// See above.
+    pub(super) timed: Vec<Timed>,
     /// The bounds there and back, if links have a rate.
     bounds: Option<[bound::Path; 2]>,
     // Fields are dropped in this order: the network goes last.
     started: Vec<Started>,
     _authority: Option<Dns>,
     ends: Ends,
+    candidate: Candidate,
     network: Network,
 }
 
@@ -105,10 +115,13 @@ impl Scene {
         Ok(Self {
             offered: Vec::new(),
             fetched: Vec::new(),
+            found: Vec::new(),
+            timed: Vec::new(),
             bounds: links.rate().map(|rate| candidate.paths(rate)),
             started,
             _authority: authority,
             ends,
+            candidate: candidate.clone(),
             network,
         })
     }
@@ -143,6 +156,36 @@ impl Scene {
     /// The addresses that both hosts have themselves.
     pub(super) fn own(&self) -> [IpAddr; 2] {
         self.ends.own
+    }
+
+    /// Who is measured.
+    pub(super) fn candidate(&self) -> &Candidate {
+        &self.candidate
+    }
+
+    /// The interfaces of both hosts, at which a tester takes their place.
+    pub(super) fn ports(&self) -> Result<[Port; 2]> {
+        let [client, server] = self.ends.nodes;
+        // The links of topologies stand in their order from the first host on.
+        let last = match self.candidate.site {
+            Site::Direct(_) => (0, 1),
+            Site::Middle(..) | Site::Hosts(_) => (1, 1),
+            Site::Provider(..) => (3, 0),
+        };
+        Ok([
+            Port::of(&self.network, client, 0, 0)?,
+            Port::of(&self.network, server, last.0, last.1)?,
+        ])
+    }
+
+    /// Ends the gateway between two hosts and starts it anew.
+    pub(super) fn restart(&mut self) -> Result<()> {
+        if let Site::Middle(middle, _) = self.candidate.site {
+            self.started.clear();
+            let started = middle.subject().start(&self.network, GATEWAY_CPU)?;
+            self.started.push(started);
+        }
+        Ok(())
     }
 
     /// The nodes of both hosts.

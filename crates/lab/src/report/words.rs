@@ -20,6 +20,8 @@ pub(super) fn quantity(quantity: Quantity) -> &'static str {
         Quantity::Cost => "Cost per packet",
         Quantity::ConnectTime => "Connection time",
         Quantity::FileTime => "File time",
+        Quantity::Outage => "Outage",
+        Quantity::Burst => "Burst",
         Quantity::ConnectionRate => "New connections",
         Quantity::Capacity => "Capacity",
         Quantity::QueryRate => "DNS queries",

@@ -18,7 +18,7 @@ pub enum Quantity {
     Loss,
     /// RFC 3550 section 6.4.1.
     Jitter,
-    /// RFC 8219 section 8: the 99.9th percentile of delay, less the least.
+    /// RFC 8219 section 7.3: the 99.9th percentile of delay, less the least; or from frame to frame.
     DelayVariation,
     /// The part of one core that was busy; 1 for one core.
     Cpu,
@@ -28,6 +28,10 @@ pub enum Quantity {
     ConnectTime,
     /// From the first SYN to the last ACK of a file's transfer.
     FileTime,
+    /// How long packets are lost, after which they pass again.
+    Outage,
+    /// Frames that follow each other at the least gap and all arrive.
+    Burst,
     /// Connections or sessions opened.
     ConnectionRate,
     /// Sessions that there is room for.
@@ -59,11 +63,13 @@ impl Quantity {
             | Self::DelayVariation
             | Self::Cost
             | Self::ConnectTime
-            | Self::FileTime => "s",
+            | Self::FileTime
+            | Self::Outage => "s",
             Self::Throughput => "bit/s",
             Self::PacketRate => "packets/s",
             Self::Loss | Self::Cpu | Self::Works => "1",
             Self::ConnectionRate => "connections/s",
+            Self::Burst => "frames",
             Self::Capacity => "sessions",
             Self::QueryRate => "queries/s",
             Self::Overhead => "bytes",
@@ -76,6 +82,7 @@ impl Quantity {
             Self::Throughput
             | Self::PacketRate
             | Self::ConnectionRate
+            | Self::Burst
             | Self::Capacity
             | Self::QueryRate
             | Self::Works => Better::Higher,
@@ -88,6 +95,7 @@ impl Quantity {
             | Self::Cost
             | Self::ConnectTime
             | Self::FileTime
+            | Self::Outage
             | Self::Overhead => Better::Lower,
         }
     }

@@ -104,9 +104,22 @@ impl Ceiling {
     /// Measures what the tester itself can do with these streams, on the same path with a subject that
     /// redirects every frame and reads nothing.
     pub fn measure(streams: &Streams) -> Result<Self> {
-        let phases = Phases::shortened(100);
+        Self::on(&mut Self::path(streams)?)
+    }
+
+    /// The same, and what becomes of a trial on that path.
+    pub fn measure_with(streams: &Streams, trial: &Trial) -> Result<(Self, TrialResult)> {
+        let mut path = Self::path(streams)?;
+        Ok((Self::on(&mut path)?, path.run(trial)?))
+    }
+
+    fn path(streams: &Streams) -> Result<SingleDevice> {
         let streams = streams.clone().unchanged();
-        let mut path = SingleDevice::build(&Redirect, streams, phases, Tolerance::default())?;
+        let phases = Phases::shortened(100);
+        SingleDevice::build(&Redirect, streams, phases, Tolerance::default())
+    }
+
+    fn on(path: &mut SingleDevice) -> Result<Self> {
         let trial = Trial {
             rate: f64::INFINITY,
             extent: Extent::Frames(CEILING_FRAMES),

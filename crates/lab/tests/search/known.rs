@@ -94,6 +94,21 @@ fn a_late_sender_is_the_limit_and_not_a_loss() {
     assert_eq!(found[0].limit, Limit::Sender);
 }
 
+/// Nothing is known of a device to which not even the least could be offered.
+#[test]
+fn a_sender_that_is_always_late_finds_no_rate_and_no_fault() {
+    let always = |offer| late_sender(0.0, offer);
+    let found = search().run(always).unwrap();
+    assert_eq!((found.rate, found.limit), (None, Limit::Sender));
+    for goal in [Goal::ndr().shortened(10), Goal::rfc2544()] {
+        let (found, _) = mlr::search(search().range, &[goal], always).unwrap();
+        assert_eq!((found[0].rate, found[0].limit), (None, Limit::Sender));
+        let slow = Device::of(500.0);
+        let (found, _) = mlr::search(search().range, &[goal], |offer| slow.trial(offer)).unwrap();
+        assert_eq!((found[0].rate, found[0].limit), (None, Limit::Least));
+    }
+}
+
 #[test]
 fn ndr_is_the_capacity_and_pdr_a_little_more() {
     let device = Device::of(200_000.0);
@@ -118,7 +133,10 @@ fn ndr_is_the_capacity_and_pdr_a_little_more() {
 #[test]
 fn the_loss_curve_ends_after_two_trials_without_loss() {
     let device = Device::of(0.45 * MEDIUM);
-    let points = loss::curve(MEDIUM, SECOND * 10, |offer| device.trial(offer)).unwrap();
+    let points = loss::curve(MEDIUM, &loss::TENTHS, SECOND * 10, |offer| {
+        device.trial(offer)
+    })
+    .unwrap();
     let shares: Vec<f64> = points.iter().map(|point| point.loss_ratio).collect();
     assert_eq!(shares.len(), 8);
     for (number, share) in shares.iter().enumerate() {
@@ -130,7 +148,7 @@ fn the_loss_curve_ends_after_two_trials_without_loss() {
     }
     let fast = Device::of(MEDIUM);
     assert_eq!(
-        loss::curve(MEDIUM, SECOND, |offer| fast.trial(offer))
+        loss::curve(MEDIUM, &loss::TENTHS, SECOND, |offer| fast.trial(offer))
             .unwrap()
             .len(),
         2

@@ -4,6 +4,7 @@
 mod connections;
 mod faults;
 mod paths;
+mod standards;
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -6,6 +6,7 @@ pub(super) mod connections;
 pub(super) mod delay;
 pub(super) mod dns64;
 pub mod files;
+pub(super) mod frames;
 mod http;
 pub(super) mod overhead;
 pub(super) mod ping;

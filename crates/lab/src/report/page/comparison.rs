@@ -190,7 +190,7 @@ fn quantities(columns: &[Column<'_, '_>]) -> Vec<(Quantity, usize)> {
 }
 
 /// What people ask for first stands first.
-const ORDER: [Quantity; 16] = [
+const ORDER: [Quantity; 18] = [
     Quantity::RoundTrip,
     Quantity::OneWayDelay,
     Quantity::PacketRate,
@@ -202,6 +202,8 @@ const ORDER: [Quantity; 16] = [
     Quantity::DelayVariation,
     Quantity::ConnectTime,
     Quantity::FileTime,
+    Quantity::Outage,
+    Quantity::Burst,
     Quantity::ConnectionRate,
     Quantity::Capacity,
     Quantity::QueryRate,

@@ -5,21 +5,25 @@ use std::time::Duration;
 use super::{Offer, Point, offer};
 use crate::{Result, tester::TrialResult};
 
-/// Measures at the most rate (frames per second of each stream), then at 90 % of it, at 80 %, and so on,
-/// until two trials in a row lose nothing. A rate that cannot be offered has a point that is void.
+/// The shares of the most rate that RFC 2544 asks for at least: 100 %, 90 %, and so on.
+pub const TENTHS: [f64; 10] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];
+
+/// Measures at these shares (0 to 1, the largest first) of the most rate (frames per second of each stream), until
+/// two trials in a row lose nothing. A rate that cannot be offered has a point that is void.
 ///
 /// # Errors
 /// Those of the trials.
 pub fn curve(
     most: f64,
+    shares: &[f64],
     duration: Duration,
     mut trial: impl FnMut(Offer) -> Result<TrialResult>,
 ) -> Result<Vec<Point>> {
     let mut points: Vec<Point> = Vec::new();
     let mut without_loss = 0;
-    for tenths in (1..=10).rev() {
+    for share in shares {
         let offered = Offer {
-            rate: most * f64::from(tenths) / 10.0,
+            rate: most * share,
             duration,
         };
         let mut tries = Vec::new();

@@ -54,7 +54,8 @@ pub enum Limit {
     /// Frames were lost.
     Loss,
     /// More cannot be offered: frames were sent too late. Where the device shares the core of the sender,
-    /// its work is the reason.
+    /// its work is the reason. Where there is no rate at all, not even the least could be offered, and nothing
+    /// is known of the device.
     Sender,
     /// The range ends here.
     Most,

@@ -67,9 +67,14 @@ impl Search {
         let mut confirmed = limit_at(bracket.low, self.full)?;
         while let Some(limit) = confirmed {
             if bracket.low <= least {
+                // What could not be offered says nothing about the device.
+                let limit = match limit {
+                    Limit::Sender => Limit::Sender,
+                    _ => Limit::Least,
+                };
                 return Ok(Throughput {
                     rate: None,
-                    limit: Limit::Least,
+                    limit,
                     points,
                 });
             }

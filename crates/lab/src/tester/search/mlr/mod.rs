@@ -103,9 +103,9 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
                 Some(load.conditional_throughput(rate as f64, goal))
             }),
             limit: match (low, high) {
+                (_, Some(rate)) if missed(rate) => Limit::Sender,
                 (None, _) => Limit::Least,
                 (_, None) => Limit::Most,
-                (_, Some(rate)) if missed(rate) => Limit::Sender,
                 _ => Limit::Loss,
             },
         })

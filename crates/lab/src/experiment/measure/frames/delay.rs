@@ -1,0 +1,141 @@
+//! Latency, PDV and IPDV at the rates without loss (RFC 8219 sections 7.2 and 7.3). All frames are tagged and count.
+
+use std::time::Duration;
+
+use super::{
+    super::super::{profile::Profile, scene::Scene},
+    Bench, FLOWS,
+    throughput::{Found, all},
+};
+use crate::{
+    LabError, Result,
+    results::Point,
+    tester::{
+        Delay,
+        search::{
+            Offer,
+            delay::{Delays, repeat},
+        },
+    },
+};
+
+/// The shares of the rate without loss at which delays are measured: at the first that can be sent on time. Where
+/// the subject shares the sender's core, the whole is just what can be sent.
+const SHARES: [f64; 3] = [1.0, 0.9, 0.5];
+
+/// The delays of one direction and size.
+#[derive(Debug, Clone)]
+pub(crate) struct Timed {
+    series: &'static str,
+    octets: u16,
+    delays: Delays,
+    /// The same of the tester alone.
+    own: Option<Delay>,
+}
+
+/// TL and WCL: the median of the delays, and the 99.9th percentile.
+pub(crate) fn latency(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    points(scene, profile, |timed| {
+        vec![
+            timed.point("", timed.delays.typical.median, |own| own.median),
+            timed.point("99.9 %", timed.delays.worst_case.median, |own| own.p999),
+        ]
+    })
+}
+
+/// PDV: from the least delay to the 99.9th percentile.
+pub(crate) fn pdv(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    points(scene, profile, |timed| {
+        vec![timed.point("", timed.delays.pdv.median, Delay::pdv)]
+    })
+}
+
+/// IPDV: the least, the median and the most of the differences from frame to frame.
+pub(crate) fn ipdv(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    points(scene, profile, |timed| {
+        let values = timed.delays.ipdv.iter().flatten();
+        let names = ["least", "median", "most"].iter();
+        let both = values.zip(names);
+        both.map(|(value, name)| {
+            Point::new(
+                &timed.series(name),
+                f64::from(timed.octets),
+                value.median / 1e9,
+            )
+        })
+        .collect()
+    })
+}
+
+impl Timed {
+    fn series(&self, part: &str) -> String {
+        format!("{} {part}", self.series).trim_end().to_owned()
+    }
+
+    /// A time in nanoseconds, beside the tester's own.
+    fn point(&self, part: &str, value: f64, own: impl Fn(&Delay) -> f64) -> Point {
+        let point = Point::new(&self.series(part), f64::from(self.octets), value / 1e9);
+        match &self.own {
+            Some(delay) => point.with_ceiling(own(delay) / 1e9),
+            None => point,
+        }
+    }
+}
+
+fn points(
+    scene: &mut Scene,
+    profile: Profile,
+    of: impl Fn(&Timed) -> Vec<Point>,
+) -> Result<Vec<Point>> {
+    if scene.timed.is_empty() {
+        let mut timed = Vec::new();
+        for found in all(scene, profile)? {
+            timed.extend(time(scene, &found, profile)?);
+        }
+        scene.timed = timed;
+    }
+    if scene.timed.is_empty() {
+        return Err(LabError::Tester(
+            "there is no rate without loss at which delays could be measured".into(),
+        ));
+    }
+    Ok(scene.timed.iter().flat_map(of).collect())
+}
+
+/// How long frames are sent. Runs repeat that as often as RFC 8219 asks.
+fn length(profile: Profile) -> Duration {
+    match profile {
+        Profile::Smoke => Duration::from_millis(100),
+        Profile::Standard => Duration::from_secs(2),
+        // RFC 8219 section 7.2.
+        Profile::Rfc => Duration::from_secs(120),
+    }
+}
+
+/// Nothing if there is no rate without loss.
+fn time(scene: &Scene, found: &Found, profile: Profile) -> Result<Option<Timed>> {
+    let Some(rate) = found.rate else {
+        return Ok(None);
+    };
+    let mut bench = Bench::new(scene, &found.direction, found.size, FLOWS, profile)?;
+    let duration = length(profile);
+    for share in SHARES {
+        let offer = Offer {
+            rate: rate * share,
+            duration,
+        };
+        let mut delays = repeat(1, || bench.offer(offer))?;
+        if let Some(delays) = delays.pop() {
+            return Ok(Some(Timed {
+                series: found.direction.series,
+                octets: found.octets,
+                delays,
+                own: bench.alone.delay.clone(),
+            }));
+        }
+    }
+    Err(LabError::Tester(format!(
+        "frames of {} octets could not be sent on time to measure their delay, not even half of {rate:.0} in a second",
+        found.size
+    )))
+}

@@ -1,0 +1,359 @@
+//! Tagged frames through a running candidate, by the tester of RFC 8219 in the place of both hosts.
+//!
+//! * here: in which directions, in which frames, and how thoroughly
+//! * [`throughput`]: rates without loss; by the number of flows
+//! * [`delay`]: latency and its variation at those rates
+//! * [`loss`]: loss over the load, and the longest burst without it
+//! * [`outage`]: how long frames are lost after an overload, and while a gateway is started anew
+
+pub(crate) mod delay;
+pub(crate) mod loss;
+pub(crate) mod outage;
+pub(crate) mod throughput;
+
+use std::{
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use super::super::{
+    candidate::{Candidate, Carries, Site},
+    profile::Profile,
+    scene::Scene,
+};
+use crate::{
+    LabError, Result,
+    generator::{FIRST_PORT, FrameSize, PORT},
+    packet::{Ends, Form, Packet},
+    plan, provider,
+    tester::{
+        Ceiling, Delay, Extent, Phases, Streams, Tester, Tolerance, Traffic, Trial, TrialResult,
+        search::Offer,
+    },
+};
+
+/// Frames of RFC 8219 section 5.1.1 that links of 1500 octets carry, in octets with check sequence.
+const SIZES: [u16; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
+/// Flows, where their number is not what is asked. Fewer than the ports that a customer of MAP has here.
+const FLOWS: u32 = 100;
+/// The least rate of interest, in frames per second.
+const LEAST: f64 = 1000.0;
+/// The MTU of the links.
+const MTU: u32 = 1500;
+/// The load at which the tester says what it takes itself for a frame, in frames per second.
+const EASY: f64 = 100_000.0;
+
+/// Whether frames can be sent through it that make their sessions, if there are any, themselves: both hosts
+/// are plain ones, and the gateways carry packets.
+pub(crate) fn is_known(candidate: &Candidate) -> bool {
+    candidate.carries == Carries::Packets
+        && matches!(candidate.site, Site::Middle(..) | Site::Provider(..))
+}
+
+/// Whether packets from the server pass without a session.
+fn is_stateless(candidate: &Candidate) -> bool {
+    let mechanisms = [
+        "native IPv4",
+        "native IPv6",
+        "SIIT",
+        "6in4",
+        "6to4",
+        "6rd",
+        "4in6",
+    ];
+    mechanisms.contains(&candidate.mechanism)
+}
+
+/// The sizes that a profile measures: the smallest tells most.
+pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
+    match profile {
+        Profile::Smoke => &[64],
+        Profile::Standard => &[64, 256, 1024, 1518],
+        Profile::Rfc => &SIZES,
+    }
+}
+
+/// A way through a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Direction {
+    /// What points call it.
+    pub(super) series: &'static str,
+    from: End,
+    ends: Ends,
+    arrives: Form,
+    /// Octets that a frame has more on the way than where it begins, at most.
+    growth: u32,
+}
+
+/// Who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Client,
+    Server,
+}
+
+/// The ways through a candidate, of which the first is the client's.
+fn directions(scene: &Scene) -> Result<Vec<Direction>> {
+    let candidate = scene.candidate();
+    let [client, server] = scene.own();
+    let translates = client.is_ipv4() != server.is_ipv4();
+    let names = match (client, server) {
+        (IpAddr::V6(_), IpAddr::V4(_)) => ["6to4", "4to6"],
+        (IpAddr::V4(_), IpAddr::V6(_)) => ["4to6", "6to4"],
+        _ => ["forward", "back"],
+    };
+    let growth = |from: IpAddr, to: IpAddr| match candidate.site {
+        Site::Provider(mechanism, ..) => added(mechanism),
+        _ if from.is_ipv4() && to.is_ipv6() => 20,
+        _ => 0,
+    };
+    let direction = |series, from, [source, destination]: [IpAddr; 2], to| {
+        Ok::<_, LabError>(Direction {
+            series,
+            from,
+            ends: ends(source, destination)?,
+            arrives: form(to),
+            growth: growth(source, to),
+        })
+    };
+    let mut all = vec![direction(
+        names[0],
+        End::Client,
+        [client, scene.address()],
+        server,
+    )?];
+    if is_stateless(candidate) {
+        let seen = if translates {
+            plan::HOST6_AS_IPV4.into()
+        } else {
+            client
+        };
+        all.push(direction(names[1], End::Server, [server, seen], client)?);
+    }
+    Ok(all)
+}
+
+/// Octets that a packet has more in the core of a provider.
+fn added(mechanism: &provider::Mechanism) -> u32 {
+    match (mechanism.core, mechanism.transport) {
+        (provider::Core::V6, provider::Transport::Tunnel) => 40,
+        (provider::Core::V4, provider::Transport::Tunnel) => 20,
+        (_, provider::Transport::Translation) => 20,
+    }
+}
+
+/// What carries datagrams of this host.
+fn form(host: IpAddr) -> Form {
+    match host {
+        IpAddr::V4(_) => Form::V4,
+        IpAddr::V6(_) => Form::V6,
+    }
+}
+
+fn ends(source: IpAddr, destination: IpAddr) -> Result<Ends> {
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => Ok(Ends::V4(source, destination)),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(Ends::V6(source, destination)),
+        _ => Err(LabError::Tester(format!(
+            "a packet has no way from {source} to {destination}"
+        ))),
+    }
+}
+
+impl Direction {
+    /// A size of RFC 8219 as frames of this direction have it; nothing if they grow beyond a link's MTU.
+    fn size(&self, octets: u16) -> Option<FrameSize> {
+        let form = self.form();
+        // RFC 8219 section 5.1.1: 84 octets in place of 64 where 64 are too few.
+        let size = FrameSize::new(octets, form).unwrap_or(FrameSize::least(form));
+        (size.mtu() + self.growth <= MTU).then_some(size)
+    }
+
+    fn form(&self) -> Form {
+        match self.ends {
+            Ends::V4(..) => Form::V4,
+            Ends::V6(..) => Form::V6,
+        }
+    }
+
+    fn streams(&self, size: FrameSize, flows: u32) -> Streams {
+        let packet = |flow: u32| {
+            let port = FIRST_PORT + (flow % 64_000) as u16;
+            Packet::new(self.ends, (port, PORT))
+        };
+        let traffic = Traffic {
+            packets: (0..flows).map(packet).collect(),
+            size,
+            arrives: self.arrives,
+        };
+        match self.from {
+            End::Client => Streams::Rightward(traffic),
+            End::Server => Streams::Leftward(traffic),
+        }
+    }
+}
+
+/// How a profile sends: what lies around each trial, and when a frame is lost.
+struct Manner {
+    phases: Phases,
+    timeout: Duration,
+}
+
+impl Manner {
+    fn of(profile: Profile, flows: u32) -> Self {
+        let (phases, milliseconds) = match profile {
+            Profile::Smoke => (Phases::shortened(400), 50),
+            Profile::Standard => (Phases::shortened(100), 100),
+            Profile::Rfc => (Phases::rfc(), 1000),
+        };
+        Self {
+            phases: Phases {
+                learning: u64::from(flows),
+                ..phases
+            },
+            timeout: Duration::from_millis(milliseconds),
+        }
+    }
+}
+
+/// The tester at both ends of a running candidate, with the streams of one direction.
+pub(super) struct Bench {
+    tester: Tester,
+    timeout: Duration,
+    /// What the tester does by itself.
+    alone: Alone,
+}
+
+impl Bench {
+    fn new(
+        scene: &Scene,
+        direction: &Direction,
+        size: FrameSize,
+        flows: u32,
+        profile: Profile,
+    ) -> Result<Self> {
+        let streams = direction.streams(size, flows);
+        let alone = Alone::of(direction.form(), size, flows, &streams)?;
+        let Manner { phases, timeout } = Manner::of(profile, flows);
+        // What the sender shares its core with makes single frames late, and trials are short.
+        let tolerance = match profile {
+            Profile::Smoke | Profile::Standard => Tolerance {
+                share: 0.01,
+                rate: 0.005,
+                ..Tolerance::default()
+            },
+            Profile::Rfc => Tolerance::default(),
+        };
+        let [left, right] = scene.ports()?;
+        Ok(Self {
+            tester: Tester::new(&left, &right, streams, phases, tolerance)?,
+            timeout,
+            alone,
+        })
+    }
+
+    /// A trial at a rate.
+    fn offer(&mut self, offer: Offer) -> Result<TrialResult> {
+        self.tester.run(&Trial {
+            rate: offer.rate,
+            extent: Extent::Time(offer.duration),
+            timeout: self.timeout,
+        })
+    }
+
+    /// So many frames as fast as the sender can.
+    fn burst(&mut self, frames: u64) -> Result<TrialResult> {
+        self.tester.run(&Trial {
+            rate: f64::INFINITY,
+            extent: Extent::Frames(frames),
+            timeout: self.timeout,
+        })
+    }
+}
+
+/// What the tester does on the path of a gateway that only redirects frames.
+#[derive(Debug, Clone)]
+struct Alone {
+    /// Frames per second.
+    ceiling: Ceiling,
+    /// What it says of its own delay at an easy load; nothing if it could not send that on time.
+    delay: Option<Delay>,
+}
+
+/// A kind of stream: form, size and number of flows.
+type Kind = (Form, FrameSize, u32);
+/// What has been measured of the tester by this process.
+static KNOWN: Mutex<Vec<(Kind, Alone)>> = Mutex::new(Vec::new());
+
+impl Alone {
+    /// Measured once for each kind of stream, since that takes seconds.
+    fn of(form: Form, size: FrameSize, flows: u32, streams: &Streams) -> Result<Self> {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let kind = (form, size, flows);
+        if let Some((_, alone)) = known.iter().find(|(one, _)| *one == kind) {
+            return Ok(alone.clone());
+        }
+        let trial = Trial {
+            rate: EASY,
+            extent: Extent::Time(Duration::from_millis(200)),
+            timeout: Duration::from_secs(1),
+        };
+        let (ceiling, mut result) = Ceiling::measure_with(streams, &trial)?;
+        let stream = result.streams.pop();
+        let alone = Self {
+            ceiling,
+            delay: stream
+                .filter(|_| result.void.is_none())
+                .and_then(|stream| stream.delay),
+        };
+        known.push((kind, alone.clone()));
+        Ok(alone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direction(ends: Ends, growth: u32) -> Direction {
+        Direction {
+            series: "forward",
+            from: End::Client,
+            ends,
+            arrives: Form::V4,
+            growth,
+        }
+    }
+
+    #[test]
+    fn a_frame_is_as_large_as_its_form_and_the_links_allow() {
+        let six = Ends::V6(plan::HOST6, plan::HOST4_AS_IPV6);
+        let four = Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4);
+        // RFC 8219 section 5.1.1.
+        let octets = |direction: Direction, octets| direction.size(octets).map(FrameSize::octets);
+        assert_eq!(octets(direction(six, 0), 64), Some(84));
+        assert_eq!(octets(direction(four, 0), 64), Some(64));
+        // 1518 octets are a packet of 1500, which an IPv6 header more would not let pass.
+        assert_eq!(octets(direction(four, 0), 1518), Some(1518));
+        assert_eq!(octets(direction(four, 40), 1518), None);
+        assert_eq!(octets(direction(four, 40), 1280), Some(1280));
+    }
+
+    #[test]
+    fn flows_have_ports_of_their_own() {
+        let ends = Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4);
+        let Streams::Rightward(traffic) =
+            direction(ends, 0).streams(FrameSize::least(Form::V4), 300)
+        else {
+            panic!("the client sends to the right");
+        };
+        let mut ports: Vec<u16> = traffic
+            .packets
+            .iter()
+            .map(|packet| packet.ports.0)
+            .collect();
+        ports.dedup();
+        assert_eq!(ports.len(), 300);
+    }
+}

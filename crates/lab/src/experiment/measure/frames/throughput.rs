@@ -1,0 +1,182 @@
+//! The highest rate without loss.
+
+use std::time::Duration;
+
+use super::{
+    super::super::{candidate::Candidate, profile::Profile, scene::Scene},
+    Bench, Direction, FLOWS, LEAST, directions, sizes,
+};
+use crate::{
+    LabError, Result,
+    generator::FrameSize,
+    results::Point,
+    tester::search::{
+        Limit, Offer, Range,
+        mlr::{self, Goal},
+        throughput::Search,
+    },
+};
+
+/// A packet of 1024 octets in its frame, as paper 001 has it.
+const PAPER_001: u16 = 1024 + 18;
+/// Frames by which the sender finds out how much comes through.
+const OVERLOAD: u64 = 20_000;
+/// Numbers of flows.
+const SCALE: [u32; 5] = [1, 10, 100, 1000, 10_000];
+
+/// A rate that was found, for the questions that are asked at it.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(super) direction: Direction,
+    /// As RFC 8219 has it.
+    pub(super) octets: u16,
+    /// As frames have it.
+    pub(super) size: FrameSize,
+    /// Frames per second; nothing if even the least of interest was too much.
+    pub(super) rate: Option<f64>,
+    pub(super) limit: Limit,
+    /// What the tester reaches by itself.
+    pub(super) ceiling: f64,
+}
+
+/// By the size of frames.
+pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let found = all(scene, profile)?;
+    Ok(found
+        .iter()
+        .map(|found| found.point(found.octets))
+        .collect())
+}
+
+/// At the size of paper 001.
+pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let mut points = Vec::new();
+    for direction in directions(scene)? {
+        let found = find(scene, &direction, PAPER_001, FLOWS, profile)?;
+        points.extend(found.map(|found| found.point(0_u16)));
+    }
+    Ok(points)
+}
+
+/// By the number of flows (RFC 8219 section 10), in the smallest frames.
+pub(crate) fn by_flows(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let most = most_flows(scene.candidate());
+    let mut points = Vec::new();
+    for direction in directions(scene)? {
+        for flows in SCALE.into_iter().filter(|flows| *flows <= most) {
+            let found = find(scene, &direction, 64, flows, profile)?;
+            points.extend(found.map(|found| found.point(flows)));
+        }
+    }
+    Ok(points)
+}
+
+/// The flows that there is room for: a customer who shares an address has 4032 ports here, and what has state in a
+/// provider's network is configured for 4096 sessions.
+fn most_flows(candidate: &Candidate) -> u32 {
+    match candidate.mechanism {
+        "MAP-E" | "MAP-T" | "lw4o6" | "DS-Lite" | "464XLAT" => 4032,
+        _ => u32::MAX,
+    }
+}
+
+/// All directions and sizes: once for a scene, whichever question asks first.
+pub(super) fn all(scene: &mut Scene, profile: Profile) -> Result<Vec<Found>> {
+    if scene.found.is_empty() {
+        let mut all = Vec::new();
+        for direction in directions(scene)? {
+            for octets in sizes(profile) {
+                all.extend(find(scene, &direction, *octets, FLOWS, profile)?);
+            }
+        }
+        scene.found = all;
+    }
+    Ok(scene.found.clone())
+}
+
+impl Found {
+    fn point(&self, at: impl Into<f64>) -> Point {
+        let rate = self.rate.unwrap_or(0.0);
+        Point::new(self.direction.series, at.into(), rate).with_ceiling(self.ceiling)
+    }
+}
+
+/// The highest rate without loss (NDR): by halves and to the letter, by MLRsearch, or by halves and quickly. Nothing
+/// if frames of this size have no room on the links.
+fn find(
+    scene: &Scene,
+    direction: &Direction,
+    octets: u16,
+    flows: u32,
+    profile: Profile,
+) -> Result<Option<Found>> {
+    let Some(size) = direction.size(octets) else {
+        return Ok(None);
+    };
+    let mut bench = Bench::new(scene, direction, size, flows, profile)?;
+    let ceiling = bench.alone.ceiling.rate();
+    let most = match profile {
+        Profile::Smoke => near(&mut bench, u64::from(flows), ceiling)?,
+        Profile::Standard | Profile::Rfc => ceiling,
+    };
+    let range = Range {
+        least: LEAST,
+        most: most.max(2.0 * LEAST),
+    };
+    let trial = |offer: Offer| bench.offer(offer);
+    let (rate, limit) = match profile {
+        Profile::Smoke => {
+            let found = by_halves(range, 0.1, [50, 100]).run(trial)?;
+            (found.rate, found.limit)
+        }
+        Profile::Standard => {
+            let (found, _) = mlr::search(range, &[GOAL], trial)?;
+            (found[0].rate, found[0].limit)
+        }
+        Profile::Rfc => {
+            let found = by_halves(range, 0.01, [1000, 60_000]).run(trial)?;
+            (found.rate, found.limit)
+        }
+    };
+    if rate.is_none() && limit == Limit::Sender {
+        return Err(LabError::Tester(format!(
+            "frames of {size} octets could not be sent on time, not even {LEAST} in a second"
+        )));
+    }
+    Ok(Some(Found {
+        direction: *direction,
+        octets,
+        size,
+        rate,
+        limit,
+        ceiling,
+    }))
+}
+
+/// A rate above what can be found, in frames per second: what comes out when too much goes in is not far below. Too
+/// much may keep a gateway from its work, so it is not too near.
+fn near(bench: &mut Bench, flows: u64, ceiling: f64) -> Result<f64> {
+    let flood = bench.burst(OVERLOAD.max(flows))?;
+    let forwarded = flood.streams.iter().map(|stream| stream.received_rate);
+    Ok((4.0 * forwarded.fold(0.0, f64::max)).clamp(ceiling / 20.0, ceiling))
+}
+
+/// No loss in most of a second, in trials of a fifth: CSIT's goal with shorter times and a wider result.
+const GOAL: Goal = Goal {
+    loss_ratio: 0.0,
+    exceed_ratio: 0.5,
+    width: 0.02,
+    initial: Duration::from_millis(50),
+    full: Duration::from_millis(200),
+    sum: Duration::from_secs(1),
+};
+
+/// RFC 2544 section 26.1, with short and full trials of so many milliseconds.
+fn by_halves(range: Range, width: f64, [short, full]: [u64; 2]) -> Search {
+    Search {
+        range,
+        width,
+        short: Duration::from_millis(short),
+        full: Duration::from_millis(full),
+    }
+}

@@ -1,0 +1,213 @@
+//! The tests of RFC 8219, and of RFC 2544 and RFC 6201 where it refers to them, as questions: asked with our own
+//! [tester](crate::tester), which takes the place of both hosts of a running candidate. So one network serves them all,
+//! after the papers' questions.
+//!
+//! In a hurry the smallest frames tell enough, and throughput, latency and loss are asked of everybody. The
+//! other tests are [left out](LEFT_OUT) then, unless they are called by their names: what they look for takes
+//! seconds for each subject.
+
+use super::{
+    measure::frames::{self, delay, loss, outage, throughput},
+    papers::WIRES,
+    profile::Profile,
+    question::{How, Links, Question},
+};
+use crate::results::{Quantity, Scale};
+
+const FRAME: Option<(&str, &str, Scale)> = Some(("frame", "octets", Scale::Linear));
+
+/// How rates without loss are found.
+pub(super) const NDR: &str = "Tagged UDP frames of 100 flows, which make their sessions themselves, from an XDP program at the one \
+    host; another at the other host tells which are lost, late by more than 100 ms (smoke: 50 ms, rfc: 1 s), changed, doubled \
+    or out of order. The highest rate without any loss: by MLRsearch in trials of 200 ms (smoke: by halves to a tenth, 50 and \
+    100 ms; rfc: by halves to a hundredth, confirmed by 60 s). Generator, receiver and what runs in softirq share a core: \
+    there the limit is how much can be sent. The ceiling is the tester with a bare redirect between.";
+const AT_NDR: &str = "At the highest rate without loss of the same network, or at 90 % or 50 % of it where the sender was late. \
+    Every frame is tagged and counts; 2 s (smoke: 100 ms, rfc: 120 s). The ceiling is the tester with a bare redirect between, at \
+    100,000 frames per second.";
+
+/// What `smoke` asks only by name.
+pub(super) const LEFT_OUT: [&str; 7] = [
+    "paper-001/packet-rate",
+    "rfc8219/pdv",
+    "rfc8219/ipdv",
+    "rfc8219/back-to-back",
+    "rfc8219/recovery",
+    "rfc8219/reset",
+    "rfc8219/scalability",
+];
+
+/// What so many searches take. Half of the subjects are measured in both directions.
+pub(super) fn search(profile: Profile, sizes: usize) -> f64 {
+    let one = match profile {
+        Profile::Smoke => 1.2,
+        Profile::Standard => 15.0,
+        Profile::Rfc => 420.0,
+    };
+    1.5 * one * sizes as f64
+}
+
+/// What is measured for so many seconds at each size.
+fn at_sizes(profile: Profile, seconds: [f64; 3]) -> f64 {
+    1.5 * chosen(profile, seconds) * frames::sizes(profile).len() as f64
+}
+
+fn chosen(profile: Profile, [smoke, standard, rfc]: [f64; 3]) -> f64 {
+    match profile {
+        Profile::Smoke => smoke,
+        Profile::Standard => standard,
+        Profile::Rfc => rfc,
+    }
+}
+
+/// All questions, in the order in which one needs what another has found.
+pub static QUESTIONS: [Question; 9] = [
+    Question {
+        name: "rfc8219/throughput",
+        title: "Throughput by the size of frames",
+        source: "RFC 8219 section 7.1, RFC 2544 section 26.1",
+        quantity: Quantity::PacketRate,
+        over: FRAME,
+        network: WIRES,
+        method: NDR,
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, throughput::by_size),
+        takes: |profile| search(profile, frames::sizes(profile).len()),
+    },
+    Question {
+        name: "rfc8219/latency",
+        title: "Latency at the throughput",
+        source: "RFC 8219 section 7.2",
+        quantity: Quantity::OneWayDelay,
+        over: FRAME,
+        network: WIRES,
+        method: AT_NDR,
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, delay::latency),
+        takes: |profile| at_sizes(profile, [0.3, 3.0, 135.0]),
+    },
+    Question {
+        name: "rfc8219/pdv",
+        title: "Delay variation at the throughput",
+        source: "RFC 8219 section 7.3.1",
+        quantity: Quantity::DelayVariation,
+        over: FRAME,
+        network: WIRES,
+        method: AT_NDR,
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, delay::pdv),
+        takes: |_| 0.1,
+    },
+    Question {
+        name: "rfc8219/ipdv",
+        title: "Delay variation from frame to frame",
+        source: "RFC 8219 section 7.3.2",
+        quantity: Quantity::DelayVariation,
+        over: FRAME,
+        network: WIRES,
+        method: AT_NDR,
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, delay::ipdv),
+        takes: |_| 0.1,
+    },
+    Question {
+        name: "rfc8219/frame-loss",
+        title: "Loss by the load",
+        source: "RFC 8219 section 7.4, RFC 2544 section 26.3",
+        quantity: Quantity::Loss,
+        over: Some(("load", "% of the tester's", Scale::Logarithmic)),
+        network: WIRES,
+        method: "The smallest frames, from all that the tester can send through a bare redirect downwards, until two trials in a row \
+            lose nothing: 1 s each (smoke: 50 ms, rfc: 60 s). What the sender could not send on time is left out: \
+            whoever shares its core can not be overloaded.",
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, loss::by_load),
+        takes: |profile| 1.5 * chosen(profile, [0.5, 12.0, 700.0]),
+    },
+    Question {
+        name: "rfc8219/back-to-back",
+        title: "The longest burst without loss",
+        source: "RFC 8219 section 7.5, RFC 2544 section 26.4, RFC 9004",
+        quantity: Quantity::Burst,
+        over: FRAME,
+        network: WIRES,
+        method: "Frames as fast as the sender can; the mean of three searches to 64 frames, in which a burst has to lose frames \
+            twice to be too long. The ceiling is the longest that was tried: 200,000 (smoke: 20,000, rfc: 2,000,000). \
+            `buffer` is what RFC 9004 makes of it, less what was forwarded meanwhile.",
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, loss::back_to_back),
+        takes: |profile| at_sizes(profile, [4.0, 20.0, 600.0]),
+    },
+    Question {
+        name: "rfc8219/recovery",
+        title: "Loss after an overload",
+        source: "RFC 8219 section 7.6, RFC 2544 section 26.5",
+        quantity: Quantity::Outage,
+        over: FRAME,
+        network: WIRES,
+        method: "Frames at 110 % of the throughput, then at half of that, 2 s each (smoke: 200 ms, rfc: 60 s): from the change to \
+            the last frame that is lost. Who shares the sender's core can not be overloaded.",
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, outage::recovery),
+        takes: |profile| at_sizes(profile, [0.6, 5.0, 130.0]),
+    },
+    Question {
+        name: "rfc8219/reset",
+        title: "Loss while the gateway starts anew",
+        source: "RFC 8219 section 7.7, RFC 2544 section 26.6, RFC 6201 section 4.2",
+        quantity: Quantity::Outage,
+        over: None,
+        network: WIRES,
+        method: "A reset of the process: it is ended and started anew while 10,000 frames per second pass, of which the longest pause \
+            between two counts. Starting has the other core.",
+        of: outage::can_be_reset,
+        how: How::Live(Links::Unlimited, outage::reset),
+        takes: |profile| chosen(profile, [6.0, 13.0, 70.0]),
+    },
+    Question {
+        name: "rfc8219/scalability",
+        title: "Throughput by the number of flows",
+        source: "RFC 8219 section 10",
+        quantity: Quantity::PacketRate,
+        over: Some(("flows", "", Scale::Logarithmic)),
+        network: WIRES,
+        method: NDR,
+        of: frames::is_known,
+        how: How::Live(Links::Unlimited, throughput::by_flows),
+        takes: |profile| search(profile, 5),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{candidates, questions};
+
+    #[test]
+    fn what_is_left_out_in_a_hurry_is_a_question() {
+        for name in LEFT_OUT {
+            assert!(questions().any(|question| question.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn in_a_hurry_the_standards_have_their_time() {
+        let all = candidates();
+        let asked = questions().filter(|question| {
+            question.name.starts_with("rfc8219/")
+                && question.name != "rfc8219/dns64"
+                && !LEFT_OUT.contains(&question.name)
+        });
+        let seconds: f64 = asked
+            .map(|question| {
+                let count = all
+                    .iter()
+                    .filter(|candidate| (question.of)(candidate))
+                    .count();
+                count as f64 * (question.takes)(Profile::Smoke)
+            })
+            .sum();
+        // Of ten minutes for everything.
+        assert!((30.0..=120.0).contains(&seconds), "{seconds}");
+    }
+}
