@@ -113,7 +113,7 @@ impl Site {
     fn require(&self) -> crate::Result<()> {
         match self {
             Self::Provider(_, gateways) => gateways.iter().try_for_each(|gateway| match gateway {
-                Gateway::Isthmus(_) => Ok(()),
+                Gateway::Isthmus(_) => crate::isthmus::program().map(drop),
                 Gateway::Other(end) => end.require(),
             }),
             Self::Hosts(HostTunnel::Isatap(Ends::Kernel) | HostTunnel::SixToFour(Ends::Kernel)) => {

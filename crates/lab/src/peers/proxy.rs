@@ -24,6 +24,8 @@ pub enum Proxy {
 
 /// How long one may take to start.
 const START: Duration = Duration::from_secs(10);
+/// The file that has the server's name, for those that want one.
+const HOSTS: &str = "hosts";
 /// Where Debian has Apache's modules.
 const MODULES: &str = "/usr/lib/apache2/modules";
 
@@ -72,6 +74,7 @@ impl Subject for Proxy {
         let files = leftovers::directory()?;
         let path = files.path().join("configuration");
         leftovers::write(&path, configuration(files.path()))?;
+        leftovers::write(&files.path().join(HOSTS), format!("{} lab\n", plan::HOST4))?;
         let gateway = network.gateway()?;
         let mut command = gateway.command_on(cpu, program);
         let mut process = Process::start(program, command.args(arguments).arg(&path))?;
@@ -117,16 +120,16 @@ fn apache(directory: &Path) -> String {
     )
 }
 
-/// As a server of its own name ("accelerator"), which every client can ask.
+/// As an "accelerator" of one server, whose address a file of hosts has: of a peer it would first want to know
+/// that it answers.
 fn squid(directory: &Path) -> String {
     format!(
-        "http_port [{}]:80 accel defaultsite=lab\n\
-         cache_peer {} parent 80 0 no-query no-digest originserver\nnever_direct allow all\n\
+        "http_port [{}]:80 accel allow-direct defaultsite=lab\nhosts_file {directory}/{HOSTS}\n\
+         always_direct allow all\n\
          http_access allow all\ncache deny all\nvisible_hostname lab\npid_filename none\n\
          access_log none\ncache_store_log none\ncache_log /dev/null\npinger_enable off\n\
-         shutdown_lifetime 0 seconds\ncoredump_dir {}\n",
+         shutdown_lifetime 0 seconds\ncoredump_dir {directory}\n",
         plan::GATEWAY6,
-        plan::HOST4,
-        directory.display(),
+        directory = directory.display(),
     )
 }
