@@ -124,7 +124,7 @@ fn apache(directory: &Path) -> String {
 /// that it answers.
 fn squid(directory: &Path) -> String {
     format!(
-        "http_port [{}]:80 accel allow-direct defaultsite=lab\nhosts_file {directory}/{HOSTS}\n\
+        "http_port [{}]:80 accel allow-direct no-vhost defaultsite=lab\nhosts_file {directory}/{HOSTS}\n\
          always_direct allow all\n\
          http_access allow all\ncache deny all\nvisible_hostname lab\npid_filename none\n\
          access_log none\ncache_store_log none\ncache_log /dev/null\npinger_enable off\n\
