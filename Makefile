@@ -17,7 +17,7 @@ TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 FUZZ_SECONDS ?= 60
 PROFILE ?= smoke
 
-.PHONY: build demo test bench lab bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build demo test bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs (default)
 	cargo build --release --locked
@@ -42,6 +42,13 @@ lab: ## measure all mechanisms briefly and write report/index.html (root; ten mi
 	run="report/$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
 	$(TARGET)/release/isthmus lab run all --profile $(PROFILE) --output "$$run" || [ $$? -eq 2 ]; \
 	$(TARGET)/release/isthmus lab report "$$run" --output report
+
+lab-guest: ## measure Jool and the kernel's tunnels beside ours in a virtual machine (a while: it is emulated)
+	scripts/setup lab test
+	cargo build --release --locked
+	run="report/guest-$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
+	scripts/lab-guest "$$run"; \
+	$(TARGET)/release/isthmus lab report "$$run" --output report/guest
 
 bpf: ## rebuild the committed BPF objects (needs `scripts/setup bpf`)
 	crates/bpf/build.sh

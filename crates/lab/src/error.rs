@@ -13,6 +13,14 @@ pub enum LabError {
         /// The Debian package that has it.
         package: String,
     },
+    /// The kernel has nothing of this kind.
+    #[error("the kernel has no {module} ({from})")]
+    NoModule {
+        /// The module, which may also be built in.
+        module: &'static str,
+        /// Where it comes from: an option of the kernel, or a package.
+        from: &'static str,
+    },
     /// A program could not be started.
     #[error("cannot start `{command}`: {source}")]
     Start {

@@ -28,9 +28,14 @@ impl Machine {
             memory_mib: field("/proc/meminfo", "MemTotal")
                 .and_then(|size| size.split(' ').next()?.parse::<u64>().ok())
                 .map_or(0, |kib| kib / 1024),
-            kernel: printed(Command::new("uname").arg("-r")),
+            kernel: kernel(),
         }
     }
+}
+
+/// The release of the running kernel.
+pub fn kernel() -> String {
+    printed(Command::new("uname").arg("-r"))
 }
 
 /// The time, in UTC (RFC 3339).

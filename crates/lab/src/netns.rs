@@ -65,6 +65,12 @@ impl Namespace {
         process::run(command.args(words))
     }
 
+    /// Runs lines of a shell inside, until one fails.
+    pub fn script(&self, lines: &str) -> Result<()> {
+        let lines = format!("set -e\n{lines}");
+        process::run(self.command("sh").args(["-c", &lines])).map(drop)
+    }
+
     /// Runs lines of `ip -batch` inside.
     pub fn ip(&self, lines: &[String]) -> Result<()> {
         let mut command = Command::new("ip");

@@ -215,7 +215,8 @@ pub fn dig(client: &Namespace, server: &str, question: &[&str]) -> Result<String
     process::run(command.args(question))
 }
 
-fn listens(namespace: &Namespace, port: u16) -> bool {
+/// Whether somebody listens on a TCP port there.
+pub(crate) fn listens(namespace: &Namespace, port: u16) -> bool {
     namespace
         .run(&format!("ss -Hltn sport = :{port}"))
         .is_ok_and(|sockets| !sockets.trim().is_empty())

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use isthmus_lab::experiment;
 use isthmus_lab::results::{Directory, Outcome};
 
 use crate::gateway::ISTHMUS;
@@ -45,11 +46,7 @@ fn measured(run: &Path) -> BTreeMap<String, f64> {
 
 #[test]
 fn a_run_is_measured_resumed_and_reported() {
-    if !possible() {
-        return;
-    }
-    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
-        eprintln!("skipped: cables with a line rate need a CPU for themselves");
+    if !possible() || !two_cpus() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -146,6 +143,84 @@ fn frames_of_the_standards_pass_what_stands_between() {
             assert!(least.value <= worst, "{planned:?}: {points:?}");
         }
     }
+}
+
+/// Others' gateways, of which many kernels have none: what they add is what the RFCs above say, and the same as ours.
+/// Ours are in user space where a machine may be emulated, which takes long to load BPF programs.
+mod others {
+    use super::*;
+
+    #[test]
+    fn tunnels_of_the_kernel_add_what_ours_add() {
+        let tunnels = [
+            ("6in4-kernel", 20.0),
+            ("6in4-isthmus-user", 20.0),
+            ("6to4-kernel", 20.0),
+            ("6rd-kernel", 20.0),
+            ("isatap-kernel", -20.0),
+            ("isatap-isthmus-user", -20.0),
+            ("6to4-hosts-kernel", 0.0),
+            ("4in6-kernel", 40.0),
+            ("4in6-isthmus-user", 40.0),
+            ("ds-lite-kernel", 40.0),
+        ];
+        add(&tunnels);
+    }
+
+    #[test]
+    fn jool_adds_what_ours_adds() {
+        let translators = [
+            ("nat64-jool", -20.0),
+            ("siit-jool", -20.0),
+            ("siit-isthmus-user", -20.0),
+        ];
+        add(&translators);
+    }
+
+    #[test]
+    fn a_clat_by_tayga_adds_what_ours_adds() {
+        add(&[("464xlat-tayga", 20.0), ("464xlat-isthmus-xdp", 20.0)]);
+    }
+
+    /// Measures these, unless one of them is not here.
+    fn add(expected: &[(&str, f64)]) {
+        if !possible() || !two_cpus() {
+            return;
+        }
+        let here: BTreeMap<String, Option<String>> = experiment::candidates()
+            .iter()
+            .map(|candidate| (candidate.name.clone(), candidate.describe().missing))
+            .collect();
+        if let Some(reason) = expected.iter().find_map(|(name, _)| here[*name].as_ref()) {
+            eprintln!("skipped: {reason}");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let subjects: Vec<&str> = expected.iter().map(|(subject, _)| *subject).collect();
+        let output = lab(&[
+            "run",
+            "paper-002/overhead",
+            "--subjects",
+            &subjects.join(","),
+            "--output",
+            run.to_str().unwrap(),
+        ]);
+        assert!(output.status.success(), "{}", said(&output));
+        let expected = expected
+            .iter()
+            .map(|(name, octets)| ((*name).to_owned(), *octets));
+        assert_eq!(measured(&run), expected.collect());
+    }
+}
+
+/// Says so where there is one only.
+fn two_cpus() -> bool {
+    let two = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2);
+    if !two {
+        eprintln!("skipped: cables with a line rate need a CPU for themselves");
+    }
+    two
 }
 
 #[test]

@@ -5,8 +5,13 @@ use std::{fmt, net::IpAddr};
 use crate::{
     bound,
     isthmus::{Engine, Instance, Isthmus, Mechanism},
-    peers::{self, Bind, Forwarding, Nftables, Proxy, Tayga, Unbound},
-    plan, provider, results,
+    peers::{self, Bind, Forwarding, Jool, Nftables, Proxy, Tayga, Tundra, Unbound},
+    plan,
+    provider::{
+        self,
+        others::{self, End, Need},
+    },
+    results,
     subject::Subject,
 };
 
@@ -47,14 +52,18 @@ pub enum Maker {
     Kernel,
     /// TAYGA's authors: a process.
     Tayga,
+    /// tundra's author: a process.
+    Tundra,
+    /// NIC Mexico: Jool, a module of the kernel.
+    Jool(Jool),
     /// The kernel's packet filter.
     Nftables,
     /// NLnet Labs' resolver.
     Unbound,
     /// ISC's name server.
     Bind,
-    /// The web server, as a proxy.
-    Nginx,
+    /// A web server's authors.
+    Proxy(Proxy),
 }
 
 /// A network and who stands where in it.
@@ -65,19 +74,54 @@ pub enum Site {
     Middle(Middle, IpAddr),
     /// Two hosts and a cable, of which the first one calls the second one by this address.
     Direct(IpAddr),
-    /// The network of a [provider], with both gateways ours.
-    Provider(&'static provider::Mechanism, Engine),
+    /// The network of a [provider], and who is the customer's edge and the border.
+    Provider(&'static provider::Mechanism, [Gateway; 2]),
     /// A host, a router, a host, of which hosts are ends of tunnels themselves.
     Hosts(HostTunnel),
+}
+
+/// A gateway in the network of a provider.
+#[derive(Debug, Clone, Copy)]
+pub enum Gateway {
+    /// Ours, with an engine.
+    Isthmus(Engine),
+    /// Somebody else's.
+    Other(&'static End),
 }
 
 /// A tunnel that ends in hosts, as in paper 000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostTunnel {
-    /// From the first host to the router, which has this engine. The second host speaks IPv6.
-    Isatap(Engine),
+    /// From the first host to the router, which has this engine if it is ours. The second host speaks IPv6.
+    Isatap(Ends),
     /// From host to host. The router speaks IPv4 only.
-    SixToFour,
+    SixToFour(Ends),
+}
+
+/// Whose the ends of such a tunnel are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Ours, in user space in hosts and with this engine in the router.
+    Isthmus(Engine),
+    /// The kernel's.
+    Kernel,
+}
+
+impl Site {
+    /// # Errors
+    /// Something that others' gateways need is not here.
+    fn require(&self) -> crate::Result<()> {
+        match self {
+            Self::Provider(_, gateways) => gateways.iter().try_for_each(|gateway| match gateway {
+                Gateway::Isthmus(_) => crate::isthmus::program().map(drop),
+                Gateway::Other(end) => end.require(),
+            }),
+            Self::Hosts(HostTunnel::Isatap(Ends::Kernel) | HostTunnel::SixToFour(Ends::Kernel)) => {
+                Need::Sit.require()
+            }
+            Self::Hosts(_) | Self::Middle(..) | Self::Direct(_) => Ok(()),
+        }
+    }
 }
 
 /// Who is the gateway between two hosts.
@@ -89,14 +133,18 @@ pub enum Middle {
     Isthmus(Isthmus),
     /// TAYGA.
     Tayga,
+    /// tundra.
+    Tundra(Tundra),
+    /// Jool.
+    Jool(Jool),
     /// nftables.
     Nftables(Nftables),
     /// unbound.
     Unbound(Unbound),
     /// BIND.
     Bind(Bind),
-    /// nginx.
-    Proxy,
+    /// A web server.
+    Proxy(Proxy),
 }
 
 impl Middle {
@@ -106,10 +154,12 @@ impl Middle {
             Self::Forwarding => &Forwarding,
             Self::Isthmus(isthmus) => isthmus,
             Self::Tayga => &Tayga,
+            Self::Tundra(tundra) => tundra,
+            Self::Jool(jool) => jool,
             Self::Nftables(nftables) => nftables,
             Self::Unbound(unbound) => unbound,
             Self::Bind(bind) => bind,
-            Self::Proxy => &Proxy,
+            Self::Proxy(proxy) => proxy,
         }
     }
 }
@@ -121,10 +171,14 @@ impl Maker {
             Self::Isthmus(engine) => format!("isthmus-{}", engine.name()),
             Self::Kernel => "kernel".into(),
             Self::Tayga => "tayga".into(),
+            Self::Tundra => "tundra".into(),
+            Self::Jool(_) => "jool".into(),
             Self::Nftables => "nftables".into(),
             Self::Unbound => "unbound".into(),
             Self::Bind => "bind".into(),
-            Self::Nginx => "nginx".into(),
+            Self::Proxy(Proxy::Nginx) => "nginx".into(),
+            Self::Proxy(Proxy::Apache) => "apache".into(),
+            Self::Proxy(Proxy::Squid) => "squid".into(),
         }
     }
 
@@ -134,34 +188,38 @@ impl Maker {
             Self::Isthmus(_) => concat!("Isthmus ", env!("CARGO_PKG_VERSION")).into(),
             Self::Kernel => "Linux".into(),
             Self::Tayga => Tayga.name(),
+            Self::Tundra => Tundra::SIIT.name(),
+            Self::Jool(jool) => format!("Jool{}", jool.version()),
             Self::Nftables => format!("nftables{}", peers::version("nftables")),
             Self::Unbound => format!("unbound{}", peers::version("unbound")),
             Self::Bind => format!("BIND{}", peers::version("bind9")),
-            Self::Nginx => format!("nginx{}", peers::version("nginx-light")),
+            Self::Proxy(proxy) => proxy.implementation(),
         }
     }
 
     fn engine(self) -> &'static str {
         match self {
             Self::Isthmus(engine) => engine.name(),
-            Self::Kernel | Self::Nftables => "kernel",
-            Self::Tayga => "user",
-            Self::Unbound | Self::Bind | Self::Nginx => "application",
+            Self::Kernel | Self::Nftables | Self::Jool(_) => "kernel",
+            Self::Tayga | Self::Tundra => "user",
+            Self::Unbound | Self::Bind | Self::Proxy(_) => "application",
         }
     }
 
-    /// Why it cannot be measured here, if so.
-    fn missing(self) -> Option<String> {
-        let required = match self {
+    /// # Errors
+    /// It is not here.
+    fn require(self) -> crate::Result<()> {
+        match self {
             Self::Isthmus(_) => crate::isthmus::program().map(drop),
             Self::Kernel => Ok(()),
             Self::Tayga => crate::process::require("tayga", "tayga"),
+            Self::Tundra => peers::tundra::program().map(drop),
+            Self::Jool(jool) => jool.require(),
             Self::Nftables => crate::process::require("nft", "nftables"),
             Self::Unbound => crate::process::require("unbound", "unbound"),
             Self::Bind => crate::process::require("named", "bind9"),
-            Self::Nginx => crate::process::require("nginx", "nginx-light"),
-        };
-        required.err().map(|error| error.to_string())
+            Self::Proxy(proxy) => proxy.require(),
+        }
     }
 }
 
@@ -185,8 +243,14 @@ impl Candidate {
             mechanism: self.mechanism.into(),
             implementation: self.maker.implementation(),
             engine: self.maker.engine().into(),
-            missing: self.maker.missing(),
+            missing: self.missing(),
         }
+    }
+
+    /// Why it can not be measured here, if so.
+    fn missing(&self) -> Option<String> {
+        let required = self.maker.require().and_then(|()| self.site.require());
+        required.err().map(|error| error.to_string())
     }
 
     /// The protocol that its client speaks.
@@ -271,13 +335,15 @@ pub fn candidates() -> Vec<Candidate> {
             translated,
         ));
     }
-    all.push(middle(
-        "SIIT",
-        Maker::Tayga,
-        Middle::Tayga,
-        embedded,
-        translated,
-    ));
+    let (nat64, siit, tundra) = (Jool::Nat64, Jool::Siit, Tundra::SIIT);
+    for (mechanism, maker, gateway) in [
+        ("NAT64", Maker::Jool(nat64), Middle::Jool(nat64)),
+        ("SIIT", Maker::Jool(siit), Middle::Jool(siit)),
+        ("SIIT", Maker::Tayga, Middle::Tayga),
+        ("SIIT", Maker::Tundra, Middle::Tundra(tundra)),
+    ] {
+        all.push(middle(mechanism, maker, gateway, embedded, translated));
+    }
     all.push(middle(
         "NAT44",
         Maker::Nftables,
@@ -301,37 +367,56 @@ pub fn candidates() -> Vec<Candidate> {
             dns,
         ),
         service("DNS64", Maker::Bind, Middle::Bind(Bind { listen }), dns),
-        service("HTTP proxy", Maker::Nginx, Middle::Proxy, Carries::Http),
     ]);
-    for engine in Engine::ALL {
-        let site = Site::Hosts(HostTunnel::Isatap(engine));
-        all.push(Candidate::new(
-            "ISATAP",
-            Maker::Isthmus(engine),
-            site,
-            ["isatap"; 2],
-        ));
+    for proxy in [Proxy::Nginx, Proxy::Apache, Proxy::Squid] {
+        let (maker, server) = (Maker::Proxy(proxy), Middle::Proxy(proxy));
+        all.push(service("HTTP proxy", maker, server, Carries::Http));
     }
-    // Hosts are in user space.
-    let hosts = Candidate::new(
-        "6to4 hosts",
-        Maker::Isthmus(Engine::User),
-        Site::Hosts(HostTunnel::SixToFour),
-        ["6to4"; 2],
-    );
-    all.push(hosts);
+    let hosts = |mechanism, maker, tunnel, bound| {
+        Candidate::new(mechanism, maker, Site::Hosts(tunnel), [bound; 2])
+    };
+    let by = |engine| (Maker::Isthmus(engine), Ends::Isthmus(engine));
+    let kernel = (Maker::Kernel, Ends::Kernel);
+    for (maker, ends) in Engine::ALL.map(by).into_iter().chain([kernel]) {
+        all.push(hosts("ISATAP", maker, HostTunnel::Isatap(ends), "isatap"));
+    }
+    // Our hosts are in user space.
+    for (maker, ends) in [by(user), kernel] {
+        let tunnel = HostTunnel::SixToFour(ends);
+        all.push(hosts("6to4 hosts", maker, tunnel, "6to4"));
+    }
     for (mechanism, provider, bound) in PROVIDERS {
-        for engine in Engine::ALL {
-            let site = Site::Provider(provider, engine);
-            all.push(Candidate::new(
-                mechanism,
-                Maker::Isthmus(engine),
-                site,
-                [bound; 2],
-            ));
+        let others = OTHERS.iter().filter(|(name, ..)| *name == mechanism);
+        let others = others.map(|(_, maker, gateways)| (*maker, *gateways));
+        let ours =
+            Engine::ALL.map(|engine| (Maker::Isthmus(engine), [Gateway::Isthmus(engine); 2]));
+        for (maker, gateways) in ours.into_iter().chain(others) {
+            let site = Site::Provider(provider, gateways);
+            all.push(Candidate::new(mechanism, maker, site, [bound; 2]));
         }
     }
     all
+}
+
+/// Others' gateways for some of the mechanisms below. Where theirs is the customer's edge alone, the border is ours in
+/// XDP, so that what is seen is theirs.
+static OTHERS: [(&str, Maker, [Gateway; 2]); 7] = [
+    ("6in4", Maker::Kernel, both(&others::SIX_IN_FOUR)),
+    ("6to4", Maker::Kernel, both(&others::SIX_TO_FOUR)),
+    ("6rd", Maker::Kernel, both(&others::SIX_RD)),
+    ("4in6", Maker::Kernel, both(&others::FOUR_IN_SIX)),
+    ("DS-Lite", Maker::Kernel, both(&others::DS_LITE)),
+    ("464XLAT", Maker::Tayga, edge(&others::TAYGA_CLAT)),
+    ("464XLAT", Maker::Tundra, edge(&others::TUNDRA_CLAT)),
+];
+
+const fn both(ends: &'static [End; 2]) -> [Gateway; 2] {
+    let [edge, border] = ends;
+    [Gateway::Other(edge), Gateway::Other(border)]
+}
+
+const fn edge(end: &'static End) -> [Gateway; 2] {
+    [Gateway::Other(end), Gateway::Isthmus(Engine::Xdp)]
 }
 
 /// Mechanisms with a customer's edge and a border, and their bounds.

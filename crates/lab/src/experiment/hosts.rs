@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use super::candidate::{HostTunnel, ours};
+use super::candidate::{Ends, HostTunnel, ours};
 use crate::{
     Result,
     isthmus::{Engine, LINK},
@@ -45,6 +45,18 @@ icmp-source-v6 = "2001:db8:4::1""#;
 const ISATAP_HOST_ADDRESS: Ipv6Addr =
     Ipv6Addr::new(0x2001, 0xdb8, 0xfea, 0, 0, 0x5efe, 0xcb00, 0x710a);
 
+/// The same by the kernel.
+const KERNEL_ROUTER: &str = "ip addr add 203.0.113.1/32 dev lo
+ip tunnel add tunnel mode isatap local 203.0.113.1 ttl 64
+ip link set tunnel up
+ip addr add 2001:db8:fea::5efe:cb00:7101/64 dev tunnel nodad";
+const KERNEL_HOST: &str = "ip addr add 203.0.113.10/32 dev lo
+ip tunnel add tunnel mode isatap local 203.0.113.10 ttl 64
+ip tunnel prl dev tunnel prl-default 203.0.113.1
+ip link set tunnel up
+ip addr add 2001:db8:fea::5efe:cb00:710a/64 dev tunnel nodad
+ip route add default via fe80::5efe:cb00:7101 dev tunnel";
+
 const NEAR_KEYS: &str = r#"mechanism = "6to4"
 local = "203.0.113.10"
 icmp-source-v6 = "2002:cb00:710a::1""#;
@@ -57,7 +69,7 @@ pub(super) fn topology(tunnel: HostTunnel, offloads: Offloads) -> Topology {
     let mut topology = Topology::dual_stack(Neighbours::Resolved, offloads);
     let without_ipv6 = match tunnel {
         HostTunnel::Isatap(_) => 1,
-        HostTunnel::SixToFour => 2,
+        HostTunnel::SixToFour(_) => 2,
     };
     let is_ipv4 = |text: &String| !text.contains(':');
     for (link, host) in [0, 2].into_iter().enumerate().take(without_ipv6) {
@@ -76,7 +88,26 @@ pub(super) fn topology(tunnel: HostTunnel, offloads: Offloads) -> Topology {
 /// Starts the ends of the tunnel, and returns the addresses of both hosts.
 pub(super) fn start(tunnel: HostTunnel, network: &Network) -> Result<(Vec<Started>, [IpAddr; 2])> {
     match tunnel {
-        HostTunnel::Isatap(engine) => {
+        HostTunnel::Isatap(Ends::Kernel) => {
+            // Nobody sends solicitations on such a link (isatapd does), nor advertisements (radvd).
+            network.gateway()?.script(KERNEL_ROUTER)?;
+            network.host6()?.script(KERNEL_HOST)?;
+            let own = [ISATAP_HOST_ADDRESS, plan::HOST4_AS_IPV6].map(IpAddr::V6);
+            Ok((Vec::new(), own))
+        }
+        HostTunnel::SixToFour(Ends::Kernel) => {
+            let ends = [(HOST6, NEAR, NEAR_6TO4), (HOST4, FAR, FAR_6TO4)];
+            for (node, v4, v6) in ends {
+                network.node(node)?.ip(&[
+                    format!("addr add {v4}/32 dev lo"),
+                    format!("link add tunnel type sit local {v4} ttl 64"),
+                    "link set tunnel up".into(),
+                    format!("addr add {v6}/16 dev tunnel nodad"),
+                ])?;
+            }
+            Ok((Vec::new(), [NEAR_6TO4, FAR_6TO4].map(IpAddr::V6)))
+        }
+        HostTunnel::Isatap(Ends::Isthmus(engine)) => {
             let router = ours("ISATAP router", ISATAP_ROUTER, engine);
             let router = router.up(network.gateway()?, Some(GATEWAY_CPU))?;
             let mut host = end(network.host6()?, "ISATAP host", ISATAP_HOST)?;
@@ -88,7 +119,7 @@ pub(super) fn start(tunnel: HostTunnel, network: &Network) -> Result<(Vec<Starte
             let own = [ISATAP_HOST_ADDRESS, plan::HOST4_AS_IPV6].map(IpAddr::V6);
             Ok((vec![router.into_started(), host], own))
         }
-        HostTunnel::SixToFour => {
+        HostTunnel::SixToFour(Ends::Isthmus(_)) => {
             let ends = [(HOST6, NEAR_KEYS, NEAR_6TO4), (HOST4, FAR_KEYS, FAR_6TO4)];
             let mut started = Vec::new();
             for (node, keys, address) in ends {

@@ -7,7 +7,7 @@
 //! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
 
 use super::{
-    candidate::{Candidate, Carries, Maker, Site},
+    candidate::{Candidate, Carries, Site},
     measure::{applications, connections, delay, dns64, files, frames, overhead, ping, steps, udp},
     profile::Profile,
     question::{How, Links, Question},
@@ -85,7 +85,8 @@ fn of_paper_000(candidate: &Candidate) -> bool {
         "6to4 hosts",
         "NAT64",
     ];
-    mechanisms.contains(&candidate.mechanism) || candidate.maker == Maker::Tayga
+    let stateless = ["siit-tayga", "siit-tundra", "siit-jool"];
+    mechanisms.contains(&candidate.mechanism) || stateless.contains(&candidate.name.as_str())
 }
 
 /// Whoever carries HTTP, in packets or by itself.

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use super::{
-    candidate::{Candidate, Carries, Site, ours},
+    candidate::{Candidate, Carries, Gateway, Site, ours},
     hosts,
     measure::{
         files::Fetched,
@@ -99,13 +99,20 @@ impl Scene {
                 let (started, own) = hosts::start(tunnel, &network)?;
                 (network, started, Ends::new([HOST6, HOST4], own))
             }
-            Site::Provider(mechanism, engine) => {
+            Site::Provider(mechanism, gateways) => {
                 let network = build(mechanism.topology(offloads))?;
                 let mut started = Vec::new();
-                for (node, interfaces, keys) in mechanism.gateways() {
-                    let isthmus = ours(candidate.mechanism, keys, engine).on(interfaces);
-                    let gateway = isthmus.up(network.node(node)?, Some(GATEWAY_CPU))?;
-                    started.push(gateway.into_started());
+                for ((node, interfaces, keys), gateway) in
+                    mechanism.gateways().into_iter().zip(gateways)
+                {
+                    let (node, cpu) = (network.node(node)?, Some(GATEWAY_CPU));
+                    started.push(match gateway {
+                        Gateway::Isthmus(engine) => {
+                            let isthmus = ours(candidate.mechanism, keys, engine).on(interfaces);
+                            isthmus.up(node, cpu)?.into_started()
+                        }
+                        Gateway::Other(end) => end.start(node, cpu)?,
+                    });
                 }
                 let own = [mechanism.client, mechanism.server].map(|host| host.address());
                 let ends = Ends::new([provider::CLIENT, provider::SERVER], own);

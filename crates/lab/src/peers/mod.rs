@@ -2,10 +2,13 @@
 
 mod bind;
 mod faulty;
+mod jool;
 mod kernel;
 mod nftables;
 mod proxy;
 mod tayga;
+mod tun;
+pub(crate) mod tundra;
 mod tunnel;
 mod unbound;
 
@@ -21,10 +24,13 @@ use crate::{
 
 pub use bind::Bind;
 pub use faulty::{Fault, Faulty};
+pub use jool::Jool;
 pub use kernel::{Forwarding, Redirect};
 pub use nftables::Nftables;
 pub use proxy::Proxy;
 pub use tayga::Tayga;
+pub use tun::Translator;
+pub use tundra::{Mode, Tundra};
 pub use tunnel::KernelTunnel;
 pub use unbound::Unbound;
 

@@ -1,35 +1,135 @@
-//! nginx as a dual-stack HTTP proxy: it takes a client's connection and opens another.
+//! Web servers as dual-stack HTTP proxies: they take a client's connection and open another.
+
+use std::{path::Path, time::Duration};
 
 use super::version;
 use crate::{
-    Result, plan,
+    Result, leftovers, plan,
+    process::{self, Process},
     services::{self, Served},
     subject::{Started, Subject},
     topology::Network,
 };
 
-/// nginx on the gateway, one worker: what clients ask it over IPv6, it asks the IPv4 host.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Proxy;
+/// A proxy on the gateway, on one core: what clients ask it over IPv6, it asks the IPv4 host. It keeps nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proxy {
+    /// nginx.
+    Nginx,
+    /// The Apache HTTP server.
+    Apache,
+    /// squid.
+    Squid,
+}
+
+/// How long one may take to start.
+const START: Duration = Duration::from_secs(10);
+/// The file that has the server's name, for those that want one.
+const HOSTS: &str = "hosts";
+/// Where Debian has Apache's modules.
+const MODULES: &str = "/usr/lib/apache2/modules";
+
+impl Proxy {
+    /// Its program and Debian package.
+    fn program(self) -> [&'static str; 2] {
+        match self {
+            Self::Nginx => ["nginx", "nginx-light"],
+            Self::Apache => ["apache2", "apache2-bin"],
+            Self::Squid => ["squid", "squid"],
+        }
+    }
+
+    /// # Errors
+    /// It is not installed.
+    pub(crate) fn require(self) -> Result<()> {
+        let [program, package] = self.program();
+        process::require(program, package)
+    }
+
+    /// What reports call it, with its version.
+    pub(crate) fn implementation(self) -> String {
+        let [_, package] = self.program();
+        let name = match self {
+            Self::Nginx => "nginx",
+            Self::Apache => "Apache",
+            Self::Squid => "squid",
+        };
+        format!("{name}{}", version(package))
+    }
+}
 
 impl Subject for Proxy {
     fn name(&self) -> String {
-        format!("nginx{} as a proxy", version("nginx-light"))
+        format!("{} as a proxy", self.implementation())
     }
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
-        let server = format!(
-            "listen [{}]:80;\n    location / {{\n      proxy_pass http://{};\n      \
-             proxy_http_version 1.1;\n      proxy_set_header Connection \"\";\n    }}",
-            plan::GATEWAY6,
-            plan::HOST4,
-        );
-        let Served { directory, process } =
-            services::start_nginx(network.gateway()?, Some(cpu), &server)?;
+        self.require()?;
+        let (arguments, configuration): (&[&str], fn(&Path) -> String) = match self {
+            Self::Nginx => return nginx(network, cpu),
+            Self::Apache => (&["-D", "FOREGROUND", "-f"], apache),
+            Self::Squid => (&["-N", "-d", "1", "-f"], squid),
+        };
+        let [program, _] = self.program();
+        let files = leftovers::directory()?;
+        let path = files.path().join("configuration");
+        leftovers::write(&path, configuration(files.path()))?;
+        leftovers::write(&files.path().join(HOSTS), format!("{} lab\n", plan::HOST4))?;
+        let gateway = network.gateway()?;
+        let mut command = gateway.command_on(cpu, program);
+        let mut process = Process::start(program, command.args(arguments).arg(&path))?;
+        process.wait_until(START, || services::listens(gateway, 80))?;
         Ok(Started {
             processes: vec![process],
-            files: Some(directory),
+            files: Some(files),
             ..Started::default()
         })
     }
+}
+
+fn nginx(network: &Network, cpu: usize) -> Result<Started> {
+    let server = format!(
+        "listen [{}]:80;\n    location / {{\n      proxy_pass http://{};\n      \
+         proxy_http_version 1.1;\n      proxy_set_header Connection \"\";\n    }}",
+        plan::GATEWAY6,
+        plan::HOST4,
+    );
+    let Served { directory, process } =
+        services::start_nginx(network.gateway()?, Some(cpu), &server)?;
+    Ok(Started {
+        processes: vec![process],
+        files: Some(directory),
+        ..Started::default()
+    })
+}
+
+/// One process of threads, more than there are connections in any experiment.
+fn apache(directory: &Path) -> String {
+    let module = |name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");
+    let modules = ["mpm_event", "authz_core", "proxy", "proxy_http"].map(module);
+    format!(
+        "{}ServerName lab\nServerRoot {directory}\nDefaultRuntimeDir {directory}\n\
+         PidFile {directory}/pid\nErrorLog /dev/stderr\nUser www-data\nGroup www-data\n\
+         Listen [{}]:80\nServerLimit 1\nStartServers 1\nThreadLimit 256\nThreadsPerChild 256\n\
+         MaxRequestWorkers 256\nMaxKeepAliveRequests 0\nKeepAliveTimeout 60\n\
+         ProxyPass / http://{}/\n",
+        modules.concat(),
+        plan::GATEWAY6,
+        plan::HOST4,
+        directory = directory.display(),
+    )
+}
+
+/// As an "accelerator" of one server, whose address a file of hosts has: of a peer it would first want to know
+/// that it answers.
+fn squid(directory: &Path) -> String {
+    format!(
+        "http_port [{}]:80 accel allow-direct no-vhost defaultsite=lab\nhosts_file {directory}/{HOSTS}\n\
+         always_direct allow all\n\
+         http_access allow all\ncache deny all\nvisible_hostname lab\npid_filename none\n\
+         access_log none\ncache_store_log none\ncache_log /dev/null\npinger_enable off\n\
+         shutdown_lifetime 0 seconds\ncoredump_dir {directory}\n",
+        plan::GATEWAY6,
+        directory = directory.display(),
+    )
 }

@@ -7,20 +7,17 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use isthmus_lab::netns::Namespace;
-use isthmus_lab::process::{self, Process};
+use isthmus_lab::provider::others::End;
 use isthmus_lab::provider::{Core, Mechanism, Transport};
+use isthmus_lab::subject::Started;
 use tempfile::TempDir;
 
-use super::pairs::{Pair, Side, Theirs};
+use super::pairs::{Pair, Side};
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::softwires::net::{connect, ip, nodad};
 use crate::softwires::traffic::Hosts;
-
-/// How long somebody else's program may take to start.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Instances with sessions, each under the name of one of a pair, far from what pairs do. A gateway takes
 /// memory for sessions when it starts, and an instance of a later configuration finds it by its name.
@@ -93,11 +90,6 @@ struct Node {
     host: Namespace,
 }
 
-/// What a pair needs beside lines; it ends with the pair's turn.
-pub(crate) struct Turn {
-    _process: Option<Process>,
-}
-
 impl World {
     /// Namespaces and links, without addresses.
     pub(crate) fn new(engine: &'static str) -> Self {
@@ -137,12 +129,14 @@ impl World {
 
     /// What this machine lacks of what a pair needs.
     pub(crate) fn lacks(&self, pair: &Pair) -> Option<String> {
-        pair.needs.iter().find_map(|need| need.missing(&self.core))
+        let mut ways = pair.ways();
+        let lack = ways.find_map(|(_, theirs)| theirs.require().err());
+        lack.map(|lack| lack.to_string())
     }
 
     /// Addresses and routes for a pair, and their end set up. What an earlier pair left is removed; our
     /// gateway must have given its own up.
-    pub(crate) fn set(&self, pair: &Pair, ours: Side, theirs: &Theirs) -> Result<Turn, String> {
+    pub(crate) fn set(&self, pair: &Pair, ours: Side, theirs: &End) -> Result<Started, String> {
         self.try_to_set(pair.row, ours, theirs)
             .map_err(|error| error.to_string())
     }
@@ -151,8 +145,8 @@ impl World {
         &self,
         row: &Mechanism,
         ours: Side,
-        theirs: &Theirs,
-    ) -> isthmus_lab::Result<Turn> {
+        theirs: &End,
+    ) -> isthmus_lab::Result<Started> {
         self.clear()?;
         for (node, link, side) in [
             (&self.ours, "ours", ours),
@@ -160,41 +154,7 @@ impl World {
         ] {
             self.connect(node, link, row, side)?;
         }
-        self.start_theirs(theirs)
-    }
-
-    fn start_theirs(&self, theirs: &Theirs) -> isthmus_lab::Result<Turn> {
-        let gateway = &self.theirs.gateway;
-        let file = match theirs.tayga {
-            None => None,
-            Some(configuration) => {
-                let path = self.folder.path().join("tayga.conf");
-                fs::write(&path, configuration).unwrap();
-                process::run(
-                    gateway
-                        .command("tayga")
-                        .args(["--mktun", "--config"])
-                        .arg(&path),
-                )?;
-                Some(path)
-            }
-        };
-        script(gateway, &format!("set -e\n{}", theirs.lines.join("\n")))?;
-        let Some(path) = file else {
-            return Ok(Turn { _process: None });
-        };
-        let mut tayga = gateway.command("tayga");
-        let mut daemon =
-            Process::start("tayga", tayga.args(["--nodetach", "--config"]).arg(&path))?;
-        // The link has a carrier once the daemon holds it.
-        daemon.wait_until(PATIENCE, || {
-            gateway
-                .run("ip link show tunnel")
-                .is_ok_and(|link| link.contains("LOWER_UP"))
-        })?;
-        Ok(Turn {
-            _process: Some(daemon),
-        })
+        theirs.start(&self.theirs.gateway, None)
     }
 
     /// Removes what was set up for a pair, and what hosts and routers have learnt about paths.
@@ -212,14 +172,13 @@ impl World {
                 lines += &format!("addr flush dev {link} scope global\n");
             }
             for family in ["-4", "-6"] {
-                script(node, &format!("ip {family} -batch - <<END\n{lines}END"))?;
+                node.script(&format!("ip {family} -batch - <<END\n{lines}END"))?;
             }
         }
         // The first time there is nothing, and a machine without nft has no rules.
-        script(
-            &theirs.gateway,
-            "ip link del tunnel 2>/dev/null; nft flush ruleset 2>/dev/null; true",
-        )
+        theirs
+            .gateway
+            .script("ip link del tunnel 2>/dev/null || true; nft flush ruleset 2>/dev/null || true")
     }
 
     /// Gives a gateway, its host and the core addresses and their ways to each other.
@@ -348,9 +307,4 @@ impl World {
 
 fn instance_name(pair: &Pair, side: Side) -> String {
     format!("{}-{}", pair.name, side.name())
-}
-
-/// Runs lines of a shell in a namespace.
-fn script(node: &Namespace, lines: &str) -> isthmus_lab::Result<()> {
-    process::run(node.command("sh").args(["-c", lines])).map(drop)
 }

@@ -1,0 +1,97 @@
+//! Stateless translators that are processes behind a TUN device: TAYGA and tundra.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{Tundra, tundra};
+use crate::{
+    Result, leftovers,
+    netns::Namespace,
+    plan,
+    process::{self, Process},
+    subject::Started,
+    topology::Network,
+};
+
+/// Their device.
+pub(crate) const LINK: &str = "tunnel";
+/// How long one may take to start.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One of them, and what it is told. Its device is called `tunnel`.
+#[derive(Debug, Clone, Copy)]
+pub enum Translator {
+    /// TAYGA, with the lines of its configuration.
+    Tayga(&'static str),
+    /// tundra.
+    Tundra(Tundra),
+}
+
+impl Translator {
+    /// The program.
+    ///
+    /// # Errors
+    /// It is not here.
+    pub(crate) fn program(&self) -> Result<PathBuf> {
+        match self {
+            Self::Tayga(_) => process::require("tayga", "tayga").map(|()| "tayga".into()),
+            Self::Tundra(_) => tundra::program(),
+        }
+    }
+
+    /// Starts it on a node, bound to a CPU if one is given. Lines of a shell give its device addresses and routes.
+    ///
+    /// # Errors
+    /// It is not here, or does not take its configuration.
+    pub(crate) fn start(
+        &self,
+        node: &Namespace,
+        cpu: Option<usize>,
+        lines: &str,
+    ) -> Result<Started> {
+        let program = self.program()?.display().to_string();
+        let (configuration, [option, make, run]) = match self {
+            Self::Tayga(lines) => (
+                format!("tun-device {LINK}\n{lines}\n"),
+                ["--config", "--mktun", "--nodetach"],
+            ),
+            Self::Tundra(tundra) => (
+                tundra.configuration(),
+                ["--config-file", "mktun", "translate"],
+            ),
+        };
+        let files = leftovers::directory()?;
+        let path = files.path().join("translator.conf");
+        leftovers::write(&path, configuration)?;
+        process::run(node.command(&program).arg(option).arg(&path).arg(make))?;
+        node.script(&format!("ip link set {LINK} up\n{lines}"))?;
+        let mut command = match cpu {
+            Some(cpu) => node.command_on(cpu, &program),
+            None => node.command(&program),
+        };
+        let mut daemon = Process::start(&program, command.arg(option).arg(&path).arg(run))?;
+        // The link has a carrier once the daemon holds it.
+        daemon.wait_until(PATIENCE, || {
+            node.run(&format!("ip link show {LINK}"))
+                .is_ok_and(|link| link.contains("LOWER_UP"))
+        })?;
+        Ok(Started {
+            processes: vec![daemon],
+            files: Some(files),
+            ..Started::default()
+        })
+    }
+}
+
+/// Starts a translator on the gateway between two hosts, where it has an IPv4 address for the IPv6-only one.
+pub(super) fn in_the_middle(
+    translator: &Translator,
+    network: &Network,
+    cpu: usize,
+) -> Result<Started> {
+    let lines = format!(
+        "ip route replace {} dev {LINK}\nip route add {}/96 dev {LINK}",
+        plan::HOST6_AS_IPV4,
+        plan::PREFIX,
+    );
+    translator.start(network.gateway()?, Some(cpu), &lines)
+}

@@ -1,0 +1,275 @@
+//! Somebody else's gateways for the mechanisms: the kernel's own tunnels, and translators that are processes.
+
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    sync::OnceLock,
+};
+
+use crate::{
+    LabError, Result,
+    netns::Namespace,
+    peers::{Mode, Translator, Tundra},
+    process,
+    subject::Started,
+};
+
+/// A gateway at one end of a mechanism, by somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// What a machine must have for it.
+    needs: &'static [Need],
+    /// The process that does the work, if there is one. Its link is called `tunnel`.
+    translator: Option<Translator>,
+    /// Lines of a shell in its namespace.
+    lines: &'static [&'static str],
+}
+
+/// Something that a machine may not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// The kernel's tunnels of IPv6 in IPv4.
+    Sit,
+    /// The kernel's tunnels of IPv4 in IPv6.
+    Ip6tnl,
+    /// The kernel's packet filter and its tool.
+    Nftables,
+}
+
+impl Need {
+    /// # Errors
+    /// It is not here. To know that of the kernel takes root.
+    pub fn require(self) -> Result<()> {
+        static SIT: OnceLock<bool> = OnceLock::new();
+        static IP6TNL: OnceLock<bool> = OnceLock::new();
+        let (known, module, from, ends) = match self {
+            Self::Nftables => return process::require("nft", "nftables"),
+            Self::Sit => {
+                let ends = ["192.0.2.1", "192.0.2.2"];
+                (&SIT, "sit", "CONFIG_IPV6_SIT", ends)
+            }
+            Self::Ip6tnl => {
+                let ends = ["2001:db8::1", "2001:db8::2"];
+                (&IP6TNL, "ip6tnl", "CONFIG_IPV6_TUNNEL", ends)
+            }
+        };
+        let here = match known.get() {
+            Some(here) => *here,
+            None => {
+                // A module that is not loaded is, when somebody asks for such a link.
+                let [local, remote] = ends;
+                let link = format!("link add probe type {module} local {local} remote {remote}");
+                let here = Namespace::create("probe")?.ip(&[link]).is_ok();
+                *known.get_or_init(|| here)
+            }
+        };
+        if here {
+            Ok(())
+        } else {
+            Err(LabError::NoModule { module, from })
+        }
+    }
+}
+
+impl End {
+    /// A gateway that is the kernel's, and what it needs for that.
+    pub const fn kernel(needs: &'static [Need], lines: &'static [&'static str]) -> Self {
+        Self {
+            needs,
+            translator: None,
+            lines,
+        }
+    }
+
+    /// A gateway that is a process, with lines for its link.
+    pub const fn process(translator: Translator, lines: &'static [&'static str]) -> Self {
+        Self {
+            needs: &[],
+            translator: Some(translator),
+            lines,
+        }
+    }
+
+    /// # Errors
+    /// Something that it needs is not here.
+    pub fn require(&self) -> Result<()> {
+        if let Some(translator) = &self.translator {
+            translator.program()?;
+        }
+        self.needs.iter().try_for_each(|need| need.require())
+    }
+
+    /// Sets it up on a node. A process is bound to a CPU if one is given.
+    ///
+    /// # Errors
+    /// It does not run here.
+    pub fn start(&self, node: &Namespace, cpu: Option<usize>) -> Result<Started> {
+        let lines = self.lines.join("\n");
+        match &self.translator {
+            Some(translator) => translator.start(node, cpu, &lines),
+            None => node.script(&lines).map(|()| Started::default()),
+        }
+    }
+}
+
+const SIT: &[Need] = &[Need::Sit];
+const IP6TNL: &[Need] = &[Need::Ip6tnl];
+const IP6TNL_AND_NFT: &[Need] = &[Need::Ip6tnl, Need::Nftables];
+
+/// `sit`, for [`SIX_IN_FOUR`](super::SIX_IN_FOUR). The customer's edge, and the border.
+pub const SIX_IN_FOUR: [End; 2] = [
+    End::kernel(
+        SIT,
+        &[
+            "ip addr add 203.0.113.1/32 dev lo",
+            "ip link add tunnel type sit local 203.0.113.1 remote 203.0.113.129 ttl 64",
+            "ip link set tunnel up",
+            "ip route add 3fff:b::/48 dev tunnel",
+        ],
+    ),
+    End::kernel(
+        SIT,
+        &[
+            "ip addr add 203.0.113.129/32 dev lo",
+            "ip link add tunnel type sit local 203.0.113.129 remote 203.0.113.1 ttl 64",
+            "ip link set tunnel up",
+            "ip route add 2001:db8:a::/48 dev tunnel",
+        ],
+    ),
+];
+
+/// `sit`, for [`SIX_TO_FOUR`](super::SIX_TO_FOUR). The customer's edge, and the border.
+pub const SIX_TO_FOUR: [End; 2] = [
+    End::kernel(
+        SIT,
+        &[
+            "ip addr add 203.0.113.1/32 dev lo",
+            "ip link add tunnel type sit local 203.0.113.1 ttl 64",
+            "ip link set tunnel up",
+            "ip addr add 2002:cb00:7101::1/16 dev tunnel nodad",
+        ],
+    ),
+    End::kernel(
+        SIT,
+        &[
+            "ip addr add 203.0.113.129/32 dev lo",
+            "ip link add tunnel type sit local 203.0.113.129 ttl 64",
+            "ip link set tunnel up",
+            "ip addr add 2002:cb00:7181::1/16 dev tunnel nodad",
+        ],
+    ),
+];
+
+/// `sit` with parameters of 6rd, for [`SIX_RD`](super::SIX_RD). The customer's edge, and the border.
+pub const SIX_RD: [End; 2] = [
+    End::kernel(
+        SIT,
+        &[
+            "ip addr add 10.100.100.1/32 dev lo",
+            "ip tunnel add tunnel mode sit local 10.100.100.1 ttl 64",
+            "ip tunnel 6rd dev tunnel 6rd-prefix 2001:db8::/32 6rd-relay_prefix 10.0.0.0/8",
+            "ip link set tunnel up",
+            "ip addr add 2001:db8:6464:100::ffff/32 dev tunnel nodad",
+            "ip route add default via ::10.0.0.1 dev tunnel",
+        ],
+    ),
+    End::kernel(
+        SIT,
+        &[
+            "ip addr add 10.0.0.1/32 dev lo",
+            "ip tunnel add tunnel mode sit local 10.0.0.1 ttl 64",
+            "ip tunnel 6rd dev tunnel 6rd-prefix 2001:db8::/32 6rd-relay_prefix 10.0.0.0/8",
+            "ip link set tunnel up",
+            "ip addr add 2001:db8:0:100::1/32 dev tunnel nodad",
+        ],
+    ),
+];
+
+/// `ip6tnl`, for [`FOUR_IN_SIX`](super::FOUR_IN_SIX). The customer's edge, and the border.
+pub const FOUR_IN_SIX: [End; 2] = [
+    End::kernel(
+        IP6TNL,
+        &[
+            "ip addr add 2001:db8:12::1/128 dev lo nodad",
+            "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1 encaplimit none",
+            "ip link set tunnel up",
+            "ip route add 198.51.100.0/24 dev tunnel",
+        ],
+    ),
+    End::kernel(
+        IP6TNL,
+        &[
+            "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
+            "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::1 encaplimit none",
+            "ip link set tunnel up",
+            "ip route add 192.168.1.0/24 dev tunnel",
+        ],
+    ),
+];
+
+/// `ip6tnl` and masquerading behind it, for [`DS_LITE`](super::DS_LITE). It knows one customer. The customer's edge, and the border.
+pub const DS_LITE: [End; 2] = [
+    End::kernel(
+        IP6TNL_AND_NFT,
+        &[
+            "ip addr add 2001:db8:12::1/128 dev lo nodad",
+            "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1 encaplimit none",
+            "ip link set tunnel up",
+            "ip route add default dev tunnel",
+        ],
+    ),
+    End::kernel(
+        IP6TNL_AND_NFT,
+        &[
+            "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
+            "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::1 encaplimit none",
+            "ip link set tunnel up",
+            "ip route add 192.168.1.0/24 dev tunnel",
+            "nft 'add table ip nat'",
+            "nft 'add chain ip nat out { type nat hook postrouting priority 100; }'",
+            "nft 'add rule ip nat out oifname != tunnel masquerade'",
+        ],
+    ),
+];
+
+/// TAYGA as the edge of [`CLAT`](super::CLAT). Errors of routers between the translators have mappings of their own:
+/// TAYGA drops those whose sources it can not translate.
+pub const TAYGA_CLAT: End = End::process(
+    Translator::Tayga(
+        "ipv4-addr 192.0.0.2\nipv6-addr 2001:db8:12::2\nprefix 2001:db8:ffff::/96\n\
+         map 192.168.1.10 2001:db8:12::a\nmap 198.18.0.1 3fff:c0::2\n\
+         map 198.18.0.2 3fff:c0::1\nmap 198.18.0.3 3fff:c1::2",
+    ),
+    CLAT_ROUTES,
+);
+
+/// TAYGA as the border of [`CLAT`](super::CLAT): it knows one customer, by an IPv4 address of its own.
+pub const TAYGA_PLAT: End = End::process(
+    Translator::Tayga(
+        "ipv4-addr 203.0.113.2\nipv6-addr 2001:db8:fffe::2\nprefix 2001:db8:ffff::/96\n\
+         map 203.0.113.1 2001:db8:12::464\nmap 198.18.0.1 3fff:c1::1",
+    ),
+    &[
+        "ip route add 2001:db8:ffff::/96 dev tunnel",
+        "ip route add 203.0.113.0/30 dev tunnel",
+    ],
+);
+
+/// tundra as the edge of [`CLAT`](super::CLAT).
+pub const TUNDRA_CLAT: End = End::process(
+    Translator::Tundra(Tundra {
+        mode: Mode::Clat,
+        v4: Ipv4Addr::new(192, 168, 1, 10),
+        v6: Ipv6Addr::new(0x2001, 0xdb8, 0x12, 0, 0, 0, 0, 0xa),
+        prefix: Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0),
+        own: (
+            Ipv4Addr::new(192, 0, 0, 2),
+            Ipv6Addr::new(0x2001, 0xdb8, 0x12, 0, 0, 0, 0, 2),
+        ),
+    }),
+    CLAT_ROUTES,
+);
+
+const CLAT_ROUTES: &[&str] = &[
+    "ip route add 2001:db8:12::a/128 dev tunnel",
+    "ip route add default dev tunnel",
+];
