@@ -450,17 +450,3 @@ pub static QUESTIONS: [Question; 28] = [
         },
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn questions_have_names_of_their_own() {
-        let names: BTreeSet<_> = QUESTIONS.iter().map(|question| question.name).collect();
-        assert_eq!(names.len(), QUESTIONS.len());
-        assert!(names.iter().all(|name| name.contains('/')));
-    }
-}

@@ -4,9 +4,9 @@ use std::{path::Path, time::Instant};
 
 use super::{
     candidate::{Candidate, candidates},
-    papers::QUESTIONS,
     profile::Profile,
     question::{How, Links, Question},
+    questions,
     scene::Scene,
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Options {
     /// One of the names is none.
     fn questions(&self) -> std::result::Result<Vec<&'static Question>, PlanError> {
         for name in &self.experiments {
-            if !QUESTIONS.iter().any(|question| question.is_called(name)) {
+            if !questions().any(|question| question.is_called(name)) {
                 return Err(PlanError::Experiment(name.clone()));
             }
         }
@@ -71,7 +71,7 @@ impl Options {
             let mut names = self.experiments.iter();
             names.any(|name| question.is_called(name))
         };
-        Ok(QUESTIONS.iter().filter(wanted).collect())
+        Ok(questions().filter(wanted).collect())
     }
 
     /// Those who are asked.
@@ -164,9 +164,7 @@ pub fn left(directory: &Directory) -> f64 {
         if count > 0.0 {
             return seconds / count;
         }
-        let question = QUESTIONS
-            .iter()
-            .find(|question| question.name == experiment);
+        let question = questions().find(|question| question.name == experiment);
         question.map_or(0.0, |question| (question.takes)(profile))
     };
     let trials = directory.left().map(|number| &run.plan[number]);
@@ -250,8 +248,7 @@ fn known<'a>(
     candidates: &'a [Candidate],
     planned: &Planned,
 ) -> std::result::Result<(&'static Question, &'a Candidate), String> {
-    let question = QUESTIONS
-        .iter()
+    let question = questions()
         .find(|question| question.name == planned.experiment)
         .ok_or("this program does not have the experiment")?;
     let candidate = candidates

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_lab::experiment::{candidates, papers::QUESTIONS};
+use isthmus_lab::experiment::{candidates, questions};
 
 /// Show the experiments that can be carried out
 #[derive(Args, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Experiments {}
 
 impl Experiments {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        for question in &QUESTIONS {
+        for question in questions() {
             println!(
                 "{:<28}  {} ({})",
                 question.name, question.title, question.source

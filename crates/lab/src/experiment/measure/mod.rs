@@ -8,5 +8,6 @@ pub mod files;
 mod http;
 pub(super) mod overhead;
 pub(super) mod ping;
+pub(super) mod sessions;
 pub(super) mod steps;
 pub mod udp;
