@@ -7,6 +7,7 @@
 //! * [`leftovers`]: what an interrupted lab leaves, and its removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`mod@tester`]: tagged frames, what became of each, and the benchmarks of RFC 8219 and RFC 9693
+//! * [`outside`]: a device between two of the machine's own interfaces
 //! * [`sockets`]: delay and throughput as two hosts' applications have them
 //! * [`measure`], [`histogram`]: rates, repetitions, medians, ratios
 //! * [`provider`]: the network in which a mechanism has an edge and a border
@@ -44,6 +45,7 @@ pub mod leftovers;
 pub mod machine;
 pub mod measure;
 pub mod netns;
+pub mod outside;
 pub mod packet;
 pub mod peers;
 pub mod place;

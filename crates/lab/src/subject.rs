@@ -1,5 +1,7 @@
 //! What can stand in the middle of a topology: ours, the kernel, or somebody else's gateway.
 
+use std::time::{Duration, Instant};
+
 use tempfile::TempDir;
 
 use crate::{Result, process::Process, programs::Attached, topology::Network};
@@ -12,6 +14,17 @@ pub trait Subject {
     /// Sets it up in the gateway's namespace and waits until it works. User-space processes are
     /// bound to `cpu`. An error says why it cannot run here.
     fn start(&self, network: &Network, cpu: usize) -> Result<Started>;
+
+    /// Removes all of its connections at once, in the way that its users have, and tells how long it was
+    /// until they were gone; it works on with an empty table. Whoever has no better way ends and
+    /// starts again, of which only the end counts.
+    fn tear_down(&self, network: &Network, cpu: usize, started: &mut Started) -> Result<Duration> {
+        let begun = Instant::now();
+        *started = Started::default();
+        let took = begun.elapsed();
+        *started = self.start(network, cpu)?;
+        Ok(took)
+    }
 }
 
 /// A running subject; dropping it ends its processes and removes its files. What it set in the

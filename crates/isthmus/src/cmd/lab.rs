@@ -7,6 +7,7 @@ mod experiments;
 mod outcome;
 mod references;
 mod run;
+mod tester;
 mod world;
 
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ enum Action {
     Experiments(experiments::Experiments),
     Subjects(experiments::Subjects),
     World(world::World),
+    Tester(tester::Tester),
     Report(outcome::Report),
     Diff(outcome::Compare),
     Claims(outcome::Claims),
@@ -55,6 +57,7 @@ impl Action {
             | Self::Advise(_)
             | Self::Experiments(_)
             | Self::Subjects(_)
+            | Self::Tester(_)
             | Self::Report(_)
             | Self::Diff(_)
             | Self::Claims(_) => false,
@@ -87,6 +90,7 @@ impl Lab {
             Action::Experiments(experiments) => experiments.run(),
             Action::Subjects(subjects) => subjects.run(),
             Action::World(world) => world.run(),
+            Action::Tester(tester) => tester.run(),
             Action::Report(report) => report.run(),
             Action::Diff(compare) => compare.run(),
             Action::Claims(claims) => claims.run(),

@@ -3,7 +3,7 @@
 //! * [`candidate`]: what can be measured, ours and others', and in which network it stands
 //! * [`scene`]: such a network, built and running
 //! * [`question`]: what is measured, over what, of whom
-//! * [`papers`]: the questions of the five papers; [`standards`]: those of RFC 8219
+//! * [`papers`]: the questions of the five papers; [`standards`]: those of RFC 8219; [`stateful`]: those of RFC 9693
 //! * [`mod@measure`]: how it is measured
 //! * [`profile`]: how thoroughly
 //! * [`mod@run`]: the plan of a run, and its execution
@@ -17,6 +17,7 @@ pub mod question;
 pub mod run;
 pub mod scene;
 pub mod standards;
+pub mod stateful;
 
 pub use candidate::{Candidate, candidates};
 pub use profile::Profile;
@@ -25,7 +26,8 @@ pub use run::{Event, Options, PlanError, RunError, run};
 
 /// All questions, in the order of the report.
 pub fn questions() -> impl Iterator<Item = &'static Question> {
-    papers::QUESTIONS.iter().chain(&standards::QUESTIONS)
+    let standards = standards::QUESTIONS.iter().chain(&stateful::QUESTIONS);
+    papers::QUESTIONS.iter().chain(standards)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Other people's gateways, as they are installed on this machine, and the kernel itself.
 
 mod bind;
+mod conntrack;
 mod faulty;
 mod jool;
 mod kernel;

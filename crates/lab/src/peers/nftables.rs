@@ -1,10 +1,17 @@
 //! NAT44 by nftables: masquerading with connection tracking.
 
+use std::time::{Duration, Instant};
+
+use super::conntrack;
 use crate::{
     Result, plan, process,
     subject::{Started, Subject},
     topology::{FOUR, Network},
 };
+
+/// How long the kernel remembers a flow of UDP that was not answered yet, in seconds: as long as RFC 4787
+/// REQ-5 recommends, and as NAT64 does. It would be 30.
+const REMEMBERED: &str = "300";
 
 /// nftables NAT44 on the gateway's second link.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +41,16 @@ impl Subject for Nftables {
             "table ip lab {{\nchain out {{\ntype nat hook postrouting priority srcnat\n\
              oifname {FOUR} {action}\n}}\n}}\n"
         );
-        let mut command = network.gateway()?.command("nft");
+        let gateway = network.gateway()?;
+        let mut command = gateway.command("nft");
         process::run(command.arg(rules))?;
+        gateway.sysctl(&[("net.netfilter.nf_conntrack_udp_timeout", REMEMBERED)])?;
         Ok(Started::default())
+    }
+
+    fn tear_down(&self, network: &Network, _: usize, _: &mut Started) -> Result<Duration> {
+        let begun = Instant::now();
+        conntrack::flush(network.gateway()?)?;
+        Ok(begun.elapsed())
     }
 }

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn questions_of_the_papers_have_a_finding() {
-        let questions = crate::experiment::papers::QUESTIONS.iter();
+        let questions = crate::experiment::questions();
         for question in questions.filter(|question| question.name.starts_with("paper-")) {
             assert!(finding(question.name).is_some(), "{}", question.name);
         }

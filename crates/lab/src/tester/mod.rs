@@ -33,6 +33,6 @@ pub use pair::{CORES, Port, Streams, Tester, Traffic};
 pub use receiver::{LONGEST_TIMEOUT, Receiver};
 pub use result::{Arrivals, Delay, StreamResult, TrialResult, Variation, Void};
 pub use single::SingleDevice;
-pub use stateful::{Established, Stateful};
+pub use stateful::{Empty, Established, Stateful};
 pub use summary::Summary;
 pub use trial::{Extent, Phases, Tolerance, Trial};

@@ -113,6 +113,7 @@ impl Direction {
         let form = traffic.packets[0].form();
         fits(from, traffic.size)?;
         let size = traffic.size.when(form, traffic.arrives);
+        fits(to, size)?;
         let family = match traffic.arrives {
             Form::V4 | Form::FourInSix => Family::V4,
             Form::V6 | Form::SixInFour => Family::V6,

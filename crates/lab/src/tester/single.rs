@@ -1,6 +1,8 @@
 //! A single device under test (RFC 8219 section 4.1), in a network of its own: the tester at both ends,
 //! the subject in the middle.
 
+use std::time::Duration;
+
 use super::{
     ceiling::Ceiling,
     pair::{Port, Streams, Tester, Traffic},
@@ -30,7 +32,7 @@ pub struct SingleDevice {
     ports: [Port; 2],
     phases: Phases,
     tolerance: Tolerance,
-    _network: Network,
+    network: Network,
 }
 
 impl SingleDevice {
@@ -59,7 +61,7 @@ impl SingleDevice {
             ports,
             phases,
             tolerance,
-            _network: network,
+            network,
         })
     }
 
@@ -71,7 +73,7 @@ impl SingleDevice {
             ports,
             phases,
             tolerance,
-            _network,
+            network,
         } = self;
         // An interface has one program at a time.
         drop(tester);
@@ -81,8 +83,19 @@ impl SingleDevice {
             ports,
             phases,
             tolerance,
-            _network,
+            network,
         })
+    }
+
+    /// Empties the table of the subject, which has to be the one that it was built with. See
+    /// [`Subject::tear_down`].
+    pub(super) fn tear_down(&mut self, subject: &dyn Subject) -> Result<Duration> {
+        subject.tear_down(&self.network, GATEWAY_CPU, &mut self.started)
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
     }
 
     /// The tester.

@@ -2,7 +2,7 @@
 //!
 //! In phase 1 the initiator, at the left, sends one frame of each flow; the responder, at the right, keeps the
 //! addresses and ports that arrive. In phase 2 it sends a frame back by each of them, which the device
-//! knows or drops.
+//! knows or drops. The table of the device is empty before each phase 1.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::{
     single::SingleDevice,
     trial::{Extent, Phases, Tolerance, Trial},
 };
-use crate::{Result, packet::Packet, subject::Subject};
+use crate::{Result, packet::Packet, subject::Subject, topology::Network};
 
 /// A test of a device with state.
 pub struct Stateful<'a> {
-    /// The device. It is started anew for every trial: its table is empty then.
+    /// The device.
     pub subject: &'a dyn Subject,
     /// What the initiator sends: one packet of each flow, no two alike.
     pub initiated: Traffic,
@@ -29,42 +29,50 @@ pub struct Stateful<'a> {
     pub timeout: Duration,
 }
 
+/// A device whose table is empty.
+pub struct Empty<'a> {
+    test: &'a Stateful<'a>,
+    path: SingleDevice,
+}
+
 /// A device after phase 1.
-pub struct Established {
+pub struct Established<'a> {
     /// What became of phase 1.
     pub result: TrialResult,
+    test: &'a Stateful<'a>,
     path: SingleDevice,
-    answers: Traffic,
-    timeout: Duration,
 }
 
 impl Stateful<'_> {
-    /// Phase 1, at so many connections per second.
-    pub fn establish(&self, rate: f64) -> Result<Established> {
-        let traffic = self.initiated.clone();
-        let form = traffic.packets[0].form();
-        let streams = Streams::Observed(traffic);
-        let mut path = SingleDevice::build(self.subject, streams, self.phases, self.tolerance)?;
-        let result = path.run(&Trial {
+    /// Builds the network and starts the device.
+    pub fn build(&self) -> Result<Empty<'_>> {
+        let streams = Streams::Observed(self.initiated.clone());
+        let path = SingleDevice::build(self.subject, streams, self.phases, self.tolerance)?;
+        Ok(Empty { test: self, path })
+    }
+
+    fn trial(&self, connections: u64, rate: f64) -> Trial {
+        Trial {
             rate,
-            extent: Extent::Frames(self.initiated.packets.len() as u64),
+            extent: Extent::Frames(connections),
             timeout: self.timeout,
-        })?;
-        let answers = Traffic {
-            packets: path.tester().answers()?,
-            size: self.initiated.size.when(form, self.initiated.arrives),
-            arrives: form,
-        };
+        }
+    }
+}
+
+impl<'a> Empty<'a> {
+    /// Phase 1: so many connections, as many as there are packets at most, at so many per second.
+    pub fn establish(mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
+        let result = self.path.run(&self.test.trial(connections, rate))?;
         Ok(Established {
             result,
-            path,
-            answers,
-            timeout: self.timeout,
+            test: self.test,
+            path: self.path,
         })
     }
 }
 
-impl Established {
+impl<'a> Established<'a> {
     /// Whether every connection was established.
     pub fn outcome(&self) -> Outcome {
         if self.result.void.is_none() && self.result.lost() == 0 {
@@ -74,23 +82,55 @@ impl Established {
         }
     }
 
-    /// The packets by which the responder answers.
-    pub fn answers(&self) -> &[Packet] {
-        &self.answers.packets
+    /// The network, for those who look into the device.
+    pub fn network(&self) -> &Network {
+        self.path.network()
+    }
+
+    /// The packets by which the responder answers: one for each connection, if all were established.
+    pub fn answers(&mut self) -> Result<Vec<Packet>> {
+        let mut answers = self.path.tester().answers()?;
+        answers.truncate(self.result.sent() as usize);
+        Ok(answers)
     }
 
     /// Validation: phase 2 with one frame back through each connection, at so many per second. Nothing if
-    /// there is none.
-    pub fn validate(self, rate: f64) -> Result<Option<TrialResult>> {
-        if self.answers.packets.is_empty() {
+    /// not all were established.
+    pub fn validate(mut self, rate: f64) -> Result<Option<TrialResult>> {
+        if self.outcome() == Outcome::Some {
             return Ok(None);
         }
-        let trial = Trial {
-            rate,
-            extent: Extent::Frames(self.answers.packets.len() as u64),
-            timeout: self.timeout,
-        };
-        let mut path = self.path.with_streams(Streams::Leftward(self.answers))?;
+        let answers = self.answered()?;
+        let trial = self.test.trial(answers.packets.len() as u64, rate);
+        let mut path = self.path.with_streams(Streams::Leftward(answers))?;
         path.run(&trial).map(Some)
+    }
+
+    /// Phase 2: the device, and what the initiator and the responder send through its connections, which are
+    /// there if all of the initiator's packets made one.
+    pub fn phase_2(mut self) -> Result<(SingleDevice, [Traffic; 2])> {
+        let answers = self.answered()?;
+        Ok((self.path, [self.test.initiated.clone(), answers]))
+    }
+
+    /// Removes all connections at once, and tells how long that was.
+    pub fn tear_down(mut self) -> Result<(Empty<'a>, Duration)> {
+        let took = self.path.tear_down(self.test.subject)?;
+        let Self { test, path, .. } = self;
+        Ok((Empty { test, path }, took))
+    }
+
+    fn answered(&mut self) -> Result<Traffic> {
+        let Traffic {
+            packets,
+            size,
+            arrives,
+        } = &self.test.initiated;
+        let form = packets[0].form();
+        Ok(Traffic {
+            size: size.when(form, *arrives),
+            arrives: form,
+            packets: self.answers()?,
+        })
     }
 }

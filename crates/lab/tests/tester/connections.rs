@@ -1,11 +1,27 @@
 //! The two phases of RFC 9693.
 
+use std::time::Duration;
+
 use isthmus_lab::{
+    LabError, Result,
+    experiment::{
+        Profile,
+        candidate::{Middle, Site},
+        candidates,
+        question::How,
+        questions,
+    },
     generator::FrameSize,
+    isthmus::{Dns64, Isthmus, Mechanism},
     packet::{Ends, Form},
     peers::{Nftables, Redirect},
-    plan,
-    tester::{Flows, Ports, Stateful, Traffic, flows, search::connections::Outcome},
+    plan, process,
+    subject::{Started, Subject},
+    tester::{
+        Established, Flows, Ports, Stateful, Traffic, flows,
+        search::connections::{CapacitySearch, Outcome, RateSearch},
+    },
+    topology::Network,
 };
 
 use crate::{PATIENT, TIMEOUT, alone, ipv4, only, phases, whole};
@@ -29,16 +45,16 @@ fn connections_through_a_masquerade() {
             tolerance: PATIENT,
             timeout: TIMEOUT,
         };
-        let established = test.establish(20_000.0)?;
+        let mut established = test.build()?.establish(3000, 20_000.0)?;
         assert_eq!(
             established.outcome(),
             Outcome::All,
             "{:?}",
             established.result
         );
-        let answers = established.answers();
+        let answers = established.answers()?;
         assert_eq!(answers.len(), 3000);
-        for answer in answers {
+        for answer in &answers {
             assert_eq!(answer.ends, Ends::V4(plan::HOST4, plan::GATEWAY4));
             assert!((1..=3).contains(&answer.ports.0));
         }
@@ -64,8 +80,8 @@ fn answers_to_ipv6() {
             tolerance: PATIENT,
             timeout: TIMEOUT,
         };
-        let established = test.establish(10_000.0)?;
-        for (answer, sent) in established.answers().iter().zip(&sent) {
+        let mut established = test.build()?.establish(100, 10_000.0)?;
+        for (answer, sent) in established.answers()?.iter().zip(&sent) {
             let Ends::V6(from, to) = sent.ends else {
                 panic!("not IPv6");
             };
@@ -73,6 +89,152 @@ fn answers_to_ipv6() {
             assert_eq!(answer.ports, (sent.ports.1, sent.ports.0));
         }
         whole(&only(established.validate(10_000.0)?.unwrap()), 100);
+        Ok(())
+    });
+}
+
+/// Flows of which each has a source port of its own.
+fn masqueraded(count: u16) -> Traffic {
+    let flows = Flows {
+        ports: Ports::Permuted(2000..=1999 + count, 1..=1),
+        ..Flows::many(count.into())
+    };
+    Traffic {
+        packets: flows.packets(|_| Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4)),
+        ..ipv4(1, 64)
+    }
+}
+
+/// How many connections the kernel tracks in the gateway's namespace, as it says itself.
+fn tracked(established: &Established<'_>) -> Result<u64> {
+    let count = "cat /proc/sys/net/netfilter/nf_conntrack_count";
+    let output = established.network().gateway()?.run(count)?;
+    Ok(output.trim().parse().unwrap())
+}
+
+/// The kernel's own count is the referee of both phases' table.
+#[test]
+fn the_table_is_filled_and_emptied() {
+    alone(|| {
+        let test = Stateful {
+            subject: &Nftables::Masquerade,
+            initiated: masqueraded(3000),
+            phases: phases(),
+            tolerance: PATIENT,
+            timeout: TIMEOUT,
+        };
+        let mut device = test.build()?;
+        for connections in [2000, 3000] {
+            let established = device.establish(connections, 20_000.0)?;
+            assert_eq!(established.outcome(), Outcome::All);
+            assert_eq!(tracked(&established)?, connections);
+            device = established.tear_down()?.0;
+        }
+        let one = device.establish(1, 20_000.0)?;
+        assert_eq!(tracked(&one)?, 1);
+        Ok(())
+    });
+}
+
+/// A masquerade whose ruleset lets so many connections be, and no more.
+struct Limited(u32);
+
+impl Subject for Limited {
+    fn name(&self) -> String {
+        format!("{} of {} connections", Nftables::Masquerade.name(), self.0)
+    }
+
+    fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
+        let rules = format!(
+            "table ip bounded {{\nchain seen {{\ntype filter hook forward priority filter\n\
+             ct state new ct count over {} drop\n}}\n}}\n",
+            self.0
+        );
+        process::run(network.gateway()?.command("nft").arg(rules))?;
+        Nftables::Masquerade.start(network, cpu)
+    }
+
+    fn tear_down(&self, network: &Network, cpu: usize, started: &mut Started) -> Result<Duration> {
+        Nftables::Masquerade.tear_down(network, cpu, started)
+    }
+}
+
+/// The capacity that the kernel's packet filter was told is the one that is found.
+#[test]
+fn a_limited_table_holds_what_it_may() {
+    alone(|| {
+        const LIMIT: u64 = 1234;
+        let subject = &Limited(LIMIT as u32);
+        let test = Stateful {
+            subject,
+            initiated: masqueraded(4000),
+            phases: phases(),
+            tolerance: PATIENT,
+            timeout: Duration::from_millis(200),
+        };
+        let search = CapacitySearch {
+            initial: 500,
+            most: 4000,
+            error: 1,
+            ..CapacitySearch::default()
+        };
+        let mut device = Some(test.build()?);
+        let found = search.run(|connections, known| {
+            let most = known.unwrap_or(20_000.0);
+            let rates = RateSearch {
+                most,
+                error: most * 0.1,
+            };
+            rates.run(|rate| {
+                let established = device.take().unwrap().establish(connections, rate)?;
+                let outcome = established.outcome();
+                assert_eq!(tracked(&established)?, connections.min(LIMIT));
+                device = Some(established.tear_down()?.0);
+                Ok(outcome)
+            })
+        })?;
+        assert_eq!((found.connections, found.is_at_the_end), (LIMIT, false));
+        Ok(())
+    });
+}
+
+/// The question of the laboratory finds what a NAT64 was configured for, in each engine. On a busy machine it may
+/// find that it could not send in time, and says so.
+#[test]
+fn the_capacity_of_a_nat64_is_its_configuration() {
+    alone(|| {
+        let question = questions().find(|question| question.name == "rfc9693/capacity");
+        let How::Apart(measure) = question.unwrap().how else {
+            panic!("in the network of others");
+        };
+        for mut candidate in candidates() {
+            let Site::Middle(Middle::Isthmus(isthmus), address) = candidate.site else {
+                continue;
+            };
+            if isthmus.mechanism != Mechanism::Nat64 || isthmus.dns64 != Dns64::Off {
+                continue;
+            }
+            let sessions = 1500;
+            let limited = Isthmus {
+                sessions,
+                ..isthmus
+            };
+            candidate.site = Site::Middle(Middle::Isthmus(limited), address);
+            let points = match measure(&candidate, Profile::Smoke) {
+                Err(LabError::Tester(void)) => {
+                    println!("{candidate}: void: {void}");
+                    continue;
+                }
+                other => other?,
+            };
+            let [point] = <[_; 1]>::try_from(points).unwrap();
+            // The search ends within 100 connections.
+            assert!(
+                (1400.0..=1500.0).contains(&point.value),
+                "{candidate}: {point:?}"
+            );
+            assert_eq!(point.ceiling, None, "{candidate}");
+        }
         Ok(())
     });
 }

@@ -10,5 +10,6 @@ pub(super) mod frames;
 mod http;
 pub(super) mod overhead;
 pub(super) mod ping;
+pub(super) mod sessions;
 pub(super) mod steps;
 pub mod udp;

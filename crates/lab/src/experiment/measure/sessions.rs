@@ -1,0 +1,430 @@
+//! Connections of devices with state (RFC 9693): how fast they are made, how many there can be, and how fast they
+//! are removed.
+//!
+//! Every trial begins with an empty table. A frame for each connection goes to the responder; a
+//! connection is there if its frame arrives within the timeout.
+
+use std::{net::IpAddr, ops::RangeInclusive, sync::Mutex, time::Duration};
+
+use super::super::{
+    candidate::{Candidate, Site},
+    profile::Profile,
+};
+use crate::{
+    LabError, Result,
+    generator::FrameSize,
+    packet::{Ends, Form},
+    plan,
+    results::Point,
+    subject::Subject,
+    tester::{
+        Ceiling, Empty, Established, Extent, Flows, Networks, Phases, Ports, Stateful, Streams,
+        Tolerance, Traffic, Trial, Void,
+        search::{
+            Limit, Range,
+            connections::{CapacitySearch, Outcome, RateSearch, tear_down, validation_rate},
+            throughput,
+        },
+    },
+};
+
+/// Source ports (RFC 9693 section 4.1: a few times ten thousand), and the first of the destination ports, which
+/// are as many as it takes.
+const SOURCES: RangeInclusive<u16> = 1024..=41_023;
+const FIRST_DESTINATION: u16 = 1;
+/// A frame that takes longer is lost: siitperf's value, which RFC 9693 names as an implementation.
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// The share of the rate of connections at which they are validated.
+const ALPHA: f64 = 0.5;
+/// How often a trial that was sent late is run again, and a rate that is not validated is lowered.
+const RETRIES: usize = 4;
+/// A rate that is too high, for the first trial: this many times what was established when too much was asked.
+const ABOVE: f64 = 1.25;
+
+/// Frames of a trial that tells what comes out when too much goes in.
+const FLOOD: u64 = 100_000;
+/// The least rate of interest: so many times less than the most.
+const BELOW: f64 = 20.0;
+/// Trials of a search are this many times shorter than those that decide.
+const SHORTER: u32 = 5;
+
+/// What a profile asks for.
+struct Scale {
+    /// Connections by which the rate is searched. Fewer than a kernel tracks by default, which is 262,144.
+    connections: u32,
+    /// How near the rate has to be to one that is too high, as a share of the first trial's.
+    width: f64,
+    /// Where connections are only needed: so many per second.
+    careful: f64,
+    /// Connections with which the search for the capacity begins, and with which it ends.
+    capacity: [u32; 2],
+    /// How near the capacity has to be to a number that is too large.
+    error: u64,
+    /// Connections that are torn down.
+    torn_down: &'static [u32],
+}
+
+fn scale(profile: Profile) -> Scale {
+    match profile {
+        Profile::Smoke => Scale {
+            connections: 4_000,
+            width: 1.0 / 16.0,
+            careful: 20_000.0,
+            capacity: [1_000, 4_000],
+            error: 100,
+            torn_down: &[1_000, 4_000],
+        },
+        Profile::Standard => Scale {
+            connections: 100_000,
+            width: 1.0 / 64.0,
+            careful: 50_000.0,
+            capacity: [65_536, 524_288],
+            error: 4_096,
+            torn_down: &[1_000, 10_000, 100_000],
+        },
+        Profile::Rfc => Scale {
+            connections: 200_000,
+            width: 1.0 / 256.0,
+            careful: 50_000.0,
+            capacity: [65_536, 1_000_000],
+            error: 1,
+            torn_down: &[1_000, 10_000, 100_000, 200_000],
+        },
+    }
+}
+
+/// How punctual trials are that last some milliseconds: the last batch of frames is always a little late.
+const TOLERANCE: Tolerance = Tolerance {
+    by: Duration::from_millis(1),
+    share: 0.01,
+    rate: 0.05,
+};
+
+/// A gateway between two hosts, with its hosts' addresses as the first one has them.
+fn gateway(candidate: &Candidate) -> Result<(&dyn Subject, Ends)> {
+    let Site::Middle(middle, address) = &candidate.site else {
+        return Err(LabError::NoNode("gateway with state".into()));
+    };
+    let ends = match *address {
+        IpAddr::V4(address) => Ends::V4(plan::HOST6_AS_IPV4, address),
+        IpAddr::V6(address) => Ends::V6(plan::HOST6, address),
+    };
+    Ok((middle.subject(), ends))
+}
+
+/// A frame for each of so many connections, which arrive by IPv4.
+fn traffic(connections: u32, ends: Ends) -> Traffic {
+    let sources = u32::from(SOURCES.end() - SOURCES.start()) + 1;
+    let last = connections.div_ceil(sources) as u16;
+    let flows = Flows {
+        count: connections,
+        networks: Networks::One,
+        ports: Ports::Permuted(SOURCES, FIRST_DESTINATION..=last),
+    };
+    let packets = flows.packets(|_| ends);
+    Traffic {
+        size: FrameSize::least(packets[0].form()),
+        packets,
+        arrives: Form::V4,
+    }
+}
+
+fn test<'a>(profile: Profile, candidate: &'a Candidate, connections: u32) -> Result<Stateful<'a>> {
+    let (subject, ends) = gateway(candidate)?;
+    let phases = match profile {
+        Profile::Smoke | Profile::Standard => Phases::shortened(1000),
+        Profile::Rfc => Phases::rfc(),
+    };
+    Ok(Stateful {
+        subject,
+        initiated: traffic(connections, ends),
+        phases: Phases {
+            learning: 0,
+            ..phases
+        },
+        tolerance: TOLERANCE,
+        timeout: TIMEOUT,
+    })
+}
+
+/// Trials on a device, whose table is empty before each.
+struct Trials<'a> {
+    test: &'a Stateful<'a>,
+    device: Option<Empty<'a>>,
+    /// Why a rate could not be offered, if there was one.
+    void: Option<Void>,
+}
+
+impl<'a> Trials<'a> {
+    fn new(test: &'a Stateful<'a>) -> Self {
+        Self {
+            test,
+            device: None,
+            void: None,
+        }
+    }
+
+    fn once(&mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
+        let device = match self.device.take() {
+            Some(device) => device,
+            None => self.test.build()?,
+        };
+        device.establish(connections, rate)
+    }
+
+    /// Phase 1, again if it was sent late. What is late every time could not be offered.
+    fn establish(&mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
+        let mut established = self.once(connections, rate)?;
+        for _ in 0..RETRIES {
+            let Some(void) = established.result.void.clone() else {
+                break;
+            };
+            self.void = Some(void);
+            self.tear_down(established)?;
+            established = self.once(connections, rate)?;
+        }
+        Ok(established)
+    }
+
+    fn tear_down(&mut self, established: Established<'a>) -> Result<Duration> {
+        let (device, took) = established.tear_down()?;
+        self.device = Some(device);
+        Ok(took)
+    }
+
+    /// Whether so many connections are established at a rate.
+    fn passes(&mut self, connections: u64, rate: f64) -> Result<Outcome> {
+        let established = self.establish(connections, rate)?;
+        let outcome = established.outcome();
+        self.tear_down(established)?;
+        Ok(outcome)
+    }
+
+    /// The highest rate at which so many are established, not above the tester's own.
+    fn highest(&mut self, connections: u64, width: f64, ceiling: Ceiling) -> Result<f64> {
+        // What comes out when too much goes in is not far from what can be.
+        let flooded = self.once(connections, f64::INFINITY)?;
+        let reached = flooded.result.streams[0].received_rate;
+        self.tear_down(flooded)?;
+        let mut most = (reached * ABOVE).min(ceiling.rate());
+        loop {
+            let error = most * width;
+            let found = RateSearch { most, error }.run(|rate| self.passes(connections, rate))?;
+            if found < most || most >= ceiling.rate() {
+                return Ok(found);
+            }
+            most = (most * 2.0).min(ceiling.rate());
+        }
+    }
+
+    /// Whether answers find their way back through each of so many connections that were made at this rate.
+    fn is_validated(&mut self, connections: u64, rate: f64) -> Result<bool> {
+        for _ in 0..RETRIES {
+            let established = self.establish(connections, rate)?;
+            match established.validate(validation_rate(rate, ALPHA))? {
+                None => return Ok(false),
+                Some(answered) if answered.void.is_none() => return Ok(answered.lost() == 0),
+                Some(late) => self.void = late.void,
+            }
+        }
+        Ok(false)
+    }
+
+    /// An error that says why there is nothing to be said, if it was the tester's fault.
+    fn nothing(&self, what: &str) -> LabError {
+        match &self.void {
+            Some(void) => LabError::Tester(void.to_string()),
+            None => LabError::Output {
+                tool: "the tester",
+                output: what.into(),
+            },
+        }
+    }
+}
+
+/// What the tester reaches with such frames and no device, which is measured once for each form.
+fn ceiling(traffic: &Traffic) -> Result<Ceiling> {
+    static MEASURED: Mutex<Vec<(Form, Ceiling)>> = Mutex::new(Vec::new());
+    let form = traffic.packets[0].form();
+    let mut measured = MEASURED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some((_, ceiling)) = measured.iter().find(|(of, _)| *of == form) {
+        return Ok(*ceiling);
+    }
+    let ceiling = Ceiling::measure(&Streams::Rightward(traffic.clone()))?;
+    measured.push((form, ceiling));
+    Ok(ceiling)
+}
+
+/// The maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
+pub(crate) fn connection_rate(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+    let Scale {
+        connections, width, ..
+    } = scale(profile);
+    let test = test(profile, candidate, connections)?;
+    let ceiling = ceiling(&test.initiated)?;
+    let mut trials = Trials::new(&test);
+    let mut rate = trials.highest(connections.into(), width, ceiling)?;
+    for _ in 0..=RETRIES {
+        if rate > 0.0 && trials.is_validated(connections.into(), rate)? {
+            let point = Point::new("there", 0.0, rate);
+            return Ok(vec![point.with_ceiling(ceiling.rate())]);
+        }
+        rate *= 1.0 - width;
+    }
+    Err(trials.nothing("at no rate were all connections established"))
+}
+
+/// The capacity of the connection tracking table (RFC 9693 section 4.9). If the search ended before the table was
+/// full, that end stands beside it as the ceiling.
+pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+    let Scale {
+        capacity: [initial, most],
+        error,
+        careful,
+        width,
+        ..
+    } = scale(profile);
+    let search = CapacitySearch {
+        initial: initial.into(),
+        most: most.into(),
+        error,
+        ..CapacitySearch::default()
+    };
+    let test = test(profile, candidate, most)?;
+    let ceiling = ceiling(&test.initiated)?;
+    let mut trials = Trials::new(&test);
+    let found = search.run(|connections, known| {
+        if known.is_none() && profile == Profile::Rfc {
+            return trials.highest(connections, width, ceiling);
+        }
+        let most = known.unwrap_or(careful);
+        // Below this share of the rate before there are too many connections: it need not be known better.
+        let error = most * search.beta / 2.0;
+        RateSearch { most, error }.run(|rate| trials.passes(connections, rate))
+    })?;
+    if found.rate == 0.0 {
+        return Err(trials.nothing("not even the first connections were established"));
+    }
+    let point = Point::new("there", 0.0, found.connections as f64);
+    Ok(vec![if found.is_at_the_end {
+        point.with_ceiling(f64::from(most))
+    } else {
+        point
+    }])
+}
+
+/// The connection tear-down rate, by the number of connections (RFC 9693 section 4.8).
+pub(crate) fn tear_down_rates(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+    let Scale {
+        torn_down, careful, ..
+    } = scale(profile);
+    let most = torn_down.iter().copied().max().unwrap_or(1);
+    let test = test(profile, candidate, most)?;
+    let mut trials = Trials::new(&test);
+    let mut points = Vec::new();
+    for connections in torn_down.iter().copied() {
+        let established = trials.establish(connections.into(), careful)?;
+        if established.outcome() == Outcome::Some {
+            return Err(trials.nothing("not all connections were established"));
+        }
+        let took = trials.tear_down(established)?;
+        points.extend(
+            tear_down(&[(connections.into(), took.as_secs_f64())])
+                .map(|summary| Point::new("all at once", f64::from(connections), summary.median)),
+        );
+    }
+    Ok(points)
+}
+
+/// Phase 2: the highest rate without loss through connections that are there, from the initiator and to it (RFC 9693
+/// section 4.7).
+pub(crate) fn throughput(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+    let Scale {
+        connections,
+        careful,
+        width,
+        ..
+    } = scale(profile);
+    let test = test(profile, candidate, connections)?;
+    let ceiling = ceiling(&test.initiated)?;
+    let mut trials = Trials::new(&test);
+    let established = trials.establish(connections.into(), careful)?;
+    if established.outcome() == Outcome::Some {
+        return Err(trials.nothing("not all connections were established"));
+    }
+    let (mut device, [initiated, answers]) = established.phase_2()?;
+    let mut points = Vec::new();
+    let ways = [
+        ("forward", Streams::Rightward(initiated)),
+        ("back", Streams::Leftward(answers)),
+    ];
+    for (way, streams) in ways {
+        device = device.with_streams(streams)?;
+        let mut run = |rate, extent| {
+            device.run(&Trial {
+                rate,
+                extent,
+                timeout: TIMEOUT,
+            })
+        };
+        let flooded = run(f64::INFINITY, Extent::Frames(FLOOD))?;
+        let reached = flooded.streams[0].received_rate;
+        let most = (reached * ABOVE).min(ceiling.rate());
+        let search = throughput::Search {
+            range: Range {
+                least: most / BELOW,
+                most,
+            },
+            width,
+            short: profile.length() / SHORTER,
+            full: profile.length(),
+        };
+        let found = search.run(|offer| run(offer.rate, Extent::Time(offer.duration)))?;
+        let rate = found.rate.ok_or_else(|| match found.limit {
+            Limit::Sender => LabError::Tester("no rate could be offered in time".into()),
+            _ => trials.nothing("frames are lost at every rate"),
+        })?;
+        points.push(Point::new(way, 0.0, rate).with_ceiling(ceiling.rate()));
+    }
+    Ok(points)
+}
+
+/// About how long the questions take, in seconds: of a trial most is the removal of what it left.
+const REMOVED: f64 = 0.5;
+
+/// See [`connection_rate`].
+pub(crate) fn connection_rate_takes(profile: Profile) -> f64 {
+    let Scale {
+        connections, width, ..
+    } = scale(profile);
+    let trials = 3.0 + (1.0 / width).log2();
+    trials * (REMOVED + f64::from(connections) / 100_000.0)
+}
+
+/// See [`capacity`].
+pub(crate) fn capacity_takes(profile: Profile) -> f64 {
+    let Scale {
+        capacity: [_, most],
+        careful,
+        ..
+    } = scale(profile);
+    3.0 * REMOVED + 4.0 * f64::from(most) / careful
+}
+
+/// See [`tear_down_rates`].
+pub(crate) fn tear_down_takes(profile: Profile) -> f64 {
+    let Scale {
+        torn_down, careful, ..
+    } = scale(profile);
+    let established = |connections: &u32| REMOVED + f64::from(*connections) / careful;
+    torn_down.iter().map(established).sum()
+}
+
+/// See [`throughput`].
+pub(crate) fn throughput_takes(profile: Profile) -> f64 {
+    let Scale { width, .. } = scale(profile);
+    let length = profile.length().as_secs_f64();
+    2.0 * (3.0 * length + (1.0 / width).log2() * length / f64::from(SHORTER))
+}

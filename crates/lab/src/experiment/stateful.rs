@@ -1,0 +1,93 @@
+//! The questions of RFC 9693, to gateways that keep state of connections.
+
+use super::{
+    candidate::{Candidate, Carries, Site},
+    measure::sessions,
+    question::{How, Question},
+};
+use crate::results::{Quantity, Scale};
+
+const NETWORK: &str = "Two hosts and the gateway, on veth pairs, with fixed neighbours";
+/// What all of them have in common.
+macro_rules! phase_1 {
+    ($rest:literal) => {
+        concat!(
+            "Phase 1: one UDP frame of the least size for each connection, from one address, with the ports in \
+            pseudorandom order, into an empty table. A frame that takes more than 500 ms is lost; a trial that was sent \
+            late is run again. ",
+            $rest
+        )
+    };
+}
+
+/// Whoever keeps connections in a table, as the gateway between two hosts.
+fn keeps_connections(candidate: &Candidate) -> bool {
+    matches!(candidate.site, Site::Middle(..))
+        && candidate.carries == Carries::Packets
+        && ["NAT44", "NAT64"].contains(&candidate.mechanism)
+}
+
+/// All questions.
+pub static QUESTIONS: [Question; 4] = [
+    Question {
+        name: "rfc9693/connection-rate",
+        title: "Connections that are established per second",
+        source: "RFC 9693 sections 4.5 and 4.6",
+        quantity: Quantity::ConnectionRate,
+        over: None,
+        network: NETWORK,
+        method: phase_1!(
+            "The highest rate at which all are established, by halving, and at which then, at half the rate, an \
+            answer finds its way back through each. Beside it stands what the tester sends with nothing in between; what \
+            runs in softirq shares its core."
+        ),
+        of: keeps_connections,
+        how: How::Apart(sessions::connection_rate),
+        takes: sessions::connection_rate_takes,
+    },
+    Question {
+        name: "rfc9693/capacity",
+        title: "Connections that the table holds",
+        source: "RFC 9693 section 4.9",
+        quantity: Quantity::Capacity,
+        over: None,
+        network: NETWORK,
+        method: phase_1!(
+            "Twice as many connections until their rate falls below a fifth, then halves, below two fifths. \
+            A value that is ringed, or has †, is where the search ended, and no table was full."
+        ),
+        of: keeps_connections,
+        how: How::Apart(sessions::capacity),
+        takes: sessions::capacity_takes,
+    },
+    Question {
+        name: "rfc9693/tear-down",
+        title: "Connections that are removed per second",
+        source: "RFC 9693 section 4.8",
+        quantity: Quantity::ConnectionRate,
+        over: Some(("connections", "", Scale::Logarithmic)),
+        network: NETWORK,
+        method: phase_1!(
+            "Then all connections are removed at once: the kernel's by a flush of its table, those of Isthmus with its \
+            process, until that has ended. What is removed one by one may be slower."
+        ),
+        of: keeps_connections,
+        how: How::Apart(sessions::tear_down_rates),
+        takes: sessions::tear_down_takes,
+    },
+    Question {
+        name: "rfc9693/throughput",
+        title: "Packets without loss through connections that are there",
+        source: "RFC 9693 section 4.7",
+        quantity: Quantity::PacketRate,
+        over: None,
+        network: NETWORK,
+        method: phase_1!(
+            "Phase 2: frames of all connections in turn, `forward` from the initiator, then `back` to it. The highest rate \
+            at which none is lost, by halving."
+        ),
+        of: keeps_connections,
+        how: How::Apart(sessions::throughput),
+        takes: sessions::throughput_takes,
+    },
+];

@@ -1,0 +1,211 @@
+//! The hosts in whose names the tester sends.
+
+use std::net::IpAddr;
+
+use super::Problem;
+use crate::{
+    generator::FrameSize,
+    packet::{Ends, Form},
+    tester::{Flows, Streams, Traffic},
+};
+
+/// Two hosts, and what they call each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hosts {
+    /// The address of the host at the left.
+    pub left: IpAddr,
+    /// The address of the host at the right.
+    pub right: IpAddr,
+    /// What the right one calls the left one, if that is not its address.
+    pub left_as: Option<IpAddr>,
+    /// What the left one calls the right one, if that is not its address.
+    pub right_as: Option<IpAddr>,
+}
+
+/// Who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The left host.
+    Rightward,
+    /// The right host.
+    Leftward,
+    /// Both at once.
+    Both,
+}
+
+impl Hosts {
+    /// Flows from one to the other: so many, with pseudorandom ports, in frames of so many octets on the
+    /// left cable; the least that a tag fits into if none are given.
+    ///
+    /// # Errors
+    /// A host cannot call the other one; the size is none.
+    pub fn streams(
+        &self,
+        direction: Direction,
+        flows: u32,
+        octets: Option<u16>,
+    ) -> Result<Streams, Problem> {
+        let [left, right] = [self.left, self.right].map(form);
+        // Translated, the least frame has to be one as well.
+        let least = [left, right].map(|form| FrameSize::least(form).when(form, left));
+        let size = match octets {
+            Some(octets) => FrameSize::new(octets, left)?,
+            None => least[0].max(least[1]),
+        };
+        let traffic = |ends: Ends, size, arrives| Traffic {
+            packets: Flows::many(flows).packets(|_| ends),
+            size,
+            arrives,
+        };
+        let rightward = || Ok::<_, Problem>(traffic(self.rightward()?, size, right));
+        let leftward = || Ok::<_, Problem>(traffic(self.leftward()?, size.when(left, right), left));
+        Ok(match direction {
+            Direction::Rightward => Streams::Rightward(rightward()?),
+            Direction::Leftward => Streams::Leftward(leftward()?),
+            Direction::Both => Streams::Both(rightward()?, leftward()?),
+        })
+    }
+
+    fn rightward(&self) -> Result<Ends, Problem> {
+        let target = self.right_as.unwrap_or(self.right);
+        ends(self.left, target).ok_or_else(|| match self.right_as {
+            Some(address) => Problem::WrongFamily {
+                option: "--right-as",
+                address,
+                speaks: name(self.left),
+            },
+            None => Problem::Unnamed {
+                sender: "the left host",
+                speaks: name(self.left),
+                receiver: "the right one",
+                address: self.right,
+                option: "--prefix or --right-as",
+            },
+        })
+    }
+
+    fn leftward(&self) -> Result<Ends, Problem> {
+        let target = self.left_as.unwrap_or(self.left);
+        ends(self.right, target).ok_or_else(|| match self.left_as {
+            Some(address) => Problem::WrongFamily {
+                option: "--left-as",
+                address,
+                speaks: name(self.right),
+            },
+            None => Problem::Unnamed {
+                sender: "the right host",
+                speaks: name(self.right),
+                receiver: "the left one",
+                address: self.left,
+                option: "--left-as",
+            },
+        })
+    }
+}
+
+fn form(address: IpAddr) -> Form {
+    match address {
+        IpAddr::V4(_) => Form::V4,
+        IpAddr::V6(_) => Form::V6,
+    }
+}
+
+fn name(address: IpAddr) -> &'static str {
+    match address {
+        IpAddr::V4(_) => "IPv4",
+        IpAddr::V6(_) => "IPv6",
+    }
+}
+
+fn ends(from: IpAddr, to: IpAddr) -> Option<Ends> {
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => Some(Ends::V4(from, to)),
+        (IpAddr::V6(from), IpAddr::V6(to)) => Some(Ends::V6(from, to)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NATIVE: Hosts = Hosts {
+        left: IpAddr::V4(std::net::Ipv4Addr::new(198, 18, 0, 2)),
+        right: IpAddr::V4(std::net::Ipv4Addr::new(198, 19, 0, 2)),
+        left_as: None,
+        right_as: None,
+    };
+
+    fn translated() -> Hosts {
+        Hosts {
+            left: "2001:2::2".parse().unwrap(),
+            right_as: Some("64:ff9b::c613:2".parse().unwrap()),
+            left_as: Some("192.0.2.6".parse().unwrap()),
+            ..NATIVE
+        }
+    }
+
+    #[test]
+    fn a_translated_frame_is_twenty_octets_shorter() {
+        // RFC 8219 section 5.1.1: 84 where it is 64 on the other side.
+        let Streams::Both(there, back) = translated().streams(Direction::Both, 3, None).unwrap()
+        else {
+            panic!("not both");
+        };
+        assert_eq!((there.size.octets(), back.size.octets()), (84, 64));
+        assert_eq!((there.arrives, back.arrives), (Form::V4, Form::V6));
+        assert_eq!((there.packets.len(), back.packets.len()), (3, 3));
+        let to = Ends::V4("198.19.0.2".parse().unwrap(), "192.0.2.6".parse().unwrap());
+        assert_eq!(back.packets[0].ends, to);
+    }
+
+    #[test]
+    fn the_other_way_round_the_least_frame_is_64_as_well() {
+        let hosts = Hosts {
+            right: "2001:2::2".parse().unwrap(),
+            right_as: Some("192.0.2.6".parse().unwrap()),
+            ..NATIVE
+        };
+        let Streams::Rightward(there) = hosts.streams(Direction::Rightward, 1, None).unwrap()
+        else {
+            panic!("not to the right");
+        };
+        assert_eq!(there.size.octets(), 64);
+        assert_eq!(there.size.when(Form::V4, there.arrives).octets(), 84);
+    }
+
+    #[test]
+    fn who_has_no_name_cannot_be_called() {
+        let unnamed = Hosts {
+            right_as: None,
+            ..translated()
+        };
+        let refused = unnamed
+            .streams(Direction::Rightward, 1, None)
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("--prefix or --right-as"), "{refused}");
+        let unnamed = Hosts {
+            left_as: None,
+            ..translated()
+        };
+        let refused = unnamed
+            .streams(Direction::Both, 1, None)
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("--left-as"), "{refused}");
+        let wrong = Hosts {
+            right_as: Some("198.19.0.2".parse().unwrap()),
+            ..translated()
+        };
+        let refused = wrong
+            .streams(Direction::Rightward, 1, None)
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("--right-as 198.19.0.2"), "{refused}");
+        let small = NATIVE
+            .streams(Direction::Rightward, 1, Some(63))
+            .unwrap_err();
+        assert!(small.to_string().contains("64 to 3072"), "{small}");
+    }
+}
