@@ -232,6 +232,9 @@ mod tests {
 
     #[test]
     fn a_real_client_fetches_and_brings_in_both_ways() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, PAGE).unwrap();
+        let file = file.path().to_str().unwrap();
         let server = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
         let port = server.listener.local_addr().unwrap().port();
         let url = format!("ftp://127.0.0.1:{port}/page");
@@ -248,7 +251,7 @@ mod tests {
                 curl(&["--ftp-pasv", "--disable-epsv"]),
                 curl(&["--ftp-port", "-"]),
                 curl(&["--ftp-port", "-", "--disable-eprt"]),
-                curl(&["--upload-file", "/proc/self/status"]),
+                curl(&["--upload-file", file]),
                 // An address that the client has, and does not come from.
                 curl(&["--ftp-port", "127.0.0.2"]),
             ];

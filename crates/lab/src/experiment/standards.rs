@@ -181,7 +181,7 @@ pub static QUESTIONS: [Question; 9] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{candidates, questions};
+    use crate::experiment::{Candidate, candidates, questions};
 
     #[test]
     fn what_is_left_out_in_a_hurry_is_a_question() {
@@ -192,7 +192,9 @@ mod tests {
 
     #[test]
     fn in_a_hurry_the_standards_have_their_time() {
-        let all = candidates();
+        // Those who are not here, such as the kernel's tunnels, take no time.
+        let here = |candidate: &Candidate| candidate.describe().missing.is_none();
+        let all: Vec<_> = candidates().into_iter().filter(here).collect();
         let asked = questions().filter(|question| {
             question.name.starts_with("rfc8219/")
                 && question.name != "rfc8219/dns64"
