@@ -55,7 +55,7 @@ pub(super) const SOURCES: [Source; 7] = [
 ];
 
 /// What the paper found, of the experiments whose name begins so.
-const FINDINGS: [(&str, &str); 27] = [
+const FINDINGS: [(&str, &str); 28] = [
     (
         "paper-000/delay-tcp-10M",
         "The tunnels, ISATAP and 6to4, took longest at almost every size; NAT64 was faster \
@@ -128,6 +128,10 @@ const FINDINGS: [(&str, &str); 27] = [
     (
         "paper-002/cpu",
         "464XLAT and DS-Lite used the whole processor in all tests, MAP-E and MAP-T only with small packets.",
+    ),
+    (
+        "paper-002/cost",
+        "The paper has shares of a processor alone, at full load; see there.",
     ),
     (
         "paper-002/latency",
