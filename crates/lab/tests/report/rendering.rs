@@ -55,7 +55,7 @@ fn each_experiment_has_its_values_and_its_picture() {
         let csv =
             String::from_utf8(files[&format!("csv/{}.csv", experiment.name)].clone()).unwrap();
         let columns = csv.lines().next().unwrap().split(',').count();
-        assert_eq!(columns, 18);
+        assert_eq!(columns, 19);
         for line in csv.lines() {
             assert_eq!(line.split(',').count(), columns, "{line}");
         }
