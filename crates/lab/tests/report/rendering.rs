@@ -74,7 +74,7 @@ fn each_experiment_has_its_values_and_its_picture() {
         .unwrap();
     assert_eq!(
         line,
-        "paper-002/overhead,ds-lite-isthmus-xdp,ds-lite,Isthmus,xdp,both,,,40,bytes,1,1,,,,,,no"
+        "paper-002/overhead,ds-lite-isthmus-xdp,ds-lite,Isthmus,xdp,both,,,40,bytes,1,1,,,,,,no,"
     );
 }
 
