@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use isthmus_lab::experiment;
-use isthmus_lab::results::{Directory, Outcome};
+use isthmus_lab::results::{Directory, Outcome, Point};
 
 use crate::gateway::ISTHMUS;
 use crate::net::possible;
@@ -221,6 +221,99 @@ fn two_cpus() -> bool {
         eprintln!("skipped: cables with a line rate need a CPU for themselves");
     }
     two
+}
+
+/// Where the client's own address does not come through, and what else each mechanism can not carry: a NAT64 has only
+/// TCP, UDP and ICMP (RFC 6146 section 1) and so has a NAT44 of ours; without a CLAT, hosts with IPv6 reach no IPv4
+/// address (RFC 6877 section 1); a stateless translator copies protocols that it does not know (RFC 7915 section 5.1)
+/// and has an address for each host.
+const FAILING: [(&str, &[&str]); 6] = [
+    ("native-ipv4", &[]),
+    ("6rd-isthmus-user", &[LITERAL, IPV4_ONLY]),
+    ("siit-isthmus-xdp", &[ACTIVE_FTP, LITERAL, IPV4_ONLY]),
+    (
+        "nat64-isthmus-user",
+        &[ACTIVE_FTP, ESP, LITERAL, IPV4_ONLY, UNASKED],
+    ),
+    ("464xlat-isthmus-tc", &[ACTIVE_FTP, ESP, UNASKED]),
+    ("map-t-isthmus-user", &[ACTIVE_FTP, ESP, UNASKED]),
+];
+const ACTIVE_FTP: &str = "active FTP";
+const ESP: &str = "ESP";
+const LITERAL: &str = "IPv4 literal";
+const IPV4_ONLY: &str = "IPv4-only program";
+const UNASKED: &str = "unasked from outside";
+
+/// Runs an experiment briefly; the points of each subject, in the order of the names.
+fn points_of<const N: usize>(experiment: &str, subjects: [&str; N]) -> [Vec<Point>; N] {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let output = lab(&[
+        "run",
+        experiment,
+        "--profile",
+        "smoke",
+        "--subjects",
+        &subjects.join(","),
+        "--output",
+        run.to_str().unwrap(),
+    ]);
+    assert!(output.status.success(), "{}", said(&output));
+    let directory = Directory::open(&run).unwrap();
+    subjects.map(|subject| {
+        let mut trials = directory.trials();
+        let found = trials.find(|trial| trial.planned.subject == subject);
+        match &found.unwrap().outcome {
+            Outcome::Measured(points) => points.clone(),
+            other => panic!("{subject}: {other:?}"),
+        }
+    })
+}
+
+#[test]
+fn applications_work_where_the_rfcs_say_so() {
+    if !possible() {
+        return;
+    }
+    let all = points_of(
+        "paper-002/applications",
+        FAILING.map(|(subject, _)| subject),
+    );
+    for ((subject, failing), points) in FAILING.into_iter().zip(all) {
+        assert_eq!(points.len(), 16);
+        let failed: Vec<_> = points.iter().filter(|point| point.value < 1.0).collect();
+        let names: Vec<&str> = failed.iter().map(|point| &*point.series).collect();
+        assert_eq!(names, failing, "{subject}: {failed:?}");
+        assert!(failed.iter().all(|point| point.reason.is_some()));
+    }
+}
+
+/// Hosts and gateways together are not more than all, and programs are a part of it; there are only those that work.
+#[test]
+fn processor_time_is_divided_among_those_who_took_it() {
+    if !possible() {
+        return;
+    }
+    let subjects = ["native-ipv6", "siit-isthmus-xdp", "siit-isthmus-user"];
+    let [native, xdp, user] = points_of("paper-002/cost", subjects).map(|points| {
+        let of_100 = points.into_iter().filter(|point| point.at == 100.0);
+        of_100
+            .map(|point| (point.series, point.value))
+            .collect::<BTreeMap<String, f64>>()
+    });
+    for times in [&native, &xdp, &user] {
+        let apart = times["hosts"] + times.get("gateways").copied().unwrap_or(0.0);
+        assert!(times["hosts"] > 0.0, "{times:?}");
+        assert!(apart <= times["udp"] * 1.000_001, "{times:?}");
+    }
+    assert!(!native.contains_key("programs") && !native.contains_key("gateways"));
+    assert!(!user.contains_key("programs"), "{user:?}");
+    assert!(
+        xdp["programs"] > 0.0 && xdp["programs"] < xdp["udp"],
+        "{xdp:?}"
+    );
+    // A process takes each packet in and gives it out; that of the programs sees the first ones.
+    assert!(user["gateways"] > 2.0 * xdp["gateways"], "{user:?} {xdp:?}");
 }
 
 #[test]

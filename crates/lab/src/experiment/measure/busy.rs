@@ -46,7 +46,8 @@ pub struct Used {
 }
 
 impl Used {
-    /// Until now, by gateways that have these processes.
+    /// Until now, by gateways that have these processes. Nobody else's may work on the machine, as the kernel's
+    /// threads do not say whose packets they take.
     pub fn now(gateways: &[u32]) -> Result<Self> {
         let mut used = Self::default();
         let mut programs = BTreeMap::new();
@@ -61,7 +62,7 @@ impl Used {
             let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
             if name.starts_with("ksoftirqd/") {
                 used.kernel += ran(&process)?;
-            } else if name.starts_with("napi/") {
+            } else if name.starts_with("napi/") && !gateways.is_empty() {
                 used.gateways += ran(&process)?;
             }
         }
