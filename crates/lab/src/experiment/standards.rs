@@ -3,7 +3,7 @@
 //! after the papers' questions.
 //!
 //! In a hurry the smallest frames tell enough, and throughput, latency and loss are asked of everybody. The
-//! other tests are [left out](LEFT_OUT) then, unless they are called by their names: what they look for takes
+//! other tests are left out then, unless they are called by their names: what they look for takes
 //! seconds for each subject.
 
 use super::{
