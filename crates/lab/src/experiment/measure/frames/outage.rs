@@ -76,7 +76,7 @@ pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
         Profile::Standard => (Duration::from_secs(2), Duration::from_secs(10)),
         Profile::Rfc => (Duration::from_secs(15), Duration::from_secs(45)),
     };
-    let Some(direction) = directions(scene)?.into_iter().next() else {
+    let Some(direction) = directions(scene, profile)?.into_iter().next() else {
         return Ok(Vec::new());
     };
     let Some(size) = direction.size(OCTETS) else {

@@ -53,7 +53,7 @@ pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
 /// At the size of paper 001.
 pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     let mut points = Vec::new();
-    for direction in directions(scene)? {
+    for direction in directions(scene, profile)? {
         let found = find(scene, &direction, PAPER_001, FLOWS, profile)?;
         points.extend(found.map(|found| found.point(0_u16)));
     }
@@ -64,7 +64,7 @@ pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
 pub(crate) fn by_flows(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     let most = most_flows(scene.candidate());
     let mut points = Vec::new();
-    for direction in directions(scene)? {
+    for direction in directions(scene, profile)? {
         for flows in SCALE.into_iter().filter(|flows| *flows <= most) {
             let found = find(scene, &direction, 64, flows, profile)?;
             points.extend(found.map(|found| found.point(flows)));
@@ -86,7 +86,7 @@ fn most_flows(candidate: &Candidate) -> u32 {
 pub(super) fn all(scene: &mut Scene, profile: Profile) -> Result<Vec<Found>> {
     if scene.found.is_empty() {
         let mut all = Vec::new();
-        for direction in directions(scene)? {
+        for direction in directions(scene, profile)? {
             for octets in sizes(profile) {
                 all.extend(find(scene, &direction, *octets, FLOWS, profile)?);
             }
