@@ -38,7 +38,7 @@ pub(crate) fn by_load(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
     };
     let mut points = Vec::new();
     let mut void = None;
-    for direction in directions(scene)? {
+    for direction in directions(scene, profile)? {
         let Some(size) = direction.size(OCTETS) else {
             continue;
         };

@@ -62,10 +62,10 @@ pub(crate) fn recovery(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
     Ok(points)
 }
 
-/// Who has a process that can be ended and started anew between two hosts.
+/// Whose process can be ended and started anew between two hosts: ours. TAYGA's link outlives it here.
 pub(crate) fn can_be_reset(candidate: &Candidate) -> bool {
-    let has_process = matches!(candidate.maker, Maker::Isthmus(_) | Maker::Tayga);
-    super::is_known(candidate) && has_process && matches!(candidate.site, Site::Middle(..))
+    let is_ours = matches!(candidate.maker, Maker::Isthmus(_));
+    super::is_known(candidate) && is_ours && matches!(candidate.site, Site::Middle(..))
 }
 
 /// From the last frame before the gateway's end to the first one behind its new start.
@@ -76,7 +76,7 @@ pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
         Profile::Standard => (Duration::from_secs(2), Duration::from_secs(10)),
         Profile::Rfc => (Duration::from_secs(15), Duration::from_secs(45)),
     };
-    let Some(direction) = directions(scene)?.into_iter().next() else {
+    let Some(direction) = directions(scene, profile)?.into_iter().next() else {
         return Ok(Vec::new());
     };
     let Some(size) = direction.size(OCTETS) else {
