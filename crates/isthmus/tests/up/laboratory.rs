@@ -187,11 +187,13 @@ mod others {
         if !possible() || !two_cpus() {
             return;
         }
-        let here: BTreeMap<String, Option<String>> = experiment::candidates()
-            .iter()
-            .map(|candidate| (candidate.name.clone(), candidate.describe().missing))
-            .collect();
-        if let Some(reason) = expected.iter().find_map(|(name, _)| here[*name].as_ref()) {
+        // Ours is where the tests know, and has to be.
+        let theirs = experiment::candidates().into_iter().filter(|candidate| {
+            !candidate.name.contains("isthmus")
+                && expected.iter().any(|(name, _)| candidate.name == *name)
+        });
+        let mut missing = theirs.filter_map(|candidate| candidate.describe().missing);
+        if let Some(reason) = missing.next() {
             eprintln!("skipped: {reason}");
             return;
         }
