@@ -69,7 +69,7 @@ pub static QUESTIONS: [Question; 4] = [
         network: NETWORK,
         method: phase_1!(
             "Then all connections are removed at once: the kernel's by a flush of its table, those of Isthmus with its \
-            process, until that has ended. What is removed one by one may be slower."
+            process, until that has ended, those of Jool with its instance. What is removed one by one may be slower."
         ),
         of: keeps_connections,
         how: How::Apart(sessions::tear_down_rates),

@@ -1,6 +1,11 @@
 //! Jool, the kernel module: stateful NAT64, and SIIT.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use crate::{
     LabError, Result, machine, plan, process,
@@ -92,5 +97,15 @@ impl Subject for Jool {
             process::run(network.gateway()?.command(self.tool()).args(words))?;
         }
         Ok(Started::default())
+    }
+
+    /// With the instance, which has the table.
+    fn tear_down(&self, network: &Network, cpu: usize, started: &mut Started) -> Result<Duration> {
+        let begun = Instant::now();
+        let mut command = network.gateway()?.command(self.tool());
+        process::run(command.args(["instance", "remove", INSTANCE]))?;
+        let took = begun.elapsed();
+        *started = self.start(network, cpu)?;
+        Ok(took)
     }
 }

@@ -68,11 +68,11 @@ fn scale(profile: Profile) -> Scale {
     match profile {
         Profile::Smoke => Scale {
             connections: 4_000,
-            width: 1.0 / 16.0,
+            width: 1.0 / 4.0,
             careful: 20_000.0,
-            capacity: [1_000, 4_000],
+            capacity: [1_000, 2_000],
             error: 100,
-            torn_down: &[1_000, 4_000],
+            torn_down: &[4_000],
         },
         Profile::Standard => Scale {
             connections: 100_000,
