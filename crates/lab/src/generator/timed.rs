@@ -3,17 +3,22 @@
 //! The load is open: when a frame is due does not depend on what became of those before, and each is
 //! sent, if late. So what is offered is what was asked for, or the trial says that it was not.
 
-use std::time::Duration;
+use std::{
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
-use super::{BATCH, Generator, Progress, Target, interval, live_frames, pin};
+use super::{BATCH, Generator, Pace, Progress, Target, interval, live_frames, pin};
 use crate::{
     Result,
     programs::{self, bpf},
 };
 
-/// Runs of the program in one call, and batches of it: a tenth of a second of a full load. Between
-/// calls the kernel makes pages ready, which takes some ten microseconds.
-const RUNS: u64 = 1 << 18;
+/// Runs of the program, few and many, by which it is found out what one takes at least, and how often that is done.
+const PROBE: [u32; 2] = [1 << 16, 1 << 20];
+const PROBES: usize = 3;
+/// The share of that which one may take once more, 0 to 1.
+const SURE: f64 = 0.8;
 /// Above this rate a batch is as long as can be. Below, where some frames of a batch would wait for
 /// runs without a frame, it is short: a frame leaves at the end of its batch.
 const LONG_BATCHES: f64 = 500e3;
@@ -87,6 +92,7 @@ impl Generator {
         } else {
             (0, BATCH)
         };
+        let least = self.least_run()?;
         let tolerated = tolerated.as_nanos() as u64;
         let timing = [interval, until, tolerated, u64::MAX];
         Target::write(self.target, &mut self.configuration, timing)?;
@@ -94,13 +100,14 @@ impl Generator {
         let program = &*programs::program(&mut self.object, self.program)?;
         let mut left = leg.frames;
         while left > 0 {
-            // Without a pause between frames every run sends one.
+            // Without a pause between frames every run sends one. Else one call has to last for all frames: between
+            // calls the kernel may wait for those that are still on their way, for tens of milliseconds.
             let runs = if interval == 0 {
-                left.min(u64::from(u32::MAX))
+                left as f64
             } else {
-                RUNS
+                left as f64 / leg.rate * 1e9 / least
             };
-            live_frames(program, &frame, runs as u32, batch)?;
+            live_frames(program, &frame, runs.ceil() as u32, batch)?;
             let [sent, ..] = here(&self.progress, self.cpu)?;
             left = until.saturating_sub(sent);
         }
@@ -113,6 +120,32 @@ impl Generator {
             begun,
             ended,
         })
+    }
+
+    /// What a run of the program takes at least, in nanoseconds: one that has nothing to send any more. Who waits
+    /// for the time of a frame takes longer, and who sends one much longer.
+    fn least_run(&mut self) -> Result<f64> {
+        static LEAST: OnceLock<f64> = OnceLock::new();
+        if let Some(least) = LEAST.get() {
+            return Ok(*least);
+        }
+        self.pace(Pace::Stopped)?;
+        let frame = vec![0; self.stream.length()];
+        let program = &*programs::program(&mut self.object, self.program)?;
+        let take = |runs| {
+            let begun = Instant::now();
+            live_frames(program, &frame, runs, BATCH)?;
+            Ok(begun.elapsed().as_nanos() as f64)
+        };
+        let [few, many] = PROBE;
+        let mut least = f64::INFINITY;
+        for _ in 0..PROBES {
+            // A call has its own time besides, short or long.
+            let more = take(many)? - take(few)?;
+            least = least.min(more / f64::from(many - few));
+        }
+        let least = SURE * least.max(1.0);
+        Ok(*LEAST.get_or_init(|| least))
     }
 
     /// The progress with which a leg begins: numbers and flows go on, times do not.

@@ -18,7 +18,7 @@ const ROWS: usize = 5;
 /// Octets in each, which is paper 002's smallest.
 const PAYLOAD: usize = 100;
 /// Until all are there.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Octets that a packet from the client has more behind the first gateway: in the core where there is one, and
 /// else at the server.

@@ -27,7 +27,7 @@ use super::{TrialResult, Void};
 use crate::Result;
 
 /// How often a trial that does not count is run again.
-const RETRIES: usize = 4;
+const RETRIES: usize = 2;
 
 /// What a search asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
