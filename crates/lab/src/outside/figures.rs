@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// How near throughput is to a rate that is too high, as a share.
 const WIDTH: f64 = 0.01;
 /// The least rate of interest, as a share of the most.
-const LEAST: f64 = 1e-5;
+const LEAST: f64 = 1e-3;
 /// Trials of a search are this many times shorter than those that decide.
 const SHORTER: u32 = 10;
 /// How often a burst has to lose frames to be too long (RFC 9004 section 5.2).

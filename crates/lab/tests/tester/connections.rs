@@ -139,23 +139,33 @@ fn the_table_is_filled_and_emptied() {
 /// A masquerade whose ruleset lets so many connections be, and no more.
 struct Limited(u32);
 
+impl Limited {
+    /// The filter counts what it has seen and looks only now and then whether it is still there: a new one
+    /// begins at zero.
+    fn filter(&self, network: &Network) -> Result<()> {
+        let rules = format!(
+            "table ip bounded\ndelete table ip bounded\ntable ip bounded {{\nchain seen {{\n\
+             type filter hook forward priority filter\nct state new ct count over {} drop\n}}\n}}\n",
+            self.0
+        );
+        process::run(network.gateway()?.command("nft").arg(rules)).map(drop)
+    }
+}
+
 impl Subject for Limited {
     fn name(&self) -> String {
         format!("{} of {} connections", Nftables::Masquerade.name(), self.0)
     }
 
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
-        let rules = format!(
-            "table ip bounded {{\nchain seen {{\ntype filter hook forward priority filter\n\
-             ct state new ct count over {} drop\n}}\n}}\n",
-            self.0
-        );
-        process::run(network.gateway()?.command("nft").arg(rules))?;
+        self.filter(network)?;
         Nftables::Masquerade.start(network, cpu)
     }
 
     fn tear_down(&self, network: &Network, cpu: usize, started: &mut Started) -> Result<Duration> {
-        Nftables::Masquerade.tear_down(network, cpu, started)
+        let took = Nftables::Masquerade.tear_down(network, cpu, started)?;
+        self.filter(network)?;
+        Ok(took)
     }
 }
 
