@@ -5,10 +5,11 @@
 
 use std::{
     sync::OnceLock,
+    thread,
     time::{Duration, Instant},
 };
 
-use super::{BATCH, Generator, Pace, Progress, Target, interval, live_frames, pin};
+use super::{BATCH, Configuration, Generator, Pace, Progress, Target, interval, live_frames, pin};
 use crate::{
     Result,
     programs::{self, bpf},
@@ -19,6 +20,8 @@ const PROBE: [u32; 2] = [1 << 16, 1 << 20];
 const PROBES: usize = 3;
 /// The share of that which one may take once more, 0 to 1.
 const SURE: f64 = 0.8;
+/// How often is looked whether a leg is out, if another one follows.
+const LOOK: Duration = Duration::from_micros(50);
 /// Above this rate a batch is as long as can be. Below, where some frames of a batch would wait for
 /// runs without a frame, it is short: a frame leaves at the end of its batch.
 const LONG_BATCHES: f64 = 500e3;
@@ -63,78 +66,83 @@ impl Sent {
 impl Generator {
     /// The number of the next frame.
     pub fn next_number(&self) -> Result<u64> {
-        let [sent, ..] = self.progress_here()?;
+        let [sent, ..] = here(&self.progress, self.cpu)?;
         Ok(sent)
     }
 
     /// Sends tagged frames, one leg after the other without a pause, and returns when they are out. Frames
     /// that are later than `tolerated` are counted.
     pub fn send(&mut self, legs: &[Leg], tolerated: Duration) -> Result<Vec<Sent>> {
-        let place = self.place.clone();
-        place.enter(|| {
-            pin(self.cpu)?;
-            let each = legs.iter().map(|leg| self.send_leg(*leg, tolerated));
-            each.collect()
-        })
-    }
-
-    fn send_leg(&mut self, leg: Leg, tolerated: Duration) -> Result<Sent> {
-        let first = self.next_number()?;
-        self.set_progress(self.progress_of_a_leg()?)?;
-        let until = first + leg.frames;
-        let (interval, batch) = if leg.rate.is_finite() {
-            let batch = if leg.rate < LONG_BATCHES {
-                SHORT_BATCH
-            } else {
-                BATCH
-            };
-            (interval(leg.rate), batch)
-        } else {
-            (0, BATCH)
+        let mut all = Vec::with_capacity(legs.len());
+        let Some((first, following)) = legs.split_first() else {
+            return Ok(all);
         };
         let least = self.least_run()?;
-        let tolerated = tolerated.as_nanos() as u64;
-        let timing = [interval, until, tolerated, u64::MAX];
-        Target::write(self.target, &mut self.configuration, timing)?;
+        let batch = if legs.iter().all(|leg| leg.rate >= LONG_BATCHES) {
+            BATCH
+        } else {
+            SHORT_BATCH
+        };
         let frame = vec![0; self.stream.length()];
+        let (place, cpu) = (self.place.clone(), self.cpu);
         let program = &*programs::program(&mut self.object, self.program)?;
-        let mut left = leg.frames;
-        while left > 0 {
-            // Without a pause between frames every run sends one. Else one call has to last for all frames: between
-            // calls the kernel may wait for those that are still on their way, for tens of milliseconds.
-            let runs = if interval == 0 {
-                left as f64
-            } else {
-                left as f64 / leg.rate * 1e9 / least
-            };
-            live_frames(program, &frame, runs.ceil() as u32, batch)?;
-            let [sent, ..] = here(&self.progress, self.cpu)?;
-            left = until.saturating_sub(sent);
+        let mut control = Control {
+            target: self.target,
+            configuration: &mut self.configuration,
+            progress: &mut self.progress,
+            cpu,
+            tolerated,
+        };
+        let mut following = following.iter();
+        let mut leg = control.begin(first)?;
+        loop {
+            // One call has to last for all frames: between calls the kernel may wait for those that are still on
+            // their way, for tens of milliseconds.
+            let mut runs = leg.leg.runs(control.left(&leg)?, least);
+            runs += following
+                .clone()
+                .map(|leg| leg.runs(leg.frames, least))
+                .sum::<f64>();
+            thread::scope(|scope| {
+                let call = || {
+                    place.enter(|| {
+                        pin(cpu)?;
+                        live_frames(program, &frame, runs.ceil() as u32, batch)
+                    })
+                };
+                let sender = scope.spawn(call);
+                while following.len() > 0 && !sender.is_finished() {
+                    if control.left(&leg)? > 0 {
+                        thread::sleep(LOOK);
+                    } else if let Some(next) = following.next() {
+                        all.push(control.sent(&leg)?);
+                        leg = control.begin(next)?;
+                    }
+                }
+                let result = sender.join();
+                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })?;
+            while control.left(&leg)? == 0 {
+                all.push(control.sent(&leg)?);
+                let Some(next) = following.next() else {
+                    return Ok(all);
+                };
+                leg = control.begin(next)?;
+            }
         }
-        let [sent, _, _, late, latest, begun, ended] = self.progress_here()?;
-        Ok(Sent {
-            first,
-            frames: sent - first,
-            late,
-            latest: Duration::from_nanos(latest),
-            begun,
-            ended,
-        })
     }
 
-    /// What a run of the program takes at least, in nanoseconds: one that has nothing to send any more. Who waits
-    /// for the time of a frame takes longer, and who sends one much longer.
+    /// What a run of the program takes at least, in nanoseconds: one that has nothing to send. Who sends a frame takes
+    /// much longer.
     fn least_run(&mut self) -> Result<f64> {
         static LEAST: OnceLock<f64> = OnceLock::new();
         if let Some(least) = LEAST.get() {
             return Ok(*least);
         }
         self.pace(Pace::Stopped)?;
-        let frame = vec![0; self.stream.length()];
-        let program = &*programs::program(&mut self.object, self.program)?;
-        let take = |runs| {
+        let mut take = |runs| {
             let begun = Instant::now();
-            live_frames(program, &frame, runs, BATCH)?;
+            self.run(runs)?;
             Ok(begun.elapsed().as_nanos() as f64)
         };
         let [few, many] = PROBE;
@@ -147,15 +155,71 @@ impl Generator {
         let least = SURE * least.max(1.0);
         Ok(*LEAST.get_or_init(|| least))
     }
+}
 
-    /// The progress with which a leg begins: numbers and flows go on, times do not.
-    fn progress_of_a_leg(&self) -> Result<[u64; 7]> {
-        let [sent, next, ..] = self.progress_here()?;
-        Ok([sent, next, 0, 0, 0, 0, 0])
+impl Leg {
+    /// Runs of the program that so many of its frames need at most, if one takes so many nanoseconds at least.
+    fn runs(&self, frames: u64, least: f64) -> f64 {
+        if self.rate.is_finite() {
+            frames as f64 / self.rate * 1e9 / least
+        } else {
+            // Every run sends one.
+            frames as f64
+        }
+    }
+}
+
+/// A leg that is being sent.
+struct UnderWay<'a> {
+    leg: &'a Leg,
+    /// The number of its first frame.
+    first: u64,
+}
+
+/// What the program is told, and what it tells.
+struct Control<'a> {
+    target: Target,
+    configuration: &'a mut Configuration,
+    progress: &'a mut Progress,
+    cpu: usize,
+    tolerated: Duration,
+}
+
+impl Control<'_> {
+    /// Lets a leg begin, if none is under way: numbers and flows go on, times do not.
+    fn begin<'l>(&mut self, leg: &'l Leg) -> Result<UnderWay<'l>> {
+        let [first, next, ..] = here(self.progress, self.cpu)?;
+        let progress = programs::on_every_cpu([first, next, 0, 0, 0, 0, 0], "PROGRESS")?;
+        self.progress
+            .set(0, progress, 0)
+            .map_err(|problem| bpf("PROGRESS", problem))?;
+        let interval = if leg.rate.is_finite() {
+            interval(leg.rate)
+        } else {
+            0
+        };
+        let tolerated = self.tolerated.as_nanos() as u64;
+        let timing = [interval, first + leg.frames, tolerated, u64::MAX];
+        self.target.write(self.configuration, timing)?;
+        Ok(UnderWay { leg, first })
     }
 
-    fn progress_here(&self) -> Result<[u64; 7]> {
-        here(&self.progress, self.cpu)
+    /// Frames that are still to be sent.
+    fn left(&self, of: &UnderWay<'_>) -> Result<u64> {
+        let [sent, ..] = here(self.progress, self.cpu)?;
+        Ok((of.first + of.leg.frames).saturating_sub(sent))
+    }
+
+    fn sent(&self, of: &UnderWay<'_>) -> Result<Sent> {
+        let [sent, _, _, late, latest, begun, ended] = here(self.progress, self.cpu)?;
+        Ok(Sent {
+            first: of.first,
+            frames: sent - of.first,
+            late,
+            latest: Duration::from_nanos(latest),
+            begun,
+            ended,
+        })
     }
 }
 
