@@ -99,6 +99,41 @@ fn every_form() {
     });
 }
 
+/// The rate goes down at once: a device recovers from an overload in a pause as well. Other work on the machine may
+/// make one, but not each time.
+#[test]
+fn from_one_rate_to_the_next_there_is_no_pause() {
+    alone(|| {
+        let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
+        let stream = Stream {
+            packets: Flows::many(50).packets(flows::ipv4),
+            to: mac_octets(0, 1),
+            from: mac_octets(0, 0),
+            content: Content::Tag(StreamId::RIGHTWARD, FrameSize::least(Form::V4)),
+        };
+        let mut generator = Generator::new(network.host6()?, HOST_INTERFACE, stream, 0)?;
+        let leg = |rate, frames| Leg { rate, frames };
+        let legs = [leg(10_000.0, 10_000), leg(5000.0, 500), leg(20_000.0, 100)];
+        let mut pauses = Vec::new();
+        for _ in 0..3 {
+            let first = generator.next_number()?;
+            let sent = generator.send(&legs, TIMEOUT)?;
+            let numbers: Vec<u64> = sent.iter().map(|sent| sent.first - first).collect();
+            assert_eq!(numbers, [0, 10_000, 10_500]);
+            assert!(
+                sent.iter()
+                    .zip(&legs)
+                    .all(|(sent, leg)| sent.frames == leg.frames)
+            );
+            let pause = sent.windows(2).map(|two| two[1].begun - two[0].ended).max();
+            pauses.push(pause.unwrap());
+        }
+        // A hundredth of the time that the first rate takes.
+        assert!(pauses.iter().any(|pause| *pause < 10_000_000), "{pauses:?}");
+        Ok(())
+    });
+}
+
 /// tshark says whether the checksums of what is sent are right.
 #[test]
 fn checksums_are_right_with_every_tag() {
