@@ -422,7 +422,7 @@ pub(crate) fn tear_down_takes(profile: Profile) -> f64 {
     torn_down.iter().map(established).sum()
 }
 
-/// See [`throughput`].
+/// See [`throughput()`].
 pub(crate) fn throughput_takes(profile: Profile) -> f64 {
     let Scale { width, .. } = scale(profile);
     let length = profile.length().as_secs_f64();
