@@ -277,10 +277,7 @@ impl Gateway {
     /// An error if it does not translate with this engine after all.
     pub fn restart(&mut self, engine: Engine, node: &Namespace, cpu: Option<usize>) -> Result<()> {
         let program = self.program.display().to_string();
-        let mut command = match cpu {
-            Some(cpu) => node.command_on(cpu, &program),
-            None => node.command(&program),
-        };
+        let mut command = node.command_on(cpu, &program);
         command.arg("up").arg(&self.configuration);
         let mut daemon = Process::start("isthmus", &mut command)?;
         let directory = self.configuration.parent().unwrap_or(Path::new("/"));

@@ -49,8 +49,11 @@ impl Namespace {
         command
     }
 
-    /// The same, on one CPU only: the last one if the machine has not so many.
-    pub fn command_on(&self, cpu: usize, program: &str) -> Command {
+    /// The same, on one CPU only, if one is given: the last one if the machine has not so many.
+    pub fn command_on(&self, cpu: impl Into<Option<usize>>, program: &str) -> Command {
+        let Some(cpu) = cpu.into() else {
+            return self.command(program);
+        };
         let last = std::thread::available_parallelism().map_or(cpu, |cpus| cpus.get() - 1);
         let cpu = cpu.min(last);
         let mut command = self.command("taskset");

@@ -1,6 +1,6 @@
 //! The UDP packets that the generator sends, alone or in a tunnel, as octets.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Octets of payload after the UDP header; the first four are the number of the frame.
 const PAYLOAD: usize = 18;
@@ -43,6 +43,16 @@ pub enum Form {
     SixInFour,
     /// IPv4 in IPv6.
     FourInSix,
+}
+
+impl Form {
+    /// Datagrams of this host, in no tunnel.
+    pub fn of(host: IpAddr) -> Self {
+        match host {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
 }
 
 impl std::fmt::Display for Form {
@@ -118,15 +128,31 @@ impl Packet {
     /// What carries the datagram.
     pub fn form(&self) -> Form {
         match (self.tunnel, self.ends) {
-            (None, Ends::V4(..)) | (Some(Ends::V4(..)), Ends::V4(..)) => Form::V4,
-            (None, Ends::V6(..)) | (Some(Ends::V6(..)), Ends::V6(..)) => Form::V6,
             (Some(Ends::V4(..)), Ends::V6(..)) => Form::SixInFour,
             (Some(Ends::V6(..)), Ends::V4(..)) => Form::FourInSix,
+            (_, ends) => ends.form(),
         }
     }
 }
 
 impl Ends {
+    /// From one host to another; nothing if they do not speak the same.
+    pub fn between(source: IpAddr, destination: IpAddr) -> Option<Self> {
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Self::V4(source, destination)),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Self::V6(source, destination)),
+            _ => None,
+        }
+    }
+
+    /// What carries a datagram between them.
+    pub fn form(&self) -> Form {
+        match self {
+            Self::V4(..) => Form::V4,
+            Self::V6(..) => Form::V6,
+        }
+    }
+
     /// The Ethernet type.
     fn kind(&self) -> u16 {
         match self {

@@ -125,10 +125,7 @@ pub fn start_nginx(node: &Namespace, cpu: Option<usize>, server: &str) -> Result
         root = root.display(),
     );
     leftovers::write(&configuration, text)?;
-    let mut command = match cpu {
-        Some(cpu) => node.command_on(cpu, "nginx"),
-        None => node.command("nginx"),
-    };
+    let mut command = node.command_on(cpu, "nginx");
     command.args(["-e", "stderr", "-p"]).arg(root);
     let mut process = Process::start("nginx", command.arg("-c").arg(&configuration))?;
     process.wait_until(START, || listens(node, 80))?;

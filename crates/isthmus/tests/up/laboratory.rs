@@ -31,6 +31,18 @@ fn said(output: &Output) -> String {
     both.map(|said| String::from_utf8_lossy(said)).concat()
 }
 
+/// Runs experiments with these subjects, briefly and to the end.
+fn measure(experiments: &[&str], subjects: &[&str], run: &Path) -> Directory {
+    let mut arguments = vec!["run"];
+    arguments.extend(experiments);
+    let subjects = subjects.join(",");
+    arguments.extend(["--subjects", &subjects]);
+    arguments.extend(["--output", run.to_str().unwrap()]);
+    let output = lab(&arguments);
+    assert!(output.status.success(), "{}", said(&output));
+    Directory::open(run).unwrap()
+}
+
 /// What was measured of each subject.
 fn measured(run: &Path) -> BTreeMap<String, f64> {
     let directory = Directory::open(run).unwrap();
@@ -52,24 +64,15 @@ fn a_run_is_measured_resumed_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let place = run.to_str().unwrap();
-    let subjects = ADDED.map(|(subject, _)| subject).join(",");
-    let wanted = [
-        "run",
-        "paper-002/overhead",
-        "--subjects",
-        &subjects,
-        "--output",
-        place,
-    ];
-    let output = lab(&wanted);
-    assert!(output.status.success(), "{}", said(&output));
+    let subjects = ADDED.map(|(subject, _)| subject);
+    measure(&["paper-002/overhead"], &subjects, &run);
     let expected: BTreeMap<String, f64> = ADDED
         .map(|(subject, octets)| (subject.to_owned(), octets))
         .into();
     assert_eq!(measured(&run), expected);
 
     // Nobody begins another run there; one that was interrupted goes on.
-    let output = lab(&wanted);
+    let output = lab(&["run", "paper-002/overhead", "--output", place]);
     assert!(!output.status.success() && said(&output).contains("--resume"));
     let kept = fs::read(run.join("trials/0000.json")).unwrap();
     fs::remove_file(run.join("trials/0003.json")).unwrap();
@@ -95,21 +98,16 @@ fn frames_of_the_standards_pass_what_stands_between() {
     }
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let subjects =
-        "native-ipv6,siit-isthmus-xdp,nat64-isthmus-user,6rd-isthmus-tc,ds-lite-isthmus-user";
-    let place = run.to_str().unwrap();
-    let output = lab(&[
-        "run",
-        "rfc8219/throughput",
-        "rfc8219/frame-loss",
-        "--subjects",
-        subjects,
-        "--output",
-        place,
-    ]);
-    assert!(output.status.success(), "{}", said(&output));
-    let directory = Directory::open(&run).unwrap();
-    assert_eq!(directory.trials().count(), 2 * subjects.split(',').count());
+    let subjects = [
+        "native-ipv6",
+        "siit-isthmus-xdp",
+        "nat64-isthmus-user",
+        "6rd-isthmus-tc",
+        "ds-lite-isthmus-user",
+    ];
+    let experiments = ["rfc8219/throughput", "rfc8219/frame-loss"];
+    let directory = measure(&experiments, &subjects, &run);
+    assert_eq!(directory.trials().count(), 2 * subjects.len());
     for trial in directory.trials() {
         let planned = &trial.planned;
         let points = match &trial.outcome {
@@ -200,15 +198,7 @@ mod others {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
         let subjects: Vec<&str> = expected.iter().map(|(subject, _)| *subject).collect();
-        let output = lab(&[
-            "run",
-            "paper-002/overhead",
-            "--subjects",
-            &subjects.join(","),
-            "--output",
-            run.to_str().unwrap(),
-        ]);
-        assert!(output.status.success(), "{}", said(&output));
+        measure(&["paper-002/overhead"], &subjects, &run);
         let expected = expected
             .iter()
             .map(|(name, octets)| ((*name).to_owned(), *octets));
@@ -250,18 +240,7 @@ const UNASKED: &str = "unasked from outside";
 fn points_of<const N: usize>(experiment: &str, subjects: [&str; N]) -> [Vec<Point>; N] {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let output = lab(&[
-        "run",
-        experiment,
-        "--profile",
-        "smoke",
-        "--subjects",
-        &subjects.join(","),
-        "--output",
-        run.to_str().unwrap(),
-    ]);
-    assert!(output.status.success(), "{}", said(&output));
-    let directory = Directory::open(&run).unwrap();
+    let directory = measure(&[experiment], &subjects, &run);
     subjects.map(|subject| {
         let mut trials = directory.trials();
         let found = trials.find(|trial| trial.planned.subject == subject);

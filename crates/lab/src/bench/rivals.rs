@@ -42,7 +42,7 @@ const fn rival(row: &'static str, kernel: KernelTunnel, ours: &'static Crossing)
 impl Rival {
     /// Ours in turn with the kernel's, here or in the guest.
     pub(super) fn measure(&self, effort: &Effort) -> Result<Measurement> {
-        if !self.kernel.is_here()? {
+        if self.kernel.require().is_err() {
             return in_guest(self.row, effort);
         }
         let theirs = self.ours.path_through(&self.kernel)?;

@@ -5,11 +5,11 @@ use std::{fmt, net::IpAddr};
 use crate::{
     bound,
     isthmus::{Engine, Instance, Isthmus, Mechanism},
-    peers::{self, Bind, Forwarding, Jool, Nftables, Proxy, Tayga, Tundra, Unbound},
+    peers::{self, Bind, Forwarding, Jool, KernelTunnel, Nftables, Proxy, Tayga, Tundra, Unbound},
     plan,
     provider::{
         self,
-        others::{self, End, Need},
+        others::{self, End},
     },
     results,
     subject::Subject,
@@ -117,7 +117,7 @@ impl Site {
                 Gateway::Other(end) => end.require(),
             }),
             Self::Hosts(HostTunnel::Isatap(Ends::Kernel) | HostTunnel::SixToFour(Ends::Kernel)) => {
-                Need::Sit.require()
+                KernelTunnel::Sit.require()
             }
             Self::Hosts(_) | Self::Middle(..) | Self::Direct(_) => Ok(()),
         }

@@ -26,20 +26,6 @@ const AT_NDR: &str = "At the highest rate without loss of the same network, or a
     Every frame is tagged and counts; 2 s (smoke: 100 ms, rfc: 120 s). The ceiling is the tester with a bare redirect between, at \
     100,000 frames per second.";
 
-/// What `smoke` asks only by name.
-pub(super) const LEFT_OUT: [&str; 10] = [
-    "paper-001/packet-rate",
-    "rfc8219/pdv",
-    "rfc8219/ipdv",
-    "rfc8219/frame-loss",
-    "rfc8219/back-to-back",
-    "rfc8219/recovery",
-    "rfc8219/reset",
-    "rfc8219/scalability",
-    "rfc9693/connection-rate",
-    "rfc9693/throughput",
-];
-
 /// Directions, on average: half of the subjects are measured in both, but in a hurry.
 fn ways(profile: Profile) -> f64 {
     chosen(profile, [1.0, 1.5, 1.5])
@@ -185,39 +171,3 @@ pub static QUESTIONS: [Question; 9] = [
         takes: |profile| search(profile, 5),
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::{Candidate, candidates, questions};
-
-    #[test]
-    fn what_is_left_out_in_a_hurry_is_a_question() {
-        for name in LEFT_OUT {
-            assert!(questions().any(|question| question.name == name), "{name}");
-        }
-    }
-
-    #[test]
-    fn in_a_hurry_the_standards_have_their_time() {
-        // Those who are not here, such as the kernel's tunnels, take no time.
-        let here = |candidate: &Candidate| candidate.describe().missing.is_none();
-        let all: Vec<_> = candidates().into_iter().filter(here).collect();
-        let asked = questions().filter(|question| {
-            question.name.starts_with("rfc8219/")
-                && question.name != "rfc8219/dns64"
-                && !LEFT_OUT.contains(&question.name)
-        });
-        let seconds: f64 = asked
-            .map(|question| {
-                let count = all
-                    .iter()
-                    .filter(|candidate| (question.of)(candidate))
-                    .count();
-                count as f64 * (question.takes)(Profile::Smoke)
-            })
-            .sum();
-        // Of ten minutes for everything.
-        assert!((30.0..=120.0).contains(&seconds), "{seconds}");
-    }
-}

@@ -74,13 +74,18 @@ fn interval(rate: f64) -> u64 {
 /// A generator at an interface, on one CPU.
 pub struct Generator {
     place: Place,
-    target: Target,
     object: Ebpf,
     program: &'static str,
     frames: Frames,
+    controls: Controls,
+    stream: Stream,
+}
+
+/// What can be read and set, also while the generator runs.
+pub struct Controls {
+    target: Target,
     configuration: Configuration,
     progress: Progress,
-    stream: Stream,
     cpu: usize,
 }
 
@@ -154,7 +159,6 @@ impl Generator {
         let array = |problem| bpf("the generator's maps", problem);
         let mut generator = Self {
             place,
-            target,
             program,
             frames: Frames {
                 whole: Array::try_from(programs::map(&mut object, "FRAMES")?).map_err(array)?,
@@ -162,13 +166,16 @@ impl Generator {
                     .map_err(array)?,
                 places,
             },
-            configuration: Array::try_from(programs::map(&mut object, "GENERATOR")?)
-                .map_err(array)?,
-            progress: PerCpuArray::try_from(programs::map(&mut object, "PROGRESS")?)
-                .map_err(array)?,
+            controls: Controls {
+                target,
+                configuration: Array::try_from(programs::map(&mut object, "GENERATOR")?)
+                    .map_err(array)?,
+                progress: PerCpuArray::try_from(programs::map(&mut object, "PROGRESS")?)
+                    .map_err(array)?,
+                cpu,
+            },
             object,
             stream,
-            cpu,
         };
         generator.set_order(Order::Sequence)?;
         Ok(generator)
@@ -176,15 +183,7 @@ impl Generator {
 
     /// Begins the stream's sequence anew.
     pub fn rewind(&mut self) -> Result<()> {
-        self.set_progress([0; 7])
-    }
-
-    /// Writes the same progress for every CPU.
-    fn set_progress(&mut self, progress: [u64; 7]) -> Result<()> {
-        let values = programs::on_every_cpu(progress, "PROGRESS")?;
-        self.progress
-            .set(0, values, 0)
-            .map_err(|error| bpf("PROGRESS", error))
+        self.controls.set_progress([0; 7])
     }
 
     /// Sends the same frames in another order, from the beginning.
@@ -201,7 +200,7 @@ impl Generator {
 
     /// Sets how fast frames follow each other, also while they are being sent.
     pub fn pace(&mut self, pace: Pace) -> Result<()> {
-        self.target.set(&mut self.configuration, pace)
+        self.controls.pace(pace)
     }
 
     /// Runs the program so many times, on its CPU, and returns when that is done. At full pace
@@ -214,35 +213,39 @@ impl Generator {
     pub fn run_while<T>(
         &mut self,
         times: u32,
-        task: impl FnOnce(&mut Controls<'_>) -> Result<T>,
+        task: impl FnOnce(&mut Controls) -> Result<T>,
+    ) -> Result<(T, Instant)> {
+        self.live(times, BATCH, |controls, _| task(controls))
+    }
+
+    /// The same in batches of so many frames, with a task that can ask whether the program still runs.
+    fn live<T>(
+        &mut self,
+        times: u32,
+        batch: u32,
+        task: impl FnOnce(&mut Controls, &dyn Fn() -> bool) -> Result<T>,
     ) -> Result<(T, Instant)> {
         let Self {
             place,
-            target,
             object,
             program,
-            configuration,
-            progress,
+            controls,
             stream,
-            cpu,
             ..
         } = self;
-        let xdp = &*programs::program(object, program)?;
+        let program = &*programs::program(object, program)?;
         let frame = vec![0; stream.length()];
+        let cpu = controls.cpu;
         let runs = || {
             place.enter(|| {
-                pin(*cpu)?;
-                live_frames(xdp, &frame, times, BATCH)?;
+                pin(cpu)?;
+                live_frames(program, &frame, times, batch)?;
                 Ok(Instant::now())
             })
         };
         std::thread::scope(|scope| {
             let sender = scope.spawn(runs);
-            let value = task(&mut Controls {
-                target: *target,
-                configuration,
-                progress,
-            });
+            let value = task(controls, &|| !sender.is_finished());
             let ended = match sender.join() {
                 Ok(ended) => ended?,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -252,50 +255,54 @@ impl Generator {
     }
 }
 
-/// What can be read and set while a generator runs.
-pub struct Controls<'a> {
-    target: Target,
-    configuration: &'a mut Configuration,
-    progress: &'a Progress,
-}
-
-impl Controls<'_> {
+impl Controls {
     /// Frames sent since the sequence began.
     pub fn sent(&self) -> Result<u64> {
-        sent(self.progress)
+        let [sent, ..] = self.progress()?;
+        Ok(sent)
     }
 
     /// Sends no more frames: what is left of the runs goes by quickly.
     pub fn stop(&mut self) -> Result<()> {
-        self.target.set(self.configuration, Pace::Stopped)
+        self.pace(Pace::Stopped)
     }
-}
 
-fn sent(progress: &Progress) -> Result<u64> {
-    let values = progress
-        .get(&0, 0)
-        .map_err(|problem| bpf("PROGRESS", problem))?;
-    Ok(values.iter().map(|[sent, ..]| sent).sum())
-}
-
-impl Target {
-    fn set(self, configuration: &mut Configuration, pace: Pace) -> Result<()> {
+    fn pace(&mut self, pace: Pace) -> Result<()> {
         let (interval, until) = match pace {
             Pace::Full => (0, u64::MAX),
             Pace::PerSecond(rate) => (interval(rate), u64::MAX),
             Pace::Stopped => (0, 0),
         };
-        self.write(configuration, [interval, until, u64::MAX, FORGIVEN])
+        self.write([interval, until, u64::MAX, FORGIVEN])
     }
 
     /// Writes interval, last number, and how late frames may be to be on time and to be made up for.
-    fn write(self, configuration: &mut Configuration, timing: [u64; 4]) -> Result<()> {
+    fn write(&mut self, timing: [u64; 4]) -> Result<()> {
         let [interval, until, tolerated, forgiven] = timing;
-        let first = u64::from(self.interface) | u64::from(self.frames) << 32;
-        let words = [first, interval, until, tolerated, forgiven, self.stream];
-        configuration
+        let target = self.target;
+        let first = u64::from(target.interface) | u64::from(target.frames) << 32;
+        let words = [first, interval, until, tolerated, forgiven, target.stream];
+        self.configuration
             .set(0, words, 0)
             .map_err(|problem| bpf("GENERATOR", problem))
+    }
+
+    /// The progress of the CPU that sends.
+    fn progress(&self) -> Result<[u64; 7]> {
+        let values = self
+            .progress
+            .get(&0, 0)
+            .map_err(|problem| bpf("PROGRESS", problem))?;
+        let here = values.get(self.cpu).copied();
+        here.ok_or_else(|| bpf("PROGRESS", format!("there is no CPU {}", self.cpu)))
+    }
+
+    /// Writes it.
+    fn set_progress(&mut self, progress: [u64; 7]) -> Result<()> {
+        let values = programs::on_every_cpu(progress, "PROGRESS")?;
+        self.progress
+            .set(0, values, 0)
+            .map_err(|problem| bpf("PROGRESS", problem))
     }
 }
 

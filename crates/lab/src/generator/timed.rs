@@ -9,11 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{BATCH, Configuration, Generator, Pace, Progress, Target, interval, live_frames, pin};
-use crate::{
-    Result,
-    programs::{self, bpf},
-};
+use super::{BATCH, Controls, Generator, Pace, interval};
+use crate::Result;
 
 /// Runs of the program, few and many, by which it is found out what one takes at least, and how often that is done.
 const PROBE: [u32; 2] = [1 << 16, 1 << 20];
@@ -66,8 +63,7 @@ impl Sent {
 impl Generator {
     /// The number of the next frame.
     pub fn next_number(&self) -> Result<u64> {
-        let [sent, ..] = here(&self.progress, self.cpu)?;
-        Ok(sent)
+        self.controls.sent()
     }
 
     /// Sends tagged frames, one leg after the other without a pause, and returns when they are out. Frames
@@ -83,51 +79,33 @@ impl Generator {
         } else {
             SHORT_BATCH
         };
-        let frame = vec![0; self.stream.length()];
-        let (place, cpu) = (self.place.clone(), self.cpu);
-        let program = &*programs::program(&mut self.object, self.program)?;
-        let mut control = Control {
-            target: self.target,
-            configuration: &mut self.configuration,
-            progress: &mut self.progress,
-            cpu,
-            tolerated,
-        };
         let mut following = following.iter();
-        let mut leg = control.begin(first)?;
+        let mut leg = self.controls.begin(first, tolerated)?;
         loop {
             // One call has to last for all frames: between calls the kernel may wait for those that are still on
             // their way, for tens of milliseconds.
-            let mut runs = leg.leg.runs(control.left(&leg)?, least);
+            let mut runs = leg.leg.runs(self.controls.left(&leg)?, least);
             runs += following
                 .clone()
                 .map(|leg| leg.runs(leg.frames, least))
                 .sum::<f64>();
-            thread::scope(|scope| {
-                let call = || {
-                    place.enter(|| {
-                        pin(cpu)?;
-                        live_frames(program, &frame, runs.ceil() as u32, batch)
-                    })
-                };
-                let sender = scope.spawn(call);
-                while following.len() > 0 && !sender.is_finished() {
-                    if control.left(&leg)? > 0 {
+            self.live(runs.ceil() as u32, batch, |controls, runs| {
+                while following.len() > 0 && runs() {
+                    if controls.left(&leg)? > 0 {
                         thread::sleep(LOOK);
                     } else if let Some(next) = following.next() {
-                        all.push(control.sent(&leg)?);
-                        leg = control.begin(next)?;
+                        all.push(controls.sent_of(&leg)?);
+                        leg = controls.begin(next, tolerated)?;
                     }
                 }
-                let result = sender.join();
-                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                Ok(())
             })?;
-            while control.left(&leg)? == 0 {
-                all.push(control.sent(&leg)?);
+            while self.controls.left(&leg)? == 0 {
+                all.push(self.controls.sent_of(&leg)?);
                 let Some(next) = following.next() else {
                     return Ok(all);
                 };
-                leg = control.begin(next)?;
+                leg = self.controls.begin(next, tolerated)?;
             }
         }
     }
@@ -145,14 +123,16 @@ impl Generator {
             self.run(runs)?;
             Ok(begun.elapsed().as_nanos() as f64)
         };
-        let [few, many] = PROBE;
-        let mut least = f64::INFINITY;
+        let mut least = PROBE.map(|_| f64::INFINITY);
         for _ in 0..PROBES {
-            // A call has its own time besides, short or long.
-            let more = take(many)? - take(few)?;
-            least = least.min(more / f64::from(many - few));
+            for (least, runs) in least.iter_mut().zip(PROBE) {
+                *least = least.min(take(runs)?);
+            }
         }
-        let least = SURE * least.max(1.0);
+        // A call has its own time besides, short or long.
+        let [few, many] = least;
+        let [fewer, more] = PROBE.map(f64::from);
+        let least = SURE * ((many - few) / (more - fewer)).max(1.0);
         Ok(*LEAST.get_or_init(|| least))
     }
 }
@@ -176,42 +156,28 @@ struct UnderWay<'a> {
     first: u64,
 }
 
-/// What the program is told, and what it tells.
-struct Control<'a> {
-    target: Target,
-    configuration: &'a mut Configuration,
-    progress: &'a mut Progress,
-    cpu: usize,
-    tolerated: Duration,
-}
-
-impl Control<'_> {
+impl Controls {
     /// Lets a leg begin, if none is under way: numbers and flows go on, times do not.
-    fn begin<'l>(&mut self, leg: &'l Leg) -> Result<UnderWay<'l>> {
-        let [first, next, ..] = here(self.progress, self.cpu)?;
-        let progress = programs::on_every_cpu([first, next, 0, 0, 0, 0, 0], "PROGRESS")?;
-        self.progress
-            .set(0, progress, 0)
-            .map_err(|problem| bpf("PROGRESS", problem))?;
+    fn begin<'l>(&mut self, leg: &'l Leg, tolerated: Duration) -> Result<UnderWay<'l>> {
+        let [first, next, ..] = self.progress()?;
+        self.set_progress([first, next, 0, 0, 0, 0, 0])?;
         let interval = if leg.rate.is_finite() {
             interval(leg.rate)
         } else {
             0
         };
-        let tolerated = self.tolerated.as_nanos() as u64;
-        let timing = [interval, first + leg.frames, tolerated, u64::MAX];
-        self.target.write(self.configuration, timing)?;
+        let tolerated = tolerated.as_nanos() as u64;
+        self.write([interval, first + leg.frames, tolerated, u64::MAX])?;
         Ok(UnderWay { leg, first })
     }
 
     /// Frames that are still to be sent.
     fn left(&self, of: &UnderWay<'_>) -> Result<u64> {
-        let [sent, ..] = here(self.progress, self.cpu)?;
-        Ok((of.first + of.leg.frames).saturating_sub(sent))
+        Ok((of.first + of.leg.frames).saturating_sub(self.sent()?))
     }
 
-    fn sent(&self, of: &UnderWay<'_>) -> Result<Sent> {
-        let [sent, _, _, late, latest, begun, ended] = here(self.progress, self.cpu)?;
+    fn sent_of(&self, of: &UnderWay<'_>) -> Result<Sent> {
+        let [sent, _, _, late, latest, begun, ended] = self.progress()?;
         Ok(Sent {
             first: of.first,
             frames: sent - of.first,
@@ -221,13 +187,4 @@ impl Control<'_> {
             ended,
         })
     }
-}
-
-/// The progress of one CPU.
-fn here(progress: &Progress, cpu: usize) -> Result<[u64; 7]> {
-    let values = progress
-        .get(&0, 0)
-        .map_err(|problem| bpf("PROGRESS", problem))?;
-    let here = values.get(cpu).copied();
-    here.ok_or_else(|| bpf("PROGRESS", format!("there is no CPU {cpu}")))
 }

@@ -45,7 +45,7 @@ impl Hosts {
         flows: u32,
         octets: Option<u16>,
     ) -> Result<Streams, Problem> {
-        let [left, right] = [self.left, self.right].map(form);
+        let [left, right] = [self.left, self.right].map(Form::of);
         // Translated, the least frame has to be one as well.
         let least = [left, right].map(|form| FrameSize::least(form).when(form, left));
         let size = match octets {
@@ -57,8 +57,11 @@ impl Hosts {
             size,
             arrives,
         };
-        let rightward = || Ok::<_, Problem>(traffic(self.rightward()?, size, right));
-        let leftward = || Ok::<_, Problem>(traffic(self.leftward()?, size.when(left, right), left));
+        let rightward = || Ok::<_, Problem>(traffic(self.ends(Side::Left)?, size, right));
+        let leftward = || {
+            let size = size.when(left, right);
+            Ok::<_, Problem>(traffic(self.ends(Side::Right)?, size, left))
+        };
         Ok(match direction {
             Direction::Rightward => Streams::Rightward(rightward()?),
             Direction::Leftward => Streams::Leftward(leftward()?),
@@ -66,47 +69,63 @@ impl Hosts {
         })
     }
 
-    fn rightward(&self) -> Result<Ends, Problem> {
-        let target = self.right_as.unwrap_or(self.right);
-        ends(self.left, target).ok_or_else(|| match self.right_as {
+    /// The ends of what this side's host sends.
+    fn ends(&self, sender: Side) -> Result<Ends, Problem> {
+        let words = sender.words();
+        let (from, to, to_as) = match sender {
+            Side::Left => (self.left, self.right, self.right_as),
+            Side::Right => (self.right, self.left, self.left_as),
+        };
+        Ends::between(from, to_as.unwrap_or(to)).ok_or_else(|| match to_as {
             Some(address) => Problem::WrongFamily {
-                option: "--right-as",
+                option: words.option,
                 address,
-                speaks: name(self.left),
+                speaks: name(from),
             },
             None => Problem::Unnamed {
-                sender: "the left host",
-                speaks: name(self.left),
-                receiver: "the right one",
-                address: self.right,
-                option: "--prefix or --right-as",
-            },
-        })
-    }
-
-    fn leftward(&self) -> Result<Ends, Problem> {
-        let target = self.left_as.unwrap_or(self.left);
-        ends(self.right, target).ok_or_else(|| match self.left_as {
-            Some(address) => Problem::WrongFamily {
-                option: "--left-as",
-                address,
-                speaks: name(self.right),
-            },
-            None => Problem::Unnamed {
-                sender: "the right host",
-                speaks: name(self.right),
-                receiver: "the left one",
-                address: self.left,
-                option: "--left-as",
+                sender: words.sender,
+                speaks: name(from),
+                receiver: words.receiver,
+                address: to,
+                option: words.remedy,
             },
         })
     }
 }
 
-fn form(address: IpAddr) -> Form {
-    match address {
-        IpAddr::V4(_) => Form::V4,
-        IpAddr::V6(_) => Form::V6,
+/// Where a host is.
+#[derive(Clone, Copy)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// What messages say when a host can not call the other one.
+struct Words {
+    sender: &'static str,
+    receiver: &'static str,
+    /// What gives the other one's address.
+    option: &'static str,
+    /// What would help.
+    remedy: &'static str,
+}
+
+impl Side {
+    fn words(self) -> Words {
+        match self {
+            Self::Left => Words {
+                sender: "the left host",
+                receiver: "the right one",
+                option: "--right-as",
+                remedy: "--prefix or --right-as",
+            },
+            Self::Right => Words {
+                sender: "the right host",
+                receiver: "the left one",
+                option: "--left-as",
+                remedy: "--left-as",
+            },
+        }
     }
 }
 
@@ -114,14 +133,6 @@ fn name(address: IpAddr) -> &'static str {
     match address {
         IpAddr::V4(_) => "IPv4",
         IpAddr::V6(_) => "IPv6",
-    }
-}
-
-fn ends(from: IpAddr, to: IpAddr) -> Option<Ends> {
-    match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => Some(Ends::V4(from, to)),
-        (IpAddr::V6(from), IpAddr::V6(to)) => Some(Ends::V6(from, to)),
-        _ => None,
     }
 }
 

@@ -15,8 +15,11 @@ mod unbound;
 
 use std::{net::Ipv6Addr, path::Path, process::Command, time::Duration};
 
+use tempfile::TempDir;
+
 use crate::{
     Result, leftovers,
+    netns::Namespace,
     process::{self, Process},
     services::dns_answers,
     subject::Started,
@@ -41,26 +44,45 @@ pub(crate) fn version(package: &str) -> String {
     process::run(query.args(["-W", "-f", " ${Version}", package])).unwrap_or_default()
 }
 
-/// Starts a DNS64 server on the gateway with its configuration in a file, whose name is the last argument, and waits until
-/// it answers.
-fn start_dns64(
-    network: &Network,
-    (listen, cpu): (Ipv6Addr, usize),
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Starts a server with a configuration that is written to a file among its own, whose name is its last argument, and
+/// waits until it is ready.
+fn start_server(
+    node: &Namespace,
+    cpu: usize,
     (program, arguments): (&str, &[&str]),
-    configuration: impl FnOnce(&Path) -> String,
+    (files, configuration): (TempDir, String),
+    is_ready: impl FnMut() -> bool,
 ) -> Result<Started> {
-    let files = leftovers::directory()?;
     let path = files.path().join("configuration");
-    leftovers::write(&path, configuration(files.path()))?;
-    let mut command = network.gateway()?.command_on(cpu, program);
+    leftovers::write(&path, configuration)?;
+    let mut command = node.command_on(cpu, program);
     let mut daemon = Process::start(program, command.args(arguments).arg(&path))?;
-    let host6 = network.host6()?;
-    daemon.wait_until(Duration::from_secs(5), || {
-        dns_answers(host6, &listen.to_string())
-    })?;
+    daemon.wait_until(PATIENCE, is_ready)?;
     Ok(Started {
         processes: vec![daemon],
         files: Some(files),
         ..Started::default()
     })
+}
+
+/// Starts a DNS64 server on the gateway and waits until it answers.
+fn start_dns64(
+    network: &Network,
+    (listen, cpu): (Ipv6Addr, usize),
+    program: (&str, &[&str]),
+    configuration: impl FnOnce(&Path) -> String,
+) -> Result<Started> {
+    let files = leftovers::directory()?;
+    let configuration = configuration(files.path());
+    let host6 = network.host6()?;
+    start_server(
+        network.gateway()?,
+        cpu,
+        program,
+        (files, configuration),
+        || dns_answers(host6, &listen.to_string()),
+    )
 }

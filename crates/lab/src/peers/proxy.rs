@@ -1,11 +1,10 @@
 //! Web servers as dual-stack HTTP proxies: they take a client's connection and open another.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use super::version;
+use super::{start_server, version};
 use crate::{
-    Result, leftovers, plan,
-    process::{self, Process},
+    Result, leftovers, plan, process,
     services::{self, Served},
     subject::{Started, Subject},
     topology::Network,
@@ -22,8 +21,6 @@ pub enum Proxy {
     Squid,
 }
 
-/// How long one may take to start.
-const START: Duration = Duration::from_secs(10);
 /// The file that has the server's name, for those that want one.
 const HOSTS: &str = "hosts";
 /// Where Debian has Apache's modules.
@@ -72,17 +69,12 @@ impl Subject for Proxy {
         };
         let [program, _] = self.program();
         let files = leftovers::directory()?;
-        let path = files.path().join("configuration");
-        leftovers::write(&path, configuration(files.path()))?;
         leftovers::write(&files.path().join(HOSTS), format!("{} lab\n", plan::HOST4))?;
+        let configuration = configuration(files.path());
         let gateway = network.gateway()?;
-        let mut command = gateway.command_on(cpu, program);
-        let mut process = Process::start(program, command.args(arguments).arg(&path))?;
-        process.wait_until(START, || services::listens(gateway, 80))?;
-        Ok(Started {
-            processes: vec![process],
-            files: Some(files),
-            ..Started::default()
+        let program = (program, arguments);
+        start_server(gateway, cpu, program, (files, configuration), || {
+            services::listens(gateway, 80)
         })
     }
 }

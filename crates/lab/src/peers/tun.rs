@@ -1,8 +1,8 @@
 //! Stateless translators that are processes behind a TUN device: TAYGA and tundra.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
-use super::{Tundra, tundra};
+use super::{PATIENCE, Tundra, tundra};
 use crate::{
     Result, leftovers,
     netns::Namespace,
@@ -14,8 +14,6 @@ use crate::{
 
 /// Their device.
 pub(crate) const LINK: &str = "tunnel";
-/// How long one may take to start.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One of them, and what it is told. Its device is called `tunnel`.
 #[derive(Debug, Clone, Copy)]
@@ -64,10 +62,7 @@ impl Translator {
         leftovers::write(&path, configuration)?;
         process::run(node.command(&program).arg(option).arg(&path).arg(make))?;
         node.script(&format!("ip link set {LINK} up\n{lines}"))?;
-        let mut command = match cpu {
-            Some(cpu) => node.command_on(cpu, &program),
-            None => node.command(&program),
-        };
+        let mut command = node.command_on(cpu, &program);
         let mut daemon = Process::start(&program, command.arg(option).arg(&path).arg(run))?;
         // The link has a carrier once the daemon holds it.
         daemon.wait_until(PATIENCE, || {

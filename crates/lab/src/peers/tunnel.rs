@@ -1,7 +1,9 @@
 //! The kernel's own tunnels.
 
+use std::sync::OnceLock;
+
 use crate::{
-    Result,
+    LabError, Result,
     netns::Namespace,
     plan,
     subject::{Started, Subject},
@@ -52,12 +54,31 @@ impl KernelTunnel {
         ])
     }
 
-    /// Whether the kernel of this machine has it.
-    ///
     /// # Errors
-    /// There can be no namespaces here.
-    pub fn is_here(self) -> Result<bool> {
-        Ok(self.make(&Namespace::create("probe")?).is_ok())
+    /// The kernel of this machine has it not. To know that takes root.
+    pub fn require(self) -> Result<()> {
+        static SIT: OnceLock<bool> = OnceLock::new();
+        static IP6TNL: OnceLock<bool> = OnceLock::new();
+        let (known, option) = match self {
+            Self::Sit => (&SIT, "CONFIG_IPV6_SIT"),
+            Self::Ip6tnl => (&IP6TNL, "CONFIG_IPV6_TUNNEL"),
+        };
+        let is_here = match known.get() {
+            Some(is_here) => *is_here,
+            None => {
+                // A module that is not loaded is, when somebody asks for such a link.
+                let is_here = self.make(&Namespace::create("probe")?).is_ok();
+                *known.get_or_init(|| is_here)
+            }
+        };
+        if is_here {
+            Ok(())
+        } else {
+            Err(LabError::NoModule {
+                module: self.kind(),
+                from: option,
+            })
+        }
     }
 }
 

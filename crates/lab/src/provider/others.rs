@@ -1,14 +1,11 @@
 //! Somebody else's gateways for the mechanisms: the kernel's own tunnels, and translators that are processes.
 
-use std::{
-    net::{Ipv4Addr, Ipv6Addr},
-    sync::OnceLock,
-};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::{
-    LabError, Result,
+    Result,
     netns::Namespace,
-    peers::{Mode, Translator, Tundra},
+    peers::{KernelTunnel, Mode, Translator, Tundra},
     process,
     subject::Started,
 };
@@ -27,45 +24,24 @@ pub struct End {
 /// Something that a machine may not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// The kernel's tunnels of IPv6 in IPv4.
-    Sit,
-    /// The kernel's tunnels of IPv4 in IPv6.
-    Ip6tnl,
+    /// The kernel's tunnels.
+    Tunnel(KernelTunnel),
     /// The kernel's packet filter and its tool.
     Nftables,
 }
 
 impl Need {
+    /// Tunnels of IPv6 in IPv4.
+    pub const SIT: Self = Self::Tunnel(KernelTunnel::Sit);
+    /// Tunnels of IPv4 in IPv6.
+    pub const IP6TNL: Self = Self::Tunnel(KernelTunnel::Ip6tnl);
+
     /// # Errors
-    /// It is not here. To know that of the kernel takes root.
+    /// It is not here.
     pub fn require(self) -> Result<()> {
-        static SIT: OnceLock<bool> = OnceLock::new();
-        static IP6TNL: OnceLock<bool> = OnceLock::new();
-        let (known, module, from, ends) = match self {
-            Self::Nftables => return process::require("nft", "nftables"),
-            Self::Sit => {
-                let ends = ["192.0.2.1", "192.0.2.2"];
-                (&SIT, "sit", "CONFIG_IPV6_SIT", ends)
-            }
-            Self::Ip6tnl => {
-                let ends = ["2001:db8::1", "2001:db8::2"];
-                (&IP6TNL, "ip6tnl", "CONFIG_IPV6_TUNNEL", ends)
-            }
-        };
-        let here = match known.get() {
-            Some(here) => *here,
-            None => {
-                // A module that is not loaded is, when somebody asks for such a link.
-                let [local, remote] = ends;
-                let link = format!("link add probe type {module} local {local} remote {remote}");
-                let here = Namespace::create("probe")?.ip(&[link]).is_ok();
-                *known.get_or_init(|| here)
-            }
-        };
-        if here {
-            Ok(())
-        } else {
-            Err(LabError::NoModule { module, from })
+        match self {
+            Self::Tunnel(tunnel) => tunnel.require(),
+            Self::Nftables => process::require("nft", "nftables"),
         }
     }
 }
@@ -111,9 +87,9 @@ impl End {
     }
 }
 
-const SIT: &[Need] = &[Need::Sit];
-const IP6TNL: &[Need] = &[Need::Ip6tnl];
-const IP6TNL_AND_NFT: &[Need] = &[Need::Ip6tnl, Need::Nftables];
+const SIT: &[Need] = &[Need::SIT];
+const IP6TNL: &[Need] = &[Need::IP6TNL];
+const IP6TNL_AND_NFT: &[Need] = &[Need::IP6TNL, Need::Nftables];
 
 /// `sit`, for [`SIX_IN_FOUR`](super::SIX_IN_FOUR). The customer's edge, and the border.
 pub const SIX_IN_FOUR: [End; 2] = [

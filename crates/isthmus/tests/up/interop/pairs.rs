@@ -59,12 +59,12 @@ impl Side {
 }
 
 const fn ip6tnl(lines: &'static [&'static str]) -> End {
-    End::kernel(&[Need::Ip6tnl], lines)
+    End::kernel(&[Need::IP6TNL], lines)
 }
 
 /// The same behind a NAT of the kernel.
 const fn ip6tnl_and_nft(lines: &'static [&'static str]) -> End {
-    End::kernel(&[Need::Ip6tnl, Need::Nftables], lines)
+    End::kernel(&[Need::IP6TNL, Need::Nftables], lines)
 }
 
 /// Whether the server can begin.
@@ -141,7 +141,7 @@ const SIX_TO_FOUR_RELAY: Pair = Pair {
     name: "6to4-relay",
     row: &RELAY,
     edge: Some(End::kernel(
-        &[Need::Sit],
+        &[Need::SIT],
         &[
             "ip addr add 203.0.113.1/32 dev lo",
             "ip link add tunnel type sit local 203.0.113.1 ttl 64",

@@ -1,5 +1,6 @@
 //! How things are measured on a running candidate.
 
+mod alone;
 pub(super) mod applications;
 pub mod busy;
 pub(super) mod connections;

@@ -4,11 +4,14 @@
 //! Every trial begins with an empty table. A frame for each connection goes to the responder; a
 //! connection is there if its frame arrives within the timeout.
 
-use std::{net::IpAddr, ops::RangeInclusive, sync::Mutex, time::Duration};
+use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
-use super::super::{
-    candidate::{Candidate, Site},
-    profile::Profile,
+use super::{
+    super::{
+        candidate::{Candidate, Site},
+        profile::Profile,
+    },
+    alone::Alone,
 };
 use crate::{
     LabError, Result,
@@ -242,19 +245,9 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// What the tester reaches with such frames and no device, which is measured once for each form.
-fn ceiling(traffic: &Traffic) -> Result<Ceiling> {
-    static MEASURED: Mutex<Vec<(Form, Ceiling)>> = Mutex::new(Vec::new());
-    let form = traffic.packets[0].form();
-    let mut measured = MEASURED
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some((_, ceiling)) = measured.iter().find(|(of, _)| *of == form) {
-        return Ok(*ceiling);
-    }
-    let ceiling = Ceiling::measure(&Streams::Rightward(traffic.clone()))?;
-    measured.push((form, ceiling));
-    Ok(ceiling)
+/// What the tester reaches with such frames and no device.
+fn ceiling(test: &Stateful<'_>) -> Result<Ceiling> {
+    Alone::of(&Streams::Rightward(test.initiated.clone())).map(|alone| alone.ceiling)
 }
 
 /// The maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
@@ -263,7 +256,7 @@ pub(crate) fn connection_rate(candidate: &Candidate, profile: Profile) -> Result
         connections, width, ..
     } = scale(profile);
     let test = test(profile, candidate, connections)?;
-    let ceiling = ceiling(&test.initiated)?;
+    let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let mut rate = trials.highest(connections.into(), width, ceiling)?;
     for _ in 0..=RETRIES {
@@ -293,7 +286,7 @@ pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Po
         ..CapacitySearch::default()
     };
     let test = test(profile, candidate, most)?;
-    let ceiling = ceiling(&test.initiated)?;
+    let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let found = search.run(|connections, known| {
         if known.is_none() && profile == Profile::Rfc {
@@ -348,7 +341,7 @@ pub(crate) fn throughput(candidate: &Candidate, profile: Profile) -> Result<Vec<
         ..
     } = scale(profile);
     let test = test(profile, candidate, connections)?;
-    let ceiling = ceiling(&test.initiated)?;
+    let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let established = trials.establish(connections.into(), careful)?;
     if established.outcome() == Outcome::Some {

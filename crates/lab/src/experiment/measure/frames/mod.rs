@@ -11,25 +11,24 @@ pub(crate) mod loss;
 pub(crate) mod outage;
 pub(crate) mod throughput;
 
-use std::{
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
-use super::super::{
-    candidate::{Candidate, Carries, Site},
-    profile::Profile,
-    scene::Scene,
+use super::{
+    super::{
+        candidate::{Candidate, Carries, Site},
+        profile::Profile,
+        scene::Scene,
+    },
+    alone::Alone,
 };
 use crate::{
     LabError, Result,
     generator::{FIRST_PORT, FrameSize, PORT},
-    packet::{Ends, Form, Packet},
+    packet::{Ends, Form},
     plan, provider,
     tester::{
-        Ceiling, Delay, Extent, Phases, Streams, Tester, Tolerance, Traffic, Trial, TrialResult,
-        search::Offer,
+        Extent, Flows, Networks, Phases, Ports, Streams, Tester, Tolerance, Traffic, Trial,
+        TrialResult, search::Offer,
     },
 };
 
@@ -37,12 +36,12 @@ use crate::{
 const SIZES: [u16; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
 /// Flows, where their number is not what is asked. Fewer than the ports that a customer of MAP has here.
 const FLOWS: u32 = 100;
+/// Source ports, of those of RFC 4814 section 4.5.
+const SOURCES: RangeInclusive<u16> = FIRST_PORT..=65_023;
 /// The least rate of interest, in frames per second.
 const LEAST: f64 = 1000.0;
 /// The MTU of the links.
 const MTU: u32 = 1500;
-/// The load at which the tester says what it takes itself for a frame, in frames per second.
-const EASY: f64 = 100_000.0;
 
 /// Whether frames can be sent through it that make their sessions, if there are any, themselves: both hosts
 /// are plain ones, and the gateways carry packets.
@@ -109,11 +108,16 @@ fn directions(scene: &Scene, profile: Profile) -> Result<Vec<Direction>> {
         _ => 0,
     };
     let direction = |series, from, [source, destination]: [IpAddr; 2], to| {
+        let no_way = || {
+            LabError::Tester(format!(
+                "a packet has no way from {source} to {destination}"
+            ))
+        };
         Ok::<_, LabError>(Direction {
             series,
             from,
-            ends: ends(source, destination)?,
-            arrives: form(to),
+            ends: Ends::between(source, destination).ok_or_else(no_way)?,
+            arrives: Form::of(to),
             growth: growth(source, to),
         })
     };
@@ -143,47 +147,24 @@ fn added(mechanism: &provider::Mechanism) -> u32 {
     }
 }
 
-/// What carries datagrams of this host.
-fn form(host: IpAddr) -> Form {
-    match host {
-        IpAddr::V4(_) => Form::V4,
-        IpAddr::V6(_) => Form::V6,
-    }
-}
-
-fn ends(source: IpAddr, destination: IpAddr) -> Result<Ends> {
-    match (source, destination) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => Ok(Ends::V4(source, destination)),
-        (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(Ends::V6(source, destination)),
-        _ => Err(LabError::Tester(format!(
-            "a packet has no way from {source} to {destination}"
-        ))),
-    }
-}
-
 impl Direction {
     /// A size of RFC 8219 as frames of this direction have it; nothing if they grow beyond a link's MTU.
     fn size(&self, octets: u16) -> Option<FrameSize> {
-        let form = self.form();
+        let form = self.ends.form();
         // RFC 8219 section 5.1.1: 84 octets in place of 64 where 64 are too few.
         let size = FrameSize::new(octets, form).unwrap_or(FrameSize::least(form));
         (size.mtu() + self.growth <= MTU).then_some(size)
     }
 
-    fn form(&self) -> Form {
-        match self.ends {
-            Ends::V4(..) => Form::V4,
-            Ends::V6(..) => Form::V6,
-        }
-    }
-
     fn streams(&self, size: FrameSize, flows: u32) -> Streams {
-        let packet = |flow: u32| {
-            let port = FIRST_PORT + (flow % 64_000) as u16;
-            Packet::new(self.ends, (port, PORT))
+        // Each has a port of its own at the sender's end: a NAT44 on the way gives each a port as well.
+        let flows = Flows {
+            count: flows,
+            networks: Networks::One,
+            ports: Ports::Permuted(SOURCES, PORT..=PORT),
         };
         let traffic = Traffic {
-            packets: (0..flows).map(packet).collect(),
+            packets: flows.packets(|_| self.ends),
             size,
             arrives: self.arrives,
         };
@@ -250,7 +231,7 @@ impl Bench {
         profile: Profile,
     ) -> Result<Self> {
         let streams = direction.streams(size, flows);
-        let alone = Alone::of(direction.form(), size, flows, &streams)?;
+        let alone = Alone::of(&streams)?;
         let manner = Manner::of(profile, flows);
         Ok(Self {
             tester: tester(scene, streams, &manner)?,
@@ -275,46 +256,6 @@ impl Bench {
             extent: Extent::Frames(frames),
             timeout: self.timeout,
         })
-    }
-}
-
-/// What the tester does on the path of a gateway that only redirects frames.
-#[derive(Debug, Clone)]
-struct Alone {
-    /// Frames per second.
-    ceiling: Ceiling,
-    /// What it says of its own delay at an easy load; nothing if it could not send that on time.
-    delay: Option<Delay>,
-}
-
-/// A kind of stream: form, size and number of flows.
-type Kind = (Form, FrameSize, u32);
-/// What has been measured of the tester by this process.
-static KNOWN: Mutex<Vec<(Kind, Alone)>> = Mutex::new(Vec::new());
-
-impl Alone {
-    /// Measured once for each kind of stream, since that takes seconds.
-    fn of(form: Form, size: FrameSize, flows: u32, streams: &Streams) -> Result<Self> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = (form, size, flows);
-        if let Some((_, alone)) = known.iter().find(|(one, _)| *one == kind) {
-            return Ok(alone.clone());
-        }
-        let trial = Trial {
-            rate: EASY,
-            extent: Extent::Time(Duration::from_millis(200)),
-            timeout: Duration::from_secs(1),
-        };
-        let (ceiling, mut result) = Ceiling::measure_with(streams, &trial)?;
-        let stream = result.streams.pop();
-        let alone = Self {
-            ceiling,
-            delay: stream
-                .filter(|_| result.void.is_none())
-                .and_then(|stream| stream.delay),
-        };
-        known.push((kind, alone.clone()));
-        Ok(alone)
     }
 }
 
@@ -363,6 +304,7 @@ mod tests {
             .iter()
             .map(|packet| packet.ports.0)
             .collect();
+        ports.sort_unstable();
         ports.dedup();
         assert_eq!(ports.len(), 300);
     }

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use super::{
-    super::super::{candidate::Candidate, profile::Profile, scene::Scene},
-    Bench, Direction, FLOWS, LEAST, directions, sizes,
+    super::super::{
+        candidate::{Candidate, Site},
+        profile::Profile,
+        scene::Scene,
+    },
+    Bench, Direction, FLOWS, LEAST, directions, is_stateless, sizes,
 };
 use crate::{
     LabError, Result,
@@ -76,8 +80,8 @@ pub(crate) fn by_flows(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
 /// The flows that there is room for: a customer who shares an address has 4032 ports here, and what has state in a
 /// provider's network is configured for 4096 sessions.
 fn most_flows(candidate: &Candidate) -> u32 {
-    match candidate.mechanism {
-        "MAP-E" | "MAP-T" | "lw4o6" | "DS-Lite" | "464XLAT" => 4032,
+    match candidate.site {
+        Site::Provider(..) if !is_stateless(candidate) => 4032,
         _ => u32::MAX,
     }
 }

@@ -1,0 +1,69 @@
+//! What the tester does by itself, beside which every figure stands.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    Result,
+    generator::FrameSize,
+    packet::Form,
+    tester::{Ceiling, Delay, Extent, Streams, Traffic, Trial},
+};
+
+/// The load at which the tester says what it takes itself for a frame, in frames per second.
+const EASY: f64 = 100_000.0;
+
+/// On the path of a gateway that only redirects frames.
+#[derive(Debug, Clone)]
+pub(super) struct Alone {
+    /// Frames per second.
+    pub(super) ceiling: Ceiling,
+    /// What it says of its own delay at an easy load; nothing if it could not send that on time.
+    pub(super) delay: Option<Delay>,
+}
+
+/// What the figures depend on, for a stream: form, size and number of flows.
+type Kind = (Form, FrameSize, usize);
+/// What has been measured of the tester by this process.
+static KNOWN: Mutex<Vec<(Vec<Kind>, Alone)>> = Mutex::new(Vec::new());
+
+impl Alone {
+    /// Measured once for each kind of stream, since that takes seconds.
+    pub(super) fn of(streams: &Streams) -> Result<Self> {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let kind = kind(streams);
+        if let Some((_, alone)) = known.iter().find(|(one, _)| *one == kind) {
+            return Ok(alone.clone());
+        }
+        let trial = Trial {
+            rate: EASY,
+            extent: Extent::Time(Duration::from_millis(200)),
+            timeout: Duration::from_secs(1),
+        };
+        let (ceiling, mut result) = Ceiling::measure_with(streams, &trial)?;
+        let stream = result.streams.pop();
+        let alone = Self {
+            ceiling,
+            delay: stream
+                .filter(|_| result.void.is_none())
+                .and_then(|stream| stream.delay),
+        };
+        known.push((kind, alone.clone()));
+        Ok(alone)
+    }
+}
+
+fn kind(streams: &Streams) -> Vec<Kind> {
+    let kind = |traffic: &Traffic| {
+        let flows = traffic.packets.len();
+        (traffic.packets[0].form(), traffic.size, flows)
+    };
+    match streams {
+        Streams::Rightward(one) | Streams::Leftward(one) | Streams::Observed(one) => {
+            vec![kind(one)]
+        }
+        Streams::Both(one, other) => vec![kind(one), kind(other)],
+    }
+}
