@@ -277,14 +277,20 @@ impl Gateway {
     /// An error if it does not translate with this engine after all.
     pub fn restart(&mut self, engine: Engine, node: &Namespace, cpu: Option<usize>) -> Result<()> {
         let program = self.program.display().to_string();
-        let mut command = node.command_on(cpu, &program);
+        // The kernel verifies programs on all cores; what user space makes of its cores at the start has to be right.
+        let first = cpu.filter(|_| engine == Engine::User);
+        let mut command = node.command_on(first, &program);
         command.arg("up").arg(&self.configuration);
         let mut daemon = Process::start("isthmus", &mut command)?;
         let directory = self.configuration.parent().unwrap_or(Path::new("/"));
         let socket = control(directory);
         daemon.wait_until(START, || UnixStream::connect(&socket).is_ok())?;
         self.started.processes = vec![daemon];
-        self.uses(engine)
+        self.uses(engine)?;
+        if let Some(cpu) = cpu {
+            self.process().pin(cpu)?;
+        }
+        Ok(())
     }
 
     /// The same as a subject.

@@ -33,6 +33,12 @@ impl Machine {
     }
 }
 
+/// The CPU of this number, or the last one if the machine has not so many.
+pub fn cpu(number: usize) -> usize {
+    let last = std::thread::available_parallelism().map_or(number, |cpus| cpus.get() - 1);
+    number.min(last)
+}
+
 /// The release of the running kernel.
 pub fn kernel() -> String {
     printed(Command::new("uname").arg("-r"))

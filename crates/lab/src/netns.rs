@@ -14,7 +14,7 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::{LabError, Result, leftovers, process};
+use crate::{LabError, Result, leftovers, machine, process};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -54,10 +54,8 @@ impl Namespace {
         let Some(cpu) = cpu.into() else {
             return self.command(program);
         };
-        let last = std::thread::available_parallelism().map_or(cpu, |cpus| cpus.get() - 1);
-        let cpu = cpu.min(last);
         let mut command = self.command("taskset");
-        command.args(["-c", &cpu.to_string(), program]);
+        command.args(["-c", &machine::cpu(cpu).to_string(), program]);
         command
     }
 

@@ -3,15 +3,19 @@
 use std::{
     fs,
     os::unix::process::CommandExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, getuid, kill_process};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, getuid, kill_process},
+    thread::{CpuSet, sched_setaffinity},
+};
 use tempfile::NamedTempFile;
 
-use crate::{LabError, Result, error::ProcessProblem, leftovers};
+use crate::{LabError, Result, error::ProcessProblem, leftovers, machine};
 
 /// How much of a program's output an error message repeats, in bytes.
 const TAIL: usize = 1500;
@@ -154,6 +158,30 @@ impl Process {
             Ok(None) => Ok(()),
             _ => Err(self.problem(ProcessProblem::Ended)),
         }
+    }
+
+    /// Binds its threads, and those that they will start, to one CPU: the last one if the machine has not so many.
+    pub fn pin(&self, cpu: usize) -> Result<()> {
+        let mut set = CpuSet::new();
+        set.set(machine::cpu(cpu));
+        let threads = PathBuf::from(format!("/proc/{}/task", self.id()));
+        let file = |source| LabError::File {
+            path: threads.clone(),
+            source,
+        };
+        for thread in threads.read_dir().map_err(file)? {
+            let name = thread.map_err(file)?.file_name();
+            let number = name.to_str().and_then(|name| name.parse().ok());
+            let Some(thread) = number.and_then(Pid::from_raw) else {
+                continue;
+            };
+            match sched_setaffinity(Some(thread), &set) {
+                // Some threads are short-lived.
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(errno) => return Err(file(errno.into())),
+            }
+        }
+        Ok(())
     }
 
     /// Sends a signal.

@@ -11,12 +11,15 @@ mod offline;
 mod ranges;
 mod routes;
 
-use std::io;
+use std::collections::HashMap;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::{io, iter, thread};
 
 use aya::maps::ProgramArray;
 use aya::programs::tc::{self, TcAttachType};
 use aya::programs::xdp::XdpMode;
-use aya::programs::{SchedClassifier, Xdp};
+use aya::programs::{Program, ProgramFd, SchedClassifier, Xdp};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_core::config::Instance;
@@ -314,31 +317,62 @@ fn moved(mut instance: Instance, base: u32) -> Instance {
     instance
 }
 
-/// Loads the programs of a hook, and tells those that hand packets on where the others are.
+/// Loads the programs of a hook, and tells those that hand packets on where the others are. The kernel
+/// takes its time to verify each: on all cores that there are for this process.
 fn load_programs(ebpf: &mut Ebpf, hook: Hook) -> Result<(), Error> {
-    let mut descriptors = Vec::new();
-    for name in hook.programs() {
-        let program = ebpf.program_mut(name).ok_or(Error::Missing(name))?;
-        let descriptor = match program {
-            aya::programs::Program::Xdp(program) => {
-                program.load()?;
-                program.fd()?.try_clone()?
-            }
-            aya::programs::Program::SchedClassifier(program) => {
-                program.load()?;
-                program.fd()?.try_clone()?
-            }
-            _ => return Err(Error::Missing(name)),
-        };
-        descriptors.push(descriptor);
-    }
+    let programs = ebpf.programs_mut().filter_map(|(name, program)| {
+        let name = hook.programs().into_iter().find(|one| *one == name)?;
+        Some((name, program))
+    });
+    let programs = Mutex::new(programs.collect::<Vec<_>>());
+    let next = || {
+        programs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+    };
+    let load = || {
+        let loaded = iter::from_fn(next).map(|(name, program)| {
+            let descriptor = load_program(program)?.ok_or(Error::Missing(name))?;
+            Ok((name, descriptor))
+        });
+        loaded.collect::<Result<Vec<_>, Error>>()
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let cores = cores.min(hook.programs().len());
+    let loaded: HashMap<_, _> = thread::scope(|scope| {
+        let loading: Vec<_> = (0..cores).map(|_| scope.spawn(load)).collect();
+        let loaded = loading
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        loaded.collect::<Result<Vec<_>, Error>>()
+    })?
+    .into_iter()
+    .flatten()
+    .collect();
     // Taken out of the object and dropped at the end, an array would be gone: a program array is
     // emptied when its last descriptor closes.
-    let name = hook.array();
-    let map = ebpf.map_mut(name).ok_or(Error::Missing(name))?;
+    let array = hook.array();
+    let map = ebpf.map_mut(array).ok_or(Error::Missing(array))?;
     let mut array: ProgramArray<_> = map.try_into()?;
-    for (place, descriptor) in descriptors.iter().enumerate() {
+    for (place, name) in hook.programs().into_iter().enumerate() {
+        let descriptor = loaded.get(name).ok_or(Error::Missing(name))?;
         array.set(place as u32, descriptor, 0)?;
     }
     Ok(())
+}
+
+/// Loads one, unless it is of a type that no hook has.
+fn load_program(program: &mut Program) -> Result<Option<ProgramFd>, Error> {
+    Ok(match program {
+        Program::Xdp(program) => {
+            program.load()?;
+            Some(program.fd()?.try_clone()?)
+        }
+        Program::SchedClassifier(program) => {
+            program.load()?;
+            Some(program.fd()?.try_clone()?)
+        }
+        _ => None,
+    })
 }

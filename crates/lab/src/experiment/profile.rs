@@ -39,7 +39,7 @@ impl Profile {
     /// How long traffic flows for one value.
     pub fn length(self) -> Duration {
         match self {
-            Self::Smoke => Duration::from_millis(500),
+            Self::Smoke => Duration::from_millis(400),
             Self::Standard => Duration::from_secs(5),
             // RFC 2544 section 24.
             Self::Rfc => Duration::from_secs(60),

@@ -15,8 +15,9 @@ use crate::{
     wire::Counts,
 };
 
-/// An exchange in which a cable kept time worse than by this much does not count.
+/// An exchange in which a cable kept time worse than by this much, and this share of the round trip, does not count.
 const PUNCTUAL: Duration = Duration::from_micros(20);
+const EXACT: f64 = 0.005;
 /// A frame of a stream that comes later than this is late: the queue behind it does not make up for it.
 const LATE: Duration = Duration::from_millis(1);
 /// The share of frames that may be.
@@ -145,7 +146,10 @@ fn play(
     let all = exchanges.len();
     let punctual: Vec<Exchange> = exchanges
         .into_iter()
-        .filter(|exchange| exchange.wires_error.is_none_or(|error| error <= PUNCTUAL))
+        .filter(|exchange| {
+            let tolerated = PUNCTUAL.max(exchange.round_trip.mul_f64(EXACT));
+            exchange.wires_error.is_none_or(|error| error <= tolerated)
+        })
         .collect();
     // With few left, those would be the ones that suit the machine.
     if punctual.len() < all / 2 {

@@ -18,12 +18,16 @@ use crate::{
     tools::{has_answer, query},
 };
 
-/// Shares of queries for names that are in the cache, in percent.
-pub(crate) const CACHED: [u32; 6] = [0, 20, 40, 60, 80, 100];
+/// Shares of queries for names that are in the cache, in percent, that a profile measures.
+pub(crate) fn shares(profile: Profile) -> &'static [u32] {
+    match profile {
+        Profile::Smoke => &[0, 80],
+        Profile::Standard | Profile::Rfc => &[0, 20, 40, 60, 80, 100],
+    }
+}
+
 /// Where the search begins, in queries per second.
 const FIRST: f64 = 1000.0;
-/// It ends when what works and what does not differ by less than this share.
-const WIDTH: f64 = 0.05;
 /// A query that is not answered within this time is lost.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// RFC 8219 section 9.2.3: the authoritative server and the tester can do this many times as much, for a
@@ -34,9 +38,11 @@ const SPARE: f64 = 2.2;
 pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     let client = scene.client()?;
     let server = SocketAddr::new(scene.address(), 53);
+    let (length, width) = precision(profile);
+    let mut begin = FIRST;
     let mut number = 0;
     let mut points = Vec::new();
-    for cached in profile.thin(&CACHED) {
+    for cached in shares(profile).iter().copied() {
         let mut works = |server, answer, rate, duration, cached| {
             let trial = Trial {
                 server,
@@ -56,10 +62,13 @@ pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
             })?;
             Ok(answered == trial.queries())
         };
-        let length = profile.length();
         // Every name that is to be in the cache gets there.
         works(server, Answer::Address, FIRST, Duration::from_secs(1), 100)?;
-        let rate = highest(|rate| works(server, Answer::Address, rate, length, cached))?;
+        let rate = highest(begin, width, |rate| {
+            works(server, Answer::Address, rate, length, cached)
+        })?;
+        // The next share's is not far from it.
+        begin = rate.max(FIRST);
         let authority = SocketAddr::new(plan::HOST4.into(), 53);
         let spare = SPARE * rate;
         let point = Point::new("both", f64::from(cached), rate);
@@ -75,15 +84,23 @@ pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     Ok(points)
 }
 
-/// The highest rate that works, between one that does and one that does not.
-fn highest(mut works: impl FnMut(f64) -> Result<bool>) -> Result<f64> {
+/// How long a trial is, and by which share what works and what does not may differ at the end of a search.
+fn precision(profile: Profile) -> (Duration, f64) {
+    match profile {
+        Profile::Smoke => (profile.length() / 2, 0.2),
+        Profile::Standard | Profile::Rfc => (profile.length(), 0.05),
+    }
+}
+
+/// The highest rate that works, between one that does and one that does not: the first to try is given.
+fn highest(first: f64, width: f64, mut works: impl FnMut(f64) -> Result<bool>) -> Result<f64> {
     let mut low = 0.0;
-    let mut high = FIRST;
+    let mut high = first;
     while works(high)? {
         low = high;
         high *= 2.0;
     }
-    while high - low > WIDTH * high && high > 1.0 {
+    while high - low > width * high && high > 1.0 {
         let middle = (low + high) / 2.0;
         if works(middle)? {
             low = middle;
@@ -184,13 +201,13 @@ mod tests {
     #[test]
     fn the_search_ends_near_the_capacity() {
         for capacity in [130.0, 1000.0, 1001.0, 47_000.0] {
-            let found = highest(|rate| Ok(rate <= capacity)).unwrap();
+            let found = highest(FIRST, 0.05, |rate| Ok(rate <= capacity)).unwrap();
             assert!(
                 found <= capacity && found >= capacity * 0.9,
                 "{capacity}: {found}"
             );
         }
-        assert_eq!(highest(|_| Ok(false)).unwrap(), 0.0);
+        assert_eq!(highest(FIRST, 0.05, |_| Ok(false)).unwrap(), 0.0);
     }
 
     #[test]

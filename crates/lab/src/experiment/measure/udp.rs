@@ -40,11 +40,12 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
                 megabits: OFFERED,
                 payload: octets,
             };
-            let seconds = Until::Seconds(profile.length().as_secs().max(1) as u32);
+            let bits = f64::from(OFFERED) * 1e6 * profile.length().as_secs_f64();
+            let blocks = Until::Blocks((bits / f64::from(8 * octets)) as u32);
             let client = scene.client()?;
             let up = Direction::Upload;
             let before = Used::now(&gateways)?;
-            let transfer = tools::iperf(client, TESTER_CPU, &address, traffic, up, seconds)?;
+            let transfer = tools::iperf(client, TESTER_CPU, &address, traffic, up, blocks)?;
             let used = Used::now(&gateways)? - before;
             offered.push(Offered {
                 octets,
