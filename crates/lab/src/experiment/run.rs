@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{
     LabError, Result,
-    isthmus::Engine,
     machine::{self, Machine},
     process,
     results::{self, Directory, Environment, FORMAT, Outcome, Planned, Run, Trial},
@@ -102,13 +101,18 @@ impl Options {
         Ok(questions().filter(wanted).collect())
     }
 
-    /// Whether a question is put to a candidate.
-    fn asks(&self, question: &Question, candidate: &Candidate) -> bool {
+    /// Whether a question is put to one of all candidates.
+    fn asks(&self, question: &Question, candidate: &Candidate, all: &[Candidate]) -> bool {
         let one_engine = self.profile == Profile::Smoke
             && self.subjects.is_empty()
             && OF_ONE_ENGINE.contains(&question.name)
             && !self.experiments.iter().any(|name| name == question.name);
-        let another = matches!(candidate.maker, Maker::Isthmus(engine) if engine != Engine::Xdp);
+        let is_ours = |candidate: &&Candidate| matches!(candidate.maker, Maker::Isthmus(_));
+        let same = |one: &&Candidate| is_ours(one) && one.mechanism == candidate.mechanism;
+        // The fastest engine is the first one.
+        let first = all.iter().find(same);
+        let another =
+            is_ours(&candidate) && first.is_some_and(|first| first.name != candidate.name);
         (question.of)(candidate) && !(one_engine && another)
     }
 
@@ -145,7 +149,7 @@ impl Options {
                 }
                 let mut asked: Vec<_> = questions
                     .iter()
-                    .filter(|question| self.asks(question, candidate))
+                    .filter(|question| self.asks(question, candidate, &candidates))
                     .collect();
                 // What has the same network is asked in it, one after the other.
                 asked.sort_by_key(|question| question.how.links());
@@ -419,7 +423,7 @@ mod tests {
             let question = questions().find(|question| question.name == "paper-002/overhead");
             let of = |name| all.iter().find(|candidate| candidate.name == name).unwrap();
             ["siit-isthmus-xdp", "siit-isthmus-user", "siit-tayga"]
-                .map(|name| options.asks(question.unwrap(), of(name)))
+                .map(|name| options.asks(question.unwrap(), of(name), &all))
         };
         assert_eq!(asked(Profile::Smoke, "all", &[]), [true, false, true]);
         assert_eq!(asked(Profile::Smoke, "paper-002/overhead", &[]), [true; 3]);
