@@ -18,7 +18,7 @@ const EASY: f64 = 100_000.0;
 /// On the path of a gateway that only redirects frames.
 #[derive(Debug, Clone)]
 pub(super) struct Alone {
-    /// Frames per second.
+    /// Frames per second, of each stream.
     pub(super) ceiling: Ceiling,
     /// What it says of its own delay at an easy load; nothing if it could not send that on time.
     pub(super) delay: Option<Delay>,
@@ -45,7 +45,7 @@ impl Alone {
         let (ceiling, mut result) = Ceiling::measure_with(streams, &trial)?;
         let stream = result.streams.pop();
         let alone = Self {
-            ceiling,
+            ceiling: Ceiling::new(ceiling.rate() / kind.len() as f64),
             delay: stream
                 .filter(|_| result.void.is_none())
                 .and_then(|stream| stream.delay),

@@ -73,23 +73,32 @@ pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
     }
 }
 
-/// A way through a candidate.
+/// What goes through a candidate at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Direction {
     /// What points call it.
     pub(super) series: &'static str,
-    from: End,
-    ends: Ends,
-    arrives: Form,
-    /// Octets that a frame has more on the way than where it begins, at most.
-    growth: u32,
+    ways: Ways,
 }
 
 /// Who sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Client,
-    Server,
+enum Ways {
+    /// The client.
+    There(Way),
+    /// The server.
+    Back(Way),
+    /// Both: the client's way, and the server's.
+    Both(Way, Way),
+}
+
+/// A way through a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Way {
+    ends: Ends,
+    arrives: Form,
+    /// Octets that a frame has more on the way than where it begins, at most.
+    growth: u32,
 }
 
 /// The ways through a candidate, of which the first is the client's, and in a hurry the only one.
@@ -107,35 +116,48 @@ fn directions(scene: &Scene, profile: Profile) -> Result<Vec<Direction>> {
         _ if from.is_ipv4() && to.is_ipv6() => 20,
         _ => 0,
     };
-    let direction = |series, from, [source, destination]: [IpAddr; 2], to| {
+    let way = |[source, destination]: [IpAddr; 2], to| {
         let no_way = || {
             LabError::Tester(format!(
                 "a packet has no way from {source} to {destination}"
             ))
         };
-        Ok::<_, LabError>(Direction {
-            series,
-            from,
+        Ok::<_, LabError>(Way {
             ends: Ends::between(source, destination).ok_or_else(no_way)?,
             arrives: Form::of(to),
             growth: growth(source, to),
         })
     };
-    let mut all = vec![direction(
-        names[0],
-        End::Client,
-        [client, scene.address()],
-        server,
-    )?];
+    let mut all = vec![Direction {
+        series: names[0],
+        ways: Ways::There(way([client, scene.address()], server)?),
+    }];
     if is_stateless(candidate) && profile != Profile::Smoke {
         let seen = if translates {
             plan::HOST6_AS_IPV4.into()
         } else {
             client
         };
-        all.push(direction(names[1], End::Server, [server, seen], client)?);
+        all.push(Direction {
+            series: names[1],
+            ways: Ways::Back(way([server, seen], client)?),
+        });
     }
     Ok(all)
+}
+
+/// Both directions at once, if there are two.
+fn both_ways(directions: &[Direction]) -> Option<Direction> {
+    let [there, back] = directions else {
+        return None;
+    };
+    match (there.ways, back.ways) {
+        (Ways::There(there), Ways::Back(back)) => Some(Direction {
+            series: "both ways",
+            ways: Ways::Both(there, back),
+        }),
+        _ => None,
+    }
 }
 
 /// Octets that a packet has more in the core of a provider.
@@ -148,12 +170,19 @@ fn added(mechanism: &provider::Mechanism) -> u32 {
 }
 
 impl Direction {
-    /// A size of RFC 8219 as frames of this direction have it; nothing if they grow beyond a link's MTU.
+    /// A size of RFC 8219 as frames of this direction have it, of the client's if both hosts send; nothing if they grow
+    /// beyond a link's MTU.
     fn size(&self, octets: u16) -> Option<FrameSize> {
-        let form = self.ends.form();
+        let (Ways::There(first) | Ways::Back(first) | Ways::Both(first, _)) = self.ways;
+        let form = first.ends.form();
         // RFC 8219 section 5.1.1: 84 octets in place of 64 where 64 are too few.
         let size = FrameSize::new(octets, form).unwrap_or(FrameSize::least(form));
-        (size.mtu() + self.growth <= MTU).then_some(size)
+        let fits = |way: Way, size: FrameSize| size.mtu() + way.growth <= MTU;
+        let all_fit = match self.ways {
+            Ways::There(way) | Ways::Back(way) => fits(way, size),
+            Ways::Both(there, back) => fits(there, size) && fits(back, there.answered(size, back)),
+        };
+        all_fit.then_some(size)
     }
 
     fn streams(&self, size: FrameSize, flows: u32) -> Streams {
@@ -163,15 +192,26 @@ impl Direction {
             networks: Networks::One,
             ports: Ports::Permuted(SOURCES, PORT..=PORT),
         };
-        let traffic = Traffic {
-            packets: flows.packets(|_| self.ends),
+        let traffic = |way: Way, size| Traffic {
+            packets: flows.packets(|_| way.ends),
             size,
-            arrives: self.arrives,
+            arrives: way.arrives,
         };
-        match self.from {
-            End::Client => Streams::Rightward(traffic),
-            End::Server => Streams::Leftward(traffic),
+        match self.ways {
+            Ways::There(way) => Streams::Rightward(traffic(way, size)),
+            Ways::Back(way) => Streams::Leftward(traffic(way, size)),
+            Ways::Both(there, back) => Streams::Both(
+                traffic(there, size),
+                traffic(back, there.answered(size, back)),
+            ),
         }
+    }
+}
+
+impl Way {
+    /// The size of the frame that answers one of this size.
+    fn answered(self, size: FrameSize, back: Self) -> FrameSize {
+        size.when(self.ends.form(), back.ends.form())
     }
 }
 
@@ -270,10 +310,11 @@ mod tests {
     fn direction(ends: Ends, growth: u32) -> Direction {
         Direction {
             series: "forward",
-            from: End::Client,
-            ends,
-            arrives: Form::V4,
-            growth,
+            ways: Ways::There(Way {
+                ends,
+                arrives: Form::V4,
+                growth,
+            }),
         }
     }
 
@@ -289,6 +330,40 @@ mod tests {
         assert_eq!(octets(direction(four, 0), 1518), Some(1518));
         assert_eq!(octets(direction(four, 40), 1518), None);
         assert_eq!(octets(direction(four, 40), 1280), Some(1280));
+    }
+
+    #[test]
+    fn an_answer_is_as_much_longer_as_its_header() {
+        let six = Way {
+            ends: Ends::V6(plan::HOST4_AS_IPV6, plan::HOST6),
+            arrives: Form::V4,
+            growth: 0,
+        };
+        let four = Way {
+            ends: Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4),
+            arrives: Form::V6,
+            growth: 20,
+        };
+        let both = |there, back| {
+            let one = |series, ways| Direction { series, ways };
+            both_ways(&[
+                one("there", Ways::There(there)),
+                one("back", Ways::Back(back)),
+            ])
+            .unwrap()
+        };
+        let sizes = |direction: Direction| {
+            let size = direction.size(64).unwrap();
+            match direction.streams(size, 3) {
+                Streams::Both(there, back) => [there.size.octets(), back.size.octets()],
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(sizes(both(six, four)), [84, 64]);
+        assert_eq!(sizes(both(four, six)), [64, 84]);
+        // 1500 octets of IPv4 are 1520 of IPv6.
+        assert_eq!(both(four, six).size(1518), None);
+        assert!(both(four, six).size(1280).is_some());
     }
 
     #[test]
@@ -334,7 +409,8 @@ mod tests {
             .filter(|one| is_known(one) && one_of_ours(one) && here(one));
         for candidate in asked {
             let scene = Scene::build(candidate, Links::Unlimited).unwrap();
-            for direction in directions(&scene, Profile::Standard).unwrap() {
+            let directions = directions(&scene, Profile::Standard).unwrap();
+            for direction in directions.iter().copied().chain(both_ways(&directions)) {
                 for octets in [64, 1280] {
                     let size = direction.size(octets).unwrap();
                     let streams = direction.streams(size, FLOWS);
@@ -346,8 +422,10 @@ mod tests {
                     };
                     let result = tester.run(&trial).unwrap();
                     let series = direction.series;
-                    let arrivals = &result.streams[0].arrivals;
-                    assert_eq!(result.received(), 200, "{candidate} {series}: {arrivals:?}");
+                    for stream in &result.streams {
+                        let arrivals = &stream.arrivals;
+                        assert_eq!(arrivals.received, 200, "{candidate} {series}: {arrivals:?}");
+                    }
                 }
             }
         }

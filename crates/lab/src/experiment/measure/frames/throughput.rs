@@ -8,7 +8,7 @@ use super::{
         profile::Profile,
         scene::Scene,
     },
-    Bench, Direction, FLOWS, LEAST, directions, is_stateless, sizes,
+    Bench, Direction, FLOWS, LEAST, both_ways, directions, is_stateless, sizes,
 };
 use crate::{
     LabError, Result,
@@ -45,9 +45,14 @@ pub(crate) struct Found {
     pub(super) ceiling: f64,
 }
 
-/// By the size of frames.
+/// By the size of frames; where both hosts send, each at that rate.
 pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let found = all(scene, profile)?;
+    let mut found = all(scene, profile)?;
+    if let Some(direction) = both_ways(&directions(scene, profile)?) {
+        for octets in sizes(profile) {
+            found.extend(find(scene, &direction, *octets, FLOWS, profile)?);
+        }
+    }
     Ok(found
         .iter()
         .map(|found| found.point(found.octets))
