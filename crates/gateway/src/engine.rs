@@ -43,9 +43,9 @@ pub trait Engine: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("{engine} engine on {interface}: {reason}")]
 pub struct EngineError {
-    /// `xdp`, `tc` or `user`.
+    /// `xdp`, `tc`, `BPF` for both, or `user`.
     pub engine: &'static str,
-    /// The link that it works on.
+    /// The links that it works on.
     pub interface: String,
     /// What went wrong.
     pub reason: String,

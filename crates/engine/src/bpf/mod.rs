@@ -10,16 +10,13 @@ mod map;
 mod offline;
 mod ranges;
 mod routes;
+mod stages;
 
-use std::collections::HashMap;
-use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
-use std::{io, iter, thread};
+use std::io;
 
-use aya::maps::ProgramArray;
 use aya::programs::tc::{self, TcAttachType};
 use aya::programs::xdp::XdpMode;
-use aya::programs::{Program, ProgramFd, SchedClassifier, Xdp};
+use aya::programs::{SchedClassifier, Xdp};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_core::config::Instance;
@@ -34,6 +31,7 @@ use ranges::Ranges;
 use routes::RouteWatch;
 
 pub use offline::KernelTranslator;
+pub use stages::Hook;
 
 /// The programs, built by `crates/bpf/build.sh` and committed, so that building Isthmus takes no
 /// LLVM.
@@ -90,50 +88,6 @@ pub enum Clock {
     Packets,
 }
 
-/// Where in the kernel programs run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hook {
-    /// In the driver.
-    Xdp,
-    /// In the traffic control layer.
-    Tc,
-}
-
-impl Hook {
-    /// The program that takes packets first.
-    const fn program(self) -> &'static str {
-        self.programs()[0]
-    }
-
-    /// Its programs, each at its place in the array by which they hand packets on.
-    const fn programs(self) -> [&'static str; 5] {
-        match self {
-            Self::Xdp => [
-                "isthmus_xdp",
-                "isthmus_xdp_open_v4",
-                "isthmus_xdp_open_v6",
-                "isthmus_xdp_sharing",
-                "isthmus_xdp_map_t",
-            ],
-            Self::Tc => [
-                "isthmus_tc",
-                "isthmus_tc_open_v4",
-                "isthmus_tc_open_v6",
-                "isthmus_tc_sharing",
-                "isthmus_tc_map_t",
-            ],
-        }
-    }
-
-    /// That array.
-    const fn array(self) -> &'static str {
-        match self {
-            Self::Xdp => "XDP_PROGRAMS",
-            Self::Tc => "TC_PROGRAMS",
-        }
-    }
-}
-
 /// How an XDP program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -148,10 +102,11 @@ pub enum Mode {
 /// Lines of the rules memory that are set aside at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
-/// The loaded programs and their maps.
+/// The programs and their maps.
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
+    hooks: Vec<Hook>,
     /// Lines of the memory of state.
     state_lines: u32,
     rules: Region,
@@ -164,12 +119,12 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Loads the programs of these hooks, with memory for `state_lines` lines of state and for rule
-    /// tables of twice `rule_lines`. No instance is in force yet. It takes the kernel seconds.
+    /// Makes the maps for the programs of these hooks, with memory for `state_lines` lines of state
+    /// and for rule tables of twice `rule_lines`. No instance is in force yet, and no program loaded.
     ///
     /// # Errors
     /// [`Error`]; nothing stays in the kernel then.
-    pub fn load(
+    pub fn new(
         hooks: &[Hook],
         state_lines: u32,
         rule_lines: u32,
@@ -177,19 +132,17 @@ impl Programs {
     ) -> Result<Self, Error> {
         let room = rule_lines.saturating_mul(2).max(SPARE_RULES);
         let offline = u8::from(clock == Clock::Packets);
-        let mut ebpf = EbpfLoader::new()
+        let ebpf = EbpfLoader::new()
             .map_max_entries("STATE", state_lines.max(1))
             .map_max_entries("RULES", room * 2)
             .override_global("OFFLINE", &offline, true)
             // The whole log of a refusal is hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
             .load(OBJECT)?;
-        for hook in hooks {
-            load_programs(&mut ebpf, *hook)?;
-        }
         let rules = map::region(&ebpf, "RULES", room * 2)?;
         Ok(Self {
             ebpf,
+            hooks: hooks.to_vec(),
             state_lines,
             rules,
             room,
@@ -232,8 +185,9 @@ impl Programs {
         map::region(&self.ebpf, "STATE", lines)
     }
 
-    /// Puts a configuration in force. A packet sees the one before or this one, as a whole. Returns
-    /// when no packet sees the one before any more.
+    /// Puts a configuration in force, and loads the programs that are needed for it first. A packet
+    /// sees the one before or this one, as a whole. Returns when no packet sees the one before any
+    /// more.
     ///
     /// # Errors
     /// [`Error`]; the one before stays in force.
@@ -244,6 +198,9 @@ impl Programs {
                 needed,
                 room: self.room,
             });
+        }
+        for hook in &self.hooks {
+            stages::load(&mut self.ebpf, *hook, ruleset.instances())?;
         }
         let bank = 1 - self.bank;
         let base = bank * self.room;
@@ -262,7 +219,7 @@ impl Programs {
     /// Attaches the XDP program to a link, and says whether the driver runs it.
     ///
     /// # Errors
-    /// The kernel refuses; with [`Mode::Auto`], both ways.
+    /// No configuration was put in force; the kernel refuses; with [`Mode::Auto`], both ways.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
         let program = self.xdp(Hook::Xdp.program())?;
         if mode != Mode::Generic {
@@ -279,7 +236,7 @@ impl Programs {
     /// Attaches the tc program to what comes in on a link.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// No configuration was put in force; the kernel refuses.
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
         // Kernels before 6.6 attach to this queueing discipline; it may be there already. Later
         // ones do without, and it would stay behind.
@@ -315,64 +272,4 @@ fn moved(mut instance: Instance, base: u32) -> Instance {
         *first += base;
     }
     instance
-}
-
-/// Loads the programs of a hook, and tells those that hand packets on where the others are. The kernel
-/// takes its time to verify each: on all cores that there are for this process.
-fn load_programs(ebpf: &mut Ebpf, hook: Hook) -> Result<(), Error> {
-    let programs = ebpf.programs_mut().filter_map(|(name, program)| {
-        let name = hook.programs().into_iter().find(|one| *one == name)?;
-        Some((name, program))
-    });
-    let programs = Mutex::new(programs.collect::<Vec<_>>());
-    let next = || {
-        programs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop()
-    };
-    let load = || {
-        let loaded = iter::from_fn(next).map(|(name, program)| {
-            let descriptor = load_program(program)?.ok_or(Error::Missing(name))?;
-            Ok((name, descriptor))
-        });
-        loaded.collect::<Result<Vec<_>, Error>>()
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let cores = cores.min(hook.programs().len());
-    let loaded: HashMap<_, _> = thread::scope(|scope| {
-        let loading: Vec<_> = (0..cores).map(|_| scope.spawn(load)).collect();
-        let loaded = loading
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        loaded.collect::<Result<Vec<_>, Error>>()
-    })?
-    .into_iter()
-    .flatten()
-    .collect();
-    // Taken out of the object and dropped at the end, an array would be gone: a program array is
-    // emptied when its last descriptor closes.
-    let array = hook.array();
-    let map = ebpf.map_mut(array).ok_or(Error::Missing(array))?;
-    let mut array: ProgramArray<_> = map.try_into()?;
-    for (place, name) in hook.programs().into_iter().enumerate() {
-        let descriptor = loaded.get(name).ok_or(Error::Missing(name))?;
-        array.set(place as u32, descriptor, 0)?;
-    }
-    Ok(())
-}
-
-/// Loads one, unless it is of a type that no hook has.
-fn load_program(program: &mut Program) -> Result<Option<ProgramFd>, Error> {
-    Ok(match program {
-        Program::Xdp(program) => {
-            program.load()?;
-            Some(program.fd()?.try_clone()?)
-        }
-        Program::SchedClassifier(program) => {
-            program.load()?;
-            Some(program.fd()?.try_clone()?)
-        }
-        _ => None,
-    })
 }

@@ -45,12 +45,12 @@ impl KernelTranslator {
     /// [`Error`]; not having the rights, for one.
     pub fn new(hook: Hook, ruleset: Ruleset, state_lines: u32, seed: u64) -> Result<Self, Error> {
         let rules = ruleset.tables().lines();
-        let programs = Programs::load(&[hook], state_lines, rules, Clock::Packets)?;
+        let programs = Programs::new(&[hook], state_lines, rules, Clock::Packets)?;
         Self::begin(programs, hook, ruleset, state_lines, seed)
     }
 
     /// Begins anew with another configuration: tables are empty, counters are zero. The programs stay
-    /// loaded if there is memory enough, for loading them takes the kernel seconds. Moves the calling
+    /// loaded if there is memory enough, for the kernel takes its time to verify them. Moves the calling
     /// thread, too.
     ///
     /// # Errors

@@ -20,43 +20,39 @@ pub struct KernelEngine {
     // Taken when it stops: the kernel detaches what nobody holds.
     programs: Mutex<Option<Programs>>,
     links: Vec<EngineStatus>,
+    /// The names of its links, for errors.
+    names: String,
 }
 
 impl KernelEngine {
-    /// Loads the programs, with memory for this many lines of sessions and of rules. No link is
-    /// touched yet.
+    /// Makes the maps, with memory for this many lines of sessions and of rules. No program is loaded
+    /// yet, and no link touched.
     ///
     /// # Errors
     ///
     /// If the kernel does not take them.
-    pub fn load(
+    pub fn new(
         interfaces: &[Interface],
         state_lines: u32,
         rule_lines: u32,
     ) -> Result<(Self, Region), EngineError> {
-        let failed = |reason: &dyn std::fmt::Display| EngineError {
-            engine: "BPF",
-            interface: names(interfaces),
-            reason: reason.to_string(),
-        };
+        let names = names(interfaces);
+        let failed = |error| failed(&names, &error);
         let mut programs =
-            Programs::load(&hooks(interfaces), state_lines, rule_lines, Clock::Kernel)
-                .map_err(|error| failed(&brief(&error)))?;
+            Programs::new(&hooks(interfaces), state_lines, rule_lines, Clock::Kernel)
+                .map_err(failed)?;
         let by_kernel: Vec<&str> = interfaces
             .iter()
             .filter(|interface| interface.engine.value != config::Engine::User)
             .filter(|interface| interface.forward == Forward::Kernel)
             .map(|interface| interface.name.value.as_str())
             .collect();
-        programs
-            .watch_kernel(&by_kernel)
-            .map_err(|error| failed(&error))?;
-        let state = programs
-            .state(state_lines)
-            .map_err(|error| failed(&error))?;
+        programs.watch_kernel(&by_kernel).map_err(failed)?;
+        let state = programs.state(state_lines).map_err(failed)?;
         let engine = Self {
             programs: Mutex::new(Some(programs)),
             links: Vec::new(),
+            names,
         };
         Ok((engine, state))
     }
@@ -65,7 +61,8 @@ impl KernelEngine {
     ///
     /// # Errors
     ///
-    /// If the kernel refuses a link; the others are let go again when this engine is dropped.
+    /// If the kernel refuses a program or a link; others are let go again when this engine is
+    /// dropped.
     pub fn attach(
         &mut self,
         interfaces: &[Interface],
@@ -144,6 +141,15 @@ fn warn_of_source_checks(link: &str) {
     }
 }
 
+/// What the programs of these links say.
+fn failed(names: &str, error: &isthmus_engine::bpf::Error) -> EngineError {
+    EngineError {
+        engine: "BPF",
+        interface: names.to_owned(),
+        reason: brief(error),
+    }
+}
+
 /// The error without the verifier's log, which has a line for every instruction.
 fn brief(error: &isthmus_engine::bpf::Error) -> String {
     let text = error.to_string();
@@ -205,16 +211,9 @@ impl Engine for KernelEngine {
         let Some(programs) = &mut *self.lock() else {
             return Ok(());
         };
-        programs.put(ruleset).map_err(|error| EngineError {
-            engine: self.name(),
-            interface: self
-                .links
-                .iter()
-                .map(|link| link.interface.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
-            reason: error.to_string(),
-        })
+        programs
+            .put(ruleset)
+            .map_err(|error| failed(&self.names, &error))
     }
 
     fn counters(&self) -> Vec<(Owner, Snapshot)> {

@@ -100,7 +100,7 @@ pub(super) fn memory(document: &Document, secret: &Seed) -> Result<SessionMemory
     let in_kernel = |interface: &Interface| interface.engine.value != config::Engine::User;
     if document.interfaces.iter().any(in_kernel) {
         let rules = compiled.rules.len() as u32;
-        let (kernel, state) = KernelEngine::load(&document.interfaces, needed, rules)?;
+        let (kernel, state) = KernelEngine::new(&document.interfaces, needed, rules)?;
         return Ok(SessionMemory {
             state: Arc::new(state),
             kernel: Some(kernel),

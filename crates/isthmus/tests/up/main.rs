@@ -16,10 +16,21 @@ mod vlan;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use isthmus_lab::process;
 use serde_json::Value;
 use site::{HOME, PLAT, Site, both_links};
+
+/// An instance without sessions.
+const LOCAL: &str = r#"
+[[instance]]
+name = "local"
+mechanism = "siit"
+prefix = "2001:db8:64::/96"
+hosts = ["198.51.100.0/24"]
+"#;
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -197,14 +208,7 @@ fn a_good_reload_holds_and_keeps_sessions() {
     let session = gateway.json("sessions");
 
     // Another instance in front, another timer: over SIGHUP, as a service manager does it.
-    let second = r#"
-[[instance]]
-name = "local"
-mechanism = "siit"
-prefix = "2001:db8:64::/96"
-hosts = ["198.51.100.0/24"]
-"#;
-    site.configure(&format!("{second}{PLAT}"));
+    site.configure(&format!("{LOCAL}{PLAT}"));
     gateway.signal("HUP");
     gateway.expect("RELOADING=1");
     gateway.expect("READY=1");
@@ -244,6 +248,38 @@ hosts = ["198.51.100.0/24"]
             .contains("2001:db8:64::/96")
     );
     assert!(site.net.pings(SERVER));
+}
+
+/// Programs are loaded when a configuration first takes them: after a reload that brings NAT64, the
+/// kernel makes the sessions, as if it had been there from the start.
+#[test]
+fn a_reload_brings_the_programs_of_its_mechanisms() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    if !site.net.polls() {
+        return;
+    }
+    site.net.dual_stack();
+    let links = both_links("xdp", "").replacen("xdp", "tc", 1);
+    site.configure(&format!("{links}{}", HOME.replace("4096", "8192")));
+    let gateway = site.start();
+    assert!(site.net.pings("192.0.2.2"), "{}", gateway.log());
+    // What was its memory is free when no packet can be on its way through it.
+    site.configure(&format!("{links}{LOCAL}"));
+    gateway.client("reload");
+    thread::sleep(Duration::from_secs(11));
+    site.configure(&format!("{links}{PLAT}"));
+    gateway.client("reload");
+    // The first may have to wait for the addresses of the links.
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
+    let before = gateway.json("counters");
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
+    let after = gateway.json("counters");
+    let more = |name| counted(&after, name) - counted(&before, name);
+    assert_eq!(more("session-created"), 1, "{after}");
+    assert_eq!(more("slow-path"), 0, "{after}");
+    assert!(gateway.stop().success());
 }
 
 #[test]
