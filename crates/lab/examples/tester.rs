@@ -10,7 +10,8 @@ use isthmus_lab::{
     generator::{FrameSize, Pace},
     measure::{Load, Path},
     packet::Form,
-    peers::{Forwarding, Redirect},
+    peers::{Fault, Faulty, Forwarding, Redirect},
+    subject::Subject,
     tester::{
         Ceiling, Extent, Flows, Phases, Port, SingleDevice, Streams, Summary, Tester, Tolerance,
         Traffic, Trial, flows,
@@ -25,7 +26,9 @@ use isthmus_lab::{
 fn main() -> Result<()> {
     ceilings()?;
     cable()?;
-    repeatability()
+    // One whose rate is known, and one that takes what the machine has just then.
+    repeatability(&Faulty(Fault::Police(100_000)))?;
+    repeatability(&Forwarding)
 }
 
 fn ipv4(count: u32, octets: u16) -> Traffic {
@@ -85,8 +88,9 @@ fn cable() -> Result<()> {
     Ok(())
 }
 
-/// The non-drop rate of the kernel's forwarding, five times.
-fn repeatability() -> Result<()> {
+/// The non-drop rate of the same gateway, five times.
+fn repeatability(gateway: &dyn Subject) -> Result<()> {
+    println!("{}:", gateway.name());
     let streams = Streams::Rightward(ipv4(100, 64));
     let ceiling = Ceiling::measure(&streams)?;
     // What the sender shares its core with here makes single frames late, and trials are short.
@@ -95,7 +99,7 @@ fn repeatability() -> Result<()> {
         rate: 0.005,
         ..Tolerance::default()
     };
-    let mut path = SingleDevice::build(&Forwarding, streams, phases(), tolerance)?;
+    let mut path = SingleDevice::build(gateway, streams, phases(), tolerance)?;
     let range = Range {
         least: 10_000.0,
         most: ceiling.rate(),

@@ -7,7 +7,7 @@
 use aya_ebpf::{
     bindings::{BPF_F_BROADCAST, xdp_action},
     btf_maps::{Array, DevMap},
-    helpers::{bpf_redirect, bpf_xdp_adjust_tail},
+    helpers::{bpf_ktime_get_ns, bpf_redirect, bpf_xdp_adjust_tail},
     macros::{btf_map, xdp},
     programs::XdpContext,
 };
@@ -21,6 +21,8 @@ use crate::{
 const PAYLOAD: usize = 42;
 /// Most tags that can be held.
 const HELD_BITS: u32 = 14;
+/// The nanoseconds for which frames may come before their time: that of a burst of the generator's.
+const CREDIT: u64 = 500_000;
 
 /// What user space says. Its twin is in `peers::Faulty` in the lab.
 #[repr(C)]
@@ -31,12 +33,14 @@ pub struct Configuration {
     every: u32,
     /// So many frames are held.
     held: u32,
+    /// Nanoseconds for which a policer has each frame pay.
+    interval: u32,
 }
 
 #[btf_map]
 static FAULT: Array<Configuration, 1, 0> = Array::new();
-/// Frames so far, and of these the ones that were held. One link is polled by one CPU at a time, but not
-/// always by the same.
+/// Frames so far, and of these the ones that were held; or when a policer has been paid for all. One link is
+/// polled by one CPU at a time, but not always by the same.
 #[btf_map]
 static FAULT_COUNTS: Array<[u64; 2], 1, 0> = Array::new();
 /// Time and word of tags that are held.
@@ -106,6 +110,23 @@ pub fn hold_back(context: XdpContext) -> u32 {
     };
     let overtake = |_: &XdpContext, configuration: &Configuration, _| Some(redirect(configuration));
     serve(&context, overtake, held).unwrap_or(xdp_action::XDP_DROP)
+}
+
+/// Lets so many frames pass in a second, and drops what is more.
+#[xdp]
+pub fn police(context: XdpContext) -> u32 {
+    let tagged = |_: &XdpContext, configuration: &Configuration| {
+        let counts = FAULT_COUNTS.get_ptr_mut(0)?;
+        // SAFETY: one CPU at a time polls the link; the helper takes nothing.
+        let (counts, now) = unsafe { (&mut *counts, bpf_ktime_get_ns()) };
+        let paid = counts[1].max(now);
+        if paid - now > CREDIT {
+            return None;
+        }
+        counts[1] = paid + u64::from(configuration.interval);
+        Some(redirect(configuration))
+    };
+    serve(&context, |_, _, _| None, tagged).unwrap_or(xdp_action::XDP_DROP)
 }
 
 #[inline(always)]

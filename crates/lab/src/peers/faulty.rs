@@ -9,7 +9,7 @@ use crate::{
     topology::{FOUR, Network, SIX},
 };
 
-/// What a gateway does wrong to one of every so many IPv4 frames, 1 or more.
+/// What a gateway does wrong, as a rule to one of every so many IPv4 frames, 1 or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It drops it.
@@ -25,6 +25,8 @@ pub enum Fault {
     Swap(u32),
     /// It keeps every frame until so many more have come, 1 to 16384.
     Hold(u32),
+    /// It lets so many frames pass in a second, 1 or more, and drops what is more.
+    Police(u32),
 }
 
 /// An XDP program that redirects frames from the first link to the second, with a fault.
@@ -38,21 +40,22 @@ impl Subject for Faulty {
 
     fn start(&self, network: &Network, _: usize) -> Result<Started> {
         let gateway = network.gateway()?;
-        let (program, every, held) = match self.0 {
-            Fault::Drop(every) => ("drop_some", every, 0),
-            Fault::Corrupt(every) => ("corrupt_some", every, 0),
-            Fault::Shorten(every) => ("shorten_some", every, 0),
-            Fault::Duplicate(every) => ("duplicate_some", every, 0),
-            Fault::Swap(every) => ("hold_back", every, 1),
-            Fault::Hold(held) => ("hold_back", 0, held),
+        let (program, every, held, interval) = match self.0 {
+            Fault::Drop(every) => ("drop_some", every, 0, 0),
+            Fault::Corrupt(every) => ("corrupt_some", every, 0, 0),
+            Fault::Shorten(every) => ("shorten_some", every, 0, 0),
+            Fault::Duplicate(every) => ("duplicate_some", every, 0, 0),
+            Fault::Swap(every) => ("hold_back", every, 1, 0),
+            Fault::Hold(held) => ("hold_back", 0, held, 0),
+            Fault::Police(rate) => ("police", 0, 0, 1_000_000_000 / rate),
         };
         let mut object = programs::load()?;
         let interface = gateway.interface_index(FOUR)?;
         let map = programs::map(&mut object, "FAULT")?;
         let problem = |problem| bpf("FAULT", problem);
-        let mut configuration: Array<_, [u32; 3]> = Array::try_from(map).map_err(problem)?;
+        let mut configuration: Array<_, [u32; 4]> = Array::try_from(map).map_err(problem)?;
         configuration
-            .set(0, [interface, every, held], 0)
+            .set(0, [interface, every, held, interval], 0)
             .map_err(problem)?;
         let map = programs::map(&mut object, "TWICE")?;
         let mut twice = DevMap::try_from(map).map_err(|problem| bpf("TWICE", problem))?;
