@@ -19,7 +19,7 @@ const FRAME: Option<(&str, &str, Scale)> = Some(("frame", "octets", Scale::Linea
 /// How rates without loss are found.
 pub(super) const NDR: &str = "Tagged UDP frames of 100 flows, which make their sessions themselves, from an XDP program at the one \
     host; another at the other host tells which are lost, late by more than 100 ms (smoke: 50 ms, rfc: 1 s), changed, doubled \
-    or out of order. The highest rate without any loss (`both ways`: of each of two hosts that send at once, on a core each): by MLRsearch in trials of 200 ms (smoke: by halves to a fifth, 20 and \
+    or out of order. The highest rate without any loss (`both ways`: of each of two hosts that send at once, on a core each): by MLRsearch in trials of 100 ms (smoke: by halves to a fifth, 20 and \
     50 ms; rfc: by halves to a hundredth, confirmed by 60 s). Generator, receiver and what runs in softirq share a core: \
     there the limit is how much can be sent. The ceiling is the tester with a bare redirect between.";
 const AT_NDR: &str = "At the highest rate without loss of the same network, or at 90 % or 50 % of it where the sender was late. \
@@ -35,7 +35,7 @@ fn ways(profile: Profile) -> f64 {
 pub(super) fn search(profile: Profile, sizes: usize) -> f64 {
     let one = match profile {
         Profile::Smoke => 1.6,
-        Profile::Standard => 15.0,
+        Profile::Standard => 11.0,
         Profile::Rfc => 420.0,
     };
     ways(profile) * one * sizes as f64

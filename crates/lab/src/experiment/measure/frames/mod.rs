@@ -68,7 +68,7 @@ fn is_stateless(candidate: &Candidate) -> bool {
 pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
     match profile {
         Profile::Smoke => &[64],
-        Profile::Standard => &[64, 256, 1024, 1518],
+        Profile::Standard => &[64, 512, 1518],
         Profile::Rfc => &SIZES,
     }
 }
