@@ -240,7 +240,7 @@ pub fn iperf(world: &World) -> Result<String> {
                 Until::Seconds(2),
             )
         };
-        let tcp = run(Traffic::Tcp)?;
+        let tcp = run(Traffic::BULK)?;
         if tcp.bits_per_second < 1e7 {
             return unexpected("iperf3", format!("TCP {direction:?}: {tcp:?}"));
         }

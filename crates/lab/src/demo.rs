@@ -185,7 +185,7 @@ fn bulk(
         client,
         0,
         &destination,
-        Traffic::Tcp,
+        Traffic::BULK,
         upload,
         Until::Seconds(seconds),
     )?;

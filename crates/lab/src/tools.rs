@@ -39,7 +39,10 @@ pub enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Traffic {
     /// One TCP connection, as fast as it goes.
-    Tcp,
+    Tcp {
+        /// Octets of payload in a segment, 76 to 1460; as many as fit if absent.
+        payload: Option<u32>,
+    },
     /// UDP.
     Udp {
         /// Payload per second.
@@ -48,6 +51,14 @@ pub enum Traffic {
         payload: u32,
     },
 }
+
+impl Traffic {
+    /// One TCP connection whose packets are as large as the path allows.
+    pub const BULK: Self = Self::Tcp { payload: None };
+}
+
+/// Octets of the timestamps that Linux has in every segment (RFC 7323 section 3.2), with their padding.
+const TIMESTAMPS: u32 = 12;
 
 /// When an iperf3 run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,9 +107,18 @@ pub fn iperf(
     if direction == Direction::Download {
         command.arg("-R");
     }
-    if let Traffic::Udp { megabits, payload } = traffic {
-        command.args(["-u", "-l", &payload.to_string()]);
-        command.args(["-b", &format!("{megabits}M")]);
+    match traffic {
+        Traffic::Tcp { payload: None } => {}
+        // What the system calls a segment's size includes its options (RFC 6691 section 2).
+        Traffic::Tcp {
+            payload: Some(payload),
+        } => {
+            command.args(["-M", &(payload + TIMESTAMPS).to_string()]);
+        }
+        Traffic::Udp { megabits, payload } => {
+            command.args(["-u", "-l", &payload.to_string()]);
+            command.args(["-b", &format!("{megabits}M")]);
+        }
     }
     let output = process::run(&mut command)?;
     let unread = || LabError::Output {
@@ -114,7 +134,7 @@ fn transfer(end: &Value, traffic: Traffic) -> Option<Transfer> {
     let number = |part: &str, key: &str| end[part][key].as_f64();
     let cores = |key| Some(number("cpu_utilization_percent", key)? / 100.0);
     let (part, received) = match traffic {
-        Traffic::Tcp => ("sum_sent", number("sum_received", "bits_per_second")?),
+        Traffic::Tcp { .. } => ("sum_sent", number("sum_received", "bits_per_second")?),
         Traffic::Udp { .. } => ("sum", number("sum", "bits_per_second")?),
     };
     let seconds = number(part, "seconds")?;
@@ -126,7 +146,7 @@ fn transfer(end: &Value, traffic: Traffic) -> Option<Transfer> {
         seconds,
         cpu: (cores("host_total")? + cores("remote_total")?) * seconds,
     };
-    if traffic == Traffic::Tcp {
+    if let Traffic::Tcp { .. } = traffic {
         return Some(tcp);
     }
     let lost_percent = number("sum", "lost_percent")?;

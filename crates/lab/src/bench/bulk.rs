@@ -52,7 +52,7 @@ impl Bulk {
             client,
             TESTER_CPU,
             &self.destination,
-            Traffic::Tcp,
+            Traffic::BULK,
             Direction::Upload,
             Until::Seconds(seconds),
         )?;

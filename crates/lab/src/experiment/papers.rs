@@ -8,7 +8,9 @@
 
 use super::{
     candidate::{Candidate, Carries, Site},
-    measure::{applications, connections, delay, dns64, files, frames, overhead, ping, steps, udp},
+    measure::{
+        applications, connections, delay, dns64, files, frames, overhead, ping, steps, tcp, udp,
+    },
     profile::Profile,
     question::{How, Links, Question},
     standards,
@@ -110,7 +112,7 @@ fn nothing(_: Profile) -> f64 {
 }
 
 /// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 31] = [
+pub static QUESTIONS: [Question; 32] = [
     Question {
         name: "paper-000/delay-udp-10M",
         title: "One-way delay, UDP at 10 Mb/s",
@@ -279,6 +281,22 @@ pub static QUESTIONS: [Question; 31] = [
         of: packets,
         how: How::Live(Links::Unlimited, udp::throughput),
         takes: iperf,
+    },
+    Question {
+        name: "paper-002/throughput-tcp",
+        title: "TCP throughput by size of segment",
+        source: "Paper 002, figure 8",
+        quantity: Quantity::Throughput,
+        over: SIZE,
+        network: WIRES,
+        method: "iperf3, one connection for each size, whose segments have so much payload and timestamps, from \
+            the client; sender, receiver and what runs in softirq on one core, gateways that are processes on \
+            the other.",
+        of: packets,
+        how: How::Live(Links::Unlimited, tcp::throughput),
+        takes: |profile| {
+            tcp::sizes(profile).len() as f64 * (f64::from(tcp::seconds(profile)) + 0.3)
+        },
     },
     Question {
         name: "paper-002/loss",

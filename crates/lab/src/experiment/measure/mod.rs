@@ -13,4 +13,5 @@ pub(super) mod overhead;
 pub(super) mod ping;
 pub(super) mod sessions;
 pub(super) mod steps;
+pub(super) mod tcp;
 pub mod udp;

@@ -1,0 +1,90 @@
+//! TCP as fast as it goes, by iperf3.
+
+use super::super::{profile::Profile, scene::Scene};
+use super::udp;
+use crate::{
+    Result,
+    measure::TESTER_CPU,
+    results::Point,
+    services,
+    tools::{self, Direction, Traffic, Until},
+};
+
+/// The payloads of segments: in a hurry those that connections have as a rule.
+pub(crate) fn sizes(profile: Profile) -> &'static [u32] {
+    match profile {
+        Profile::Smoke => &udp::SIZES[4..],
+        Profile::Standard | Profile::Rfc => &udp::SIZES,
+    }
+}
+
+/// Whole seconds of each connection, which is all that iperf3 knows.
+pub(crate) fn seconds(profile: Profile) -> u32 {
+    profile.length().as_secs().max(1) as u32
+}
+
+/// Payload that arrived, in bits per second: one connection for each size of segment.
+pub(crate) fn throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let of_size = |payload: &u32| bulk(scene, *payload, seconds(profile));
+    sizes(profile).iter().map(of_size).collect()
+}
+
+/// One connection.
+fn bulk(scene: &Scene, payload: u32, seconds: u32) -> Result<Point> {
+    let _server = services::start_iperf(scene.server()?, TESTER_CPU)?;
+    let transfer = tools::iperf(
+        scene.client()?,
+        TESTER_CPU,
+        &scene.address().to_string(),
+        Traffic::Tcp {
+            payload: Some(payload),
+        },
+        Direction::Upload,
+        Until::Seconds(seconds),
+    )?;
+    let rate = transfer.bits_per_second;
+    Ok(Point::new("tcp", f64::from(payload), rate))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{
+        experiment::{candidates, question::Links},
+        process,
+        topology::HOST_INTERFACE,
+    };
+
+    /// Frames that have arrived at the server, and their octets.
+    fn arrived(scene: &Scene) -> [f64; 2] {
+        let mut show = scene.server().unwrap().command("ip");
+        show.args(["-s", "-j", "link", "show", "dev", HOST_INTERFACE]);
+        let shown: Value = serde_json::from_str(&process::run(&mut show).unwrap()).unwrap();
+        ["packets", "bytes"].map(|name| shown[0]["stats64"]["rx"][name].as_f64().unwrap())
+    }
+
+    /// By the server's own counters: packets are 20 octets of IPv4 (RFC 791), 32 of TCP with timestamps (RFC 9293,
+    /// RFC 7323) and the payload. The 14 of Ethernet may be counted or not.
+    #[test]
+    #[ignore = "builds a network, as root: of the tier namespaces"]
+    fn segments_are_as_large_as_was_asked() {
+        let candidates = candidates();
+        let native = candidates.iter().find(|one| one.name == "native-ipv4");
+        let scene = Scene::build(native.unwrap(), Links::Unlimited).unwrap();
+        for payload in [100, 1400] {
+            let before = arrived(&scene);
+            let point = bulk(&scene, payload, 1).unwrap();
+            let after = arrived(&scene);
+            let [frames, octets] = [0, 1].map(|counter| after[counter] - before[counter]);
+            // Those that open and close the connections are smaller.
+            let least = 0.99 * f64::from(payload + 52);
+            let most = f64::from(payload + 66);
+            let size = octets / frames;
+            assert!((least..=most).contains(&size), "{payload}: {size}");
+            // In a second, or hardly more.
+            assert!(point.value > 0.0 && point.value < 8.0 * octets);
+        }
+    }
+}
