@@ -40,7 +40,7 @@ pub enum Direction {
 pub enum Traffic {
     /// One TCP connection, as fast as it goes.
     Tcp {
-        /// Octets of payload in a segment, 76 to 1460; as many as fit if absent.
+        /// Octets of payload in a segment, 76 to 1448; as many as fit if absent.
         payload: Option<u32>,
     },
     /// UDP.
@@ -109,7 +109,7 @@ pub fn iperf(
     }
     match traffic {
         Traffic::Tcp { payload: None } => {}
-        // What the system calls a segment's size includes its options (RFC 6691 section 2).
+        // What the system calls a segment's size includes its options (RFC 9293 section 3.7.1).
         Traffic::Tcp {
             payload: Some(payload),
         } => {

@@ -25,13 +25,13 @@ pub(crate) fn seconds(profile: Profile) -> u32 {
 
 /// Payload that arrived, in bits per second: one connection for each size of segment.
 pub(crate) fn throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+    let _server = services::start_iperf(scene.server()?, TESTER_CPU)?;
     let of_size = |payload: &u32| bulk(scene, *payload, seconds(profile));
     sizes(profile).iter().map(of_size).collect()
 }
 
-/// One connection.
+/// One connection to an iperf3 that is up.
 fn bulk(scene: &Scene, payload: u32, seconds: u32) -> Result<Point> {
-    let _server = services::start_iperf(scene.server()?, TESTER_CPU)?;
     let transfer = tools::iperf(
         scene.client()?,
         TESTER_CPU,
@@ -73,6 +73,7 @@ mod tests {
         let candidates = candidates();
         let native = candidates.iter().find(|one| one.name == "native-ipv4");
         let scene = Scene::build(native.unwrap(), Links::Unlimited).unwrap();
+        let _server = services::start_iperf(scene.server().unwrap(), TESTER_CPU).unwrap();
         for payload in [100, 1400] {
             let before = arrived(&scene);
             let point = bulk(&scene, payload, 1).unwrap();
