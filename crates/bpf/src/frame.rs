@@ -3,7 +3,8 @@
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::helpers::bpf_xdp_adjust_head;
 use aya_ebpf::programs::XdpContext;
-use isthmus_core::packet::{Family, NoRoom, Packet, Truncated, Word};
+use isthmus_core::packet::{Family, NoRoom, Packet, Truncated};
+use isthmus_core::word::Word;
 
 use crate::ethernet::{self, Ethernet, Tag, Tagged};
 

@@ -7,7 +7,7 @@ use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, SoftwireTable};
 use isthmus_core::host::{Instances, MOST_INSTANCES, any_pool_owns};
 use isthmus_core::mechanism;
-use isthmus_core::packet::Word;
+use isthmus_core::word::Word;
 use isthmus_core::table::Place;
 
 use crate::maps::{Configured, RULE_LINES, Services};

@@ -7,7 +7,9 @@ use aya_ebpf::helpers::{
 };
 use aya_ebpf::programs::TcContext;
 use isthmus_core::checksum::Delta;
-use isthmus_core::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word};
+use isthmus_core::packet::{Family, NoRoom, Packet, Truncated};
+use isthmus_core::checksum::ChecksumKind;
+use isthmus_core::word::Word;
 
 use crate::ethernet::{self, Ethernet};
 

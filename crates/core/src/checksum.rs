@@ -6,11 +6,19 @@
 
 use core::ops::{Add, AddAssign, Sub};
 
-use crate::packet::{ChecksumKind, Word};
+use crate::word::Word;
+
+/// How a protocol treats a checksum of zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChecksumKind {
+    /// TCP and ICMP: 0x0000 is a checksum like any other.
+    Plain,
+    /// UDP: a computed 0x0000 is sent as 0xffff (RFC 768).
+    Udp,
+}
 
 /// A one's-complement sum of 16-bit words, not yet folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-
 pub struct Sum(u64);
 
 impl Sum {

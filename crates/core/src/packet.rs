@@ -1,10 +1,10 @@
 //! What an engine lends to the core: one IP packet, read and written in 32-bit words.
 //!
 //! Words, because that is what the BPF verifier and the BPF instruction set handle best: one
-//! bounds check and one load for four bytes. A word is in *memory order* ([`Word`]): it holds the
-//! four bytes as they lie in the packet, and is turned into a number by its accessors only.
+//! bounds check and one load for four bytes.
 
-use crate::checksum::Delta;
+use crate::checksum::{ChecksumKind, Delta, Sum};
+use crate::word::Word;
 
 /// The two families that Isthmus joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,68 +15,6 @@ pub enum Family {
     V6,
 }
 
-/// Four consecutive bytes of a packet, in memory order.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[repr(transparent)]
-pub struct Word(pub u32);
-
-impl Word {
-    /// The word that lies in memory as these bytes.
-    #[inline(always)]
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 4]) -> Self {
-        Self(u32::from_ne_bytes(bytes))
-    }
-
-    /// The four bytes as they lie in memory.
-    #[inline(always)]
-    #[must_use]
-    pub const fn bytes(self) -> [u8; 4] {
-        self.0.to_ne_bytes()
-    }
-
-    /// The word that lies in memory as the big-endian form of `number`.
-    #[inline(always)]
-    #[must_use]
-    pub const fn from_number(number: u32) -> Self {
-        Self(number.to_be())
-    }
-
-    /// The number whose big-endian form these bytes are.
-    #[inline(always)]
-    #[must_use]
-    pub const fn number(self) -> u32 {
-        u32::from_be(self.0)
-    }
-
-    /// The first two bytes as a number.
-    #[inline(always)]
-    #[must_use]
-    pub const fn high(self) -> u16 {
-        (self.number() >> 16) as u16
-    }
-
-    /// The last two bytes as a number.
-    #[inline(always)]
-    #[must_use]
-    pub const fn low(self) -> u16 {
-        self.number() as u16
-    }
-
-    /// The word made of two 16-bit numbers, `high` first in the packet.
-    #[inline(always)]
-    #[must_use]
-    pub const fn from_halves(high: u16, low: u16) -> Self {
-        Self::from_number((high as u32) << 16 | low as u32)
-    }
-}
-
-impl core::fmt::Debug for Word {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{:08x}", self.number())
-    }
-}
-
 /// A read or write past the end of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated;
@@ -85,13 +23,52 @@ pub struct Truncated;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// Where the checksum of a transport header lies and how its protocol treats zero.
+/// The work that an engine does itself. What it leaves, it hands on unchanged ([`Slow`](crate::verdict::Slow))
+/// to user space, which does everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChecksumKind {
-    /// TCP and ICMP: 0x0000 is a checksum like any other.
-    Plain,
-    /// UDP: a computed 0x0000 is sent as 0xffff (RFC 768).
-    Udp,
+pub struct Abilities {
+    /// Translates ICMP errors, whose quoted packets change their size in the middle.
+    pub icmp_errors: bool,
+    /// Sends ICMP errors of its own.
+    pub replies: bool,
+    /// Answers messages of neighbour discovery.
+    pub neighbours: bool,
+    /// Translates fragments of stateful sessions.
+    pub fragments: bool,
+    /// Cuts packets that do not fit their link.
+    pub splits: bool,
+    /// Translates a packet twice that goes from one inside host to another.
+    pub hairpins: bool,
+    /// The most IPv6 extension headers that it follows.
+    pub extension_headers: usize,
+    /// Takes destination options off a packet in a softwire (RFC 2473 section 4.1.1).
+    pub softwire_options: bool,
+}
+
+impl Abilities {
+    /// User space: all of it. A chain of more extension headers serves no purpose.
+    pub const USER_SPACE: Self = Self {
+        icmp_errors: true,
+        replies: true,
+        neighbours: true,
+        fragments: true,
+        splits: true,
+        hairpins: true,
+        extension_headers: 32,
+        softwire_options: true,
+    };
+
+    /// A BPF program: the common packets.
+    pub const BPF: Self = Self {
+        icmp_errors: false,
+        replies: false,
+        neighbours: false,
+        fragments: false,
+        splits: false,
+        hairpins: false,
+        extension_headers: 2,
+        softwire_options: false,
+    };
 }
 
 /// One IP packet in the hands of an engine. Offset 0 is the first byte of the (outermost) IP
@@ -101,6 +78,9 @@ pub enum ChecksumKind {
     reason = "a packet has a header at least; nobody asks"
 )]
 pub trait Packet {
+    /// The work that the engine of this packet does itself.
+    const ABILITIES: Abilities;
+
     /// Bytes from the start of the IP header to the end of the buffer, link-layer padding
     /// included.
     fn len(&self) -> usize;
@@ -206,4 +186,13 @@ pub fn patch_complete<P: Packet + ?Sized>(
         Word::from_halves(word.high(), new)
     };
     packet.set_words(word_at, [word])
+}
+
+/// Verifies the Internet checksum over `length` bytes that start `at` bytes into the packet and that
+/// no pseudo-header precedes. Returns `None` if it is wrong, or if the engine does not have the
+/// bytes in reach.
+#[must_use]
+pub fn verify_checksum<P: Packet>(packet: &P, at: usize, length: usize) -> Option<()> {
+    let bytes = packet.bytes()?.get(at..at + length)?;
+    (Sum::ZERO.bytes(bytes).fold() == 0xffff).then_some(())
 }

@@ -2,6 +2,7 @@
 
 use crate::packet::{Family, NoRoom, Truncated};
 use crate::reason::Counter;
+use crate::wire::transport::Unreadable;
 
 /// The packet is fine: what to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +122,17 @@ impl From<Truncated> for Refusal {
     #[inline(always)]
     fn from(_: Truncated) -> Self {
         Self::Drop(Counter::Truncated)
+    }
+}
+
+impl From<Unreadable> for Refusal {
+    #[inline(always)]
+    fn from(unreadable: Unreadable) -> Self {
+        Self::Drop(match unreadable {
+            Unreadable::Truncated => Counter::Truncated,
+            Unreadable::Malformed => Counter::MalformedTransport,
+            Unreadable::IcmpType => Counter::IcmpUntranslatable,
+        })
     }
 }
 

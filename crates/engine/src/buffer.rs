@@ -1,8 +1,10 @@
 //! A packet in a byte buffer with room in front: what user space lends to the core.
 
+use isthmus_core::checksum::ChecksumKind;
 use isthmus_core::checksum::{Delta, Sum};
-use isthmus_core::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word, patch_complete};
+use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated, patch_complete};
 use isthmus_core::wire::ipv6;
+use isthmus_core::word::Word;
 
 /// Room to leave in front of a received packet: enough for every header that the core may put
 /// there (40 bytes of IPv6 and 8 of fragment header in place of 20 of IPv4) and for the header
@@ -138,6 +140,8 @@ impl<'a> Buffer<'a> {
 }
 
 impl Packet for Buffer<'_> {
+    const ABILITIES: Abilities = Abilities::USER_SPACE;
+
     #[inline(always)]
     fn len(&self) -> usize {
         self.end - self.start

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
 use serde::{Serialize, Serializer};
 

@@ -213,9 +213,9 @@ impl Datagram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isthmus_core::packet::Word;
     use isthmus_core::wire::ipv4::{self, Fields};
     use isthmus_core::wire::protocol;
+    use isthmus_core::word::Word;
 
     fn fragment(identification: u16, offset: u16, more: bool, length: usize) -> Vec<u8> {
         let header = ipv4::Header::from(Fields {

@@ -1,7 +1,8 @@
 //! A configuration as the packet path uses it: swapped as a whole, never changed.
 
 use isthmus_core::config::{Instance, Policy};
-use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::mechanism::Mechanism as _;
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::time::Span;
 
 use crate::counters::Owner;

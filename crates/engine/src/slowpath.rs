@@ -5,11 +5,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_core::config::Mechanism;
-use isthmus_core::encap::{Ends, four_in_six};
+use isthmus_core::encap::four_in_six;
 use isthmus_core::gateway;
 use isthmus_core::host::Host;
-use isthmus_core::packet::{Packet, Word};
+use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
 use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
 use isthmus_core::slow::segment::{self, Segments};
@@ -17,6 +16,8 @@ use isthmus_core::slow::split::Pieces;
 use isthmus_core::slow::unexpected;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use isthmus_core::wire::ipv6;
+use isthmus_core::wire::tuple::Ends;
+use isthmus_core::word::Word;
 
 use crate::buffer::{Buffer, HEADROOM};
 use crate::counters::Owner;
@@ -351,7 +352,7 @@ fn private_softwire<'a>(
         return None;
     };
     let instance = host.ruleset.instances().get(index as usize)?;
-    if !matches!(instance.mechanism, Mechanism::Aftr(_))
+    if !instance.mechanism.private_softwires()
         || matches!(error, IcmpError::ParameterProblem(_))
         || packet.first()? >> 4 != 6
     {

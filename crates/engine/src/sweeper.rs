@@ -1,6 +1,7 @@
 //! Ends sessions and bindings whose time is over, in all tables at once: for engines that have no
 //! thread for it. Nothing in the packet path removes state.
 
+use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat::{Event, sweep};
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Instant;

@@ -204,7 +204,7 @@ deterministic = { inside = "2001:db8::/56", size = 2048 }
 "#;
     let (document, _) = accept("deterministic", text, Path::new(""));
     let compiled = document.compile(&[1; 6]).unwrap();
-    let core::Mechanism::Nat64(nat64) = &compiled.instances[0].instance.mechanism else {
+    let core::AnyMechanism::Nat64(nat64) = &compiled.instances[0].instance.mechanism else {
         panic!("{compiled:?}");
     };
     let Blocks::Deterministic(rule) = &nat64.nat.blocks else {
@@ -333,7 +333,7 @@ fn an_instance_without_its_prefix_is_idle() {
         .instance
         .mechanism
     {
-        core::Mechanism::MapTCustomer(edge) => edge,
+        core::AnyMechanism::MapTCe(edge) => edge,
         other => panic!("{other:?}"),
     };
     let given = read("2001:db8:64::/96");

@@ -18,12 +18,55 @@ use core::fmt;
 
 use super::bits::{mask_v4, mask_v6};
 use super::{V4, V6};
-use crate::config::EamTable;
 use crate::table::Memory;
 use crate::table::cuckoo::{self, Entry, SLOT_WORDS, mix};
 
 pub use crate::table::{FillError, Place};
 pub use fill::{fill, lines_for};
+
+/// Where the explicit mappings lie in the rules memory; see the [module](self).
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct EamTable {
+    /// First line.
+    pub base: u32,
+    /// Lines per direction, a power of two; 0 if there are no mappings.
+    pub lines: u32,
+    /// The lowest and the highest IPv4 address that a mapping covers, as numbers.
+    pub v4_bounds: (u32, u32),
+    /// Bit `n` set: there is a mapping with an IPv4 prefix of `n` bits.
+    pub v4_lengths: u64,
+    /// Bit `n` set: there is a mapping with an IPv6 prefix of `n` bits (bit 128 of 129 is word 2).
+    pub v6_lengths: [u64; 3],
+    /// The length of all IPv4 prefixes, or [`SEVERAL`](Self::SEVERAL).
+    pub v4_length: u8,
+    /// The length of all IPv6 prefixes, or [`SEVERAL`](Self::SEVERAL).
+    pub v6_length: u8,
+    /// The binary logarithm of `lines`.
+    pub lines_log2: u8,
+}
+
+impl EamTable {
+    /// Not a length: prefixes have several.
+    pub const SEVERAL: u8 = 255;
+
+    /// Whether a mapping may cover an IPv4 address: most destinations of an internet are far from
+    /// the few addresses that stand for IPv6 hosts.
+    #[inline(always)]
+    #[must_use]
+    pub const fn may_cover(&self, address: V4) -> bool {
+        let (lowest, highest) = self.v4_bounds;
+        let number = address.number();
+        self.lines != 0 && lowest <= number && number <= highest
+    }
+
+    /// Whether one of the mappings is of all of IPv4.
+    #[inline(always)]
+    #[must_use]
+    pub const fn maps_everything(&self) -> bool {
+        self.v4_lengths & 1 != 0
+    }
+}
 
 /// Bit of a slot's first word that is set if the slot is in use.
 const IN_USE: u64 = 1 << 63;

@@ -11,17 +11,18 @@ pub mod explain;
 pub mod isatap;
 pub mod ivi;
 pub mod map;
+pub mod networks;
 pub mod port_set;
 pub mod pref64;
-pub mod rapid;
 pub mod rfc6052;
+pub mod sixrd;
 pub mod softwire;
 pub mod special;
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::packet::Word;
+use crate::word::Word;
 
 /// An IPv4 address as it lies in a packet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]

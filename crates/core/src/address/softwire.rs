@@ -31,12 +31,21 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::port_set::Sharing;
 use super::{V4, V6, map};
-use crate::config::SoftwireTable;
 use crate::table::cuckoo::{self, Entry, SLOT_WORDS, mix};
 use crate::table::{Line, Memory, Place};
 
 pub use fill::Softwires;
 pub use shared::SharedNetworks;
+
+/// Where the softwires lie in the rules memory; see the [module](self).
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct SoftwireTable {
+    /// First line.
+    pub base: u32,
+    /// Lines for finding blocks of customers, a power of two; 0 if there are no softwires.
+    pub lines: u32,
+}
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! What a tunnel does to DSCP and to the marks of congestion (RFC 6040, RFC 2983).
 
-use crate::config::ServiceClass;
+use crate::policy::ServiceClass;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
 

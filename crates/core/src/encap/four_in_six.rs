@@ -1,21 +1,21 @@
 //! IPv4 packets in IPv6 packets (RFC 2473 sections 3 to 7).
 
 use super::inner::Inner;
-use super::{Ends, HOP_LIMIT, class, path_mtu, size};
+use super::{HOP_LIMIT, class, path_mtu, size};
 use crate::address::{V6, special};
+use crate::checksum::ChecksumKind;
 use crate::checksum::Sum;
-use crate::config::Instance;
 use crate::host::{Destination, Host};
-use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word, patch_complete};
+use crate::incoming::v4;
+use crate::incoming::v6;
+use crate::packet::{Family, Packet, Truncated, patch_complete};
+use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::translate::transport::Extent;
-use crate::translate::v4;
-use crate::translate::v6;
 use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::wire::transport::Extent;
+use crate::wire::tuple::Ends;
 use crate::wire::{ipv4, ipv6, protocol};
-
-/// Offset of the checksum in an IPv4 header.
-const HEADER_CHECKSUM: usize = 10;
+use crate::word::Word;
 
 /// Whether an IPv6 packet with this next header may have an IPv4 packet in it.
 #[inline(always)]
@@ -35,7 +35,7 @@ pub const fn carries(next_header: u8) -> bool {
 pub fn enter<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     header: ipv4::Header,
     ends: Ends<V6>,
 ) -> Result<Verdict, Refusal> {
@@ -49,13 +49,13 @@ pub fn enter<P: Packet, H: Host>(
             Counter::HopLimitExceeded,
         ));
     }
-    let traffic_class = class::outer(instance.policy.traffic_class, header.tos());
+    let traffic_class = class::outer(policy.traffic_class, header.tos());
     let route = host.route(Destination::V6 {
         source: ends.source,
         destination: ends.destination,
         traffic_class,
     })?;
-    let link = route.map_or(instance.policy.ipv6_mtu, |route| route.mtu);
+    let link = route.map_or(policy.ipv6_mtu, |route| route.mtu);
     let link = narrowed(host, ends.destination, header.total_length(), link);
     let fit = size::four_in_six(packet, &header, link, || host.random())?;
     let outer = outer(ends, traffic_class, header.total_length());
@@ -125,7 +125,7 @@ impl<'a, P: Packet> Softwire<'a, P> {
     #[inline(always)]
     pub fn leave(self) {
         let Self { mut inner, .. } = self;
-        if inner.bytes().is_some() {
+        if P::ABILITIES.replies {
             // Taking away never fails where bytes are in reach.
             let _taken = inner.replace_front(0, 0, Family::V4);
         }
@@ -142,7 +142,7 @@ impl<'a, P: Packet> Softwire<'a, P> {
 pub fn leave<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     outer: ipv6::Header,
     accept: impl FnOnce(&ipv4::Header) -> Result<(), Refusal>,
 ) -> Result<Verdict, Refusal> {
@@ -154,7 +154,7 @@ pub fn leave<P: Packet, H: Host>(
     }
     accept(&header)?;
     let tos = class::inner(outer.traffic_class(), header.tos())?;
-    let fit = match onwards(inner, host, instance, &header, tos) {
+    let fit = match onwards(inner, host, policy, &header, tos) {
         Err(refusal @ Refusal::Reply(..)) => {
             softwire.leave();
             return Err(refusal);
@@ -181,7 +181,7 @@ fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize
     if outer.next_header() == protocol::IPV4 {
         return Ok((ipv6::HEADER, length));
     }
-    if packet.bytes().is_none() {
+    if !P::ABILITIES.softwire_options {
         return Err(Refusal::Slow(Slow::ExtensionHeaders));
     }
     let chain = v6::chain(packet, outer, ipv6::HEADER, length, Extent::Whole)?;
@@ -204,7 +204,7 @@ fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize
 fn onwards<P: Packet, H: Host>(
     packet: &P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     header: &ipv4::Header,
     tos: u8,
 ) -> Result<size::Fit, Refusal> {
@@ -222,7 +222,7 @@ fn onwards<P: Packet, H: Host>(
         destination: header.destination(),
         tos,
     })?;
-    let link = route.map_or(instance.policy.ipv4_mtu, |route| route.mtu);
+    let link = route.map_or(policy.ipv4_mtu, |route| route.mtu);
     size::out_v4(packet, header, link)
 }
 
@@ -242,5 +242,5 @@ fn forwarded<P: Packet>(
     packet.set_words(at + 8, [third])?;
     // The checksum itself is in both sums and cancels.
     let change = Sum::ZERO.word(first).word(third) - Sum::ZERO.word(header.0[0]).word(header.0[2]);
-    patch_complete(packet, at + HEADER_CHECKSUM, ChecksumKind::Plain, change)
+    patch_complete(packet, at + ipv4::CHECKSUM, ChecksumKind::Plain, change)
 }

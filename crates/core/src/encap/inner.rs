@@ -1,7 +1,9 @@
 //! The packet in a packet, as a packet of its own.
 
+use crate::checksum::ChecksumKind;
 use crate::checksum::Delta;
-use crate::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word};
+use crate::packet::{Abilities, Family, NoRoom, Packet, Truncated};
+use crate::word::Word;
 
 /// What lies behind an outer header. All rules for packets hold for it. Who replaces its front
 /// replaces the outer header with it.
@@ -27,6 +29,8 @@ impl<'a, P: Packet> Inner<'a, P> {
 }
 
 impl<P: Packet> Packet for Inner<'_, P> {
+    const ABILITIES: Abilities = P::ABILITIES;
+
     #[inline(always)]
     fn len(&self) -> usize {
         self.length

@@ -18,12 +18,3 @@ pub mod tunnel_error;
 /// The hop limit of the outer header: that of a host that sends a packet (RFC 4213 section 3.3, RFC
 /// 2473 section 6.3).
 const HOP_LIMIT: u8 = 64;
-
-/// The addresses of an outer header.
-#[derive(Clone, Copy, Debug)]
-pub struct Ends<A> {
-    /// This end.
-    pub source: A,
-    /// The other end.
-    pub destination: A,
-}

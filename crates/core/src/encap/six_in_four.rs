@@ -1,16 +1,18 @@
 //! IPv6 packets in IPv4 packets (RFC 4213 sections 3.5 and 3.6).
 
 use super::inner::Inner;
-use super::{Ends, HOP_LIMIT, class, path_mtu, size};
+use super::{HOP_LIMIT, class, path_mtu, size};
 use crate::address::{V4, V6, special};
-use crate::config::Instance;
 use crate::host::{Destination, Host};
-use crate::packet::{Family, Packet, Truncated, Word};
+use crate::incoming::v4;
+use crate::packet::{Family, Packet, Truncated};
+use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::translate::v4;
 use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
 use crate::wire::ipv4::{self, Fragment};
+use crate::wire::tuple::Ends;
 use crate::wire::{ipv6, protocol};
+use crate::word::Word;
 
 /// Puts an IPv6 packet into an IPv4 packet between `ends`.
 ///
@@ -20,7 +22,7 @@ use crate::wire::{ipv6, protocol};
 pub fn enter<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     header: ipv6::Header,
     ends: Ends<V4>,
 ) -> Result<Verdict, Refusal> {
@@ -31,13 +33,13 @@ pub fn enter<P: Packet, H: Host>(
             Counter::HopLimitExceeded,
         ));
     }
-    let tos = class::outer(instance.policy.tos, header.traffic_class());
+    let tos = class::outer(policy.tos, header.traffic_class());
     let route = host.route(Destination::V4 {
         source: ends.source,
         destination: ends.destination,
         tos,
     })?;
-    let link = route.map_or(instance.policy.ipv4_mtu, |route| route.mtu);
+    let link = route.map_or(policy.ipv4_mtu, |route| route.mtu);
     let link = if total > usize::from(ipv6::MINIMUM_MTU) {
         path_mtu::limit(host, ends.destination.into(), link)
     } else {
@@ -86,7 +88,7 @@ pub fn enter<P: Packet, H: Host>(
 pub fn leave<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     outer: ipv4::Header,
     accept: impl FnOnce(&ipv6::Header) -> Result<(), Refusal>,
 ) -> Result<Verdict, Refusal> {
@@ -104,8 +106,8 @@ pub fn leave<P: Packet, H: Host>(
     check(&inner, &header)?;
     accept(&header)?;
     let traffic_class = class::inner(outer.tos(), header.traffic_class())?;
-    if let Err(refusal) = onwards(host, instance, &header, traffic_class) {
-        if matches!(refusal, Refusal::Reply(..)) && inner.bytes().is_some() {
+    if let Err(refusal) = onwards(host, policy, &header, traffic_class) {
+        if matches!(refusal, Refusal::Reply(..)) && P::ABILITIES.replies {
             // Taking away never fails where bytes are in reach.
             let _taken = inner.replace_front(0, 0, Family::V6);
         }
@@ -142,7 +144,7 @@ fn check<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<usize, Refusal>
 #[inline(always)]
 fn onwards<H: Host>(
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     header: &ipv6::Header,
     traffic_class: u8,
 ) -> Result<(), Refusal> {
@@ -161,8 +163,5 @@ fn onwards<H: Host>(
         destination,
         traffic_class,
     })?;
-    size::out_v6(
-        header,
-        route.map_or(instance.policy.ipv6_mtu, |route| route.mtu),
-    )
+    size::out_v6(header, route.map_or(policy.ipv6_mtu, |route| route.mtu))
 }

@@ -3,9 +3,9 @@
 
 use crate::packet::Packet;
 use crate::reason::Counter;
-use crate::translate::transport::{TCP_HEADER, UDP_HEADER};
 use crate::verdict::{IcmpError, Refusal, Slow, Split};
 use crate::wire::{ipv4, ipv6, protocol};
+use crate::wire::{tcp, udp};
 
 /// How a packet travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ fn on_the_wire<P: Packet>(packet: &P, total: usize, headers: usize, transport: u
         // Data offset: the upper half of the 13th octet.
         protocol::TCP => packet
             .words::<1>(headers + 12)
-            .map_or(TCP_HEADER, |[word]| usize::from(word.bytes()[0] >> 4) * 4),
-        _ => UDP_HEADER,
+            .map_or(tcp::HEADER, |[word]| usize::from(word.bytes()[0] >> 4) * 4),
+        _ => udp::HEADER,
     };
     headers + header + usize::from(segment)
 }
@@ -67,7 +67,7 @@ pub fn four_in_six<P: Packet>(
     if header.dont_fragment() && packet.reassembled().is_none() {
         return Err(Refusal::Reply(IcmpError::TooBig(most), Counter::TooBig));
     }
-    cut(packet, link, identification)
+    cut::<P>(link, identification)
 }
 
 /// An IPv6 packet that enters a tunnel over IPv4. Its sender need not send less than 1280 bytes at
@@ -92,7 +92,7 @@ pub fn six_in_four<P: Packet>(
         let mtu = most.max(ipv6::MINIMUM_MTU);
         return Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig));
     }
-    cut(packet, link, identification)
+    cut::<P>(link, identification)
 }
 
 /// A packet that left a tunnel and goes on over a link of this MTU, as by any router. IPv6 is never
@@ -122,16 +122,12 @@ pub fn out_v4<P: Packet>(packet: &P, header: &ipv4::Header, link: u16) -> Result
         return Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig));
     }
     // The packet has an identification of its own.
-    cut(packet, link, || 0)
+    cut::<P>(link, || 0)
 }
 
 #[inline(always)]
-fn cut<P: Packet>(
-    packet: &P,
-    mtu: u16,
-    identification: impl FnOnce() -> u32,
-) -> Result<Fit, Refusal> {
-    if packet.bytes().is_none() {
+fn cut<P: Packet>(mtu: u16, identification: impl FnOnce() -> u32) -> Result<Fit, Refusal> {
+    if !P::ABILITIES.splits {
         return Err(Refusal::Slow(Slow::Split));
     }
     Ok(Fit::Cut(Split {

@@ -12,14 +12,17 @@ use super::path_mtu::{self, End};
 use crate::address::{V4, V6};
 use crate::checksum::Sum;
 use crate::host::Host;
-use crate::packet::{Family, NoRoom, Packet, Truncated, Word};
+use crate::incoming::{v4, v6};
+use crate::packet::verify_checksum;
+use crate::packet::{Family, NoRoom, Packet, Truncated};
 use crate::reason::Counter;
-use crate::translate::extension::{Body, Unit};
-use crate::translate::icmp::{self, v4 as icmp4, v6 as icmp6};
-use crate::translate::transport::{Extent, ICMP_HEADER, Kind, Messages};
-use crate::translate::{quoted_v4, v4, v6};
 use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::extension::{Body, Unit};
+use crate::wire::icmp::Messages;
+use crate::wire::transport::{Content, Extent};
+use crate::wire::{icmp, icmpv4, icmpv6};
 use crate::wire::{ipv4, ipv6, protocol};
+use crate::word::Word;
 
 /// The quoted packet is none that this end sends.
 pub(crate) const NOT_SENT: Refusal = Refusal::Drop(Counter::IcmpInner);
@@ -73,33 +76,9 @@ impl<A: Copy + Into<End>> Report<A> {
     }
 }
 
-/// The protocol that tells whose an IPv4 packet is: its own, or 41 for an ICMP error about a packet of
-/// that protocol. The address of a tunnel's end may be others' for all else.
-#[inline(always)]
-#[must_use]
-pub fn telling_protocol<P: Packet>(packet: &P, header: &ipv4::Header) -> u8 {
-    let own = header.protocol();
-    if own != protocol::ICMP
-        || header.header_length() != ipv4::HEADER
-        || header.fragment().is_fragment()
-    {
-        return own;
-    }
-    // The word of the quoted header that has the protocol is its third.
-    let quoted = ipv4::HEADER + ICMP_HEADER + 8;
-    match (packet.words::<1>(ipv4::HEADER), packet.words::<1>(quoted)) {
-        (Ok([first]), Ok([third]))
-            if is_error(Messages::V4, first) && third.bytes()[1] == protocol::IPV6 =>
-        {
-            protocol::IPV6
-        }
-        _ => own,
-    }
-}
-
 #[inline(always)]
 fn is_error(messages: Messages, first: Word) -> bool {
-    icmp::kind(messages, first.bytes()[0]) == Some(Kind::IcmpError)
+    icmp::content(messages, first.bytes()[0]) == Some(Content::IcmpError)
 }
 
 /// Reads an ICMPv6 message to the end of a tunnel that carries IPv4; `None` if it is no error.
@@ -115,7 +94,7 @@ pub fn over_v6<P: Packet>(
         Ok([first]) if is_error(Messages::V6, first) => {}
         _ => return Ok(None),
     }
-    if packet.bytes().is_none() {
+    if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     read_v6(packet, header).map(Some)
@@ -125,7 +104,7 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
     let length = usize::from(header.payload_length());
     let message = packet.bytes().and_then(|bytes| {
         let message = bytes.get(ipv6::HEADER..)?.get(..length)?;
-        (length >= ICMP_HEADER).then_some(message)
+        (length >= icmp::HEADER).then_some(message)
     });
     let pseudo = Sum::ZERO
         .words(&header.source().0)
@@ -137,9 +116,9 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
     }
     let [first, rest] = packet.words::<2>(ipv6::HEADER)?;
     let [message, code, ..] = first.bytes();
-    let body = Body::read(Unit::V6, message, rest, length - ICMP_HEADER);
+    let body = Body::read(Unit::V6, message, rest, length - icmp::HEADER);
     let available = body.quote.unwrap_or(body.length);
-    let start = ipv6::HEADER + ICMP_HEADER;
+    let start = ipv6::HEADER + icmp::HEADER;
     let quoted = ipv6::Header::read(packet, start).map_err(|Truncated| SHORT)?;
     if available < ipv6::HEADER {
         return Err(SHORT);
@@ -181,8 +160,8 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
     let mut way = None;
     let error = match (message, code) {
         // RFC 2473 section 8.3.
-        (icmp6::UNREACHABLE, _) | (icmp6::TIME_EXCEEDED, 0) => Ok(IcmpError::AddressUnreachable),
-        (icmp6::TOO_BIG, _) => {
+        (icmpv6::UNREACHABLE, _) | (icmpv6::TIME_EXCEEDED, 0) => Ok(IcmpError::AddressUnreachable),
+        (icmpv6::TOO_BIG, _) => {
             // RFC 8201 section 4: no router can say less.
             let mtu = rest.number().max(u32::from(ipv6::MINIMUM_MTU));
             if mtu as usize >= total {
@@ -222,7 +201,7 @@ pub fn over_v4<P: Packet>(
         Ok([first]) if is_error(Messages::V4, first) => {}
         _ => return Ok(None),
     }
-    if packet.bytes().is_none() {
+    if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     read_v4(packet, header).map(Some)
@@ -231,15 +210,15 @@ pub fn over_v4<P: Packet>(
 /// The header has no options; see [`telling_protocol`].
 fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, Refusal> {
     let length = v4::check(packet, header)?;
-    if length < ICMP_HEADER {
+    if length < icmp::HEADER {
         return Err(MALFORMED);
     }
-    quoted_v4::check_sum(packet, ipv4::HEADER, length).ok_or(MALFORMED)?;
+    verify_checksum(packet, ipv4::HEADER, length).ok_or(MALFORMED)?;
     let [first, rest] = packet.words::<2>(ipv4::HEADER)?;
     let [message, code, ..] = first.bytes();
-    let body = Body::read(Unit::V4, message, rest, length - ICMP_HEADER);
+    let body = Body::read(Unit::V4, message, rest, length - icmp::HEADER);
     let available = body.quote.unwrap_or(body.length);
-    let start = ipv4::HEADER + ICMP_HEADER;
+    let start = ipv4::HEADER + icmp::HEADER;
     let quoted = ipv4::Header::read(packet, start).map_err(|Truncated| SHORT)?;
     let headers = quoted.header_length();
     if available < ipv4::HEADER {
@@ -258,11 +237,11 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
     };
     let mut way = None;
     let error = match (message, code) {
-        (icmp4::UNREACHABLE, 4) => {
+        (icmpv4::UNREACHABLE, 4) => {
             let sent = quoted.total_length();
             let mtu = match rest.low() {
                 // RFC 1191 section 5: a router that does not tell.
-                0 => icmp::plateau(sent),
+                0 => icmpv4::plateau(sent),
                 mtu => mtu,
             };
             // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by whom it is too big for.

@@ -1,36 +1,102 @@
-//! The concentrator of DS-Lite: hosts behind softwires share the pool, each known by the IPv6
-//! address of its softwire and its own IPv4 address (RFC 6333 section 6.6).
+//! The AFTR of DS-Lite: hosts behind softwires share the pool, each known by the IPv6 address of its
+//! softwire and its own IPv4 address (RFC 6333 section 6.6).
 
+use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Part, stateful};
+use super::{Mechanism, Part, Stage, stateful};
+use crate::address::networks::V6Networks;
 use crate::address::{V4, V6};
-use crate::config::Aftr;
-use crate::encap::Ends;
 use crate::host::{Host, Sessions};
 use crate::nat::{FragmentKey, NatConfig};
 use crate::reason::Counter;
-use crate::translate::Tuple;
-use crate::translate::transport::Transport;
 use crate::verdict::{Refusal, Slow};
 use crate::wire::ipv4;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::{Ends, Tuple};
 
-/// The address that a concentrator has in every softwire: 192.0.0.1 (RFC 6333 section 6.5).
+/// The address that an AFTR has in every softwire: 192.0.0.1 (RFC 6333 section 6.5).
 pub const OWN: V4 = V4::from_number(0xc000_0001);
 
+/// The AFTR of DS-Lite (RFC 6333).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Aftr {
+    /// The address of the AFTR, one endpoint of all softwires.
+    pub local: V6,
+    /// The networks that B4s have their addresses in.
+    pub softwires: V6Networks,
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
+}
+
+impl Mechanism for Aftr {
+    type Crossing = Softwires;
+
+    const STAGE: Stage = Stage::Softwires;
+
+    const PRIVATE_SOFTWIRES: bool = true;
+
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        _source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        self.nat.owns(destination)
+    }
+
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
+        destination.is(self.local)
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        Some(&self.nat)
+    }
+
+    fn nat_mut(&mut self) -> Option<&mut NatConfig> {
+        Some(&mut self.nat)
+    }
+}
+
+impl SharesV4 for Aftr {
+    type FromSoftwire<'a> = FromB4<'a>;
+    type ToSoftwire<'a> = ToB4<'a>;
+
+    #[inline(always)]
+    fn from_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
+        FromB4 {
+            aftr: self,
+            b4: ends.source,
+        }
+    }
+
+    #[inline(always)]
+    fn to_softwire(&self) -> ToB4<'_> {
+        ToB4(self)
+    }
+
+    /// RFC 6333 section 8.1.
+    #[inline(always)]
+    fn hairpins(&self, destination: V4) -> bool {
+        self.nat.owns(destination)
+    }
+}
+
 /// From a B4 to the internet.
-pub struct Up<'a> {
-    /// The concentrator.
-    pub aftr: &'a Aftr,
-    /// The address of the B4.
-    pub softwire: V6,
+pub struct FromB4<'a> {
+    aftr: &'a Aftr,
+    b4: V6,
 }
 
 /// From the internet to a B4.
-pub struct Down<'a>(pub &'a Aftr);
+pub struct ToB4<'a>(&'a Aftr);
 
-impl Passage for Up<'_> {
+impl Passage for FromB4<'_> {
     const COUNTER: Counter = Counter::Decapsulated4In6;
-    const PRIVATE: bool = true;
 
     #[inline(always)]
     fn pass<H: Host>(
@@ -40,11 +106,11 @@ impl Passage for Up<'_> {
         transport: &Transport,
         part: Part,
     ) -> Result<Passed, Refusal> {
-        if !self.aftr.softwires.contains(self.softwire) {
+        if !self.aftr.softwires.contains(self.b4) {
             return Err(Refusal::Drop(Counter::TunnelSource));
         }
-        // What is for the concentrator itself never has a session, so that other engines hand it on
-        // without a rule of their own.
+        // A packet for the AFTR itself never has a session, so that other engines hand it on without
+        // a rule of their own.
         if matches!(H::SESSIONS, Sessions::Exhaustive)
             && part == Part::Outer
             && tuple.destination == OWN
@@ -53,7 +119,7 @@ impl Passage for Up<'_> {
         }
         let nat = &self.aftr.nat;
         Ok(Passed {
-            tuple: stateful::out(host, nat, self.softwire, tuple, transport, part)?,
+            tuple: stateful::out(host, nat, self.b4, tuple, transport, part)?,
             exit: Exit::Link,
             hides: true,
         })
@@ -68,7 +134,7 @@ impl Passage for Up<'_> {
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
         FragmentKey::softwire(
-            self.softwire,
+            self.b4,
             header.source(),
             header.destination(),
             header.identification(),
@@ -77,7 +143,7 @@ impl Passage for Up<'_> {
     }
 }
 
-impl Passage for Down<'_> {
+impl Passage for ToB4<'_> {
     const COUNTER: Counter = Counter::Encapsulated4In6;
 
     #[inline(always)]
@@ -89,12 +155,12 @@ impl Passage for Down<'_> {
         part: Part,
     ) -> Result<Passed, Refusal> {
         let Self(aftr) = self;
-        let (tuple, softwire) = stateful::back(host, &aftr.nat, tuple, transport, part)?;
+        let (tuple, b4) = stateful::back(host, &aftr.nat, tuple, transport, part)?;
         Ok(Passed {
             tuple,
             exit: Exit::Softwire(Ends {
                 source: aftr.local,
-                destination: softwire,
+                destination: b4,
             }),
             hides: false,
         })

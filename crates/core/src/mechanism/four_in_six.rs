@@ -1,44 +1,83 @@
-//! Tunnels that carry IPv4 over IPv6: who has the other end, and what it may send.
+//! Tunnels that carry IPv4 over IPv6 (RFC 2473): 4in6, and the B4 of DS-Lite (RFC 6333).
 
+use super::Mechanism;
+use super::crossing::V4OverV6;
+use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
-use crate::config::FourInSix;
-use crate::encap::Ends;
+use crate::host::Host;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
 use crate::wire::ipv4;
+use crate::wire::tuple::Ends;
 
-/// Whether an IPv4 packet goes into the tunnel.
-#[inline(always)]
-pub fn owns_v4(tunnel: &FourInSix, destination: V4) -> bool {
-    tunnel.destinations.contains(destination) && !tunnel.exempt.contains(destination)
+/// IPv4 packets in IPv6 packets (RFC 2473).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct FourInSix {
+    /// The address of this end.
+    pub local: V6,
+    /// The address of the other end.
+    pub remote: V6,
+    /// The IPv4 destinations behind the other end.
+    pub destinations: V4Networks,
+    /// Those among them that are on this side all the same. An engine that takes packets before the
+    /// machine's routes do has to be told.
+    pub exempt: V4Networks,
+    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    pub everything: bool,
 }
 
-/// Whether an IPv6 packet may come out of the tunnel here.
-#[inline(always)]
-pub fn owns_v6(tunnel: &FourInSix, destination: V6) -> bool {
-    destination.is(tunnel.local)
-}
+impl Mechanism for FourInSix {
+    type Crossing = V4OverV6;
 
-/// Where a packet goes.
-#[inline(always)]
-pub const fn ends(tunnel: &FourInSix) -> Ends<V6> {
-    Ends {
-        source: tunnel.local,
-        destination: tunnel.remote,
+    /// Whether an IPv4 packet goes into the tunnel.
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        _source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        self.takes(destination)
+    }
+
+    /// Whether an IPv6 packet may come out of the tunnel here.
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
+        destination.is(self.local)
     }
 }
 
-/// Whether `sender` may send a packet with this header through the tunnel.
-///
-/// # Errors
-/// It may not. What lies behind the tunnel does not come out of it to go back in.
-#[inline(always)]
-pub fn accept(tunnel: &FourInSix, sender: V6, header: &ipv4::Header) -> Result<(), Refusal> {
-    if !sender.is(tunnel.remote) {
-        return Err(Refusal::Drop(Counter::TunnelSource));
+impl FourInSix {
+    /// Whether IPv4 packets to this destination go into the tunnel.
+    #[inline(always)]
+    #[must_use]
+    pub fn takes(&self, destination: V4) -> bool {
+        self.destinations.contains(destination) && !self.exempt.contains(destination)
     }
-    if !tunnel.everything && tunnel.destinations.contains(header.destination()) {
-        return Err(Refusal::Drop(Counter::Loop));
+
+    /// Where a packet goes.
+    #[inline(always)]
+    pub const fn ends(&self) -> Ends<V6> {
+        Ends {
+            source: self.local,
+            destination: self.remote,
+        }
     }
-    Ok(())
+
+    /// Whether `sender` may send a packet with this header through the tunnel.
+    ///
+    /// # Errors
+    /// It may not. What lies behind the tunnel does not come out of it to go back in.
+    #[inline(always)]
+    pub fn accept(&self, sender: V6, header: &ipv4::Header) -> Result<(), Refusal> {
+        if !sender.is(self.remote) {
+            return Err(Refusal::Drop(Counter::TunnelSource));
+        }
+        if !self.everything && self.destinations.contains(header.destination()) {
+            return Err(Refusal::Drop(Counter::Loop));
+        }
+        Ok(())
+    }
 }

@@ -1,11 +1,87 @@
 //! ISATAP: a site's IPv4 is a link of IPv6, whose addresses tell the IPv4 address of each node (RFC 5214).
 
 use crate::address::isatap::{self, Unique};
+use crate::address::networks::V6Networks;
 use crate::address::{V4, V6, special};
-use crate::config::{Isatap, IsatapRole, SixInFour};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal};
 use crate::wire::ipv6;
+
+/// A node of an ISATAP link.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Isatap {
+    /// The routers that there may be.
+    pub routers: Routers,
+    /// What the node is.
+    pub role: IsatapRole,
+    /// The 64 bits that a router announces, and how long they hold.
+    pub prefix: V6,
+    /// See `prefix`.
+    pub lifetimes: Lifetimes,
+}
+
+/// What a node of an ISATAP link is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum IsatapRole {
+    /// It sends what is elsewhere to a router.
+    Host,
+    /// It forwards, and announces a prefix.
+    Router,
+}
+
+/// Seconds that what a router announces holds (RFC 4861 section 6.2.1).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Lifetimes {
+    /// That the router is there for all that is elsewhere; 0: it is not.
+    pub router: u16,
+    /// Of addresses under the prefix.
+    pub valid: u32,
+    /// Of addresses that new connections use.
+    pub preferred: u32,
+}
+
+/// The Potential Router List (RFC 5214 section 8.1).
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Routers {
+    addresses: [V4; Self::MOST],
+    count: u32,
+}
+
+impl Routers {
+    /// The most routers that fit.
+    pub const MOST: usize = 4;
+
+    /// Adds a router. Gives it back if there is no room.
+    ///
+    /// # Errors
+    /// There are [`MOST`](Self::MOST) already.
+    pub fn push(&mut self, router: V4) -> Result<(), V4> {
+        let slot = self.addresses.get_mut(self.count as usize).ok_or(router)?;
+        *slot = router;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The router that is preferred; zeros if there is none.
+    #[inline(always)]
+    #[must_use]
+    pub const fn first(&self) -> V4 {
+        self.addresses[0]
+    }
+
+    /// Whether an address is a router's. No router is at the address of zeros, which stands in empty places.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, address: V4) -> bool {
+        let [a, b, c, d] = &self.addresses;
+        let is = |router: &V4| router.0.0 == address.0.0;
+        address.0.0 != 0 && (is(a) | is(b) | is(c) | is(d))
+    }
+}
 
 /// The prefix of link-local addresses.
 const LINK_LOCAL: u64 = 0xfe80 << 48;
@@ -63,15 +139,16 @@ pub fn check(isatap: &Isatap, sender: V4, source: V6) -> Result<(), Refusal> {
 /// It may not.
 #[inline(always)]
 pub fn accept(
-    tunnel: &SixInFour,
     isatap: &Isatap,
+    local: V4,
+    destinations: &V6Networks,
     sender: V4,
     header: &ipv6::Header,
 ) -> Result<(), Refusal> {
     check(isatap, sender, header.source())?;
     let stays = match isatap.role {
-        IsatapRole::Host => isatap::is_consistent(header.destination(), tunnel.local),
-        IsatapRole::Router => !tunnel.destinations.contains(header.destination()),
+        IsatapRole::Host => isatap::is_consistent(header.destination(), local),
+        IsatapRole::Router => !destinations.contains(header.destination()),
     };
     if stays {
         Ok(())

@@ -1,30 +1,174 @@
-//! The lwAFTR of lw4o6: a table tells which lwB4 has which address and ports (RFC 7596 sections 6 and 8).
+//! The lwAFTR of lw4o6: a binding table tells which lwB4 has which address and ports (RFC 7596 sections
+//! 6 and 8).
 
-use super::Part;
+use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
+use super::{Mechanism, Part, Stage};
 use crate::address::port_set::Sharing;
-use crate::address::softwire::{self, Customer};
+use crate::address::softwire::{self, Customer, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
-use crate::config::{LwAftr, Permission, Unbound};
-use crate::encap::Ends;
 use crate::host::Host;
 use crate::reason::Counter;
-use crate::translate::Tuple;
-use crate::translate::transport::{Kind, Transport};
 use crate::verdict::{IcmpError, Refusal};
+use crate::wire::transport::{Content, Transport};
+use crate::wire::tuple::{Ends, Tuple};
+
+/// An lwAFTR.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct LwAftr {
+    /// The addresses of this end of softwires.
+    pub borders: Borders,
+    /// The IPv4 addresses that customers have, and how their ports are divided.
+    pub shared: SharedNetworks,
+    /// Who has which of them.
+    pub softwires: SoftwireTable,
+    /// What is forwarded and answered beyond what has to be.
+    pub policy: LwAftrPolicy,
+}
+
+/// What RFC 7596 leaves to the operator of an lwAFTR (sections 6.2 and 8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct LwAftrPolicy {
+    /// Whether packets go from one softwire to another.
+    pub hairpin: Permission,
+    /// Whether ICMPv4 messages go into softwires.
+    pub incoming_icmp: Permission,
+    /// What becomes of a packet from IPv4 that no softwire is there for.
+    pub unbound_v4: Unbound,
+    /// What becomes of a packet that somebody sends who has no softwire with its source.
+    pub unbound_v6: Unbound,
+}
+
+/// Whether something may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Permission {
+    /// It may.
+    Allow,
+    /// It is dropped.
+    Drop,
+}
+
+/// What becomes of a packet that nobody is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Unbound {
+    /// Its sender is told.
+    Answer,
+    /// Nothing.
+    Drop,
+}
+
+/// A few addresses of this end of softwires.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Borders {
+    addresses: [V6; Self::MOST],
+    count: u32,
+}
+
+impl Borders {
+    /// The most addresses that fit.
+    pub const MOST: usize = 8;
+
+    /// Adds an address, if it is not there yet, and gives its number; `None` if there is no room.
+    pub fn push(&mut self, address: V6) -> Option<u8> {
+        let there = self.iter().position(|other| other == address);
+        let number = there.unwrap_or(self.count as usize);
+        *self.addresses.get_mut(number)? = address;
+        self.count = self.count.max(number as u32 + 1);
+        u8::try_from(number).ok()
+    }
+
+    /// The addresses in their order.
+    pub fn iter(&self) -> impl Iterator<Item = V6> {
+        self.addresses.iter().copied().take(self.count as usize)
+    }
+
+    /// The address with this number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, number: u8) -> V6 {
+        // The remainder is for the verifier of BPF, which does not know that numbers are below it.
+        self.addresses[usize::from(number) % Self::MOST]
+    }
+
+    /// Whether an address is one of them.
+    #[inline(always)]
+    #[must_use]
+    pub fn contains(&self, address: V6) -> bool {
+        for (index, border) in self.addresses.iter().enumerate() {
+            if index as u32 >= self.count {
+                return false;
+            }
+            if border.is(address) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Mechanism for LwAftr {
+    type Crossing = Softwires;
+
+    const STAGE: Stage = Stage::Softwires;
+
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        _source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        self.shared.find(destination).is_some()
+    }
+
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
+        self.borders.contains(destination)
+    }
+
+    fn rules_base_mut(&mut self) -> Option<&mut u32> {
+        Some(&mut self.softwires.base)
+    }
+}
+
+impl SharesV4 for LwAftr {
+    type FromSoftwire<'a> = FromB4<'a>;
+    type ToSoftwire<'a> = ToB4<'a>;
+
+    #[inline(always)]
+    fn from_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
+        FromB4 { aftr: self, ends }
+    }
+
+    #[inline(always)]
+    fn to_softwire(&self) -> ToB4<'_> {
+        ToB4(self)
+    }
+
+    /// RFC 7596 section 6.2.
+    #[inline(always)]
+    fn hairpins(&self, destination: V4) -> bool {
+        self.shared.find(destination).is_some()
+    }
+}
 
 /// From a lwB4 to the internet.
-pub struct Up<'a> {
-    /// The lwAFTR.
-    pub aftr: &'a LwAftr,
-    /// The ends of the softwire, as the outer header has them.
-    pub ends: Ends<V6>,
+pub struct FromB4<'a> {
+    aftr: &'a LwAftr,
+    /// The addresses of the outer header.
+    ends: Ends<V6>,
 }
 
 /// From the internet to a lwB4.
-pub struct Down<'a>(pub &'a LwAftr);
+pub struct ToB4<'a>(&'a LwAftr);
 
-impl Passage for Up<'_> {
+impl Passage for FromB4<'_> {
     const COUNTER: Counter = Counter::Decapsulated4In6;
 
     /// RFC 7596 section 6.2: IPv6 address, IPv4 address and port must match a single softwire.
@@ -69,7 +213,7 @@ impl Passage for Up<'_> {
     }
 }
 
-impl Passage for Down<'_> {
+impl Passage for ToB4<'_> {
     const COUNTER: Counter = Counter::Encapsulated4In6;
 
     #[inline(always)]
@@ -102,12 +246,13 @@ impl Passage for Down<'_> {
 /// (RFC 7596 section 8.1: "the lwAFTR MUST discard all" others); none if the operator says so.
 #[inline(always)]
 fn may_come_in(aftr: &LwAftr, transport: &Transport, part: Part) -> Result<(), Refusal> {
-    let is_icmp = part == Part::Quoted || matches!(transport.kind, Kind::Echo(_) | Kind::Query);
+    let is_icmp =
+        part == Part::Quoted || matches!(transport.content, Content::Echo(_) | Content::Query);
     if is_icmp && aftr.policy.incoming_icmp == Permission::Drop {
         return Err(Refusal::Drop(Counter::Filtered));
     }
-    match (part, transport.kind) {
-        (Part::Outer, Kind::Query) => Err(Refusal::Drop(Counter::IcmpUntranslatable)),
+    match (part, transport.content) {
+        (Part::Outer, Content::Query) => Err(Refusal::Drop(Counter::IcmpUntranslatable)),
         _ => Ok(()),
     }
 }
@@ -122,7 +267,7 @@ fn find<H: Host>(
     transport: &Transport,
 ) -> Option<Ends<V6>> {
     let sharing = aftr.shared.find(address)?;
-    let psid = psid(sharing, port, transport.kind)?;
+    let psid = psid(sharing, port, transport.content)?;
     let customer = Customer::new(address, psid, sharing);
     let place = host.find_softwire(&aftr.softwires, customer)?;
     let (b4, border) = softwire::read(host.rules(), &aftr.softwires, place, customer)?;
@@ -134,9 +279,9 @@ fn find<H: Host>(
 
 /// The PSID of who has a port. A packet without a port belongs to nobody who shares an address.
 #[inline(always)]
-fn psid(sharing: Sharing, port: u16, kind: Kind) -> Option<u16> {
-    match kind {
-        Kind::Other | Kind::Continuation | Kind::IcmpError if !sharing.is_whole() => None,
+fn psid(sharing: Sharing, port: u16, content: Content) -> Option<u16> {
+    match content {
+        Content::Other | Content::Continuation | Content::IcmpError if !sharing.is_whole() => None,
         _ => sharing.psid_of(port),
     }
 }

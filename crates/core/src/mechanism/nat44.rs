@@ -1,43 +1,67 @@
 //! Stateful translation within IPv4, for hosts that share the pool's addresses (RFC 3022, with the
 //! behaviour of RFC 4787, RFC 5382, RFC 5508 and RFC 6888).
 
+use super::crossing::Napt44;
 use super::passage::{Exit, Passage, Passed};
-use super::{Part, stateful};
+use super::{Mechanism, Part, Stage, stateful};
+use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
-use crate::config::Nat44;
 use crate::host::Host;
 use crate::nat::NatConfig;
 use crate::reason::Counter;
-use crate::translate::Tuple;
-use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::Tuple;
 
-/// Which way a packet goes through the NAT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From an inside host.
-    Out,
-    /// To the pool, from anybody else.
-    In,
+/// A stateful translator within IPv4.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Nat44 {
+    /// The hosts that share the pool.
+    pub inside: V4Networks,
+    /// Destinations that they reach without translation (RFC 6888 section 3, REQ-6).
+    pub exempt: V4Networks,
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
 }
 
-/// Whether a packet is the NAT's: from an inside host to one that is neither inside nor exempt, or to
-/// the pool.
-#[inline(always)]
-pub fn owns(nat44: &Nat44, source: V4, destination: V4) -> bool {
-    let out = nat44.inside.contains(source)
-        && !nat44.inside.contains(destination)
-        && !nat44.exempt.contains(destination);
-    out || nat44.nat.owns(destination)
+impl Mechanism for Nat44 {
+    type Crossing = Napt44;
+
+    const STAGE: Stage = Stage::UserSpace;
+
+    /// Whether a packet is from an inside host to one that is neither inside nor exempt, or to the
+    /// pool.
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        let outbound = self.is_inside(source)
+            && !self.is_inside(destination)
+            && !self.exempt.contains(destination);
+        outbound || self.nat.owns(destination)
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        Some(&self.nat)
+    }
+
+    fn nat_mut(&mut self) -> Option<&mut NatConfig> {
+        Some(&mut self.nat)
+    }
 }
 
-/// The way of a packet that is the NAT's, by its source.
-#[inline(always)]
-pub fn way(nat44: &Nat44, source: V4) -> Way {
-    if nat44.inside.contains(source) {
-        Way::Out
-    } else {
-        Way::In
+impl Nat44 {
+    /// Whether an address is of an inside host. Its packets go out; those of all others come in.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_inside(&self, address: V4) -> bool {
+        self.inside.contains(address)
     }
 }
 
@@ -52,8 +76,8 @@ impl Passage for Nat44 {
         transport: &Transport,
         part: Part,
     ) -> Result<Passed, Refusal> {
-        let out = way(self, tuple.source) == Way::Out;
-        let tuple = if out {
+        let outbound = self.is_inside(tuple.source);
+        let tuple = if outbound {
             stateful::out(host, &self.nat, V6::default(), tuple, transport, part)?
         } else {
             stateful::back(host, &self.nat, tuple, transport, part)?.0
@@ -61,7 +85,7 @@ impl Passage for Nat44 {
         Ok(Passed {
             tuple,
             exit: Exit::Link,
-            hides: out,
+            hides: outbound,
         })
     }
 

@@ -1,90 +1,157 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
-use super::{Part, stateful};
+use super::crossing::{Translation, Translator};
+use super::{Instances, Mechanism, Part, stateful};
+use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
-use crate::config::{Nat64, Policy};
 use crate::host::Host;
-use crate::nat::{Endpoint4, Inside};
+use crate::nat::{Endpoint4, Inside, NatConfig, Pool};
+use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::translate::Tuple;
-use crate::translate::transport::Transport;
 use crate::verdict::Refusal;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::Tuple;
 
-/// From IPv6 to IPv4: the source becomes an address and port of the pool.
-///
-/// # Errors
-/// An address that must not be translated, or what the NAT decides.
-#[inline(always)]
-pub fn to_v4<H: Host>(
-    host: &mut H,
-    nat64: &Nat64,
-    policy: &Policy,
-    tuple: &Tuple<V6>,
-    transport: &Transport,
-    part: Part,
-) -> Result<Tuple<V4>, Refusal> {
-    // RFC 6146 section 3.5: a source under the prefix could loop for ever.
-    if nat64.prefix.contains(tuple.source) {
-        return Err(Refusal::Drop(Counter::Loop));
-    }
-    let destination = nat64
-        .prefix
-        .extract(tuple.destination)
-        .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
-    if special::is_illegal_destination_v4(destination) {
-        return Err(Refusal::Drop(Counter::IllegalDestination));
-    }
-    if policy.forbids(&nat64.prefix, destination) {
-        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
-    }
-    let inside = Inside {
-        address: tuple.source,
-        v4: V4::default(),
-        port: tuple.source_port,
-    };
-    let remote = Endpoint4 {
-        address: destination,
-        port: tuple.destination_port,
-    };
-    let outside = stateful::outbound(host, &nat64.nat, &inside, remote, transport, part)?;
-    Ok(Tuple {
-        source: outside.address,
-        destination,
-        source_port: outside.port,
-        destination_port: tuple.destination_port,
-    })
+/// A stateful translator.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Nat64 {
+    /// Prefix under which IPv6 hosts reach IPv4 hosts.
+    pub prefix: Prefix,
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
 }
 
-/// From IPv4 to IPv6: the destination becomes the host that the binding names.
-///
-/// # Errors
-/// No binding, or a filter that does not let the packet in.
-#[inline(always)]
-pub fn to_v6<H: Host>(
-    host: &mut H,
-    nat64: &Nat64,
-    policy: &Policy,
-    tuple: &Tuple<V4>,
-    transport: &Transport,
-    part: Part,
-) -> Result<Tuple<V6>, Refusal> {
-    if policy.forbids(&nat64.prefix, tuple.source) {
-        // Silently: nobody outside answers to a private address.
-        return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+impl Mechanism for Nat64 {
+    type Crossing = Translation;
+
+    const OPENS_IN_BPF: bool = true;
+
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        _source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        self.nat.owns(destination)
     }
-    let outside = Endpoint4 {
-        address: tuple.destination,
-        port: tuple.destination_port,
-    };
-    let remote = Endpoint4 {
-        address: tuple.source,
-        port: tuple.source_port,
-    };
-    let inside = stateful::inbound(host, &nat64.nat, outside, remote, transport, part)?;
-    Ok(Tuple {
-        source: nat64.prefix.embed(tuple.source),
-        destination: inside.address,
-        source_port: tuple.source_port,
-        destination_port: inside.port,
-    })
+
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
+        self.prefix.contains(destination)
+    }
+
+    #[inline(always)]
+    fn pool_of_v6(&self) -> Option<&Pool> {
+        Some(&self.nat.pool)
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        Some(&self.nat)
+    }
+
+    fn nat_mut(&mut self) -> Option<&mut NatConfig> {
+        Some(&mut self.nat)
+    }
+}
+
+impl Translator for Nat64 {
+    /// The source becomes an address and port of the pool.
+    #[inline(always)]
+    fn to_v4<H: Host>(
+        &self,
+        host: &mut H,
+        policy: &Policy,
+        tuple: &Tuple<V6>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Tuple<V4>, Refusal> {
+        // RFC 6146 section 3.5: a source under the prefix could loop for ever.
+        if self.prefix.contains(tuple.source) {
+            return Err(Refusal::Drop(Counter::Loop));
+        }
+        let destination = self
+            .prefix
+            .extract(tuple.destination)
+            .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
+        if special::is_illegal_destination_v4(destination) {
+            return Err(Refusal::Drop(Counter::IllegalDestination));
+        }
+        if policy.forbids(&self.prefix, destination) {
+            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+        }
+        let inside = Inside {
+            address: tuple.source,
+            v4: V4::default(),
+            port: tuple.source_port,
+        };
+        let remote = Endpoint4 {
+            address: destination,
+            port: tuple.destination_port,
+        };
+        let outside = stateful::outbound(host, &self.nat, &inside, remote, transport, part)?;
+        Ok(Tuple {
+            source: outside.address,
+            destination,
+            source_port: outside.port,
+            destination_port: tuple.destination_port,
+        })
+    }
+
+    /// The destination becomes the host that the binding names.
+    #[inline(always)]
+    fn to_v6<H: Host>(
+        &self,
+        host: &mut H,
+        policy: &Policy,
+        tuple: &Tuple<V4>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Tuple<V6>, Refusal> {
+        if policy.forbids(&self.prefix, tuple.source) {
+            // Silently: nobody outside answers to a private address.
+            return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
+        }
+        let outside = Endpoint4 {
+            address: tuple.destination,
+            port: tuple.destination_port,
+        };
+        let remote = Endpoint4 {
+            address: tuple.source,
+            port: tuple.source_port,
+        };
+        let inside = stateful::inbound(host, &self.nat, outside, remote, transport, part)?;
+        Ok(Tuple {
+            source: self.prefix.embed(tuple.source),
+            destination: inside.address,
+            source_port: tuple.source_port,
+            destination_port: inside.port,
+        })
+    }
+
+    /// RFC 6146 section 3.8.
+    #[inline(always)]
+    fn hairpins<H: Host, I: Instances + ?Sized>(
+        &self,
+        _host: &H,
+        instances: &I,
+        destination: V4,
+    ) -> bool {
+        instances.pools_own(self, destination)
+    }
+
+    #[inline(always)]
+    fn error_source_v6<H: Host>(&self, _host: &H, _policy: &Policy, source: V4) -> V6 {
+        self.prefix.embed(source)
+    }
+
+    /// The address of the binding, unless the sender is an IPv4 host under the prefix (RFC 6146
+    /// section 3.6.1).
+    #[inline(always)]
+    fn error_source_v4<H: Host>(&self, _host: &H, _policy: &Policy, source: V6, outside: V4) -> V4 {
+        self.prefix.extract(source).unwrap_or(outside)
+    }
 }

@@ -4,16 +4,15 @@
 //! IPv4 over IPv6). What the mechanism says is the tuple on the other side, and which way it goes
 //! on.
 
-use super::{Part, stateful};
+use super::Part;
 use crate::address::{V4, V6};
-use crate::encap::Ends;
 use crate::host::Host;
-use crate::nat::{FragmentKey, NatConfig, Ports};
+use crate::nat::{FragmentKey, NatConfig};
 use crate::reason::Counter;
-use crate::translate::Tuple;
-use crate::translate::transport::Transport;
-use crate::verdict::{Refusal, Slow};
+use crate::verdict::Refusal;
 use crate::wire::ipv4;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::{Ends, Tuple};
 
 /// Which way a packet goes on.
 #[derive(Clone, Copy, Debug)]
@@ -39,9 +38,6 @@ pub struct Passed {
 pub trait Passage {
     /// What is counted for a packet that passed.
     const COUNTER: Counter;
-    /// Whether the addresses of a packet mean something in the softwire that it came through only.
-    /// An error about it has to go back through that, so the packet stays in its outer packet.
-    const PRIVATE: bool = false;
 
     /// The tuple of a packet on the other side, and its way.
     ///
@@ -79,24 +75,5 @@ pub trait Passage {
             header.identification(),
             header.protocol(),
         )
-    }
-
-    /// The ports of the datagram that a fragment belongs to: a first fragment is remembered, the
-    /// others are found by it (RFC 6146 section 3.4). Where nothing remembers, the datagram is put
-    /// together (RFC 7597 section 8.3).
-    ///
-    /// # Errors
-    /// The first fragment is not known yet.
-    #[inline(always)]
-    fn ports_of<H: Host>(
-        &self,
-        host: &H,
-        header: &ipv4::Header,
-        transport: &Transport,
-    ) -> Result<Ports, Refusal> {
-        match self.nat() {
-            Some(nat) => stateful::ports_of(host, nat, &self.fragment_key(header), transport),
-            None => Err(Refusal::Slow(Slow::Reassemble)),
-        }
     }
 }

@@ -1,143 +1,313 @@
 //! Stateless translation: a prefix and explicit address mappings (RFC 7915 section 6, RFC 6052,
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
-use crate::address::{V4, V6, eam, special};
-use crate::config::{Hairpin, Overlap, Policy, Siit};
+use super::crossing::{Translation, Translator};
+use super::{Instances, Mechanism, Part};
+use crate::address::eam::EamTable;
+use crate::address::embedding::Embedding;
+use crate::address::networks::V4Networks;
+use crate::address::rfc6052::Prefix;
+use crate::address::{V4, V6, eam, ivi, special};
 use crate::host::Host;
+use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::translate::Tuple;
 use crate::verdict::Refusal;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::Tuple;
 
-/// Whether an IPv4 address stands for an IPv6 host.
-#[inline(always)]
-pub fn owns_v4<H: Host>(host: &H, siit: &Siit, destination: V4) -> bool {
-    siit.hosts.contains(destination) || host.find_eam_v4(&siit.eam, destination).is_some()
+/// The mappings of a stateless translator.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Siit {
+    /// Prefix of IPv4-converted addresses.
+    pub prefix: PrefixMapping,
+    /// The IPv4 addresses that stand for IPv6 hosts under the prefix: what is sent there is
+    /// translated (RFC 7915 section 4.6). Explicit mappings come on top.
+    pub hosts: V4Networks,
+    /// Explicit address mappings.
+    pub eam: EamTable,
+    /// How they lie to the prefix.
+    pub overlap: Overlap,
+    /// What happens to packets between two hosts that both have a mapping here.
+    pub hairpin: Hairpin,
 }
 
-/// Whether an IPv6 packet is for an IPv4 host: under the prefix, or under a mapping of all of IPv4,
-/// which is as good as a prefix (RFC 7757 figure 2). The hosts of all other explicit mappings are on
-/// the IPv6 side: a packet to one of them is translated only if it comes from an IPv4 host, or if
-/// there is no prefix and both sides have mappings.
-#[inline(always)]
-pub fn owns_v6<H: Host>(host: &H, siit: &Siit, source: V6, destination: V6) -> bool {
-    if siit.prefix.contains(destination) {
-        return true;
-    }
-    let from_v4 = siit.prefix.is_none() || siit.prefix.contains(source);
-    if !from_v4 && !siit.eam.maps_everything() {
-        return false;
-    }
-    match host.map_eam_v6(&siit.eam, destination) {
-        Some(mapped) => from_v4 || mapped.of_everything,
-        None => false,
-    }
+/// Whether explicit mappings have IPv6 addresses under the prefix of the translator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Overlap {
+    /// None has: an address under the prefix need not be looked for among them.
+    Apart,
+    /// Some have.
+    Under,
 }
 
-/// Whether an explicit mapping says that an IPv4 address is a host behind this translator. One of
-/// all of IPv4 does not.
-#[inline(always)]
-pub fn is_host<H: Host>(host: &H, siit: &Siit, address: V4) -> bool {
-    match host.find_eam_v4(&siit.eam, address) {
-        Some(place) => !eam::is_of_everything(host.rules(), place),
-        None => false,
-    }
+/// How a prefix and an IPv4 address make an IPv6 address.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PrefixMapping {
+    embedding: Embedding,
+    kind: PrefixKind,
 }
 
-/// The explicit mapping of an IPv4 address.
-#[inline(always)]
-pub fn explicit_v6<H: Host>(host: &H, siit: &Siit, address: V4) -> Option<V6> {
-    let place = host.find_eam_v4(&siit.eam, address)?;
-    eam::to_v6(host.rules(), place, address)
+/// What a prefix is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum PrefixKind {
+    None,
+    /// The well-known one, which has a rule of its own.
+    WellKnown,
+    /// Any other.
+    Own,
 }
 
-/// The explicit mapping of an IPv6 address.
-#[inline(always)]
-pub fn explicit_v4<H: Host>(host: &H, siit: &Siit, address: V6) -> Option<V4> {
-    Some(host.map_eam_v6(&siit.eam, address)?.address)
-}
-
-/// Explicit mapping first, then the prefix (RFC 7757 section 3.3).
-#[inline(always)]
-pub fn any_to_v6<H: Host>(host: &H, siit: &Siit, address: V4) -> Option<V6> {
-    explicit_v6(host, siit, address).or_else(|| siit.prefix.embed(address))
-}
-
-/// Explicit mapping first, then the prefix (RFC 7757 section 3.3).
-#[inline(always)]
-pub fn any_to_v4<H: Host>(host: &H, siit: &Siit, address: V6) -> Option<V4> {
-    if siit.overlap == Overlap::Apart
-        && let Some(address) = siit.prefix.extract(address)
-    {
-        return Some(address);
-    }
-    explicit_v4(host, siit, address).or_else(|| siit.prefix.extract(address))
-}
-
-/// From IPv4 to IPv6.
-///
-/// # Errors
-/// An address without counterpart.
-#[inline(always)]
-pub fn to_v6<H: Host>(
-    host: &H,
-    siit: &Siit,
-    policy: &Policy,
-    tuple: &Tuple<V4>,
-) -> Result<Tuple<V6>, Refusal> {
-    // RFC 7757 section 4.2.1: a source with an explicit mapping is on its way back from a hairpin,
-    // and its correspondent knows it under the prefix. For a quoted packet the tuple is swapped,
-    // so that rules 1 and 2 are the same.
-    let source = if siit.hairpin == Hairpin::Off {
-        any_to_v6(host, siit, tuple.source)
-    } else {
-        siit.prefix
-            .embed(tuple.source)
-            .or_else(|| any_to_v6(host, siit, tuple.source))
+impl PrefixMapping {
+    /// No prefix: explicit mappings only.
+    pub const NONE: Self = Self {
+        embedding: Embedding::NOTHING,
+        kind: PrefixKind::None,
     };
-    let source = source.ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
-    let destination = any_to_v6(host, siit, tuple.destination)
-        .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
-    let forbidden = |v4, v6| siit.prefix.forbids(policy, v4) && siit.prefix.contains(v6);
-    if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
-        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+
+    /// Whether there is no prefix.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.kind == PrefixKind::None
     }
-    Ok(Tuple {
-        source,
-        destination,
-        source_port: tuple.source_port,
-        destination_port: tuple.destination_port,
-    })
+
+    /// The IPv6 address of an IPv4 address; `None` without a prefix.
+    #[inline(always)]
+    #[must_use]
+    pub fn embed(&self, address: V4) -> Option<V6> {
+        if self.is_none() {
+            return None;
+        }
+        Some(self.embedding.embed(address))
+    }
+
+    /// The IPv4 address of an IPv6 address under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub const fn extract(&self, address: V6) -> Option<V4> {
+        self.embedding.extract(address)
+    }
+
+    /// Whether an address is under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub const fn contains(&self, address: V6) -> bool {
+        self.embedding.contains(address)
+    }
+
+    /// Whether the prefix must not represent this address (RFC 6052 section 3.1).
+    #[inline(always)]
+    #[must_use]
+    pub fn forbids(&self, policy: &Policy, address: V4) -> bool {
+        self.kind == PrefixKind::WellKnown && policy.forbids_well_known(address)
+    }
 }
 
-/// From IPv6 to IPv4.
-///
-/// # Errors
-/// An address without counterpart, or one that no packet may have.
-#[inline(always)]
-pub fn to_v4<H: Host>(
-    host: &H,
-    siit: &Siit,
-    policy: &Policy,
-    tuple: &Tuple<V6>,
-) -> Result<Tuple<V4>, Refusal> {
-    let source = any_to_v4(host, siit, tuple.source)
-        .ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
-    let destination = any_to_v4(host, siit, tuple.destination)
-        .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
-    if special::is_illegal_source_v4(source) {
-        return Err(Refusal::Drop(Counter::IllegalSource));
+impl From<Prefix> for PrefixMapping {
+    fn from(prefix: Prefix) -> Self {
+        Self {
+            embedding: *prefix.embedding(),
+            kind: if prefix.is_well_known() {
+                PrefixKind::WellKnown
+            } else {
+                PrefixKind::Own
+            },
+        }
     }
-    if special::is_illegal_destination_v4(destination) {
-        return Err(Refusal::Drop(Counter::IllegalDestination));
+}
+
+impl From<ivi::Prefix> for PrefixMapping {
+    fn from(prefix: ivi::Prefix) -> Self {
+        Self {
+            embedding: *prefix.embedding(),
+            kind: PrefixKind::Own,
+        }
     }
-    let forbidden = |v4, v6| siit.prefix.forbids(policy, v4) && siit.prefix.contains(v6);
-    if forbidden(source, tuple.source) || forbidden(destination, tuple.destination) {
-        return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+}
+
+/// Hairpinning between explicit mappings (RFC 7757 section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Hairpin {
+    /// Such packets leave as IPv4.
+    Off,
+    /// RFC 7757 section 4.2.1.
+    Simple,
+    /// RFC 7757 section 4.2.2.
+    Intrinsic,
+}
+
+impl Mechanism for Siit {
+    type Crossing = Translation;
+
+    /// Whether an IPv4 address stands for an IPv6 host (RFC 7915 section 4.6).
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        host: &H,
+        _source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        self.hosts.contains(destination) || host.find_eam_v4(&self.eam, destination).is_some()
     }
-    Ok(Tuple {
-        source,
-        destination,
-        source_port: tuple.source_port,
-        destination_port: tuple.destination_port,
-    })
+
+    /// Whether an IPv6 packet is for an IPv4 host: under the prefix, or under a mapping of all of
+    /// IPv4, which serves as a prefix (RFC 7757 figure 2). The hosts of all other explicit mappings
+    /// are on the IPv6 side: a packet to one of them is translated only if it comes from an IPv4
+    /// host, or if there is no prefix and both sides have mappings.
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, host: &H, source: V6, destination: V6) -> bool {
+        if self.prefix.contains(destination) {
+            return true;
+        }
+        let from_v4 = self.prefix.is_none() || self.prefix.contains(source);
+        if !from_v4 && !self.eam.maps_everything() {
+            return false;
+        }
+        match host.map_eam_v6(&self.eam, destination) {
+            Some(mapped) => from_v4 || mapped.of_everything,
+            None => false,
+        }
+    }
+
+    fn rules_base_mut(&mut self) -> Option<&mut u32> {
+        Some(&mut self.eam.base)
+    }
+}
+
+impl Translator for Siit {
+    const BY_PORTS: bool = false;
+
+    #[inline(always)]
+    fn to_v6<H: Host>(
+        &self,
+        host: &mut H,
+        policy: &Policy,
+        tuple: &Tuple<V4>,
+        _transport: &Transport,
+        _part: Part,
+    ) -> Result<Tuple<V6>, Refusal> {
+        // RFC 7757 section 4.2.1: a source with an explicit mapping is on its way back from a
+        // hairpin, and its correspondent knows it under the prefix. For a quoted packet the tuple is
+        // swapped, so that rules 1 and 2 are the same.
+        let source = if self.hairpin == Hairpin::Off {
+            self.any_to_v6(host, tuple.source)
+        } else {
+            self.prefix
+                .embed(tuple.source)
+                .or_else(|| self.any_to_v6(host, tuple.source))
+        };
+        let source = source.ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
+        let destination = self
+            .any_to_v6(host, tuple.destination)
+            .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
+        let forbidden = |v4, v6| self.prefix.forbids(policy, v4) && self.prefix.contains(v6);
+        if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
+            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+        }
+        Ok(Tuple {
+            source,
+            destination,
+            source_port: tuple.source_port,
+            destination_port: tuple.destination_port,
+        })
+    }
+
+    #[inline(always)]
+    fn to_v4<H: Host>(
+        &self,
+        host: &mut H,
+        policy: &Policy,
+        tuple: &Tuple<V6>,
+        _transport: &Transport,
+        _part: Part,
+    ) -> Result<Tuple<V4>, Refusal> {
+        let source = self
+            .any_to_v4(host, tuple.source)
+            .ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
+        let destination = self
+            .any_to_v4(host, tuple.destination)
+            .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
+        if special::is_illegal_source_v4(source) {
+            return Err(Refusal::Drop(Counter::IllegalSource));
+        }
+        if special::is_illegal_destination_v4(destination) {
+            return Err(Refusal::Drop(Counter::IllegalDestination));
+        }
+        let forbidden = |v4, v6| self.prefix.forbids(policy, v4) && self.prefix.contains(v6);
+        if forbidden(source, tuple.source) || forbidden(destination, tuple.destination) {
+            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+        }
+        Ok(Tuple {
+            source,
+            destination,
+            source_port: tuple.source_port,
+            destination_port: tuple.destination_port,
+        })
+    }
+
+    /// RFC 7757 section 4.2.2.
+    #[inline(always)]
+    fn hairpins<H: Host, I: Instances + ?Sized>(
+        &self,
+        host: &H,
+        _instances: &I,
+        destination: V4,
+    ) -> bool {
+        self.hairpin == Hairpin::Intrinsic && self.is_host(host, destination)
+    }
+
+    #[inline(always)]
+    fn error_source_v6<H: Host>(&self, host: &H, policy: &Policy, source: V4) -> V6 {
+        self.any_to_v6(host, source).unwrap_or(policy.own_v6)
+    }
+
+    #[inline(always)]
+    fn error_source_v4<H: Host>(&self, host: &H, policy: &Policy, source: V6, _outside: V4) -> V4 {
+        self.any_to_v4(host, source)
+            .unwrap_or_else(|| policy.icmp_source_of(source))
+    }
+}
+
+impl Siit {
+    /// Whether an explicit mapping says that an IPv4 address is a host behind this translator. A
+    /// mapping of all of IPv4 does not.
+    #[inline(always)]
+    fn is_host<H: Host>(&self, host: &H, address: V4) -> bool {
+        match host.find_eam_v4(&self.eam, address) {
+            Some(place) => !eam::is_of_everything(host.rules(), place),
+            None => false,
+        }
+    }
+
+    /// The explicit mapping of an IPv4 address, else that by the prefix (RFC 7757 section 3.3).
+    #[inline(always)]
+    pub fn any_to_v6<H: Host>(&self, host: &H, address: V4) -> Option<V6> {
+        self.explicit_v6(host, address)
+            .or_else(|| self.prefix.embed(address))
+    }
+
+    #[inline(always)]
+    fn explicit_v6<H: Host>(&self, host: &H, address: V4) -> Option<V6> {
+        let place = host.find_eam_v4(&self.eam, address)?;
+        eam::to_v6(host.rules(), place, address)
+    }
+
+    /// The explicit mapping of an IPv6 address, else that by the prefix (RFC 7757 section 3.3).
+    #[inline(always)]
+    pub fn any_to_v4<H: Host>(&self, host: &H, address: V6) -> Option<V4> {
+        if self.overlap == Overlap::Apart
+            && let Some(address) = self.prefix.extract(address)
+        {
+            return Some(address);
+        }
+        host.map_eam_v6(&self.eam, address)
+            .map(|mapped| mapped.address)
+            .or_else(|| self.prefix.extract(address))
+    }
 }

@@ -1,51 +1,180 @@
-//! Tunnels that carry IPv6 over IPv4: who has the other end, and what it may send.
+//! Tunnels that carry IPv6 over IPv4 (protocol 41): 6in4 (RFC 4213), 6to4 (RFC 3056), 6rd (RFC 5969)
+//! and ISATAP (RFC 5214). They differ in who has the other end of the tunnel.
 
-use super::isatap;
+use super::Mechanism;
+use super::crossing::V6OverV4;
+use super::isatap::{self, Isatap};
+use crate::address::networks::V6Networks;
+use crate::address::sixrd::Domain;
 use crate::address::{V4, V6, special};
-use crate::config::{Embedded, Outside, PeerV4, SixInFour};
-use crate::encap::Ends;
+use crate::host::Host;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
+use crate::wire::tuple::Ends;
 use crate::wire::{ipv6, protocol};
 
-/// Whether an IPv4 packet comes out of the tunnel here.
-#[inline(always)]
-pub fn owns_v4(tunnel: &SixInFour, destination: V4, telling_protocol: impl Fn() -> u8) -> bool {
-    destination.0.0 == tunnel.local.0.0 && telling_protocol() == protocol::IPV6
+/// IPv6 packets in IPv4 packets (protocol 41, RFC 4213).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SixInFour {
+    /// The address of this end.
+    pub local: V4,
+    /// Who has the other end.
+    pub peer: PeerV4,
+    /// The IPv6 destinations behind the other end.
+    pub destinations: V6Networks,
+    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    pub everything: bool,
 }
 
-/// Whether an IPv6 packet goes into the tunnel.
-#[inline(always)]
-pub fn owns_v6(tunnel: &SixInFour, destination: V6) -> bool {
-    tunnel.destinations.contains(destination)
+/// The other end of a tunnel over IPv4.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, u32)]
+pub enum PeerV4 {
+    /// One address, whatever the packet (RFC 4213 section 3).
+    Fixed(V4),
+    /// The one that an IPv6 address of the domain tells, of 6rd (RFC 5969) or 6to4 (RFC 3056).
+    Embedded(Embedded),
+    /// The one that an address on the link tells, or a router (RFC 5214).
+    Isatap(Isatap),
 }
 
-/// Where a packet between these addresses goes.
-///
-/// # Errors
-/// Nobody has the other end for it.
-#[inline(always)]
-pub fn ends(tunnel: &SixInFour, source: V6, destination: V6) -> Result<Ends<V4>, Refusal> {
-    let other = match &tunnel.peer {
-        PeerV4::Isatap(link) => isatap::next_hop(link, source, destination)?,
-        PeerV4::Fixed(peer) => *peer,
-        PeerV4::Embedded(peer) => embedded(peer, destination)?,
-    };
-    if other.0.0 == tunnel.local.0.0 {
-        return Err(Refusal::Drop(Counter::Loop));
+/// A domain whose IPv6 addresses tell the other end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Embedded {
+    /// The prefixes of all customers.
+    pub domain: Domain,
+    /// Who has what is outside of the domain.
+    pub outside: Outside,
+}
+
+/// How what is outside of a domain is reached, and what comes from there.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, u32)]
+pub enum Outside {
+    /// By the IPv6 routes of this machine: it is a border relay, or a relay of 6to4. Packets come
+    /// from customers only.
+    Here,
+    /// Through a border relay or relay: this is a customer's edge. Packets come from it, too.
+    Relay(V4),
+    /// The same, but packets come from any relay, as the way back of 6to4 is the affair of the
+    /// other side (RFC 3056 section 5.3, RFC 3964 section 3).
+    AnyRelay(V4),
+}
+
+impl Mechanism for SixInFour {
+    type Crossing = V6OverV4;
+
+    /// Whether an IPv4 packet comes out of the tunnel here.
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        _source: V4,
+        destination: V4,
+        protocol: impl Fn() -> u8,
+    ) -> bool {
+        destination.0.0 == self.local.0.0 && protocol() == protocol::IPV6
     }
-    Ok(Ends {
-        source: tunnel.local,
-        destination: other,
-    })
+
+    /// Whether an IPv6 packet goes into the tunnel.
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
+        self.destinations.contains(destination)
+    }
 }
 
-/// Whether some packet of the tunnel may go to an address.
-#[inline(always)]
-pub fn may_reach(tunnel: &SixInFour, other: V4) -> bool {
-    match &tunnel.peer {
-        PeerV4::Fixed(peer) => other.0.0 == peer.0.0,
-        PeerV4::Embedded(_) | PeerV4::Isatap(_) => true,
+impl SixInFour {
+    /// Where a packet between these addresses goes.
+    ///
+    /// # Errors
+    /// Nobody has the other end for it.
+    #[inline(always)]
+    pub fn ends(&self, source: V6, destination: V6) -> Result<Ends<V4>, Refusal> {
+        let other = match &self.peer {
+            PeerV4::Isatap(link) => isatap::next_hop(link, source, destination)?,
+            PeerV4::Fixed(peer) => *peer,
+            PeerV4::Embedded(peer) => embedded(peer, destination)?,
+        };
+        if other.0.0 == self.local.0.0 {
+            return Err(Refusal::Drop(Counter::Loop));
+        }
+        Ok(Ends {
+            source: self.local,
+            destination: other,
+        })
+    }
+
+    /// Whether some packet of the tunnel may go to an address.
+    #[inline(always)]
+    pub fn may_reach(&self, other: V4) -> bool {
+        match &self.peer {
+            PeerV4::Fixed(peer) => other.0.0 == peer.0.0,
+            PeerV4::Embedded(_) | PeerV4::Isatap(_) => true,
+        }
+    }
+
+    /// Whether `sender` may send a packet with this header through the tunnel.
+    ///
+    /// # Errors
+    /// It may not: RFC 4213 section 3.6 for one configured peer. What lies behind the tunnel does not
+    /// come out of it to go back in.
+    #[inline(always)]
+    pub fn accept(&self, sender: V4, header: &ipv6::Header) -> Result<(), Refusal> {
+        match &self.peer {
+            PeerV4::Fixed(peer) => {
+                if sender.0.0 != peer.0.0 {
+                    return Err(Refusal::Drop(Counter::TunnelSource));
+                }
+            }
+            PeerV4::Embedded(peer) => {
+                // RFC 3964 section 4: such a sender is no host.
+                if special::is_illegal_source_v4(sender) {
+                    return Err(Refusal::Drop(Counter::TunnelSource));
+                }
+                return self.consistent(peer, sender, header);
+            }
+            PeerV4::Isatap(link) => {
+                return isatap::accept(link, self.local, &self.destinations, sender, header);
+            }
+        }
+        if !self.everything && self.destinations.contains(header.destination()) {
+            return Err(Refusal::Drop(Counter::Loop));
+        }
+        Ok(())
+    }
+
+    /// The checks of RFC 5969 sections 9.2 and 12 and of RFC 3964 section 5: an inner source in the
+    /// domain is that of the sender; one outside of it comes from who has the outside.
+    #[inline(always)]
+    fn consistent(
+        &self,
+        peer: &Embedded,
+        sender: V4,
+        header: &ipv6::Header,
+    ) -> Result<(), Refusal> {
+        let (source, destination) = (header.source(), header.destination());
+        let from_inside = peer.domain.contains(source);
+        if from_inside && !peer.domain.is_consistent(source, sender) {
+            return Err(Refusal::Drop(Counter::TunnelSpoofed));
+        }
+        match peer.outside {
+            // Customers reach each other directly (RFC 5969 section 7.1.1): a relay has the outside
+            // only.
+            Outside::Here if !from_inside => Err(Refusal::Drop(Counter::TunnelSpoofed)),
+            Outside::Here if peer.domain.contains(destination) => Err(Refusal::Drop(Counter::Loop)),
+            Outside::Relay(relay) if !from_inside && sender.0.0 != relay.0.0 => {
+                Err(Refusal::Drop(Counter::TunnelSource))
+            }
+            // To an edge comes what is for the prefix that its address delegates.
+            Outside::Relay(_) | Outside::AnyRelay(_)
+                if !peer.domain.is_consistent(destination, self.local) =>
+            {
+                Err(Refusal::Drop(Counter::Loop))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -63,64 +192,4 @@ fn embedded(peer: &Embedded, destination: V6) -> Result<V4, Refusal> {
         return Err(Refusal::Drop(Counter::TunnelDestination));
     }
     Ok(other)
-}
-
-/// Whether `sender` may send a packet with this header through the tunnel.
-///
-/// # Errors
-/// It may not: RFC 4213 section 3.6 for one configured peer. What lies behind the tunnel does not
-/// come out of it to go back in.
-#[inline(always)]
-pub fn accept(tunnel: &SixInFour, sender: V4, header: &ipv6::Header) -> Result<(), Refusal> {
-    match &tunnel.peer {
-        PeerV4::Fixed(peer) => {
-            if sender.0.0 != peer.0.0 {
-                return Err(Refusal::Drop(Counter::TunnelSource));
-            }
-        }
-        PeerV4::Embedded(peer) => {
-            // RFC 3964 section 4: such a sender is no host.
-            if special::is_illegal_source_v4(sender) {
-                return Err(Refusal::Drop(Counter::TunnelSource));
-            }
-            return consistent(tunnel, peer, sender, header);
-        }
-        PeerV4::Isatap(link) => return isatap::accept(tunnel, link, sender, header),
-    }
-    if !tunnel.everything && tunnel.destinations.contains(header.destination()) {
-        return Err(Refusal::Drop(Counter::Loop));
-    }
-    Ok(())
-}
-
-/// The checks of RFC 5969 sections 9.2 and 12 and of RFC 3964 section 5: an inner source in the
-/// domain is that of the sender; one outside of it comes from who has the outside.
-#[inline(always)]
-fn consistent(
-    tunnel: &SixInFour,
-    peer: &Embedded,
-    sender: V4,
-    header: &ipv6::Header,
-) -> Result<(), Refusal> {
-    let (source, destination) = (header.source(), header.destination());
-    let from_inside = peer.domain.contains(source);
-    if from_inside && !peer.domain.is_consistent(source, sender) {
-        return Err(Refusal::Drop(Counter::TunnelSpoofed));
-    }
-    match peer.outside {
-        // Customers reach each other directly (RFC 5969 section 7.1.1): a relay has the outside
-        // only.
-        Outside::Here if !from_inside => Err(Refusal::Drop(Counter::TunnelSpoofed)),
-        Outside::Here if peer.domain.contains(destination) => Err(Refusal::Drop(Counter::Loop)),
-        Outside::Relay(relay) if !from_inside && sender.0.0 != relay.0.0 => {
-            Err(Refusal::Drop(Counter::TunnelSource))
-        }
-        // To an edge comes what is for the prefix that its address delegates.
-        Outside::Relay(_) | Outside::AnyRelay(_)
-            if !peer.domain.is_consistent(destination, tunnel.local) =>
-        {
-            Err(Refusal::Drop(Counter::Loop))
-        }
-        _ => Ok(()),
-    }
 }

@@ -5,14 +5,13 @@ use super::Part;
 use crate::address::{V4, V6};
 use crate::host::{Host, Sessions};
 use crate::nat::{
-    self, Bounded, Endpoint4, Established, Exhaustive, FragmentKey, Inside, NatConfig, Ports,
-    TcpFlags,
+    self, Bounded, Endpoint4, Established, Exhaustive, FragmentKey, Inside, NatConfig, TcpFlags,
 };
 use crate::reason::Counter;
-use crate::translate::Tuple;
-use crate::translate::transport::{Kind, Transport};
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::protocol;
+use crate::wire::transport::{Content, Transport};
+use crate::wire::tuple::{Ports, Tuple};
 
 /// The outside endpoint for a packet from `inside` to `remote`.
 ///
@@ -125,17 +124,20 @@ pub(super) fn back<H: Host>(
     Ok((tuple, inside.address))
 }
 
-/// Remembers the ports of a first fragment, or finds those of another (RFC 6146 section 3.4).
+/// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4): a first fragment is
+/// remembered, the others are found by it. Without a NAT nothing remembers, and the datagram is put
+/// together (RFC 7597 section 8.3).
 ///
 /// # Errors
-/// The first fragment did not come yet.
-pub(super) fn ports_of<H: Host>(
+/// The first fragment has not come yet, or there is no room to remember it.
+pub(crate) fn ports_of<H: Host>(
     host: &H,
-    nat: &NatConfig,
+    nat: Option<&NatConfig>,
     key: &FragmentKey,
     transport: &Transport,
 ) -> Result<Ports, Refusal> {
-    if transport.kind == Kind::Continuation {
+    let nat = nat.ok_or(Refusal::Slow(Slow::Reassemble))?;
+    if transport.content == Content::Continuation {
         return nat::recall(host, nat, key).ok_or(Refusal::Slow(Slow::HoldFragment));
     }
     let ports = transport.ports();
@@ -146,11 +148,11 @@ pub(super) fn ports_of<H: Host>(
 /// What the NAT calls a packet. Other protocols are answered as RFC 6146 section 3.4 says.
 #[inline(always)]
 fn flow(transport: &Transport) -> Result<nat::Transport, Refusal> {
-    match (transport.kind, transport.protocol) {
-        (Kind::Tcp, _) => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
-        (Kind::Continuation, protocol::TCP) => Ok(nat::Transport::Tcp(TcpFlags(0))),
-        (Kind::Udp, _) | (Kind::Continuation, protocol::UDP) => Ok(nat::Transport::Udp),
-        (Kind::Echo(_) | Kind::Query, _) => Ok(nat::Transport::Icmp),
+    match (transport.content, transport.protocol) {
+        (Content::Tcp, _) => Ok(nat::Transport::Tcp(TcpFlags(transport.tcp_flags))),
+        (Content::Continuation, protocol::TCP) => Ok(nat::Transport::Tcp(TcpFlags(0))),
+        (Content::Udp, _) | (Content::Continuation, protocol::UDP) => Ok(nat::Transport::Udp),
+        (Content::Echo(_) | Content::Query, _) => Ok(nat::Transport::Icmp),
         _ => Err(Refusal::Reply(
             IcmpError::PortUnreachable,
             Counter::UnsupportedProtocol,

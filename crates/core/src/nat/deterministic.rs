@@ -2,7 +2,7 @@
 //! nothing has to be logged.
 
 use crate::address::{V4, V6};
-use crate::packet::Word;
+use crate::word::Word;
 
 use super::config::Pool;
 

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use crate::address::{V4, V6};
-use crate::packet::Word;
+use crate::word::Word;
 
 /// The transport protocols that have state (RFC 6146 section 1.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

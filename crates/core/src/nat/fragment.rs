@@ -5,6 +5,7 @@ use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::table::{Refused, Slot, hash};
 use crate::time::Instant;
+use crate::wire::tuple::Ports;
 
 use super::config::NatConfig;
 use super::endpoint::address_words;
@@ -67,22 +68,6 @@ impl FragmentKey {
             destination[1],
             (identification as u64) << 32 | (protocol as u64) << 8 | 6,
         ])
-    }
-}
-
-/// The ports of a datagram; for an ICMP query both are its identifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ports {
-    /// Source port.
-    pub source: u16,
-    /// Destination port.
-    pub destination: u16,
-}
-
-impl Ports {
-    #[inline(always)]
-    const fn word(self) -> u64 {
-        (self.source as u64) << 16 | self.destination as u64
     }
 }
 

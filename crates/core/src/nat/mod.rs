@@ -54,7 +54,7 @@ pub use deterministic::Deterministic;
 pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
 pub use flow::{inbound, outbound};
-pub use fragment::{FragmentKey, Ports, recall, remember};
+pub use fragment::{FragmentKey, recall, remember};
 pub use held::{Held, address_of, hold, release};
 pub use layout::{Capacity, Layout};
 pub use lookup::{is_open, peek_inbound, peek_outbound};

@@ -5,8 +5,8 @@
 //! subscriber is the hash of its prefix and nothing has to be remembered.
 
 use crate::address::V4;
-use crate::packet::Word;
 use crate::table::{Memory, Slot, hash};
+use crate::word::Word;
 
 use super::binding::NO_SUBSCRIBER;
 use super::config::{Blocks, NatConfig};

@@ -4,19 +4,18 @@
 use super::leading_words;
 use crate::address::{V4, V6};
 use crate::checksum::Sum;
-use crate::config::Policy;
-use crate::packet::Word;
+use crate::policy::Policy;
 use crate::verdict::IcmpError;
+use crate::wire::icmp;
 use crate::wire::ipv4::{self, Fragment};
 use crate::wire::{ipv6, protocol};
+use crate::word::Word;
 
 /// The longest ICMPv4 error (RFC 1812 section 4.3.2.3).
 pub const LONGEST_V4: usize = 576;
 /// The longest ICMPv6 error: the minimum MTU (RFC 4443 section 2.4 (c)).
 pub const LONGEST_V6: usize = ipv6::MINIMUM_MTU as usize;
 
-/// Bytes of an ICMP error before the quoted packet.
-const ICMP_HEADER: usize = 8;
 /// TTL or hop limit of the errors (RFC 1812 section 4.3.2.2 leaves the choice to us).
 const TTL: u8 = 64;
 /// Precedence 6, Internetwork Control (RFC 1812 section 4.3.2.5).
@@ -49,9 +48,9 @@ fn build_v4(original: &[u8], error: IcmpError, source: V4, buffer: &mut [u8]) ->
     if !may_answer_v4(original, &header) || source == V4::default() {
         return None;
     }
-    let most = usize::from(header.total_length()).min(LONGEST_V4 - ipv4::HEADER - ICMP_HEADER);
+    let most = usize::from(header.total_length()).min(LONGEST_V4 - ipv4::HEADER - icmp::HEADER);
     let quote = &original[..original.len().min(most)];
-    let length = ipv4::HEADER + ICMP_HEADER + quote.len();
+    let length = ipv4::HEADER + icmp::HEADER + quote.len();
     let outer = ipv4::Header::from(ipv4::Fields {
         tos: INTERNETWORK_CONTROL | (header.tos() & TOS_BITS),
         total_length: length as u16,
@@ -74,9 +73,9 @@ fn build_v6(original: &[u8], error: IcmpError, source: V6, buffer: &mut [u8]) ->
         return None;
     }
     let total = ipv6::HEADER + usize::from(header.payload_length());
-    let most = total.min(LONGEST_V6 - ipv6::HEADER - ICMP_HEADER);
+    let most = total.min(LONGEST_V6 - ipv6::HEADER - icmp::HEADER);
     let quote = &original[..original.len().min(most)];
-    let payload_length = (ICMP_HEADER + quote.len()) as u16;
+    let payload_length = (icmp::HEADER + quote.len()) as u16;
     let outer = ipv6::Header::from(ipv6::Fields {
         traffic_class: 0,
         payload_length,
@@ -103,7 +102,7 @@ fn write(
     quote: &[u8],
     pseudo: Sum,
 ) -> Option<usize> {
-    let length = outer.len() * 4 + ICMP_HEADER + quote.len();
+    let length = outer.len() * 4 + icmp::HEADER + quote.len();
     let (header, message) = buffer.get_mut(..length)?.split_at_mut(outer.len() * 4);
     for (bytes, word) in header.chunks_exact_mut(4).zip(outer) {
         bytes.copy_from_slice(&word.bytes());
@@ -214,7 +213,7 @@ fn may_be_icmpv6_error(original: &[u8], mut next_header: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ServiceClass, ZeroUdpChecksum};
+    use crate::policy::{ServiceClass, ZeroUdpChecksum};
     use core::net::{Ipv4Addr, Ipv6Addr};
     use etherparse::{
         Icmpv4Slice, Icmpv4Type, Icmpv6Slice, Icmpv6Type, IpNumber, Ipv4HeaderSlice, Ipv6Header,

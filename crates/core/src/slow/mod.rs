@@ -12,7 +12,7 @@ pub mod segment;
 pub mod split;
 pub mod unexpected;
 
-use crate::packet::Word;
+use crate::word::Word;
 
 /// The first words of some bytes.
 fn leading_words<const N: usize>(bytes: &[u8]) -> Option<[Word; N]> {

@@ -6,22 +6,23 @@
 
 use crate::address::{self, V4, V6, special};
 use crate::checksum::Sum;
-use crate::config::{Instance, Isatap, IsatapRole, Mechanism, PeerV4, SixInFour};
-use crate::encap::Ends;
 use crate::encap::inner::Inner;
-use crate::host::{Host, Instances};
-use crate::mechanism::isatap;
-use crate::packet::{Family, Packet, Truncated, Word};
+use crate::host::Host;
+use crate::incoming::v4;
+use crate::mechanism::isatap::{self, Isatap, IsatapRole};
+use crate::mechanism::six_in_four::{PeerV4, SixInFour};
+use crate::mechanism::{Instances, Member};
+use crate::packet::{Family, Packet, Truncated};
+use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::translate::v4;
 use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::icmpv6::{
+    NEIGHBOUR_ADVERTISEMENT, NEIGHBOUR_SOLICITATION, ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION,
+};
 use crate::wire::ipv4::{self, Fragment};
+use crate::wire::tuple::Ends;
 use crate::wire::{ipv6, protocol};
-
-const ROUTER_SOLICITATION: u8 = 133;
-const ROUTER_ADVERTISEMENT: u8 = 134;
-const NEIGHBOUR_SOLICITATION: u8 = 135;
-const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+use crate::word::Word;
 
 /// The hop limit of what has crossed no router (RFC 4861 section 3.1).
 const UNCROSSED: u8 = 255;
@@ -37,7 +38,7 @@ const LONGEST: usize = 4 + 8 + 2;
 pub fn receive<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     tunnel: &SixInFour,
     isatap: &Isatap,
     outer: &ipv4::Header,
@@ -67,7 +68,7 @@ pub fn receive<P: Packet, H: Host>(
         (IsatapRole::Router, ROUTER_SOLICITATION)
             if mine || header.destination().halves() == ALL_ROUTERS =>
         {
-            advertisement(instance, isatap)
+            advertisement(policy, isatap)
         }
         (_, NEIGHBOUR_SOLICITATION) if mine && message.target == header.destination() => {
             neighbour(isatap, message.target)
@@ -91,22 +92,23 @@ pub fn receive<P: Packet, H: Host>(
     })
 }
 
-/// The number of the instance whose node this machine is, if it sends a packet over the link; other engines
-/// never see such a packet.
+/// The number of the instance whose node this machine is and its tunnel, if this machine sends a packet
+/// over an ISATAP link. Only user space sees such a packet.
 #[inline(always)]
-pub fn sender<P: Packet, I: Instances + ?Sized>(
-    packet: &P,
-    instances: &I,
+pub fn sender<'a, P: Packet, I: Instances + ?Sized>(
+    instances: &'a I,
     header: &ipv6::Header,
-) -> Option<u32> {
-    packet.bytes()?;
+) -> Option<(u32, &'a SixInFour)> {
+    if !P::ABILITIES.neighbours {
+        return None;
+    }
     let mut index = 0;
     loop {
-        if let Mechanism::SixInFour(tunnel) = &instances.get(index)?.mechanism
+        if let Some(tunnel) = SixInFour::of(&instances.get(index)?.mechanism)
             && let PeerV4::Isatap(_) = &tunnel.peer
             && isatap::is_link_local(header.source(), tunnel.local)
         {
-            return Some(index);
+            return Some((index, tunnel));
         }
         index += 1;
     }
@@ -117,18 +119,12 @@ pub fn sender<P: Packet, I: Instances + ?Sized>(
 ///
 /// # Errors
 /// The packet is not to be sent; it is unchanged then.
-pub fn send<P: Packet, H: Host, I: Instances + ?Sized>(
+pub fn send<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
-    instances: &I,
-    index: u32,
+    tunnel: &SixInFour,
     header: &ipv6::Header,
 ) -> Result<Verdict, Refusal> {
-    host.select(index);
-    let tunnel = match instances.get(index).map(|instance| &instance.mechanism) {
-        Some(Mechanism::SixInFour(tunnel)) => tunnel,
-        _ => return Err(Refusal::Drop(Counter::EngineError)),
-    };
     let destination = header.destination();
     let total = ipv6::HEADER + usize::from(header.payload_length());
     let Ok(outer_total) = u16::try_from(total + ipv4::HEADER) else {
@@ -230,14 +226,14 @@ struct Answer {
 }
 
 /// A router advertisement (RFC 4861 section 4.2) with the prefix of the link and its MTU.
-fn advertisement(instance: &Instance, isatap: &Isatap) -> Answer {
+fn advertisement(policy: &Policy, isatap: &Isatap) -> Answer {
     const HOP_LIMIT: u32 = 64;
     const PREFIX: u32 = 3 << 24 | 4 << 16 | 64 << 8;
     const ON_LINK: u32 = 1 << 7;
     const AUTONOMOUS: u32 = 1 << 6;
     const MTU: u32 = 5 << 24 | 1 << 16;
     let (high, _) = isatap.prefix.halves();
-    let mtu = u32::from(instance.policy.ipv4_mtu).saturating_sub(ipv4::HEADER as u32);
+    let mtu = u32::from(policy.ipv4_mtu).saturating_sub(ipv4::HEADER as u32);
     let numbers = [
         u32::from(ROUTER_ADVERTISEMENT) << 24,
         HOP_LIMIT << 24 | u32::from(isatap.lifetimes.router),

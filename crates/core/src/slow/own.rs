@@ -4,16 +4,16 @@
 use super::leading_words;
 use crate::address::{V4, V6};
 use crate::checksum::Sum;
-use crate::encap::{Ends, four_in_six};
-use crate::nat::{Endpoint4, Ports};
-use crate::packet::Word;
+use crate::encap::four_in_six;
+use crate::nat::Endpoint4;
 use crate::wire::ipv4::{self, Fragment};
+use crate::wire::tuple::{Ends, Ports};
+use crate::wire::udp;
 use crate::wire::{ipv6, protocol};
+use crate::word::Word;
 
-/// Bytes of a UDP header.
-const UDP_HEADER: usize = 8;
 /// Bytes before what an answer says.
-pub const HEADERS: usize = ipv6::HEADER + ipv4::HEADER + UDP_HEADER;
+pub const HEADERS: usize = ipv6::HEADER + ipv4::HEADER + udp::HEADER;
 /// TTL of an answer.
 const TTL: u8 = 64;
 
@@ -63,7 +63,7 @@ impl<'a> Datagram<'a> {
     /// The headers of the packet that takes an answer back; `None` if that is longer than any packet.
     #[must_use]
     pub fn answer(&self, payload: &[u8]) -> Option<[u8; HEADERS]> {
-        let length = u16::try_from(UDP_HEADER + payload.len()).ok()?;
+        let length = u16::try_from(udp::HEADER + payload.len()).ok()?;
         let total_length = length.checked_add(ipv4::HEADER as u16)?;
         let (source, destination) = (self.destination, self.source);
         let ends = Ends {
@@ -158,7 +158,7 @@ fn udp(
     let [ports, length]: [Word; 2] = leading_words(datagram)?;
     let (length, checksum) = (length.high(), length.low());
     let datagram = datagram.get(..usize::from(length))?;
-    let payload = datagram.get(UDP_HEADER..)?;
+    let payload = datagram.get(udp::HEADER..)?;
     let right = match (checksum, none) {
         (0, NoChecksum::Fine) => true,
         (0, NoChecksum::Wrong) => false,

@@ -5,11 +5,12 @@
 //! is copied: a [`Piece`] is a header of its own and a part of the packet it came from.
 
 use crate::checksum::Sum;
-use crate::packet::{Family, Word};
+use crate::packet::Family;
 use crate::verdict::Split;
 use crate::wire::ipv4::Fragment;
 use crate::wire::ipv6::{self, FragmentHeader};
 use crate::wire::{ipv4, protocol};
+use crate::word::Word;
 
 /// The longest header a piece can have: IPv4 with 40 bytes of options.
 pub const LONGEST_HEADER: usize = 60;

@@ -2,7 +2,8 @@
 //! unexpected is answered late (RFC 5382 section 4.3, RFC 6146 section 3.5.2.2).
 
 use super::leading_words;
-use crate::host::{Host, Instances};
+use crate::host::Host;
+use crate::mechanism::{Instances, Mechanism};
 use crate::nat::{self, Endpoint4, Protocol, TcpFlags};
 use crate::time::Span;
 use crate::wire::{ipv4, protocol};

@@ -2,22 +2,26 @@
 //! section 4). The packet may come out of a softwire, go into one, or both
 //! ([`passage`](crate::mechanism::passage)).
 
-use super::transport::{ICMP_CHECKSUM, Kind, Messages, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
-use super::{Hop, Tuple, mss, mtu, quoted_v4, v4};
+use super::{Hop, mss, mtu, quoted_v4};
 use crate::address::V4;
+use crate::checksum::ChecksumKind;
 use crate::checksum::{Delta, Sum};
-use crate::config::{Instance, Policy};
 use crate::encap::{self, class};
 use crate::host::{Destination, Host};
-use crate::mechanism::Part;
+use crate::incoming::v4;
 use crate::mechanism::passage::{Exit, Passage};
-use crate::packet::{ChecksumKind, Family, NoRoom, Packet, Truncated, Word};
+use crate::mechanism::{Part, stateful};
+use crate::packet::{Family, NoRoom, Packet, Truncated};
+use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::wire::icmp::Messages;
+use crate::wire::transport::{Content, Transport};
+use crate::wire::tuple::Tuple;
+use crate::wire::{icmp, tcp, udp};
 use crate::wire::{ipv4, ipv6};
+use crate::word::Word;
 
-/// Offset of the checksum in an IPv4 header.
-const HEADER_CHECKSUM: usize = 10;
 /// The Don't Fragment flag in the second word of a header.
 const DONT_FRAGMENT: u32 = 0x4000;
 
@@ -30,7 +34,7 @@ const DONT_FRAGMENT: u32 = 0x4000;
 pub fn translate<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     passage: &M,
     header: ipv4::Header,
     tos: u8,
@@ -45,17 +49,21 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         ));
     }
     let ports = if header.fragment().is_fragment() {
-        if packet.bytes().is_none() {
+        if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
-        passage.ports_of(host, &header, transport)?
+        stateful::ports_of(
+            host,
+            passage.nat(),
+            &passage.fragment_key(&header),
+            transport,
+        )?
     } else {
         transport.ports()
     };
-    if transport.kind == Kind::IcmpError {
-        return quoted_v4::within_v4(packet, host, instance, passage, &incoming, tos, hop);
+    if transport.content == Content::IcmpError {
+        return quoted_v4::within_v4(packet, host, policy, passage, &incoming, tos, hop);
     }
-    let policy = &instance.policy;
     let mss = mss::find(packet, policy, transport)?;
     let old = Tuple {
         source: header.source(),
@@ -73,7 +81,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         headers: header.header_length(),
         dont_fragment: header.dont_fragment(),
         softwire: matches!(way.exit, Exit::Softwire(_)),
-        identification: if packet.bytes().is_some() {
+        identification: if P::ABILITIES.splits {
             host.random()
         } else {
             0
@@ -227,7 +235,7 @@ pub(super) fn rewrite_header<P: Packet>(
     ];
     let change = Sum::ZERO.words(&words) - Sum::ZERO.words(&header.0);
     packet.set_words(at, words)?;
-    crate::packet::patch_complete(packet, at + HEADER_CHECKSUM, ChecksumKind::Plain, change)
+    crate::packet::patch_complete(packet, at + ipv4::CHECKSUM, ChecksumKind::Plain, change)
 }
 
 /// The change of the pseudo-header of TCP and UDP: the addresses.
@@ -250,29 +258,29 @@ fn rewrite_transport<P: Packet>(
 ) -> Result<(), Truncated> {
     let (at, first) = (start + transport.at, transport.first);
     let pseudo = pseudo_header(old, new);
-    match transport.kind {
-        Kind::Tcp => {
+    match transport.content {
+        Content::Tcp => {
             let content = changed + super::set_ports(packet, at, first, new)?;
-            packet.patch_checksum(at + TCP_CHECKSUM, ChecksumKind::Plain, pseudo, content)
+            packet.patch_checksum(at + tcp::CHECKSUM, ChecksumKind::Plain, pseudo, content)
         }
-        Kind::Udp => {
+        Content::Udp => {
             let content = super::set_ports(packet, at, first, new)?;
             if transport.zero_checksum {
                 return Ok(());
             }
-            packet.patch_checksum(at + UDP_CHECKSUM, ChecksumKind::Udp, pseudo, content)
+            packet.patch_checksum(at + udp::CHECKSUM, ChecksumKind::Udp, pseudo, content)
         }
-        Kind::Echo(_) | Kind::Query => {
+        Content::Echo(_) | Content::Query => {
             let identifier = super::changed_identifier(transport, new);
             let content = super::set_echo(packet, at, first.bytes()[0], first, identifier)?;
             packet.patch_checksum(
-                at + ICMP_CHECKSUM,
+                at + icmp::CHECKSUM,
                 ChecksumKind::Plain,
                 Delta::NONE,
                 content,
             )?;
             super::settle_zero(packet, at)
         }
-        Kind::IcmpError | Kind::Other | Kind::Continuation => Ok(()),
+        Content::IcmpError | Content::Other | Content::Continuation => Ok(()),
     }
 }

@@ -1,28 +1,36 @@
 //! From IPv4 to IPv6 (RFC 7915 section 4).
 
-use super::transport::{Echo, Kind, Messages, Transport};
-use super::{Change, Hop, Tuple, icmp, mss, mtu, quoted, v4};
+use super::{Change, Hop, mss, mtu, quoted};
 use crate::address::{V4, V6};
+use crate::checksum::ChecksumKind;
 use crate::checksum::{Delta, Sum};
-use crate::config::{Instance, ZeroUdpChecksum};
 use crate::host::{Destination, Host};
-use crate::mechanism::{self, Part};
+use crate::incoming::v4;
+use crate::mechanism::crossing::Translator;
+use crate::mechanism::{Part, stateful};
 use crate::nat::FragmentKey;
-use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
+use crate::packet::{Family, Packet, Truncated};
+use crate::policy::{Policy, ZeroUdpChecksum};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use crate::wire::icmp;
+use crate::wire::icmp::{Echo, Messages};
 use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER};
+use crate::wire::transport::{Content, Transport};
+use crate::wire::tuple::Tuple;
 use crate::wire::{ipv4, ipv6, protocol};
+use crate::word::Word;
 
 /// Translates a packet that belongs to an instance.
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
 #[inline(always)]
-pub fn translate<P: Packet, H: Host>(
+pub fn translate<P: Packet, H: Host, M: Translator>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    mechanism: &M,
+    policy: &Policy,
     header: ipv4::Header,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
@@ -36,10 +44,10 @@ pub fn translate<P: Packet, H: Host>(
     }
     let fragmented = header.fragment().is_fragment();
     if transport.zero_checksum {
-        without_checksum(host, instance, fragmented)?;
+        without_checksum::<M>(policy, fragmented)?;
     }
-    let ports = if fragmented && mechanism::needs_ports(host, instance) {
-        if packet.bytes().is_none() {
+    let ports = if fragmented && M::BY_PORTS {
+        if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
         let (source, destination) = (header.source(), header.destination());
@@ -49,32 +57,32 @@ pub fn translate<P: Packet, H: Host>(
             header.identification(),
             header.protocol(),
         );
-        mechanism::ports_of(host, instance, &key, transport)?
+        stateful::ports_of(host, mechanism.nat(), &key, transport)?
     } else {
         transport.ports()
     };
-    if transport.kind == Kind::IcmpError {
-        return quoted::to_v6(packet, host, instance, &incoming, hop);
+    if transport.content == Content::IcmpError {
+        return quoted::to_v6(packet, host, mechanism, policy, &incoming, hop);
     }
-    let mss = mss::find(packet, &instance.policy, transport)?;
+    let mss = mss::find(packet, policy, transport)?;
     let old = Tuple {
         source: header.source(),
         destination: header.destination(),
         source_port: ports.source,
         destination_port: ports.destination,
     };
-    let new = mechanism::to_v6(host, instance, &old, transport, Part::Outer)?;
+    let new = mechanism.to_v6(host, policy, &old, transport, Part::Outer)?;
     let mut out = headers(
-        instance,
+        policy,
         &header,
         new.source,
         new.destination,
         transport.length,
     );
     hop.apply(&mut out.fields.hop_limit);
-    let link = link_mtu(host, instance, &out.fields)?;
-    let split = check_size(packet, link, instance, &header, &out, transport)?;
-    let most = mss::between(instance.policy.ipv4_mtu, link);
+    let link = link_mtu(host, policy, &out.fields)?;
+    let split = check_size(packet, link, policy, &header, &out, transport)?;
+    let most = mss::between(policy.ipv4_mtu, link);
 
     // UDP without a checksum needs one over the whole payload (RFC 7915 section 4.5).
     let computed = if transport.zero_checksum {
@@ -135,7 +143,7 @@ impl Outgoing {
 /// payload. The hop limit is not decremented yet.
 #[inline(always)]
 pub(super) fn headers(
-    instance: &Instance,
+    policy: &Policy,
     header: &ipv4::Header,
     source: V6,
     destination: V6,
@@ -158,7 +166,7 @@ pub(super) fn headers(
     };
     Outgoing {
         fields: ipv6::Fields {
-            traffic_class: instance.policy.traffic_class.of(header.tos()),
+            traffic_class: policy.traffic_class.of(header.tos()),
             payload_length: (length + extra) as u16,
             next_header: if fragment.is_some() {
                 protocol::FRAGMENT
@@ -178,7 +186,7 @@ pub(super) fn headers(
 fn check_size<P: Packet>(
     packet: &P,
     link: u16,
-    instance: &Instance,
+    policy: &Policy,
     header: &ipv4::Header,
     out: &Outgoing,
     transport: &Transport,
@@ -191,7 +199,7 @@ fn check_size<P: Packet>(
         identification: packet
             .reassembled()
             .unwrap_or(u32::from(header.identification())),
-        lowest: instance.policy.lowest_ipv6_mtu,
+        lowest: policy.lowest_ipv6_mtu,
         link,
     };
     mtu::to_v6(packet, &size)
@@ -201,7 +209,7 @@ fn check_size<P: Packet>(
 #[inline(always)]
 pub(super) fn link_mtu<H: Host>(
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     fields: &ipv6::Fields,
 ) -> Result<u16, Refusal> {
     let route = host.route(Destination::V6 {
@@ -209,7 +217,7 @@ pub(super) fn link_mtu<H: Host>(
         destination: fields.destination,
         traffic_class: fields.traffic_class,
     });
-    Ok(route?.map_or(instance.policy.ipv6_mtu, |route| route.mtu))
+    Ok(route?.map_or(policy.ipv6_mtu, |route| route.mtu))
 }
 
 /// Writes the new headers and adjusts the transport header, of which `changed` has been changed.
@@ -230,18 +238,20 @@ fn finish<P: Packet>(
         let [word] = packet.words::<1>(at + 4)?;
         return packet.set_words(at + 4, [Word::from_halves(word.high(), checksum)]);
     }
-    let change = match transport.kind {
-        Kind::Tcp | Kind::Udp => Change {
+    let change = match transport.content {
+        Content::Tcp | Content::Udp => Change {
             pseudo: pseudo_header(old, new),
             content: changed + super::set_ports(packet, at, transport.first, new)?,
         },
-        Kind::Echo(echo) => {
+        Content::Echo(echo) => {
             let added = icmpv6_pseudo_header(new, transport.length);
             echo_to_v6(packet, at, echo, transport, new, added)?
         }
-        Kind::Query | Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
+        Content::Query | Content::IcmpError | Content::Other | Content::Continuation => {
+            return Ok(());
+        }
     };
-    change.apply(packet, at, transport.kind)
+    change.apply(packet, at, transport.content)
 }
 
 /// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
@@ -293,17 +303,11 @@ fn echo_to_v6<P: Packet>(
 /// # Errors
 /// It is dropped, or has to be put together first.
 #[inline(always)]
-fn without_checksum<H: Host>(
-    host: &H,
-    instance: &Instance,
-    fragmented: bool,
-) -> Result<(), Refusal> {
-    match instance.policy.zero_udp_checksum {
+fn without_checksum<M: Translator>(policy: &Policy, fragmented: bool) -> Result<(), Refusal> {
+    match policy.zero_udp_checksum {
         ZeroUdpChecksum::Drop if !fragmented => Err(Refusal::prohibited(Counter::ZeroChecksumUdp)),
         ZeroUdpChecksum::Compute if !fragmented => Ok(()),
-        ZeroUdpChecksum::Compute if mechanism::needs_ports(host, instance) => {
-            Err(Refusal::Slow(Slow::Reassemble))
-        }
+        ZeroUdpChecksum::Compute if M::BY_PORTS => Err(Refusal::Slow(Slow::Reassemble)),
         ZeroUdpChecksum::Compute | ZeroUdpChecksum::Drop => {
             Err(Refusal::Drop(Counter::ZeroChecksumUdp))
         }

@@ -1,7 +1,9 @@
 //! A translation is one hop, also where the kernel forwards the packet afterwards.
 
+use crate::checksum::ChecksumKind;
 use crate::checksum::Sum;
-use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word, patch_complete};
+use crate::packet::{Family, Packet, Truncated, patch_complete};
+use crate::word::Word;
 
 /// The words of TTL and of hop limit.
 const TTL: usize = 8;
@@ -44,6 +46,8 @@ mod tests {
     struct Bytes<const N: usize>([u8; N]);
 
     impl<const N: usize> Packet for Bytes<N> {
+        const ABILITIES: crate::packet::Abilities = crate::packet::Abilities::BPF;
+
         fn len(&self) -> usize {
             N
         }

@@ -5,51 +5,23 @@
 //! ([`mtu`]); only then rewrite it in place ([`four_to_six`], [`six_to_four`], [`four_to_four`], and
 //! [`quoted`] for ICMP errors). A packet that is refused is therefore unchanged, and another engine can take it.
 
-pub mod extension;
+pub mod error;
 pub mod four_to_four;
 pub mod four_to_six;
 pub mod hop;
-pub mod icmp;
 pub mod mss;
 pub mod mtu;
 pub mod quoted;
 pub mod quoted_v4;
 pub mod six_to_four;
-pub mod transport;
-pub mod v4;
-pub mod v6;
 
+use crate::checksum::ChecksumKind;
 use crate::checksum::{Delta, Sum};
-use crate::packet::{ChecksumKind, Packet, Truncated, Word};
-use transport::{ICMP_CHECKSUM, Kind, TCP_CHECKSUM, Transport, UDP_CHECKSUM};
-
-/// Addresses and ports of a packet in one family. The identifier of an ICMP query stands for both
-/// ports (RFC 6146 section 3.5.3); without ports both are zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tuple<A> {
-    /// Source address.
-    pub source: A,
-    /// Destination address.
-    pub destination: A,
-    /// Source port or ICMP identifier.
-    pub source_port: u16,
-    /// Destination port or ICMP identifier.
-    pub destination_port: u16,
-}
-
-impl<A> Tuple<A> {
-    /// The tuple of a packet that goes the other way.
-    #[inline(always)]
-    #[must_use]
-    pub fn swapped(self) -> Self {
-        Self {
-            source: self.destination,
-            destination: self.source,
-            source_port: self.destination_port,
-            destination_port: self.source_port,
-        }
-    }
-}
+use crate::packet::{Packet, Truncated};
+use crate::wire::transport::{Content, Transport};
+use crate::wire::tuple::Tuple;
+use crate::wire::{icmp, tcp, udp};
+use crate::word::Word;
 
 /// Whether a translation is a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +55,16 @@ impl Change {
     /// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Called at
     /// one place of each direction, so that it becomes part of it: a call is dear to a BPF program.
     #[inline(always)]
-    fn apply<P: Packet>(self, packet: &mut P, at: usize, kind: Kind) -> Result<(), Truncated> {
-        let (offset, checksum) = match kind {
-            Kind::Tcp => (TCP_CHECKSUM, ChecksumKind::Plain),
-            Kind::Udp => (UDP_CHECKSUM, ChecksumKind::Udp),
-            _ => (ICMP_CHECKSUM, ChecksumKind::Plain),
+    fn apply<P: Packet>(
+        self,
+        packet: &mut P,
+        at: usize,
+        content: Content,
+    ) -> Result<(), Truncated> {
+        let (offset, checksum) = match content {
+            Content::Tcp => (tcp::CHECKSUM, ChecksumKind::Plain),
+            Content::Udp => (udp::CHECKSUM, ChecksumKind::Udp),
+            _ => (icmp::CHECKSUM, ChecksumKind::Plain),
         };
         packet.patch_checksum(at + offset, checksum, self.pseudo, self.content)
     }

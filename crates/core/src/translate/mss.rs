@@ -5,15 +5,16 @@
 //! the smaller one counts, each less its IP and TCP headers without options (RFC 9293 section
 //! 3.7.1). The first MSS option is lowered; it is never raised, and none is added.
 
+use crate::wire::tcp;
+use crate::wire::transport::{Content, Transport};
 use core::hint::black_box;
 
 use crate::checksum::{Delta, Sum};
-use crate::config::Policy;
-use crate::packet::{Packet, Truncated, Word};
+use crate::packet::{Packet, Truncated};
+use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
 use crate::wire::{ipv4, ipv6};
-
-use super::transport::{Kind, TCP_HEADER, Transport};
+use crate::word::Word;
 
 /// The SYN flag (RFC 9293 section 3.1).
 const SYN: u8 = 0x02;
@@ -33,8 +34,8 @@ impl Place {
 #[inline(always)]
 #[must_use]
 pub const fn between(ipv4_mtu: u16, ipv6_mtu: u16) -> u16 {
-    let v4 = ipv4_mtu.saturating_sub((ipv4::HEADER + TCP_HEADER) as u16);
-    let v6 = ipv6_mtu.saturating_sub((ipv6::HEADER + TCP_HEADER) as u16);
+    let v4 = ipv4_mtu.saturating_sub((ipv4::HEADER + tcp::HEADER) as u16);
+    let v6 = ipv6_mtu.saturating_sub((ipv6::HEADER + tcp::HEADER) as u16);
     if v4 < v6 { v4 } else { v6 }
 }
 
@@ -43,7 +44,7 @@ pub const fn between(ipv4_mtu: u16, ipv6_mtu: u16) -> u16 {
 #[must_use]
 pub const fn within_v4(one: u16, other: u16) -> u16 {
     let mtu = if one < other { one } else { other };
-    mtu.saturating_sub((ipv4::HEADER + TCP_HEADER) as u16)
+    mtu.saturating_sub((ipv4::HEADER + tcp::HEADER) as u16)
 }
 
 /// Looks for the option.
@@ -67,14 +68,14 @@ pub fn find<P: Packet>(
         };
     };
     let header = usize::from(transport.header);
-    let opens = transport.kind == Kind::Tcp && transport.tcp_flags & SYN != 0;
-    if !policy.mss_clamp || !opens || header <= TCP_HEADER || header > transport.length {
+    let opens = transport.content == Content::Tcp && transport.tcp_flags & SYN != 0;
+    if !policy.mss_clamp || !opens || header <= tcp::HEADER || header > transport.length {
         return Ok(Place::NOWHERE);
     }
-    let at = transport.at + TCP_HEADER;
+    let at = transport.at + tcp::HEADER;
     let options = bytes.get(at..transport.at + header);
     let value = options.and_then(search);
-    Ok(value.map_or(Place::NOWHERE, |value| Place(TCP_HEADER + value)))
+    Ok(value.map_or(Place::NOWHERE, |value| Place(tcp::HEADER + value)))
 }
 
 /// Where the value of the first MSS option lies among options; `None` also if what comes before it
@@ -134,11 +135,11 @@ pub fn lower<P: Packet>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::transport::{Extent, Messages, TCP_CHECKSUM};
     use super::*;
     use crate::address::{V4, V6};
-    use crate::config::{ServiceClass, ZeroUdpChecksum};
-    use crate::packet::{ChecksumKind, Family, NoRoom};
+    use crate::checksum::ChecksumKind;
+    use crate::packet::{Family, NoRoom};
+    use crate::policy::{ServiceClass, ZeroUdpChecksum};
     use crate::wire::protocol;
     use etherparse::{TcpHeaderSlice, TcpOptionElement};
     use proptest::prelude::*;
@@ -150,6 +151,8 @@ mod tests {
     struct Segment(Vec<u8>);
 
     impl Packet for Segment {
+        const ABILITIES: crate::packet::Abilities = crate::packet::Abilities::BPF;
+
         fn len(&self) -> usize {
             self.0.len()
         }
@@ -182,7 +185,7 @@ mod tests {
 
     /// A segment with these options, which are filled up with zeros, and the right checksum.
     fn segment(flags: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
-        let mut bytes = std::vec![0; TCP_HEADER];
+        let mut bytes = std::vec![0; tcp::HEADER];
         bytes[..4].copy_from_slice(&[0x9c, 0x40, 0, 80]);
         bytes[13] = flags;
         bytes.extend_from_slice(options);
@@ -190,7 +193,7 @@ mod tests {
         bytes[12] = ((bytes.len() / 4) << 4) as u8;
         let header = TcpHeaderSlice::from_slice(&bytes).unwrap();
         let checksum = header.calc_checksum_ipv4_raw(HOSTS.0, HOSTS.1, payload);
-        bytes[TCP_CHECKSUM..][..2].copy_from_slice(&checksum.unwrap().to_be_bytes());
+        bytes[tcp::CHECKSUM..][..2].copy_from_slice(&checksum.unwrap().to_be_bytes());
         bytes.extend_from_slice(payload);
         bytes
     }
@@ -219,7 +222,7 @@ mod tests {
         let place = find(&packet, &policy(), &transport.unwrap()).unwrap();
         let change = lower(&mut packet, 0, place, most).unwrap();
         packet
-            .patch_checksum(TCP_CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)
+            .patch_checksum(tcp::CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)
             .unwrap();
         packet.0
     }
@@ -320,7 +323,7 @@ mod tests {
             prop_assert_eq!(announced(&after), announced(&before).map(|size| size.min(most)));
             prop_assert_eq!(clamp(&after, most), after.clone());
             let differ = (0..before.len()).filter(|n| before[*n] != after[*n]);
-            let outside: Vec<_> = differ.filter(|n| !(TCP_CHECKSUM..TCP_CHECKSUM + 2).contains(n)).collect();
+            let outside: Vec<_> = differ.filter(|n| !(tcp::CHECKSUM..tcp::CHECKSUM + 2).contains(n)).collect();
             prop_assert!(outside.len() <= 2 && outside.last().unwrap_or(&0) - outside.first().unwrap_or(&0) <= 1);
         }
     }

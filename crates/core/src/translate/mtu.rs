@@ -44,13 +44,10 @@ pub fn to_v6<P: Packet>(packet: &P, size: &ToV6) -> Result<Option<Split>, Refusa
     if wire <= usize::from(limit) || packet.gso_size().is_some() && wire <= usize::from(size.link) {
         return Ok(None);
     }
-    split(
-        packet,
-        Split {
-            mtu: limit,
-            identification: size.identification,
-        },
-    )
+    split::<P>(Split {
+        mtu: limit,
+        identification: size.identification,
+    })
 }
 
 /// What stands in the way of an IPv4 packet made from an IPv6 packet.
@@ -86,13 +83,10 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
         || size.fragment_header.is_some()
         || packet.reassembled().is_some();
     if may_cut {
-        return split(
-            packet,
-            Split {
-                mtu: size.link,
-                identification: u32::from(size.identification),
-            },
-        );
+        return split::<P>(Split {
+            mtu: size.link,
+            identification: u32::from(size.identification),
+        });
     }
     let mtu = (size.link.saturating_add(20)).max(ipv6::MINIMUM_MTU);
     Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
@@ -137,14 +131,11 @@ pub fn within_v4<P: Packet>(packet: &P, size: &WithinV4) -> Result<Option<Split>
     if size.dont_fragment && packet.reassembled().is_none() {
         return Err(Refusal::Reply(IcmpError::TooBig(most), Counter::TooBig));
     }
-    split(
-        packet,
-        Split {
-            mtu: size.link,
-            // An IPv4 packet has one of its own.
-            identification: size.identification,
-        },
-    )
+    split::<P>(Split {
+        mtu: size.link,
+        // An IPv4 packet has one of its own.
+        identification: size.identification,
+    })
 }
 
 /// Bytes of the largest packet on the wire: a super-packet is cut into segments later, each with
@@ -158,8 +149,8 @@ fn wire_size<P: Packet>(packet: &P, headers: usize, payload: usize, transport: u
 }
 
 #[inline(always)]
-fn split<P: Packet>(packet: &P, split: Split) -> Result<Option<Split>, Refusal> {
-    if packet.bytes().is_some() {
+fn split<P: Packet>(split: Split) -> Result<Option<Split>, Refusal> {
+    if P::ABILITIES.splits {
         Ok(Some(split))
     } else {
         Err(Refusal::Slow(Slow::Split))

@@ -5,20 +5,26 @@
 //! where bytes move or go: then it is computed anew. Errors are rare, and this takes more stack
 //! than a BPF program has: they are translated in user space only.
 
-use super::extension::{Body, Fit, Unit};
-use super::transport::{
-    Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, Messages, TCP_CHECKSUM, Transport, UDP_CHECKSUM,
-};
-use super::{Tuple, four_to_six, icmp, six_to_four, v4, v6};
+use super::{error, four_to_six, six_to_four};
+use crate::checksum::ChecksumKind;
 use crate::checksum::{Delta, Sum};
-use crate::config::Instance;
-use crate::host::{Host, Instances};
-use crate::mechanism::{self, Part};
-use crate::packet::{ChecksumKind, Family, Packet, Truncated, Word};
+use crate::host::Host;
+use crate::incoming::{v4, v6};
+use crate::mechanism::Instances;
+use crate::mechanism::Part;
+use crate::mechanism::crossing::Translator;
+use crate::packet::{Family, Packet, Truncated};
+use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::Hop;
 use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::extension::{Body, Fit, Unit};
+use crate::wire::icmp::Messages;
+use crate::wire::transport::{Content, Extent, Transport};
+use crate::wire::tuple::Tuple;
+use crate::wire::{icmp, tcp, udp};
 use crate::wire::{ipv4, ipv6};
+use crate::word::Word;
 
 /// RFC 1812 section 4.3.2.3: an ICMPv4 error has at most 576 bytes; what a translator makes of an
 /// ICMPv6 error may be larger, but never more than this side of 1280 bytes of IPv6.
@@ -41,8 +47,8 @@ pub(super) const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
 #[inline(always)]
 pub(super) fn check_extent(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
     let there = body.quote.unwrap_or(body.length).saturating_sub(headers);
-    match quoted.kind {
-        Kind::Tcp | Kind::Udp | Kind::Echo(_) | Kind::Query if there < 8 => Err(INNER),
+    match quoted.content {
+        Content::Tcp | Content::Udp | Content::Echo(_) | Content::Query if there < 8 => Err(INNER),
         _ => Ok(()),
     }
 }
@@ -62,7 +68,7 @@ impl Front {
     /// Bytes up to the quoted transport header, after translation.
     #[inline(always)]
     const fn new_length(&self) -> usize {
-        self.outer + ICMP_HEADER + self.new_inner
+        self.outer + icmp::HEADER + self.new_inner
     }
 }
 
@@ -70,24 +76,25 @@ impl Front {
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
-pub fn to_v6<P: Packet, H: Host>(
+pub fn to_v6<P: Packet, H: Host, M: Translator>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    mechanism: &M,
+    policy: &Policy,
     received: &v4::Incoming,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
-    if packet.bytes().is_none() {
+    if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
-    let quote_at = received.transport.at + ICMP_HEADER;
+    let quote_at = received.transport.at + icmp::HEADER;
     let [first, rest] = packet.words::<2>(received.transport.at)?;
     let [message, code, ..] = first.bytes();
     let body = Body::read(
         Unit::V4,
         message,
         rest,
-        received.transport.length - ICMP_HEADER,
+        received.transport.length - icmp::HEADER,
     );
     let header = ipv4::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
     let old_inner = header.header_length();
@@ -99,7 +106,7 @@ pub fn to_v6<P: Packet, H: Host>(
     let (messages, extent) = (Messages::V4, Extent::Quoted);
     let quoted =
         v4::transport(packet, &header, at, quoted_length, messages, extent).map_err(useless)?;
-    if quoted.kind == Kind::IcmpError {
+    if quoted.content == Content::IcmpError {
         return Err(Refusal::Drop(Counter::IcmpNested));
     }
     check_extent(&body, old_inner, &quoted)?;
@@ -114,7 +121,8 @@ pub fn to_v6<P: Packet, H: Host>(
     if received.header.destination() != old.source {
         return Err(INNER);
     }
-    let new = mechanism::to_v6(host, instance, &old.swapped(), &quoted, Part::Quoted)
+    let new = mechanism
+        .to_v6(host, policy, &old.swapped(), &quoted, Part::Quoted)
         .map_err(useless)?
         .swapped();
     // RFC 7757 section 4.2.1 rule 3 comes with it: the host itself is known by what the quoted
@@ -122,23 +130,17 @@ pub fn to_v6<P: Packet, H: Host>(
     let source = if received.header.source() == old.destination {
         new.destination
     } else {
-        mechanism::error_source_v6(host, instance, received.header.source())
+        mechanism.error_source_v6(host, policy, received.header.source())
     };
 
-    let inner = four_to_six::headers(
-        instance,
-        &header,
-        new.source,
-        new.destination,
-        quoted_length,
-    );
-    let mut outer = four_to_six::headers(instance, &received.header, source, new.source, 0);
+    let inner = four_to_six::headers(policy, &header, new.source, new.destination, quoted_length);
+    let mut outer = four_to_six::headers(policy, &received.header, source, new.source, 0);
     hop.apply(&mut outer.fields.hop_limit);
-    let mtus = icmp::LinkMtus {
-        v4: instance.policy.ipv4_mtu,
-        v6: four_to_six::link_mtu(host, instance, &outer.fields)?,
+    let mtus = error::LinkMtus {
+        v4: policy.ipv4_mtu,
+        v6: four_to_six::link_mtu(host, policy, &outer.fields)?,
     };
-    let error = icmp::error_to_v6(message, code, rest, header.total_length(), mtus)
+    let error = error::error_to_v6(message, code, rest, header.total_length(), mtus)
         .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
     let front = Front {
         outer: ipv6::HEADER,
@@ -146,16 +148,16 @@ pub fn to_v6<P: Packet, H: Host>(
         new_inner: inner.headers_length(),
     };
     // RFC 4443 section 2.4 (c): an error never exceeds the least MTU.
-    let most = usize::from(ipv6::MINIMUM_MTU) - ipv6::HEADER - ICMP_HEADER;
+    let most = usize::from(ipv6::MINIMUM_MTU) - ipv6::HEADER - icmp::HEADER;
     let fit = body.fit(Unit::V6, &error, front.old_inner, front.new_inner, most);
     let whole = fit.moves(&body, front.old_inner, front.new_inner) || old_inner != ipv4::HEADER;
-    let length = ICMP_HEADER + fit.length;
+    let length = icmp::HEADER + fit.length;
     outer.fields.payload_length = length as u16;
 
     packet.replace_front(at, front.new_length() + fit.padding, Family::V6)?;
     let written = (|| {
         outer.write(packet, 0)?;
-        let new_sum = inner.write(packet, front.outer + ICMP_HEADER)?;
+        let new_sum = inner.write(packet, front.outer + icmp::HEADER)?;
         close_gap(packet, &front, &body, &fit);
         let quoted_at = front.new_length();
         let mut change = new_sum - Sum::ZERO.words(&header.0);
@@ -205,24 +207,25 @@ pub fn to_v6<P: Packet, H: Host>(
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
-pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
+pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     packet: &mut P,
     host: &mut H,
     instances: &I,
-    instance: &Instance,
+    mechanism: &M,
+    policy: &Policy,
     received: &v6::Incoming,
 ) -> Result<Verdict, Refusal> {
-    if packet.bytes().is_none() {
+    if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
-    let quote_at = received.transport.at + ICMP_HEADER;
+    let quote_at = received.transport.at + icmp::HEADER;
     let [first, rest] = packet.words::<2>(received.transport.at)?;
     let [message, code, ..] = first.bytes();
     let body = Body::read(
         Unit::V6,
         message,
         rest,
-        received.transport.length - ICMP_HEADER,
+        received.transport.length - icmp::HEADER,
     );
     let header = ipv6::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
     if header.version() != 6 || body.length < ipv6::HEADER {
@@ -242,7 +245,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         return Err(INNER);
     }
     let quoted = v6::transport(packet, &chain, Extent::Quoted).map_err(useless)?;
-    if quoted.kind == Kind::IcmpError {
+    if quoted.content == Content::IcmpError {
         return Err(Refusal::Drop(Counter::IcmpNested));
     }
     check_extent(&body, old_inner, &quoted)?;
@@ -257,13 +260,14 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     if received.header.destination() != old.source {
         return Err(INNER);
     }
-    let new = mechanism::to_v4(host, instance, &old.swapped(), &quoted, Part::Quoted)
+    let new = mechanism
+        .to_v4(host, policy, &old.swapped(), &quoted, Part::Quoted)
         .map_err(useless)?
         .swapped();
     let source = if received.header.source() == old.destination {
         new.destination
     } else {
-        mechanism::error_source_v4(host, instance, received.header.source(), new.destination)
+        mechanism.error_source_v4(host, policy, received.header.source(), new.destination)
     };
 
     let quoted_incoming = v6::Incoming {
@@ -273,26 +277,26 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         transport: quoted,
     };
     let inner = six_to_four::headers(
-        instance,
+        policy,
         &quoted_incoming,
         new.source,
         new.destination,
         chain.length,
     );
-    let mut outer = six_to_four::headers(instance, received, source, new.source, 0);
+    let mut outer = six_to_four::headers(policy, received, source, new.source, 0);
     outer.ttl -= 1;
-    let mtus = icmp::LinkMtus {
-        v4: six_to_four::link_mtu(host, instance, &outer)?,
-        v6: instance.policy.ipv6_mtu,
+    let mtus = error::LinkMtus {
+        v4: six_to_four::link_mtu(host, policy, &outer)?,
+        v6: policy.ipv6_mtu,
     };
-    let error = icmp::error_to_v4(message, code, rest, chain.fragment.get(), mtus)
+    let error = error::error_to_v4(message, code, rest, chain.fragment.get(), mtus)
         .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
     let front = Front {
         outer: ipv4::HEADER,
         old_inner,
         new_inner: ipv4::HEADER,
     };
-    let most = MOST_V4 - ipv4::HEADER - ICMP_HEADER;
+    let most = MOST_V4 - ipv4::HEADER - icmp::HEADER;
     let fit = body.fit(Unit::V4, &error, front.old_inner, front.new_inner, most);
     // Extension headers of the quoted packet go, and their bytes are not in the sums.
     let plain = old_inner
@@ -303,7 +307,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
                 0
             };
     let whole = fit.moves(&body, front.old_inner, front.new_inner) || !plain;
-    let length = ICMP_HEADER + fit.length;
+    let length = icmp::HEADER + fit.length;
     outer.total_length = (ipv4::HEADER + length) as u16;
     outer.dont_fragment = false;
     outer.identification = host.random() as u16;
@@ -316,7 +320,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let written = (|| {
         packet.set_words(0, ipv4::Header::from(outer).0)?;
         let inner = ipv4::Header::from(inner);
-        packet.set_words(front.outer + ICMP_HEADER, inner.0)?;
+        packet.set_words(front.outer + icmp::HEADER, inner.0)?;
         close_gap(packet, &front, &body, &fit);
         let mut change = inner.sum() - old_sum;
         let removed = four_to_six::icmpv6_pseudo_header(&old, chain.length);
@@ -348,7 +352,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized>(
         write_head(packet, front.outer, head, [first, rest], change, sum)
     })();
     written.map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    if !mechanism::hairpins(host, instances, instance, new.source) {
+    if !mechanism.hairpins(host, instances, new.source) {
         host.count(Counter::Translated6To4);
     }
     Ok(Verdict::Forward {
@@ -378,37 +382,37 @@ pub(super) fn adjust_quoted<P: Packet, A>(
     new: &Tuple<A>,
     adjust: &Adjust,
 ) -> Result<Delta, Truncated> {
-    let (checksum, kind, content, pseudo) = match quoted.kind {
-        Kind::Tcp => {
+    let (checksum, kind, content, pseudo) = match quoted.content {
+        Content::Tcp => {
             let content = super::set_ports(packet, at, quoted.first, new)?;
-            if adjust.available < TCP_CHECKSUM + 4 {
+            if adjust.available < tcp::CHECKSUM + 4 {
                 return Ok(content);
             }
-            (TCP_CHECKSUM, ChecksumKind::Plain, content, adjust.pseudo)
+            (tcp::CHECKSUM, ChecksumKind::Plain, content, adjust.pseudo)
         }
-        Kind::Udp => {
+        Content::Udp => {
             let content = super::set_ports(packet, at, quoted.first, new)?;
             if quoted.zero_checksum {
                 return Ok(content);
             }
-            (UDP_CHECKSUM, ChecksumKind::Udp, content, adjust.pseudo)
+            (udp::CHECKSUM, ChecksumKind::Udp, content, adjust.pseudo)
         }
-        Kind::Echo(_) | Kind::Query => {
-            let message = match (quoted.kind, adjust.unit) {
-                (Kind::Echo(echo), Unit::V4) => icmp::echo_v4(echo),
-                (Kind::Echo(echo), Unit::V6) => icmp::echo_v6(echo),
+        Content::Echo(_) | Content::Query => {
+            let message = match (quoted.content, adjust.unit) {
+                (Content::Echo(echo), Unit::V4) => icmp::echo_v4(echo),
+                (Content::Echo(echo), Unit::V6) => icmp::echo_v6(echo),
                 _ => quoted.first.bytes()[0],
             };
             let identifier = super::changed_identifier(quoted, new);
             let content = super::set_echo(packet, at, message, quoted.first, identifier)?;
             (
-                ICMP_CHECKSUM,
+                icmp::CHECKSUM,
                 ChecksumKind::Plain,
                 content,
                 adjust.echo_pseudo,
             )
         }
-        Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(Delta::NONE),
+        Content::IcmpError | Content::Other | Content::Continuation => return Ok(Delta::NONE),
     };
     let word_at = at + checksum / 4 * 4;
     let [before] = packet.words::<1>(word_at)?;

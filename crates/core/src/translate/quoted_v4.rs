@@ -2,23 +2,27 @@
 //! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. Like all of
 //! [`quoted`](super::quoted) in user space only.
 
-use super::extension::{Body, Unit};
 use super::quoted::{Adjust, INNER, adjust_quoted, check_extent, useless};
-use super::transport::{Extent, ICMP_CHECKSUM, ICMP_HEADER, Kind, Messages, Transport};
-use super::{Hop, Tuple, four_to_four, v4};
+use super::{Hop, four_to_four};
 use crate::address::V4;
-use crate::checksum::{Delta, Sum};
-use crate::config::Instance;
+use crate::checksum::ChecksumKind;
+use crate::checksum::Delta;
 use crate::host::Host;
+use crate::incoming::v4;
 use crate::mechanism::Part;
 use crate::mechanism::passage::{Passage, Passed};
-use crate::packet::{ChecksumKind, Packet, Truncated, patch_complete};
+use crate::packet::verify_checksum;
+use crate::packet::{Packet, Truncated, patch_complete};
+use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::extension::{Body, Unit};
+use crate::wire::icmp;
+use crate::wire::icmp::Messages;
 use crate::wire::ipv4;
+use crate::wire::transport::{Content, Extent, Transport};
+use crate::wire::tuple::Tuple;
 
-/// Offset of the checksum in an IPv4 header.
-const HEADER_CHECKSUM: usize = 10;
 /// Offset of the addresses in an IPv4 header.
 const ADDRESSES: usize = 12;
 
@@ -29,20 +33,20 @@ const ADDRESSES: usize = 12;
 pub fn within_v4<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     passage: &M,
     received: &v4::Incoming,
     tos: u8,
     hop: Hop,
 ) -> Result<Verdict, Refusal> {
-    if packet.bytes().is_none() {
+    if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
-    let quote_at = received.transport.at + ICMP_HEADER;
+    let quote_at = received.transport.at + icmp::HEADER;
     let [first, rest] = packet.words::<2>(received.transport.at)?;
-    let length = received.transport.length - ICMP_HEADER;
+    let length = received.transport.length - icmp::HEADER;
     let body = Body::read(Unit::V4, first.bytes()[0], rest, length);
-    check_sum(packet, received.transport.at, received.transport.length)
+    verify_checksum(packet, received.transport.at, received.transport.length)
         .ok_or(Refusal::Drop(Counter::MalformedTransport))?;
     let quote = Quote::read(packet, quote_at, &body)?;
     if received.header.destination() != quote.tuple.source {
@@ -64,7 +68,6 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         source_port: 0,
         destination_port: 0,
     };
-    let policy = &instance.policy;
     let way = four_to_four::Way::new(host, policy, passed.exit, &outer, tos)?;
     let start = way.make_room(packet)?;
     (|| {
@@ -72,7 +75,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         way.write(packet, outside.total_length(), policy)?;
         four_to_four::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
         let change = quote.write(packet, start + quote_at, &new)?;
-        let field = start + received.transport.at + ICMP_CHECKSUM;
+        let field = start + received.transport.at + icmp::CHECKSUM;
         packet.patch_checksum(field, ChecksumKind::Plain, Delta::NONE, change)
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
@@ -122,7 +125,7 @@ impl Quote {
     fn read<P: Packet>(packet: &P, at: usize, body: &Body) -> Result<Self, Refusal> {
         let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
         let inner = header.header_length();
-        check_sum(packet, at, inner).ok_or(INNER)?;
+        verify_checksum(packet, at, inner).ok_or(INNER)?;
         let available = body.quote.unwrap_or(body.length);
         if header.version() != 4 || inner < ipv4::HEADER || inner > available {
             return Err(INNER);
@@ -131,7 +134,7 @@ impl Quote {
         let (messages, extent) = (Messages::WithinV4, Extent::Quoted);
         let transport = v4::transport(packet, &header, at + inner, length, messages, extent)
             .map_err(useless)?;
-        if transport.kind == Kind::IcmpError {
+        if transport.content == Content::IcmpError {
             return Err(Refusal::Drop(Counter::IcmpNested));
         }
         check_extent(body, inner, &transport)?;
@@ -166,7 +169,7 @@ impl Quote {
     ) -> Result<Delta, Truncated> {
         packet.set_words(at + ADDRESSES, [new.source.0, new.destination.0])?;
         let pseudo = four_to_four::pseudo_header(&self.tuple, new);
-        let (field, kind) = (at + HEADER_CHECKSUM, ChecksumKind::Plain);
+        let (field, kind) = (at + ipv4::CHECKSUM, ChecksumKind::Plain);
         patch_complete(packet, field, kind, pseudo)?;
         let header = ipv4::Header::read(packet, at)?;
         let mut change = header.sum() - self.header.sum();
@@ -180,10 +183,4 @@ impl Quote {
         change += adjust_quoted(packet, transport, &self.transport, new, &adjust)?;
         Ok(change)
     }
-}
-
-/// Whether the checksum in some bytes of a packet is right (RFC 1071 section 1); `None` if not.
-pub(crate) fn check_sum<P: Packet>(packet: &P, at: usize, length: usize) -> Option<()> {
-    let bytes = packet.bytes()?.get(at..at + length)?;
-    (Sum::ZERO.bytes(bytes).fold() == 0xffff).then_some(())
 }

@@ -1,17 +1,23 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
-use super::transport::{Echo, Kind, Transport};
-use super::{Change, Tuple, icmp, mss, mtu, quoted, v6};
+use super::{Change, mss, mtu, quoted};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
-use crate::config::Instance;
-use crate::host::{Destination, Host, Instances};
-use crate::mechanism::{self, Part};
+use crate::host::{Destination, Host};
+use crate::incoming::v6;
+use crate::mechanism::Instances;
+use crate::mechanism::crossing::Translator;
+use crate::mechanism::{Part, stateful};
 use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
+use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use crate::wire::icmp;
+use crate::wire::icmp::Echo;
 use crate::wire::ipv4::{Fields, Fragment, HEADER};
+use crate::wire::transport::{Content, Transport};
+use crate::wire::tuple::Tuple;
 use crate::wire::{ipv4, ipv6, protocol};
 
 /// Translated packets up to this size may be fragmented on the way (RFC 7915 section 5.1).
@@ -22,16 +28,17 @@ const DF_CLEAR_UP_TO: usize = 1260;
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
 #[inline(always)]
-pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
+pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     packet: &mut P,
     host: &mut H,
     instances: &I,
-    instance: &Instance,
+    mechanism: &M,
+    policy: &Policy,
     header: ipv6::Header,
 ) -> Result<Verdict, Refusal> {
     let incoming = v6::read(packet, header)?;
-    let ports = if incoming.fragment.is_present() && mechanism::needs_ports(host, instance) {
-        if packet.bytes().is_none() {
+    let ports = if incoming.fragment.is_present() && M::BY_PORTS {
+        if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
         let (source, destination) = (header.source(), header.destination());
@@ -40,7 +47,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
             .get()
             .map_or(0, |header| header.identification);
         let key = FragmentKey::v6(source, destination, identification, incoming.protocol);
-        mechanism::ports_of(host, instance, &key, &incoming.transport)?
+        stateful::ports_of(host, mechanism.nat(), &key, &incoming.transport)?
     } else {
         incoming.transport.ports()
     };
@@ -55,10 +62,10 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
         // RFC 8200 section 8.1: IPv6 has no UDP without a checksum.
         return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
     }
-    if transport.kind == Kind::IcmpError {
-        return quoted::to_v4(packet, host, instances, instance, &incoming);
+    if transport.content == Content::IcmpError {
+        return quoted::to_v4(packet, host, instances, mechanism, policy, &incoming);
     }
-    let mss = mss::find(packet, &instance.policy, transport)?;
+    let mss = mss::find(packet, policy, transport)?;
     // Summed up here so that the addresses need not be kept.
     let removed = address_sum(&header);
     let old = Tuple {
@@ -67,28 +74,28 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
         source_port: ports.source,
         destination_port: ports.destination,
     };
-    let new = mechanism::to_v4(host, instance, &old, transport, Part::Outer)?;
-    let hairpin = mechanism::hairpins(host, instances, instance, new.destination);
-    if hairpin && packet.bytes().is_none() {
+    let new = mechanism.to_v4(host, policy, &old, transport, Part::Outer)?;
+    let hairpin = mechanism.hairpins(host, instances, new.destination);
+    if hairpin && !P::ABILITIES.hairpins {
         return Err(Refusal::Slow(Slow::Hairpin));
     }
     let mut fields = headers(
-        instance,
+        policy,
         &incoming,
         new.source,
         new.destination,
         transport.length,
     );
     fields.ttl -= 1;
-    let mut link = instance.policy.ipv4_mtu;
+    let mut link = policy.ipv4_mtu;
     // The size matters on the second half of a hairpin only.
     let mut split = None;
     if !hairpin {
         choose_identification(packet, host, &incoming, &mut fields);
-        link = link_mtu(host, instance, &fields)?;
+        link = link_mtu(host, policy, &fields)?;
         split = check_size(packet, link, &incoming, &mut fields)?;
     }
-    let most = mss::between(link, instance.policy.ipv6_mtu);
+    let most = mss::between(link, policy.ipv6_mtu);
 
     packet.replace_front(transport.at, HEADER, Family::V4)?;
     mss::lower(packet, HEADER, mss, most)
@@ -107,7 +114,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized>(
 /// is not decremented, the identification not chosen yet.
 #[inline(always)]
 pub(super) fn headers(
-    instance: &Instance,
+    policy: &Policy,
     incoming: &v6::Incoming,
     source: V4,
     destination: V4,
@@ -119,7 +126,7 @@ pub(super) fn headers(
         None => (0, total > DF_CLEAR_UP_TO, Fragment::WHOLE),
     };
     Fields {
-        tos: instance.policy.tos.of(incoming.header.traffic_class()),
+        tos: policy.tos.of(incoming.header.traffic_class()),
         total_length: total as u16,
         identification,
         dont_fragment,
@@ -178,7 +185,7 @@ fn check_size<P: Packet>(
 #[inline(always)]
 pub(super) fn link_mtu<H: Host>(
     host: &mut H,
-    instance: &Instance,
+    policy: &Policy,
     fields: &Fields,
 ) -> Result<u16, Refusal> {
     let route = host.route(Destination::V4 {
@@ -186,7 +193,7 @@ pub(super) fn link_mtu<H: Host>(
         destination: fields.destination,
         tos: fields.tos,
     });
-    Ok(route?.map_or(instance.policy.ipv4_mtu, |route| route.mtu))
+    Ok(route?.map_or(policy.ipv4_mtu, |route| route.mtu))
 }
 
 /// The sum of both addresses.
@@ -210,12 +217,12 @@ fn finish<P: Packet>(
     packet.set_words(0, ipv4::Header::from(*fields).0)?;
     let at = HEADER;
     let pseudo = Sum::ZERO.word(new.source.0).word(new.destination.0) - removed;
-    let change = match transport.kind {
-        Kind::Tcp | Kind::Udp => Change {
+    let change = match transport.content {
+        Content::Tcp | Content::Udp => Change {
             pseudo,
             content: changed + super::set_ports(packet, at, transport.first, new)?,
         },
-        Kind::Echo(echo) => {
+        Content::Echo(echo) => {
             let removed = removed
                 .number(transport.length as u16)
                 .number(u16::from(protocol::ICMPV6));
@@ -227,10 +234,12 @@ fn finish<P: Packet>(
                 content: content + (Sum::ZERO - removed),
             }
         }
-        Kind::Query | Kind::IcmpError | Kind::Other | Kind::Continuation => return Ok(()),
+        Content::Query | Content::IcmpError | Content::Other | Content::Continuation => {
+            return Ok(());
+        }
     };
-    change.apply(packet, at, transport.kind)?;
-    if transport.kind == Kind::Echo(Echo::Reply) {
+    change.apply(packet, at, transport.content)?;
+    if transport.content == Content::Echo(Echo::Reply) {
         super::settle_zero(packet, at)?;
     }
     Ok(())

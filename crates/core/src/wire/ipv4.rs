@@ -2,10 +2,13 @@
 
 use crate::address::V4;
 use crate::checksum::Sum;
-use crate::packet::{Packet, Truncated, Word};
+use crate::packet::{Packet, Truncated};
+use crate::word::Word;
 
 /// Bytes of a header without options.
 pub const HEADER: usize = 20;
+/// Offset of the checksum.
+pub const CHECKSUM: usize = 10;
 
 /// The fixed part of an IPv4 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

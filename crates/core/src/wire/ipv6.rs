@@ -2,7 +2,8 @@
 
 use super::ipv4::Fragment;
 use crate::address::V6;
-use crate::packet::{Packet, Truncated, Word};
+use crate::packet::{Packet, Truncated};
+use crate::word::Word;
 
 /// Bytes of the fixed header.
 pub const HEADER: usize = 40;

@@ -1,11 +1,18 @@
 //! Packet headers as values: read from words, asked by name, written back as words. Messages that no
 //! packet path looks at are read from bytes.
 
+pub mod extension;
 pub mod icmp;
+pub mod icmpv4;
+pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
 pub mod pref64;
 pub mod router;
+pub mod tcp;
+pub mod transport;
+pub mod tuple;
+pub mod udp;
 
 /// Protocol numbers (IANA) that the rules name.
 pub mod protocol {

@@ -4,12 +4,8 @@
 use core::fmt;
 use core::net::Ipv6Addr;
 
+use super::icmpv6::{ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION};
 use super::pref64::{self, Pref64, Pref64Error};
-
-/// ICMPv6 type of a solicitation.
-pub const SOLICITATION: u8 = 133;
-/// ICMPv6 type of an advertisement.
-pub const ADVERTISEMENT: u8 = 134;
 
 /// The hop limit of packets that no router has forwarded.
 pub const HOP_LIMIT: u8 = 255;
@@ -65,7 +61,7 @@ impl<'a> Advertisement<'a> {
     /// See [`RouterError`].
     pub fn parse(envelope: &Envelope, message: &'a [u8]) -> Result<Self, RouterError> {
         let source = envelope.source;
-        if message.first() != Some(&ADVERTISEMENT) {
+        if message.first() != Some(&ROUTER_ADVERTISEMENT) {
             return Err(RouterError::Kind);
         }
         if envelope.hop_limit != HOP_LIMIT {
@@ -107,7 +103,7 @@ impl<'a> Advertisement<'a> {
 pub const fn advertisement(router_lifetime: u16) -> [u8; 16] {
     let [high, low] = router_lifetime.to_be_bytes();
     let mut message = [0; 16];
-    message[0] = ADVERTISEMENT;
+    message[0] = ROUTER_ADVERTISEMENT;
     message[6] = high;
     message[7] = low;
     message
@@ -116,7 +112,7 @@ pub const fn advertisement(router_lifetime: u16) -> [u8; 16] {
 /// A solicitation without options. The checksum is for the kernel to fill in.
 #[must_use]
 pub const fn solicitation() -> [u8; 8] {
-    [SOLICITATION, 0, 0, 0, 0, 0, 0, 0]
+    [ROUTER_SOLICITATION, 0, 0, 0, 0, 0, 0, 0]
 }
 
 /// Checks a solicitation (RFC 4861 section 6.1.1), from its ICMPv6 type on.
@@ -124,7 +120,7 @@ pub const fn solicitation() -> [u8; 8] {
 /// # Errors
 /// See [`RouterError`].
 pub fn check_solicitation(envelope: &Envelope, message: &[u8]) -> Result<(), RouterError> {
-    if message.first() != Some(&SOLICITATION) {
+    if message.first() != Some(&ROUTER_SOLICITATION) {
         return Err(RouterError::Kind);
     }
     if envelope.hop_limit != HOP_LIMIT {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use aya::Ebpf;
 use aya::maps::{Array, Map, PerCpuArray};
 use isthmus_core::config::Instance;
-use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Memory;
 

@@ -20,7 +20,8 @@ use aya::programs::{SchedClassifier, Xdp};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_core::config::Instance;
-use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::mechanism::Mechanism as _;
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 
 use crate::counters::{Owner, Snapshot};
 use crate::memory::Region;

@@ -1,9 +1,9 @@
 //! Which datagram a fragment belongs to, where its payload lies, and the whole made of all.
 
 use isthmus_core::checksum::Sum;
-use isthmus_core::packet::Word;
 use isthmus_core::slow::reassemble::{Extent, Impossible};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
+use isthmus_core::word::Word;
 
 /// What the fragments of one datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

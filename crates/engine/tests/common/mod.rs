@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::config::{
-    EamTable, Hairpin, Instance, Mechanism, Overlap, Policy, ServiceClass, Siit, V4Network,
+    AnyMechanism, EamTable, Hairpin, Instance, Overlap, Policy, ServiceClass, Siit, V4Network,
     V4Networks, ZeroUdpChecksum,
 };
 use isthmus_engine::memory::Region;
@@ -50,7 +50,7 @@ pub(crate) fn siit(policy: Policy) -> Instance {
     let network = V4Network::new(Ipv4Addr::new(198, 51, 100, 0).into(), 24);
     hosts.push(network).expect("room for one network");
     Instance {
-        mechanism: Mechanism::Siit(Siit {
+        mechanism: AnyMechanism::Siit(Siit {
             prefix: Prefix::new("2001:db8:64::".parse().unwrap(), 96)
                 .unwrap()
                 .into(),

@@ -11,7 +11,7 @@ use std::hash::Hash;
 use std::net::IpAddr;
 
 use isthmus_core::address::special;
-use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 
 use super::diagnose::{Diagnostic, Sink};
 use super::document::{Document, Instance, Mechanism};

@@ -11,6 +11,7 @@ use isthmus_core::address::softwire::{SharedNetworks, Softwire, Softwires};
 use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::encap::path_mtu;
+use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat;
 use isthmus_core::table::{FillError, Line, Memory, Seed};
 use isthmus_core::time::{Instant, Span};
@@ -94,15 +95,15 @@ impl Document {
                     .extend(fixed.map(|binding| (number, binding)));
             }
             let mechanism = match &instance.mechanism {
-                Mechanism::Siit(siit) => core::Mechanism::Siit(compiled.siit(siit)),
+                Mechanism::Siit(siit) => core::AnyMechanism::Siit(compiled.siit(siit)),
                 Mechanism::Nat64(nat64) => {
                     let subscriber = nat::Subscriber::v6_prefix(nat64.nat.subscriber_prefix);
-                    core::Mechanism::Nat64(core::Nat64 {
+                    core::AnyMechanism::Nat64(core::Nat64 {
                         prefix: nat64.prefix.value,
                         nat: compiled.nat(&nat64.nat, subscriber, secret)?,
                     })
                 }
-                Mechanism::Nat44(nat44) => core::Mechanism::Nat44(core::Nat44 {
+                Mechanism::Nat44(nat44) => core::AnyMechanism::Nat44(core::Nat44 {
                     inside: fit_v4(&nat44.inside),
                     exempt: fit_v4(&nat44.exempt),
                     nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
@@ -114,7 +115,7 @@ impl Document {
                     {
                         *laid_out = compiled.nat(nat, *subscriber, secret)?;
                     }
-                    if let core::Mechanism::LwAftr(aftr) = &mut mechanism {
+                    if let core::AnyMechanism::LwAftr(aftr) = &mut mechanism {
                         aftr.softwires = compiled.softwires(&composed.softwires, &aftr.shared);
                     }
                     mechanism
@@ -168,7 +169,7 @@ impl Compiled {
     ) -> Result<(), (nat::StaticBinding, nat::StaticError)> {
         for (number, binding) in &self.fixed {
             let instance = self.instances.get(*number).map(|i| &i.instance.mechanism);
-            if let Some(config) = instance.and_then(core::Mechanism::nat) {
+            if let Some(config) = instance.and_then(core::AnyMechanism::nat) {
                 nat::insert_static(state, config, now, binding)
                     .map_err(|error| (*binding, error))?;
             }
@@ -443,7 +444,7 @@ fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
         Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
         Mechanism::Composed(composed) => match (&composed.core, composed.own.1) {
             (_, Some(address)) => Some(address.into()),
-            (core::Mechanism::MapTBorder(border), None) => Some(border.prefix.embed(own_v4)),
+            (core::AnyMechanism::MapTBr(border), None) => Some(border.prefix.embed(own_v4)),
             (_, None) => None,
         },
         // There is no IPv6 side.

@@ -24,7 +24,7 @@ pub struct Composed {
     /// The value of `mechanism`, and the role.
     pub name: &'static str,
     /// What the data plane takes; its NAT, if it has one, is filled in when tables are laid out.
-    pub core: core::Mechanism,
+    pub core: core::AnyMechanism,
     /// How its prefix is found out, if it is not configured.
     pub discovery: Option<Discovery>,
     /// The NAT, and how it knows subscribers.
@@ -66,7 +66,7 @@ pub struct Claim {
 
 impl Composed {
     /// A mechanism without state, of which nothing else is known yet.
-    pub(super) fn new(name: &'static str, core: core::Mechanism) -> Self {
+    pub(super) fn new(name: &'static str, core: core::AnyMechanism) -> Self {
         Self {
             name,
             core,
@@ -104,7 +104,7 @@ impl Composed {
     }
 
     /// What the data plane takes, with what was found out.
-    pub(super) fn mechanism(&self) -> core::Mechanism {
+    pub(super) fn mechanism(&self) -> core::AnyMechanism {
         match (&self.discovery, &self.potential) {
             (Some(discovery), _) => discovery.complete(self.core),
             (None, Some(potential)) => potential.complete(self.core),

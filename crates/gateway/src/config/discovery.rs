@@ -58,13 +58,13 @@ impl Discovery {
     }
 
     /// A mechanism with the prefix that was found. Until there is one it owns no packet.
-    pub(super) fn complete(&self, mechanism: core::Mechanism) -> core::Mechanism {
-        let core::Mechanism::MapTCustomer(edge) = mechanism else {
+    pub(super) fn complete(&self, mechanism: core::AnyMechanism) -> core::AnyMechanism {
+        let core::AnyMechanism::MapTCe(edge) = mechanism else {
             return mechanism;
         };
-        core::Mechanism::MapTCustomer(match self.found {
-            Some(prefix) => core::MapTCustomer { prefix, ..edge },
-            None => core::MapTCustomer {
+        core::AnyMechanism::MapTCe(match self.found {
+            Some(prefix) => core::MapTCe { prefix, ..edge },
+            None => core::MapTCe {
                 local: V6::default(),
                 inside: core::V4Networks::default(),
                 ..edge

@@ -291,8 +291,8 @@ impl Mechanism {
             Self::Nat44(_) => None,
             Self::Composed(composed) => match &composed.mechanism() {
                 _ if composed.is_waiting() => None,
-                isthmus_core::config::Mechanism::MapTBorder(border) => Some(border.prefix),
-                isthmus_core::config::Mechanism::MapTCustomer(edge) => Some(edge.prefix),
+                isthmus_core::config::AnyMechanism::MapTBr(border) => Some(border.prefix),
+                isthmus_core::config::AnyMechanism::MapTCe(edge) => Some(edge.prefix),
                 _ => None,
             },
         }

@@ -123,8 +123,8 @@ pub struct PotentialRouters {
 
 impl PotentialRouters {
     /// The host, with the routers that were found: before, it has no packets.
-    pub(super) fn complete(&self, mechanism: core::Mechanism) -> core::Mechanism {
-        let core::Mechanism::SixInFour(mut tunnel) = mechanism else {
+    pub(super) fn complete(&self, mechanism: core::AnyMechanism) -> core::AnyMechanism {
+        let core::AnyMechanism::SixInFour(mut tunnel) = mechanism else {
             return mechanism;
         };
         if let core::PeerV4::Isatap(link) = &mut tunnel.peer {
@@ -137,7 +137,7 @@ impl PotentialRouters {
             tunnel.destinations = core::V6Networks::default();
             tunnel.everything = false;
         }
-        core::Mechanism::SixInFour(tunnel)
+        core::AnyMechanism::SixInFour(tunnel)
     }
 }
 
@@ -210,7 +210,7 @@ fn node(
     link: core::Isatap,
     networks: &[At<Ipv6Net>],
 ) -> Composed {
-    let core = core::Mechanism::SixInFour(core::SixInFour {
+    let core = core::AnyMechanism::SixInFour(core::SixInFour {
         local: local.value.into(),
         peer: core::PeerV4::Isatap(link),
         destinations: composed::fit_v6(networks),

@@ -43,7 +43,7 @@ pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Compo
     }
     let borders = table.borders.into_inner();
     refuse_contradictions(&softwires, &borders, reader.sink);
-    let core = core::Mechanism::LwAftr(core::LwAftr {
+    let core = core::AnyMechanism::LwAftr(core::LwAftr {
         borders,
         shared: table.shared,
         softwires: core::SoftwireTable::default(),

@@ -29,7 +29,7 @@ pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
     }
     let nat = super::nat::of_softwires(reader);
     let (local, nat) = (local?, nat?);
-    let core = core::Mechanism::Aftr(core::Aftr {
+    let core = core::AnyMechanism::Aftr(core::Aftr {
         local: local.value.into(),
         softwires: fit_v6(&softwires),
         nat: no_nat(),
@@ -70,7 +70,7 @@ pub(super) fn map_e(reader: &Reader<'_>) -> Option<Composed> {
             let local = composed::v6(reader, "local", "\"2001:db8::1\"");
             let (rules, local) = (rules?, local?);
             let shared = shared(&rules);
-            let core = core::Mechanism::SoftwireBorder(core::SoftwireBorder {
+            let core = core::AnyMechanism::MapEBr(core::MapEBr {
                 local: local.value.into(),
                 destinations: fit_v4(&shared),
                 rules: table(&rules),
@@ -90,9 +90,9 @@ pub(super) fn map_e(reader: &Reader<'_>) -> Option<Composed> {
             let site = site(reader, rules.as_deref());
             let (border, site) = (border?, site?);
             let customer = &site.customer;
-            let core = core::Mechanism::SoftwireCustomer(core::SoftwireCustomer {
+            let core = core::AnyMechanism::MapECe(core::MapECe {
                 local: customer.address,
-                border: border.value.into(),
+                br: border.value.into(),
                 inside: fit_v4(&site.inside),
                 rules: site.mesh,
                 nat: no_nat(),
@@ -113,7 +113,7 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
         Role::Border => {
             let (rules, default) = (rules?, default?);
             let shared = shared(&rules);
-            let core = core::Mechanism::MapTBorder(core::MapTBorder {
+            let core = core::AnyMechanism::MapTBr(core::MapTBr {
                 prefix: default.value,
                 destinations: fit_v4(&shared),
                 rules: table(&rules),
@@ -127,7 +127,7 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
             let site = site(reader, rules.as_deref());
             let (default, site) = (default?, site?);
             let customer = &site.customer;
-            let core = core::Mechanism::MapTCustomer(core::MapTCustomer {
+            let core = core::AnyMechanism::MapTCe(core::MapTCe {
                 prefix: default.value,
                 local: customer.address,
                 address: customer.v4,
@@ -157,7 +157,7 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
         None => None,
         Some(proxy) => Some(proxy?.at(local.value, &prefix)?),
     };
-    let core = core::Mechanism::MapTCustomer(core::MapTCustomer {
+    let core = core::AnyMechanism::MapTCe(core::MapTCe {
         prefix,
         local: local.value.into(),
         address: address.into(),
@@ -195,9 +195,9 @@ pub(super) fn lwb4(reader: &Reader<'_>) -> Option<Composed> {
     let inside = composed::v4_networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
     let ports = port_set(reader);
     let (border, local, address, ports) = (border?, local?, address?, ports?);
-    let core = core::Mechanism::SoftwireCustomer(core::SoftwireCustomer {
+    let core = core::AnyMechanism::MapECe(core::MapECe {
         local: local.value.into(),
-        border: border.value.into(),
+        br: border.value.into(),
         inside: fit_v4(&inside),
         rules: MapRules::NONE,
         nat: no_nat(),
@@ -220,7 +220,7 @@ fn role(reader: &Reader<'_>) -> Option<Role> {
 /// What all edges with a NAT have.
 fn edge(
     name: &'static str,
-    core: core::Mechanism,
+    core: core::AnyMechanism,
     reader: &Reader<'_>,
     customer: &Customer,
     inside: &[At<Ipv4Net>],

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
-use isthmus_core::address::rapid::Domain;
+use isthmus_core::address::sixrd::Domain;
 use isthmus_core::config as core;
 
 use super::composed::{self, Composed, different, fit_v4, fit_v6, list};
@@ -40,7 +40,7 @@ fn over_v4(
     peer: core::PeerV4,
     networks: &[At<Ipv6Net>],
 ) -> Composed {
-    let core = core::Mechanism::SixInFour(core::SixInFour {
+    let core = core::AnyMechanism::SixInFour(core::SixInFour {
         local: local.value.into(),
         peer,
         destinations: fit_v6(networks),
@@ -260,7 +260,7 @@ fn over_v6(
     let local = composed::v6(reader, "local", "\"2001:db8::1\"");
     let (local, remote) = (local?, remote?);
     different(reader, &local, &remote);
-    let core = core::Mechanism::FourInSix(core::FourInSix {
+    let core = core::AnyMechanism::FourInSix(core::FourInSix {
         local: local.value.into(),
         remote: remote.value.into(),
         destinations: fit_v4(&networks),

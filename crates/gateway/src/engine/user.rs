@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isthmus_core::host::MOST_INSTANCES;
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use isthmus_core::encap::path_mtu;
+use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat::{Blocks, Layout, NatConfig, PoolRange, Subscriber};
 use isthmus_core::table::Memory;
 

@@ -4,7 +4,8 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use isthmus_core::address::rfc6052::Prefix;
-use isthmus_core::config::{Mechanism, V4Networks, V6Networks};
+use isthmus_core::config::{AnyMechanism, V4Networks, V6Networks};
+use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
 
 use crate::config::{Compiled, Document};
@@ -45,12 +46,12 @@ pub(super) enum Hosts {
 }
 
 impl Hosts {
-    fn of(mechanism: &Mechanism) -> Self {
+    fn of(mechanism: &AnyMechanism) -> Self {
         match mechanism {
-            Mechanism::Nat44(nat44) => Self::V4(nat44.inside),
-            Mechanism::SoftwireCustomer(edge) => Self::V4(edge.inside),
-            Mechanism::MapTCustomer(edge) => Self::V4(edge.inside),
-            Mechanism::Aftr(aftr) => Self::Softwires {
+            AnyMechanism::Nat44(nat44) => Self::V4(nat44.inside),
+            AnyMechanism::MapECe(edge) => Self::V4(edge.inside),
+            AnyMechanism::MapTCe(edge) => Self::V4(edge.inside),
+            AnyMechanism::Aftr(aftr) => Self::Softwires {
                 local: aftr.local.into(),
                 customers: aftr.softwires,
             },
@@ -74,7 +75,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
                 name: document.name.value.as_str().into(),
                 number,
                 prefix: match mechanism {
-                    Mechanism::Nat64(nat64) => Some(nat64.prefix),
+                    AnyMechanism::Nat64(nat64) => Some(nat64.prefix),
                     _ => None,
                 },
                 config: *mechanism.nat()?,

@@ -5,7 +5,8 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use isthmus_core::wire::router::{ADVERTISEMENT, Envelope, HOP_LIMIT, SOLICITATION};
+use isthmus_core::wire::icmpv6::{ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION};
+use isthmus_core::wire::router::{Envelope, HOP_LIMIT};
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg};
 use rustix::net::netdevice::name_to_index;
@@ -137,8 +138,8 @@ fn filter() -> [SockFilter; 5] {
     };
     [
         SockFilter::new((BPF_LD | BPF_B | BPF_ABS) as u16, 0, 0, 0),
-        equals(SOLICITATION, 1, 0),
-        equals(ADVERTISEMENT, 0, 1),
+        equals(ROUTER_SOLICITATION, 1, 0),
+        equals(ROUTER_ADVERTISEMENT, 0, 1),
         SockFilter::new((BPF_RET | BPF_K) as u16, 0, 0, u32::MAX),
         SockFilter::new((BPF_RET | BPF_K) as u16, 0, 0, 0),
     ]

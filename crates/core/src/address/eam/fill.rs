@@ -1,7 +1,7 @@
 //! Filling a table of explicit address mappings, on the host and before the packet path sees it.
 
+use super::EamTable;
 use super::{Mapping, hash_v4, hash_v6, mask_v4};
-use crate::config::EamTable;
 use crate::table::cuckoo::{self, Filling};
 use crate::table::{FillError, Line};
 

@@ -2,12 +2,12 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::SoftwireTable;
 use super::{
     BLOCK_LOG2, BORDERS_LOG2, BOUND, Block, Customer, Form, SHORT_ROWS_LOG2, SharedNetworks,
     Softwire, WHOLE_ROWS_LOG2,
 };
 use crate::address::port_set::Sharing;
-use crate::config::SoftwireTable;
 use crate::table::cuckoo::{self, Filling, mix};
 use crate::table::{FillError, Line};
 

@@ -3,8 +3,8 @@
 use core::hint::black_box;
 
 use crate::address::V4;
+use crate::address::networks::V4Network;
 use crate::address::port_set::Sharing;
-use crate::config::V4Network;
 
 /// The networks whose addresses customers have, and how the ports of each are divided.
 #[derive(Clone, Copy, Debug, Default)]

@@ -44,7 +44,7 @@ pub(super) fn explain(address: IpAddr, port: Option<u16>, document: &Document) -
                 let mut lines: Vec<_> = claims
                     .map(|claim| format!("is one of the {} {}", claim.what, claim.network))
                     .collect();
-                if let core::Mechanism::LwAftr(aftr) = &composed.core {
+                if let core::AnyMechanism::LwAftr(aftr) = &composed.core {
                     lines.extend(softwire::explain(aftr, &composed.softwires, address, port));
                 }
                 lines

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use ipnet::{Ipv4Net, Ipv6Net};
-use isthmus_core::address::rapid::Domain;
+use isthmus_core::address::sixrd::Domain;
 
 use super::prefix;
 

@@ -10,13 +10,13 @@ use std::{
     time::Instant,
 };
 
-use isthmus_core::{
-    address::{V4, V6, rfc6052::Prefix},
-    checksum::{Delta, Sum},
-    packet::{ChecksumKind, Packet},
-    translate::{transport::Messages, v4, v6},
-    wire::{ipv4, ipv6},
-};
+use isthmus_core::address::rfc6052::Prefix;
+use isthmus_core::address::{V4, V6};
+use isthmus_core::checksum::{ChecksumKind, Delta, Sum};
+use isthmus_core::incoming::{v4, v6};
+use isthmus_core::packet::Packet;
+use isthmus_core::wire::icmp::Messages;
+use isthmus_core::wire::{ipv4, ipv6};
 use isthmus_engine::{
     buffer::{Buffer, HEADROOM},
     offline::Translator,

@@ -1,14 +1,14 @@
-//! The header after the IP headers, as far as translation needs it.
+//! The transport header of a packet: ports, flags and length, as far as the gateway needs them.
 
-use crate::nat::Ports;
-use crate::packet::{Packet, Word};
-use crate::reason::Counter;
-use crate::verdict::Refusal;
-use crate::wire::protocol;
+use super::icmp::{self, Echo, Messages};
+use super::tuple::{Ports, Tuple};
+use super::{protocol, tcp, udp};
+use crate::packet::{Packet, Truncated};
+use crate::word::Word;
 
-/// What follows the IP headers.
+/// The content of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Content {
     /// A TCP header.
     Tcp,
     /// A UDP header.
@@ -25,42 +25,11 @@ pub enum Kind {
     Continuation,
 }
 
-/// Which ICMP messages a packet may carry: those that have a counterpart where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Messages {
-    /// Of ICMPv4, those that ICMPv6 has as well (RFC 7915 section 4.2).
-    V4,
-    /// Of ICMPv6, those that ICMPv4 has as well (RFC 7915 section 5.2).
-    V6,
-    /// Of ICMPv4, all that have an identifier or quote a packet (RFC 5508 section 3.1).
-    WithinV4,
-}
-
-impl Messages {
-    /// The protocol that carries them.
-    #[inline(always)]
-    const fn protocol(self) -> u8 {
-        match self {
-            Self::V4 | Self::WithinV4 => protocol::ICMP,
-            Self::V6 => protocol::ICMPV6,
-        }
-    }
-}
-
-/// The two queries that both families have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Echo {
-    /// Type 8 or 128.
-    Request,
-    /// Type 0 or 129.
-    Reply,
-}
-
 /// The transport part of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Transport {
-    /// What it is.
-    pub kind: Kind,
+    /// The kind of header, or of payload without one.
+    pub content: Content,
     /// Number of the protocol, in the packet's own family.
     pub protocol: u8,
     /// Where it begins in the packet.
@@ -81,18 +50,23 @@ pub struct Transport {
     pub zero_checksum: bool,
 }
 
-/// Bytes of a UDP header.
-pub const UDP_HEADER: usize = 8;
-/// Bytes of a TCP header without options.
-pub const TCP_HEADER: usize = 20;
-/// Bytes of an ICMP header.
-pub const ICMP_HEADER: usize = 8;
-/// Offset of the checksum in a TCP header.
-pub const TCP_CHECKSUM: usize = 16;
-/// Offset of the checksum in a UDP header.
-pub const UDP_CHECKSUM: usize = 6;
-/// Offset of the checksum in an ICMP header.
-pub const ICMP_CHECKSUM: usize = 2;
+/// Why a transport header cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// The packet ends before the header does.
+    Truncated,
+    /// The header is shorter than its protocol allows.
+    Malformed,
+    /// The ICMP message has no counterpart on the other side.
+    IcmpType,
+}
+
+impl From<Truncated> for Unreadable {
+    #[inline(always)]
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
+    }
+}
 
 /// How much of the header must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +83,7 @@ impl Transport {
     #[must_use]
     pub const fn continuation(at: usize, length: usize, protocol: u8) -> Self {
         Self {
-            kind: Kind::Continuation,
+            content: Content::Continuation,
             protocol,
             at,
             length,
@@ -132,6 +106,18 @@ impl Transport {
         }
     }
 
+    /// The tuple of a packet between two addresses.
+    #[inline(always)]
+    #[must_use]
+    pub const fn tuple<A: Copy>(&self, source: A, destination: A) -> Tuple<A> {
+        Tuple {
+            source,
+            destination,
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+        }
+    }
+
     /// Reads the transport header of a whole packet or a first fragment. `messages` tells the ICMP
     /// types of the packet's family apart.
     ///
@@ -145,21 +131,21 @@ impl Transport {
         protocol: u8,
         messages: Messages,
         extent: Extent,
-    ) -> Result<Self, Refusal> {
-        const SHORT: Refusal = Refusal::Drop(Counter::MalformedTransport);
+    ) -> Result<Self, Unreadable> {
+        const SHORT: Unreadable = Unreadable::Malformed;
         let mut transport = Self::continuation(at, length, protocol);
         match protocol {
             protocol::TCP => {
-                transport.kind = Kind::Tcp;
+                transport.content = Content::Tcp;
                 if extent == Extent::Whole {
-                    if length < TCP_HEADER {
+                    if length < tcp::HEADER {
                         return Err(SHORT);
                     }
                     let words = packet.words::<5>(at)?;
                     transport.first = words[0];
                     transport.tcp_flags = words[3].high() as u8;
                     transport.header = words[3].bytes()[0] >> 4 << 2;
-                    if usize::from(transport.header) < TCP_HEADER {
+                    if usize::from(transport.header) < tcp::HEADER {
                         return Err(SHORT);
                     }
                 } else {
@@ -169,31 +155,31 @@ impl Transport {
                 transport.destination_port = transport.first.low();
             }
             protocol::UDP => {
-                transport.kind = Kind::Udp;
-                if length < UDP_HEADER {
+                transport.content = Content::Udp;
+                if length < udp::HEADER {
                     return Err(SHORT);
                 }
                 let words = packet.words::<2>(at)?;
                 transport.first = words[0];
-                transport.header = UDP_HEADER as u8;
+                transport.header = udp::HEADER as u8;
                 transport.zero_checksum = words[1].low() == 0;
                 transport.source_port = transport.first.high();
                 transport.destination_port = transport.first.low();
             }
             number if number == messages.protocol() => {
-                if length < ICMP_HEADER {
+                if length < icmp::HEADER {
                     return Err(SHORT);
                 }
                 let words = packet.words::<2>(at)?;
                 transport.first = words[0];
-                transport.kind = super::icmp::kind(messages, words[0].bytes()[0])
-                    .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
-                if let Kind::Echo(_) | Kind::Query = transport.kind {
+                transport.content =
+                    icmp::content(messages, words[0].bytes()[0]).ok_or(Unreadable::IcmpType)?;
+                if let Content::Echo(_) | Content::Query = transport.content {
                     transport.source_port = words[1].high();
                     transport.destination_port = words[1].high();
                 }
             }
-            _ => transport.kind = Kind::Other,
+            _ => transport.content = Content::Other,
         }
         Ok(transport)
     }

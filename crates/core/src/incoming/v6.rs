@@ -1,12 +1,13 @@
 //! An IPv6 packet as it arrives: checked, its extension headers skipped, ready to be mapped.
 
-use super::transport::{Extent, Messages, Transport};
 use crate::address::special;
-use crate::packet::Packet;
+use crate::packet::{Abilities, Packet};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::icmp::Messages;
 use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER, Header, OptionalFragment};
 use crate::wire::protocol;
+use crate::wire::transport::{Extent, Transport};
 
 /// An IPv6 packet that may be translated.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +34,6 @@ pub struct Chain {
     /// Bytes from there to the end of the IP packet.
     pub length: usize,
 }
-
-/// Extension headers that a BPF program follows; more go to the slow path.
-const SHORT_CHAIN: usize = 2;
-/// Extension headers that anybody follows: a chain of more serves no purpose.
-const LONG_CHAIN: usize = 32;
 
 /// Checks an IPv6 packet whose header was read (RFC 7915 section 5.1).
 ///
@@ -81,12 +77,7 @@ pub fn chain<P: Packet>(
         at,
         length,
     };
-    let limit = if packet.bytes().is_some() {
-        LONG_CHAIN
-    } else {
-        SHORT_CHAIN
-    };
-    for _ in 0..limit {
+    for _ in 0..P::ABILITIES.extension_headers {
         match chain.protocol {
             protocol::HOP_BY_HOP
             | protocol::ROUTING
@@ -139,10 +130,10 @@ pub fn chain<P: Packet>(
             _ => return Ok(chain),
         }
     }
-    if packet.bytes().is_some() {
-        Err(Refusal::Drop(Counter::ExtensionHeaderChain))
-    } else {
+    if P::ABILITIES.extension_headers < Abilities::USER_SPACE.extension_headers {
         Err(Refusal::Slow(Slow::ExtensionHeaders))
+    } else {
+        Err(Refusal::Drop(Counter::ExtensionHeaderChain))
     }
 }
 
@@ -178,12 +169,12 @@ pub fn transport<P: Packet>(
             ));
         }
     }
-    Transport::read(
+    Ok(Transport::read(
         packet,
         chain.at,
         chain.length,
         chain.protocol,
         Messages::V6,
         extent,
-    )
+    )?)
 }

@@ -5,8 +5,9 @@
 //! words of 4 bytes in ICMPv4 and 8 bytes in ICMPv6. When the quoted headers change size the
 //! extension moves, and padding may be due between the two.
 
-use crate::packet::Word;
-use crate::translate::icmp::{self, v4, v6};
+use super::icmp::ErrorHeader;
+use super::{icmpv4, icmpv6};
+use crate::word::Word;
 
 /// Bytes that an original datagram has at least if an extension follows (RFC 4884 section 4).
 const LEAST_QUOTE: usize = 128;
@@ -47,10 +48,10 @@ impl Body {
     #[must_use]
     pub fn read(unit: Unit, message: u8, rest: Word, length: usize) -> Self {
         let attribute = match (unit, message) {
-            (Unit::V4, v4::UNREACHABLE | v4::TIME_EXCEEDED | v4::PARAMETER_PROBLEM) => {
+            (Unit::V4, icmpv4::UNREACHABLE | icmpv4::TIME_EXCEEDED | icmpv4::PARAMETER_PROBLEM) => {
                 rest.bytes()[1]
             }
-            (Unit::V6, v6::UNREACHABLE | v6::TIME_EXCEEDED) => rest.bytes()[0],
+            (Unit::V6, icmpv6::UNREACHABLE | icmpv6::TIME_EXCEEDED) => rest.bytes()[0],
             _ => 0,
         };
         let quote = usize::from(attribute) * unit as usize;
@@ -64,7 +65,7 @@ impl Body {
     /// at most `most` bytes may follow the ICMP header.
     #[inline(always)]
     #[must_use]
-    pub fn fit(&self, unit: Unit, error: &icmp::Error, old: usize, new: usize, most: usize) -> Fit {
+    pub fn fit(&self, unit: Unit, error: &ErrorHeader, old: usize, new: usize, most: usize) -> Fit {
         let resized = |bytes: usize| bytes - old + new;
         // One that ends inside the headers makes no sense either.
         let Some(quote) = self.quote.filter(|quote| *quote >= old) else {
@@ -97,7 +98,7 @@ impl Fit {
     /// The second word of the ICMP header.
     #[inline(always)]
     #[must_use]
-    pub fn rest(&self, unit: Unit, error: &icmp::Error) -> Word {
+    pub fn rest(&self, unit: Unit, error: &ErrorHeader) -> Word {
         let attribute = self.quote.map_or(0, |quote| (quote / unit as usize) as u8);
         let [a, b, c, d] = error.rest.to_be_bytes();
         match unit {

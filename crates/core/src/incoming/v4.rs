@@ -1,12 +1,13 @@
 //! An IPv4 packet as it arrives: checked, and ready to be mapped.
 
-use super::transport::{Extent, Kind, Messages, Transport};
 use crate::address::special;
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::icmp::Messages;
 use crate::wire::ipv4::{HEADER, Header};
 use crate::wire::protocol;
+use crate::wire::transport::{Content, Extent, Transport};
 
 /// An IPv4 packet that may be translated.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ pub fn read<P: Packet>(
     let at = header.header_length();
     let transport = transport(packet, &header, at, length, messages, Extent::Whole)?;
     // RFC 7915 section 4.1: errors from illegal sources are translated, for trouble shooting.
-    if special::is_illegal_source_v4(header.source()) && transport.kind != Kind::IcmpError {
+    if special::is_illegal_source_v4(header.source()) && transport.content != Content::IcmpError {
         return Err(Refusal::Drop(Counter::IllegalSource));
     }
     Ok(Incoming { header, transport })
@@ -98,7 +99,14 @@ pub fn transport<P: Packet>(
     if fragment.offset != 0 {
         return Ok(Transport::continuation(at, length, header.protocol()));
     }
-    Transport::read(packet, at, length, header.protocol(), messages, extent)
+    Ok(Transport::read(
+        packet,
+        at,
+        length,
+        header.protocol(),
+        messages,
+        extent,
+    )?)
 }
 
 /// Looks through the options for a source route that is not at its end (RFC 7915 section 4.1);

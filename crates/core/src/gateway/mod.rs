@@ -1,0 +1,137 @@
+//! One packet through the gateway: the instance that it belongs to is found, and its mechanism takes the
+//! packet [across](cross).
+//!
+//! An engine that knows the mechanism, as a BPF program does, asks for `process_v4::<M>`. User space asks for
+//! any mechanism and looks once which it is.
+
+mod cross;
+mod napt44;
+mod softwires;
+mod translation;
+mod v4_over_v6;
+mod v6_over_v4;
+
+use crate::address::special;
+use crate::host::Host;
+use crate::mechanism::{AnyMechanism, Instance, Instances, Member};
+use crate::packet::Packet;
+use crate::reason::Counter;
+use crate::slow::neighbour;
+use crate::verdict::{Refusal, Verdict};
+use crate::wire::{icmpv4, ipv4, ipv6};
+
+pub use cross::{Cross, Crosses};
+pub use translation::{open_v4, open_v6};
+
+/// Finds the instance that a packet belongs to, and translates the packet in place.
+///
+/// # Errors
+/// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
+pub fn process<P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<Verdict, Refusal> {
+    let [first] = packet.words::<1>(0)?;
+    match first.bytes()[0] >> 4 {
+        4 => process_v4::<AnyMechanism, _, _, _>(packet, host, instances),
+        6 => process_v6::<AnyMechanism, _, _, _>(packet, host, instances),
+        _ => Err(Refusal::Drop(Counter::MalformedHeader)),
+    }
+}
+
+/// Takes an IPv4 packet through its instance, if the mechanism of that is `M`.
+///
+/// # Errors
+/// See [`process`].
+#[inline(always)]
+pub fn process_v4<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<Verdict, Refusal> {
+    let header = ipv4::Header::read(packet, 0)?;
+    if special::is_illegal_destination_v4(header.destination()) {
+        return Ok(pass(host));
+    }
+    match choose_v4::<M, _, _, _>(packet, host, instances, &header) {
+        Some((mechanism, instance)) => {
+            let policy = &instance.policy;
+            M::Crossing::v4(mechanism, policy, packet, host, instances, header)
+        }
+        None => Ok(pass(host)),
+    }
+}
+
+/// Takes an IPv6 packet through its instance, if the mechanism of that is `M`.
+///
+/// # Errors
+/// See [`process`].
+#[inline(always)]
+pub fn process_v6<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<Verdict, Refusal> {
+    let header = ipv6::Header::read(packet, 0)?;
+    if special::is_illegal_destination_v6(header.destination()) {
+        return match neighbour::sender::<P, _>(instances, &header) {
+            Some((index, tunnel)) => {
+                host.select(index);
+                neighbour::send(packet, host, tunnel, &header)
+            }
+            None => Ok(pass(host)),
+        };
+    }
+    match choose_v6::<M, _, _>(host, instances, &header) {
+        Some((mechanism, instance)) => {
+            let policy = &instance.policy;
+            M::Crossing::v6(mechanism, policy, packet, host, instances, header)
+        }
+        None => Ok(pass(host)),
+    }
+}
+
+/// Leaves a packet to the machine: it belongs to nobody here.
+#[inline(always)]
+fn pass<H: Host>(host: &mut H) -> Verdict {
+    host.count(Counter::NotOurs);
+    Verdict::Pass
+}
+
+/// The instance that an IPv4 packet belongs to; the host counts for it from then on.
+#[inline(always)]
+fn choose_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &P,
+    host: &mut H,
+    instances: &'a I,
+    header: &ipv4::Header,
+) -> Option<(&'a M, &'a Instance)> {
+    let protocol = || icmpv4::quoted_protocol(packet, header);
+    let index = instances.find_v4::<M, _>(host, header, protocol)?;
+    chosen(host, instances, index)
+}
+
+/// The instance that an IPv6 packet belongs to; the host counts for it from then on.
+#[inline(always)]
+fn choose_v6<'a, M: Member, H: Host, I: Instances + ?Sized>(
+    host: &mut H,
+    instances: &'a I,
+    header: &ipv6::Header,
+) -> Option<(&'a M, &'a Instance)> {
+    let (source, destination) = (header.source(), header.destination());
+    let index = instances.find_v6::<M, _>(host, source, destination)?;
+    chosen(host, instances, index)
+}
+
+#[inline(always)]
+fn chosen<'a, M: Member, H: Host, I: Instances + ?Sized>(
+    host: &mut H,
+    instances: &'a I,
+    index: u32,
+) -> Option<(&'a M, &'a Instance)> {
+    host.select(index);
+    let instance = instances.get(index)?;
+    Some((M::of(&instance.mechanism)?, instance))
+}

@@ -1,0 +1,50 @@
+//! The crossing of a NAT within IPv4, with hairpins.
+
+use super::{Cross, pass};
+use crate::host::Host;
+use crate::mechanism::Instances;
+use crate::mechanism::crossing::Napt44;
+use crate::mechanism::nat44::Nat44;
+use crate::packet::Packet;
+use crate::policy::Policy;
+use crate::reason::Counter;
+use crate::translate::{Hop, four_to_four};
+use crate::verdict::{Refusal, Verdict};
+use crate::wire::{ipv4, ipv6};
+
+impl Cross<Nat44> for Napt44 {
+    /// A packet turns back if it is from one inside host to another (RFC 4787 section 6).
+    fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
+        nat44: &Nat44,
+        policy: &Policy,
+        packet: &mut P,
+        host: &mut H,
+        _instances: &I,
+        header: ipv4::Header,
+    ) -> Result<Verdict, Refusal> {
+        let outbound = nat44.is_inside(header.source());
+        let tos = header.tos();
+        let verdict =
+            four_to_four::translate(packet, host, policy, nat44, header, tos, Hop::Forward)?;
+        let header = ipv4::Header::read(packet, 0)?;
+        if !outbound || !nat44.nat.owns(header.destination()) {
+            return Ok(verdict);
+        }
+        let verdict =
+            four_to_four::translate(packet, host, policy, nat44, header, tos, Hop::Hairpin)?;
+        host.count(Counter::Hairpinned);
+        Ok(verdict)
+    }
+
+    /// It owns no IPv6 packets.
+    fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
+        _nat44: &Nat44,
+        _policy: &Policy,
+        _packet: &mut P,
+        host: &mut H,
+        _instances: &I,
+        _header: ipv6::Header,
+    ) -> Result<Verdict, Refusal> {
+        Ok(pass(host))
+    }
+}

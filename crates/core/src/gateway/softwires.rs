@@ -1,0 +1,122 @@
+//! The crossing of mechanisms that share IPv4 addresses by softwires, with hairpins, and errors from
+//! inside of softwires.
+
+use super::{Cross, pass};
+use crate::address::special;
+use crate::encap::four_in_six::{Softwire, carries};
+use crate::encap::{class, tunnel_error};
+use crate::host::Host;
+use crate::mechanism::Instances;
+use crate::mechanism::crossing::{SharesV4, Softwires};
+use crate::packet::{Family, Packet};
+use crate::policy::Policy;
+use crate::reason::Counter;
+use crate::translate::quoted_v4::restore;
+use crate::translate::{Hop, four_to_four};
+use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::wire::tuple::Ends;
+use crate::wire::{ipv4, ipv6, protocol};
+
+impl<M: SharesV4> Cross<M> for Softwires {
+    #[inline(always)]
+    fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
+        mechanism: &M,
+        policy: &Policy,
+        packet: &mut P,
+        host: &mut H,
+        _instances: &I,
+        header: ipv4::Header,
+    ) -> Result<Verdict, Refusal> {
+        let into = mechanism.to_softwire();
+        let tos = header.tos();
+        four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Forward)
+    }
+
+    #[inline(always)]
+    fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
+        mechanism: &M,
+        policy: &Policy,
+        packet: &mut P,
+        host: &mut H,
+        _instances: &I,
+        header: ipv6::Header,
+    ) -> Result<Verdict, Refusal> {
+        if header.next_header() == protocol::ICMPV6 {
+            return error(mechanism, packet, host, &header);
+        }
+        if !carries(header.next_header()) {
+            // The machine that has this address gets it for itself.
+            return Ok(pass(host));
+        }
+        leave(mechanism, policy, packet, host, &header)
+    }
+}
+
+/// Takes an IPv4 packet out of its softwire; it goes back into another one if it is a hairpin (RFC 6333
+/// section 8.1, RFC 7596 section 6.2, RFC 7597 section 8.1).
+#[inline(always)]
+fn leave<M: SharesV4, P: Packet, H: Host>(
+    mechanism: &M,
+    policy: &Policy,
+    packet: &mut P,
+    host: &mut H,
+    outer: &ipv6::Header,
+) -> Result<Verdict, Refusal> {
+    let out = mechanism.from_softwire(Ends {
+        source: outer.source(),
+        destination: outer.destination(),
+    });
+    let mut softwire = Softwire::open(packet, outer)?;
+    let header = softwire.header;
+    let destination = header.destination();
+    let hairpin = mechanism.hairpins(destination);
+    if special::is_illegal_destination_v4(destination) {
+        return Err(Refusal::Drop(Counter::IllegalDestination));
+    }
+    if hairpin && !P::ABILITIES.hairpins {
+        return Err(Refusal::Slow(Slow::Hairpin));
+    }
+    let tos = class::inner(outer.traffic_class(), header.tos())?;
+    let inner = &mut softwire.inner;
+    let verdict = four_to_four::translate(inner, host, policy, &out, header, tos, Hop::Forward);
+    let verdict = match verdict {
+        // About the packet as it came.
+        Err(refusal @ Refusal::Reply(IcmpError::SourcePolicy, _)) => return Err(refusal),
+        Err(refusal @ Refusal::Reply(..)) if !M::PRIVATE_SOFTWIRES => {
+            softwire.leave();
+            return Err(refusal);
+        }
+        other => other?,
+    };
+    if !hairpin {
+        return Ok(verdict);
+    }
+    let header = ipv4::Header::read(packet, 0)?;
+    let into = mechanism.to_softwire();
+    let verdict = four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Hairpin)?;
+    host.count(Counter::Hairpinned);
+    Ok(verdict)
+}
+
+/// An ICMPv6 message to the endpoint of softwires. If it is an error about a packet in a softwire, the
+/// sender of that packet is told.
+#[inline(always)]
+fn error<M: SharesV4, P: Packet, H: Host>(
+    mechanism: &M,
+    packet: &mut P,
+    host: &mut H,
+    header: &ipv6::Header,
+) -> Result<Verdict, Refusal> {
+    let Some(report) = tunnel_error::over_v6(packet, header)? else {
+        return Ok(pass(host));
+    };
+    let mut inner = report.inner(packet).ok_or(tunnel_error::NOT_SENT)?;
+    // The way back of a packet to the other end is that of a packet that comes from there.
+    let back = mechanism.from_softwire(Ends {
+        source: report.other,
+        destination: header.destination(),
+    });
+    restore(&mut inner, host, &back)?;
+    report.learn(host);
+    Err(report.tell(packet, Family::V4))
+}

@@ -1,0 +1,67 @@
+//! The crossing of tunnels that carry IPv4 over IPv6, and errors from inside of them.
+
+use super::{Cross, pass};
+use crate::encap::{four_in_six, tunnel_error};
+use crate::host::Host;
+use crate::mechanism::Instances;
+use crate::mechanism::crossing::V4OverV6;
+use crate::mechanism::four_in_six::FourInSix;
+use crate::packet::{Family, Packet};
+use crate::policy::Policy;
+use crate::verdict::{Refusal, Verdict};
+use crate::wire::{ipv4, ipv6, protocol};
+
+impl Cross<FourInSix> for V4OverV6 {
+    #[inline(always)]
+    fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
+        tunnel: &FourInSix,
+        policy: &Policy,
+        packet: &mut P,
+        host: &mut H,
+        _instances: &I,
+        header: ipv4::Header,
+    ) -> Result<Verdict, Refusal> {
+        four_in_six::enter(packet, host, policy, header, tunnel.ends())
+    }
+
+    #[inline(always)]
+    fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
+        tunnel: &FourInSix,
+        policy: &Policy,
+        packet: &mut P,
+        host: &mut H,
+        _instances: &I,
+        header: ipv6::Header,
+    ) -> Result<Verdict, Refusal> {
+        if header.next_header() == protocol::ICMPV6 {
+            return error(tunnel, packet, host, &header);
+        }
+        if !four_in_six::carries(header.next_header()) {
+            // The machine that has this address gets it for itself.
+            return Ok(pass(host));
+        }
+        let accept = |inner: &ipv4::Header| tunnel.accept(header.source(), inner);
+        four_in_six::leave(packet, host, policy, header, accept)
+    }
+}
+
+/// An ICMPv6 message to the tunnel endpoint. If it is an error about a packet of the tunnel, the sender of
+/// the packet inside is told.
+#[inline(always)]
+fn error<P: Packet, H: Host>(
+    tunnel: &FourInSix,
+    packet: &mut P,
+    host: &mut H,
+    header: &ipv6::Header,
+) -> Result<Verdict, Refusal> {
+    let Some(report) = tunnel_error::over_v6(packet, header)? else {
+        return Ok(pass(host));
+    };
+    let inner = report.inner(packet).ok_or(tunnel_error::NOT_SENT)?;
+    let destination = ipv4::Header::read(&inner, 0)?.destination();
+    if !tunnel.takes(destination) || report.other != tunnel.remote {
+        return Err(tunnel_error::NOT_SENT);
+    }
+    report.learn(host);
+    Err(report.tell(packet, Family::V4))
+}

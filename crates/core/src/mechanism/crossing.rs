@@ -1,0 +1,112 @@
+//! How packets cross from one side of a mechanism to the other: the second half of every mechanism, which
+//! many share. A type names each crossing, and a trait says what a mechanism with that crossing gives.
+
+use super::passage::Passage;
+use super::{Instances, Mechanism, Part};
+use crate::address::{V4, V6};
+use crate::host::Host;
+use crate::policy::Policy;
+use crate::verdict::Refusal;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::{Ends, Tuple};
+
+/// The packet changes its family (RFC 7915). The mechanism is a [`Translator`].
+#[derive(Debug)]
+pub enum Translation {}
+
+/// The packet is IPv4 on both sides of a NAT (RFC 3022). The mechanism is [`Nat44`](super::nat44::Nat44).
+#[derive(Debug)]
+pub enum Napt44 {}
+
+/// IPv4 packets come out of softwires if they come as IPv6, and go into softwires otherwise. The mechanism
+/// [shares addresses](SharesV4).
+#[derive(Debug)]
+pub enum Softwires {}
+
+/// An IPv6 packet goes into a tunnel over IPv4, and comes out as it was.
+#[derive(Debug)]
+pub enum V6OverV4 {}
+
+/// An IPv4 packet goes into a tunnel over IPv6, and comes out as it was.
+#[derive(Debug)]
+pub enum V4OverV6 {}
+
+/// The crossing of the mechanism that is found in an [`AnyMechanism`](super::AnyMechanism).
+#[derive(Debug)]
+pub enum Any {}
+
+/// A mechanism that maps the addresses and ports of one family to those of the other.
+pub trait Translator: Mechanism<Crossing = Translation> {
+    /// Whether ports matter, which a fragment after the first does not have.
+    const BY_PORTS: bool = true;
+
+    /// The IPv6 tuple of an IPv4 packet.
+    ///
+    /// # Errors
+    /// An address has no counterpart or may not be used, or the NAT refuses the packet.
+    fn to_v6<H: Host>(
+        &self,
+        host: &mut H,
+        policy: &Policy,
+        tuple: &Tuple<V4>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Tuple<V6>, Refusal>;
+
+    /// The IPv4 tuple of an IPv6 packet.
+    ///
+    /// # Errors
+    /// An address has no counterpart or may not be used, or the NAT refuses the packet.
+    fn to_v4<H: Host>(
+        &self,
+        host: &mut H,
+        policy: &Policy,
+        tuple: &Tuple<V6>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Tuple<V4>, Refusal>;
+
+    /// Whether a packet that was mapped to this IPv4 destination goes to another host behind this
+    /// gateway.
+    #[inline(always)]
+    fn hairpins<H: Host, I: Instances + ?Sized>(
+        &self,
+        _host: &H,
+        _instances: &I,
+        _destination: V4,
+    ) -> bool {
+        false
+    }
+
+    /// The IPv6 address of a router or host that sent an ICMPv4 error. Every address that has an IPv6
+    /// form is translated, illegal and private ones too, for trouble shooting (RFC 7915 section 4.1).
+    fn error_source_v6<H: Host>(&self, host: &H, policy: &Policy, source: V4) -> V6;
+
+    /// The IPv4 address of a router or host that sent an ICMPv6 error; `outside` is the address that the
+    /// sender of the packet in error has outside.
+    fn error_source_v4<H: Host>(&self, host: &H, policy: &Policy, source: V6, outside: V4) -> V4;
+}
+
+/// A mechanism whose hosts or customers are behind softwires and share IPv4 addresses.
+pub trait SharesV4: Mechanism<Crossing = Softwires> {
+    /// The passage of a packet that came out of a softwire.
+    type FromSoftwire<'a>: Passage
+    where
+        Self: 'a;
+    /// The passage of a packet that came as IPv4.
+    type ToSoftwire<'a>: Passage
+    where
+        Self: 'a;
+
+    /// The passage of a packet that came out of a softwire between these ends.
+    fn from_softwire(&self, ends: Ends<V6>) -> Self::FromSoftwire<'_>;
+
+    /// The passage of a packet that came as IPv4.
+    fn to_softwire(&self) -> Self::ToSoftwire<'_>;
+
+    /// Whether a packet that came out of a softwire goes back into one.
+    #[inline(always)]
+    fn hairpins(&self, _destination: V4) -> bool {
+        false
+    }
+}

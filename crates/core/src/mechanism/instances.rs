@@ -1,0 +1,73 @@
+//! The instances of a configuration, and the search for the one that a packet belongs to.
+
+use super::{AnyMechanism, Instance, Mechanism, Member};
+use crate::address::{V4, V6};
+use crate::host::Host;
+use crate::wire::ipv4;
+
+/// The most instances that one gateway has.
+pub const MOST_INSTANCES: u32 = 16;
+
+/// The instances of a configuration, as an engine keeps them.
+pub trait Instances {
+    /// The instance with this number; `None` past the last.
+    fn get(&self, index: u32) -> Option<&Instance>;
+
+    /// The number of the first instance of a kind that a packet with this header belongs to; `protocol` is
+    /// that of [`Mechanism::owns_v4`]. An engine may have its own way to call the search, not its own
+    /// search.
+    fn find_v4<M: Member, H: Host>(
+        &self,
+        host: &H,
+        header: &ipv4::Header,
+        protocol: impl Fn() -> u8,
+    ) -> Option<u32> {
+        let (source, destination) = (header.source(), header.destination());
+        first(self, |any| {
+            M::of(any).is_some_and(|one| one.owns_v4(host, source, destination, &protocol))
+        })
+    }
+
+    /// The number of the first instance of a kind that a packet between two IPv6 addresses belongs to.
+    fn find_v6<M: Member, H: Host>(&self, host: &H, source: V6, destination: V6) -> Option<u32> {
+        first(self, |any| {
+            M::of(any).is_some_and(|one| one.owns_v6(host, source, destination))
+        })
+    }
+
+    /// Whether an IPv4 address is in the pool of one of the instances, of which `own` is one (RFC 6146
+    /// section 3.8).
+    fn pools_own<M: Mechanism>(&self, _own: &M, destination: V4) -> bool {
+        any_pool_owns(self, destination)
+    }
+}
+
+/// Whether an IPv4 address is in the pool of one of the instances (RFC 6146 section 3.8).
+#[inline(always)]
+pub fn any_pool_owns<I: Instances + ?Sized>(instances: &I, destination: V4) -> bool {
+    first(instances, |any| {
+        any.pool_of_v6()
+            .is_some_and(|pool| pool.contains(destination))
+    })
+    .is_some()
+}
+
+#[inline(always)]
+fn first<I: Instances + ?Sized>(
+    instances: &I,
+    owns: impl Fn(&AnyMechanism) -> bool,
+) -> Option<u32> {
+    for index in 0..MOST_INSTANCES {
+        if owns(&instances.get(index)?.mechanism) {
+            return Some(index);
+        }
+    }
+    None
+}
+
+impl Instances for [Instance] {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        <[Instance]>::get(self, index as usize)
+    }
+}

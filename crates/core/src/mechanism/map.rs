@@ -1,0 +1,35 @@
+//! The check that MAP-E and MAP-T share.
+
+use crate::address::map::{MapRule, Mismatch};
+use crate::address::{V4, V6};
+use crate::reason::Counter;
+use crate::verdict::Refusal;
+use crate::wire::tuple::Tuple;
+
+/// Checks that the CE with a MAP IPv6 address may send from an IPv4 address and port (RFC 7597 section
+/// 8.1, RFC 7599 section 8).
+///
+/// # Errors
+/// No rule covers the sender, or the address and port are not its own.
+#[inline(always)]
+pub(super) fn check(
+    rule: Option<&MapRule>,
+    sender: V6,
+    address: V4,
+    port: u16,
+) -> Result<(), Refusal> {
+    let rule = rule.ok_or(Refusal::Drop(Counter::TunnelSource))?;
+    rule.check(sender, address, port)
+        .map_err(|_: Mismatch| Refusal::Drop(Counter::TunnelSpoofed))
+}
+
+/// The IPv4 address of the CE that sent a packet, checked.
+///
+/// # Errors
+/// See [`check`].
+#[inline(always)]
+pub(super) fn ce_of(rule: Option<&MapRule>, tuple: &Tuple<V6>) -> Result<V4, Refusal> {
+    let address = rule.map_or(V4::default(), |rule| rule.host_v4_in(tuple.source));
+    check(rule, tuple.source, address, tuple.source_port)?;
+    Ok(address)
+}

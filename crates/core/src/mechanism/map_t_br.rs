@@ -1,0 +1,123 @@
+//! The border relay of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
+
+use super::crossing::{Translation, Translator};
+use super::{Instances, Mechanism, Part, Stage, map};
+use crate::address::map::MapRules;
+use crate::address::networks::V4Networks;
+use crate::address::rfc6052::Prefix;
+use crate::address::{V4, V6, special};
+use crate::host::Host;
+use crate::policy::Policy;
+use crate::reason::Counter;
+use crate::verdict::{IcmpError, Refusal};
+use crate::wire::transport::Transport;
+use crate::wire::tuple::Tuple;
+
+/// The border relay of MAP-T (RFC 7599).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MapTBr {
+    /// The IPv4 internet, seen from CEs: the default mapping rule.
+    pub prefix: Prefix,
+    /// The IPv4 addresses that CEs share.
+    pub destinations: V4Networks,
+    /// The rules by which CEs have their addresses and ports.
+    pub rules: MapRules,
+}
+
+impl Mechanism for MapTBr {
+    type Crossing = Translation;
+
+    const STAGE: Stage = Stage::MapT;
+
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        _source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        self.destinations.contains(destination)
+    }
+
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
+        self.prefix.contains(destination)
+    }
+}
+
+impl Translator for MapTBr {
+    /// From the internet to a CE (RFC 7599 section 8.4).
+    #[inline(always)]
+    fn to_v6<H: Host>(
+        &self,
+        _host: &mut H,
+        _policy: &Policy,
+        tuple: &Tuple<V4>,
+        _transport: &Transport,
+        _part: Part,
+    ) -> Result<Tuple<V6>, Refusal> {
+        let (address, port) = (tuple.destination, tuple.destination_port);
+        let rule = self.rules.find_v4(address, port);
+        let destination = rule.and_then(|rule| rule.host_address_of(address, port));
+        Ok(Tuple {
+            source: self.prefix.embed(tuple.source),
+            destination: destination.ok_or(Refusal::Reply(
+                IcmpError::AddressUnreachable,
+                Counter::TunnelDestination,
+            ))?,
+            source_port: tuple.source_port,
+            destination_port: tuple.destination_port,
+        })
+    }
+
+    /// From a CE to the internet (RFC 7599 section 8.3).
+    #[inline(always)]
+    fn to_v4<H: Host>(
+        &self,
+        _host: &mut H,
+        _policy: &Policy,
+        tuple: &Tuple<V6>,
+        _transport: &Transport,
+        _part: Part,
+    ) -> Result<Tuple<V4>, Refusal> {
+        let source = map::ce_of(self.rules.find_v6(tuple.source), tuple)?;
+        let destination = self
+            .prefix
+            .extract(tuple.destination)
+            .ok_or(Refusal::Drop(Counter::UntranslatableDestination))?;
+        if special::is_illegal_destination_v4(destination) {
+            return Err(Refusal::Drop(Counter::IllegalDestination));
+        }
+        Ok(Tuple {
+            source,
+            destination,
+            source_port: tuple.source_port,
+            destination_port: tuple.destination_port,
+        })
+    }
+
+    #[inline(always)]
+    fn hairpins<H: Host, I: Instances + ?Sized>(
+        &self,
+        _host: &H,
+        _instances: &I,
+        destination: V4,
+    ) -> bool {
+        self.destinations.contains(destination)
+    }
+
+    #[inline(always)]
+    fn error_source_v6<H: Host>(&self, _host: &H, _policy: &Policy, source: V4) -> V6 {
+        self.prefix.embed(source)
+    }
+
+    #[inline(always)]
+    fn error_source_v4<H: Host>(&self, _host: &H, policy: &Policy, source: V6, _outside: V4) -> V4 {
+        match self.rules.find_v6(source) {
+            Some(rule) => rule.host_v4_in(source),
+            None => policy.icmp_source_of(source),
+        }
+    }
+}

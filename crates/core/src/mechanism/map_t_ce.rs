@@ -1,0 +1,143 @@
+//! The CE of MAP-T (RFC 7599): a NAT44 whose outside is translated. A CE without rules is the CLAT of
+//! 464XLAT (RFC 6877) for hosts that share its one address.
+
+use super::crossing::{Translation, Translator};
+use super::{Mechanism, Part, Stage, map, stateful};
+use crate::address::map::MapRules;
+use crate::address::networks::V4Networks;
+use crate::address::rfc6052::Prefix;
+use crate::address::{V4, V6};
+use crate::host::Host;
+use crate::nat::NatConfig;
+use crate::policy::Policy;
+use crate::verdict::{Refusal, Slow};
+use crate::wire::transport::{Content, Transport};
+use crate::wire::tuple::Tuple;
+
+/// A CE of MAP-T (RFC 7599), or a CLAT (RFC 6877).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MapTCe {
+    /// The IPv4 internet, seen from here: the default mapping rule, or the prefix of the PLAT.
+    pub prefix: Prefix,
+    /// The IPv6 address of the CE.
+    pub local: V6,
+    /// The IPv4 address of the CE, that of the pool.
+    pub address: V4,
+    /// The networks of the hosts behind the CE.
+    pub inside: V4Networks,
+    /// The rules by which other CEs are reached directly.
+    pub rules: MapRules,
+    /// The address and ports of the CE, timers, limits, tables.
+    pub nat: NatConfig,
+}
+
+impl Mechanism for MapTCe {
+    type Crossing = Translation;
+
+    const STAGE: Stage = Stage::MapT;
+
+    #[inline(always)]
+    fn owns_v4<H: Host>(
+        &self,
+        _host: &H,
+        source: V4,
+        destination: V4,
+        _protocol: impl Fn() -> u8,
+    ) -> bool {
+        self.inside.are_left(source, destination)
+    }
+
+    #[inline(always)]
+    fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
+        destination.is(self.local)
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        Some(&self.nat)
+    }
+
+    fn nat_mut(&mut self) -> Option<&mut NatConfig> {
+        Some(&mut self.nat)
+    }
+}
+
+impl Translator for MapTCe {
+    /// From a host behind the CE to the internet (RFC 7599 section 8.1).
+    #[inline(always)]
+    fn to_v6<H: Host>(
+        &self,
+        host: &mut H,
+        _policy: &Policy,
+        tuple: &Tuple<V4>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Tuple<V6>, Refusal> {
+        let tuple = stateful::out(host, &self.nat, V6::default(), tuple, transport, part)?;
+        let (address, port) = (tuple.destination, tuple.destination_port);
+        let rule = self.rules.find_v4(address, port);
+        let other = rule.and_then(|rule| rule.host_address_of(address, port));
+        Ok(Tuple {
+            source: self.local,
+            destination: other.unwrap_or_else(|| self.prefix.embed(address)),
+            source_port: tuple.source_port,
+            destination_port: tuple.destination_port,
+        })
+    }
+
+    /// From the internet to a host behind the CE (RFC 7599 section 8.2). The sender is under the
+    /// prefix, or another CE.
+    #[inline(always)]
+    fn to_v4<H: Host>(
+        &self,
+        host: &mut H,
+        _policy: &Policy,
+        tuple: &Tuple<V6>,
+        transport: &Transport,
+        part: Part,
+    ) -> Result<Tuple<V4>, Refusal> {
+        let source = match self.prefix.extract(tuple.source) {
+            Some(address) => address,
+            None => match self.rules.find_v6(tuple.source) {
+                None if is_for_ce(tuple, transport, part) => return Err(Refusal::Slow(Slow::Own)),
+                rule => map::ce_of(rule, tuple)?,
+            },
+        };
+        let outside = Tuple {
+            source,
+            destination: self.address,
+            source_port: tuple.source_port,
+            destination_port: tuple.destination_port,
+        };
+        let (tuple, _) = stateful::back(host, &self.nat, &outside, transport, part)?;
+        Ok(tuple)
+    }
+
+    /// A router behind the CE has no address outside: it gets the CE's.
+    #[inline(always)]
+    fn error_source_v6<H: Host>(&self, _host: &H, _policy: &Policy, _source: V4) -> V6 {
+        self.local
+    }
+
+    #[inline(always)]
+    fn error_source_v4<H: Host>(&self, _host: &H, policy: &Policy, source: V6, _outside: V4) -> V4 {
+        match self.prefix.extract(source) {
+            Some(address) => address,
+            None => match self.rules.find_v6(source) {
+                Some(rule) => rule.host_v4_in(source),
+                None => policy.icmp_source_of(source),
+            },
+        }
+    }
+}
+
+/// The UDP port of PCP servers (RFC 6887 section 19.1).
+const PCP: u16 = 5351;
+
+/// Whether a packet may be the answer of a PCP server to the CE itself, which asks it with its own
+/// address (RFC 7648 section 3.3).
+#[inline(always)]
+fn is_for_ce(tuple: &Tuple<V6>, transport: &Transport, part: Part) -> bool {
+    part == Part::Outer && matches!(transport.content, Content::Udp) && tuple.source_port == PCP
+}

@@ -1,0 +1,55 @@
+//! Addresses and ports of a packet.
+
+/// Addresses and ports of a packet in one family. The identifier of an ICMP query stands for both
+/// ports (RFC 6146 section 3.5.3); without ports both are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuple<A> {
+    /// Source address.
+    pub source: A,
+    /// Destination address.
+    pub destination: A,
+    /// Source port or ICMP identifier.
+    pub source_port: u16,
+    /// Destination port or ICMP identifier.
+    pub destination_port: u16,
+}
+
+impl<A> Tuple<A> {
+    /// The tuple of a packet that goes the other way.
+    #[inline(always)]
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+        }
+    }
+}
+
+/// The ports of a datagram; for an ICMP query both are its identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Source port.
+    pub source: u16,
+    /// Destination port.
+    pub destination: u16,
+}
+
+impl Ports {
+    /// Both ports as one number, the source in the upper half.
+    #[inline(always)]
+    pub(crate) const fn word(self) -> u64 {
+        (self.source as u64) << 16 | self.destination as u64
+    }
+}
+
+/// The addresses of the outer header of a tunnel's packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<A> {
+    /// The tunnel endpoint that sends.
+    pub source: A,
+    /// The tunnel endpoint that receives.
+    pub destination: A,
+}
