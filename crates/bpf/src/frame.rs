@@ -3,7 +3,7 @@
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::helpers::bpf_xdp_adjust_head;
 use aya_ebpf::programs::XdpContext;
-use isthmus_core::packet::{Family, NoRoom, Packet, Truncated};
+use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
 use crate::ethernet::{self, Ethernet, Tag, Tagged};
@@ -110,6 +110,8 @@ impl Frame<'_> {
 }
 
 impl Packet for Frame<'_> {
+    const ABILITIES: Abilities = Abilities::BPF;
+
     #[inline(always)]
     fn len(&self) -> usize {
         self.context.data_end() - self.context.data() - ethernet::HEADER

@@ -7,13 +7,17 @@
 #![no_std]
 #![no_main]
 
+mod configured;
 mod ethernet;
 mod frame;
+mod hook;
 mod link;
+mod lookup;
 mod maps;
+mod owner;
 mod ranges;
 mod route;
-mod search;
+mod services;
 mod skb;
 mod stage;
 mod tc;

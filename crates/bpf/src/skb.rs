@@ -6,9 +6,9 @@ use aya_ebpf::helpers::{
     bpf_l4_csum_replace, bpf_skb_adjust_room, bpf_skb_change_proto, bpf_skb_pull_data,
 };
 use aya_ebpf::programs::TcContext;
-use isthmus_core::checksum::Delta;
-use isthmus_core::packet::{Family, NoRoom, Packet, Truncated};
 use isthmus_core::checksum::ChecksumKind;
+use isthmus_core::checksum::Delta;
+use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
 use crate::ethernet::{self, Ethernet};
@@ -150,6 +150,8 @@ pub extern "C" fn skb_replace_front(context: *mut __sk_buff, growth: i32, kind: 
 }
 
 impl Packet for Skb<'_> {
+    const ABILITIES: Abilities = Abilities::BPF;
+
     #[inline(always)]
     fn len(&self) -> usize {
         self.context.len() as usize - ethernet::HEADER

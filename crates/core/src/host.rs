@@ -38,27 +38,53 @@ pub struct Route {
     pub mtu: u16,
 }
 
-/// What an engine does for a packet that has no session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sessions {
-    /// Nothing: [`Slow::Session`].
-    Established,
-    /// Makes one, with a few tries for a port, then
-    /// [`Slow::Table`].
-    Bounded,
-    /// Makes one, and looks through whole tables for a port if need be.
-    Exhaustive,
+/// How far an engine goes to make a session.
+pub trait Effort: Copy + Default {
+    /// Whether it takes up sessions that are there. An engine that does not is asked only after another
+    /// found none.
+    const RESUMES: bool = true;
+    /// Whether it makes sessions at all.
+    const OPENS: bool = true;
+    /// Whether it keeps account of subscribers: their limits and port blocks. The verifier of BPF does not
+    /// accept so much, so that where there is such an account, user space makes the sessions.
+    const ACCOUNTS: bool = false;
+    /// Ports that are tried in one range; 0: all.
+    const PORTS: u32;
+    /// Addresses that are tried when the first has no port left.
+    const ADDRESSES: u32;
 }
 
-impl Sessions {
-    /// Whether the engine keeps account of subscribers: their limits and port blocks. The verifier
-    /// of BPF has no patience for it, so that where there is such an account, user space makes the
-    /// sessions.
-    #[inline(always)]
-    #[must_use]
-    pub const fn keeps_subscribers(self) -> bool {
-        matches!(self, Self::Exhaustive)
-    }
+/// Sessions that are there, and [`Slow::Session`] for others: for the BPF program of the common
+/// path, which leaves the stack that it takes to make one to another program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Established;
+
+impl Effort for Established {
+    const OPENS: bool = false;
+    const PORTS: u32 = 0;
+    const ADDRESSES: u32 = 0;
+}
+
+/// A few tries, then [`Slow::Table`]: for the BPF program that [`Established`] hands packets to, and
+/// which hands them back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounded;
+
+impl Effort for Bounded {
+    const RESUMES: bool = false;
+    const PORTS: u32 = 8;
+    const ADDRESSES: u32 = 0;
+}
+
+/// Every port of the first outside address and of the seven addresses after it: for user space.
+/// What it does not find is answered as [`Counter::PoolExhausted`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Exhaustive;
+
+impl Effort for Exhaustive {
+    const ACCOUNTS: bool = true;
+    const PORTS: u32 = 0;
+    const ADDRESSES: u32 = 7;
 }
 
 /// The services of an engine, for the time of one packet.
@@ -69,7 +95,7 @@ pub trait Host {
     type Rules: Memory + ?Sized;
 
     /// How far this engine goes to make a session.
-    const SESSIONS: Sessions = Sessions::Exhaustive;
+    type Effort: Effort;
 
     /// Bindings, sessions and fragments.
     fn state(&self) -> &Self::State;

@@ -4,6 +4,7 @@ mod nat_support;
 
 use std::thread;
 
+use isthmus_core::host::Exhaustive;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Span;

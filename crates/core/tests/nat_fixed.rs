@@ -6,6 +6,7 @@ mod nat_support;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::Refusal;
+use isthmus_core::wire::tuple::Ports;
 use nat_support::*;
 
 const SYN: Transport = Transport::Tcp(TcpFlags::SYN);

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use isthmus_core::address::port_set::PortSet;
+use isthmus_core::host::Bounded;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{Refusal, Slow};

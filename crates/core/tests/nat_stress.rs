@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use isthmus_core::host::{Destination, Host, Route};
+use isthmus_core::host::{Destination, Exhaustive, Host, Route};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
@@ -28,6 +28,7 @@ struct Processor<'m> {
 }
 
 impl Host for Processor<'_> {
+    type Effort = Exhaustive;
     type State = [Line];
     type Rules = [Line];
 

@@ -6,6 +6,7 @@ mod nat_support;
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv6Addr;
 
+use isthmus_core::host::Bounded;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{IcmpError, Refusal};

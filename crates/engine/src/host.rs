@@ -1,6 +1,6 @@
 //! What user space lends to the core for the time of one packet.
 
-use isthmus_core::host::{Destination, Host, Route};
+use isthmus_core::host::{Destination, Exhaustive, Host, Route};
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
@@ -30,6 +30,7 @@ pub struct UserHost<'a> {
 }
 
 impl Host for UserHost<'_> {
+    type Effort = Exhaustive;
     type State = Region;
     type Rules = Region;
 

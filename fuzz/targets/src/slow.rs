@@ -2,12 +2,13 @@
 
 use isthmus_core::address::V6;
 use isthmus_core::config::Policy;
-use isthmus_core::encap::{Ends, four_in_six};
+use isthmus_core::encap::four_in_six;
 use isthmus_core::slow::icmp_error::{self, LONGEST_V4, LONGEST_V6};
 use isthmus_core::slow::own::{Datagram, Message};
 use isthmus_core::slow::segment::{self, Segments};
 use isthmus_core::slow::split::Pieces;
 use isthmus_core::verdict::{IcmpError, Split};
+use isthmus_core::wire::tuple::Ends;
 
 use crate::checked::{self, Checksum, Layout};
 use crate::gateways;

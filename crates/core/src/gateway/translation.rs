@@ -65,7 +65,7 @@ fn hairpin<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
 }
 
 /// Makes the session that an IPv4 packet needs, and leaves the packet as it is: the work in between of an
-/// engine whose [`Host::SESSIONS`] are the established ones only.
+/// engine whose [effort](Host::Effort) opens none.
 ///
 /// # Errors
 /// There will be no session.

@@ -6,7 +6,7 @@ use super::passage::{Exit, Passage, Passed};
 use super::{Mechanism, Part, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::{V4, V6};
-use crate::host::{Host, Sessions};
+use crate::host::{Effort, Host};
 use crate::nat::{FragmentKey, NatConfig};
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
@@ -111,10 +111,7 @@ impl Passage for FromB4<'_> {
         }
         // A packet for the AFTR itself never has a session, so that other engines hand it on without
         // a rule of their own.
-        if matches!(H::SESSIONS, Sessions::Exhaustive)
-            && part == Part::Outer
-            && tuple.destination == OWN
-        {
+        if H::Effort::ACCOUNTS && part == Part::Outer && tuple.destination == OWN {
             return Err(Refusal::Slow(Slow::Own));
         }
         let nat = &self.aftr.nat;

@@ -30,12 +30,13 @@ use crate::policy::Policy;
 
 pub use instances::Instances;
 
-/// Calls a macro with the list of all mechanisms, each as `module::Type` with its documentation. Their
-/// order is that of their numbers in the maps of BPF.
+/// Calls a macro with the list of all mechanisms, each as `module::Type` with its documentation, behind the
+/// arguments that are given in brackets. Their order is that of their numbers in the maps of BPF.
 #[macro_export]
 macro_rules! for_each_mechanism {
-    ($callback:ident) => {
+    ($callback:ident $([$($argument:tt)*])?) => {
         $callback! {
+            $($($argument)*;)?
             /// Stateless translation (RFC 7915) with mappings of RFC 6052, RFC 6219 and RFC 7757.
             siit::Siit,
             /// Stateful translation (RFC 6146).
@@ -129,6 +130,15 @@ pub enum Stage {
     MapT,
     /// None: the mechanism runs in user space only.
     UserSpace,
+}
+
+impl Stage {
+    /// Whether two are the same.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is(self, other: Self) -> bool {
+        self as u8 == other as u8
+    }
 }
 
 /// A mechanism that is found in an [`AnyMechanism`].

@@ -3,10 +3,8 @@
 
 use super::Part;
 use crate::address::{V4, V6};
-use crate::host::{Host, Sessions};
-use crate::nat::{
-    self, Bounded, Endpoint4, Established, Exhaustive, FragmentKey, Inside, NatConfig, TcpFlags,
-};
+use crate::host::Host;
+use crate::nat::{self, Endpoint4, FragmentKey, Inside, NatConfig, TcpFlags};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::protocol;
@@ -28,11 +26,7 @@ pub(super) fn outbound<H: Host>(
 ) -> Result<Endpoint4, Refusal> {
     let flow = flow(transport)?;
     match part {
-        Part::Outer => match H::SESSIONS {
-            Sessions::Established => nat::outbound(host, nat, Established, inside, remote, flow),
-            Sessions::Bounded => nat::outbound(host, nat, Bounded, inside, remote, flow),
-            Sessions::Exhaustive => nat::outbound(host, nat, Exhaustive, inside, remote, flow),
-        },
+        Part::Outer => nat::outbound(host, nat, H::Effort::default(), inside, remote, flow),
         Part::Quoted => nat::peek_outbound(host, nat, inside, remote, flow.protocol())
             .ok_or(Refusal::Drop(Counter::NoBinding)),
     }
@@ -53,11 +47,7 @@ pub(super) fn inbound<H: Host>(
 ) -> Result<Inside, Refusal> {
     let flow = flow(transport)?;
     match part {
-        Part::Outer => match H::SESSIONS {
-            Sessions::Established => nat::inbound(host, nat, Established, outside, remote, flow),
-            Sessions::Bounded => nat::inbound(host, nat, Bounded, outside, remote, flow),
-            Sessions::Exhaustive => nat::inbound(host, nat, Exhaustive, outside, remote, flow),
-        },
+        Part::Outer => nat::inbound(host, nat, H::Effort::default(), outside, remote, flow),
         Part::Quoted => nat::peek_inbound(host, nat, outside, remote, flow.protocol())
             .ok_or(Refusal::Drop(Counter::NoBinding)),
     }

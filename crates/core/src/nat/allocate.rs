@@ -3,12 +3,12 @@
 //! that RFC 7422 calculates.
 
 use crate::address::V4;
-use crate::host::Host;
+use crate::host::{Effort, Exhaustive, Host};
 use crate::table::{Memory, Position, Slot};
 
 use super::config::{Blocks, NatConfig, Pooling};
 use super::endpoint::{Endpoint4, Protocol};
-use super::outcome::{Cause, Effort, Exhaustive, Outcome};
+use super::outcome::{Cause, Outcome};
 use super::port::{self, BLOCK, Space, reduce};
 use super::subscriber::{self, Owned};
 
@@ -37,7 +37,7 @@ pub(super) fn allocate<H: Host, E: Effort>(
     }
     let found = match cfg.blocks {
         // The verifier of BPF has looked at enough by now.
-        Blocks::Dynamic { .. } | Blocks::Deterministic(_) if !H::SESSIONS.keeps_subscribers() => {
+        Blocks::Dynamic { .. } | Blocks::Deterministic(_) if !H::Effort::ACCOUNTS => {
             return Outcome::no(Cause::GaveUp);
         }
         // A set is searched as a whole.
@@ -50,7 +50,7 @@ pub(super) fn allocate<H: Host, E: Effort>(
         Some(()) => space.claim_some(memory, cfg, random, E::PORTS),
         None => Outcome::no(Cause::GaveUp),
     };
-    if H::SESSIONS.keeps_subscribers()
+    if H::Effort::ACCOUNTS
         && matches!(cfg.blocks, Blocks::Dynamic { .. })
         && found.is_some()
         && outcome.get().is_err()

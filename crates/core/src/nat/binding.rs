@@ -1,7 +1,7 @@
 //! The binding information base (RFC 6146 section 3.1): entries, their count of sessions, and how
 //! they come into being.
 
-use crate::host::Host;
+use crate::host::{Effort, Host};
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
 
@@ -9,7 +9,7 @@ use super::allocate::allocate;
 use super::bound::Counted;
 use super::config::NatConfig;
 use super::endpoint::{Inside, Protocol};
-use super::outcome::{Cause, Effort, Outcome};
+use super::outcome::{Cause, Outcome};
 use super::port;
 use super::session::{OUTSIDE, REPORTED};
 use super::subscriber;
@@ -171,7 +171,7 @@ fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64;
 /// Makes a binding with one reference, the caller's, if there is room for one more.
 #[inline(never)]
 fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
-    if !H::SESSIONS.keeps_subscribers() && subscriber::tracked(cfg) {
+    if !H::Effort::ACCOUNTS && subscriber::tracked(cfg) {
         return Outcome::no(Cause::GaveUp);
     }
     let bound = &cfg.layout.bound;
@@ -214,7 +214,7 @@ fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -
             Outcome::line(bindings.line_of(position))
         }
         _ => {
-            if H::SESSIONS.keeps_subscribers() {
+            if H::Effort::ACCOUNTS {
                 subscriber::drop_binding(memory, subscriber);
             }
             bindings.release(memory, position);
@@ -227,7 +227,7 @@ fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -
 /// table of them.
 #[inline(always)]
 pub(super) fn enroll<H: Host, E: Effort>(host: &H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
-    if H::SESSIONS.keeps_subscribers() && subscriber::tracked(cfg) {
+    if H::Effort::ACCOUNTS && subscriber::tracked(cfg) {
         subscriber::enroll::<_, E>(host.state(), cfg, inside)
     } else {
         Outcome::line(NO_SUBSCRIBER)

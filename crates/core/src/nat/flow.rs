@@ -4,7 +4,7 @@
 //! The two entry points find the session in line and leave the rest — a session to be made, a
 //! packet without one — to functions of their own, so that the common path stays short.
 
-use crate::host::Host;
+use crate::host::{Effort, Host};
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
@@ -15,7 +15,7 @@ use super::bound::Counted;
 use super::config::{Filtering, NatConfig, UnsolicitedSyn};
 use super::endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 use super::lookup::find_return;
-use super::outcome::{Cause, Effort, Outcome};
+use super::outcome::{Cause, Outcome};
 use super::permission;
 use super::port::index_word;
 use super::session::{self, OUTSIDE, Status, Touch, touch};
@@ -118,7 +118,7 @@ pub fn inbound<H: Host, E: Effort>(
         return Err(Refusal::Slow(Slow::Session));
     }
     // User space waits with the answer.
-    if !H::SESSIONS.keeps_subscribers() && is_answered(cfg, transport) {
+    if !H::Effort::ACCOUNTS && is_answered(cfg, transport) {
         return Err(Cause::GaveUp.into());
     }
     let mut opening = Opening {
@@ -128,7 +128,7 @@ pub fn inbound<H: Host, E: Effort>(
         outside: outside.word(),
     };
     let admitted = admit(host, cfg, &mut opening).get_line();
-    let line = if H::SESSIONS.keeps_subscribers() {
+    let line = if H::Effort::ACCOUNTS {
         admitted.map_err(|cause| refused(cfg, transport, cause))?
     } else {
         admitted?
@@ -283,7 +283,7 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     };
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
-    if !H::SESSIONS.keeps_subscribers() {
+    if !H::Effort::ACCOUNTS {
         if owner != binding::NO_SUBSCRIBER {
             return Outcome::no(Cause::GaveUp);
         }

@@ -2,7 +2,7 @@
 //! there before any packet, reachable from everywhere, and until they are given back.
 
 use crate::address::V4;
-use crate::host::Host;
+use crate::host::{Exhaustive, Host};
 use crate::reason::Counter;
 use crate::table::Memory;
 use crate::verdict::Refusal;
@@ -12,7 +12,7 @@ use super::binding::{self, STATIC};
 use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::fixed::{StaticBinding, StaticError, place, remove_static};
-use super::outcome::{Cause, Exhaustive};
+use super::outcome::Cause;
 use super::session::OUTSIDE;
 use super::subscriber;
 

@@ -58,7 +58,6 @@ pub use fragment::{FragmentKey, recall, remember};
 pub use held::{Held, address_of, hold, release};
 pub use layout::{Capacity, Layout};
 pub use lookup::{is_open, peek_inbound, peek_outbound};
-pub use outcome::{Bounded, Effort, Established, Exhaustive};
 pub use sweep::{Binding, Block, Event, Session, bindings, sweep};
 pub use tcp::TcpState;
 pub use walk::{Occupancy, occupancy, retain, sessions};

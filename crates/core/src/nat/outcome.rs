@@ -5,51 +5,6 @@ use crate::reason::Counter;
 use crate::table::Refused;
 use crate::verdict::{IcmpError, Refusal, Slow};
 
-/// How far an engine goes to find a free port.
-pub trait Effort: Copy {
-    /// Whether it takes up sessions that are there; who does not is only asked where there was none a
-    /// moment ago.
-    const RESUMES: bool = true;
-    /// Whether it makes sessions at all.
-    const OPENS: bool = true;
-    /// Ports that are tried in one range; 0: all.
-    const PORTS: u32;
-    /// Addresses that are tried when the first has no port left.
-    const ADDRESSES: u32;
-}
-
-/// Sessions that are there, and [`Slow::Session`] for others: for the BPF program of the common
-/// path, which leaves the stack that it takes to make one to another program.
-#[derive(Clone, Copy, Debug)]
-pub struct Established;
-
-impl Effort for Established {
-    const OPENS: bool = false;
-    const PORTS: u32 = 0;
-    const ADDRESSES: u32 = 0;
-}
-
-/// A few tries, then [`Slow::Table`]: for the BPF program that [`Established`] hands packets to, and
-/// which hands them back.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounded;
-
-impl Effort for Bounded {
-    const RESUMES: bool = false;
-    const PORTS: u32 = 8;
-    const ADDRESSES: u32 = 0;
-}
-
-/// Every port of the first outside address and of the seven addresses after it: for user space.
-/// What it does not find is answered as [`Counter::PoolExhausted`].
-#[derive(Clone, Copy, Debug)]
-pub struct Exhaustive;
-
-impl Effort for Exhaustive {
-    const PORTS: u32 = 0;
-    const ADDRESSES: u32 = 7;
-}
-
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]

@@ -5,12 +5,13 @@
 //! subscriber is the hash of its prefix and nothing has to be remembered.
 
 use crate::address::V4;
+use crate::host::Effort;
 use crate::table::{Memory, Slot, hash};
 use crate::word::Word;
 
 use super::binding::NO_SUBSCRIBER;
 use super::config::{Blocks, NatConfig};
-use super::outcome::{Cause, Effort, Outcome};
+use super::outcome::{Cause, Outcome};
 
 /// Blocks that a subscriber has at most.
 pub(super) const BLOCKS: usize = 4;

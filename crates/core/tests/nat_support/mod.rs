@@ -8,7 +8,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use isthmus_core::host::{Destination, Host, Route};
+use isthmus_core::host::{Destination, Exhaustive, Host, Route};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
@@ -112,6 +112,7 @@ pub fn next_random(state: &mut u64) -> u32 {
 }
 
 impl Host for TestHost {
+    type Effort = Exhaustive;
     type State = [Line];
     type Rules = [Line];
 
@@ -160,6 +161,7 @@ impl<'m> SharedHost<'m> {
 }
 
 impl Host for SharedHost<'_> {
+    type Effort = Exhaustive;
     type State = [Line];
     type Rules = [Line];
 

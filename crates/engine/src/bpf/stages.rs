@@ -61,12 +61,12 @@ impl Place {
             (Hook::Xdp, Self::Base) => "isthmus_xdp",
             (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
             (Hook::Xdp, Self::OpenV6) => "isthmus_xdp_open_v6",
-            (Hook::Xdp, Self::Softwires) => "isthmus_xdp_sharing",
+            (Hook::Xdp, Self::Softwires) => "isthmus_xdp_softwires",
             (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
             (Hook::Tc, Self::OpenV6) => "isthmus_tc_open_v6",
-            (Hook::Tc, Self::Softwires) => "isthmus_tc_sharing",
+            (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
             (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
         }
     }

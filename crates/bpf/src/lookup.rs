@@ -1,18 +1,13 @@
-//! Searches with long loops, in global functions: the verifier looks at such a function once, not
-//! at every call. Arguments and results are numbers, five at most.
+//! Searches in the tables of the configuration, with long loops, in global functions: the verifier looks at
+//! such a function once, not at every call. Arguments and results are numbers, five at most.
 
-use isthmus_core::address::eam::{self, MappedV4};
-use isthmus_core::address::softwire::{self, Customer};
+use isthmus_core::address::eam::{self, EamTable, MappedV4};
+use isthmus_core::address::softwire::{self, Customer, SoftwireTable};
 use isthmus_core::address::{V4, V6};
-use isthmus_core::config::{EamTable, Instance, SoftwireTable};
-use isthmus_core::host::{Instances, MOST_INSTANCES, any_pool_owns};
-use isthmus_core::mechanism;
-use isthmus_core::word::Word;
 use isthmus_core::table::Place;
+use isthmus_core::word::Word;
 
-use crate::maps::{Configured, RULE_LINES, Services};
-use crate::route::NoWay;
-use crate::stage::Search;
+use crate::maps::RULE_LINES;
 
 /// The answer of a search that found nothing.
 pub(crate) const NOTHING: u64 = u64::MAX;
@@ -30,114 +25,6 @@ pub(crate) fn number(answer: u64) -> Option<u32> {
 #[inline(always)]
 fn answer(place: Option<Place>) -> u64 {
     place.map_or(NOTHING, |Place(number)| u64::from(number))
-}
-
-/// The instance that a packet between two IPv4 addresses belongs to, each given as it lies in the
-/// packet; `active` is [`Configured::number`].
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn instance_v4(source: u32, destination: u32, protocol: u8, active: u64) -> u64 {
-    for index in 0..MOST_INSTANCES {
-        match owns_v4(source, destination, protocol, active, index) {
-            NO => {}
-            YES => return u64::from(index),
-            _ => break,
-        }
-    }
-    NOTHING
-}
-
-/// The instance that a packet between two IPv6 addresses belongs to, each given as two numbers.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn instance_v6(
-    source_high: u64,
-    source_low: u64,
-    high: u64,
-    low: u64,
-    active: u64,
-) -> u64 {
-    for index in 0..MOST_INSTANCES {
-        // There are five arguments at most. Numbers of instances take eight bits.
-        let which = active << 8 | u64::from(index);
-        match owns_v6(source_high, source_low, high, low, which) {
-            NO => {}
-            YES => return u64::from(index),
-            _ => break,
-        }
-    }
-    NOTHING
-}
-
-/// A packet does not belong to an instance.
-const NO: u64 = 0;
-/// A packet belongs to an instance.
-const YES: u64 = 1;
-/// There is no such instance.
-const PAST_THE_LAST: u64 = 2;
-
-/// Whether a packet between two IPv4 addresses belongs to an instance.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn owns_v4(
-    source: u32,
-    destination: u32,
-    protocol: u8,
-    active: u64,
-    index: u32,
-) -> u64 {
-    let services = Services::<Search, _>::new(NoWay);
-    let configured = Configured::from_number(active);
-    configured.get(index).map_or(PAST_THE_LAST, |instance| {
-        let (source, destination) = (V4(Word(source)), V4(Word(destination)));
-        u64::from(mechanism::owns_v4(
-            &services,
-            instance,
-            source,
-            destination,
-            || protocol,
-        ))
-    })
-}
-
-/// Whether a packet between two IPv6 addresses belongs to an instance. `which` is
-/// [`Configured::number`] shifted by eight bits, and the instance.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn owns_v6(
-    source_high: u64,
-    source_low: u64,
-    high: u64,
-    low: u64,
-    which: u64,
-) -> u64 {
-    let services = Services::<Search, _>::new(NoWay);
-    let source = V6::from_halves(source_high, source_low);
-    let destination = V6::from_halves(high, low);
-    let configured = Configured::from_number(which >> 8);
-    configured
-        .get(which as u32 & 0xff)
-        .map_or(PAST_THE_LAST, |instance| {
-            u64::from(mechanism::owns_v6(&services, instance, source, destination))
-        })
-}
-
-/// Whether an IPv4 address, given as it lies in the packet, is in the pool of an instance; 0: no.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn pools_own(destination: u32, active: u64) -> u64 {
-    let searching = Searching(Configured::from_number(active));
-    u64::from(any_pool_owns(&searching, V4(Word(destination))))
-}
-
-/// The instances, searched by the core's own loop.
-struct Searching(Configured);
-
-impl Instances for Searching {
-    #[inline(always)]
-    fn get(&self, index: u32) -> Option<&Instance> {
-        self.0.get(index)
-    }
 }
 
 /// The explicit mapping of an IPv4 address, given as it lies in the packet; the table as [`at`]

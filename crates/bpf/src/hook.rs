@@ -1,0 +1,200 @@
+//! The programs of a hook: entry points, and a global function for each mechanism and family, because the
+//! verifier looks at a global function once, whatever came before.
+//!
+//! The module of a hook has, beside what it takes from here: `Context`, `Device`, `Arrival`, and the
+//! functions `arrive`, `resume` and `finish`, which adapt what lies before the IP packet.
+
+use isthmus_core::packet::{Family, Packet};
+use isthmus_core::wire::{icmpv4, ipv4};
+
+use crate::ethernet;
+
+/// The family of a packet with this type in its Ethernet header.
+#[inline(always)]
+pub(crate) fn family_of(kind: Option<u16>) -> Option<Family> {
+    match kind {
+        Some(ethernet::IPV4) => Some(Family::V4),
+        Some(ethernet::IPV6) => Some(Family::V6),
+        _ => None,
+    }
+}
+
+/// The [quoted protocol](icmpv4::quoted_protocol) of a packet.
+#[inline(always)]
+pub(crate) fn quoted_protocol<P: Packet>(packet: &P) -> u32 {
+    ipv4::Header::read(packet, 0)
+        .map_or(0, |header| icmpv4::quoted_protocol(packet, &header).into())
+}
+
+/// Defines the programs of the hook with this name: their section, the kernel's type of context, and the type
+/// of the answer to the kernel.
+macro_rules! programs {
+    ($hook:literal, $section:literal, $raw:ident, $action:ty) => {
+        /// Takes packets first. Those that belong to no instance go on to the kernel.
+        #[unsafe(export_name = concat!("isthmus_", $hook))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn base(context: *mut $raw) -> $action {
+            run(context, Stage::Base)
+        }
+
+        /// Goes on with a packet of a mechanism that shares IPv4 addresses by softwires.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_softwires"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn softwires(context: *mut $raw) -> $action {
+            run(context, Stage::Softwires)
+        }
+
+        /// Goes on with a packet of MAP-T or a CLAT.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_map_t"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn map_t(context: *mut $raw) -> $action {
+            run(context, Stage::MapT)
+        }
+
+        /// Makes the session that an IPv4 packet needs, and has the first program look again.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_open_v4"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn open_v4(context: *mut $raw) -> $action {
+            open(context, Family::V4)
+        }
+
+        /// Makes the session that an IPv6 packet needs, and has the first program look again.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_open_v6"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn open_v6(context: *mut $raw) -> $action {
+            open(context, Family::V6)
+        }
+
+        /// Finds the instance of a packet, and takes the packet across its mechanism.
+        #[inline(always)]
+        fn run(raw: *mut $raw, program: Stage) -> $action {
+            let configured = Configured::now();
+            let context = Context::new(raw);
+            let Some(arrival) = arrive(&context) else {
+                return Device::PASS as $action;
+            };
+            let family = arrival.family;
+            let device = Device::new(&context);
+            let searched = match family {
+                Family::V4 => {
+                    owner::search_v4(configured, &device, || quoted_protocol(raw) as u8)
+                }
+                Family::V6 => owner::search_v6(configured, &device),
+            };
+            let answer = dispatch(raw, program, family, configured, searched, arrival.link);
+            finish(&context, answer, arrival.vlan)
+        }
+
+        /// Makes the session of a packet.
+        #[inline(always)]
+        fn open(raw: *mut $raw, family: Family) -> $action {
+            let context = Context::new(raw);
+            let vlan = resume(&context);
+            let answer = stage::open(&mut Device::new(&context), family);
+            finish(&context, answer, vlan)
+        }
+
+        /// The quoted protocol of an ICMPv4 message.
+        #[unsafe(export_name = concat!($hook, "_quoted_protocol"))]
+        #[inline(never)]
+        pub extern "C" fn quoted_protocol(context: *mut $raw) -> u32 {
+            hook::quoted_protocol(&Device::new(&Context::new(context)))
+        }
+
+        /// Looks the next hop at this place of the cache up in the kernel's FIB; see [`route::ask`].
+        #[unsafe(export_name = concat!($hook, "_ask"))]
+        #[inline(never)]
+        pub extern "C" fn ask(context: *mut $raw, place: u32) -> i32 {
+            route::ask::<Origin<'_>>(context.cast(), place);
+            0
+        }
+
+        #[inline(always)]
+        fn cross<M: Crosses>(
+            raw: *mut $raw,
+            family: Family,
+            configured: u64,
+            searched: u64,
+            link: u32,
+        ) -> i32 {
+            let context = &Context::new(raw);
+            let way = Fib::new(Origin { context, link });
+            let configured = Configured::from_number(configured);
+            stage::cross::<M, _>(&mut Device::new(context), way, family, configured, searched)
+        }
+
+        for_each_mechanism!(crossings[$hook, $raw]);
+    };
+}
+pub(crate) use programs;
+
+/// Defines the global functions of all mechanisms for a hook, and who calls them.
+macro_rules! crossings {
+    ($hook:literal, $raw:ident; $($(#[$about:meta])+ $module:ident::$name:ident,)+) => {
+        $(
+            $(#[$about])+
+            mod $module {
+                use isthmus_core::mechanism::$module::$name;
+
+                use super::{$raw, Family};
+
+                #[unsafe(export_name = concat!($hook, "_v4_", stringify!($module)))]
+                #[inline(never)]
+                pub(super) extern "C" fn v4(
+                    context: *mut $raw,
+                    configured: u64,
+                    searched: u64,
+                    link: u32,
+                ) -> i32 {
+                    super::cross::<$name>(context, Family::V4, configured, searched, link)
+                }
+
+                #[unsafe(export_name = concat!($hook, "_v6_", stringify!($module)))]
+                #[inline(never)]
+                pub(super) extern "C" fn v6(
+                    context: *mut $raw,
+                    configured: u64,
+                    searched: u64,
+                    link: u32,
+                ) -> i32 {
+                    super::cross::<$name>(context, Family::V6, configured, searched, link)
+                }
+            }
+        )+
+
+        /// Takes a packet across the mechanism of its instance, if this program does.
+        #[inline(always)]
+        fn dispatch(
+            context: *mut $raw,
+            program: Stage,
+            family: Family,
+            configured: Configured,
+            searched: u64,
+            link: u32,
+        ) -> i32 {
+            let number = configured.number();
+            match (owner::mechanism(&configured, searched), family) {
+                $(
+                    (Some(AnyMechanism::$name(_)), Family::V4) => {
+                        const STAGE: Stage = mechanism::$module::$name::STAGE;
+                        if program.is(STAGE) {
+                            $module::v4(context, number, searched, link)
+                        } else {
+                            stage::elsewhere::<Device<'_>>(program, STAGE, family)
+                        }
+                    }
+                    (Some(AnyMechanism::$name(_)), Family::V6) => {
+                        const STAGE: Stage = mechanism::$module::$name::STAGE;
+                        if program.is(STAGE) {
+                            $module::v6(context, number, searched, link)
+                        } else {
+                            stage::elsewhere::<Device<'_>>(program, STAGE, family)
+                        }
+                    }
+                )+
+                (None, _) => stage::not_ours::<Device<'_>>(program),
+            }
+        }
+    };
+}
+pub(crate) use crossings;

@@ -1,0 +1,267 @@
+//! The search for the instance that a packet belongs to, in global functions: see [`lookup`](crate::lookup).
+
+use isthmus_core::address::{V4, V6};
+use isthmus_core::config::Instance;
+use isthmus_core::host::{Established, Host};
+use isthmus_core::mechanism::instances::{MOST_INSTANCES, any_pool_owns};
+use isthmus_core::mechanism::{AnyMechanism, Instances, Mechanism, Member};
+use isthmus_core::packet::Packet;
+use isthmus_core::wire::{ipv4, ipv6, protocol};
+use isthmus_core::word::Word;
+
+use crate::configured::Configured;
+use crate::lookup::{NOTHING, number};
+use crate::route::NoWay;
+use crate::services::Services;
+
+/// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs
+/// to it is seen on the way.
+const ONLY: u64 = NOTHING - 1;
+
+/// The instance that an IPv4 packet belongs to, for [`Chosen`]. `quoted` gives the quoted protocol of an
+/// ICMP message.
+#[inline(always)]
+pub(crate) fn search_v4<P: Packet>(
+    configured: Configured,
+    packet: &P,
+    quoted: impl Fn() -> u8,
+) -> u64 {
+    if configured.only().is_some() {
+        return ONLY;
+    }
+    match ipv4::Header::read(packet, 0) {
+        Ok(header) => {
+            let protocol = match header.protocol() {
+                protocol::ICMP => quoted(),
+                other => other,
+            };
+            find_v4(configured, &header, protocol)
+        }
+        Err(_) => NOTHING,
+    }
+}
+
+/// The instance that an IPv6 packet belongs to, for [`Chosen`].
+#[inline(always)]
+pub(crate) fn search_v6<P: Packet>(configured: Configured, packet: &P) -> u64 {
+    if configured.only().is_some() {
+        return ONLY;
+    }
+    match ipv6::Header::read(packet, 0) {
+        Ok(header) => find_v6(configured, header.source(), header.destination()),
+        Err(_) => NOTHING,
+    }
+}
+
+#[inline(always)]
+fn find_v4(configured: Configured, header: &ipv4::Header, protocol: u8) -> u64 {
+    let (source, destination) = (header.source(), header.destination());
+    instance_v4(source.0.0, destination.0.0, protocol, configured.number())
+}
+
+#[inline(always)]
+fn find_v6(configured: Configured, source: V6, destination: V6) -> u64 {
+    let (from, to) = (source.halves(), destination.halves());
+    instance_v6(from.0, from.1, to.0, to.1, configured.number())
+}
+
+/// The mechanism of the instance that a search found; `None` if it found none.
+#[inline(always)]
+pub(crate) fn mechanism(configured: &Configured, searched: u64) -> Option<&AnyMechanism> {
+    let index = match searched {
+        ONLY => 0,
+        other => number(other)?,
+    };
+    Some(&configured.get(index)?.mechanism)
+}
+
+/// Whether an IPv4 address is in the pool of an instance, of which `own` is one.
+#[inline(always)]
+fn is_in_a_pool<M: Mechanism>(configured: Configured, own: &M, destination: V4) -> bool {
+    if configured.only().is_some()
+        && own
+            .pool_of_v6()
+            .is_none_or(|pool| !pool.is_near(destination))
+    {
+        return false;
+    }
+    pools_own(destination.0.0, configured.number()) != 0
+}
+
+impl Instances for Configured {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        Self::get(self, index)
+    }
+
+    #[inline(always)]
+    fn find_v4<M: Member, H: Host>(
+        &self,
+        _host: &H,
+        header: &ipv4::Header,
+        protocol: impl Fn() -> u8,
+    ) -> Option<u32> {
+        number(find_v4(*self, header, protocol()))
+    }
+
+    #[inline(always)]
+    fn find_v6<M: Member, H: Host>(&self, _host: &H, source: V6, destination: V6) -> Option<u32> {
+        number(find_v6(*self, source, destination))
+    }
+
+    #[inline(always)]
+    fn pools_own<M: Mechanism>(&self, own: &M, destination: V4) -> bool {
+        is_in_a_pool(*self, own, destination)
+    }
+}
+
+/// The instances, when the one that the packet belongs to has been searched for already: the search
+/// is not called from where the stack is full.
+pub(crate) struct Chosen {
+    pub(crate) configured: Configured,
+    /// The answer of [`search_v4`] or [`search_v6`].
+    pub(crate) searched: u64,
+}
+
+impl Instances for Chosen {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        self.configured.get(index)
+    }
+
+    #[inline(always)]
+    fn find_v4<M: Member, H: Host>(
+        &self,
+        host: &H,
+        header: &ipv4::Header,
+        protocol: impl Fn() -> u8,
+    ) -> Option<u32> {
+        if self.searched != ONLY {
+            return number(self.searched);
+        }
+        let only = M::of(&self.configured.get(0)?.mechanism)?;
+        let (source, destination) = (header.source(), header.destination());
+        only.owns_v4(host, source, destination, protocol)
+            .then_some(0)
+    }
+
+    #[inline(always)]
+    fn find_v6<M: Member, H: Host>(&self, host: &H, source: V6, destination: V6) -> Option<u32> {
+        if self.searched != ONLY {
+            return number(self.searched);
+        }
+        let only = M::of(&self.configured.get(0)?.mechanism)?;
+        only.owns_v6(host, source, destination).then_some(0)
+    }
+
+    #[inline(always)]
+    fn pools_own<M: Mechanism>(&self, own: &M, destination: V4) -> bool {
+        is_in_a_pool(self.configured, own, destination)
+    }
+}
+
+/// The instance that a packet between two IPv4 addresses belongs to, each given as it lies in the
+/// packet; `active` is [`Configured::number`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn instance_v4(source: u32, destination: u32, protocol: u8, active: u64) -> u64 {
+    for index in 0..MOST_INSTANCES {
+        match owns_v4(source, destination, protocol, active, index) {
+            NO => {}
+            YES => return u64::from(index),
+            _ => break,
+        }
+    }
+    NOTHING
+}
+
+/// The instance that a packet between two IPv6 addresses belongs to, each given as two numbers.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn instance_v6(
+    source_high: u64,
+    source_low: u64,
+    high: u64,
+    low: u64,
+    active: u64,
+) -> u64 {
+    for index in 0..MOST_INSTANCES {
+        // There are five arguments at most. Numbers of instances take eight bits.
+        let which = active << 8 | u64::from(index);
+        match owns_v6(source_high, source_low, high, low, which) {
+            NO => {}
+            YES => return u64::from(index),
+            _ => break,
+        }
+    }
+    NOTHING
+}
+
+/// A packet does not belong to an instance.
+const NO: u64 = 0;
+/// A packet belongs to an instance.
+const YES: u64 = 1;
+/// There is no such instance.
+const PAST_THE_LAST: u64 = 2;
+
+/// Whether a packet between two IPv4 addresses belongs to an instance.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn owns_v4(
+    source: u32,
+    destination: u32,
+    protocol: u8,
+    active: u64,
+    index: u32,
+) -> u64 {
+    let services = Services::<Established, _>::new(NoWay);
+    let configured = Configured::from_number(active);
+    configured.get(index).map_or(PAST_THE_LAST, |instance| {
+        let (source, destination) = (V4(Word(source)), V4(Word(destination)));
+        u64::from(
+            instance
+                .mechanism
+                .owns_v4(&services, source, destination, || protocol),
+        )
+    })
+}
+
+/// Whether a packet between two IPv6 addresses belongs to an instance. `which` is
+/// [`Configured::number`] shifted by eight bits, and the instance.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn owns_v6(
+    source_high: u64,
+    source_low: u64,
+    high: u64,
+    low: u64,
+    which: u64,
+) -> u64 {
+    let services = Services::<Established, _>::new(NoWay);
+    let source = V6::from_halves(source_high, source_low);
+    let destination = V6::from_halves(high, low);
+    let configured = Configured::from_number(which >> 8);
+    configured
+        .get(which as u32 & 0xff)
+        .map_or(PAST_THE_LAST, |instance| {
+            u64::from(instance.mechanism.owns_v6(&services, source, destination))
+        })
+}
+
+/// Whether an IPv4 address, given as it lies in the packet, is in the pool of an instance; 0: no.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn pools_own(destination: u32, active: u64) -> u64 {
+    let searching = Searching(Configured::from_number(active));
+    u64::from(any_pool_owns(&searching, V4(Word(destination))))
+}
+
+/// The instances, searched by the core's own loop.
+struct Searching(Configured);
+
+impl Instances for Searching {
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<&Instance> {
+        self.0.get(index)
+    }
+}

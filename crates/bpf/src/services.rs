@@ -1,0 +1,157 @@
+//! The [`Host`] that the maps and the kernel make up, for one packet.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+
+use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
+use isthmus_core::address::eam::{EamTable, MappedV4};
+use isthmus_core::address::softwire::{Customer, SoftwireTable};
+use isthmus_core::address::{V4, V6};
+use isthmus_core::host::{Destination, Effort, Host, Route};
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
+use isthmus_core::reason::Counter;
+use isthmus_core::table::Place;
+use isthmus_core::time::Instant;
+use isthmus_core::verdict::Slow;
+use isthmus_core::word::Word;
+
+use crate::lookup;
+use crate::maps::{
+    CLOCK, COUNTER_ROW, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline,
+};
+use crate::route::Egress;
+
+/// The services of a program for one packet. It makes sessions with the effort `S`.
+pub(crate) struct Services<S, E> {
+    /// The way out, once it is known.
+    pub(crate) egress: E,
+    row: u32,
+    /// The time, once it was asked for; 0 before.
+    now: Cell<u64>,
+    /// The last search for an explicit mapping: the table (0: there was none; [`lookup::at`] never is),
+    /// the address, the answer. The search for the instance asks for the same as the translation.
+    last: Cell<(u64, V4, u64)>,
+    sessions: PhantomData<S>,
+}
+
+impl<S, E> Services<S, E> {
+    #[inline(always)]
+    pub(crate) fn new(egress: E) -> Self {
+        Self {
+            egress,
+            row: MOST_INSTANCES * COUNTER_ROW as u32,
+            now: Cell::new(0),
+            last: Cell::new((0, V4(Word(0)), 0)),
+            sessions: PhantomData,
+        }
+    }
+}
+
+impl<S: Effort, E: Egress> Host for Services<S, E> {
+    type Effort = S;
+    type State = Lines;
+    type Rules = Lines;
+
+    #[inline(always)]
+    fn state(&self) -> &Lines {
+        &STATE_LINES
+    }
+
+    #[inline(always)]
+    fn rules(&self) -> &Lines {
+        &RULE_LINES
+    }
+
+    #[inline(always)]
+    fn find_eam_v4(&self, table: &EamTable, address: V4) -> Option<Place> {
+        if !table.may_cover(address) {
+            return None;
+        }
+        let at = lookup::at(table);
+        let (last_table, last_address, answer) = self.last.get();
+        let place = if last_table == at && last_address.0.0 == address.0.0 {
+            answer
+        } else {
+            match table.v4_length {
+                EamTable::SEVERAL => lookup::eam_v4(at, table.v4_lengths, address.0.0),
+                length => lookup::eam_v4_probe(at, address.0.0, length),
+            }
+        };
+        self.last.set((at, address, place));
+        lookup::number(place).map(Place)
+    }
+
+    #[inline(always)]
+    fn map_eam_v6(&self, table: &EamTable, address: V6) -> Option<MappedV4> {
+        if table.lines == 0 {
+            return None;
+        }
+        let [short, long, _] = table.v6_lengths;
+        let (high, low) = address.halves();
+        lookup::mapped(lookup::eam_v6(lookup::at(table), short, long, high, low))
+    }
+
+    #[inline(always)]
+    fn find_softwire(&self, table: &SoftwireTable, customer: Customer) -> Option<Place> {
+        let found = lookup::softwire(table.base, table.lines, customer.0);
+        lookup::number(found).map(Place)
+    }
+
+    #[inline(always)]
+    fn now(&self) -> Instant {
+        if offline() {
+            // SAFETY: a word that nobody changes while the program runs.
+            let now = CLOCK.get_ptr(0).map_or(0, |clock| unsafe { (*clock).now });
+            return Instant::from_nanos(now);
+        }
+        if self.now.get() == 0 {
+            // A few milliseconds late, but it does not ask the hardware.
+            // SAFETY: a helper without arguments.
+            self.now.set(unsafe { bpf_ktime_get_coarse_ns() });
+        }
+        Instant::from_nanos(self.now.get())
+    }
+
+    #[inline(always)]
+    fn random(&mut self) -> u32 {
+        if offline() {
+            let Some(clock) = CLOCK.get_ptr_mut(0) else {
+                return 0;
+            };
+            // A linear congruential generator (Knuth's MMIX); its upper half is good enough here.
+            // SAFETY: offline there is one packet at a time.
+            unsafe {
+                (*clock).random = (*clock)
+                    .random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                return ((*clock).random >> 32) as u32;
+            }
+        }
+        if S::OPENS {
+            // SAFETY: a helper without arguments.
+            unsafe { bpf_get_prandom_u32() }
+        } else {
+            // Identifications are no secrets.
+            next_random()
+        }
+    }
+
+    #[inline(always)]
+    fn select(&mut self, instance: u32) {
+        self.row = instance * COUNTER_ROW as u32;
+    }
+
+    #[inline(always)]
+    fn count(&mut self, counter: Counter) {
+        if let Some(count) = COUNTS.get_ptr_mut(self.row + counter as u32) {
+            // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
+            unsafe { *count += 1 };
+        }
+    }
+
+    #[inline(always)]
+    fn route(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
+        self.egress.find(to)
+    }
+}
