@@ -106,13 +106,12 @@ pub fn leave<P: Packet, H: Host>(
     check(&inner, &header)?;
     accept(&header)?;
     let traffic_class = class::inner(outer.tos(), header.traffic_class())?;
-    if let Err(refusal) = onwards(host, policy, &header, traffic_class) {
-        if matches!(refusal, Refusal::Reply(..)) && P::ABILITIES.replies {
-            // Taking away never fails where bytes are in reach.
-            let _taken = inner.replace_front(0, 0, Family::V6);
-        }
-        return Err(refusal);
+    let may_go_on = onwards(host, policy, &header, traffic_class);
+    if P::ABILITIES.replies && matches!(may_go_on, Err(Refusal::Reply(..))) {
+        // Taking away never fails where bytes are in reach.
+        let _taken = inner.replace_front(0, 0, Family::V6);
     }
+    may_go_on?;
     inner.replace_front(0, 0, Family::V6)?;
     let first = header.0[0].number() & 0xf00f_ffff | u32::from(traffic_class) << 20;
     let words = [first, header.0[1].number() - 1].map(Word::from_number);

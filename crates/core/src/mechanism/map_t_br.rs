@@ -59,14 +59,15 @@ impl Translator for MapTBr {
         _part: Part,
     ) -> Result<Tuple<V6>, Refusal> {
         let (address, port) = (tuple.destination, tuple.destination_port);
-        let rule = self.rules.find_v4(address, port);
-        let destination = rule.and_then(|rule| rule.host_address_of(address, port));
+        const NOBODY: Refusal =
+            Refusal::Reply(IcmpError::AddressUnreachable, Counter::TunnelDestination);
+        let rule = self.rules.find_v4(address, port).ok_or(NOBODY)?;
+        let Some(destination) = rule.host_address_of(address, port) else {
+            return Err(NOBODY);
+        };
         Ok(Tuple {
             source: self.prefix.embed(tuple.source),
-            destination: destination.ok_or(Refusal::Reply(
-                IcmpError::AddressUnreachable,
-                Counter::TunnelDestination,
-            ))?,
+            destination,
             source_port: tuple.source_port,
             destination_port: tuple.destination_port,
         })
