@@ -8,7 +8,7 @@
 //! #~ 12 error: ipv4-mtu | 67 | 68 | 65535
 //! ```
 //!
-//! The message points to column 12 of the line above, and has each of these words. Every expectation is met
+//! The message points to column 12 of the line above, and has each of these words as a whole. Every expectation is met
 //! by one message, and every message is expected. The words come from the document and the manual, never
 //! from what the program said.
 
@@ -46,7 +46,7 @@ impl Expectation {
         Path::new(&problem.file).ends_with(&self.file)
             && (problem.line, problem.column) == (self.line, self.column)
             && problem.severity == self.severity
-            && self.words.iter().all(|word| said.contains(word))
+            && self.words.iter().all(|word| has(&said, word))
     }
 }
 
@@ -54,6 +54,17 @@ impl Expectation {
 fn said(problem: &Problem) -> String {
     let help = problem.help.as_deref().unwrap_or_default();
     format!("{}\n{}\n{help}", problem.message, problem.expected)
+}
+
+/// Whether a text has a word as a whole: `60` is not in `600`.
+fn has(text: &str, word: &str) -> bool {
+    let alphanumeric = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        let runs_on = |inside, outside| alphanumeric(inside) && alphanumeric(outside);
+        !runs_on(word.chars().next(), before.chars().next_back())
+            && !runs_on(word.chars().next_back(), after.chars().next())
+    })
 }
 
 fn folder(name: &str) -> PathBuf {
