@@ -57,7 +57,7 @@ bpf: ## rebuild the committed BPF objects (needs `scripts/setup bpf`)
 check-bpf: ## compare the committed BPF objects with a clean rebuild
 	@if why="$$(scripts/check-bpf --can)"; then scripts/check-bpf; else echo "skipped: $$why"; fi
 
-fuzz: ## run every fuzzer for FUZZ_SECONDS (needs nightly and cargo-fuzz)
+fuzz: ## run every fuzzer for FUZZ_SECONDS
 	fuzz/run $(FUZZ_SECONDS)
 
 vectors: ## write the vectors and docs/compliance.md from their tables

@@ -9,6 +9,8 @@ import json
 import pathlib
 import sys
 
+# Columns of a line in the vectors; packets may have more.
+WIDTH = 100
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
@@ -30,10 +32,24 @@ def collect():
     return collections
 
 
+def layout(value, indent=""):
+    """JSON with one packet a line. What has no packet in it stays on one line if that is short."""
+    line = json.dumps(value, ensure_ascii=False)
+    short = len(indent) + len(line) <= WIDTH and '"packet"' not in line
+    if short or not isinstance(value, (dict, list)) or "packet" in value:
+        return line
+    deeper = indent + " "
+    if isinstance(value, list):
+        items = (f"\n{deeper}{layout(item, deeper)}" for item in value)
+        return f"[{','.join(items)}\n{indent}]"
+    members = (f"{json.dumps(key)}: {layout(item, deeper)}" for key, item in value.items())
+    return "{" + f",\n{deeper}".join(members) + "}"
+
+
 def as_json(collection):
-    """The vectors of one module: one line per packet, so that a change shows as a change."""
+    """The vectors of one module."""
     document = {"configurations": collection.configurations, "vectors": collection.vectors}
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return layout(document) + "\n"
 
 
 def files():

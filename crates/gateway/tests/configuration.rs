@@ -1,8 +1,5 @@
-//! The configuration as users meet it: what is refused with which words, what is accepted.
-//!
-//! `tests/config/bad` holds documents with mistakes and, beside each, what is said about it;
-//! `tests/config/doubtful` those that are accepted with a warning.
-//! Set `ISTHMUS_BLESS=1` to write those texts anew, then read what changed.
+//! The configuration as users meet it: what is accepted and what it means. What is said about mistakes is in
+//! `explained.rs`.
 
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -12,7 +9,7 @@ use isthmus_core::address::V4;
 use isthmus_core::config as core;
 use isthmus_core::nat::Blocks;
 
-use isthmus_gateway::config::{self, Document, LoadError, Loaded, Mechanism, Plan};
+use isthmus_gateway::config::{self, Document, Loaded, Mechanism, Plan};
 use proptest::prelude::*;
 
 fn manifest(path: &str) -> PathBuf {
@@ -28,45 +25,6 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     files.sort();
     assert!(!files.is_empty(), "{} is empty", folder.display());
     files
-}
-
-/// Whether a document is accepted, and the messages about it, with the path of its folder left out.
-fn messages(path: &Path) -> (bool, String) {
-    let folder = path.parent().unwrap().display().to_string() + "/";
-    let (accepted, report) = match config::load(path) {
-        Ok(loaded) => (true, loaded.warnings),
-        Err(LoadError::Invalid(report)) => (false, report),
-        Err(error) => panic!("{}: {error}", path.display()),
-    };
-    (accepted, report.to_string().replace(&folder, ""))
-}
-
-/// Compares what is said about each document of a folder with the text beside it.
-fn compare(folder: &str, accepted: bool) {
-    let bless = std::env::var_os("ISTHMUS_BLESS").is_some();
-    let mut wrong = Vec::new();
-    for path in files(&manifest(folder), "toml") {
-        let (was, said) = messages(&path);
-        let beside = path.with_extension("txt");
-        if bless {
-            fs::write(&beside, format!("{said}\n")).unwrap();
-        }
-        let expected = fs::read_to_string(&beside).unwrap_or_default();
-        if was != accepted || expected.trim_end() != said.trim_end() {
-            wrong.push(format!("{} (accepted: {was}):\n{said}", path.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-}
-
-#[test]
-fn mistakes_are_explained() {
-    compare("tests/config/bad", false);
-}
-
-#[test]
-fn doubts_are_told() {
-    compare("tests/config/doubtful", true);
 }
 
 /// A document that must be right, and what it will do.

@@ -429,7 +429,7 @@ fn check_prints_the_plan() {
 fn check_explains_mistakes() {
     let bad = "crates/gateway/tests/config/bad/ranges.toml";
     let error = failure(&["check", bad], 1);
-    assert!(error.contains("ranges.toml:13:19"), "{error}");
+    assert!(error.contains("ranges.toml:16:19"), "{error}");
     assert!(error.contains("1280 to 65535"), "{error}");
     // Exit code 1 with JSON, too, but the answer is on the standard output.
     let output = isthmus(&["check", "--json", bad]);
@@ -440,7 +440,7 @@ fn check_explains_mistakes() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|problem| problem["line"] == 13)
+        .find(|problem| problem["line"] == 16)
         .unwrap();
     assert_eq!(problem["column"], 19);
     assert!(problem["file"].as_str().unwrap().ends_with("ranges.toml"));

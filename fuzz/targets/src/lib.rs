@@ -1,7 +1,7 @@
 //! What the fuzzers run: each target is a function of bytes that panics if something is wrong.
 //!
 //! The libFuzzer programs in `fuzz/fuzz_targets` call them, and the test `replay` of this crate
-//! gives them every file of `fuzz/corpus` on the stable toolchain.
+//! gives them every input of `fuzz/corpus`.
 
 mod checked;
 mod config;
@@ -14,7 +14,7 @@ mod slow;
 mod softwire46;
 mod translate;
 
-/// A target and its name, which is also that of its folder in `fuzz/corpus`.
+/// A target and its name, which is also that of its archive in `fuzz/corpus`.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.

@@ -161,6 +161,11 @@ fn answered(request: &[u8], answer: Option<&[u8]>) {
     let [version, opcode] = [0, 1].map(|at| request.get(at).copied().unwrap_or(0));
     assert_eq!(answer[1], opcode | 0x80, "{answer:02x?} to {request:02x?}");
     match version {
+        // The entire request goes back (RFC 6886 section 3.5).
+        0 if opcode > 2 => {
+            assert_eq!(answer[..4], [0, opcode | 0x80, 0, 5]);
+            assert_eq!(answer.get(4..), request.get(4..).or(Some(&[])));
+        }
         0 => assert!(answer[0] == 0 && [8, 12, 16].contains(&answer.len())),
         _ => {
             assert_eq!(answer[0], 2, "{answer:02x?} to {request:02x?}");

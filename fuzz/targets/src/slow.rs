@@ -36,8 +36,11 @@ pub(crate) fn run(input: &[u8]) {
 /// What is said to the gateway lies in the packet, and the answer is a sound packet.
 fn own(packet: &[u8]) {
     if let Some(message) = Message::read(packet) {
-        assert!(packet.len() >= 48 + message.payload.len());
-        assert_eq!(checked::transport(packet), Checksum::Right);
+        // What follows the datagram in its packet is no part of it (RFC 768).
+        let length = 8 + message.payload.len();
+        let mut datagram = packet[..40 + length].to_vec();
+        datagram[4..6].copy_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
+        assert_eq!(checked::transport(&datagram), Checksum::Right);
     }
     let ends = Ends {
         source: V6::from_halves(1, 2),

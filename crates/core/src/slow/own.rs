@@ -121,7 +121,7 @@ impl<'a> Message<'a> {
     #[must_use]
     pub fn read(packet: &'a [u8]) -> Option<Self> {
         let header = ipv6::Header(leading_words(packet)?);
-        if header.next_header() != protocol::UDP {
+        if header.version() != 6 || header.next_header() != protocol::UDP {
             return None;
         }
         let length = usize::from(header.payload_length());
@@ -295,6 +295,10 @@ mod tests {
             changed[at] ^= 1;
             assert!(Message::read(&changed).is_none(), "{at}");
         }
+        // Another version, whose bits are not in the checksum.
+        let mut changed = packet.clone();
+        changed[0] ^= 0x20;
+        assert!(Message::read(&changed).is_none());
         // There is always a checksum.
         packet[46..48].fill(0);
         assert!(Message::read(&packet).is_none());

@@ -112,10 +112,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         Some(Kind::Composed(read)) => read(&reader).map(Box::new).map(Mechanism::Composed),
         Some(Kind::Lw4o6) => lw4o6(&reader, files).map(Box::new).map(Mechanism::Composed),
         None => {
-            // Which keys are right depends on the mechanism: say nothing about them.
-            for (key, _) in OF_MECHANISM {
-                reader.get(key);
-            }
+            accept_keys(&reader);
             None
         }
     };
@@ -130,15 +127,35 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
     })
 }
 
+/// The role of an instance.
+pub(super) fn role<T: Copy>(
+    reader: &Reader<'_>,
+    example: &str,
+    roles: &[(&'static str, T)],
+) -> Option<T> {
+    let role = reader.require("role", example);
+    let role = role.and_then(|value| value.word(roles));
+    if role.is_none() {
+        accept_keys(reader);
+    }
+    role
+}
+
+/// Lets the keys of all mechanisms pass: which are right depends on a mechanism or a role that is not known.
+fn accept_keys(reader: &Reader<'_>) {
+    for (key, _) in OF_MECHANISM {
+        reader.get(key);
+    }
+}
+
 fn ds_lite(reader: &Reader<'_>) -> Option<Composed> {
     let roles: [(_, fn(&Reader<'_>) -> _); 2] = [("b4", tunnel::b4), ("aftr", sharing::aftr)];
-    let read = reader.require("role", "\"aftr\"")?.word(&roles)?;
-    read(reader)
+    role(reader, "\"aftr\"", &roles)?(reader)
 }
 
 fn lw4o6(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
     let roles = [("b4", Role::Edge), ("aftr", Role::Border)];
-    match reader.require("role", "\"b4\"")?.word(&roles)? {
+    match role(reader, "\"b4\"", &roles)? {
         Role::Edge => sharing::lwb4(reader),
         Role::Border => lwaftr::lwaftr(reader, files),
     }

@@ -10,6 +10,7 @@ use isthmus_core::mechanism::isatap::link_local;
 
 use super::composed::{self, Composed, list};
 use super::document::{Document, Instance, Mechanism};
+use super::instance;
 use super::section;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -20,8 +21,7 @@ const ROUTER_LIFETIME: std::ops::RangeInclusive<u16> = 4..=9000;
 /// Reads an instance.
 pub(super) fn isatap(reader: &Reader<'_>) -> Option<Composed> {
     let roles: [(_, fn(&Reader<'_>) -> _); 2] = [("host", host), ("router", router)];
-    let read = reader.require("role", "\"host\"")?.word(&roles)?;
-    read(reader)
+    instance::role(reader, "\"host\"", &roles)?(reader)
 }
 
 /// A router: it announces the prefix, and is the way of the site's nodes to everywhere else.

@@ -178,7 +178,10 @@ fn block_size(value: &Value<'_>) -> Option<u16> {
     let size: u16 = value.integer(8..=8192)?;
     if !size.is_power_of_two() {
         let below = size.next_power_of_two() / 2;
-        let expected = format!("expected a power of two, such as {below} or {}", 2 * below);
+        let expected = format!(
+            "expected a power of two from 8 to 8192, such as {below} or {}",
+            2 * below
+        );
         value.refuse(format_args!("is {size}"), expected);
         return None;
     }

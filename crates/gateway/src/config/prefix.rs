@@ -33,6 +33,10 @@ pub(super) fn ivi(value: &Value<'_>) -> Option<ivi::Prefix> {
 }
 
 fn net(value: &Value<'_>) -> Option<Ipv6Net> {
+    if value.value.as_str() == Some("auto") {
+        value.refuse("is \"auto\"", "only with `mechanism = \"clat\"`");
+        return None;
+    }
     let net = value.ipv6_net()?;
     if !value.value.as_str()?.contains('/') {
         value.refuse(

@@ -15,7 +15,7 @@ use super::pcp::{self, Asking};
 use super::source::At;
 use super::table::{Reader, Value};
 use super::tunnel::Role;
-use super::{discovery, overlap, prefix, section};
+use super::{discovery, instance, overlap, prefix, section};
 
 /// The concentrator of DS-Lite (RFC 6333 section 6).
 pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
@@ -214,7 +214,7 @@ pub(super) fn lwb4(reader: &Reader<'_>) -> Option<Composed> {
 
 fn role(reader: &Reader<'_>) -> Option<Role> {
     let roles = [("ce", Role::Edge), ("br", Role::Border)];
-    reader.require("role", "\"ce\"")?.word(&roles)
+    instance::role(reader, "\"ce\"", &roles)
 }
 
 /// What all edges with a NAT have.

@@ -127,7 +127,7 @@ pub(super) fn check(nat: &Nat, subscriber_prefix: u8, sink: &Sink) {
             "there is room for {} bindings but for {} sessions only",
             nat.max_bindings, nat.max_sessions
         );
-        let label = "a binding lives by its sessions: some room will never be used";
+        let label = "expected `max-sessions` to be no less than `max-bindings`: a binding lives by its sessions";
         let place = nat.pool.first().map_or(nat.ports.span, |pool| pool.span);
         sink.push(Diagnostic::warning(place, message, label));
     }
