@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use isthmus_lab::{
     Result,
+    device::Device,
     generator::{FrameSize, Pace},
     measure::{Load, Path},
     packet::Form,
     peers::{Fault, Faulty, Forwarding, Redirect},
-    subject::Subject,
     tester::{
         Ceiling, Extent, Flows, Phases, Port, SingleDevice, Streams, Summary, Tester, Tolerance,
         Traffic, Trial, flows,
@@ -89,7 +89,7 @@ fn cable() -> Result<()> {
 }
 
 /// The non-drop rate of the same gateway, five times.
-fn repeatability(gateway: &dyn Subject) -> Result<()> {
+fn repeatability(gateway: &dyn Device) -> Result<()> {
     println!("{}:", gateway.name());
     let streams = Streams::Rightward(ipv4(100, 64));
     let ceiling = Ceiling::measure(&streams)?;

@@ -7,12 +7,12 @@ use std::{
 
 use crate::{
     Result, checks,
+    device::Device,
     generator::Pace,
     isthmus::{Engine, Isthmus, Mechanism},
     measure::{GATEWAY_CPU, Load, Path},
     peers::Forwarding,
     plan, process, services,
-    subject::Subject,
     tools::{self, Direction, Traffic, Until},
     topology::{Neighbours, Offloads, Topology},
     world::{Live, Narrow},
@@ -165,7 +165,7 @@ fn show_throughput(progress: &mut Progress) {
 }
 
 fn bulk(
-    subject: &dyn Subject,
+    device: &dyn Device,
     destination: String,
     offloads: Offloads,
     kernel: Option<f64>,
@@ -176,7 +176,7 @@ fn bulk(
         polling.push(crate::programs::poll(network.host6()?, "eth0")?);
         polling.push(crate::programs::poll(network.host4()?, "eth0")?);
     }
-    let _started = subject.start(&network, GATEWAY_CPU)?;
+    let _started = device.start(&network, GATEWAY_CPU)?;
     let _server = services::start_iperf(network.host4()?, 0)?;
     let seconds = WINDOW.as_secs() as u32;
     let client = network.host6()?;
@@ -196,8 +196,8 @@ fn bulk(
     ))
 }
 
-fn small(subject: &dyn Subject, load: &Load, kernel: Option<f64>) -> Result<(f64, String)> {
-    let mut path = Path::build(subject, load)?;
+fn small(device: &dyn Device, load: &Load, kernel: Option<f64>) -> Result<(f64, String)> {
+    let mut path = Path::build(device, load)?;
     let rate = path.rate(WINDOW / 4, WINDOW, Pace::Full)?.received;
     Ok((
         rate,

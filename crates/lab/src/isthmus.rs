@@ -13,12 +13,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    LabError, Result, leftovers,
+    LabError, Result,
+    device::{Device, Started},
+    leftovers,
     netns::Namespace,
     plan,
     process::{self, Process},
     services::dns_answers,
-    subject::{Started, Subject},
     topology::{FOUR, Network, SIX},
 };
 
@@ -245,7 +246,7 @@ impl Isthmus {
     }
 }
 
-impl Subject for Isthmus {
+impl Device for Isthmus {
     fn name(&self) -> String {
         let mechanism = self.mechanism.name();
         format!("Isthmus {mechanism}, engine {}", self.engine.name())

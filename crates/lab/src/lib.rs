@@ -11,7 +11,7 @@
 //! * [`sockets`]: delay and throughput as two hosts' applications have them
 //! * [`measure`], [`histogram`]: rates, repetitions, medians, ratios
 //! * [`provider`]: the network in which a mechanism has an edge and a border
-//! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
+//! * [`device`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
 //! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
 //! * [`applications`]: which of them work between two hosts
 //! * [`world`], [`checks`]: a whole network with servers, and what must work in it
@@ -34,6 +34,7 @@ pub mod bound;
 pub mod checks;
 pub mod claims;
 pub mod demo;
+pub mod device;
 pub mod diff;
 pub mod error;
 pub mod experiment;
@@ -59,7 +60,7 @@ pub mod results;
 pub mod services;
 pub mod sink;
 pub mod sockets;
-pub mod subject;
+
 pub mod summary;
 pub mod tester;
 pub mod tools;
@@ -71,3 +72,6 @@ pub use error::LabError;
 
 /// What most functions here return.
 pub type Result<T> = core::result::Result<T, LabError>;
+/// The former name of [`device`], until its users follow.
+#[doc(hidden)]
+pub use device as subject;

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     generator::{BATCH, Content, FIRST_PORT, Generator, Order, PORT, Pace, Stream},
     packet::{Ends, Form, Packet},
     plan,
     sink::{Counts, Sink, Verify},
-    subject::{Started, Subject},
     topology::{self, HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
@@ -179,7 +179,7 @@ pub struct Rate {
 impl Path {
     /// Builds a network of its own, starts the subject in it and checks that packets come through
     /// whole: all of a slow trickle must arrive, in the right family, with right checksums.
-    pub fn build(subject: &dyn Subject, load: &Load) -> Result<Self> {
+    pub fn build(subject: &dyn Device, load: &Load) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
         network.gateway()?.ip(&plan::routes())?;
         let started = subject.start(&network, GATEWAY_CPU)?;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     measure::{self, median},
-    results::{Better, Experiment, Outcome, Planned, Point, Quantity, Run, Subject, Trial},
+    results::{Better, ExperimentInfo, Outcome, Planned, Point, Quantity, Run, SubjectInfo, Trial},
 };
 
 /// All figures of a run.
@@ -27,7 +27,7 @@ pub struct Summary<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answers<'a> {
     /// The experiment.
-    pub experiment: &'a Experiment,
+    pub experiment: &'a ExperimentInfo,
     /// A line for each subject and series: subjects in the order of the run, series as they came.
     pub lines: Vec<Line<'a>>,
 }
@@ -36,7 +36,7 @@ pub struct Answers<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'a> {
     /// Measured with what.
-    pub subject: &'a Subject,
+    pub subject: &'a SubjectInfo,
     /// Which way, or which part.
     pub series: &'a str,
     /// From the least place on the axis to the greatest; never empty.
@@ -157,7 +157,7 @@ fn key(planned: &Planned) -> (&str, &str, u32) {
 
 /// The experiment's place in the run; past the end if it has none.
 fn experiment(run: &Run, planned: &Planned) -> usize {
-    let found = |experiment: &Experiment| experiment.name == planned.experiment;
+    let found = |experiment: &ExperimentInfo| experiment.name == planned.experiment;
     run.experiments
         .iter()
         .position(found)
@@ -166,7 +166,7 @@ fn experiment(run: &Run, planned: &Planned) -> usize {
 
 /// The subject's place in the run; past the end if it has none.
 fn subject(run: &Run, planned: &Planned) -> usize {
-    let found = |subject: &Subject| subject.name == planned.subject;
+    let found = |subject: &SubjectInfo| subject.name == planned.subject;
     run.subjects
         .iter()
         .position(found)
@@ -201,7 +201,7 @@ fn gather<'a>(lines: &mut Vec<Gathered<'a>>, subject: usize, point: &'a Point) {
 }
 
 impl<'a> Answers<'a> {
-    fn new(run: &'a Run, experiment: &'a Experiment, mut lines: Vec<Gathered<'a>>) -> Self {
+    fn new(run: &'a Run, experiment: &'a ExperimentInfo, mut lines: Vec<Gathered<'a>>) -> Self {
         lines.sort_by_key(|line| line.subject);
         let lines = lines.into_iter().map(|mut line| {
             line.places.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -238,8 +238,8 @@ impl<'a> Answers<'a> {
     }
 
     /// The subjects that have figures, in the order of the run.
-    pub fn subjects(&self) -> Vec<&'a Subject> {
-        let mut subjects: Vec<&Subject> = self.lines.iter().map(|line| line.subject).collect();
+    pub fn subjects(&self) -> Vec<&'a SubjectInfo> {
+        let mut subjects: Vec<&SubjectInfo> = self.lines.iter().map(|line| line.subject).collect();
         subjects.dedup_by_key(|subject| &subject.name);
         subjects
     }
@@ -337,7 +337,7 @@ impl Figure {
 
 /// Whether a subject is an implementation of a mechanism, by the mechanism's name in small letters, such as
 /// `nat64` or `native ipv4`.
-pub fn is_of(subject: &Subject, mechanism: &str) -> bool {
+pub fn is_of(subject: &SubjectInfo, mechanism: &str) -> bool {
     subject.mechanism.to_lowercase() == mechanism
 }
 

@@ -7,13 +7,13 @@
 
 use crate::{
     Result,
+    device::{Device, Started},
     isthmus::{Engine, Gateway, Isthmus, Mechanism},
     peers::{Tayga, Unbound},
     plan,
     process::{self, Process},
     programs::{self, Attached},
     services::{self, Dns, Web},
-    subject::{Started, Subject},
     topology::{
         FOUR, GATEWAY, HOST_INTERFACE, HOST4, HOST6, INNER, Network, Offloads, ROUTER4, ROUTER6,
         Topology,

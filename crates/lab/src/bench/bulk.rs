@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{
     Result,
+    device::{Device, Started},
     isthmus::{Engine, Isthmus, Mechanism},
     measure::{Effort, GATEWAY_CPU, TESTER_CPU, interleave},
     peers::{Forwarding, Tayga},
     plan,
     process::Process,
     services,
-    subject::{Started, Subject},
     tools::{self, Direction, Traffic, Until},
     topology::{Neighbours, Network, Offloads, Topology},
 };
@@ -28,7 +28,7 @@ pub(super) struct Bulk {
 }
 
 impl Bulk {
-    pub(super) fn start(subject: &dyn Subject, destination: String) -> Result<Self> {
+    pub(super) fn start(subject: &dyn Device, destination: String) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
         let started = subject.start(&network, GATEWAY_CPU)?;
         Self::on(network, vec![started], destination)
@@ -71,11 +71,11 @@ impl Bulk {
 
 /// The subject of a row and where its client sends to.
 struct Side<'a> {
-    subject: &'a dyn Subject,
+    subject: &'a dyn Device,
     destination: Ipv6Addr,
 }
 
-fn bulk(effort: &Effort, subject: &dyn Subject, baseline: Side<'_>) -> Result<Measurement> {
+fn bulk(effort: &Effort, subject: &dyn Device, baseline: Side<'_>) -> Result<Measurement> {
     let ours = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
     let theirs = Bulk::start(baseline.subject, baseline.destination.to_string())?;
     compare(
@@ -99,7 +99,7 @@ pub(super) fn compare(
     Ok(Measurement::new(compared, subject, baseline, "bit/s"))
 }
 
-fn busy(effort: &Effort, subject: &dyn Subject, cpu: usize) -> Result<Busy> {
+fn busy(effort: &Effort, subject: &dyn Device, cpu: usize) -> Result<Busy> {
     let bulk = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
     Ok(bulk.busy(effort, cpu))
 }

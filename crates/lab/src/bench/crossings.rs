@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     generator::{FIRST_PORT, Order, PORT},
     isthmus::{self, Engine, Instance, Isthmus, Mechanism},
     measure::{
@@ -24,7 +25,6 @@ use crate::{
         Form, Packet,
     },
     plan::{self, GATEWAY4, GATEWAY4_AS_IPV6, HOST4, HOST4_AS_IPV6, HOST6, HOST6_AS_IPV4},
-    subject::{Started, Subject},
 };
 
 /// Flows of most rows; at a border, each is another customer's.
@@ -416,7 +416,7 @@ impl Crossing {
     }
 
     /// The same through somebody else.
-    pub(super) fn path_through(&self, subject: &dyn Subject) -> Result<Path> {
+    pub(super) fn path_through(&self, subject: &dyn Device) -> Result<Path> {
         match self.packets {
             Of(packet) => {
                 let mut path = Path::build(subject, &self.load(self.flows, packet))?;

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, fs};
 use super::{Figure, Measurement, packets::subscribers};
 use crate::{
     LabError, Result,
+    device::Started,
     isthmus::{self, Engine, Isthmus, Mechanism},
     measure::{Effort, Path},
     process::Process,
-    subject::Started,
 };
 
 /// Sessions in the table, each with a binding of its own: the dearest case.

@@ -6,15 +6,14 @@ use super::{
 };
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     generator::{FIRST_PORT, Order, PORT, Pace},
     isthmus::{Engine, Isthmus, Mechanism},
     leftovers::ConntrackLimit,
     measure::{Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
     packet::{Ends, Packet},
     peers::{Forwarding, Nftables, Tayga},
-    plan,
-    subject::{Started, Subject},
-    tools,
+    plan, tools,
     topology::{Neighbours, Network, Offloads, Topology},
 };
 

@@ -7,12 +7,11 @@ use super::{
 };
 use crate::{
     Result,
+    device::Device,
     generator::Pace,
     measure::{Effort, Load, Path},
     peers::{Forwarding, Nftables, Redirect, Tayga},
-    plan,
-    subject::Subject,
-    tools,
+    plan, tools,
     topology::{Neighbours, Offloads, Topology},
 };
 
@@ -48,8 +47,8 @@ pub fn references(effort: &Effort, mut progress: impl FnMut(&Reference)) {
     );
 }
 
-fn packets(effort: &Effort, subject: &dyn Subject, load: &Load) -> Result<Figure> {
-    let mut path = Path::build(subject, load)?;
+fn packets(effort: &Effort, device: &dyn Device, load: &Load) -> Result<Figure> {
+    let mut path = Path::build(device, load)?;
     let rate = path.rate(effort.warm_up, effort.window, Pace::Full)?;
     Ok(Figure::new(path.name(), rate.received, "packets/s"))
 }
@@ -60,9 +59,9 @@ fn delivered(effort: &Effort, load: &Load) -> Result<Figure> {
     Ok(Figure::new(path.name(), best, "packets/s"))
 }
 
-fn bulk(effort: &Effort, subject: &dyn Subject, destination: String) -> Result<Figure> {
-    let rate = Bulk::start(subject, destination)?.measure(effort)?;
-    Ok(Figure::new(&subject.name(), rate, "bit/s"))
+fn bulk(effort: &Effort, device: &dyn Device, destination: String) -> Result<Figure> {
+    let rate = Bulk::start(device, destination)?.measure(effort)?;
+    Ok(Figure::new(&device.name(), rate, "bit/s"))
 }
 
 fn round_trip() -> Result<Figure> {

@@ -12,14 +12,14 @@ use std::{
     time::Duration,
 };
 
-use super::candidate::{Ends, HostTunnel, ours};
+use super::subject::{Ends, HostTunnel, ours};
 use crate::{
     Result,
+    device::Started,
     isthmus::{Engine, LINK},
     measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
-    subject::Started,
     topology::{HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 

@@ -1,4 +1,4 @@
-//! The questions of the papers.
+//! The experiments of the papers.
 //!
 //! * 000: Quintero, Sans, Gamess 2016: delay and throughput of ISATAP, 6to4 and NAT64
 //! * 001: Tsetse et al.: IVI on Linux and without an operating system
@@ -7,13 +7,13 @@
 //! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
 
 use super::{
-    candidate::{Candidate, Carries, Site},
+    definition::{Experiment, How, Links},
     measure::{
         applications, connections, delay, dns64, files, frames, overhead, ping, steps, tcp, udp,
     },
     profile::Profile,
-    question::{How, Links, Question},
     standards,
+    subject::{Carries, Setup, Subject},
 };
 use crate::results::{Quantity, Scale};
 
@@ -42,8 +42,8 @@ const STREAM: &str = "Messages of one size follow each other as fast as the firs
 const NONE: &str = "none";
 
 /// Whose code can be run in parts.
-fn our_siit(candidate: &Candidate) -> bool {
-    candidate.name == "siit-isthmus-user"
+fn our_siit(subject: &Subject) -> bool {
+    subject.name == "siit-isthmus-user"
 }
 
 /// Ping-pong with all sizes at so many megabits per second: at 10, an exchange takes 10 ms on average.
@@ -64,22 +64,22 @@ fn steps_take(profile: Profile) -> f64 {
 }
 
 /// Whoever carries packets.
-fn packets(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Packets && !direct(candidate)
+fn packets(subject: &Subject) -> bool {
+    subject.carries == Carries::Packets && !direct(subject)
 }
 
 /// The same, and two hosts with nobody between them.
-fn carried(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Packets
+fn carried(subject: &Subject) -> bool {
+    subject.carries == Carries::Packets
 }
 
 /// Nobody: two hosts on one link.
-fn direct(candidate: &Candidate) -> bool {
-    matches!(candidate.site, Site::Direct(_))
+fn direct(subject: &Subject) -> bool {
+    matches!(subject.setup, Setup::Direct(_))
 }
 
 /// The mechanisms of paper 000.
-fn of_paper_000(candidate: &Candidate) -> bool {
+fn of_paper_000(subject: &Subject) -> bool {
     let mechanisms = [
         "native IPv4",
         "native IPv6",
@@ -88,17 +88,17 @@ fn of_paper_000(candidate: &Candidate) -> bool {
         "NAT64",
     ];
     let stateless = ["siit-tayga", "siit-tundra", "siit-jool"];
-    mechanisms.contains(&candidate.mechanism) || stateless.contains(&candidate.name.as_str())
+    mechanisms.contains(&subject.mechanism) || stateless.contains(&subject.name.as_str())
 }
 
 /// Whoever carries HTTP, in packets or by itself.
-fn http(candidate: &Candidate) -> bool {
-    candidate.carries != Carries::Dns && !direct(candidate)
+fn http(subject: &Subject) -> bool {
+    subject.carries != Carries::Dns && !direct(subject)
 }
 
 /// Whoever answers questions to the DNS.
-fn dns(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Dns
+fn dns(subject: &Subject) -> bool {
+    subject.carries == Carries::Dns
 }
 
 /// A run of iperf3 for each size.
@@ -106,14 +106,14 @@ fn iperf(profile: Profile) -> f64 {
     profile.thin(&udp::SIZES).len() as f64 * (profile.length().as_secs_f64() + 0.2)
 }
 
-/// What an earlier question has brought.
+/// What an earlier experiment has brought.
 fn nothing(_: Profile) -> f64 {
     0.1
 }
 
-/// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 32] = [
-    Question {
+/// All experiments, those of a paper one after the other.
+pub static EXPERIMENTS: [Experiment; 32] = [
+    Experiment {
         name: "paper-000/delay-udp-10M",
         title: "One-way delay, UDP at 10 Mb/s",
         source: "Paper 000, measured there, but not shown",
@@ -125,7 +125,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(10), delay::udp),
         takes: |profile| ping_pong(profile, 10),
     },
-    Question {
+    Experiment {
         name: "paper-000/delay-tcp-10M",
         title: "One-way delay, TCP at 10 Mb/s",
         source: "Paper 000, figures 16 to 19",
@@ -137,7 +137,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(10), delay::tcp),
         takes: |profile| ping_pong(profile, 10),
     },
-    Question {
+    Experiment {
         name: "paper-000/delay-udp-100M",
         title: "One-way delay, UDP at 100 Mb/s",
         source: "Paper 000, figures 20 to 23",
@@ -149,7 +149,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(100), delay::udp),
         takes: |profile| ping_pong(profile, 100),
     },
-    Question {
+    Experiment {
         name: "paper-000/delay-tcp-100M",
         title: "One-way delay, TCP at 100 Mb/s",
         source: "Paper 000, figures 24 to 27",
@@ -161,7 +161,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(100), delay::tcp),
         takes: |profile| ping_pong(profile, 100),
     },
-    Question {
+    Experiment {
         name: "paper-000/throughput-udp-10M",
         title: "UDP throughput at 10 Mb/s",
         source: "Paper 000, figures 28 to 31",
@@ -173,7 +173,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(10), delay::udp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-000/throughput-udp-100M",
         title: "UDP throughput at 100 Mb/s",
         source: "Paper 000, figures 32 to 35",
@@ -185,7 +185,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(100), delay::udp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-001/steps",
         title: "What the steps of a translation cost",
         source: "Paper 001, figures 5 and 6",
@@ -198,7 +198,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Apart(steps::all),
         takes: |profile| 12.0 * steps_take(profile),
     },
-    Question {
+    Experiment {
         name: "paper-001/prefix-length",
         title: "What a translation costs by the length of the prefix",
         source: "Paper 001, figures 10 and 11",
@@ -210,7 +210,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Apart(steps::by_prefix),
         takes: |profile| 12.0 * steps_take(profile),
     },
-    Question {
+    Experiment {
         name: "paper-001/packet-rate",
         title: "Packets of 1024 bytes without loss",
         source: "Paper 001, figure 7",
@@ -222,7 +222,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, frames::throughput::of_1024),
         takes: |profile| standards::search(profile, 1),
     },
-    Question {
+    Experiment {
         name: "paper-001/round-trip",
         title: "Round trip of a ping of 1024 bytes",
         source: "Paper 001, figure 8",
@@ -234,7 +234,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, ping::of_1024),
         takes: |profile| 0.1 + 0.002 * f64::from(profile.exchanges()),
     },
-    Question {
+    Experiment {
         name: "paper-001/connect",
         title: "Time until a TCP connection is there",
         source: "Paper 001, figures 14, 15 and 18",
@@ -246,7 +246,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, files::connect),
         takes: |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
     },
-    Question {
+    Experiment {
         name: "paper-001/files",
         title: "Time until a file is there",
         source: "Paper 001, figure 19",
@@ -258,7 +258,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, files::time),
         takes: nothing,
     },
-    Question {
+    Experiment {
         name: "paper-001/file-throughput",
         title: "Throughput of a file's transfer",
         source: "Paper 001, figure 20",
@@ -270,7 +270,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, files::throughput),
         takes: nothing,
     },
-    Question {
+    Experiment {
         name: "paper-002/throughput",
         title: "UDP throughput at 100 Mb/s offered",
         source: "Paper 002, figure 8",
@@ -282,7 +282,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, udp::throughput),
         takes: iperf,
     },
-    Question {
+    Experiment {
         name: "paper-002/throughput-tcp",
         title: "TCP throughput by size of segment",
         source: "Paper 002, figure 8",
@@ -298,7 +298,7 @@ pub static QUESTIONS: [Question; 32] = [
             tcp::sizes(profile).len() as f64 * (f64::from(tcp::seconds(profile)) + 0.3)
         },
     },
-    Question {
+    Experiment {
         name: "paper-002/loss",
         title: "UDP loss at 100 Mb/s offered",
         source: "Paper 002, figure 7",
@@ -310,7 +310,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, udp::loss),
         takes: nothing,
     },
-    Question {
+    Experiment {
         name: "paper-002/jitter",
         title: "Jitter at 100 Mb/s offered",
         source: "Paper 002, figure 6",
@@ -322,7 +322,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, udp::jitter),
         takes: nothing,
     },
-    Question {
+    Experiment {
         name: "paper-002/cpu",
         title: "Cores busy at 100 Mb/s offered",
         source: "Paper 002, figure 4",
@@ -334,7 +334,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, udp::cpu),
         takes: nothing,
     },
-    Question {
+    Experiment {
         name: "paper-002/cost",
         title: "Processor time for a packet at 100 Mb/s offered",
         source: "Paper 002, figure 4, by packet",
@@ -346,7 +346,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, udp::cost),
         takes: nothing,
     },
-    Question {
+    Experiment {
         name: "paper-002/latency",
         title: "Round trip by size",
         source: "Paper 002, figure 5",
@@ -361,7 +361,7 @@ pub static QUESTIONS: [Question; 32] = [
             sizes * (0.1 + 0.002 * f64::from(profile.exchanges()))
         },
     },
-    Question {
+    Experiment {
         name: "paper-002/overhead",
         title: "Bytes that a packet has more in the core",
         source: "Paper 002, section on header overhead",
@@ -373,7 +373,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(100), overhead::added),
         takes: |_| 0.8,
     },
-    Question {
+    Experiment {
         name: "paper-002/applications",
         title: "Applications by mechanism",
         source: "Paper 002, tables of applications and operating systems",
@@ -389,7 +389,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, applications::all),
         takes: |_| 2.0,
     },
-    Question {
+    Experiment {
         name: "paper-004/connections",
         title: "From a request to its answer, with many connections at once",
         source: "Paper 004, plan for 1 to 100 simultaneous connections",
@@ -402,7 +402,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, connections::round_trips),
         takes: |profile| 0.5 + 0.003 * f64::from(profile.exchanges()),
     },
-    Question {
+    Experiment {
         name: "paper-004/round-trip",
         title: "From a request to its answer, in the simplest case",
         source: "Paper 004, table of round trips",
@@ -414,7 +414,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, connections::simplest),
         takes: |profile| 0.3 + 0.0002 * f64::from(profile.exchanges()),
     },
-    Question {
+    Experiment {
         name: "rfc8219/dns64",
         title: "Queries for AAAA that are answered",
         source: "RFC 8219 section 9",
@@ -431,7 +431,7 @@ pub static QUESTIONS: [Question; 32] = [
             10.0 * profile.length().as_secs_f64() * dns64::shares(profile).len() as f64
         },
     },
-    Question {
+    Experiment {
         name: "paper-003/throughput-udp-10M",
         title: "UDP throughput of two hosts at 10 Mb/s",
         source: "Paper 003, measured beside its upper bound",
@@ -443,7 +443,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(10), delay::udp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-003/throughput-tcp-10M",
         title: "TCP throughput of two hosts at 10 Mb/s",
         source: "Paper 003, measured beside its upper bound",
@@ -455,7 +455,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(10), delay::tcp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-003/throughput-udp-100M",
         title: "UDP throughput of two hosts at 100 Mb/s",
         source: "Paper 003, measured beside its upper bound",
@@ -467,7 +467,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(100), delay::udp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-003/throughput-tcp-100M",
         title: "TCP throughput of two hosts at 100 Mb/s",
         source: "Paper 003, measured beside its upper bound",
@@ -479,7 +479,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(100), delay::tcp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-003/throughput-udp-1000M",
         title: "UDP throughput of two hosts at 1000 Mb/s",
         source: "Paper 003, measured beside its upper bound",
@@ -491,7 +491,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(1000), delay::udp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-003/throughput-tcp-1000M",
         title: "TCP throughput of two hosts at 1000 Mb/s",
         source: "Paper 003, measured beside its upper bound",
@@ -503,7 +503,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(1000), delay::tcp_throughput),
         takes: stream,
     },
-    Question {
+    Experiment {
         name: "paper-004/size",
         title: "Round trip by size of message",
         source: "Paper 004, figure by packet size",

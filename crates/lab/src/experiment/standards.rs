@@ -1,16 +1,16 @@
-//! The tests of RFC 8219, and of RFC 2544 and RFC 6201 where it refers to them, as questions: asked with our own
-//! [tester](crate::tester), which takes the place of both hosts of a running candidate. So one network serves them all,
-//! after the papers' questions.
+//! The tests of RFC 8219, and of RFC 2544 and RFC 6201 where it refers to them, as experiments: asked with our own
+//! [tester](crate::tester), which takes the place of both hosts of a running subject. So one network serves them all,
+//! after the papers' experiments.
 //!
 //! In a hurry the smallest frames from the client tell enough, and throughput and latency are asked of everybody. The
 //! other tests are left out then, unless they are called by their names: what they look for takes
 //! seconds for each subject.
 
 use super::{
+    definition::{Experiment, How, Links},
     measure::frames::{self, delay, loss, outage, throughput},
     papers::WIRES,
     profile::Profile,
-    question::{How, Links, Question},
 };
 use crate::results::{Quantity, Scale};
 
@@ -54,9 +54,9 @@ fn chosen(profile: Profile, [smoke, standard, rfc]: [f64; 3]) -> f64 {
     }
 }
 
-/// All questions, in the order in which one needs what another has found.
-pub static QUESTIONS: [Question; 9] = [
-    Question {
+/// All experiments, in the order in which one needs what another has found.
+pub static EXPERIMENTS: [Experiment; 9] = [
+    Experiment {
         name: "rfc8219/throughput",
         title: "Throughput by the size of frames",
         source: "RFC 8219 section 7.1, RFC 2544 section 26.1",
@@ -71,7 +71,7 @@ pub static QUESTIONS: [Question; 9] = [
             chosen(profile, [1.0, 1.33, 1.33]) * search(profile, frames::sizes(profile).len())
         },
     },
-    Question {
+    Experiment {
         name: "rfc8219/latency",
         title: "Latency at the throughput",
         source: "RFC 8219 section 7.2",
@@ -83,7 +83,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, delay::latency),
         takes: |profile| at_sizes(profile, [0.3, 3.0, 135.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/pdv",
         title: "Delay variation at the throughput",
         source: "RFC 8219 section 7.3.1",
@@ -95,7 +95,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, delay::pdv),
         takes: |_| 0.1,
     },
-    Question {
+    Experiment {
         name: "rfc8219/ipdv",
         title: "Delay variation from frame to frame",
         source: "RFC 8219 section 7.3.2",
@@ -107,7 +107,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, delay::ipdv),
         takes: |_| 0.1,
     },
-    Question {
+    Experiment {
         name: "rfc8219/frame-loss",
         title: "Loss by the load",
         source: "RFC 8219 section 7.4, RFC 2544 section 26.3",
@@ -121,7 +121,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, loss::by_load),
         takes: |profile| ways(profile) * chosen(profile, [0.5, 12.0, 700.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/back-to-back",
         title: "The longest burst without loss",
         source: "RFC 8219 section 7.5, RFC 2544 section 26.4, RFC 9004",
@@ -135,7 +135,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, loss::back_to_back),
         takes: |profile| at_sizes(profile, [4.0, 20.0, 600.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/recovery",
         title: "Loss after an overload",
         source: "RFC 8219 section 7.6, RFC 2544 section 26.5",
@@ -148,7 +148,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, outage::recovery),
         takes: |profile| at_sizes(profile, [0.6, 5.0, 130.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/reset",
         title: "Loss while the gateway starts anew",
         source: "RFC 8219 section 7.7, RFC 2544 section 26.6, RFC 6201 section 4.2",
@@ -161,7 +161,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, outage::reset),
         takes: |profile| chosen(profile, [6.0, 13.0, 70.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/scalability",
         title: "Throughput by the number of flows",
         source: "RFC 8219 section 10",

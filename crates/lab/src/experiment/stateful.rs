@@ -1,9 +1,9 @@
-//! The questions of RFC 9693, to gateways that keep state of connections.
+//! The experiments of RFC 9693, to gateways that keep state of connections.
 
 use super::{
-    candidate::{Candidate, Carries, Site},
+    definition::{Experiment, How},
     measure::sessions,
-    question::{How, Question},
+    subject::{Carries, Setup, Subject},
 };
 use crate::results::{Quantity, Scale};
 
@@ -21,15 +21,15 @@ macro_rules! phase_1 {
 }
 
 /// Whoever keeps connections in a table, as the gateway between two hosts.
-fn keeps_connections(candidate: &Candidate) -> bool {
-    matches!(candidate.site, Site::Middle(..))
-        && candidate.carries == Carries::Packets
-        && ["NAT44", "NAT64"].contains(&candidate.mechanism)
+fn keeps_connections(subject: &Subject) -> bool {
+    matches!(subject.setup, Setup::Middle(..))
+        && subject.carries == Carries::Packets
+        && ["NAT44", "NAT64"].contains(&subject.mechanism)
 }
 
-/// All questions.
-pub static QUESTIONS: [Question; 4] = [
-    Question {
+/// All experiments.
+pub static EXPERIMENTS: [Experiment; 4] = [
+    Experiment {
         name: "rfc9693/connection-rate",
         title: "Connections that are established per second",
         source: "RFC 9693 sections 4.5 and 4.6",
@@ -45,7 +45,7 @@ pub static QUESTIONS: [Question; 4] = [
         how: How::Apart(sessions::connection_rate),
         takes: sessions::connection_rate_takes,
     },
-    Question {
+    Experiment {
         name: "rfc9693/capacity",
         title: "Connections that the table holds",
         source: "RFC 9693 section 4.9",
@@ -60,7 +60,7 @@ pub static QUESTIONS: [Question; 4] = [
         how: How::Apart(sessions::capacity),
         takes: sessions::capacity_takes,
     },
-    Question {
+    Experiment {
         name: "rfc9693/tear-down",
         title: "Connections that are removed per second",
         source: "RFC 9693 section 4.8",
@@ -75,7 +75,7 @@ pub static QUESTIONS: [Question; 4] = [
         how: How::Apart(sessions::tear_down_rates),
         takes: sessions::tear_down_takes,
     },
-    Question {
+    Experiment {
         name: "rfc9693/throughput",
         title: "Packets without loss through connections that are there",
         source: "RFC 9693 section 4.7",

@@ -4,8 +4,8 @@ use aya::maps::{Array, DevMap};
 
 use crate::{
     Result,
+    device::{Device, Started},
     programs::{self, Attached, bpf},
-    subject::{Started, Subject},
     topology::{FOUR, Network, SIX},
 };
 
@@ -33,7 +33,7 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Faulty(pub Fault);
 
-impl Subject for Faulty {
+impl Device for Faulty {
     fn name(&self) -> String {
         format!("XDP redirect with a fault: {:?}", self.0)
     }

@@ -8,8 +8,9 @@ use std::{
 };
 
 use crate::{
-    LabError, Result, machine, plan, process,
-    subject::{Started, Subject},
+    LabError, Result,
+    device::{Device, Started},
+    machine, plan, process,
     topology::Network,
 };
 
@@ -80,7 +81,7 @@ impl Jool {
     }
 }
 
-impl Subject for Jool {
+impl Device for Jool {
     fn name(&self) -> String {
         match self {
             Self::Nat64 => "Jool NAT64",

@@ -1,8 +1,9 @@
 //! The kernel's own forwarding, and the emptiest XDP gateway: the floor and the ceiling.
 
 use crate::{
-    Result, sink,
-    subject::{Started, Subject},
+    Result,
+    device::{Device, Started},
+    sink,
     topology::{FOUR, Network, SIX},
 };
 
@@ -10,7 +11,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Forwarding;
 
-impl Subject for Forwarding {
+impl Device for Forwarding {
     fn name(&self) -> String {
         "kernel forwarding".into()
     }
@@ -24,7 +25,7 @@ impl Subject for Forwarding {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Redirect;
 
-impl Subject for Redirect {
+impl Device for Redirect {
     fn name(&self) -> String {
         "bare XDP redirect".into()
     }

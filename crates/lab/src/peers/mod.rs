@@ -18,11 +18,12 @@ use std::{net::Ipv6Addr, path::Path, process::Command, time::Duration};
 use tempfile::TempDir;
 
 use crate::{
-    Result, leftovers,
+    Result,
+    device::Started,
+    leftovers,
     netns::Namespace,
     process::{self, Process},
     services::dns_answers,
-    subject::Started,
     topology::Network,
 };
 

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::conntrack;
 use crate::{
-    Result, plan, process,
-    subject::{Started, Subject},
+    Result,
+    device::{Device, Started},
+    plan, process,
     topology::{FOUR, Network},
 };
 
@@ -22,7 +23,7 @@ pub enum Nftables {
     Pool,
 }
 
-impl Subject for Nftables {
+impl Device for Nftables {
     fn name(&self) -> String {
         match self {
             Self::Masquerade => "nftables masquerade",

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::{start_server, version};
 use crate::{
-    Result, leftovers, plan, process,
+    Result,
+    device::{Device, Started},
+    leftovers, plan, process,
     services::{self, Served},
-    subject::{Started, Subject},
     topology::Network,
 };
 
@@ -55,7 +56,7 @@ impl Proxy {
     }
 }
 
-impl Subject for Proxy {
+impl Device for Proxy {
     fn name(&self) -> String {
         format!("{} as a proxy", self.implementation())
     }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use super::{PATIENCE, Tundra, tundra};
 use crate::{
-    Result, leftovers,
+    Result,
+    device::Started,
+    leftovers,
     netns::Namespace,
     plan,
     process::{self, Process},
-    subject::Started,
     topology::Network,
 };
 

@@ -8,8 +8,9 @@ use std::{
 
 use super::tun::{LINK, Translator, in_the_middle};
 use crate::{
-    LabError, Result, plan, process,
-    subject::{Started, Subject},
+    LabError, Result,
+    device::{Device, Started},
+    plan, process,
     topology::Network,
 };
 
@@ -81,7 +82,7 @@ impl Tundra {
     }
 }
 
-impl Subject for Tundra {
+impl Device for Tundra {
     fn name(&self) -> String {
         "tundra".into()
     }

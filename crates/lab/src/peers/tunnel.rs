@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     netns::Namespace,
     plan,
-    subject::{Started, Subject},
     topology::Network,
 };
 
@@ -82,7 +82,7 @@ impl KernelTunnel {
     }
 }
 
-impl Subject for KernelTunnel {
+impl Device for KernelTunnel {
     fn name(&self) -> String {
         format!("kernel {}", self.kind())
     }

@@ -4,8 +4,9 @@ use std::{net::Ipv6Addr, path::Path};
 
 use super::{start_dns64, version};
 use crate::{
-    Result, plan, process,
-    subject::{Started, Subject},
+    Result,
+    device::{Device, Started},
+    plan, process,
     topology::Network,
 };
 
@@ -16,7 +17,7 @@ pub struct Unbound {
     pub listen: Ipv6Addr,
 }
 
-impl Subject for Unbound {
+impl Device for Unbound {
     fn name(&self) -> String {
         format!("unbound{} dns64", version("unbound"))
     }

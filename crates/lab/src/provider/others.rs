@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::{
     Result,
+    device::Started,
     netns::Namespace,
     peers::{KernelTunnel, Mode, Translator, Tundra},
     process,
-    subject::Started,
 };
 
 /// A gateway at one end of a mechanism, by somebody else.

@@ -308,18 +308,18 @@ mod tests {
 
     #[test]
     fn questions_of_the_papers_have_a_finding() {
-        let questions = crate::experiment::questions();
-        for question in questions.filter(|question| question.name.starts_with("paper-")) {
-            assert!(finding(question.name).is_some(), "{}", question.name);
+        let experiments = crate::experiment::experiments();
+        for experiment in experiments.filter(|experiment| experiment.name.starts_with("paper-")) {
+            assert!(finding(experiment.name).is_some(), "{}", experiment.name);
         }
     }
 
     #[test]
     fn values_are_of_mechanisms_that_there_are() {
-        let candidates = crate::experiment::candidates();
+        let subjects = crate::experiment::subjects();
         let here = |mechanism: &str| {
             let same = |name: &str| name.to_lowercase() == mechanism;
-            candidates.iter().any(|candidate| same(candidate.mechanism))
+            subjects.iter().any(|subject| same(subject.mechanism))
         };
         // RFC 4966 retired NAT-PT.
         let without = ["", "nat-pt"];

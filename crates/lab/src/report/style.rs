@@ -4,7 +4,7 @@
 
 use maud::{Markup, html};
 
-use crate::results::{Run, Subject};
+use crate::results::{Run, SubjectInfo};
 
 /// How many colours there are for mechanisms, beside the two of native forwarding.
 pub(super) const HUES: usize = 8;
@@ -21,14 +21,14 @@ pub(super) struct Look {
 }
 
 /// Whether a subject is what mechanisms are compared with, and no mechanism itself.
-pub(super) fn is_native(subject: &Subject) -> bool {
+pub(super) fn is_native(subject: &SubjectInfo) -> bool {
     let mechanism = subject.mechanism.to_lowercase();
     mechanism.starts_with("native") || mechanism.starts_with("one link")
 }
 
 impl Look {
     /// Of a subject of the run.
-    pub(super) fn of(run: &Run, subject: &Subject) -> Self {
+    pub(super) fn of(run: &Run, subject: &SubjectInfo) -> Self {
         let mut mechanisms: Vec<&str> = Vec::new();
         for other in run.subjects.iter().filter(|other| !is_native(other)) {
             if !mechanisms.contains(&other.mechanism.as_str()) {
@@ -38,7 +38,7 @@ impl Look {
         let place = mechanisms
             .iter()
             .position(|mechanism| **mechanism == subject.mechanism);
-        let same = |other: &&Subject| other.mechanism == subject.mechanism;
+        let same = |other: &&SubjectInfo| other.mechanism == subject.mechanism;
         let mut family = run.subjects.iter().filter(same);
         Self {
             hue: match place {
@@ -102,7 +102,7 @@ mod tests {
     use crate::results::{Environment, FORMAT};
 
     fn run(names: &[(&str, &str)]) -> Run {
-        let subject = |(mechanism, engine): &(&str, &str)| Subject {
+        let subject = |(mechanism, engine): &(&str, &str)| SubjectInfo {
             name: format!("{mechanism}-{engine}"),
             mechanism: mechanism.to_string(),
             implementation: "any".into(),

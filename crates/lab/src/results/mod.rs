@@ -44,9 +44,9 @@ pub struct Run {
     /// Where it ran.
     pub environment: Environment,
     /// What was measured, in the order of the report.
-    pub experiments: Vec<Experiment>,
+    pub experiments: Vec<ExperimentInfo>,
     /// What was measured with, and what could not be.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<SubjectInfo>,
     /// All trials, in the order in which they are run.
     pub plan: Vec<Planned>,
 }
@@ -72,7 +72,7 @@ pub struct Environment {
 /// One question, asked of several subjects: a figure or a table of the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Experiment {
+pub struct ExperimentInfo {
     /// Its name, such as `paper-000/delay-udp-100M`.
     pub name: String,
     /// What is asked, in a few words.
@@ -117,7 +117,7 @@ pub enum Scale {
 /// What stands in the network: an implementation of a mechanism.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Subject {
+pub struct SubjectInfo {
     /// Its name, such as `nat64-isthmus-xdp`: unique, and short enough for a legend.
     pub name: String,
     /// The mechanism, such as `NAT64`.

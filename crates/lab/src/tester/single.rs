@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     Result,
+    device::{Device, Started},
     measure::{GATEWAY_CPU, median},
     peers::Redirect,
     plan,
-    subject::{Started, Subject},
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
@@ -39,7 +39,7 @@ impl SingleDevice {
     /// Builds the network, starts the subject and attaches the tester. The left end is the IPv6 host of
     /// [`Topology::dual_stack`], the right one its IPv4 host.
     pub fn build(
-        subject: &dyn Subject,
+        device: &dyn Device,
         streams: Streams,
         phases: Phases,
         tolerance: Tolerance,
@@ -50,7 +50,7 @@ impl SingleDevice {
             .with_mtu(HOST4, HOST_INTERFACE, mtu)
             .build()?;
         network.gateway()?.ip(&plan::routes())?;
-        let started = subject.start(&network, GATEWAY_CPU)?;
+        let started = device.start(&network, GATEWAY_CPU)?;
         let ports = [
             Port::of(&network, HOST6, 0, 0)?,
             Port::of(&network, HOST4, 1, 1)?,
@@ -89,8 +89,8 @@ impl SingleDevice {
 
     /// Empties the table of the subject, which has to be the one that it was built with. See
     /// [`Subject::tear_down`].
-    pub(super) fn tear_down(&mut self, subject: &dyn Subject) -> Result<Duration> {
-        subject.tear_down(&self.network, GATEWAY_CPU, &mut self.started)
+    pub(super) fn tear_down(&mut self, device: &dyn Device) -> Result<Duration> {
+        device.tear_down(&self.network, GATEWAY_CPU, &mut self.started)
     }
 
     /// The network.

@@ -13,12 +13,12 @@ use super::{
     single::SingleDevice,
     trial::{Extent, Phases, Tolerance, Trial},
 };
-use crate::{Result, packet::Packet, subject::Subject, topology::Network};
+use crate::{Result, device::Device, packet::Packet, topology::Network};
 
 /// A test of a device with state.
 pub struct Stateful<'a> {
     /// The device.
-    pub subject: &'a dyn Subject,
+    pub device: &'a dyn Device,
     /// What the initiator sends: one packet of each flow, no two alike.
     pub initiated: Traffic,
     /// The phases of each trial. Learning frames would make connections: there should be none.
@@ -47,7 +47,7 @@ impl Stateful<'_> {
     /// Builds the network and starts the device.
     pub fn build(&self) -> Result<Empty<'_>> {
         let streams = Streams::Observed(self.initiated.clone());
-        let path = SingleDevice::build(self.subject, streams, self.phases, self.tolerance)?;
+        let path = SingleDevice::build(self.device, streams, self.phases, self.tolerance)?;
         Ok(Empty { test: self, path })
     }
 
@@ -115,7 +115,7 @@ impl<'a> Established<'a> {
 
     /// Removes all connections at once, and tells how long that was.
     pub fn tear_down(mut self) -> Result<(Empty<'a>, Duration)> {
-        let took = self.path.tear_down(self.test.subject)?;
+        let took = self.path.tear_down(self.test.device)?;
         let Self { test, path, .. } = self;
         Ok((Empty { test, path }, took))
     }

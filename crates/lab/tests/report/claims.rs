@@ -2,7 +2,7 @@
 
 use isthmus_lab::{
     claims::{CLAIMS, Judgement, Verdict},
-    experiment::questions,
+    experiment::experiments,
     results::{Point, Quantity},
 };
 
@@ -86,12 +86,12 @@ fn claims_are_about_experiments_that_there_are() {
         let (_, command) = judgement.why.split_once("`isthmus lab run ").unwrap();
         let (names, _) = command.split_once('`').unwrap();
         for name in names.split(' ') {
-            let is_asked = questions().any(|question| question.name == name);
+            let is_asked = experiments().any(|experiment| experiment.name == name);
             assert!(is_asked, "{}: {name} is to be run", claim.id);
         }
         for missing in judgement.missing {
             let name = missing.strip_prefix("the experiment ").unwrap();
-            let is_asked = questions().any(|question| question.name == name);
+            let is_asked = experiments().any(|experiment| experiment.name == name);
             assert!(is_asked, "{}: {name}", claim.id);
         }
     }

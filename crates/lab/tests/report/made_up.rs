@@ -4,8 +4,8 @@ use std::path::Path;
 
 use isthmus_lab::{
     results::{
-        Axis, Directory, Environment, Experiment, FORMAT, Outcome, Planned, Point, Quantity, Run,
-        Scale, Subject, Trial,
+        Axis, Directory, Environment, ExperimentInfo, FORMAT, Outcome, Planned, Point, Quantity,
+        Run, Scale, SubjectInfo, Trial,
     },
     summary::Summary,
 };
@@ -51,7 +51,7 @@ impl MadeUp {
         quantity: Quantity,
         over: Option<(&str, &str)>,
     ) {
-        self.run.experiments.push(Experiment {
+        self.run.experiments.push(ExperimentInfo {
             name: name.into(),
             title: format!("Made up: {name}"),
             source: "no source".into(),
@@ -93,7 +93,7 @@ impl MadeUp {
             "http-proxy" => "HTTP proxy".into(),
             _ => mechanism,
         };
-        self.run.subjects.push(Subject {
+        self.run.subjects.push(SubjectInfo {
             name: name.into(),
             mechanism,
             implementation: implementation.into(),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use isthmus_lab::{
     report,
-    results::{Axis, Experiment, Outcome, Point, Quantity, Scale},
+    results::{Axis, ExperimentInfo, Outcome, Point, Quantity, Scale},
 };
 use proptest::prelude::*;
 
@@ -245,7 +245,7 @@ const QUANTITIES: [Quantity; 16] = [
     Quantity::Works,
 ];
 
-fn experiment() -> impl Strategy<Value = (Experiment, Vec<(String, Vec<Point>)>)> {
+fn experiment() -> impl Strategy<Value = (ExperimentInfo, Vec<(String, Vec<Point>)>)> {
     let names = prop_oneof![
         Just("paper-004/round-trip".to_owned()),
         Just("paper-000/delay-udp-10M".to_owned()),
@@ -269,7 +269,7 @@ fn experiment() -> impl Strategy<Value = (Experiment, Vec<(String, Vec<Point>)>)
         trials,
     )
         .prop_map(|(name, text, quantity, over, trials)| {
-            let experiment = Experiment {
+            let experiment = ExperimentInfo {
                 name,
                 title: text.clone(),
                 source: text.clone(),

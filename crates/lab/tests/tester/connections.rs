@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError, Result,
+    device::{Device, Started},
     experiment::{
         Profile,
-        candidate::{Middle, Site},
-        candidates,
-        question::How,
-        questions,
+        definition::How,
+        experiments,
+        subject::{Middle, Setup},
+        subjects,
     },
     generator::FrameSize,
     isthmus::{Dns64, Engine, Isthmus, Mechanism},
     packet::{Ends, Form},
     peers::{Nftables, Redirect},
     plan, process,
-    subject::{Started, Subject},
     tester::{
         Established, Flows, Ports, Stateful, Traffic, flows,
         search::connections::{CapacitySearch, Outcome, RateSearch},
@@ -36,7 +36,7 @@ fn connections_through_a_masquerade() {
             ..Flows::many(3000)
         };
         let test = Stateful {
-            subject: &Nftables::Masquerade,
+            device: &Nftables::Masquerade,
             initiated: Traffic {
                 packets: flows.packets(|_| inside),
                 ..ipv4(1, 64)
@@ -70,7 +70,7 @@ fn answers_to_ipv6() {
     alone(|| {
         let sent = Flows::many(100).packets(flows::ipv6);
         let test = Stateful {
-            subject: &Redirect,
+            device: &Redirect,
             initiated: Traffic {
                 packets: sent.clone(),
                 size: FrameSize::least(Form::V6),
@@ -117,7 +117,7 @@ fn tracked(established: &Established<'_>) -> Result<u64> {
 fn the_table_is_filled_and_emptied() {
     alone(|| {
         let test = Stateful {
-            subject: &Nftables::Masquerade,
+            device: &Nftables::Masquerade,
             initiated: masqueraded(3000),
             phases: phases(),
             tolerance: PATIENT,
@@ -152,7 +152,7 @@ impl Limited {
     }
 }
 
-impl Subject for Limited {
+impl Device for Limited {
     fn name(&self) -> String {
         format!("{} of {} connections", Nftables::Masquerade.name(), self.0)
     }
@@ -174,9 +174,9 @@ impl Subject for Limited {
 fn a_limited_table_holds_what_it_may() {
     alone(|| {
         const LIMIT: u64 = 1234;
-        let subject = &Limited(LIMIT as u32);
+        let device = &Limited(LIMIT as u32);
         let test = Stateful {
-            subject,
+            device,
             initiated: masqueraded(4000),
             phases: phases(),
             tolerance: PATIENT,
@@ -208,17 +208,17 @@ fn a_limited_table_holds_what_it_may() {
     });
 }
 
-/// The question of the laboratory finds what a NAT64 was configured for: in user space, which begins anew in no time. On a
+/// The experiment of the laboratory finds what a NAT64 was configured for: in user space, which begins anew in no time. On a
 /// busy machine it may find that it could not send in time, and says so.
 #[test]
 fn the_capacity_of_a_nat64_is_its_configuration() {
     alone(|| {
-        let question = questions().find(|question| question.name == "rfc9693/capacity");
-        let How::Apart(measure) = question.unwrap().how else {
+        let experiment = experiments().find(|experiment| experiment.name == "rfc9693/capacity");
+        let How::Apart(measure) = experiment.unwrap().how else {
             panic!("in the network of others");
         };
-        for mut candidate in candidates() {
-            let Site::Middle(Middle::Isthmus(isthmus), address) = candidate.site else {
+        for mut subject in subjects() {
+            let Setup::Middle(Middle::Isthmus(isthmus), address) = subject.setup else {
                 continue;
             };
             let is_asked = isthmus.engine == Engine::User && isthmus.mechanism == Mechanism::Nat64;
@@ -230,10 +230,10 @@ fn the_capacity_of_a_nat64_is_its_configuration() {
                 sessions,
                 ..isthmus
             };
-            candidate.site = Site::Middle(Middle::Isthmus(limited), address);
-            let points = match measure(&candidate, Profile::Smoke) {
+            subject.setup = Setup::Middle(Middle::Isthmus(limited), address);
+            let points = match measure(&subject, Profile::Smoke) {
                 Err(LabError::Tester(void)) => {
-                    println!("{candidate}: void: {void}");
+                    println!("{subject}: void: {void}");
                     continue;
                 }
                 other => other?,
@@ -242,9 +242,9 @@ fn the_capacity_of_a_nat64_is_its_configuration() {
             // The search ends within 100 connections.
             assert!(
                 (1400.0..=1500.0).contains(&point.value),
-                "{candidate}: {point:?}"
+                "{subject}: {point:?}"
             );
-            assert_eq!(point.ceiling, None, "{candidate}");
+            assert_eq!(point.ceiling, None, "{subject}");
         }
         Ok(())
     });

@@ -13,9 +13,9 @@ use std::{
 
 use isthmus_lab::{
     LabError, Result,
+    device::Device,
     generator::FrameSize,
     packet::Form,
-    subject::Subject,
     tester::{
         Arrivals, Extent, Flows, Phases, SingleDevice, StreamResult, Streams, Tolerance, Traffic,
         Trial, TrialResult, flows,
@@ -64,8 +64,8 @@ fn ipv4(count: u32, octets: u16) -> Traffic {
     }
 }
 
-fn build(subject: &dyn Subject, streams: Streams) -> Result<SingleDevice> {
-    SingleDevice::build(subject, streams, phases(), PATIENT)
+fn build(device: &dyn Device, streams: Streams) -> Result<SingleDevice> {
+    SingleDevice::build(device, streams, phases(), PATIENT)
 }
 
 fn frames(rate: f64, frames: u64) -> Trial {

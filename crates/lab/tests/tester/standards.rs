@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use isthmus_lab::{
     Result,
+    device::Device,
     peers::{Fault, Faulty, Redirect},
-    subject::Subject,
     tester::{
         Extent, Phases, SingleDevice, Streams, Summary, Tolerance, Trial,
         search::{
@@ -30,8 +30,8 @@ fn offered(path: &mut SingleDevice, offer: Offer) -> Result<isthmus_lab::tester:
     })
 }
 
-fn path(subject: &dyn Subject) -> Result<SingleDevice> {
-    build(subject, Streams::Rightward(ipv4(100, 64)))
+fn path(device: &dyn Device) -> Result<SingleDevice> {
+    build(device, Streams::Rightward(ipv4(100, 64)))
 }
 
 /// Up to four times the least, since whatever the redirect gets it takes.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError,
+    device::Device,
     isthmus::{Engine, Isthmus, Mechanism},
     measure::GATEWAY_CPU,
     peers::Tayga,
@@ -12,7 +13,6 @@ use isthmus_lab::{
         Host, Pair,
         pingpong::{PingPong, Protocol},
     },
-    subject::Subject,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Offloads, Topology},
     wire::{Ethernet, Medium},
 };
@@ -20,12 +20,12 @@ use isthmus_lab::{
 use crate::{Outcome, measure, median, path, payload, punctual, rate, report, transport, with};
 
 /// A NAT64 at 10 Mb/s, both ways: they differ, because IPv6's header is longer and fragments are cut for it.
-fn nat64(subject: &dyn Subject) {
+fn nat64(device: &dyn Device) {
     let rate = rate(10);
     let medium = Medium::Ethernet(Ethernet::new(rate));
     let topology = Topology::translator(Neighbours::Static, Offloads::Off).over(&medium);
     with(&topology, |network| {
-        let started = match subject.start(network, GATEWAY_CPU) {
+        let started = match device.start(network, GATEWAY_CPU) {
             Ok(started) => started,
             Err(reason @ LabError::Missing { .. }) => {
                 println!("skipped: {reason}");
@@ -42,7 +42,7 @@ fn nat64(subject: &dyn Subject) {
             (Protocol::Tcp, 1000),
         ] {
             let game = PingPong::new(protocol, payload(bytes));
-            let what = format!("{} {protocol:?} {bytes} bytes", subject.name());
+            let what = format!("{} {protocol:?} {bytes} bytes", device.name());
             let bounds = ["nat64-6to4", "nat64-4to6"]
                 .map(|name| path(name, rate).delay(transport(protocol), payload(bytes)));
             measure(&what, || {

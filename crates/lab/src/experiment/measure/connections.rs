@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Barrier, time::Instant};
 
 use super::{
-    super::{profile::Profile, scene::Scene},
+    super::{profile::Profile, testbed::Testbed},
     http::Connection,
 };
 use crate::{LabError, Result, results::Point, services::Files};
@@ -14,14 +14,14 @@ const COUNTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
 const ANSWERS: [(&str, usize); 2] = [("small", 100), ("large", 100_000)];
 
 /// From a request to the end of its answer, by the number of connections.
-pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let _server = Files::serve(scene.server()?, &ANSWERS.map(|(_, octets)| octets))?;
-    let address = scene.address();
+pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let _server = Files::serve(testbed.server()?, &ANSWERS.map(|(_, octets)| octets))?;
+    let address = testbed.address();
     let problem = |source| LabError::Start {
         command: format!("HTTP from {address}"),
         source,
     };
-    let client = scene.client()?;
+    let client = testbed.client()?;
     client.enter(|| {
         let mut points = Vec::new();
         for (series, octets) in ANSWERS {
@@ -38,12 +38,12 @@ pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Poi
 }
 
 /// From a request to the end of a small answer, on one connection.
-pub(crate) fn simplest(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn simplest(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let (_, octets) = ANSWERS[0];
-    let _server = Files::serve(scene.server()?, &[octets])?;
-    let address = scene.address();
+    let _server = Files::serve(testbed.server()?, &[octets])?;
+    let address = testbed.address();
     let each = profile.exchanges() as usize;
-    let samples = scene.client()?.enter(|| {
+    let samples = testbed.client()?.enter(|| {
         let asked = at_once(address, 1, octets, 10).and_then(|_| at_once(address, 1, octets, each));
         asked.map_err(|source| LabError::Start {
             command: format!("HTTP from {address}"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     LabError, Result,
     bound::{Path, Payload, TcpOptions, Transport, ping_pong, table::PAPERS_PAYLOADS},
@@ -42,20 +42,20 @@ fn payloads(profile: Profile) -> Vec<Payload> {
 }
 
 /// One-way delays of datagrams there and back, and half of the round trip.
-pub(crate) fn udp(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    one_way(scene, profile, Protocol::Udp)
+pub(crate) fn udp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    one_way(testbed, profile, Protocol::Udp)
 }
 
 /// The same of messages over TCP.
-pub(crate) fn tcp(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    one_way(scene, profile, Protocol::Tcp)
+pub(crate) fn tcp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    one_way(testbed, profile, Protocol::Tcp)
 }
 
-fn one_way(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+fn one_way(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for payload in payloads(profile) {
-        let exchanges = play(scene, profile, protocol, payload)?;
-        let [there, back] = match scene.bounds() {
+        let exchanges = play(testbed, profile, protocol, payload)?;
+        let [there, back] = match testbed.bounds() {
             Some(paths) => ping_pong(paths.each_ref(), transport(protocol), payload).map(Some),
             None => [None, None],
         };
@@ -92,14 +92,14 @@ fn point(series: &str, payload: Payload, samples: &[f64], bound: Option<f64>) ->
 }
 
 /// Round trips by size of message over TCP.
-pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let all = payloads(profile).into_iter();
-    all.map(|payload| round_trip(scene, profile, payload))
+    all.map(|payload| round_trip(testbed, profile, payload))
         .collect()
 }
 
-fn round_trip(scene: &Scene, profile: Profile, payload: Payload) -> Result<Point> {
-    let exchanges = play(scene, profile, Protocol::Tcp, payload)?;
+fn round_trip(testbed: &Testbed, profile: Profile, payload: Payload) -> Result<Point> {
+    let exchanges = play(testbed, profile, Protocol::Tcp, payload)?;
     let samples: Vec<f64> = exchanges
         .iter()
         .map(|exchange| exchange.round_trip.as_secs_f64())
@@ -112,13 +112,13 @@ fn round_trip(scene: &Scene, profile: Profile, payload: Payload) -> Result<Point
 
 /// The exchanges that count.
 fn play(
-    scene: &Scene,
+    testbed: &Testbed,
     profile: Profile,
     protocol: Protocol,
     payload: Payload,
 ) -> Result<Vec<Exchange>> {
     // At 10 Mb/s an exchange of the largest message takes 40 ms.
-    let slow = scene.bounds().is_some();
+    let slow = testbed.bounds().is_some();
     let exchanges = if slow {
         profile.exchanges() / 10
     } else {
@@ -134,7 +134,7 @@ fn play(
         lost_back,
         corrupted,
         ..
-    } = game.play(&scene.pair()?)?;
+    } = game.play(&testbed.pair()?)?;
     let failed = lost_forth + lost_back + corrupted;
     let bytes = payload.bytes();
     if failed > game.exchanges / 2 {
@@ -162,21 +162,21 @@ fn play(
 }
 
 /// Throughput of datagrams.
-pub(crate) fn udp_throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    throughput(scene, profile, Protocol::Udp)
+pub(crate) fn udp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    throughput(testbed, profile, Protocol::Udp)
 }
 
 /// Throughput of TCP, written to in parts of a size.
-pub(crate) fn tcp_throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    throughput(scene, profile, Protocol::Tcp)
+pub(crate) fn tcp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    throughput(testbed, profile, Protocol::Tcp)
 }
 
-fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
-    let pair = scene.pair()?;
+fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    let pair = testbed.pair()?;
     let duration = profile.length();
     let mut points = Vec::new();
     for payload in payloads(profile) {
-        let before = scene.passed();
+        let before = testbed.passed();
         let (goodput, offered) = match protocol {
             Protocol::Udp => {
                 let stream = Stream {
@@ -197,8 +197,8 @@ fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec
                 (bulk.run(&pair)?.goodput(), None)
             }
         };
-        punctual(&before, &scene.passed())?;
-        let bounds = scene.bounds();
+        punctual(&before, &testbed.passed())?;
+        let bounds = testbed.bounds();
         let bound = bounds.map(|[there, _]| most(there, protocol, payload));
         // What was not sent is not the fault of who was to be measured.
         let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     LabError, Result,
     generator::pin,
@@ -35,9 +35,9 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 const SPARE: f64 = 2.2;
 
 /// The highest rate at which all queries are answered, by the share of cached names.
-pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let client = scene.client()?;
-    let server = SocketAddr::new(scene.address(), 53);
+pub(crate) fn rates(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let client = testbed.client()?;
+    let server = SocketAddr::new(testbed.address(), 53);
     let (length, width) = precision(profile);
     let mut begin = FIRST;
     let mut number = 0;

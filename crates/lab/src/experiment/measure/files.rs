@@ -3,7 +3,7 @@
 use std::{net::IpAddr, time::Instant};
 
 use super::{
-    super::{profile::Profile, scene::Scene},
+    super::{profile::Profile, testbed::Testbed},
     http::Connection,
 };
 use crate::{LabError, Result, results::Point, services::Files};
@@ -21,14 +21,14 @@ pub struct Fetched {
     file: f64,
 }
 
-/// Every size, several times: once for a scene, whichever question asks first.
-fn all(scene: &mut Scene, profile: Profile) -> Result<&[Fetched]> {
-    if scene.fetched.is_empty() {
-        let _server = Files::serve(scene.server()?, &SIZES)?;
-        let address = scene.address();
+/// Every size, several times: once for a testbed, whichever experiment asks first.
+fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
+    if testbed.fetched.is_empty() {
+        let _server = Files::serve(testbed.server()?, &SIZES)?;
+        let address = testbed.address();
         let times = profile.exchanges().div_ceil(20);
-        let client = scene.client()?;
-        scene.fetched = client.enter(|| {
+        let client = testbed.client()?;
+        testbed.fetched = client.enter(|| {
             let problem = |source| LabError::Start {
                 command: format!("HTTP from {address}"),
                 source,
@@ -40,7 +40,7 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Fetched]> {
             fetched.collect()
         })?;
     }
-    Ok(&scene.fetched)
+    Ok(&testbed.fetched)
 }
 
 /// Fetches the file of a size over a connection of its own.
@@ -56,11 +56,11 @@ fn fetch(address: IpAddr, octets: usize) -> std::io::Result<Fetched> {
 }
 
 fn points(
-    scene: &mut Scene,
+    testbed: &mut Testbed,
     profile: Profile,
     value: impl Fn(&Fetched) -> f64,
 ) -> Result<Vec<Point>> {
-    let fetched = all(scene, profile)?;
+    let fetched = all(testbed, profile)?;
     let of = |octets| {
         let this = fetched.iter().filter(|fetched| fetched.octets == octets);
         let samples: Vec<f64> = this.map(&value).collect();
@@ -70,18 +70,18 @@ fn points(
 }
 
 /// Until the connection was there.
-pub(crate) fn connect(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |fetched| fetched.connect)
+pub(crate) fn connect(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |fetched| fetched.connect)
 }
 
 /// Until the file was there.
-pub(crate) fn time(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |fetched| fetched.file)
+pub(crate) fn time(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |fetched| fetched.file)
 }
 
 /// The file by that time, in bits per second.
-pub(crate) fn throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |fetched| {
+pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |fetched| {
         fetched.octets as f64 * 8.0 / fetched.file
     })
 }

@@ -1,4 +1,4 @@
-//! How things are measured on a running candidate.
+//! How things are measured on a running subject.
 
 mod alone;
 pub(super) mod applications;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{LabError, Result, results::Point, tools};
 
 /// Octets of an ICMP header.
@@ -13,9 +13,9 @@ const INTERVAL: Duration = Duration::from_millis(2);
 const FIRST: u32 = 10;
 
 /// The median round trip of packets whose IP payload has so many octets, in seconds.
-fn round_trip(scene: &Scene, profile: Profile, octets: u32) -> Result<Point> {
-    let address = scene.address().to_string();
-    let ping = |count| tools::ping(scene.client()?, &address, count, INTERVAL, octets - ICMP);
+fn round_trip(testbed: &Testbed, profile: Profile, octets: u32) -> Result<Point> {
+    let address = testbed.address().to_string();
+    let ping = |count| tools::ping(testbed.client()?, &address, count, INTERVAL, octets - ICMP);
     ping(FIRST)?;
     let seconds: Vec<f64> = ping(profile.exchanges())?
         .into_iter()
@@ -28,15 +28,15 @@ fn round_trip(scene: &Scene, profile: Profile, octets: u32) -> Result<Point> {
 }
 
 /// Of packets of 1024 octets, as in paper 001.
-pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    round_trip(scene, profile, 1024).map(|point| vec![point])
+pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    round_trip(testbed, profile, 1024).map(|point| vec![point])
 }
 
 /// Of the sizes of paper 002.
-pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     profile
         .thin(&super::udp::SIZES)
         .into_iter()
-        .map(|octets| round_trip(scene, profile, octets))
+        .map(|octets| round_trip(testbed, profile, octets))
         .collect()
 }

@@ -8,18 +8,18 @@ use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
 use super::{
     super::{
-        candidate::{Candidate, Site},
         profile::Profile,
+        subject::{Setup, Subject},
     },
     alone::Alone,
 };
 use crate::{
     LabError, Result,
+    device::Device,
     generator::FrameSize,
     packet::{Ends, Form},
     plan,
     results::Point,
-    subject::Subject,
     tester::{
         Ceiling, Empty, Established, Extent, Flows, Networks, Phases, Ports, Stateful, Streams,
         Tolerance, Traffic, Trial, Void,
@@ -104,15 +104,15 @@ const TOLERANCE: Tolerance = Tolerance {
 };
 
 /// A gateway between two hosts, with its hosts' addresses as the first one has them.
-fn gateway(candidate: &Candidate) -> Result<(&dyn Subject, Ends)> {
-    let Site::Middle(middle, address) = &candidate.site else {
+fn gateway(subject: &Subject) -> Result<(&dyn Device, Ends)> {
+    let Setup::Middle(middle, address) = &subject.setup else {
         return Err(LabError::NoNode("gateway with state".into()));
     };
     let ends = match *address {
         IpAddr::V4(address) => Ends::V4(plan::HOST6_AS_IPV4, address),
         IpAddr::V6(address) => Ends::V6(plan::HOST6, address),
     };
-    Ok((middle.subject(), ends))
+    Ok((middle.device(), ends))
 }
 
 /// A frame for each of so many connections, which arrive by IPv4.
@@ -132,14 +132,14 @@ fn traffic(connections: u32, ends: Ends) -> Traffic {
     }
 }
 
-fn test<'a>(profile: Profile, candidate: &'a Candidate, connections: u32) -> Result<Stateful<'a>> {
-    let (subject, ends) = gateway(candidate)?;
+fn test<'a>(profile: Profile, subject: &'a Subject, connections: u32) -> Result<Stateful<'a>> {
+    let (device, ends) = gateway(subject)?;
     let phases = match profile {
         Profile::Smoke | Profile::Standard => Phases::shortened(1000),
         Profile::Rfc => Phases::rfc(),
     };
     Ok(Stateful {
-        subject,
+        device,
         initiated: traffic(connections, ends),
         phases: Phases {
             learning: 0,
@@ -251,11 +251,11 @@ fn ceiling(test: &Stateful<'_>) -> Result<Ceiling> {
 }
 
 /// The maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
-pub(crate) fn connection_rate(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn connection_rate(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         connections, width, ..
     } = scale(profile);
-    let test = test(profile, candidate, connections)?;
+    let test = test(profile, subject, connections)?;
     let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let mut rate = trials.highest(connections.into(), width, ceiling)?;
@@ -271,7 +271,7 @@ pub(crate) fn connection_rate(candidate: &Candidate, profile: Profile) -> Result
 
 /// The capacity of the connection tracking table (RFC 9693 section 4.9). If the search ended before the table was
 /// full, that end stands beside it as the ceiling.
-pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         capacity: [initial, most],
         error,
@@ -285,7 +285,7 @@ pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Po
         error,
         ..CapacitySearch::default()
     };
-    let test = test(profile, candidate, most)?;
+    let test = test(profile, subject, most)?;
     let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let found = search.run(|connections, known| {
@@ -309,12 +309,12 @@ pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Po
 }
 
 /// The connection tear-down rate, by the number of connections (RFC 9693 section 4.8).
-pub(crate) fn tear_down_rates(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn tear_down_rates(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         torn_down, careful, ..
     } = scale(profile);
     let most = torn_down.iter().copied().max().unwrap_or(1);
-    let test = test(profile, candidate, most)?;
+    let test = test(profile, subject, most)?;
     let mut trials = Trials::new(&test);
     let mut points = Vec::new();
     for connections in torn_down.iter().copied() {
@@ -333,14 +333,14 @@ pub(crate) fn tear_down_rates(candidate: &Candidate, profile: Profile) -> Result
 
 /// Phase 2: the highest rate without loss through connections that are there, from the initiator and to it (RFC 9693
 /// section 4.7).
-pub(crate) fn throughput(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         connections,
         careful,
         width,
         ..
     } = scale(profile);
-    let test = test(profile, candidate, connections)?;
+    let test = test(profile, subject, connections)?;
     let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let established = trials.establish(connections.into(), careful)?;
@@ -384,7 +384,7 @@ pub(crate) fn throughput(candidate: &Candidate, profile: Profile) -> Result<Vec<
     Ok(points)
 }
 
-/// About how long the questions take, in seconds: of a trial most is the removal of what it left.
+/// About how long the experiments take, in seconds: of a trial most is the removal of what it left.
 const REMOVED: f64 = 0.5;
 
 /// See [`connection_rate`].

@@ -1,8 +1,8 @@
-//! UDP at a fixed rate by iperf3, which answers five questions at once: how much arrives, what is lost, how
+//! UDP at a fixed rate by iperf3, which answers five experiments at once: how much arrives, what is lost, how
 //! much delay varies, how busy that keeps the machine, and what a packet costs.
 
 use super::{
-    super::{profile::Profile, scene::Scene},
+    super::{profile::Profile, testbed::Testbed},
     busy::{Counting, Used},
 };
 use crate::{
@@ -27,12 +27,12 @@ pub struct Offered {
     used: Used,
 }
 
-/// All sizes: once for a scene, whichever question asks first.
-fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
-    if scene.offered.is_empty() {
-        let _server = services::start_iperf(scene.server()?, TESTER_CPU)?;
-        let address = scene.address().to_string();
-        let gateways = scene.gateways();
+/// All sizes: once for a testbed, whichever experiment asks first.
+fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Offered]> {
+    if testbed.offered.is_empty() {
+        let _server = services::start_iperf(testbed.server()?, TESTER_CPU)?;
+        let address = testbed.address().to_string();
+        let gateways = testbed.gateways();
         let _counting = Counting::begin()?;
         let mut offered = Vec::new();
         for octets in profile.thin(&SIZES) {
@@ -42,7 +42,7 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
             };
             let bits = f64::from(OFFERED) * 1e6 * profile.length().as_secs_f64();
             let blocks = Until::Blocks((bits / f64::from(8 * octets)) as u32);
-            let client = scene.client()?;
+            let client = testbed.client()?;
             let up = Direction::Upload;
             let before = Used::now(&gateways)?;
             let transfer = tools::iperf(client, TESTER_CPU, &address, traffic, up, blocks)?;
@@ -53,35 +53,35 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
                 used,
             });
         }
-        scene.offered = offered;
+        testbed.offered = offered;
     }
-    Ok(&scene.offered)
+    Ok(&testbed.offered)
 }
 
 fn points(
-    scene: &mut Scene,
+    testbed: &mut Testbed,
     profile: Profile,
     value: impl Fn(&Offered) -> f64,
 ) -> Result<Vec<Point>> {
     let point = |offered: &Offered| Point::new("udp", f64::from(offered.octets), value(offered));
-    Ok(all(scene, profile)?.iter().map(point).collect())
+    Ok(all(testbed, profile)?.iter().map(point).collect())
 }
 
 /// Payload that arrived, in bits per second.
-pub(crate) fn throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |offered| offered.transfer.bits_per_second)
+pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |offered| offered.transfer.bits_per_second)
 }
 
 /// The share that did not.
-pub(crate) fn loss(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |offered| {
+pub(crate) fn loss(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |offered| {
         offered.transfer.lost_percent / 100.0
     })
 }
 
 /// Jitter (RFC 3550 section 6.4.1), in seconds.
-pub(crate) fn jitter(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |offered| offered.transfer.jitter)
+pub(crate) fn jitter(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |offered| offered.transfer.jitter)
 }
 
 impl Offered {
@@ -110,16 +110,16 @@ impl Offered {
 
 /// Cores that were busy: of everybody (`udp`), of sender and receiver, of the gateways' processes, and of the
 /// gateways' programs.
-pub(crate) fn cpu(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let offered = all(scene, profile)?.iter();
+pub(crate) fn cpu(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let offered = all(testbed, profile)?.iter();
     Ok(offered
         .flat_map(|offered| offered.points(offered.transfer.seconds))
         .collect())
 }
 
 /// Seconds for each packet that was sent, of the same.
-pub(crate) fn cost(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let offered = all(scene, profile)?.iter();
+pub(crate) fn cost(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let offered = all(testbed, profile)?.iter();
     Ok(offered
         .flat_map(|offered| offered.points(offered.transfer.datagrams))
         .collect())

@@ -13,7 +13,7 @@ use crate::{
         style::{Look, is_native},
         words,
     },
-    results::{Better, Quantity, Subject},
+    results::{Better, Quantity, SubjectInfo},
     summary::{Answers, Figure, Line, Summary},
 };
 
@@ -43,7 +43,7 @@ pub(super) fn table(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     let columns: Vec<Column<'_, '_>> = shown.iter().map(|one| Column::new(summary, one)).collect();
     let quantities = quantities(&columns);
     let measured = |place: usize| columns.iter().any(|column| column.values[place].is_some());
-    let subjects: Vec<(usize, &Subject)> = summary
+    let subjects: Vec<(usize, &SubjectInfo)> = summary
         .run
         .subjects
         .iter()
@@ -98,7 +98,7 @@ fn row(
     columns: &[Column<'_, '_>],
     quantities: &[(Quantity, usize)],
     place: usize,
-    subject: &Subject,
+    subject: &SubjectInfo,
 ) -> Markup {
     html! {
         tr.native[is_native(subject)] data-mechanism=(subject.mechanism) data-engine=(subject.engine) {
@@ -133,9 +133,9 @@ fn row(
 fn tools(
     columns: &[Column<'_, '_>],
     quantities: &[(Quantity, usize)],
-    subjects: &[(usize, &Subject)],
+    subjects: &[(usize, &SubjectInfo)],
 ) -> Markup {
-    let different = |of: fn(&Subject) -> &str| {
+    let different = |of: fn(&SubjectInfo) -> &str| {
         let mut values: Vec<&str> = subjects.iter().map(|(_, subject)| of(subject)).collect();
         values.sort_unstable();
         values.dedup();
@@ -291,7 +291,7 @@ impl<'s, 'a> Column<'s, 'a> {
 
 /// A subject's value at a place: its mean direction if it has one, else the worst of its series. Of
 /// applications, how many work.
-fn value(answers: &Answers<'_>, subject: &Subject, at: Option<f64>) -> Option<Value> {
+fn value(answers: &Answers<'_>, subject: &SubjectInfo, at: Option<f64>) -> Option<Value> {
     let quantity = answers.experiment.quantity;
     let of_subject = |line: &&Line<'_>| line.subject.name == subject.name;
     let figures: Vec<(&str, &Figure)> = answers

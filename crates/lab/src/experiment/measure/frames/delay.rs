@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::super::{profile::Profile, scene::Scene},
+    super::super::{profile::Profile, testbed::Testbed},
     Bench, FLOWS,
     throughput::{Found, all},
 };
@@ -34,8 +34,8 @@ pub(crate) struct Timed {
 }
 
 /// TL and WCL: the median of the delays, and the 99.9th percentile.
-pub(crate) fn latency(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |timed| {
+pub(crate) fn latency(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |timed| {
         vec![
             timed.point("", timed.delays.typical.median, |own| own.median),
             timed.point("99.9 %", timed.delays.worst_case.median, |own| own.p999),
@@ -44,15 +44,15 @@ pub(crate) fn latency(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
 }
 
 /// PDV: from the least delay to the 99.9th percentile.
-pub(crate) fn pdv(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |timed| {
+pub(crate) fn pdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |timed| {
         vec![timed.point("", timed.delays.pdv.median, Delay::pdv)]
     })
 }
 
 /// IPDV: the least, the median and the most of the differences from frame to frame.
-pub(crate) fn ipdv(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |timed| {
+pub(crate) fn ipdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |timed| {
         let values = timed.delays.ipdv.iter().flatten();
         let names = ["least", "median", "most"].iter();
         let both = values.zip(names);
@@ -83,23 +83,23 @@ impl Timed {
 }
 
 fn points(
-    scene: &mut Scene,
+    testbed: &mut Testbed,
     profile: Profile,
     of: impl Fn(&Timed) -> Vec<Point>,
 ) -> Result<Vec<Point>> {
-    if scene.timed.is_empty() {
+    if testbed.timed.is_empty() {
         let mut timed = Vec::new();
-        for found in all(scene, profile)? {
-            timed.extend(time(scene, &found, profile)?);
+        for found in all(testbed, profile)? {
+            timed.extend(time(testbed, &found, profile)?);
         }
-        scene.timed = timed;
+        testbed.timed = timed;
     }
-    if scene.timed.is_empty() {
+    if testbed.timed.is_empty() {
         return Err(LabError::Tester(
             "there is no rate without loss at which delays could be measured".into(),
         ));
     }
-    Ok(scene.timed.iter().flat_map(of).collect())
+    Ok(testbed.timed.iter().flat_map(of).collect())
 }
 
 /// How long frames are sent. Runs repeat that as often as RFC 8219 asks.
@@ -113,11 +113,11 @@ fn length(profile: Profile) -> Duration {
 }
 
 /// Nothing if there is no rate without loss.
-fn time(scene: &Scene, found: &Found, profile: Profile) -> Result<Option<Timed>> {
+fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Timed>> {
     let Some(rate) = found.rate else {
         return Ok(None);
     };
-    let mut bench = Bench::new(scene, &found.direction, found.size, FLOWS, profile)?;
+    let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
     let duration = length(profile);
     for share in SHARES {
         let offer = Offer {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::super::{profile::Profile, scene::Scene},
+    super::super::{profile::Profile, testbed::Testbed},
     Bench, FLOWS, directions,
     throughput::all,
 };
@@ -25,7 +25,7 @@ const FEW: [f64; 3] = [0.5, 0.05, 0.01];
 const OCTETS: u16 = 64;
 
 /// The share of frames that is lost, over the load in percent of what the tester can do by itself.
-pub(crate) fn by_load(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn by_load(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let shares = match profile {
         Profile::Smoke => FEW.to_vec(),
         Profile::Standard | Profile::Rfc => [&TENTHS[..], &BELOW].concat(),
@@ -38,11 +38,11 @@ pub(crate) fn by_load(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
     };
     let mut points = Vec::new();
     let mut void = None;
-    for direction in directions(scene, profile)? {
+    for direction in directions(testbed, profile)? {
         let Some(size) = direction.size(OCTETS) else {
             continue;
         };
-        let mut bench = Bench::new(scene, &direction, size, FLOWS, profile)?;
+        let mut bench = Bench::new(testbed, &direction, size, FLOWS, profile)?;
         let most = bench.alone.ceiling.rate();
         for trial in curve(most, &shares, duration, |offer| bench.offer(offer))? {
             match trial.void {
@@ -61,7 +61,7 @@ pub(crate) fn by_load(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
 }
 
 /// The longest burst at the sender's full rate that arrives whole, and the buffer that this shows, both in frames.
-pub(crate) fn back_to_back(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn back_to_back(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let (most, repeats) = match profile {
         Profile::Smoke => (20_000, 1),
         Profile::Standard => (200_000, 3),
@@ -75,8 +75,8 @@ pub(crate) fn back_to_back(scene: &mut Scene, profile: Profile) -> Result<Vec<Po
         repeats,
     };
     let mut points = Vec::new();
-    for found in all(scene, profile)? {
-        let mut bench = Bench::new(scene, &found.direction, found.size, FLOWS, profile)?;
+    for found in all(testbed, profile)? {
+        let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
         let Some(bursts) = search.run(|frames| bench.burst(frames))? else {
             continue;
         };

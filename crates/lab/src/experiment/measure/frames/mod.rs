@@ -1,4 +1,4 @@
-//! Tagged frames through a running candidate, by the tester of RFC 8219 in the place of both hosts.
+//! Tagged frames through a running subject, by the tester of RFC 8219 in the place of both hosts.
 //!
 //! * here: in which directions, in which frames, and how thoroughly
 //! * [`throughput`]: rates without loss; by the number of flows
@@ -15,9 +15,9 @@ use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
 use super::{
     super::{
-        candidate::{Candidate, Carries, Site},
         profile::Profile,
-        scene::Scene,
+        subject::{Carries, Setup, Subject},
+        testbed::Testbed,
     },
     alone::Alone,
 };
@@ -45,13 +45,13 @@ const MTU: u32 = 1500;
 
 /// Whether frames can be sent through it that make their sessions, if there are any, themselves: both hosts
 /// are plain ones, and the gateways carry packets.
-pub(crate) fn is_known(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Packets
-        && matches!(candidate.site, Site::Middle(..) | Site::Provider(..))
+pub(crate) fn is_known(subject: &Subject) -> bool {
+    subject.carries == Carries::Packets
+        && matches!(subject.setup, Setup::Middle(..) | Setup::Provider(..))
 }
 
 /// Whether packets from the server pass without a session.
-fn is_stateless(candidate: &Candidate) -> bool {
+fn is_stateless(subject: &Subject) -> bool {
     let mechanisms = [
         "native IPv4",
         "native IPv6",
@@ -61,7 +61,7 @@ fn is_stateless(candidate: &Candidate) -> bool {
         "6rd",
         "4in6",
     ];
-    mechanisms.contains(&candidate.mechanism)
+    mechanisms.contains(&subject.mechanism)
 }
 
 /// The sizes that a profile measures: the smallest tells most.
@@ -73,7 +73,7 @@ pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
     }
 }
 
-/// What goes through a candidate at once.
+/// What goes through a subject at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Direction {
     /// What points call it.
@@ -92,7 +92,7 @@ enum Ways {
     Both(Way, Way),
 }
 
-/// A way through a candidate.
+/// A way through a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Way {
     ends: Ends,
@@ -101,18 +101,18 @@ struct Way {
     growth: u32,
 }
 
-/// The ways through a candidate, of which the first is the client's, and in a hurry the only one.
-fn directions(scene: &Scene, profile: Profile) -> Result<Vec<Direction>> {
-    let candidate = scene.candidate();
-    let [client, server] = scene.own();
+/// The ways through a subject, of which the first is the client's, and in a hurry the only one.
+fn directions(testbed: &Testbed, profile: Profile) -> Result<Vec<Direction>> {
+    let subject = testbed.subject();
+    let [client, server] = testbed.own();
     let translates = client.is_ipv4() != server.is_ipv4();
     let names = match (client, server) {
         (IpAddr::V6(_), IpAddr::V4(_)) => ["6to4", "4to6"],
         (IpAddr::V4(_), IpAddr::V6(_)) => ["4to6", "6to4"],
         _ => ["forward", "back"],
     };
-    let growth = |from: IpAddr, to: IpAddr| match candidate.site {
-        Site::Provider(mechanism, ..) => added(mechanism),
+    let growth = |from: IpAddr, to: IpAddr| match subject.setup {
+        Setup::Provider(mechanism, ..) => added(mechanism),
         _ if from.is_ipv4() && to.is_ipv6() => 20,
         _ => 0,
     };
@@ -130,9 +130,9 @@ fn directions(scene: &Scene, profile: Profile) -> Result<Vec<Direction>> {
     };
     let mut all = vec![Direction {
         series: names[0],
-        ways: Ways::There(way([client, scene.address()], server)?),
+        ways: Ways::There(way([client, testbed.address()], server)?),
     }];
-    if is_stateless(candidate) && profile != Profile::Smoke {
+    if is_stateless(subject) && profile != Profile::Smoke {
         let seen = if translates {
             plan::HOST6_AS_IPV4.into()
         } else {
@@ -249,9 +249,9 @@ impl Manner {
     }
 }
 
-/// The tester at both ends of a running candidate.
-fn tester(scene: &Scene, streams: Streams, manner: &Manner) -> Result<Tester> {
-    let [left, right] = scene.ports()?;
+/// The tester at both ends of a running subject.
+fn tester(testbed: &Testbed, streams: Streams, manner: &Manner) -> Result<Tester> {
+    let [left, right] = testbed.ports()?;
     Tester::new(&left, &right, streams, manner.phases, manner.tolerance)
 }
 
@@ -264,7 +264,7 @@ pub(super) struct Bench {
 
 impl Bench {
     fn new(
-        scene: &Scene,
+        testbed: &Testbed,
         direction: &Direction,
         size: FrameSize,
         flows: u32,
@@ -274,7 +274,7 @@ impl Bench {
         let alone = Alone::of(&streams)?;
         let manner = Manner::of(profile, flows);
         Ok(Self {
-            tester: tester(scene, streams, &manner)?,
+            tester: tester(testbed, streams, &manner)?,
             timeout: manner.timeout,
             alone,
         })
@@ -303,7 +303,7 @@ impl Bench {
 mod tests {
     use super::*;
     use crate::{
-        experiment::{candidate::Maker, candidates, question::Links},
+        experiment::{definition::Links, subject::Maker, subjects},
         isthmus::Engine,
     };
 
@@ -398,23 +398,23 @@ mod tests {
             },
             ..Manner::of(Profile::Standard, FLOWS)
         };
-        let one_of_ours = |candidate: &Candidate| match candidate.maker {
+        let one_of_ours = |subject: &Subject| match subject.maker {
             Maker::Isthmus(engine) => engine == Engine::Xdp,
             _ => true,
         };
-        let here = |candidate: &Candidate| candidate.describe().missing.is_none();
-        let all = candidates();
+        let here = |subject: &Subject| subject.describe().missing.is_none();
+        let all = subjects();
         let asked = all
             .iter()
             .filter(|one| is_known(one) && one_of_ours(one) && here(one));
-        for candidate in asked {
-            let scene = Scene::build(candidate, Links::Unlimited).unwrap();
-            let directions = directions(&scene, Profile::Standard).unwrap();
+        for subject in asked {
+            let testbed = Testbed::build(subject, Links::Unlimited).unwrap();
+            let directions = directions(&testbed, Profile::Standard).unwrap();
             for direction in directions.iter().copied().chain(both_ways(&directions)) {
                 for octets in [64, 1280] {
                     let size = direction.size(octets).unwrap();
                     let streams = direction.streams(size, FLOWS);
-                    let mut tester = tester(&scene, streams, &manner).unwrap();
+                    let mut tester = tester(&testbed, streams, &manner).unwrap();
                     let trial = Trial {
                         rate: 2000.0,
                         extent: Extent::Frames(200),
@@ -424,7 +424,7 @@ mod tests {
                     let series = direction.series;
                     for stream in &result.streams {
                         let arrivals = &stream.arrivals;
-                        assert_eq!(arrivals.received, 200, "{candidate} {series}: {arrivals:?}");
+                        assert_eq!(arrivals.received, 200, "{subject} {series}: {arrivals:?}");
                     }
                 }
             }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{
     super::super::{
-        candidate::{Candidate, Maker, Site},
         profile::Profile,
-        scene::Scene,
+        subject::{Maker, Setup, Subject},
+        testbed::Testbed,
     },
     Bench, FLOWS, LEAST, directions,
     throughput::all,
@@ -28,7 +28,7 @@ const WATCH: f64 = 10_000.0;
 const OCTETS: u16 = 64;
 
 /// After an overload of 110 % of the throughput, at half of that load.
-pub(crate) fn recovery(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn recovery(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let duration = match profile {
         Profile::Smoke => Duration::from_millis(200),
         Profile::Standard => Duration::from_secs(2),
@@ -37,13 +37,13 @@ pub(crate) fn recovery(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
     };
     let mut points = Vec::new();
     let mut shared = false;
-    for found in all(scene, profile)? {
+    for found in all(testbed, profile)? {
         let Some(rate) = found.rate else { continue };
         if found.limit == Limit::Sender {
             shared = true;
             continue;
         }
-        let mut bench = Bench::new(scene, &found.direction, found.size, FLOWS, profile)?;
+        let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
         let legs = legs(rate, found.ceiling, duration);
         let timeout = bench.timeout;
         let Some(times) = bench.tester.recovery(&legs, timeout)? else {
@@ -63,26 +63,26 @@ pub(crate) fn recovery(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
 }
 
 /// Whose process can be ended and started anew between two hosts: ours. TAYGA's link outlives it here.
-pub(crate) fn can_be_reset(candidate: &Candidate) -> bool {
-    let is_ours = matches!(candidate.maker, Maker::Isthmus(_));
-    super::is_known(candidate) && is_ours && matches!(candidate.site, Site::Middle(..))
+pub(crate) fn can_be_reset(subject: &Subject) -> bool {
+    let is_ours = matches!(subject.maker, Maker::Isthmus(_));
+    super::is_known(subject) && is_ours && matches!(subject.setup, Setup::Middle(..))
 }
 
 /// From the last frame before the gateway's end to the first one behind its new start.
-pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn reset(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     // RFC 6201 section 4: frames are forwarded for 15 seconds before.
     let (before, after) = match profile {
         Profile::Smoke => (Duration::from_millis(300), Duration::from_secs(5)),
         Profile::Standard => (Duration::from_secs(2), Duration::from_secs(10)),
         Profile::Rfc => (Duration::from_secs(15), Duration::from_secs(45)),
     };
-    let Some(direction) = directions(scene, profile)?.into_iter().next() else {
+    let Some(direction) = directions(testbed, profile)?.into_iter().next() else {
         return Ok(Vec::new());
     };
     let Some(size) = direction.size(OCTETS) else {
         return Ok(Vec::new());
     };
-    let mut bench = Bench::new(scene, &direction, size, FLOWS, profile)?;
+    let mut bench = Bench::new(testbed, &direction, size, FLOWS, profile)?;
     let offer = Offer {
         rate: WATCH,
         duration: before + after,
@@ -90,7 +90,7 @@ pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     let (result, restarted) = std::thread::scope(|scope| {
         let sender = scope.spawn(|| bench.offer(offer));
         std::thread::sleep(before);
-        let restarted = scene.restart();
+        let restarted = testbed.restart();
         let result = sender.join();
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (result, restarted)
@@ -104,7 +104,7 @@ pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     })?;
     if again.received() == 0 {
         return Err(LabError::SelfCheck {
-            what: format!("{} after its new start", scene.candidate()),
+            what: format!("{} after its new start", testbed.subject()),
             sent: again.sent(),
             received: 0,
             invalid: 0,

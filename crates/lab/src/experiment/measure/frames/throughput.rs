@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{
     super::super::{
-        candidate::{Candidate, Site},
         profile::Profile,
-        scene::Scene,
+        subject::{Setup, Subject},
+        testbed::Testbed,
     },
     Bench, Direction, FLOWS, LEAST, both_ways, directions, is_stateless, sizes,
 };
@@ -30,7 +30,7 @@ const PATIENCE: u32 = 5;
 /// Numbers of flows.
 const SCALE: [u32; 5] = [1, 10, 100, 1000, 10_000];
 
-/// A rate that was found, for the questions that are asked at it.
+/// A rate that was found, for the experiments that are asked at it.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(super) direction: Direction,
@@ -46,11 +46,11 @@ pub(crate) struct Found {
 }
 
 /// By the size of frames; where both hosts send, each at that rate.
-pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let mut found = all(scene, profile)?;
-    if let Some(direction) = both_ways(&directions(scene, profile)?) {
+pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let mut found = all(testbed, profile)?;
+    if let Some(direction) = both_ways(&directions(testbed, profile)?) {
         for octets in sizes(profile) {
-            found.extend(find(scene, &direction, *octets, FLOWS, profile)?);
+            found.extend(find(testbed, &direction, *octets, FLOWS, profile)?);
         }
     }
     Ok(found
@@ -60,22 +60,22 @@ pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
 }
 
 /// At the size of paper 001.
-pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let mut points = Vec::new();
-    for direction in directions(scene, profile)? {
-        let found = find(scene, &direction, PAPER_001, FLOWS, profile)?;
+    for direction in directions(testbed, profile)? {
+        let found = find(testbed, &direction, PAPER_001, FLOWS, profile)?;
         points.extend(found.map(|found| found.point(0_u16)));
     }
     Ok(points)
 }
 
 /// By the number of flows (RFC 8219 section 10), in the smallest frames.
-pub(crate) fn by_flows(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let most = most_flows(scene.candidate());
+pub(crate) fn by_flows(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let most = most_flows(testbed.subject());
     let mut points = Vec::new();
-    for direction in directions(scene, profile)? {
+    for direction in directions(testbed, profile)? {
         for flows in SCALE.into_iter().filter(|flows| *flows <= most) {
-            let found = find(scene, &direction, 64, flows, profile)?;
+            let found = find(testbed, &direction, 64, flows, profile)?;
             points.extend(found.map(|found| found.point(flows)));
         }
     }
@@ -84,25 +84,25 @@ pub(crate) fn by_flows(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
 
 /// The flows that there is room for: a customer who shares an address has 4032 ports here, and what has state in a
 /// provider's network is configured for 4096 sessions.
-fn most_flows(candidate: &Candidate) -> u32 {
-    match candidate.site {
-        Site::Provider(..) if !is_stateless(candidate) => 4032,
+fn most_flows(subject: &Subject) -> u32 {
+    match subject.setup {
+        Setup::Provider(..) if !is_stateless(subject) => 4032,
         _ => u32::MAX,
     }
 }
 
-/// All directions and sizes: once for a scene, whichever question asks first.
-pub(super) fn all(scene: &mut Scene, profile: Profile) -> Result<Vec<Found>> {
-    if scene.found.is_empty() {
+/// All directions and sizes: once for a testbed, whichever experiment asks first.
+pub(super) fn all(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Found>> {
+    if testbed.found.is_empty() {
         let mut all = Vec::new();
-        for direction in directions(scene, profile)? {
+        for direction in directions(testbed, profile)? {
             for octets in sizes(profile) {
-                all.extend(find(scene, &direction, *octets, FLOWS, profile)?);
+                all.extend(find(testbed, &direction, *octets, FLOWS, profile)?);
             }
         }
-        scene.found = all;
+        testbed.found = all;
     }
-    Ok(scene.found.clone())
+    Ok(testbed.found.clone())
 }
 
 impl Found {
@@ -115,7 +115,7 @@ impl Found {
 /// The highest rate without loss (NDR): by halves and to the letter, by MLRsearch, or by halves and quickly. Nothing
 /// if frames of this size have no room on the links.
 fn find(
-    scene: &Scene,
+    testbed: &Testbed,
     direction: &Direction,
     octets: u16,
     flows: u32,
@@ -124,7 +124,7 @@ fn find(
     let Some(size) = direction.size(octets) else {
         return Ok(None);
     };
-    let mut bench = Bench::new(scene, direction, size, flows, profile)?;
+    let mut bench = Bench::new(testbed, direction, size, flows, profile)?;
     let ceiling = bench.alone.ceiling.rate();
     if !is_punctual(&mut bench)? {
         return Err(late(size));

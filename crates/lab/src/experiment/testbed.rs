@@ -1,19 +1,20 @@
-//! A candidate in its network, running.
+//! A subject in its network, running.
 
 use std::{net::IpAddr, sync::Arc};
 
 use super::{
-    candidate::{Candidate, Carries, Gateway, Site, ours},
+    definition::Links,
     hosts,
     measure::{
         files::Fetched,
         frames::{delay::Timed, throughput::Found},
         udp::Offered,
     },
-    question::Links,
+    subject::{Carries, Endpoint, Setup, Subject, ours},
 };
 use crate::{
     Result, bound,
+    device::Started,
     measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
@@ -21,15 +22,14 @@ use crate::{
     provider,
     services::Dns,
     sockets::{Host, Pair},
-    subject::Started,
     tester::Port,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
     wire::Counts,
 };
 
-/// A running candidate between two hosts; dropping it removes all.
+/// A running subject between two hosts; dropping it removes all.
 #[derive(Debug)]
-pub struct Scene {
+pub struct Testbed {
     /// What the last measurement of several things at once has brought, for those that ask later.
     pub(super) offered: Vec<Offered>,
     /// See above.
@@ -44,7 +44,7 @@ pub struct Scene {
     started: Vec<Started>,
     _authority: Option<Dns>,
     ends: Ends,
-    candidate: Candidate,
+    subject: Subject,
     network: Network,
 }
 
@@ -70,36 +70,36 @@ impl Ends {
     }
 }
 
-impl Scene {
+impl Testbed {
     /// Builds the network and starts who is to be measured.
     ///
     /// # Errors
     /// It does not run here, and why.
-    pub fn build(candidate: &Candidate, links: Links) -> Result<Self> {
+    pub fn build(subject: &Subject, links: Links) -> Result<Self> {
         // As on a wire: XDP can not see that a checksum is to be completed later.
         let offloads = Offloads::Off;
         let medium = links.medium();
         let build = |topology: Topology| topology.over(&medium).build();
         let mut authority = None;
-        let (network, started, ends) = match candidate.site {
-            Site::Direct(target) => {
+        let (network, started, ends) = match subject.setup {
+            Setup::Direct(target) => {
                 let network = build(Topology::direct(Neighbours::Resolved, offloads))?;
                 (network, Vec::new(), between(target))
             }
-            Site::Middle(middle, target) => {
+            Setup::Middle(middle, target) => {
                 let network = build(Topology::dual_stack(Neighbours::Resolved, offloads))?;
-                if candidate.carries == Carries::Dns {
+                if subject.carries == Carries::Dns {
                     authority = Some(Dns::start(network.host4()?, plan::HOST4.into())?);
                 }
-                let started = vec![middle.subject().start(&network, GATEWAY_CPU)?];
+                let started = vec![middle.device().start(&network, GATEWAY_CPU)?];
                 (network, started, between(target))
             }
-            Site::Hosts(tunnel) => {
+            Setup::Hosts(tunnel) => {
                 let network = build(hosts::topology(tunnel, offloads))?;
                 let (started, own) = hosts::start(tunnel, &network)?;
                 (network, started, Ends::new([HOST6, HOST4], own))
             }
-            Site::Provider(mechanism, gateways) => {
+            Setup::Provider(mechanism, gateways) => {
                 let network = build(mechanism.topology(offloads))?;
                 let mut started = Vec::new();
                 for ((node, interfaces, keys), gateway) in
@@ -107,11 +107,11 @@ impl Scene {
                 {
                     let (node, cpu) = (network.node(node)?, Some(GATEWAY_CPU));
                     started.push(match gateway {
-                        Gateway::Isthmus(engine) => {
-                            let isthmus = ours(candidate.mechanism, keys, engine).on(interfaces);
+                        Endpoint::Isthmus(engine) => {
+                            let isthmus = ours(subject.mechanism, keys, engine).on(interfaces);
                             isthmus.up(node, cpu)?.into_started()
                         }
-                        Gateway::Other(end) => end.start(node, cpu)?,
+                        Endpoint::Other(end) => end.start(node, cpu)?,
                     });
                 }
                 let own = [mechanism.client, mechanism.server].map(|host| host.address());
@@ -124,11 +124,11 @@ impl Scene {
             fetched: Vec::new(),
             found: Vec::new(),
             timed: Vec::new(),
-            bounds: links.rate().map(|rate| candidate.paths(rate)),
+            bounds: links.rate().map(|rate| subject.paths(rate)),
             started,
             _authority: authority,
             ends,
-            candidate: candidate.clone(),
+            subject: subject.clone(),
             network,
         })
     }
@@ -166,18 +166,18 @@ impl Scene {
     }
 
     /// Who is measured.
-    pub(super) fn candidate(&self) -> &Candidate {
-        &self.candidate
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
     }
 
     /// The interfaces of both hosts, at which a tester takes their place.
     pub(super) fn ports(&self) -> Result<[Port; 2]> {
         let [client, server] = self.ends.nodes;
         // The links of topologies stand in their order from the first host on.
-        let last = match self.candidate.site {
-            Site::Direct(_) => (0, 1),
-            Site::Middle(..) | Site::Hosts(_) => (1, 1),
-            Site::Provider(..) => (3, 0),
+        let last = match self.subject.setup {
+            Setup::Direct(_) => (0, 1),
+            Setup::Middle(..) | Setup::Hosts(_) => (1, 1),
+            Setup::Provider(..) => (3, 0),
         };
         Ok([
             Port::of(&self.network, client, 0, 0)?,
@@ -187,9 +187,9 @@ impl Scene {
 
     /// Ends the gateway between two hosts and starts it anew.
     pub(super) fn restart(&mut self) -> Result<()> {
-        if let Site::Middle(middle, _) = self.candidate.site {
+        if let Setup::Middle(middle, _) = self.subject.setup {
             self.started.clear();
-            let started = middle.subject().start(&self.network, GATEWAY_CPU)?;
+            let started = middle.device().start(&self.network, GATEWAY_CPU)?;
             self.started.push(started);
         }
         Ok(())

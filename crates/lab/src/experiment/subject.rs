@@ -4,35 +4,31 @@ use std::{fmt, net::IpAddr};
 
 use crate::{
     bound,
+    device::Device,
     isthmus::{Engine, Instance, Isthmus, Mechanism},
     peers::{self, Bind, Forwarding, Jool, KernelTunnel, Nftables, Proxy, Tayga, Tundra, Unbound},
-    plan,
-    provider::{
-        self,
-        others::{self, End},
-    },
+    provider::{self, others::End},
     results,
-    subject::Subject,
 };
 
 /// An implementation of a mechanism in its network.
 #[derive(Debug, Clone)]
-pub struct Candidate {
-    /// See [`results::Subject::name`].
+pub struct Subject {
+    /// See [`results::SubjectInfo::name`].
     pub name: String,
     /// The mechanism.
     pub mechanism: &'static str,
     /// Who made it.
     pub maker: Maker,
     /// The network, with who stands where.
-    pub site: Site,
+    pub setup: Setup,
     /// What it takes from one host to the other.
     pub carries: Carries,
     /// Its way there and back among the [bounds](bound::MECHANISMS).
     pub bounds: [&'static str; 2],
 }
 
-/// What a candidate takes from one host to the other.
+/// What a subject takes from one host to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
     /// Packets, whatever they carry.
@@ -68,21 +64,21 @@ pub enum Maker {
 
 /// A network and who stands where in it.
 #[derive(Debug, Clone, Copy)]
-pub enum Site {
+pub enum Setup {
     /// A host, a gateway, a host, with both protocols everywhere. The first host calls the second one by this
     /// address.
     Middle(Middle, IpAddr),
     /// Two hosts and a cable, of which the first one calls the second one by this address.
     Direct(IpAddr),
     /// The network of a [provider], and who is the customer's edge and the border.
-    Provider(&'static provider::Mechanism, [Gateway; 2]),
+    Provider(&'static provider::Mechanism, [Endpoint; 2]),
     /// A host, a router, a host, of which hosts are ends of tunnels themselves.
     Hosts(HostTunnel),
 }
 
 /// A gateway in the network of a provider.
 #[derive(Debug, Clone, Copy)]
-pub enum Gateway {
+pub enum Endpoint {
     /// Ours, with an engine.
     Isthmus(Engine),
     /// Somebody else's.
@@ -107,14 +103,14 @@ pub enum Ends {
     Kernel,
 }
 
-impl Site {
+impl Setup {
     /// # Errors
     /// Something that others' gateways need is not here.
     fn require(&self) -> crate::Result<()> {
         match self {
             Self::Provider(_, gateways) => gateways.iter().try_for_each(|gateway| match gateway {
-                Gateway::Isthmus(_) => crate::isthmus::program().map(drop),
-                Gateway::Other(end) => end.require(),
+                Endpoint::Isthmus(_) => crate::isthmus::program().map(drop),
+                Endpoint::Other(end) => end.require(),
             }),
             Self::Hosts(HostTunnel::Isatap(Ends::Kernel) | HostTunnel::SixToFour(Ends::Kernel)) => {
                 KernelTunnel::Sit.require()
@@ -148,8 +144,8 @@ pub enum Middle {
 }
 
 impl Middle {
-    /// The same as a subject.
-    pub fn subject(&self) -> &dyn Subject {
+    /// Returns it as a device under test.
+    pub fn device(&self) -> &dyn Device {
         match self {
             Self::Forwarding => &Forwarding,
             Self::Isthmus(isthmus) => isthmus,
@@ -165,7 +161,7 @@ impl Middle {
 }
 
 impl Maker {
-    /// How it is called in names of candidates.
+    /// Returns its part of a subject's name.
     fn short(self) -> String {
         match self {
             Self::Isthmus(engine) => format!("isthmus-{}", engine.name()),
@@ -223,22 +219,27 @@ impl Maker {
     }
 }
 
-impl Candidate {
-    fn new(mechanism: &'static str, maker: Maker, site: Site, bounds: [&'static str; 2]) -> Self {
+impl Subject {
+    pub(super) fn new(
+        mechanism: &'static str,
+        maker: Maker,
+        setup: Setup,
+        bounds: [&'static str; 2],
+    ) -> Self {
         let short = mechanism.to_lowercase().replace(' ', "-");
         Self {
             name: format!("{short}-{}", maker.short()),
             mechanism,
             maker,
-            site,
+            setup,
             carries: Carries::Packets,
             bounds,
         }
     }
 
     /// As a run's file has it.
-    pub fn describe(&self) -> results::Subject {
-        results::Subject {
+    pub fn describe(&self) -> results::SubjectInfo {
+        results::SubjectInfo {
             name: self.name.clone(),
             mechanism: self.mechanism.into(),
             implementation: self.maker.implementation(),
@@ -249,18 +250,18 @@ impl Candidate {
 
     /// Why it can not be measured here, if so.
     fn missing(&self) -> Option<String> {
-        let required = self.maker.require().and_then(|()| self.site.require());
+        let required = self.maker.require().and_then(|()| self.setup.require());
         required.err().map(|error| error.to_string())
     }
 
     /// The protocol that its client speaks.
     pub fn family(&self) -> bound::Family {
-        match self.site {
-            Site::Direct(IpAddr::V4(_)) | Site::Middle(_, IpAddr::V4(_)) => bound::Family::V4,
-            Site::Direct(IpAddr::V6(_)) | Site::Middle(_, IpAddr::V6(_)) | Site::Hosts(_) => {
+        match self.setup {
+            Setup::Direct(IpAddr::V4(_)) | Setup::Middle(_, IpAddr::V4(_)) => bound::Family::V4,
+            Setup::Direct(IpAddr::V6(_)) | Setup::Middle(_, IpAddr::V6(_)) | Setup::Hosts(_) => {
                 bound::Family::V6
             }
-            Site::Provider(mechanism, _) => match mechanism.core {
+            Setup::Provider(mechanism, _) => match mechanism.core {
                 provider::Core::V4 => bound::Family::V6,
                 provider::Core::V6 => bound::Family::V4,
             },
@@ -279,179 +280,13 @@ impl Candidate {
     }
 }
 
-impl fmt::Display for Candidate {
+impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-/// All that the laboratory knows, whether it runs here or not.
-pub fn candidates() -> Vec<Candidate> {
-    let (four, six) = (IpAddr::V4(plan::HOST4), IpAddr::V6(plan::HOST4_AS_IPV6));
-    let embedded = IpAddr::V6(plan::embed(plan::HOST4));
-    let translated = ["nat64-6to4", "nat64-4to6"];
-    let middle = |mechanism, maker, middle, address, bounds| {
-        Candidate::new(mechanism, maker, Site::Middle(middle, address), bounds)
-    };
-    let native = |mechanism: &'static str, address, bound: &'static str| Candidate {
-        name: bound.into(),
-        ..middle(
-            mechanism,
-            Maker::Kernel,
-            Middle::Forwarding,
-            address,
-            [bound; 2],
-        )
-    };
-    let direct = |mechanism, address, bound: &'static str| Candidate {
-        name: bound.into(),
-        ..Candidate::new(mechanism, Maker::Kernel, Site::Direct(address), [bound; 2])
-    };
-    let mut all = vec![
-        direct(
-            "one link, IPv4",
-            plan::GATEWAY6_AS_IPV4.into(),
-            "direct-ipv4",
-        ),
-        direct("one link, IPv6", plan::GATEWAY6.into(), "direct-ipv6"),
-        native("native IPv4", four, "native-ipv4"),
-        native("native IPv6", six, "native-ipv6"),
-    ];
-    for engine in Engine::ALL {
-        let ours = |mechanism| Middle::Isthmus(Isthmus::new(engine, mechanism));
-        let maker = Maker::Isthmus(engine);
-        all.push(middle(
-            "NAT64",
-            maker,
-            ours(Mechanism::Nat64),
-            embedded,
-            translated,
-        ));
-        all.push(middle(
-            "SIIT",
-            maker,
-            ours(Mechanism::Siit),
-            embedded,
-            translated,
-        ));
-    }
-    let (nat64, siit, tundra) = (Jool::Nat64, Jool::Siit, Tundra::SIIT);
-    for (mechanism, maker, gateway) in [
-        ("NAT64", Maker::Jool(nat64), Middle::Jool(nat64)),
-        ("SIIT", Maker::Jool(siit), Middle::Jool(siit)),
-        ("SIIT", Maker::Tayga, Middle::Tayga),
-        ("SIIT", Maker::Tundra, Middle::Tundra(tundra)),
-    ] {
-        all.push(middle(mechanism, maker, gateway, embedded, translated));
-    }
-    all.push(middle(
-        "NAT44",
-        Maker::Nftables,
-        Middle::Nftables(Nftables::Masquerade),
-        four,
-        ["native-ipv4"; 2],
-    ));
-    let gateway = IpAddr::V6(plan::GATEWAY6);
-    let service = |mechanism, maker, server, carries| Candidate {
-        carries,
-        ..middle(mechanism, maker, server, gateway, translated)
-    };
-    let (listen, dns, user) = (plan::GATEWAY6, Carries::Dns, Engine::User);
-    let dns64 = Isthmus::new(user, Mechanism::Nat64).with_dns64(listen);
-    all.extend([
-        service("DNS64", Maker::Isthmus(user), Middle::Isthmus(dns64), dns),
-        service(
-            "DNS64",
-            Maker::Unbound,
-            Middle::Unbound(Unbound { listen }),
-            dns,
-        ),
-        service("DNS64", Maker::Bind, Middle::Bind(Bind { listen }), dns),
-    ]);
-    for proxy in [Proxy::Nginx, Proxy::Apache, Proxy::Squid] {
-        let (maker, server) = (Maker::Proxy(proxy), Middle::Proxy(proxy));
-        all.push(service("HTTP proxy", maker, server, Carries::Http));
-    }
-    let hosts = |mechanism, maker, tunnel, bound| {
-        Candidate::new(mechanism, maker, Site::Hosts(tunnel), [bound; 2])
-    };
-    let by = |engine| (Maker::Isthmus(engine), Ends::Isthmus(engine));
-    let kernel = (Maker::Kernel, Ends::Kernel);
-    for (maker, ends) in Engine::ALL.map(by).into_iter().chain([kernel]) {
-        all.push(hosts("ISATAP", maker, HostTunnel::Isatap(ends), "isatap"));
-    }
-    // Our hosts are in user space.
-    for (maker, ends) in [by(user), kernel] {
-        let tunnel = HostTunnel::SixToFour(ends);
-        all.push(hosts("6to4 hosts", maker, tunnel, "6to4"));
-    }
-    for (mechanism, provider, bound) in PROVIDERS {
-        let others = OTHERS.iter().filter(|(name, ..)| *name == mechanism);
-        let others = others.map(|(_, maker, gateways)| (*maker, *gateways));
-        let ours =
-            Engine::ALL.map(|engine| (Maker::Isthmus(engine), [Gateway::Isthmus(engine); 2]));
-        for (maker, gateways) in ours.into_iter().chain(others) {
-            let site = Site::Provider(provider, gateways);
-            all.push(Candidate::new(mechanism, maker, site, [bound; 2]));
-        }
-    }
-    all
-}
-
-/// Others' gateways for some of the mechanisms below. Where theirs is the customer's edge alone, the border is ours in
-/// XDP, so that what is seen is theirs.
-static OTHERS: [(&str, Maker, [Gateway; 2]); 7] = [
-    ("6in4", Maker::Kernel, both(&others::SIX_IN_FOUR)),
-    ("6to4", Maker::Kernel, both(&others::SIX_TO_FOUR)),
-    ("6rd", Maker::Kernel, both(&others::SIX_RD)),
-    ("4in6", Maker::Kernel, both(&others::FOUR_IN_SIX)),
-    ("DS-Lite", Maker::Kernel, both(&others::DS_LITE)),
-    ("464XLAT", Maker::Tayga, edge(&others::TAYGA_CLAT)),
-    ("464XLAT", Maker::Tundra, edge(&others::TUNDRA_CLAT)),
-];
-
-const fn both(ends: &'static [End; 2]) -> [Gateway; 2] {
-    let [edge, border] = ends;
-    [Gateway::Other(edge), Gateway::Other(border)]
-}
-
-const fn edge(end: &'static End) -> [Gateway; 2] {
-    [Gateway::Other(end), Gateway::Isthmus(Engine::Xdp)]
-}
-
-/// Mechanisms with a customer's edge and a border, and their bounds.
-static PROVIDERS: [(&str, &provider::Mechanism, &str); 9] = [
-    ("6in4", &provider::SIX_IN_FOUR, "6rd"),
-    ("6to4", &provider::SIX_TO_FOUR, "6rd"),
-    ("6rd", &provider::SIX_RD, "6rd"),
-    ("4in6", &provider::FOUR_IN_SIX, "4in6-outer"),
-    ("DS-Lite", &provider::DS_LITE, "4in6-outer"),
-    ("lw4o6", &provider::LW4O6, "4in6-outer"),
-    ("MAP-E", &provider::MAP_E, "4in6-outer"),
-    ("MAP-T", &provider::MAP_T, "xlat-1280"),
-    ("464XLAT", &provider::CLAT, "xlat-1280"),
-];
-
-/// Ours on a gateway of a provider's network.
+/// Returns our gateway with these keys of configuration, at a provider's network.
 pub(super) fn ours(name: &'static str, keys: &'static str, engine: Engine) -> Isthmus {
     Isthmus::new(engine, Mechanism::Other(Instance::new(name, keys)))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn candidates_have_names_of_their_own_and_bounds() {
-        let all = candidates();
-        let names: BTreeSet<_> = all.iter().map(|candidate| &candidate.name).collect();
-        assert_eq!(names.len(), all.len());
-        for candidate in &all {
-            let [there, back] = candidate.paths("10M".parse().unwrap());
-            assert_eq!(there.source(), candidate.family(), "{candidate}");
-            assert_eq!(there.links().count(), back.links().count(), "{candidate}");
-        }
-    }
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::{Result, process::Process, programs::Attached, topology::Network};
 
 /// A gateway that the lab can start.
-pub trait Subject {
+pub trait Device {
     /// What reports call it, with its version where it has one.
     fn name(&self) -> String;
 

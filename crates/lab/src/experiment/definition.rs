@@ -1,32 +1,32 @@
-//! What is asked of candidates.
+//! What is asked of subjects.
 
-use super::{candidate::Candidate, profile::Profile, scene::Scene};
+use super::{profile::Profile, subject::Subject, testbed::Testbed};
 use crate::{
     Result,
     bound::Rate,
-    results::{Axis, Experiment, Point, Quantity, Scale},
+    results::{Axis, ExperimentInfo, Point, Quantity, Scale},
     wire::{Ethernet, Medium},
 };
 
 /// An experiment that can be carried out.
 #[derive(Debug, Clone, Copy)]
-pub struct Question {
-    /// See [`Experiment::name`].
+pub struct Experiment {
+    /// See [`ExperimentInfo::name`].
     pub name: &'static str,
-    /// See [`Experiment::title`].
+    /// See [`ExperimentInfo::title`].
     pub title: &'static str,
-    /// See [`Experiment::source`].
+    /// See [`ExperimentInfo::source`].
     pub source: &'static str,
     /// What is measured.
     pub quantity: Quantity,
     /// Over what, if over anything: name, unit, scale.
     pub over: Option<(&'static str, &'static str, Scale)>,
-    /// See [`Experiment::network`].
+    /// See [`ExperimentInfo::network`].
     pub network: &'static str,
-    /// See [`Experiment::method`].
+    /// See [`ExperimentInfo::method`].
     pub method: &'static str,
     /// Of whom it is asked.
-    pub of: fn(&Candidate) -> bool,
+    pub of: fn(&Subject) -> bool,
     /// How.
     pub how: How,
     /// How long one trial takes, in seconds: the value of a profile is a guess before there is experience.
@@ -63,14 +63,14 @@ impl Links {
 /// How something is measured.
 #[derive(Debug, Clone, Copy)]
 pub enum How {
-    /// On a running candidate in its network.
-    Live(Links, fn(&mut Scene, Profile) -> Result<Vec<Point>>),
+    /// On a running subject in its network.
+    Live(Links, fn(&mut Testbed, Profile) -> Result<Vec<Point>>),
     /// Without a network, or in one of its own.
-    Apart(fn(&Candidate, Profile) -> Result<Vec<Point>>),
+    Apart(fn(&Subject, Profile) -> Result<Vec<Point>>),
 }
 
 impl How {
-    /// The links of the network, if it is one of those that candidates stand in.
+    /// The links of the network, if it is one of those that subjects stand in.
     pub fn links(self) -> Option<Links> {
         match self {
             Self::Live(links, _) => Some(links),
@@ -79,7 +79,7 @@ impl How {
     }
 }
 
-impl Question {
+impl Experiment {
     /// Whether it goes by this name: its own, its paper's, or `all`.
     pub fn is_called(&self, name: &str) -> bool {
         let paper = self.name.split('/').next();
@@ -87,8 +87,8 @@ impl Question {
     }
 
     /// As a run's file has it.
-    pub fn describe(&self) -> Experiment {
-        Experiment {
+    pub fn describe(&self) -> ExperimentInfo {
+        ExperimentInfo {
             name: self.name.into(),
             title: self.title.into(),
             source: self.source.into(),
