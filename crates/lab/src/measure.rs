@@ -179,14 +179,14 @@ pub struct Rate {
 impl Path {
     /// Builds a network of its own, starts the subject in it and checks that packets come through
     /// whole: all of a slow trickle must arrive, in the right family, with right checksums.
-    pub fn build(subject: &dyn Device, load: &Load) -> Result<Self> {
+    pub fn build(device: &dyn Device, load: &Load) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
         network.gateway()?.ip(&plan::routes())?;
-        let started = subject.start(&network, GATEWAY_CPU)?;
+        let started = device.start(&network, GATEWAY_CPU)?;
         let mut path = Self {
             started,
             tester: Tester::new(&network, load)?,
-            name: subject.name(),
+            name: device.name(),
             runs_per_second: RUNS_PER_SECOND,
             network,
         };

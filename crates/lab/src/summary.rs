@@ -16,7 +16,7 @@ pub struct Summary<'a> {
     /// What was to be measured.
     pub run: &'a Run,
     /// The experiments, in the order of the run.
-    pub experiments: Vec<Answers<'a>>,
+    pub experiments: Vec<ExperimentSummary<'a>>,
     /// What gave no figures.
     pub troubles: Vec<Trouble<'a>>,
     /// How many trials gave figures.
@@ -25,7 +25,7 @@ pub struct Summary<'a> {
 
 /// What came of one experiment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answers<'a> {
+pub struct ExperimentSummary<'a> {
     /// The experiment.
     pub experiment: &'a ExperimentInfo,
     /// A line for each subject and series: subjects in the order of the run, series as they came.
@@ -137,7 +137,7 @@ impl<'a> Summary<'a> {
                 .experiments
                 .iter()
                 .zip(gathered)
-                .map(|(experiment, lines)| Answers::new(run, experiment, lines))
+                .map(|(experiment, lines)| ExperimentSummary::new(run, experiment, lines))
                 .collect(),
             troubles: troubles.into_values().collect(),
             measured,
@@ -145,8 +145,8 @@ impl<'a> Summary<'a> {
     }
 
     /// What came of an experiment; nothing if the run has none of this name.
-    pub fn experiment(&self, name: &str) -> Option<&Answers<'a>> {
-        let found = |answers: &&Answers<'a>| answers.experiment.name == name;
+    pub fn experiment(&self, name: &str) -> Option<&ExperimentSummary<'a>> {
+        let found = |answers: &&ExperimentSummary<'a>| answers.experiment.name == name;
         self.experiments.iter().find(found)
     }
 }
@@ -200,7 +200,7 @@ fn gather<'a>(lines: &mut Vec<Gathered<'a>>, subject: usize, point: &'a Point) {
     }
 }
 
-impl<'a> Answers<'a> {
+impl<'a> ExperimentSummary<'a> {
     fn new(run: &'a Run, experiment: &'a ExperimentInfo, mut lines: Vec<Gathered<'a>>) -> Self {
         lines.sort_by_key(|line| line.subject);
         let lines = lines.into_iter().map(|mut line| {

@@ -46,7 +46,7 @@ impl Server {
         })
     }
 
-    /// Answers to all who come, until it is over. Data connections are made in this thread's namespace.
+    /// ExperimentSummary to all who come, until it is over. Data connections are made in this thread's namespace.
     pub(super) fn serve(&self) {
         thread::scope(|scope| {
             while !self.over.load(Ordering::Relaxed) {

@@ -72,7 +72,7 @@ impl Servers {
         self.ftp.refused()
     }
 
-    /// Answers to FTP on a node, until that is ended.
+    /// ExperimentSummary to FTP on a node, until that is ended.
     pub(super) fn serve_ftp<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,

@@ -28,9 +28,9 @@ pub(super) struct Bulk {
 }
 
 impl Bulk {
-    pub(super) fn start(subject: &dyn Device, destination: String) -> Result<Self> {
+    pub(super) fn start(device: &dyn Device, destination: String) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
-        let started = subject.start(&network, GATEWAY_CPU)?;
+        let started = device.start(&network, GATEWAY_CPU)?;
         Self::on(network, vec![started], destination)
     }
 
@@ -71,17 +71,17 @@ impl Bulk {
 
 /// The subject of a row and where its client sends to.
 struct Side<'a> {
-    subject: &'a dyn Device,
+    device: &'a dyn Device,
     destination: Ipv6Addr,
 }
 
-fn bulk(effort: &Effort, subject: &dyn Device, baseline: Side<'_>) -> Result<Measurement> {
-    let ours = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
-    let theirs = Bulk::start(baseline.subject, baseline.destination.to_string())?;
+fn bulk(effort: &Effort, device: &dyn Device, baseline: Side<'_>) -> Result<Measurement> {
+    let ours = Bulk::start(device, plan::embed(plan::HOST4).to_string())?;
+    let theirs = Bulk::start(baseline.device, baseline.destination.to_string())?;
     compare(
         effort,
-        (&ours, &subject.name()),
-        (&theirs, &baseline.subject.name()),
+        (&ours, &device.name()),
+        (&theirs, &baseline.device.name()),
     )
 }
 
@@ -99,8 +99,8 @@ pub(super) fn compare(
     Ok(Measurement::new(compared, subject, baseline, "bit/s"))
 }
 
-fn busy(effort: &Effort, subject: &dyn Device, cpu: usize) -> Result<Busy> {
-    let bulk = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
+fn busy(effort: &Effort, device: &dyn Device, cpu: usize) -> Result<Busy> {
+    let bulk = Bulk::start(device, plan::embed(plan::HOST4).to_string())?;
     Ok(bulk.busy(effort, cpu))
 }
 
@@ -114,7 +114,7 @@ fn siit_user() -> Isthmus {
 
 pub(super) fn tcp_tc(effort: &Effort) -> Result<Measurement> {
     let kernel = Side {
-        subject: &Forwarding,
+        device: &Forwarding,
         destination: plan::HOST4_AS_IPV6,
     };
     bulk(effort, &nat64_tc(), kernel)
@@ -126,7 +126,7 @@ pub(super) fn busy_tc(effort: &Effort) -> Result<Busy> {
 
 pub(super) fn tcp_user(effort: &Effort) -> Result<Measurement> {
     let tayga = Side {
-        subject: &Tayga,
+        device: &Tayga,
         destination: plan::embed(plan::HOST4),
     };
     bulk(effort, &siit_user(), tayga)

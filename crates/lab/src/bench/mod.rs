@@ -16,7 +16,10 @@ use std::{path::Path, time::Duration};
 
 pub use profile::Profile;
 pub use references::{Reference, references};
-pub use report::{Figure, HEADING, Measurement, Outcome, Report, RowReport};
+pub use report::{Figure, HEADING, Measurement, Report, RowReport, RowResult};
+/// The former name of [`RowResult`], until the command line follows.
+#[doc(hidden)]
+pub use report::RowResult as Outcome;
 pub use rows::{Row, Target};
 
 use crate::{Result, measure::Effort, process};
@@ -62,8 +65,8 @@ pub fn run(
     let mut report = Report::begin(thoroughness);
     for row in rows {
         let outcome = match row.measure(&effort) {
-            Ok(measurement) => Outcome::measured(measurement),
-            Err(error) => Outcome::NotRun {
+            Ok(measurement) => RowResult::measured(measurement),
+            Err(error) => RowResult::NotRun {
                 reason: error.to_string(),
             },
         };

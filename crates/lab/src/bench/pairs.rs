@@ -14,21 +14,21 @@ use crate::{
     topology::{BORDER, GATEWAY, Offloads, Topology},
 };
 
-/// An edge and its border.
+/// An edge and its br.
 #[derive(Debug)]
 pub(super) struct Pair {
     /// The row's name.
     pub(super) row: &'static str,
-    edge: &'static Instance,
-    border: Instance,
+    ce: &'static Instance,
+    br: Instance,
 }
 
 /// All of them.
 pub(super) static PAIRS: [Pair; 3] = [
     Pair {
         row: "map-e-tcp-tc",
-        edge: &MAP_E_CE,
-        border: Instance::new(
+        ce: &MAP_E_CE,
+        br: Instance::new(
             "MAP-E CE and BR",
             r#"mechanism = "map-e"
 role = "br"
@@ -39,8 +39,8 @@ own-v4 = "198.51.100.1""#,
     },
     Pair {
         row: "map-t-tcp-tc",
-        edge: &MAP_T_CE,
-        border: Instance::new(
+        ce: &MAP_T_CE,
+        br: Instance::new(
             "MAP-T CE and BR",
             r#"mechanism = "map-t"
 role = "br"
@@ -52,8 +52,8 @@ icmp-source-v6 = "2001:db8:1::2""#,
     },
     Pair {
         row: "ds-lite-tcp-tc",
-        edge: &B4,
-        border: Instance::new(
+        ce: &B4,
+        br: Instance::new(
             "DS-Lite B4 and AFTR",
             r#"mechanism = "ds-lite"
 role = "aftr"
@@ -70,7 +70,7 @@ max-sessions = 65536"#,
 impl Pair {
     /// Against the kernel's routers in the same places.
     pub(super) fn measure(&'static self, effort: &Effort) -> Result<Measurement> {
-        let name = format!("Isthmus {}, engine tc", self.border.name);
+        let name = format!("Isthmus {}, engine tc", self.br.name);
         compare(
             effort,
             (&self.bulk()?, &name),
@@ -86,7 +86,7 @@ impl Pair {
     fn bulk(&'static self) -> Result<Bulk> {
         let network = Topology::pair(Offloads::On).build()?;
         let mut started = Vec::new();
-        for (node, instance) in [(GATEWAY, self.edge), (BORDER, &self.border)] {
+        for (node, instance) in [(GATEWAY, self.ce), (BORDER, &self.br)] {
             let isthmus = Isthmus::new(Engine::Tc, Mechanism::Other(*instance));
             let gateway = isthmus.up(network.node(node)?, Some(GATEWAY_CPU))?;
             started.push(gateway.into_started());
@@ -98,9 +98,9 @@ impl Pair {
 /// Both gateways forward IPv4.
 fn routed() -> Result<Bulk> {
     let network = Topology::pair(Offloads::On).build()?;
-    let (gateway, border) = (network.node(GATEWAY)?, network.node(BORDER)?);
+    let (gateway, br) = (network.node(GATEWAY)?, network.node(BORDER)?);
     let route = |to: &str, via| vec![format!("route add {to} via inet6 {via}")];
     gateway.ip(&route("198.51.100.0/24", plan::ROUTER6))?;
-    border.ip(&route("192.0.2.0/24", plan::EDGE6))?;
+    br.ip(&route("192.0.2.0/24", plan::EDGE6))?;
     Bulk::on(network, Vec::new(), plan::HOST4.to_string())
 }

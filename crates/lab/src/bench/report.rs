@@ -67,7 +67,7 @@ impl Measurement {
 /// Whether a row could be measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Outcome {
+pub enum RowResult {
     /// It was.
     Measured {
         /// The subject's name.
@@ -90,7 +90,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl RowResult {
     pub(super) fn measured(measurement: Measurement) -> Self {
         let Measurement {
             subject,
@@ -115,7 +115,7 @@ pub struct RowReport {
     pub name: &'static str,
     /// The result.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RowResult,
     /// What the ratio should be.
     pub target: Target,
     /// Whether it is; absent if the row was not measured.
@@ -131,10 +131,10 @@ pub struct RowReport {
 }
 
 impl RowReport {
-    pub(super) fn new(row: &Row, outcome: Outcome) -> Self {
+    pub(super) fn new(row: &Row, outcome: RowResult) -> Self {
         let met = match &outcome {
-            Outcome::Measured { ratio, .. } => Some(row.target.is_met(*ratio)),
-            Outcome::NotRun { .. } => None,
+            RowResult::Measured { ratio, .. } => Some(row.target.is_met(*ratio)),
+            RowResult::NotRun { .. } => None,
         };
         Self {
             name: row.name,
@@ -182,7 +182,7 @@ pub const HEADING: &str = "row                            subject               
 impl fmt::Display for RowReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.outcome {
-            Outcome::Measured {
+            RowResult::Measured {
                 value,
                 unit,
                 baseline,
@@ -217,7 +217,7 @@ impl fmt::Display for RowReport {
                     Some(Profile::Skipped(reason)) => write!(f, "\n    profile skipped: {reason}"),
                 }
             }
-            Outcome::NotRun { reason } => {
+            RowResult::NotRun { reason } => {
                 write!(f, "{:<29}  not run: {reason}", self.name)
             }
         }
@@ -241,9 +241,9 @@ fn amount(value: f64, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    fn measured() -> Outcome {
+    fn measured() -> RowResult {
         let figure = |name, value| Figure::new(name, value, "packets/s");
-        Outcome::measured(Measurement {
+        RowResult::measured(Measurement {
             subject: figure("ours", 3e6),
             baseline: figure("kernel", 1e6),
             beside: vec![],
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_row_that_did_not_run_has_a_reason_and_no_figures() {
-        let outcome = Outcome::NotRun {
+        let outcome = RowResult::NotRun {
             reason: "isthmus ended early".into(),
         };
         let report = RowReport::new(&row(Target::AtLeast(3.0)), outcome);

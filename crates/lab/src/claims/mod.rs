@@ -7,8 +7,8 @@
 //! be true at [`ALMOST_ALL`] of its places; where it says that two are alike, they may differ by [`ALIKE`].
 
 mod access;
-mod case;
 mod delay;
+mod evidence;
 mod round_trip;
 mod throughput;
 mod translation;

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     results::{Better, Quantity, Run},
-    summary::{Answers, Figure, Line, Summary},
+    summary::{ExperimentSummary, Figure, Line, Summary},
 };
 use interval::Shift;
 
@@ -26,9 +26,9 @@ pub struct Diff {
     /// The points that both have, in the order of the first.
     pub points: Vec<Compared>,
     /// Lines, or points of lines, that only the first has.
-    pub only_first: Vec<Place>,
+    pub only_first: Vec<PointKey>,
     /// Those that only the second has.
-    pub only_second: Vec<Place>,
+    pub only_second: Vec<PointKey>,
 }
 
 /// Something about the machine, the program or the plan that is not the same.
@@ -44,7 +44,7 @@ pub struct Circumstance {
 
 /// Where a point is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Place {
+pub struct PointKey {
     /// The experiment's name.
     pub experiment: String,
     /// The subject's name.
@@ -61,7 +61,7 @@ pub struct Place {
 pub struct Compared {
     /// Where.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: PointKey,
     /// What was measured.
     pub quantity: Quantity,
     /// The medians, in the unit of the quantity.
@@ -119,12 +119,12 @@ impl Diff {
         for (answers, line, figure) in all(first) {
             match counterpart(second, answers, line, figure) {
                 Some(other) => points.push(Compared::new(answers, line, figure, other)),
-                None => only_first.push(Place::of(answers, line, figure)),
+                None => only_first.push(PointKey::of(answers, line, figure)),
             }
         }
         let only_second = all(second)
             .filter(|(answers, line, figure)| counterpart(first, answers, line, figure).is_none())
-            .map(|(answers, line, figure)| Place::of(answers, line, figure))
+            .map(|(answers, line, figure)| PointKey::of(answers, line, figure))
             .collect();
         Self {
             runs: [first.run.id.clone(), second.run.id.clone()],
@@ -147,7 +147,7 @@ impl Diff {
 /// All figures of a run, with where they belong.
 fn all<'s, 'a>(
     summary: &'s Summary<'a>,
-) -> impl Iterator<Item = (&'s Answers<'a>, &'s Line<'a>, &'s Figure)> {
+) -> impl Iterator<Item = (&'s ExperimentSummary<'a>, &'s Line<'a>, &'s Figure)> {
     summary.experiments.iter().flat_map(|answers| {
         answers.lines.iter().flat_map(move |line| {
             line.figures
@@ -160,7 +160,7 @@ fn all<'s, 'a>(
 /// The same point in another run. What measures something else under the same name is not the same.
 fn counterpart<'s>(
     summary: &'s Summary<'_>,
-    answers: &Answers<'_>,
+    answers: &ExperimentSummary<'_>,
     line: &Line<'_>,
     figure: &Figure,
 ) -> Option<&'s Figure> {
@@ -171,8 +171,8 @@ fn counterpart<'s>(
     other.line(&line.subject.name, line.series)?.at(figure.at)
 }
 
-impl Place {
-    fn of(answers: &Answers<'_>, line: &Line<'_>, figure: &Figure) -> Self {
+impl PointKey {
+    fn of(answers: &ExperimentSummary<'_>, line: &Line<'_>, figure: &Figure) -> Self {
         Self {
             experiment: answers.experiment.name.clone(),
             subject: line.subject.name.clone(),
@@ -183,11 +183,16 @@ impl Place {
 }
 
 impl Compared {
-    fn new(answers: &Answers<'_>, line: &Line<'_>, first: &Figure, second: &Figure) -> Self {
+    fn new(
+        answers: &ExperimentSummary<'_>,
+        line: &Line<'_>,
+        first: &Figure,
+        second: &Figure,
+    ) -> Self {
         let quantity = answers.experiment.quantity;
         let estimate = Estimate::between(&first.values, &second.values);
         Self {
-            place: Place::of(answers, line, first),
+            place: PointKey::of(answers, line, first),
             quantity,
             medians: [first.value(), second.value()],
             repetitions: [first.values.len(), second.values.len()],

@@ -27,7 +27,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::summary::{Answers, Summary};
+use crate::summary::{ExperimentSummary, Summary};
 
 /// What can go wrong with a report.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +101,7 @@ pub fn page(summary: &Summary<'_>) -> String {
 }
 
 /// An experiment's plots as one picture, in SVG; nothing if it has no figures.
-pub fn picture(summary: &Summary<'_>, answers: &Answers<'_>) -> Option<String> {
+pub fn picture(summary: &Summary<'_>, answers: &ExperimentSummary<'_>) -> Option<String> {
     plot::image(summary.run, answers).map(|picture| fit_for_markup(picture.into_string()))
 }
 
@@ -116,7 +116,9 @@ fn fit_for_markup(text: String) -> String {
 }
 
 /// The experiments that have figures.
-fn with_figures<'s, 'a>(summary: &'s Summary<'a>) -> impl Iterator<Item = &'s Answers<'a>> {
+fn with_figures<'s, 'a>(
+    summary: &'s Summary<'a>,
+) -> impl Iterator<Item = &'s ExperimentSummary<'a>> {
     summary
         .experiments
         .iter()

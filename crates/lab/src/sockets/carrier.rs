@@ -24,7 +24,7 @@ pub(super) struct Passed {
 }
 
 /// What became of a message.
-pub(super) enum Outcome {
+pub(super) enum Delivery {
     /// It arrived.
     Arrived(Passed),
     /// Something else arrived instead.
@@ -76,7 +76,7 @@ impl Carrier {
         number: u64,
         timeout: Duration,
         strays: &mut u32,
-    ) -> Result<Outcome> {
+    ) -> Result<Delivery> {
         match self {
             Self::Datagrams(sockets) => {
                 let outcome = sockets.pass(direction, messages, number, timeout, strays);
@@ -108,7 +108,7 @@ impl Datagrams {
         number: u64,
         timeout: Duration,
         strays: &mut u32,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<Delivery> {
         let message = messages.octets();
         let given = Instant::now();
         let send = || match (direction, self.peer) {
@@ -118,7 +118,7 @@ impl Datagrams {
         };
         while unless_it_would_block(send())?.is_none() {
             if given.elapsed() > timeout {
-                return Ok(Outcome::Lost);
+                return Ok(Delivery::Lost);
             }
         }
         loop {
@@ -132,7 +132,7 @@ impl Datagrams {
             let taken = Instant::now();
             let Some((length, from)) = unless_it_would_block(received)? else {
                 if taken.duration_since(given) > timeout {
-                    return Ok(Outcome::Lost);
+                    return Ok(Delivery::Lost);
                 }
                 continue;
             };
@@ -141,10 +141,10 @@ impl Datagrams {
             }
             match messages.read(&self.buffer[..length], number) {
                 Seen::Number(seen) if seen == number => {
-                    return Ok(Outcome::Arrived(Passed { given, taken }));
+                    return Ok(Delivery::Arrived(Passed { given, taken }));
                 }
                 Seen::Number(earlier) if earlier < number => *strays += 1,
-                Seen::Number(_) | Seen::Corrupted => return Ok(Outcome::Corrupted),
+                Seen::Number(_) | Seen::Corrupted => return Ok(Delivery::Corrupted),
             }
         }
     }
@@ -165,7 +165,7 @@ impl Connection {
         messages: &Messages,
         number: u64,
         timeout: Duration,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<Delivery> {
         let (from, to) = match direction {
             Direction::Forth => (&mut self.near, &mut self.far),
             Direction::Back => (&mut self.far, &mut self.near),
@@ -181,14 +181,14 @@ impl Connection {
             match unless_it_would_block(to.read(&mut self.buffer[read..message.len()]))? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(more) => read += more,
-                None if taken.duration_since(given) > timeout => return Ok(Outcome::Lost),
+                None if taken.duration_since(given) > timeout => return Ok(Delivery::Lost),
                 None => {}
             }
             taken = Instant::now();
         }
         Ok(match messages.read(&self.buffer[..read], number) {
-            Seen::Number(seen) if seen == number => Outcome::Arrived(Passed { given, taken }),
-            _ => Outcome::Corrupted,
+            Seen::Number(seen) if seen == number => Delivery::Arrived(Passed { given, taken }),
+            _ => Delivery::Corrupted,
         })
     }
 }

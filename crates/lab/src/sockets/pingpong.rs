@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{
     Host, Pair,
-    carrier::{Carrier, Outcome, Passed},
+    carrier::{Carrier, Delivery, Passed},
     message::Messages,
     spin,
 };
@@ -43,7 +43,7 @@ pub struct Series {
     pub exchanges: Vec<Exchange>,
     /// Messages to the far host that did not arrive in time. They are not sent again.
     pub lost_forth: u32,
-    /// Answers that did not arrive in time.
+    /// ExperimentSummary that did not arrive in time.
     pub lost_back: u32,
     /// Messages that came again, or after they had been given up.
     pub strays: u32,
@@ -178,9 +178,9 @@ impl Table<'_> {
             Direction::Back => &mut self.series.lost_back,
         };
         match outcome {
-            Outcome::Arrived(passed) => return Ok(Some((passed, between(from, to)))),
-            Outcome::Corrupted => self.series.corrupted += 1,
-            Outcome::Lost => {
+            Delivery::Arrived(passed) => return Ok(Some((passed, between(from, to)))),
+            Delivery::Corrupted => self.series.corrupted += 1,
+            Delivery::Lost => {
                 *lost += 1;
                 if self.protocol == Protocol::Tcp {
                     // What is left of the message in the connection would be taken for the next one.

@@ -240,7 +240,7 @@ impl Tester {
         Ok(TrialResult {
             rate: trial.rate,
             size: self.size.octets(),
-            streams: outcomes.iter().map(Outcome::result).collect(),
+            streams: outcomes.iter().map(Observation::result).collect(),
             void,
         })
     }
@@ -253,14 +253,14 @@ impl Tester {
         timeout: Duration,
     ) -> Result<Option<Vec<Duration>>> {
         let outcomes = self.run_legs(legs, timeout)?;
-        let late = |outcome: &Outcome| {
+        let late = |outcome: &Observation| {
             let mut pairs = legs.iter().zip(&outcome.sent);
             pairs.any(|(leg, sent)| self.void(leg, sent).is_some())
         };
         if outcomes.iter().any(late) {
             return Ok(None);
         }
-        let time = |outcome: &Outcome| recovery::time(outcome.sent[1].begun, outcome.seen.gap);
+        let time = |outcome: &Observation| recovery::time(outcome.sent[1].begun, outcome.seen.gap);
         Ok(Some(outcomes.iter().map(time).collect()))
     }
 
@@ -294,7 +294,7 @@ impl Tester {
     }
 
     /// Runs all streams through legs that follow each other without a pause, with the phases of a trial.
-    pub(super) fn run_legs(&mut self, legs: &[Leg], timeout: Duration) -> Result<Vec<Outcome>> {
+    pub(super) fn run_legs(&mut self, legs: &[Leg], timeout: Duration) -> Result<Vec<Observation>> {
         if self.phases.learning > 0 {
             let learning = Leg {
                 rate: LEARNING_RATE,
@@ -311,7 +311,7 @@ impl Tester {
         self.wait_for_residue(&sent, timeout)?;
         let outcome = |(direction, sent): (&Direction, Vec<Sent>)| {
             let seen = direction.receiver.seen()?;
-            Ok(Outcome { sent, seen })
+            Ok(Observation { sent, seen })
         };
         let outcomes = self.directions.iter().zip(sent).map(outcome).collect();
         std::thread::sleep(self.phases.rest);
@@ -347,12 +347,12 @@ impl Tester {
 }
 
 /// What was sent in one direction, and what became of it.
-pub(super) struct Outcome {
+pub(super) struct Observation {
     pub(super) sent: Vec<Sent>,
     pub(super) seen: Seen,
 }
 
-impl Outcome {
+impl Observation {
     fn result(&self) -> StreamResult {
         let Self { sent, seen } = self;
         let arrivals = seen.arrivals.clone();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{
     pair::{Streams, Traffic},
     result::TrialResult,
-    search::connections::Outcome,
+    search::connections::Completeness,
     single::SingleDevice,
     trial::{Extent, Phases, Tolerance, Trial},
 };
@@ -74,11 +74,11 @@ impl<'a> Empty<'a> {
 
 impl<'a> Established<'a> {
     /// Whether every connection was established.
-    pub fn outcome(&self) -> Outcome {
+    pub fn completeness(&self) -> Completeness {
         if self.result.void.is_none() && self.result.lost() == 0 {
-            Outcome::All
+            Completeness::All
         } else {
-            Outcome::Some
+            Completeness::Some
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Established<'a> {
     /// Validation: phase 2 with one frame back through each connection, at so many per second. Nothing if
     /// not all were established.
     pub fn validate(mut self, rate: f64) -> Result<Option<TrialResult>> {
-        if self.outcome() == Outcome::Some {
+        if self.completeness() == Completeness::Some {
             return Ok(None);
         }
         let answers = self.answered()?;

@@ -169,7 +169,7 @@ fn opposite(end: usize) -> usize {
 }
 
 /// What leaves an end.
-struct Way {
+struct Transmitter {
     lane: Lane,
     port: Port,
     /// When it was last known that nothing waits to leave.
@@ -180,7 +180,7 @@ struct Way {
 
 /// Moves frames.
 struct Mover {
-    ways: Vec<Way>,
+    transmitters: Vec<Transmitter>,
     spare: Vec<Frame>,
     room: usize,
     epoch: Instant,
@@ -188,14 +188,17 @@ struct Mover {
 
 impl Mover {
     fn new(ports: Vec<Port>, lanes: Vec<Lane>, room: usize, epoch: Instant) -> Self {
-        let ways = ports.into_iter().zip(lanes).map(|(port, lane)| Way {
-            lane,
-            lead: port.cost(),
-            port,
-            looked: Duration::ZERO,
-        });
+        let transmitters = ports
+            .into_iter()
+            .zip(lanes)
+            .map(|(port, lane)| Transmitter {
+                lane,
+                lead: port.cost(),
+                port,
+                looked: Duration::ZERO,
+            });
         Self {
-            ways: ways.collect(),
+            transmitters: transmitters.collect(),
             spare: Vec::new(),
             room,
             epoch,
@@ -204,7 +207,7 @@ impl Mover {
 
     fn run(&mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            for end in 0..self.ways.len() {
+            for end in 0..self.transmitters.len() {
                 // Looking at an end costs a system call, so what is due has its turn before each.
                 self.deliver();
                 self.look(end);
@@ -214,19 +217,19 @@ impl Mover {
 
     /// Hands over all frames that are due.
     fn deliver(&mut self) {
-        for end in 0..self.ways.len() {
-            let lead = self.ways[opposite(end)].lead;
-            while let Some(due) = self.ways[end].lane.due() {
+        for end in 0..self.transmitters.len() {
+            let lead = self.transmitters[opposite(end)].lead;
+            while let Some(due) = self.transmitters[end].lane.due() {
                 let now = self.epoch.elapsed();
                 let Some(late) = (now + lead).checked_sub(due) else {
                     break;
                 };
-                let Some((_, frame)) = self.ways[end].lane.take() else {
+                let Some((_, frame)) = self.transmitters[end].lane.take() else {
                     break;
                 };
-                let track = self.ways[end].lane.track();
+                let track = self.transmitters[end].lane.track();
                 track.arrives(due, late);
-                if !self.ways[opposite(end)].port.send(frame.octets()) {
+                if !self.transmitters[opposite(end)].port.send(frame.octets()) {
                     track.refused();
                 }
                 self.spare.push(frame);
@@ -237,15 +240,15 @@ impl Mover {
     /// Takes a frame that waits to leave an end.
     fn look(&mut self, end: usize) {
         let mut frame = self.spare.pop().unwrap_or_else(|| Frame::new(self.room));
-        let way = &mut self.ways[end];
+        let transmitter = &mut self.transmitters[end];
         let now = self.epoch.elapsed();
-        let spare = if way.port.receive(&mut frame) {
-            way.lane.accept(frame, way.looked, now)
+        let spare = if transmitter.port.receive(&mut frame) {
+            transmitter.lane.accept(frame, transmitter.looked, now)
         } else {
-            way.lane.nothing(now);
+            transmitter.lane.nothing(now);
             Some(frame)
         };
-        way.looked = now;
+        transmitter.looked = now;
         self.spare.extend(spare);
     }
 }

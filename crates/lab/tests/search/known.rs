@@ -7,7 +7,7 @@ use isthmus_lab::tester::{
     search::{
         Limit, Range,
         burst::{self, BackToBack},
-        connections::{CapacitySearch, Outcome, RateSearch, tear_down, validation_rate},
+        connections::{CapacitySearch, Completeness, RateSearch, tear_down, validation_rate},
         delay::{self, Delays},
         loss,
         mlr::{self, Goal},
@@ -262,9 +262,9 @@ fn connection_rate_is_found_within_its_error() {
     let establish = |limit: f64| {
         move |rate| {
             Ok(if rate <= limit {
-                Outcome::All
+                Completeness::All
             } else {
-                Outcome::Some
+                Completeness::Some
             })
         }
     };

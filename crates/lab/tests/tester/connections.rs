@@ -19,7 +19,7 @@ use isthmus_lab::{
     plan, process,
     tester::{
         Established, Flows, Ports, Stateful, Traffic, flows,
-        search::connections::{CapacitySearch, Outcome, RateSearch},
+        search::connections::{CapacitySearch, Completeness, RateSearch},
     },
     topology::Network,
 };
@@ -47,8 +47,8 @@ fn connections_through_a_masquerade() {
         };
         let mut established = test.build()?.establish(3000, 20_000.0)?;
         assert_eq!(
-            established.outcome(),
-            Outcome::All,
+            established.completeness(),
+            Completeness::All,
             "{:?}",
             established.result
         );
@@ -126,7 +126,7 @@ fn the_table_is_filled_and_emptied() {
         let mut device = test.build()?;
         for connections in [2000, 3000] {
             let established = device.establish(connections, 20_000.0)?;
-            assert_eq!(established.outcome(), Outcome::All);
+            assert_eq!(established.completeness(), Completeness::All);
             assert_eq!(tracked(&established)?, connections);
             device = established.tear_down()?.0;
         }
@@ -197,7 +197,7 @@ fn a_limited_table_holds_what_it_may() {
             };
             rates.run(|rate| {
                 let established = device.take().unwrap().establish(connections, rate)?;
-                let outcome = established.outcome();
+                let outcome = established.completeness();
                 assert_eq!(tracked(&established)?, connections.min(LIMIT));
                 device = Some(established.tear_down()?.0);
                 Ok(outcome)

@@ -10,7 +10,7 @@ use isthmus_lab::{
 };
 
 use crate::{
-    Outcome, delays, direct, measure, median, neighbours, path, payload, punctual, rate, report,
+    Attempt, delays, direct, measure, median, neighbours, path, payload, punctual, rate, report,
     routed, strangers, transport, with,
 };
 
@@ -57,7 +57,7 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                             (0, 0, 0)
                         );
                         let Some(exchanges) = punctual(&series, tolerance) else {
-                            return Outcome::Void;
+                            return Attempt::Void;
                         };
                         let (sockets, wires) = delays(&exchanges);
                         report(&format!("{what}, sockets"), sockets, bound);
@@ -66,9 +66,9 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                         assert!(sockets > wires, "{what}: the hosts took less than nothing");
                         let most = expected * 1.05 + ROUTER.as_secs_f64();
                         if of(sockets, wires) < most {
-                            Outcome::Good
+                            Attempt::Good
                         } else {
-                            Outcome::Bad
+                            Attempt::Bad
                         }
                     });
                 }
@@ -86,7 +86,7 @@ fn a_millisecond_of_cable_is_a_millisecond() {
             let series = game.play(&neighbours(network)).unwrap();
             assert_eq!(series.exchanges.len(), 100);
             let Some(exchanges) = punctual(&series, LATE) else {
-                return Outcome::Void;
+                return Attempt::Void;
             };
             let (sockets, wires) = delays(&exchanges);
             let half = median(exchanges.iter().map(|exchange| exchange.round_trip)) / 2.0;
@@ -100,9 +100,9 @@ fn a_millisecond_of_cable_is_a_millisecond() {
             // The hosts take time as well.
             let [sockets, wires, half] = ratios;
             if wires < 1.02 && sockets < 1.05 && half < 1.05 {
-                Outcome::Good
+                Attempt::Good
             } else {
-                Outcome::Bad
+                Attempt::Bad
             }
         });
     });

@@ -14,7 +14,7 @@ use isthmus_lab::{
 };
 
 use crate::{
-    Outcome, delays, direct, measure, median, neighbours, payload, punctual, rate, report, with,
+    Attempt, delays, direct, measure, median, neighbours, payload, punctual, rate, report, with,
 };
 
 /// A capture of the datagrams at one end.
@@ -93,7 +93,7 @@ fn a_lone_frame_takes_its_time_of_the_wire() {
 const EXCHANGES: u32 = 200;
 
 /// Compares the time that packets of this length take with what it should be.
-fn compare(network: &Network, length: u32) -> Result<Outcome> {
+fn compare(network: &Network, length: u32) -> Result<Attempt> {
     let headers = 20 + 8;
     let message = payload(length - headers);
     let (near, far) = (
@@ -115,7 +115,7 @@ fn compare(network: &Network, length: u32) -> Result<Outcome> {
         Duration::from_nanos(u64::try_from(came - left).expect("a packet arrives after it left"))
     }));
     let Some(exchanges) = punctual(&series, Duration::from_micros(5)) else {
-        return Ok(Outcome::Void);
+        return Ok(Attempt::Void);
     };
     // Preamble 8, header 14, check sequence 4; 0.8 µs each.
     let time = f64::from(8 + 14 + length + 4) * 0.8e-6;
@@ -132,8 +132,8 @@ fn compare(network: &Network, length: u32) -> Result<Outcome> {
     // Nothing arrives before its last bit.
     assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{length} bytes");
     Ok(if ratios.iter().all(|ratio| *ratio < 1.02) {
-        Outcome::Good
+        Attempt::Good
     } else {
-        Outcome::Bad
+        Attempt::Bad
     })
 }

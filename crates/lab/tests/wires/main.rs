@@ -95,7 +95,7 @@ fn transport(protocol: Protocol) -> Transport {
 }
 
 /// What came of a measurement.
-enum Outcome {
+enum Attempt {
     /// What is to be shown.
     Good,
     /// It is not: something else on this machine may have disturbed it.
@@ -106,13 +106,13 @@ enum Outcome {
 
 /// Measures until it is good, a few times at most: what a path is to reach, it has to reach once. Says why the test is
 /// skipped if the cables never kept time.
-fn measure(what: &str, mut once: impl FnMut() -> Outcome) {
+fn measure(what: &str, mut once: impl FnMut() -> Attempt) {
     let mut bad = false;
     for _ in 0..4 {
         match once() {
-            Outcome::Good => return,
-            Outcome::Bad => bad = true,
-            Outcome::Void => {}
+            Attempt::Good => return,
+            Attempt::Bad => bad = true,
+            Attempt::Void => {}
         }
     }
     assert!(!bad, "{what}");
@@ -121,11 +121,11 @@ fn measure(what: &str, mut once: impl FnMut() -> Outcome) {
 
 /// Good if a ratio is within 5 % below one. More than the bound is never right: it happens if the sockets' thread had
 /// to wait when the first message came.
-fn full(ratio: f64) -> Outcome {
+fn full(ratio: f64) -> Attempt {
     if (0.95..1.005).contains(&ratio) {
-        Outcome::Good
+        Attempt::Good
     } else {
-        Outcome::Bad
+        Attempt::Bad
     }
 }
 

@@ -17,7 +17,7 @@ use isthmus_lab::{
     wire::{Ethernet, Medium},
 };
 
-use crate::{Outcome, measure, median, path, payload, punctual, rate, report, transport, with};
+use crate::{Attempt, measure, median, path, payload, punctual, rate, report, transport, with};
 
 /// A NAT64 at 10 Mb/s, both ways: they differ, because IPv6's header is longer and fragments are cut for it.
 fn nat64(device: &dyn Device) {
@@ -49,7 +49,7 @@ fn nat64(device: &dyn Device) {
                 let series = game.play(&pair).unwrap();
                 assert_eq!(series.exchanges.len(), 100, "{what}: {series:?}");
                 let Some(exchanges) = punctual(&series, Duration::from_micros(50)) else {
-                    return Outcome::Void;
+                    return Attempt::Void;
                 };
                 let forth = median(exchanges.iter().map(|exchange| exchange.forth.sockets));
                 let back = median(exchanges.iter().map(|exchange| exchange.back.sockets));
@@ -60,9 +60,9 @@ fn nat64(device: &dyn Device) {
                 assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{what}");
                 // What a process takes, it takes: this is about the way there and back.
                 if ratios.iter().all(|ratio| *ratio < 1.1) {
-                    Outcome::Good
+                    Attempt::Good
                 } else {
-                    Outcome::Bad
+                    Attempt::Bad
                 }
             });
         }

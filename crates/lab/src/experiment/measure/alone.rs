@@ -25,16 +25,16 @@ pub(super) struct Alone {
 }
 
 /// What the figures depend on, for a stream: form, size and number of flows.
-type Kind = (Form, FrameSize, usize);
+type Shape = (Form, FrameSize, usize);
 /// What has been measured of the tester by this process.
-static KNOWN: Mutex<Vec<(Vec<Kind>, Alone)>> = Mutex::new(Vec::new());
+static KNOWN: Mutex<Vec<(Vec<Shape>, Alone)>> = Mutex::new(Vec::new());
 
 impl Alone {
-    /// Measured once for each kind of stream, since that takes seconds.
+    /// Measured once for each shape of stream, since that takes seconds.
     pub(super) fn of(streams: &Streams) -> Result<Self> {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = kind(streams);
-        if let Some((_, alone)) = known.iter().find(|(one, _)| *one == kind) {
+        let shape = shape(streams);
+        if let Some((_, alone)) = known.iter().find(|(one, _)| *one == shape) {
             return Ok(alone.clone());
         }
         let trial = Trial {
@@ -45,25 +45,25 @@ impl Alone {
         let (ceiling, mut result) = Ceiling::measure_with(streams, &trial)?;
         let stream = result.streams.pop();
         let alone = Self {
-            ceiling: Ceiling::new(ceiling.rate() / kind.len() as f64),
+            ceiling: Ceiling::new(ceiling.rate() / shape.len() as f64),
             delay: stream
                 .filter(|_| result.void.is_none())
                 .and_then(|stream| stream.delay),
         };
-        known.push((kind, alone.clone()));
+        known.push((shape, alone.clone()));
         Ok(alone)
     }
 }
 
-fn kind(streams: &Streams) -> Vec<Kind> {
-    let kind = |traffic: &Traffic| {
+fn shape(streams: &Streams) -> Vec<Shape> {
+    let shape = |traffic: &Traffic| {
         let flows = traffic.packets.len();
         (traffic.packets[0].form(), traffic.size, flows)
     };
     match streams {
         Streams::Rightward(one) | Streams::Leftward(one) | Streams::Observed(one) => {
-            vec![kind(one)]
+            vec![shape(one)]
         }
-        Streams::Both(one, other) => vec![kind(one), kind(other)],
+        Streams::Both(one, other) => vec![shape(one), shape(other)],
     }
 }

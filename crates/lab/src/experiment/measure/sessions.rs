@@ -25,7 +25,7 @@ use crate::{
         Tolerance, Traffic, Trial, Void,
         search::{
             Limit, Range,
-            connections::{CapacitySearch, Outcome, RateSearch, tear_down, validation_rate},
+            connections::{CapacitySearch, Completeness, RateSearch, tear_down, validation_rate},
             throughput,
         },
     },
@@ -196,9 +196,9 @@ impl<'a> Trials<'a> {
     }
 
     /// Whether so many connections are established at a rate.
-    fn passes(&mut self, connections: u64, rate: f64) -> Result<Outcome> {
+    fn passes(&mut self, connections: u64, rate: f64) -> Result<Completeness> {
         let established = self.establish(connections, rate)?;
-        let outcome = established.outcome();
+        let outcome = established.completeness();
         self.tear_down(established)?;
         Ok(outcome)
     }
@@ -319,7 +319,7 @@ pub(crate) fn tear_down_rates(subject: &Subject, profile: Profile) -> Result<Vec
     let mut points = Vec::new();
     for connections in torn_down.iter().copied() {
         let established = trials.establish(connections.into(), careful)?;
-        if established.outcome() == Outcome::Some {
+        if established.completeness() == Completeness::Some {
             return Err(trials.nothing("not all connections were established"));
         }
         let took = trials.tear_down(established)?;
@@ -344,7 +344,7 @@ pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Poin
     let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let established = trials.establish(connections.into(), careful)?;
-    if established.outcome() == Outcome::Some {
+    if established.completeness() == Completeness::Some {
         return Err(trials.nothing("not all connections were established"));
     }
     let (mut device, [initiated, answers]) = established.phase_2()?;

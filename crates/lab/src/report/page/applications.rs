@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::summary::{Answers, Figure};
+use crate::summary::{ExperimentSummary, Figure};
 
 /// A mechanism and an application, with a figure of each implementation.
 struct Cell<'s> {
@@ -13,7 +13,7 @@ struct Cell<'s> {
 }
 
 impl<'s> Cell<'s> {
-    fn new(answers: &'s Answers<'_>, mechanism: &'s str, application: &'s str) -> Self {
+    fn new(answers: &'s ExperimentSummary<'_>, mechanism: &'s str, application: &'s str) -> Self {
         let lines = answers
             .lines
             .iter()
@@ -65,7 +65,7 @@ impl<'s> Cell<'s> {
 }
 
 /// A row for each mechanism, a column for each application; below it the reasons.
-pub(super) fn matrix(answers: &Answers<'_>) -> Markup {
+pub(super) fn matrix(answers: &ExperimentSummary<'_>) -> Markup {
     let mut mechanisms: Vec<&str> = Vec::new();
     for subject in answers.subjects() {
         if !mechanisms.contains(&subject.mechanism.as_str()) {

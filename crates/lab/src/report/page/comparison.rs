@@ -14,12 +14,12 @@ use crate::{
         words,
     },
     results::{Better, Quantity, SubjectInfo},
-    summary::{Answers, Figure, Line, Summary},
+    summary::{ExperimentSummary, Figure, Line, Summary},
 };
 
 /// One experiment as a column: a value for each subject.
 struct Column<'s, 'a> {
-    answers: &'s Answers<'a>,
+    answers: &'s ExperimentSummary<'a>,
     number: usize,
     /// At which place on the axis.
     at: Option<f64>,
@@ -291,7 +291,7 @@ impl<'s, 'a> Column<'s, 'a> {
 
 /// A subject's value at a place: its mean direction if it has one, else the worst of its series. Of
 /// applications, how many work.
-fn value(answers: &Answers<'_>, subject: &SubjectInfo, at: Option<f64>) -> Option<Value> {
+fn value(answers: &ExperimentSummary<'_>, subject: &SubjectInfo, at: Option<f64>) -> Option<Value> {
     let quantity = answers.experiment.quantity;
     let of_subject = |line: &&Line<'_>| line.subject.name == subject.name;
     let figures: Vec<(&str, &Figure)> = answers

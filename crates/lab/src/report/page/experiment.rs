@@ -12,7 +12,7 @@ use crate::{
         words,
     },
     results::{Axis, Quantity, Run},
-    summary::{Answers, Figure, is_of},
+    summary::{ExperimentSummary, Figure, is_of},
 };
 
 /// A share of the bound above this is not the noise of a measurement.
@@ -55,7 +55,7 @@ pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup
 }
 
 /// The plots, of which one is shown at a time, and the legend.
-fn panels(run: &Run, answers: &Answers<'_>, id: &str) -> Markup {
+fn panels(run: &Run, answers: &ExperimentSummary<'_>, id: &str) -> Markup {
     let plots = plot::plots(run, answers);
     let main = plot::main_series(answers);
     let chosen = plots
@@ -89,7 +89,7 @@ fn panels(run: &Run, answers: &Answers<'_>, id: &str) -> Markup {
     }
 }
 
-fn title(answers: &Answers<'_>, plot: &Plot) -> String {
+fn title(answers: &ExperimentSummary<'_>, plot: &Plot) -> String {
     match &plot.series {
         Some(series) => format!("{}: {series}", answers.experiment.title),
         None => answers.experiment.title.clone(),
@@ -97,7 +97,7 @@ fn title(answers: &Answers<'_>, plot: &Plot) -> String {
 }
 
 /// The plot in words: what is on its axes, and who is best and worst in the middle.
-fn about(answers: &Answers<'_>) -> String {
+fn about(answers: &ExperimentSummary<'_>) -> String {
     let quantity = answers.experiment.quantity;
     let subjects: Vec<&str> = answers
         .subjects()
@@ -113,7 +113,7 @@ fn about(answers: &Answers<'_>) -> String {
     )
 }
 
-fn legend(run: &Run, answers: &Answers<'_>) -> Markup {
+fn legend(run: &Run, answers: &ExperimentSummary<'_>) -> Markup {
     html! {
         ul.legend aria-label="Subjects: press to hide or show" {
             @for (key, subject) in answers.subjects().into_iter().enumerate() {
@@ -138,7 +138,7 @@ fn legend(run: &Run, answers: &Answers<'_>) -> Markup {
     }
 }
 
-fn has(answers: &Answers<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
+fn has(answers: &ExperimentSummary<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
     answers
         .lines
         .iter()
@@ -147,7 +147,7 @@ fn has(answers: &Answers<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
 }
 
 /// What the paper prints, and what was measured here at the same place.
-fn beside(answers: &Answers<'_>) -> Markup {
+fn beside(answers: &ExperimentSummary<'_>) -> Markup {
     let rows: Vec<(&Printed, Vec<String>)> = papers::printed_for(&answers.experiment.name)
         .map(|printed| (printed, here(answers, printed)))
         .collect();
@@ -179,7 +179,7 @@ fn beside(answers: &Answers<'_>) -> Markup {
     }
 }
 
-fn of(answers: &Answers<'_>, printed: &Printed) -> String {
+fn of(answers: &ExperimentSummary<'_>, printed: &Printed) -> String {
     let axis = answers.experiment.over.as_ref();
     let at = printed
         .at
@@ -194,7 +194,7 @@ fn of(answers: &Answers<'_>, printed: &Printed) -> String {
     parts.join(", ")
 }
 
-fn here(answers: &Answers<'_>, printed: &Printed) -> Vec<String> {
+fn here(answers: &ExperimentSummary<'_>, printed: &Printed) -> Vec<String> {
     let lines = answers.lines.iter().filter(|line| {
         (printed.mechanism.is_empty() || is_of(line.subject, printed.mechanism))
             && (printed.series.is_empty() || line.series == printed.series)
@@ -220,7 +220,7 @@ fn here(answers: &Answers<'_>, printed: &Printed) -> Vec<String> {
 }
 
 /// What the reader has to know about marks, if there are any.
-fn notes(answers: &Answers<'_>) -> Markup {
+fn notes(answers: &ExperimentSummary<'_>) -> Markup {
     let quantity = answers.experiment.quantity;
     let limited = has(answers, |figure| figure.limited(quantity));
     let spread = has(answers, |figure| figure.spread.is_some());
@@ -246,7 +246,7 @@ fn notes(answers: &Answers<'_>) -> Markup {
 }
 
 /// All values.
-fn table(answers: &Answers<'_>, open: bool) -> Markup {
+fn table(answers: &ExperimentSummary<'_>, open: bool) -> Markup {
     let body = match &answers.experiment.over {
         Some(axis) => html! {
             @for series in answers.series() { (over_axis(answers, axis, series)) }
@@ -261,7 +261,7 @@ fn table(answers: &Answers<'_>, open: bool) -> Markup {
     }
 }
 
-fn over_axis(answers: &Answers<'_>, axis: &Axis, series: &str) -> Markup {
+fn over_axis(answers: &ExperimentSummary<'_>, axis: &Axis, series: &str) -> Markup {
     let lines: Vec<_> = answers
         .lines
         .iter()
@@ -291,7 +291,7 @@ fn over_axis(answers: &Answers<'_>, axis: &Axis, series: &str) -> Markup {
     }
 }
 
-fn without_axis(answers: &Answers<'_>) -> Markup {
+fn without_axis(answers: &ExperimentSummary<'_>) -> Markup {
     let series = answers.series();
     let experiment = answers.experiment;
     html! {

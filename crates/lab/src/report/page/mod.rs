@@ -9,7 +9,7 @@ mod remarks;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::papers::{SOURCES, Source};
-use crate::summary::{Answers, Summary};
+use crate::summary::{ExperimentSummary, Summary};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -27,7 +27,7 @@ struct Section {
 
 /// An experiment with figures.
 struct Shown<'s, 'a> {
-    answers: &'s Answers<'a>,
+    answers: &'s ExperimentSummary<'a>,
     /// Its place among these, which its elements' names are made of.
     number: usize,
     /// What its files are called.
@@ -205,7 +205,7 @@ fn source_of(experiment: &str) -> &str {
 }
 
 /// How many repetitions experiments have, such as `5` or `1 to 20`.
-fn repetitions(answers: &Answers<'_>) -> String {
+fn repetitions(answers: &ExperimentSummary<'_>) -> String {
     let counts = answers
         .lines
         .iter()

@@ -7,7 +7,7 @@ use crate::{
     amount,
     report::{ruler::Ruler, style::Look},
     results::Run,
-    summary::{Answers, Figure, Line},
+    summary::{ExperimentSummary, Figure, Line},
 };
 
 const LEFT: f64 = 8.0;
@@ -20,7 +20,7 @@ const LABEL: f64 = 20.0;
 const GAP: f64 = 12.0;
 
 /// All subjects and series.
-pub(super) fn plot(run: &Run, answers: &Answers<'_>) -> Plot {
+pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
     let quantity = answers.experiment.quantity;
     let figures = || answers.lines.iter().flat_map(|line| line.figures.first());
     let mut values: Vec<f64> = figures().map(Figure::value).collect();

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{WIDTH, plots};
-use crate::{report::style::Look, results::Run, summary::Answers};
+use crate::{report::style::Look, results::Run, summary::ExperimentSummary};
 
 /// Light colours, as the page has them; `style.css` says the same in variables.
 const STYLE: &str = include_str!("image.css");
@@ -14,7 +14,7 @@ const ENTRY: f64 = 22.0;
 const COLUMNS: usize = 3;
 
 /// An SVG document with title, plots and legend. Nothing if there are no figures.
-pub(in crate::report) fn image(run: &Run, answers: &Answers<'_>) -> Option<Markup> {
+pub(in crate::report) fn image(run: &Run, answers: &ExperimentSummary<'_>) -> Option<Markup> {
     let plots = plots(run, answers);
     if plots.is_empty() {
         return None;

@@ -9,7 +9,7 @@ use crate::{
     amount::{self, Unit},
     report::{ruler::Ruler, style::Look, words},
     results::{Axis, Run, Scale},
-    summary::{Answers, Figure, Line},
+    summary::{ExperimentSummary, Figure, Line},
 };
 
 const HEIGHT: f64 = 384.0;
@@ -64,7 +64,7 @@ impl Frame {
 /// The lines of one series.
 pub(super) fn plot(
     run: &Run,
-    answers: &Answers<'_>,
+    answers: &ExperimentSummary<'_>,
     axis: &Axis,
     series: &str,
     shows: Shows,
@@ -161,7 +161,11 @@ fn scaffold(frame: &Frame, unit: &Unit, quantity: &str, axis: &Axis) -> Markup {
 }
 
 /// The different bounds, each with the keys of the subjects that it is of.
-fn bounds(frame: &Frame, answers: &Answers<'_>, lines: &[&Line<'_>]) -> Vec<(String, String)> {
+fn bounds(
+    frame: &Frame,
+    answers: &ExperimentSummary<'_>,
+    lines: &[&Line<'_>],
+) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in lines {
         let points = line

@@ -15,7 +15,7 @@ use super::style::Look;
 use crate::{
     amount,
     results::{Quantity, Run},
-    summary::{Answers, Figure, Line},
+    summary::{ExperimentSummary, Figure, Line},
 };
 
 /// The width of a plot in its own units.
@@ -32,7 +32,7 @@ pub(super) struct Plot {
 
 /// The plots of an experiment: of bars, or over an axis one for each series, and one more that shows how near the
 /// [main series](main_series) is to its bound, which lines that lie on each other do not tell. None without figures.
-pub(super) fn plots(run: &Run, answers: &Answers<'_>) -> Vec<Plot> {
+pub(super) fn plots(run: &Run, answers: &ExperimentSummary<'_>) -> Vec<Plot> {
     let Some(axis) = &answers.experiment.over else {
         return if answers.lines.is_empty() {
             Vec::new()
@@ -53,7 +53,7 @@ pub(super) fn plots(run: &Run, answers: &Answers<'_>) -> Vec<Plot> {
 }
 
 /// The series that stands in front: the mean of both directions, or the first.
-pub(super) fn main_series<'a>(answers: &Answers<'a>) -> Option<&'a str> {
+pub(super) fn main_series<'a>(answers: &ExperimentSummary<'a>) -> Option<&'a str> {
     let series = answers.series();
     series
         .iter()
@@ -63,7 +63,7 @@ pub(super) fn main_series<'a>(answers: &Answers<'a>) -> Option<&'a str> {
 }
 
 fn of_series<'s, 'a>(
-    answers: &'s Answers<'a>,
+    answers: &'s ExperimentSummary<'a>,
     series: &'s str,
 ) -> impl Iterator<Item = &'s Line<'a>> {
     answers
@@ -96,7 +96,7 @@ impl Plot {
 }
 
 /// A line's subject by its place among the experiment's, which legend and script know it by.
-fn key(answers: &Answers<'_>, line: &Line<'_>) -> usize {
+fn key(answers: &ExperimentSummary<'_>, line: &Line<'_>) -> usize {
     let subjects = answers.subjects();
     let place = subjects
         .iter()

@@ -23,16 +23,16 @@ impl RateSearch {
     ///
     /// # Errors
     /// Those of `establish`.
-    pub fn run(&self, mut establish: impl FnMut(f64) -> Result<Outcome>) -> Result<f64> {
-        if establish(self.most)? == Outcome::All {
+    pub fn run(&self, mut establish: impl FnMut(f64) -> Result<Completeness>) -> Result<f64> {
+        if establish(self.most)? == Completeness::All {
             return Ok(self.most);
         }
         let (mut low, mut high) = (0.0, self.most);
         while high - low > self.error {
             let middle = (low + high) / 2.0;
             match establish(middle)? {
-                Outcome::All => low = middle,
-                Outcome::Some => high = middle,
+                Completeness::All => low = middle,
+                Completeness::Some => high = middle,
             }
         }
         Ok(low)
@@ -41,7 +41,7 @@ impl RateSearch {
 
 /// Whether a step of a test did what it was to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Completeness {
     /// Every frame arrived.
     All,
     /// Not every frame.

@@ -78,23 +78,23 @@ pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
 pub(super) struct Direction {
     /// What points call it.
     pub(super) series: &'static str,
-    ways: Ways,
+    routes: Routes,
 }
 
 /// Who sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ways {
+enum Routes {
     /// The client.
-    There(Way),
+    There(Route),
     /// The server.
-    Back(Way),
-    /// Both: the client's way, and the server's.
-    Both(Way, Way),
+    Back(Route),
+    /// Both: the client's route, and the server's.
+    Both(Route, Route),
 }
 
 /// A way through a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Way {
+struct Route {
     ends: Ends,
     arrives: Form,
     /// Octets that a frame has more on the way than where it begins, at most.
@@ -116,21 +116,21 @@ fn directions(testbed: &Testbed, profile: Profile) -> Result<Vec<Direction>> {
         _ if from.is_ipv4() && to.is_ipv6() => 20,
         _ => 0,
     };
-    let way = |[source, destination]: [IpAddr; 2], to| {
-        let no_way = || {
+    let route = |[source, destination]: [IpAddr; 2], to| {
+        let no_route = || {
             LabError::Tester(format!(
                 "a packet has no way from {source} to {destination}"
             ))
         };
-        Ok::<_, LabError>(Way {
-            ends: Ends::between(source, destination).ok_or_else(no_way)?,
+        Ok::<_, LabError>(Route {
+            ends: Ends::between(source, destination).ok_or_else(no_route)?,
             arrives: Form::of(to),
             growth: growth(source, to),
         })
     };
     let mut all = vec![Direction {
         series: names[0],
-        ways: Ways::There(way([client, testbed.address()], server)?),
+        routes: Routes::There(route([client, testbed.address()], server)?),
     }];
     if is_stateless(subject) && profile != Profile::Smoke {
         let seen = if translates {
@@ -140,7 +140,7 @@ fn directions(testbed: &Testbed, profile: Profile) -> Result<Vec<Direction>> {
         };
         all.push(Direction {
             series: names[1],
-            ways: Ways::Back(way([server, seen], client)?),
+            routes: Routes::Back(route([server, seen], client)?),
         });
     }
     Ok(all)
@@ -151,10 +151,10 @@ fn both_ways(directions: &[Direction]) -> Option<Direction> {
     let [there, back] = directions else {
         return None;
     };
-    match (there.ways, back.ways) {
-        (Ways::There(there), Ways::Back(back)) => Some(Direction {
+    match (there.routes, back.routes) {
+        (Routes::There(there), Routes::Back(back)) => Some(Direction {
             series: "both ways",
-            ways: Ways::Both(there, back),
+            routes: Routes::Both(there, back),
         }),
         _ => None,
     }
@@ -173,14 +173,16 @@ impl Direction {
     /// A size of RFC 8219 as frames of this direction have it, of the client's if both hosts send; nothing if they grow
     /// beyond a link's MTU.
     fn size(&self, octets: u16) -> Option<FrameSize> {
-        let (Ways::There(first) | Ways::Back(first) | Ways::Both(first, _)) = self.ways;
+        let (Routes::There(first) | Routes::Back(first) | Routes::Both(first, _)) = self.routes;
         let form = first.ends.form();
         // RFC 8219 section 5.1.1: 84 octets in place of 64 where 64 are too few.
         let size = FrameSize::new(octets, form).unwrap_or(FrameSize::least(form));
-        let fits = |way: Way, size: FrameSize| size.mtu() + way.growth <= MTU;
-        let all_fit = match self.ways {
-            Ways::There(way) | Ways::Back(way) => fits(way, size),
-            Ways::Both(there, back) => fits(there, size) && fits(back, there.answered(size, back)),
+        let fits = |route: Route, size: FrameSize| size.mtu() + route.growth <= MTU;
+        let all_fit = match self.routes {
+            Routes::There(route) | Routes::Back(route) => fits(route, size),
+            Routes::Both(there, back) => {
+                fits(there, size) && fits(back, there.answered(size, back))
+            }
         };
         all_fit.then_some(size)
     }
@@ -192,15 +194,15 @@ impl Direction {
             networks: Networks::One,
             ports: Ports::Permuted(SOURCES, PORT..=PORT),
         };
-        let traffic = |way: Way, size| Traffic {
-            packets: flows.packets(|_| way.ends),
+        let traffic = |route: Route, size| Traffic {
+            packets: flows.packets(|_| route.ends),
             size,
-            arrives: way.arrives,
+            arrives: route.arrives,
         };
-        match self.ways {
-            Ways::There(way) => Streams::Rightward(traffic(way, size)),
-            Ways::Back(way) => Streams::Leftward(traffic(way, size)),
-            Ways::Both(there, back) => Streams::Both(
+        match self.routes {
+            Routes::There(route) => Streams::Rightward(traffic(route, size)),
+            Routes::Back(route) => Streams::Leftward(traffic(route, size)),
+            Routes::Both(there, back) => Streams::Both(
                 traffic(there, size),
                 traffic(back, there.answered(size, back)),
             ),
@@ -208,7 +210,7 @@ impl Direction {
     }
 }
 
-impl Way {
+impl Route {
     /// The size of the frame that answers one of this size.
     fn answered(self, size: FrameSize, back: Self) -> FrameSize {
         size.when(self.ends.form(), back.ends.form())
@@ -310,7 +312,7 @@ mod tests {
     fn direction(ends: Ends, growth: u32) -> Direction {
         Direction {
             series: "forward",
-            ways: Ways::There(Way {
+            routes: Routes::There(Route {
                 ends,
                 arrives: Form::V4,
                 growth,
@@ -334,21 +336,21 @@ mod tests {
 
     #[test]
     fn an_answer_is_as_much_longer_as_its_header() {
-        let six = Way {
+        let six = Route {
             ends: Ends::V6(plan::HOST4_AS_IPV6, plan::HOST6),
             arrives: Form::V4,
             growth: 0,
         };
-        let four = Way {
+        let four = Route {
             ends: Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4),
             arrives: Form::V6,
             growth: 20,
         };
         let both = |there, back| {
-            let one = |series, ways| Direction { series, ways };
+            let one = |series, routes| Direction { series, routes };
             both_ways(&[
-                one("there", Ways::There(there)),
-                one("back", Ways::Back(back)),
+                one("there", Routes::There(there)),
+                one("back", Routes::Back(back)),
             ])
             .unwrap()
         };

@@ -1,14 +1,14 @@
-//! A case: what is said for and against a claim, until it is decided.
+//! A evidence: what is said for and against a claim, until it is decided.
 
 use super::{ALIKE, ALMOST_ALL, Judgement, Verdict};
 use crate::{
     amount,
-    summary::{Answers, Line, Summary, is_of},
+    summary::{ExperimentSummary, Line, Summary, is_of},
 };
 
 /// What has been found so far.
 #[derive(Debug, Default)]
-pub(super) struct Case {
+pub(super) struct Evidence {
     figures: Vec<String>,
     against: Vec<String>,
     missing: Vec<String>,
@@ -47,13 +47,13 @@ impl Relation {
     }
 }
 
-impl Case {
+impl Evidence {
     /// An experiment with figures, or a note that there is none.
     pub(super) fn experiment<'s, 'a>(
         &mut self,
         summary: &'s Summary<'a>,
         name: &str,
-    ) -> Option<&'s Answers<'a>> {
+    ) -> Option<&'s ExperimentSummary<'a>> {
         self.asks(name);
         let found = summary
             .experiment(name)
@@ -93,7 +93,7 @@ impl Case {
     /// first ours in XDP, tc and user space, then what else there is. Native forwarding stands for itself.
     pub(super) fn standing<'s, 'a>(
         &mut self,
-        answers: &'s Answers<'a>,
+        answers: &'s ExperimentSummary<'a>,
         series: &str,
         mechanisms: &[&str],
     ) -> Vec<Option<&'s Line<'a>>> {
@@ -137,7 +137,7 @@ impl Case {
     /// If it does not come out, the other implementations of both are looked at as well.
     pub(super) fn compare(
         &mut self,
-        answers: &Answers<'_>,
+        answers: &ExperimentSummary<'_>,
         one: &Line<'_>,
         relation: Relation,
         other: &Line<'_>,
@@ -212,7 +212,7 @@ impl Case {
 
 /// The share of places at which the relation is true, and that in words. Nothing without a place.
 fn compared(
-    answers: &Answers<'_>,
+    answers: &ExperimentSummary<'_>,
     one: &Line<'_>,
     relation: Relation,
     other: &Line<'_>,
