@@ -18,7 +18,7 @@ use crate::{
     world::{Live, Narrow},
 };
 
-/// How long each throughput is measured.
+/// The length of each throughput measurement.
 const WINDOW: Duration = Duration::from_secs(2);
 /// The MTU of the narrow link.
 const NARROW: u32 = 1400;
@@ -36,10 +36,10 @@ struct Progress {
 }
 
 impl Progress {
-    /// Shows what is about to be done, does it, and shows what came of it.
+    /// Prints the name of a step, runs it, and prints its result.
     fn step<T>(&mut self, what: &str, task: impl FnOnce() -> Result<(T, String)>) -> Option<T> {
         print!("  {what:<44} ");
-        // Progress is a courtesy: if nobody reads it, the demo goes on.
+        // A failed flush only delays the output.
         let _ = io::stdout().flush();
         let begun = Instant::now();
         match task() {
@@ -64,7 +64,7 @@ impl Progress {
     }
 }
 
-/// Runs it and tells whether every step worked.
+/// Runs the demonstration and returns whether every step worked.
 pub fn run() -> Result<bool> {
     process::require_root()?;
     println!("An IPv6-only host reaches an IPv4-only server through Isthmus.\n{PICTURE}");

@@ -1,4 +1,4 @@
-//! What can stand in the middle of a topology: ours, the kernel, or somebody else's gateway.
+//! The device under test: ours, the kernel, or somebody else's gateway, in the middle of a topology.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,18 @@ use crate::{Result, process::Process, programs::Attached, topology::Network};
 
 /// A gateway that the lab can start.
 pub trait Device {
-    /// What reports call it, with its version where it has one.
+    /// Returns its name in reports, with its version where it has one.
     fn name(&self) -> String;
 
-    /// Sets it up in the gateway's namespace and waits until it works. User-space processes are
-    /// bound to `cpu`. An error says why it cannot run here.
+    /// Sets it up in the gateway's namespace and waits until it works. User-space processes are bound to `cpu`.
+    ///
+    /// # Errors
+    /// It cannot run here.
     fn start(&self, network: &Network, cpu: usize) -> Result<Started>;
 
-    /// Removes all of its connections at once, in the way that its users have, and tells how long it was
-    /// until they were gone; it works on with an empty table. Whoever has no better way ends and
-    /// starts again, of which only the end counts.
+    /// Removes all of its connections at once, by the command that its users have, and returns the time that this
+    /// took. It works on with an empty table. A device without such a command is ended and started again; only the
+    /// end is timed.
     fn tear_down(&self, network: &Network, cpu: usize, started: &mut Started) -> Result<Duration> {
         let begun = Instant::now();
         *started = Started::default();
@@ -27,20 +29,21 @@ pub trait Device {
     }
 }
 
-/// A running subject; dropping it ends its processes and removes its files. What it set in the
-/// namespaces goes with the network.
+/// A running device; dropping it ends its processes and removes its files. Its settings in namespaces go with the
+/// network.
 #[derive(Debug, Default)]
 pub struct Started {
-    /// Its processes, the first one being the gateway itself.
+    /// Its processes; the first one is the gateway itself.
     pub processes: Vec<Process>,
-    /// XDP programs that stand for it or help it.
+    /// XDP programs that forward in its place or help it.
     pub programs: Vec<Attached>,
     /// Its configuration.
     pub files: Option<TempDir>,
 }
 
 impl Started {
-    /// An error if one of its processes has ended.
+    /// # Errors
+    /// One of its processes has ended.
     pub fn check(&mut self) -> Result<()> {
         self.processes.iter_mut().try_for_each(Process::check)
     }

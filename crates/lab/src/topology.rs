@@ -20,7 +20,7 @@ pub struct Node {
     pub routes: Vec<String>,
 }
 
-/// What a node does with packets for others.
+/// The treatment of packets for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Drops them.
@@ -47,7 +47,7 @@ pub struct Link {
     pub ends: [End; 2],
     /// Its MTU in bytes, 1280..65535 where IPv6 is used.
     pub mtu: u32,
-    /// What it is made of.
+    /// Its medium.
     pub medium: Medium,
 }
 
@@ -60,12 +60,12 @@ pub enum Neighbours {
     Resolved,
 }
 
-/// What the ends of veth links leave to the device. Those of [Ethernet](Medium::Ethernet) leave nothing to it.
+/// The offloads of veth links. The ends of [Ethernet](Medium::Ethernet) links have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offloads {
-    /// As the kernel sets them: super-packets and unfinished checksums cross the links.
+    /// The kernel's defaults: super-packets and unfinished checksums cross the links.
     On,
-    /// Checksums are complete and packets as large as the MTU at most, as on a wire. XDP needs it.
+    /// Checksums are complete and packets no larger than the MTU, as on a wire. XDP needs it.
     Off,
 }
 
@@ -78,11 +78,11 @@ pub struct Topology {
     pub links: Vec<Link>,
     /// How nodes learn link-layer addresses.
     pub neighbours: Neighbours,
-    /// What the ends leave to the device.
+    /// The offloads of veth links.
     pub offloads: Offloads,
 }
 
-/// The node names of the standard topologies.
+/// The IPv6 end of the standard topologies.
 pub const HOST6: &str = "host6";
 /// The node in the middle.
 pub const GATEWAY: &str = "gateway";
@@ -149,7 +149,7 @@ impl Topology {
         }
     }
 
-    /// The same three nodes with both protocols on both links, for what routes without translating.
+    /// Returns the same three nodes with both protocols on both links, for gateways that route without translating.
     pub fn dual_stack(neighbours: Neighbours, offloads: Offloads) -> Self {
         let mut topology = Self::translator(neighbours, offloads);
         topology.nodes[0]
@@ -201,8 +201,8 @@ impl Topology {
         }
     }
 
-    /// `host6 — router6 — gateway — router4 — host4`: like [`Topology::translator`], with a router
-    /// on both sides, so that errors come from afar and both sides have hops to show.
+    /// Returns `host6 — router6 — gateway — router4 — host4`: like [`Topology::translator`], with a router on both
+    /// sides, so that errors come from distant routers and both sides have hops to show.
     pub fn long(offloads: Offloads) -> Self {
         let mapped = plan::HOST6_AS_IPV4;
         let router = |name, routes: &[String]| Node {
@@ -263,8 +263,8 @@ impl Topology {
         }
     }
 
-    /// `host6 — gateway — border — host4`: two IPv4 hosts and two gateways, between which there is only
-    /// IPv6 until somebody adds to it.
+    /// Returns `host6 — gateway — br — host4`: two IPv4 hosts and two gateways. Between the gateways there is only
+    /// IPv6.
     pub fn pair(offloads: Offloads) -> Self {
         let node = |name, role, routes: &[String]| Node {
             name,
@@ -326,7 +326,7 @@ impl Topology {
         self
     }
 
-    /// Makes all links of this medium.
+    /// Sets the medium of all links.
     #[must_use]
     pub fn over(mut self, medium: &Medium) -> Self {
         for link in &mut self.links {
@@ -411,7 +411,7 @@ impl Topology {
     }
 }
 
-/// Makes a link that takes no time.
+/// Makes a veth link.
 fn veth(network: &Network, index: usize, link: &Link) -> Result<()> {
     let [first, second] = &link.ends;
     let peer = network.node(second.node)?;
@@ -455,7 +455,7 @@ pub fn mac(link: usize, side: usize) -> String {
         .join(":")
 }
 
-/// The same as octets.
+/// Returns the same address as octets.
 pub fn mac_octets(link: usize, side: usize) -> [u8; 6] {
     [0x02, 0, 0, 0, link as u8, side as u8 + 1]
 }
@@ -488,7 +488,7 @@ const ROUTER_SETTINGS: &[(&str, &str)] = &[
 /// A built topology; dropping it removes everything.
 #[derive(Debug)]
 pub struct Network {
-    // First: devices go before their namespaces.
+    // Devices are removed before their namespaces, so the wires are the first field.
     wires: Option<Wires>,
     nodes: Vec<(&'static str, Arc<Namespace>)>,
 }

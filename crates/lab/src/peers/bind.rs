@@ -13,7 +13,7 @@ use crate::{
 /// BIND on the gateway, one thread, forwarding to the DNS server on the IPv4 host.
 #[derive(Debug, Clone, Copy)]
 pub struct Bind {
-    /// The gateway's address that it listens on.
+    /// The gateway's address on which it listens.
     pub listen: Ipv6Addr,
 }
 

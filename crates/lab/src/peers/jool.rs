@@ -23,11 +23,11 @@ pub enum Jool {
     Siit,
 }
 
-/// The instance.
+/// The name of the instance.
 const INSTANCE: &str = "lab";
 
 impl Jool {
-    /// The tool and the module, which have one name.
+    /// Returns the name of the tool and of the module.
     fn tool(self) -> &'static str {
         match self {
             Self::Nat64 => "jool",
@@ -35,7 +35,7 @@ impl Jool {
         }
     }
 
-    /// What the tool is told, in order.
+    /// Returns the tool's commands, in order.
     fn commands(self) -> Vec<String> {
         let mut commands = vec![format!(
             "instance add {INSTANCE} --netfilter --pool6 {}/96",
@@ -74,7 +74,7 @@ impl Jool {
         })
     }
 
-    /// Its version, as the tool tells it.
+    /// Returns its version, as the tool prints it.
     pub(crate) fn version(self) -> String {
         let version = process::run(Command::new(self.tool()).arg("--version"));
         version.map_or_else(|_| String::new(), |text| format!(" {}", text.trim()))
@@ -100,7 +100,7 @@ impl Device for Jool {
         Ok(Started::default())
     }
 
-    /// With the instance, which has the table.
+    /// Removes the instance, which holds the table.
     fn tear_down(&self, network: &Network, cpu: usize, started: &mut Started) -> Result<Duration> {
         let begun = Instant::now();
         let mut command = network.gateway()?.command(self.tool());

@@ -1,4 +1,4 @@
-//! The kernel's own forwarding, and the emptiest XDP gateway: the floor and the ceiling.
+//! The kernel's own forwarding, and an XDP gateway that does nothing: the floor and the ceiling.
 
 use crate::{
     Result,
@@ -7,7 +7,7 @@ use crate::{
     topology::{FOUR, Network, SIX},
 };
 
-/// The kernel routes, IPv4 and IPv6. The topology has done all that this needs.
+/// The kernel as a router of IPv4 and IPv6. The topology has set it up already.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Forwarding;
 
@@ -21,7 +21,7 @@ impl Device for Forwarding {
     }
 }
 
-/// An XDP program that redirects every frame from one link to the other and reads nothing.
+/// An XDP program that redirects every frame from one link to the other without reading it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Redirect;
 

@@ -52,7 +52,7 @@ icmp-source-v6 = "3fff:e::2""#,
     mtu: 1280,
 };
 
-/// 6to4, RFC 3056 section 2: the prefix of a site is 2002::/16 with its IPv4 address behind it.
+/// 6to4, RFC 3056 section 2: the prefix of a site is its IPv4 address under 2002::/16.
 pub const SIX_TO_FOUR: Mechanism = Mechanism {
     core: Core::V4,
     edge: r#"mechanism = "6to4"
@@ -108,8 +108,8 @@ max-bindings = 4096"#,
     ..FOUR_IN_SIX
 };
 
-/// MAP-E with the prefixes of RFC 7597 appendix A, example 1, but 16 customers for an address and not 256: theirs have
-/// 252 ports, with which one can not measure long. The customer has PSID 3 of 192.0.2.18, 4032 ports.
+/// MAP-E with the prefixes of RFC 7597 appendix A, example 1, but with 16 customers for an address and not 256, whose
+/// 252 ports are too few for a long measurement. The customer has PSID 3 of 192.0.2.18: 4032 ports.
 pub const MAP_E: Mechanism = Mechanism {
     edge: r#"mechanism = "map-e"
 role = "ce"
@@ -127,7 +127,7 @@ own-v4 = "203.0.113.253""#,
     ..FOUR_IN_SIX
 };
 
-/// lw4o6 (RFC 7596): the same port set, and a neighbour who has the next one.
+/// lw4o6 (RFC 7596): the same port set, and a neighbour with the next one.
 pub const LW4O6: Mechanism = Mechanism {
     edge: r#"mechanism = "lw4o6"
 role = "b4"
