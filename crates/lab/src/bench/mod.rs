@@ -16,10 +16,10 @@ use std::{path::Path, time::Duration};
 
 pub use profile::Profile;
 pub use references::{Reference, references};
-pub use report::{Figure, HEADING, Measurement, Report, RowReport, RowResult};
 /// The former name of [`RowResult`], until the command line follows.
 #[doc(hidden)]
 pub use report::RowResult as Outcome;
+pub use report::{Figure, HEADING, Measurement, Report, RowReport, RowResult};
 pub use rows::{Row, Target};
 
 use crate::{Result, measure::Effort, process};

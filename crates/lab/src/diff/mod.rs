@@ -1,8 +1,8 @@
-//! What is different between two runs, and what is only noise.
+//! The differences between two runs, and their significance.
 //!
-//! Each point that both runs have is compared over the repetitions, see the module `interval` for how. A run with
-//! fewer than four repetitions cannot show a difference: the smallest interval that three and three values
-//! have is one of 90 %, not of 95 %.
+//! Each point that both runs have is compared over the repetitions; see the module `interval`. A run with fewer than
+//! four repetitions cannot show a difference: the smallest interval that three and three values have is one of 90 %,
+//! not of 95 %.
 
 mod interval;
 mod show;
@@ -15,34 +15,34 @@ use crate::{
 };
 use interval::Shift;
 
-/// Two runs beside each other.
+/// The comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Diff {
     /// The identifiers of the runs.
     pub runs: [String; 2],
-    /// What is different about where and how they ran.
+    /// The circumstances in which the runs differ.
     pub circumstances: Vec<Circumstance>,
     /// The points that both have, in the order of the first.
     pub points: Vec<Compared>,
-    /// Lines, or points of lines, that only the first has.
+    /// The lines, or points of lines, that only the first has.
     pub only_first: Vec<PointKey>,
-    /// Those that only the second has.
+    /// The lines, or points of lines, that only the second has.
     pub only_second: Vec<PointKey>,
 }
 
-/// Something about the machine, the program or the plan that is not the same.
+/// A difference of the machine, the program or the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Circumstance {
-    /// What.
+    /// Its name.
     pub what: &'static str,
-    /// Of the first run.
+    /// Its value in the first run.
     pub first: String,
-    /// Of the second.
+    /// Its value in the second run.
     pub second: String,
 }
 
-/// Where a point is.
+/// The key of a point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PointKey {
     /// The experiment's name.
@@ -59,26 +59,26 @@ pub struct PointKey {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Compared {
-    /// Where.
+    /// The key of the point.
     #[serde(flatten)]
     pub place: PointKey,
-    /// What was measured.
+    /// The quantity.
     pub quantity: Quantity,
     /// The medians, in the unit of the quantity.
     pub medians: [f64; 2],
-    /// How often each run has measured it.
+    /// The number of repetitions in each run.
     pub repetitions: [usize; 2],
-    /// By how much the second is different.
+    /// The difference of the second run.
     pub estimate: Estimate,
-    /// What that means.
+    /// The meaning of the difference.
     pub change: Change,
 }
 
-/// By how much a point is different.
+/// The difference of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Estimate {
-    /// How the two are compared.
+    /// The way of comparing.
     pub by: By,
     /// The likely ratio or difference.
     pub value: f64,
@@ -87,7 +87,7 @@ pub struct Estimate {
     pub interval: Option<[f64; 2]>,
 }
 
-/// How two values are compared.
+/// The way in which two values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -97,7 +97,7 @@ pub enum By {
     Difference,
 }
 
-/// What has become of a point.
+/// The change of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -105,14 +105,14 @@ pub enum Change {
     Better,
     /// The second run is worse.
     Worse,
-    /// The interval has both better and worse values in it.
+    /// The interval contains both better and worse values.
     NoneShown,
     /// There are too few repetitions for an interval.
     TooFew,
 }
 
 impl Diff {
-    /// The second run beside the first.
+    /// Compares the second run with the first.
     pub fn between(first: &Summary<'_>, second: &Summary<'_>) -> Self {
         let mut points = Vec::new();
         let mut only_first = Vec::new();
@@ -135,7 +135,7 @@ impl Diff {
         }
     }
 
-    /// How many points have become this.
+    /// Returns the number of points with this change.
     pub fn count(&self, change: Change) -> usize {
         self.points
             .iter()
@@ -144,7 +144,7 @@ impl Diff {
     }
 }
 
-/// All figures of a run, with where they belong.
+/// Returns all figures of a run, with their keys.
 fn all<'s, 'a>(
     summary: &'s Summary<'a>,
 ) -> impl Iterator<Item = (&'s ExperimentSummary<'a>, &'s Line<'a>, &'s Figure)> {
@@ -157,7 +157,7 @@ fn all<'s, 'a>(
     })
 }
 
-/// The same point in another run. What measures something else under the same name is not the same.
+/// Returns the same point in another run. A point of another quantity is not the same.
 fn counterpart<'s>(
     summary: &'s Summary<'_>,
     answers: &ExperimentSummary<'_>,
@@ -242,7 +242,7 @@ impl Estimate {
     }
 }
 
-/// What is different about where and how two runs were made.
+/// Returns the circumstances in which two runs differ.
 fn circumstances(first: &Run, second: &Run) -> Vec<Circumstance> {
     let of = |run: &Run| {
         let place = &run.environment;

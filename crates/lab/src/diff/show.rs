@@ -1,4 +1,4 @@
-//! A comparison as text: what has changed, and how much has not.
+//! A comparison as text: the changes, and the number of points without a change.
 
 use std::fmt;
 
@@ -83,7 +83,7 @@ impl fmt::Display for PointKey {
     }
 }
 
-/// Points of one line, one after the other, as one line of text.
+/// Formats the points of each line as one line of text.
 fn lines(places: &[PointKey]) -> Vec<String> {
     let same = |one: &PointKey, other: &PointKey| {
         one.experiment == other.experiment

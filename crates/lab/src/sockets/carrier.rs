@@ -1,4 +1,4 @@
-//! Moves one message from one host's socket to the other's.
+//! The transport of one message from one host's socket to the other's.
 
 use std::{
     io::{self, Read, Write},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Result, wire::Direction};
 
-/// When a message was given to a socket and taken from the other.
+/// The times at which a message was given to a socket and taken from the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passed {
     /// Before it was given.
@@ -23,7 +23,7 @@ pub(super) struct Passed {
     pub(super) taken: Instant,
 }
 
-/// What became of a message.
+/// The fate of a message.
 pub(super) enum Delivery {
     /// It arrived.
     Arrived(Passed),
@@ -42,7 +42,7 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
-    /// Sockets of a pair of hosts.
+    /// Opens the sockets of a pair of hosts.
     pub(super) fn new(protocol: Protocol, pair: &Pair) -> Result<Self> {
         let buffer = Messages::buffer();
         Ok(match protocol {
@@ -68,7 +68,7 @@ impl Carrier {
         })
     }
 
-    /// Passes the message that was written last, which has this number. What arrives of earlier ones is counted.
+    /// Passes the message that was written last, which has this number. Arrivals of earlier messages are counted.
     pub(super) fn pass(
         &mut self,
         direction: Direction,
@@ -95,7 +95,7 @@ pub(super) struct Datagrams {
     near: UdpSocket,
     far: UdpSocket,
     target: SocketAddr,
-    /// Who the near host is for the far one; known when it has spoken.
+    /// The near host's address as the far one sees it; known after the first message.
     peer: Option<SocketAddr>,
     buffer: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! A histogram that one thread fills while others look at it.
+//! A histogram that one thread fills while others read it.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::histogram::{Histogram, STEPS, step};
 
-/// See [`Histogram`].
+/// The counts of a [`Histogram`].
 #[derive(Debug)]
 pub(super) struct Recorder {
     counts: [AtomicU64; STEPS],

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{LabError, Result, generator::pin, netns::Namespace};
 
-/// What a frame of a device has beyond its MTU: Ethernet's header and a VLAN tag.
+/// The length of a frame beyond its MTU: Ethernet's header and a VLAN tag.
 const BEYOND_MTU: usize = 18;
 
 /// An end of a cable.
@@ -50,7 +50,7 @@ impl Plug {
 pub(crate) struct Cable {
     /// The ends, in the order of the link's.
     pub(crate) plugs: [Plug; 2],
-    /// What it is made of.
+    /// Its medium.
     pub(crate) ethernet: Ethernet,
     /// The MTU of both ends, in bytes.
     pub(crate) mtu: u32,
@@ -120,7 +120,7 @@ impl Wires {
         let work = move || {
             let pinned = pin(CPU);
             let mut mover = Mover::new(ports, lanes, room, epoch);
-            // Nobody is there to listen if the lab gives up in this moment.
+            // The receiver is gone if the lab gives up in this moment.
             let _ = ready.send(pinned);
             mover.run(&stopped);
         };
@@ -138,14 +138,14 @@ impl Wires {
         Ok(wires)
     }
 
-    /// The end of a cable at an interface of a node, if there is one.
+    /// Returns the end of a cable at an interface of a node, if there is one.
     pub fn tap(&self, node: &str, interface: &str) -> Option<Tap> {
         let mut ends = self.ends.iter();
         let (.., tap) = ends.find(|(of, name, _)| *of == node && *name == interface)?;
         Some(tap.clone())
     }
 
-    /// All ends: node, interface, and what passes there.
+    /// Returns all ends: node, interface, and counters.
     pub fn taps(&self) -> impl Iterator<Item = (&'static str, &'static str, &Tap)> {
         self.ends
             .iter()
@@ -157,28 +157,28 @@ impl Drop for Wires {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // If it has panicked, it said so, and the devices are gone.
+            // A panic has been reported already, and the devices are gone.
             let _ = thread.join();
         }
     }
 }
 
-/// The number of the other end of a cable: ends are numbered in pairs.
+/// Returns the number of the other end of a cable. Ends are numbered in pairs.
 fn opposite(end: usize) -> usize {
     end ^ 1
 }
 
-/// What leaves an end.
+/// The transmitter at an end of a cable.
 struct Transmitter {
     lane: Lane,
     port: Port,
-    /// When it was last known that nothing waits to leave.
+    /// The last time at which nothing waited to leave.
     looked: Duration,
-    /// How long before it is due a frame is handed to this end's node.
+    /// The time before it is due at which a frame is handed to this end's node.
     lead: Duration,
 }
 
-/// Moves frames.
+/// The state of the thread that moves frames.
 struct Mover {
     transmitters: Vec<Transmitter>,
     spare: Vec<Frame>,
@@ -208,14 +208,14 @@ impl Mover {
     fn run(&mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             for end in 0..self.transmitters.len() {
-                // Looking at an end costs a system call, so what is due has its turn before each.
+                // Polling an end costs a system call, so due frames are delivered before each.
                 self.deliver();
                 self.look(end);
             }
         }
     }
 
-    /// Hands over all frames that are due.
+    /// Delivers all frames that are due.
     fn deliver(&mut self) {
         for end in 0..self.transmitters.len() {
             let lead = self.transmitters[opposite(end)].lead;
