@@ -1,18 +1,18 @@
-//! The questions that needs are the answers to.
+//! The questions about a network, and the answers that make its needs.
 
 use super::needs::{Border, Core, Edges, Hosts, Inbound, Peers};
 
-/// Something that is asked, with all its answers.
+/// A question with all its answers.
 pub trait Choice: Copy + 'static {
     /// The question.
     const QUESTION: &'static str;
-    /// The answers: the word for it, what it means, and the value.
+    /// The answers: the word, its meaning, and the value.
     const ANSWERS: &'static [(&'static str, &'static str, Self)];
 
-    /// The value for a word.
+    /// Returns the value of a word.
     ///
     /// # Errors
-    /// It is none of the words, which are told.
+    /// The word is unknown. The message lists the words.
     fn parse(word: &str) -> Result<Self, String> {
         let found = Self::ANSWERS.iter().find(|(name, ..)| *name == word);
         found.map(|(.., value)| *value).ok_or_else(|| {

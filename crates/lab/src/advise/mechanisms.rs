@@ -1,36 +1,36 @@
-//! What each mechanism takes for granted, and what speaks for it and against it.
+//! The requirements of each mechanism, its merits and its drawbacks.
 
 use super::needs::{Border, Core, Edges, Hosts, Inbound, Needs, Peers};
 
-/// A mechanism as advice sees it.
+/// A mechanism as the advice sees it.
 #[derive(Debug)]
 pub struct Mechanism {
     /// Its name, as in results.
     pub name: &'static str,
-    /// What must be, and what is said if it is not.
+    /// Its requirements, and the text if one is not met.
     requires: &'static [Requirement],
-    /// What speaks for it and against it, the weightiest first.
+    /// Its merits and drawbacks, the weightiest first.
     pub(super) merits: &'static [Merit],
 }
 
-/// Something that must be.
+/// A requirement.
 #[derive(Debug)]
 struct Requirement {
     holds: fn(&Needs) -> bool,
     otherwise: &'static str,
 }
 
-/// Something that speaks for a mechanism, or against it.
+/// A merit of a mechanism, or a drawback.
 #[derive(Debug)]
 pub(super) struct Merit {
     pub(super) applies: fn(&Needs) -> bool,
-    /// Above zero it speaks for the mechanism.
+    /// The weight: above zero for a merit, below zero for a drawback.
     pub(super) weight: i32,
     pub(super) says: &'static str,
 }
 
 impl Mechanism {
-    /// Why it does not do what is needed.
+    /// Returns the requirements that are not met.
     pub(super) fn against(&self, needs: &Needs) -> Vec<&'static str> {
         let missing = self.requires.iter().filter(|it| !(it.holds)(needs));
         missing.map(|it| it.otherwise).collect()
@@ -85,7 +85,7 @@ const OUTBOUND: Requirement = requires(
     |needs| needs.inbound != Inbound::EveryPort,
     "connections come in where a port was asked for, and not to every port",
 );
-/// A customer with fewer ports than this can not browse.
+/// A customer with fewer ports than this cannot browse the web.
 const FEW_PORTS: Requirement = requires(
     |needs| needs.customers_per_address <= 256,
     "with more than 256 customers to an address, each has fewer than 256 ports for good",
@@ -127,7 +127,7 @@ const KNOWN_EVERYWHERE: Merit = merit(
     "telephones and their operating systems have its customer's end built in",
 );
 
-/// All of them.
+/// All mechanisms.
 pub static MECHANISMS: [Mechanism; 12] = [
     Mechanism {
         name: "NAT64",

@@ -19,7 +19,7 @@ use crate::{
     topology::{Neighbours, Network, Offloads, Topology},
 };
 
-/// Subjects in a network of their own, with an iperf3 server on host4.
+/// Devices in a network of their own, with an iperf3 server on host4.
 pub(super) struct Bulk {
     _server: Process,
     _started: Vec<Started>,
@@ -34,7 +34,7 @@ impl Bulk {
         Self::on(network, vec![started], destination)
     }
 
-    /// The same with subjects that run already.
+    /// Starts the server in a network with running devices.
     pub(super) fn on(network: Network, started: Vec<Started>, destination: String) -> Result<Self> {
         let server = services::start_iperf(network.host4()?, TESTER_CPU)?;
         Ok(Self {
@@ -59,7 +59,7 @@ impl Bulk {
         Ok(transfer.bits_per_second)
     }
 
-    /// The same, to be profiled on a core.
+    /// Turns it into work for a profile of a core.
     pub(super) fn busy(self, effort: &Effort, cpu: usize) -> Busy {
         let effort = *effort;
         Busy {
@@ -69,7 +69,7 @@ impl Bulk {
     }
 }
 
-/// The subject of a row and where its client sends to.
+/// The device of a row and the destination of its client.
 struct Side<'a> {
     device: &'a dyn Device,
     destination: Ipv6Addr,
@@ -85,7 +85,7 @@ fn bulk(effort: &Effort, device: &dyn Device, baseline: Side<'_>) -> Result<Meas
     )
 }
 
-/// A subject and its name, in turn with a baseline and its name.
+/// Measures a device in turn with a baseline, each with its name.
 pub(super) fn compare(
     effort: &Effort,
     (ours, subject): (&Bulk, &str),

@@ -1,8 +1,8 @@
 //! Rows of small packets through tunnels and shared addresses in XDP, one for each direction.
 //!
-//! The networks around the gateway are those of [`plan`]: customers have what is under
-//! `2001:db8:5::/48`, and providers have `2001:db8:7::/48` where the gateway is a customer's.
-//! The IPv4 ends of tunnels that carry IPv6 are in the network for benchmarks (RFC 2544).
+//! The addresses are those of [`plan`]: customers have networks under `2001:db8:5::/48`. Where the gateway is a CE,
+//! its provider has `2001:db8:7::/48`. The IPv4 ends of tunnels that carry IPv6 are in the network for benchmarks
+//! (RFC 2544).
 
 use std::{
     fmt::Write,
@@ -27,9 +27,9 @@ use crate::{
     plan::{self, GATEWAY4, GATEWAY4_AS_IPV6, HOST4, HOST4_AS_IPV6, HOST6, HOST6_AS_IPV4},
 };
 
-/// Flows of most rows; at a border, each is another customer's.
+/// The flows of most rows; at a BR, each belongs to another customer.
 const FLOWS: u32 = 1000;
-/// Flows of the others.
+/// The flows of the others.
 const MILLION: u32 = 1 << 20;
 
 /// A direction through a mechanism.
@@ -37,7 +37,7 @@ const MILLION: u32 = 1 << 20;
 pub(super) struct Crossing {
     /// The row's name.
     pub(super) row: &'static str,
-    /// How many times the kernel's forwarding it should be.
+    /// The target as a multiple of the kernel's forwarding.
     pub(super) target: f64,
     instance: &'static Instance,
     side: Side,
@@ -50,9 +50,9 @@ pub(super) struct Crossing {
 /// The packets of flows.
 #[derive(Debug)]
 enum Packets {
-    /// Of the flow with this number.
+    /// The packet of the flow with this number.
     Of(fn(u32) -> Packet),
-    /// Answers to packets of the flow, from the address and port that it has outside.
+    /// Answers to the flow's packets, from its address and port outside the NAT.
     Answers(fn((Ipv4Addr, u16)) -> Packet, fn(u32) -> Packet, Form),
 }
 use Packets::{Answers, Of};
@@ -78,7 +78,7 @@ const fn crossing(
 }
 
 impl Crossing {
-    /// The same with a million flows in random order.
+    /// Changes it to a million flows in random order.
     const fn a_million(mut self) -> Self {
         self.flows = MILLION;
         self.order = Order::Random;
@@ -86,7 +86,7 @@ impl Crossing {
     }
 }
 
-/// All of them.
+/// All crossings.
 #[rustfmt::skip]
 pub(super) static CROSSINGS: [Crossing; 28] = [
     crossing("6in4-encap-xdp", 3.0, &SIX_IN_FOUR, Six,
@@ -168,23 +168,23 @@ networks = ["198.19.0.0/16"]
 own-v4 = "203.0.113.254""#,
 );
 
-/// The IPv4 addresses of the gateway as a customer's edge, and of the provider's border.
+/// The IPv4 addresses of the gateway as a CE, and of the BR.
 const CE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 200);
 const BR_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 
-/// The IPv4 address of another customer, or of another site.
+/// Returns the IPv4 address of another CE, or of another site.
 fn site(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 1, 0).to_bits() + number)
 }
 
-/// A host in the prefix that 6rd delegates to who has an address, as configured below.
+/// Returns a host in the prefix that 6rd delegates to the CE with an address, as configured below.
 fn sixrd(ce: Ipv4Addr) -> Ipv6Addr {
     let [_, _, high, low] = ce.octets();
     let delegated = u16::from_be_bytes([high, low]);
     Ipv6Addr::new(0x3fff, 0x100, delegated, 0, 0, 0, 0, 6)
 }
 
-/// A host in the 6to4 prefix of who has an address (RFC 3056 section 2).
+/// Returns a host in the 6to4 prefix of a site's address (RFC 3056 section 2).
 fn six_to_four(site: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = site.octets();
     let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
@@ -219,12 +219,12 @@ local = "198.18.0.200"
 icmp-source-v6 = "2001:db8:6::1""#,
 );
 
-/// The gateway's address in the middle of softwires, and as a customer's edge.
+/// The gateway's address as a BR, and as a CE.
 const BR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 8, 0, 0, 0, 0, 1);
 const CE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0xa, 0, 0, 0, 1);
-/// Who has the other end where the gateway is a customer's edge.
+/// The BR of the gateway as a CE.
 const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
-/// `HOST4` as such an edge sees it that translates.
+/// `HOST4` in the IPv6 of a CE that translates.
 const EMBEDDED: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0xc633, 0x6404);
 
 static AFTR: Instance = Instance::new(
@@ -248,29 +248,29 @@ aftr = "2001:db8:7::1"
 own-v4 = "203.0.113.254""#,
 );
 
-/// A packet of another B4's host, all of which have the same IPv4 address.
+/// Returns a packet of the B4 with this number. All hosts behind B4s have the same IPv4 address.
 fn b4(number: u32) -> Packet {
     let softwire = plan::SUBSCRIBERS.to_bits() + (u128::from(number) << 64);
     let private = Ipv4Addr::new(192, 168, 1, 2);
     out(V4(private, HOST4), number).within(V6(softwire.into(), BR))
 }
 
-/// The IPv4 address of the customer with this number by the rule of the border below: 256 share one.
+/// Returns the IPv4 address of the CE with this number, by the rule of the BR below: 256 CEs share one.
 fn ce_v4(number: u32) -> Ipv4Addr {
     Ipv4Addr::new(203, 0, 113, (number >> 8) as u8)
 }
 
-/// The PSID of that customer.
+/// Returns the PSID of that CE.
 fn psid(number: u32) -> u16 {
     (number & 0xff) as u16
 }
 
-/// A port of that customer: behind an offset of 6 bits, 8 bits of PSID (RFC 7597 section 5.1).
+/// Returns a port of that CE: after an offset of 6 bits, 8 bits of PSID (RFC 7597 section 5.1).
 fn ce_port(number: u32) -> u16 {
     1 << 10 | psid(number) << 2
 }
 
-/// The MAP IPv6 address of that customer (RFC 7597 section 6).
+/// Returns the MAP IPv6 address of that CE (RFC 7597 section 6).
 fn ce_v6(number: u32) -> Ipv6Addr {
     let [a, b, c, d] = ce_v4(number).octets();
     let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
@@ -297,11 +297,11 @@ own-v4 = "198.51.100.1"
 icmp-source-v6 = "2001:db8:6::1""#,
 );
 
-/// The address of the edges below: 203.0.113.18 and PSID 3, of which there are 16 so that there are
-/// ports for all flows.
+/// The address of the CEs below: 203.0.113.18 and PSID 3. There are only 16 PSIDs, so that there are ports for all
+/// flows.
 const MAP_CE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0x1230, 0, 0xcb00, 0x7112, 3);
 
-/// The softwire with this number: a shared IPv4 address, and the address of the lwB4.
+/// Returns the softwire with this number: a shared IPv4 address, and the address of the lwB4.
 fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
     let shared = Ipv4Addr::new(198, 19, 0, 0).to_bits() + (number >> 8);
     let first = Ipv6Addr::new(0x2001, 0xdb8, 0x50, 0, 0, 0, 0, 1).to_bits();
@@ -309,12 +309,12 @@ fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
     (shared.into(), b4.into())
 }
 
-/// A port of that softwire, as above.
+/// Returns a port of that softwire, by the same rule.
 fn softwire_port(number: u32) -> u16 {
     ce_port(number)
 }
 
-/// The binding table of all of them: lwB4, IPv4 address, PSID.
+/// Returns the binding table of all softwires: lwB4, IPv4 address, PSID.
 fn softwires() -> String {
     let mut table = String::new();
     for number in 0..MILLION {
@@ -383,39 +383,39 @@ max-bindings = 65536
 max-sessions = 65536"#,
 );
 
-/// A packet from the IPv4 host behind an edge.
+/// Returns a packet from the IPv4 host behind a CE.
 fn host(number: u32) -> Packet {
     out(V4(HOST6_AS_IPV4, HOST4), number)
 }
 
-/// An answer that comes through a softwire to what an edge has outside.
+/// Returns an answer through a softwire to a CE's address and port outside.
 fn through(ce: Ipv6Addr, (address, port): (Ipv4Addr, u16)) -> Packet {
     back(V4(HOST4, address), port).within(V6(SERVER, ce))
 }
 
-/// The port of a flow's own end.
+/// Returns the port of a flow's own end.
 fn port(number: u32) -> u16 {
     FIRST_PORT + number as u16
 }
 
-/// A packet from a flow's own end.
+/// Returns a packet from a flow's own end.
 fn out(ends: Ends, number: u32) -> Packet {
     Packet::new(ends, (port(number), PORT))
 }
 
-/// A packet to a flow's own end, whose port that is.
+/// Returns a packet to a port of a flow's own end.
 fn back(ends: Ends, port: u16) -> Packet {
     Packet::new(ends, (PORT, port))
 }
 
 impl Crossing {
-    /// The path, with sessions where there are some.
+    /// Returns the path, with established sessions where there are some.
     pub(super) fn path(&self) -> Result<Path> {
         let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Other(*self.instance));
         self.path_through(&isthmus)
     }
 
-    /// The same through somebody else.
+    /// Returns the path through another device.
     pub(super) fn path_through(&self, device: &dyn Device) -> Result<Path> {
         match self.packets {
             Of(packet) => {
@@ -451,7 +451,7 @@ impl Crossing {
     }
 }
 
-/// The addresses and ports that the sessions of a gateway have outside.
+/// Returns the outside addresses and ports of a gateway's sessions.
 fn outside(gateway: &Started) -> Result<Vec<(Ipv4Addr, u16)>> {
     let output = isthmus::ask(gateway, &["sessions", "--json"])?;
     let endpoint = |line: &str| {
@@ -474,8 +474,7 @@ fn outside(gateway: &Started) -> Result<Vec<(Ipv4Addr, u16)>> {
 mod tests {
     use super::*;
 
-    /// RFC 7597 appendix A, example 1, with our rule in place of its: PSID 0x34 of the address that
-    /// ends with 18.
+    /// RFC 7597 appendix A, example 1, with our rule in its place: PSID 0x34 of the address that ends with 18.
     #[test]
     fn a_customer_of_map_has_the_address_that_the_rule_gives() {
         let number = 18 << 8 | 0x34;

@@ -31,7 +31,7 @@ pub(super) struct DnsPair {
 }
 
 impl DnsPair {
-    /// Starts both and asks for every name, so that the cache has them.
+    /// Starts both and queries every name, so that the cache has them.
     pub(super) fn start(device: &dyn Device) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
         let upstream = Dns::start(network.host4()?, plan::HOST4.into())?;
@@ -45,7 +45,7 @@ impl DnsPair {
         Ok(pair)
     }
 
-    /// Answers per second.
+    /// Returns the answers per second.
     pub(super) fn measure(&self, duration: Duration) -> Result<f64> {
         let load = DnsLoad {
             server: SocketAddr::new(plan::GATEWAY6.into(), 53),

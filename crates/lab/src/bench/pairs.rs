@@ -1,4 +1,4 @@
-//! Rows of bulk TCP through a customer's edge and a provider's border, both ours, in tc.
+//! Rows of bulk TCP through a CE and a BR, both ours, in tc.
 
 use super::{
     Measurement,
@@ -14,7 +14,7 @@ use crate::{
     topology::{BORDER, GATEWAY, Offloads, Topology},
 };
 
-/// An edge and its br.
+/// A CE and its BR.
 #[derive(Debug)]
 pub(super) struct Pair {
     /// The row's name.
@@ -23,7 +23,7 @@ pub(super) struct Pair {
     br: Instance,
 }
 
-/// All of them.
+/// All pairs.
 pub(super) static PAIRS: [Pair; 3] = [
     Pair {
         row: "map-e-tcp-tc",
@@ -68,7 +68,7 @@ max-sessions = 65536"#,
 ];
 
 impl Pair {
-    /// Against the kernel's routers in the same places.
+    /// Measures the pair in turn with the kernel's routers in the same places.
     pub(super) fn measure(&'static self, effort: &Effort) -> Result<Measurement> {
         let name = format!("Isthmus {}, engine tc", self.br.name);
         compare(
@@ -78,7 +78,7 @@ impl Pair {
         )
     }
 
-    /// The subject alone.
+    /// Returns the pair alone, as work for a profile.
     pub(super) fn busy(&'static self, effort: &Effort) -> Result<Busy> {
         Ok(self.bulk()?.busy(effort, TESTER_CPU))
     }
@@ -95,7 +95,7 @@ impl Pair {
     }
 }
 
-/// Both gateways forward IPv4.
+/// Returns the same network with both gateways forwarding IPv4.
 fn routed() -> Result<Bulk> {
     let network = Topology::pair(Offloads::On).build()?;
     let (gateway, br) = (network.node(GATEWAY)?, network.node(BORDER)?);

@@ -1,4 +1,4 @@
-//! What others do in the same place: the figures that rows are seen against.
+//! References: the figures of other implementations in the same place.
 
 use super::{
     Figure,
@@ -15,7 +15,7 @@ use crate::{
     topology::{Neighbours, Offloads, Topology},
 };
 
-/// A reference: its name, and its figure or why there is none.
+/// A reference: its name, and its figure or the reason why there is none.
 pub type Reference = (&'static str, Result<Figure>);
 
 /// Measures all references once.

@@ -13,11 +13,11 @@ use crate::{
 /// A figure with its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it is of.
+    /// Its name.
     pub name: String,
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what.
+    /// The unit.
     pub unit: &'static str,
 }
 
@@ -37,19 +37,19 @@ impl fmt::Display for Figure {
     }
 }
 
-/// What a row has measured.
+/// The result of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// The subject's median.
     pub subject: Figure,
     /// The baseline's median.
     pub baseline: Figure,
-    /// What belongs beside it.
+    /// Further figures.
     pub beside: Vec<Figure>,
 }
 
 impl Measurement {
-    /// Both in the same unit.
+    /// Returns a measurement whose figures have the same unit.
     pub(super) fn new(
         compared: Compared,
         subject: &str,
@@ -68,7 +68,7 @@ impl Measurement {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum RowResult {
-    /// It was.
+    /// The row was measured.
     Measured {
         /// The subject's name.
         subject: String,
@@ -78,14 +78,14 @@ pub enum RowResult {
         unit: &'static str,
         /// The baseline, in its own unit.
         baseline: Figure,
-        /// Subject by baseline.
+        /// The subject divided by the baseline.
         ratio: f64,
-        /// What belongs beside it.
+        /// Further figures.
         beside: Vec<Figure>,
     },
-    /// It was not.
+    /// The row was not measured.
     NotRun {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -116,17 +116,17 @@ pub struct RowReport {
     /// The result.
     #[serde(flatten)]
     pub outcome: RowResult,
-    /// What the ratio should be.
+    /// The target of the ratio.
     pub target: Target,
-    /// Whether it is; absent if the row was not measured.
+    /// Whether the target is met; absent if the row was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<bool>,
-    /// Where the time goes, if it is not met.
+    /// The profile, if the target is not met.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// Why the comparison is fair.
+    /// The reason why the comparison is fair.
     pub method: &'static str,
-    /// How to measure this row again.
+    /// The command that measures this row again.
     pub command: String,
 }
 
@@ -151,13 +151,13 @@ impl RowReport {
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// When it began, in UTC.
+    /// The time of its begin, in UTC.
     pub date: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// `quick` or `full`.
     pub thoroughness: &'static str,
-    /// The rows in order.
+    /// The rows, in order.
     pub rows: Vec<RowReport>,
 }
 
@@ -224,7 +224,7 @@ impl fmt::Display for RowReport {
     }
 }
 
-/// A value with its unit, in thousands or millions as is readable.
+/// Formats a value with its unit, in thousands or millions as is readable.
 fn amount(value: f64, unit: &str) -> String {
     if value >= 1e9 {
         format!("{:.2} G {unit}", value / 1e9)

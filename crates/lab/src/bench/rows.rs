@@ -1,4 +1,4 @@
-//! The rows of the benchmark, and what is asked of each.
+//! The rows of the benchmark, and their targets.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{
     measure::{Effort, Path},
 };
 
-/// What a ratio should be.
+/// The target of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -28,7 +28,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether `ratio` is good enough.
+    /// Returns whether `ratio` meets the target.
     pub fn is_met(self, ratio: f64) -> bool {
         match self {
             Self::AtLeast(bound) => ratio >= bound,
@@ -46,19 +46,19 @@ impl fmt::Display for Target {
     }
 }
 
-/// One row: what it is called, what is asked of it, and how it is measured.
+/// A row: its name, its target, and its measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// Its name in reports.
     pub name: &'static str,
-    /// The ratio asked for.
+    /// The target of the ratio.
     pub target: Target,
-    /// Why the comparison is fair.
+    /// The reason why the comparison is fair.
     pub method: &'static str,
     how: How,
 }
 
-/// How a row is measured.
+/// The measurement of a row.
 #[derive(Debug, Clone, Copy)]
 enum How {
     /// Packets through this path at full rate, in turn with the kernel's forwarding.
@@ -69,12 +69,12 @@ enum How {
     Rivals(&'static Rival),
     /// One TCP connection through two gateways, in turn with two of the kernel's routers.
     Through(&'static Pair),
-    /// In a way of its own, and what keeps the subject busy while it is profiled.
+    /// A measurement of its own, and the work for its profile.
     Own(
         fn(&Effort) -> Result<Measurement>,
         fn(&Effort) -> Result<Busy>,
     ),
-    /// In a way of its own, and time does not come into it.
+    /// A measurement of its own in which time plays no part.
     Timeless(fn(&Effort) -> Result<Measurement>),
 }
 
@@ -89,7 +89,7 @@ const SAME_BULK: &str = "One TCP connection by iperf3, client and server on one 
     gateway's process (if it has one) on the other; offloads as the kernel sets them.";
 
 impl Row {
-    /// All rows, in the order of the report.
+    /// Returns all rows, in the order of the report.
     pub fn all() -> Vec<Self> {
         let row = |name, target, method, how| Self {
             name,
@@ -185,7 +185,7 @@ impl Row {
         rows
     }
 
-    /// Measures it.
+    /// Measures the row.
     pub fn measure(&self, effort: &Effort) -> Result<Measurement> {
         match self.how {
             How::AgainstKernel(path) => packets::against_kernel(path()?, effort),
@@ -196,7 +196,8 @@ impl Row {
         }
     }
 
-    /// The subject alone, ready to be busy; `None` if time does not come into it.
+    /// Returns the device alone, as work for a profile; `None` if time plays no part.
+    ///
     pub(super) fn busy(&self, effort: &Effort) -> Option<Result<Busy>> {
         match self.how {
             How::AgainstKernel(path) => {

@@ -15,13 +15,13 @@ use crate::{
 /// Packets up to this many bytes are small.
 const SMALL: f64 = 250.0;
 
-/// "Far more" is at least this many times as much.
+/// The least factor of "far more".
 const FAR_MORE: f64 = 5.0;
 
-/// Who loses less than this with small packets is not held up by their number.
+/// The loss of small packets below which their number is no limit.
 const SOME_LOSS: f64 = 0.01;
 
-/// H8
+/// Judges H8.
 pub(super) fn map(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-002/throughput") {
@@ -42,7 +42,7 @@ pub(super) fn map(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// H9
+/// Judges H9.
 pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     for name in ["paper-002/cpu", "paper-002/jitter", "paper-002/loss"] {
@@ -83,7 +83,7 @@ fn mean(line: &Line<'_>) -> f64 {
     values.sum::<f64>() / line.figures.len() as f64
 }
 
-/// H10
+/// Judges H10.
 pub(super) fn small_packets(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-002/loss") {

@@ -13,11 +13,11 @@ use crate::{
     summary::{Figure, Line, Summary},
 };
 
-/// The most bytes of payload in a datagram that no mechanism here cuts: 6to4's packets have 1480 bytes
-/// in 1500, less headers of 40 and 8.
+/// The largest payload in octets of a datagram that no mechanism here fragments: 6to4's packets have 1480 of 1500
+/// octets, less headers of 40 and 8.
 const WHOLE: f64 = 1432.0;
 
-/// H2
+/// Judges H2.
 pub(super) fn order(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     let experiments = [
@@ -53,7 +53,7 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
     evidence.decide("The order is the paper’s", fails)
 }
 
-/// H4
+/// Judges H4.
 pub(super) fn tenth(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     for transport in ["udp", "tcp"] {
@@ -80,7 +80,7 @@ pub(super) fn tenth(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// Tests one subject: the ratio has to be from 9 to 11 at almost all payloads.
+/// Tests one subject: the ratio must be from 9 to 11 at almost all payloads.
 fn tenth_of(evidence: &mut Evidence, transport: &str, slow: &Line<'_>, fast: &Line<'_>) {
     let pairs = slow
         .figures
@@ -99,7 +99,7 @@ fn tenth_of(evidence: &mut Evidence, transport: &str, slow: &Line<'_>, fast: &Li
         .iter()
         .filter(|ratio| (9.0..=11.0).contains(*ratio))
         .count();
-    // The part that no bound explains, which is the same at both rates.
+    // The rest that no bound explains, which is the same at both rates.
     let rest: Vec<f64> = fast.figures.iter().filter_map(unexplained).collect();
     let beside = if rest.is_empty() {
         String::new()
@@ -120,12 +120,12 @@ fn tenth_of(evidence: &mut Evidence, transport: &str, slow: &Line<'_>, fast: &Li
     );
 }
 
-/// The share of a delay that its bound does not explain.
+/// Returns the share of a delay that its bound does not explain.
 fn unexplained(figure: &Figure) -> Option<f64> {
     Some((figure.value() - figure.bound?) / figure.value())
 }
 
-/// H13
+/// Judges H13.
 pub(super) fn tayga(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-000/delay-udp-100M") {

@@ -1,4 +1,4 @@
-//! A evidence: what is said for and against a claim, until it is decided.
+//! The evidence for and against a claim, and its judgement.
 
 use super::{ALIKE, ALMOST_ALL, Judgement, Verdict};
 use crate::{
@@ -6,25 +6,25 @@ use crate::{
     summary::{ExperimentSummary, Line, Summary, is_of},
 };
 
-/// What has been found so far.
+/// The evidence so far.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     figures: Vec<String>,
     against: Vec<String>,
     missing: Vec<String>,
     tested: usize,
-    /// The experiments that answer it.
+    /// The experiments that decide the claim.
     asked: Vec<String>,
 }
 
-/// How the first of two values should be to the second.
+/// The expected relation of the first of two values to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// Smaller.
     Below,
-    /// Smaller or alike.
+    /// Smaller or similar.
     NotAbove,
-    /// Alike.
+    /// Similar.
     Alike,
 }
 
@@ -48,7 +48,7 @@ impl Relation {
 }
 
 impl Evidence {
-    /// An experiment with figures, or a note that there is none.
+    /// Returns the figures of an experiment; notes it as missing if there are none.
     pub(super) fn experiment<'s, 'a>(
         &mut self,
         summary: &'s Summary<'a>,
@@ -64,7 +64,7 @@ impl Evidence {
         found
     }
 
-    /// Notes that an experiment would tell.
+    /// Notes an experiment that decides the claim.
     pub(super) fn asks(&mut self, experiment: &str) {
         self.asked.push(experiment.into());
     }
@@ -74,12 +74,12 @@ impl Evidence {
         self.missing.push(what.into());
     }
 
-    /// Notes a figure on which nothing is decided.
+    /// Notes a figure that decides nothing.
     pub(super) fn note(&mut self, figure: impl Into<String>) {
         self.figures.push(figure.into());
     }
 
-    /// Notes what was tested, and whether it came out as the claim says.
+    /// Notes a test, and whether its result agrees with the claim.
     pub(super) fn test(&mut self, true_here: bool, figure: impl Into<String>) {
         let figure = figure.into();
         self.tested += 1;
@@ -89,8 +89,8 @@ impl Evidence {
         self.figures.push(figure);
     }
 
-    /// One of these mechanisms in one series, all in the same engine if there is one that has all:
-    /// first ours in XDP, tc and user space, then what else there is. Native forwarding stands for itself.
+    /// Returns one of these mechanisms in one series, all in the same engine if one engine has all: first ours in
+    /// XDP, tc and user space, then other implementations. Native forwarding has no engine.
     pub(super) fn standing<'s, 'a>(
         &mut self,
         answers: &'s ExperimentSummary<'a>,
@@ -133,8 +133,8 @@ impl Evidence {
         lines
     }
 
-    /// Tests two lines of an experiment at the places that both have, and that are not past the last.
-    /// If it does not come out, the other implementations of both are looked at as well.
+    /// Tests two lines of an experiment at the places that both have, up to the last. If the claim fails, the other
+    /// implementations of both are tested as well.
     pub(super) fn compare(
         &mut self,
         answers: &ExperimentSummary<'_>,
@@ -176,12 +176,12 @@ impl Evidence {
         }
     }
 
-    /// Whether another implementation came out as the claim says where the first one did not.
+    /// Returns whether another implementation agrees with the claim where the first one does not.
     pub(super) fn depends_on_implementation(&self) -> bool {
         self.figures.iter().any(|figure| figure.starts_with("but "))
     }
 
-    /// Decides: one test against it is enough, and all are needed for it.
+    /// Judges the claim: one test against it is enough, and all are needed for it.
     pub(super) fn decide(self, holds: &str, fails: &str) -> Judgement {
         let (verdict, why) = if !self.against.is_empty() {
             let first = self.against.first().map(String::as_str).unwrap_or_default();
@@ -210,7 +210,7 @@ impl Evidence {
     }
 }
 
-/// The share of places at which the relation is true, and that in words. Nothing without a place.
+/// Returns the share of places at which the relation is true, and that in words; `None` without a place.
 fn compared(
     answers: &ExperimentSummary<'_>,
     one: &Line<'_>,

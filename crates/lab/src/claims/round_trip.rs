@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{amount, summary::Summary};
 
-/// How much slower a translated round trip has to get, as large packets are compared with small ones,
-/// beside the native one.
+/// The least factor by which a translated round trip slows down from small to large packets, relative to the native
+/// one.
 const SLOWER: f64 = 1.25;
 
-/// H1
+/// Judges H1.
 pub(super) fn order(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-004/round-trip") {
@@ -30,7 +30,7 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
     evidence.decide("The order is the paper’s", fails)
 }
 
-/// H14
+/// Judges H14.
 pub(super) fn large(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-004/size") {

@@ -13,7 +13,7 @@ use crate::{
     summary::{Line, Summary},
 };
 
-/// H3
+/// Judges H3.
 pub(super) fn order(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     for name in [
@@ -42,7 +42,7 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
     evidence.decide("The order is the paper’s", "The order is another one")
 }
 
-/// H11
+/// Judges H11.
 pub(super) fn gap(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     for transport in ["udp", "tcp"] {
@@ -83,7 +83,7 @@ pub(super) fn gap(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// By what share a line's figures are below their bounds, from the least payload.
+/// Returns the shares by which a line's figures are below their bounds, from the least payload.
 fn gaps(line: &Line<'_>) -> Vec<f64> {
     let figures = line.figures.iter();
     figures
@@ -96,8 +96,8 @@ fn typical(line: &Line<'_>) -> Option<f64> {
     (!gaps.is_empty()).then(|| median(&mut gaps))
 }
 
-/// The larger half of the payloads has to be nearer to the bound than the smaller half; if both are
-/// within a hundredth, the payload does not matter, which is no shrinking either.
+/// Tests one line: the larger half of the payloads must be nearer to the bound than the smaller half. If both are
+/// within a hundredth, the payload does not matter, and the gap does not shrink.
 fn shrinks(evidence: &mut Evidence, experiment: &str, line: &Line<'_>) {
     let gaps = gaps(line);
     if gaps.len() < 2 {

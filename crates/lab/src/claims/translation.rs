@@ -1,4 +1,4 @@
-//! Paper 001: what translation costs.
+//! Paper 001: the cost of translation.
 
 use super::{ALIKE, ALMOST_ALL, Judgement, evidence::Evidence};
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     summary::{ExperimentSummary, Line, Summary},
 };
 
-/// H5
+/// Judges H5.
 pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
-    // Either tells by itself: packets in a second through a gateway, and the time that one takes inside.
+    // Either experiment is enough: packets per second through a gateway, or the time of one inside.
     let names = ["paper-001/prefix-length", "paper-001/packet-rate"];
     evidence.asks(names[0]);
     let is_there = |answers: &&ExperimentSummary<'_>| !answers.lines.is_empty();
@@ -79,7 +79,7 @@ fn dearer(
     );
 }
 
-/// H6
+/// Judges H6.
 pub(super) fn steps(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     let name = "paper-001/steps";
@@ -125,7 +125,7 @@ pub(super) fn steps(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// H7
+/// Judges H7.
 pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     let name = "paper-001/prefix-length";
@@ -159,7 +159,7 @@ pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// H12
+/// Judges H12.
 pub(super) fn files(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-001/connect") {

@@ -41,44 +41,45 @@ const STREAM: &str = "Messages of one size follow each other as fast as the firs
     between the first arrival and the last.";
 const NONE: &str = "none";
 
-/// Whose code can be run in parts.
+/// Selects our translator whose steps can be run one by one.
 fn our_siit(subject: &Subject) -> bool {
     subject.name == "siit-isthmus-user"
 }
 
-/// Ping-pong with all sizes at so many megabits per second: at 10, an exchange takes 10 ms on average.
+/// Estimates a ping-pong with all sizes at this rate in megabits per second: at 10, an exchange takes 10 ms on
+/// average.
 fn ping_pong(profile: Profile, megabits: u32) -> f64 {
     let sizes = profile.thin(&[(); 18]).len() as f64;
     let exchanges = f64::from((profile.exchanges() / 10).max(20) + 10);
     sizes * (0.1 + exchanges * 0.16 / f64::from(megabits))
 }
 
-/// A stream of each size.
+/// Estimates a stream of each size.
 fn stream(profile: Profile) -> f64 {
     profile.thin(&[(); 18]).len() as f64 * (profile.length().as_secs_f64() + 0.8)
 }
 
-/// One step.
+/// Estimates one step.
 fn steps_take(profile: Profile) -> f64 {
     0.0005 * f64::from(profile.exchanges().clamp(100, 2000))
 }
 
-/// Whoever carries packets.
+/// Selects all subjects that carry packets.
 fn packets(subject: &Subject) -> bool {
     subject.carries == Carries::Packets && !direct(subject)
 }
 
-/// The same, and two hosts with nobody between them.
+/// Selects these and two hosts with nothing between them.
 fn carried(subject: &Subject) -> bool {
     subject.carries == Carries::Packets
 }
 
-/// Nobody: two hosts on one link.
+/// Selects two hosts on one link.
 fn direct(subject: &Subject) -> bool {
     matches!(subject.setup, Setup::Direct(_))
 }
 
-/// The mechanisms of paper 000.
+/// Selects the mechanisms of paper 000.
 fn of_paper_000(subject: &Subject) -> bool {
     let mechanisms = [
         "native IPv4",
@@ -91,27 +92,27 @@ fn of_paper_000(subject: &Subject) -> bool {
     mechanisms.contains(&subject.mechanism) || stateless.contains(&subject.name.as_str())
 }
 
-/// Whoever carries HTTP, in packets or by itself.
+/// Selects all subjects that carry HTTP, in packets or as proxies.
 fn http(subject: &Subject) -> bool {
     subject.carries != Carries::Dns && !direct(subject)
 }
 
-/// Whoever answers questions to the DNS.
+/// Selects the DNS64 servers.
 fn dns(subject: &Subject) -> bool {
     subject.carries == Carries::Dns
 }
 
-/// A run of iperf3 for each size.
+/// Estimates a run of iperf3 for each size.
 fn iperf(profile: Profile) -> f64 {
     profile.thin(&udp::SIZES).len() as f64 * (profile.length().as_secs_f64() + 0.2)
 }
 
-/// What an earlier experiment has brought.
+/// Estimates an experiment that uses the results of an earlier one.
 fn nothing(_: Profile) -> f64 {
     0.1
 }
 
-/// All experiments, those of a paper one after the other.
+/// All experiments of the papers.
 pub static EXPERIMENTS: [Experiment; 32] = [
     Experiment {
         name: "paper-000/delay-udp-10M",

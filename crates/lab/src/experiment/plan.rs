@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn in_a_hurry_the_standards_have_their_time() {
-        // Those who are not here, such as the kernel's tunnels, take no time.
+        // Subjects that are missing here, such as the kernel's tunnels, take no time.
         let here = |subject: &Subject| subject.describe().missing.is_none();
         let all: Vec<_> = subjects().into_iter().filter(here).collect();
         let options = Options {
@@ -275,7 +275,7 @@ mod tests {
                 count as f64 * (experiment.takes)(Profile::Smoke)
             })
             .sum();
-        // Of ten minutes for everything.
+        // The limit is part of ten minutes for everything.
         assert!((30.0..=120.0).contains(&seconds), "{seconds}");
     }
 

@@ -1,10 +1,9 @@
-//! The tests of RFC 8219, and of RFC 2544 and RFC 6201 where it refers to them, as experiments: asked with our own
-//! [tester](crate::tester), which takes the place of both hosts of a running subject. So one network serves them all,
-//! after the papers' experiments.
+//! The tests of RFC 8219, and of RFC 2544 and RFC 6201 where it refers to them, as experiments. They use our own
+//! [tester](crate::tester), which takes the place of both hosts of a testbed. One testbed serves them all, after the
+//! papers' experiments.
 //!
-//! In a hurry the smallest frames from the client tell enough, and throughput and latency are asked of everybody. The
-//! other tests are left out then, unless they are called by their names: what they look for takes
-//! seconds for each subject.
+//! The profile `smoke` sends only the smallest frames from the client, and measures throughput and latency of every
+//! subject. It leaves the other tests out unless they are named: they take seconds for each subject.
 
 use super::{
     definition::{Experiment, How, Links},
@@ -16,7 +15,7 @@ use crate::results::{Quantity, Scale};
 
 const FRAME: Option<(&str, &str, Scale)> = Some(("frame", "octets", Scale::Linear));
 
-/// How rates without loss are found.
+/// The method of rates without loss.
 pub(super) const NDR: &str = "Tagged UDP frames of 100 flows, which make their sessions themselves, from an XDP program at the one \
     host; another at the other host tells which are lost, late by more than 100 ms (smoke: 50 ms, rfc: 1 s), changed, doubled \
     or out of order. The highest rate without any loss (`both ways`: of each of two hosts that send at once, on a core each): by MLRsearch in trials of 100 ms (smoke: by halves to a fifth, 20 and \
@@ -26,12 +25,12 @@ const AT_NDR: &str = "At the highest rate without loss of the same network, or a
     Every frame is tagged and counts; 2 s (smoke: 100 ms, rfc: 120 s). The ceiling is the tester with a bare redirect between, at \
     100,000 frames per second.";
 
-/// Directions, on average: half of the subjects are measured in both, but in a hurry.
+/// Returns the mean number of directions: half of the subjects are measured in both, but not in `smoke`.
 fn ways(profile: Profile) -> f64 {
     chosen(profile, [1.0, 1.5, 1.5])
 }
 
-/// What so many searches take.
+/// Estimates the time of searches for these sizes.
 pub(super) fn search(profile: Profile, sizes: usize) -> f64 {
     let one = match profile {
         Profile::Smoke => 1.6,
@@ -41,7 +40,7 @@ pub(super) fn search(profile: Profile, sizes: usize) -> f64 {
     ways(profile) * one * sizes as f64
 }
 
-/// What is measured for so many seconds at each size.
+/// Estimates measurements of this many seconds at each size.
 fn at_sizes(profile: Profile, seconds: [f64; 3]) -> f64 {
     ways(profile) * chosen(profile, seconds) * frames::sizes(profile).len() as f64
 }
@@ -54,7 +53,7 @@ fn chosen(profile: Profile, [smoke, standard, rfc]: [f64; 3]) -> f64 {
     }
 }
 
-/// All experiments, in the order in which one needs what another has found.
+/// All experiments of RFC 8219, in an order in which each can use the results of the earlier ones.
 pub static EXPERIMENTS: [Experiment; 9] = [
     Experiment {
         name: "rfc8219/throughput",
@@ -66,7 +65,7 @@ pub static EXPERIMENTS: [Experiment; 9] = [
         method: NDR,
         of: frames::is_known,
         how: How::Live(Links::Unlimited, throughput::by_size),
-        // Half of the subjects are searched both ways as well.
+        // Half of the subjects are searched in both directions at once as well.
         takes: |profile| {
             chosen(profile, [1.0, 1.33, 1.33]) * search(profile, frames::sizes(profile).len())
         },

@@ -1,4 +1,4 @@
-//! The experiments of RFC 9693, to gateways that keep state of connections.
+//! The experiments of RFC 9693, for gateways that keep state of connections.
 
 use super::{
     definition::{Experiment, How},
@@ -8,7 +8,7 @@ use super::{
 use crate::results::{Quantity, Scale};
 
 const NETWORK: &str = "Two hosts and the gateway, on veth pairs, with fixed neighbours";
-/// What all of them have in common.
+/// The method of phase 1, which all experiments have in common.
 macro_rules! phase_1 {
     ($rest:literal) => {
         concat!(
@@ -20,14 +20,14 @@ macro_rules! phase_1 {
     };
 }
 
-/// Whoever keeps connections in a table, as the gateway between two hosts.
+/// Selects the gateways between two hosts that keep connections in a table.
 fn keeps_connections(subject: &Subject) -> bool {
     matches!(subject.setup, Setup::Middle(..))
         && subject.carries == Carries::Packets
         && ["NAT44", "NAT64"].contains(&subject.mechanism)
 }
 
-/// All experiments.
+/// All experiments of RFC 9693.
 pub static EXPERIMENTS: [Experiment; 4] = [
     Experiment {
         name: "rfc9693/connection-rate",

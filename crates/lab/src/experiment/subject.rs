@@ -1,4 +1,4 @@
-//! What can be measured: a mechanism, who made it, and in which network it stands.
+//! A subject: a mechanism, its implementation, and the network in which it stands.
 
 use std::{fmt, net::IpAddr};
 
@@ -18,86 +18,86 @@ pub struct Subject {
     pub name: String,
     /// The mechanism.
     pub mechanism: &'static str,
-    /// Who made it.
+    /// The implementation.
     pub maker: Maker,
-    /// The network, with who stands where.
+    /// The network.
     pub setup: Setup,
-    /// What it takes from one host to the other.
+    /// The traffic that it carries.
     pub carries: Carries,
-    /// Its way there and back among the [bounds](bound::MECHANISMS).
+    /// Its paths there and back among the [bounds](bound::MECHANISMS).
     pub bounds: [&'static str; 2],
 }
 
-/// What a subject takes from one host to the other.
+/// The traffic that a subject carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
-    /// Packets, whatever they carry.
+    /// Packets of any kind.
     Packets,
-    /// Requests by HTTP and their answers.
+    /// HTTP requests and responses.
     Http,
-    /// Questions to the DNS and their answers.
+    /// DNS queries and responses.
     Dns,
 }
 
-/// Who made an implementation, and where it handles packets.
+/// An implementation, and its engine where it has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maker {
-    /// We, with an engine.
+    /// Isthmus, with an engine.
     Isthmus(Engine),
     /// The kernel.
     Kernel,
-    /// TAYGA's authors: a process.
+    /// TAYGA, a process.
     Tayga,
-    /// tundra's author: a process.
+    /// tundra, a process.
     Tundra,
-    /// NIC Mexico: Jool, a module of the kernel.
+    /// Jool, a kernel module.
     Jool(Jool),
     /// The kernel's packet filter.
     Nftables,
-    /// NLnet Labs' resolver.
+    /// NLnet Labs' unbound.
     Unbound,
-    /// ISC's name server.
+    /// ISC's BIND.
     Bind,
-    /// A web server's authors.
+    /// A web server.
     Proxy(Proxy),
 }
 
-/// A network and who stands where in it.
+/// A network and the roles in it.
 #[derive(Debug, Clone, Copy)]
 pub enum Setup {
-    /// A host, a gateway, a host, with both protocols everywhere. The first host calls the second one by this
-    /// address.
+    /// Two hosts with a gateway between them, with both protocols everywhere. The first host calls the second one by
+    /// this address.
     Middle(Middle, IpAddr),
-    /// Two hosts and a cable, of which the first one calls the second one by this address.
+    /// Two hosts and a cable. The first host calls the second one by this address.
     Direct(IpAddr),
-    /// The network of a [provider], and who is the customer's edge and the border.
+    /// The network of a [provider], with the CE and the BR.
     Provider(&'static provider::Mechanism, [Endpoint; 2]),
-    /// A host, a router, a host, of which hosts are ends of tunnels themselves.
+    /// Two hosts with a router between them. The hosts are ends of tunnels themselves.
     Hosts(HostTunnel),
 }
 
-/// A gateway in the network of a provider.
+/// A gateway in the network of a provider: the CE or the BR.
 #[derive(Debug, Clone, Copy)]
 pub enum Endpoint {
-    /// Ours, with an engine.
+    /// Isthmus, with an engine.
     Isthmus(Engine),
-    /// Somebody else's.
+    /// Another implementation.
     Other(&'static End),
 }
 
 /// A tunnel that ends in hosts, as in paper 000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostTunnel {
-    /// From the first host to the router, which has this engine if it is ours. The second host speaks IPv6.
+    /// From the first host to the router, which has this engine if it is ours. The second host speaks IPv6 natively.
     Isatap(Ends),
     /// From host to host. The router speaks IPv4 only.
     SixToFour(Ends),
 }
 
-/// Whose the ends of such a tunnel are.
+/// The implementation of the ends of such a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// Ours, in user space in hosts and with this engine in the router.
+    /// Isthmus, in user space in hosts and with this engine in the router.
     Isthmus(Engine),
     /// The kernel's.
     Kernel,
@@ -105,7 +105,7 @@ pub enum Ends {
 
 impl Setup {
     /// # Errors
-    /// Something that others' gateways need is not here.
+    /// A requirement of another implementation is not met.
     fn require(&self) -> crate::Result<()> {
         match self {
             Self::Provider(_, gateways) => gateways.iter().try_for_each(|gateway| match gateway {
@@ -120,12 +120,12 @@ impl Setup {
     }
 }
 
-/// Who is the gateway between two hosts.
+/// The gateway between two hosts.
 #[derive(Debug, Clone, Copy)]
 pub enum Middle {
-    /// The kernel forwards.
+    /// The kernel's forwarding.
     Forwarding,
-    /// Ours.
+    /// Isthmus.
     Isthmus(Isthmus),
     /// TAYGA.
     Tayga,
@@ -178,7 +178,7 @@ impl Maker {
         }
     }
 
-    /// Its name and version in reports.
+    /// Returns its name and version in reports.
     fn implementation(self) -> String {
         match self {
             Self::Isthmus(_) => concat!("Isthmus ", env!("CARGO_PKG_VERSION")).into(),
@@ -203,7 +203,7 @@ impl Maker {
     }
 
     /// # Errors
-    /// It is not here.
+    /// It is not installed.
     fn require(self) -> crate::Result<()> {
         match self {
             Self::Isthmus(_) => crate::isthmus::program().map(drop),
@@ -237,7 +237,7 @@ impl Subject {
         }
     }
 
-    /// As a run's file has it.
+    /// Returns its description in `run.json`.
     pub fn describe(&self) -> results::SubjectInfo {
         results::SubjectInfo {
             name: self.name.clone(),
@@ -248,13 +248,13 @@ impl Subject {
         }
     }
 
-    /// Why it can not be measured here, if so.
+    /// Returns why it cannot be measured here, if so.
     fn missing(&self) -> Option<String> {
         let required = self.maker.require().and_then(|()| self.setup.require());
         required.err().map(|error| error.to_string())
     }
 
-    /// The protocol that its client speaks.
+    /// Returns the protocol of its client.
     pub fn family(&self) -> bound::Family {
         match self.setup {
             Setup::Direct(IpAddr::V4(_)) | Setup::Middle(_, IpAddr::V4(_)) => bound::Family::V4,
@@ -268,10 +268,10 @@ impl Subject {
         }
     }
 
-    /// The paths there and back on links of a rate.
+    /// Returns the paths there and back on links of a rate.
     ///
     /// # Panics
-    /// The names of its bounds are wrong, which a test looks at.
+    /// A name of its bounds is wrong. A test checks them.
     pub fn paths(&self, rate: bound::Rate) -> [bound::Path; 2] {
         self.bounds.map(|name| {
             let mechanism = bound::Mechanism::named(name).expect("a bound of this name");

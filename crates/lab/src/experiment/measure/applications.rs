@@ -7,7 +7,7 @@ use crate::{
     results::Point,
 };
 
-/// 1 for each application that works, and for the others 0 and why.
+/// Returns 1 for each application that works, and 0 with the reason for the others.
 pub(crate) fn all(testbed: &mut Testbed, _: Profile) -> Result<Vec<Point>> {
     let call = Call {
         client: testbed.client()?,

@@ -15,19 +15,20 @@ use crate::{
     wire::Counts,
 };
 
-/// An exchange in which a cable kept time worse than by this much, and this share of the round trip, does not count.
+/// The timing error of a cable above which an exchange does not count, if it is also above this share of the round
+/// trip.
 const PUNCTUAL: Duration = Duration::from_micros(20);
 const EXACT: f64 = 0.005;
-/// A frame of a stream that comes later than this is late: the queue behind it does not make up for it.
+/// The lateness above which a frame of a stream is late: the queue behind it does not make up for it.
 const LATE: Duration = Duration::from_millis(1);
-/// The share of frames that may be.
+/// The share of frames that may be late.
 const FEW: f64 = 0.01;
-/// The share of the bound that a sender has to offer at least.
+/// The least share of the bound that a sender must offer.
 const BUSY: f64 = 0.97;
-/// Until a TCP connection has found its rate.
+/// The time in which a TCP connection finds its rate.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// What a protocol makes of a message, in the bounds: Linux sets timestamps.
+/// Returns the transport of a protocol in the bounds: Linux uses timestamps.
 fn transport(protocol: Protocol) -> Transport {
     match protocol {
         Protocol::Udp => Transport::Udp,
@@ -35,18 +36,18 @@ fn transport(protocol: Protocol) -> Transport {
     }
 }
 
-/// The payloads of papers 000 and 003 that a profile measures.
+/// Returns the payloads of papers 000 and 003 that a profile measures.
 fn payloads(profile: Profile) -> Vec<Payload> {
     let all = PAPERS_PAYLOADS.map(|bytes| Payload::new(bytes).expect("the papers' are payloads"));
     profile.thin(&all)
 }
 
-/// One-way delays of datagrams there and back, and half of the round trip.
+/// Returns one-way delays of datagrams there and back, and half of the round trip.
 pub(crate) fn udp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     one_way(testbed, profile, Protocol::Udp)
 }
 
-/// The same of messages over TCP.
+/// Returns the same for messages over TCP.
 pub(crate) fn tcp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     one_way(testbed, profile, Protocol::Tcp)
 }
@@ -75,10 +76,10 @@ fn one_way(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Ve
     Ok(points)
 }
 
-/// Something of an exchange, in seconds.
+/// A time of an exchange, in seconds.
 type Value = fn(&Exchange) -> f64;
 
-/// What the network took where that is known, and else what the hosts took as well.
+/// Returns the delay of the network where it is known, else that between the sockets.
 fn delay(delay: &Delay) -> f64 {
     delay.wires.unwrap_or(delay.sockets).as_secs_f64()
 }
@@ -91,7 +92,7 @@ fn point(series: &str, payload: Payload, samples: &[f64], bound: Option<f64>) ->
     })
 }
 
-/// Round trips by size of message over TCP.
+/// Returns round trips by size of message over TCP.
 pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let all = payloads(profile).into_iter();
     all.map(|payload| round_trip(testbed, profile, payload))
@@ -110,7 +111,7 @@ fn round_trip(testbed: &Testbed, profile: Profile, payload: Payload) -> Result<P
     })
 }
 
-/// The exchanges that count.
+/// Plays a ping-pong, and returns the exchanges that count.
 fn play(
     testbed: &Testbed,
     profile: Profile,
@@ -151,7 +152,7 @@ fn play(
             exchange.wires_error.is_none_or(|error| error <= tolerated)
         })
         .collect();
-    // With few left, those would be the ones that suit the machine.
+    // A few exchanges would be a biased selection.
     if punctual.len() < all / 2 {
         return Err(LabError::Tester(format!(
             "messages of {bytes} bytes: the cables kept time in {} of {all} exchanges only",
@@ -161,12 +162,12 @@ fn play(
     Ok(punctual)
 }
 
-/// Throughput of datagrams.
+/// Returns the throughput of datagrams.
 pub(crate) fn udp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     throughput(testbed, profile, Protocol::Udp)
 }
 
-/// Throughput of TCP, written to in parts of a size.
+/// Returns the throughput of TCP, by the size of writes.
 pub(crate) fn tcp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     throughput(testbed, profile, Protocol::Tcp)
 }
@@ -200,7 +201,7 @@ fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result
         punctual(&before, &testbed.passed())?;
         let bounds = testbed.bounds();
         let bound = bounds.map(|[there, _]| most(there, protocol, payload));
-        // What was not sent is not the fault of who was to be measured.
+        // A load that was not offered is the sender's limit, not the subject's.
         let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
         let point = point("forward", payload, &[goodput], bound);
         points.extend(point.map(|point| match ceiling {
@@ -211,7 +212,8 @@ fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result
     Ok(points)
 }
 
-/// An error if a cable moved more than a few frames at the wrong time.
+/// # Errors
+/// A cable moved more than a few frames at the wrong time.
 fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {
     let worst = after
         .iter()
@@ -227,7 +229,7 @@ fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {
     )))
 }
 
-/// The bound of a stream. TCP puts writes together, so that all of its segments are full.
+/// Returns the bound of a stream. TCP merges writes, so that all of its segments are full.
 fn most(path: &Path, protocol: Protocol, payload: Payload) -> f64 {
     let large = Payload::new(65_000).expect("65,000 bytes are a payload");
     match protocol {

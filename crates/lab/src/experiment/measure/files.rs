@@ -1,4 +1,4 @@
-//! Files by HTTP: how long a connection takes to be there, and a file.
+//! Files by HTTP: the time of a connection, and of a file.
 
 use std::{net::IpAddr, time::Instant};
 
@@ -11,17 +11,17 @@ use crate::{LabError, Result, results::Point, services::Files};
 /// The sizes of paper 001, in octets.
 const SIZES: [usize; 4] = [104_000, 318_000, 320_000, 531_000];
 
-/// How a file came.
+/// The times of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub struct Fetched {
     octets: usize,
-    /// Until the connection was there, in seconds.
+    /// The time until the connection was open, in seconds.
     connect: f64,
-    /// Until all of the file was there, in seconds.
+    /// The time until the file was complete, in seconds.
     file: f64,
 }
 
-/// Every size, several times: once for a testbed, whichever experiment asks first.
+/// Returns the transfers of every size, several times. They are made once for a testbed.
 fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
     if testbed.fetched.is_empty() {
         let _server = Files::serve(testbed.server()?, &SIZES)?;
@@ -33,7 +33,7 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
                 command: format!("HTTP from {address}"),
                 source,
             };
-            // The first one finds addresses and warms caches.
+            // The first one resolves addresses and warms caches.
             fetch(address, SIZES[0]).map_err(problem)?;
             let turns = (0..times).flat_map(|_| SIZES);
             let fetched = turns.map(|octets| fetch(address, octets).map_err(problem));
@@ -69,17 +69,17 @@ fn points(
     Ok(SIZES.into_iter().filter_map(of).collect())
 }
 
-/// Until the connection was there.
+/// Returns the time until the connection was open.
 pub(crate) fn connect(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |fetched| fetched.connect)
 }
 
-/// Until the file was there.
+/// Returns the time until the file was complete.
 pub(crate) fn time(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |fetched| fetched.file)
 }
 
-/// The file by that time, in bits per second.
+/// Returns the throughput of the file, in bits per second.
 pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |fetched| {
         fetched.octets as f64 * 8.0 / fetched.file

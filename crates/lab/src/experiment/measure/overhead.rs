@@ -1,4 +1,4 @@
-//! What a mechanism adds to packets, counted where they pass.
+//! The octets that a mechanism adds to packets, counted on the cables.
 
 use std::{net::UdpSocket, time::Duration};
 
@@ -12,23 +12,23 @@ use crate::{
     wire::{Counts, Tap},
 };
 
-/// Datagrams that are sent in a row, and how many rows there are.
+/// The datagrams of a row, and the number of rows.
 const DATAGRAMS: u32 = 40;
 const ROWS: usize = 5;
-/// Octets in each, which is paper 002's smallest.
+/// The payload in octets: paper 002's smallest.
 const PAYLOAD: usize = 100;
-/// Until all are there.
+/// The time in which all arrive.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Octets that a packet from the client has more behind the first gateway: in the core where there is one, and
-/// else at the server.
+/// Returns the octets that a packet from the client has in addition after the first gateway: in the core if there is
+/// one, else at the server.
 pub(crate) fn added(testbed: &mut Testbed, _: Profile) -> Result<Vec<Point>> {
     let [client, server] = testbed.nodes();
     let before = tap(testbed, client, HOST_INTERFACE);
     let behind =
         tap(testbed, CORE, CORE_LINKS[0]).or_else(|_| tap(testbed, server, HOST_INTERFACE));
     let (before, behind) = (before?, behind?);
-    // Neighbours and sessions are there after the first ones.
+    // The first row resolves neighbours and opens sessions.
     send(testbed)?;
     let mut added = [0.0; ROWS];
     for added in &mut added {
@@ -45,7 +45,8 @@ fn tap(testbed: &Testbed, node: &str, interface: &str) -> Result<Tap> {
     tap.ok_or_else(|| LabError::NoNode(format!("{node} with a cable at {interface}")))
 }
 
-/// Octets of a frame. Some are not ours, such as questions for neighbours, but few rows have any.
+/// Returns the mean octets of a frame. Some frames are not ours, such as neighbour solicitations, but few rows have
+/// any.
 fn mean(counts: &Counts) -> f64 {
     counts.bytes as f64 / counts.frames.max(1) as f64
 }

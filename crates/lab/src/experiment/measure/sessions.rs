@@ -1,8 +1,8 @@
-//! Connections of devices with state (RFC 9693): how fast they are made, how many there can be, and how fast they
-//! are removed.
+//! Connections of devices with state (RFC 9693): the rate at which they are established, their number, and the rate
+//! at which they are removed.
 //!
-//! Every trial begins with an empty table. A frame for each connection goes to the responder; a
-//! connection is there if its frame arrives within the timeout.
+//! Every trial begins with an empty table. A frame for each connection goes to the responder; a connection is
+//! established if its frame arrives within the timeout.
 
 use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
@@ -31,39 +31,39 @@ use crate::{
     },
 };
 
-/// Source ports (RFC 9693 section 4.1: a few times ten thousand), and the first of the destination ports, which
-/// are as many as it takes.
+/// The source ports (RFC 9693 section 4.1: a few times ten thousand). There are as many destination ports as the
+/// number of connections needs.
 const SOURCES: RangeInclusive<u16> = 1024..=41_023;
 const FIRST_DESTINATION: u16 = 1;
 /// A frame that takes longer is lost: siitperf's value, which RFC 9693 names as an implementation.
 const TIMEOUT: Duration = Duration::from_millis(500);
 /// The share of the rate of connections at which they are validated.
 const ALPHA: f64 = 0.5;
-/// How often a trial that was sent late is run again, and a rate that is not validated is lowered.
+/// The number of times that a late trial is repeated, and that a rate that is not validated is lowered.
 const RETRIES: usize = 4;
-/// A rate that is too high, for the first trial: this many times what was established when too much was asked.
+/// The factor of the first rate above the forwarding rate under overload.
 const ABOVE: f64 = 1.25;
 
-/// Frames of a trial that tells what comes out when too much goes in.
+/// The frames of the trial under overload.
 const FLOOD: u64 = 100_000;
-/// The least rate of interest: so many times less than the most.
+/// The factor of the lowest rate of interest below the highest.
 const BELOW: f64 = 20.0;
-/// Trials of a search are this many times shorter than those that decide.
+/// The factor by which trials of a search are shorter than those that decide.
 const SHORTER: u32 = 5;
 
-/// What a profile asks for.
+/// The extent of a profile.
 struct Scale {
-    /// Connections by which the rate is searched. Fewer than a kernel tracks by default, which is 262,144.
+    /// The connections of the search for the rate: fewer than a kernel tracks by default, which is 262,144.
     connections: u32,
-    /// How near the rate has to be to one that is too high, as a share of the first trial's.
+    /// The width of the rate, as a share of the first trial's.
     width: f64,
-    /// Where connections are only needed: so many per second.
+    /// The rate at which connections are established that are only needed, per second.
     careful: f64,
-    /// Connections with which the search for the capacity begins, and with which it ends.
+    /// The connections at which the search for the capacity begins, and at which it ends.
     capacity: [u32; 2],
-    /// How near the capacity has to be to a number that is too large.
+    /// The width of the capacity.
     error: u64,
-    /// Connections that are torn down.
+    /// The numbers of connections that are torn down.
     torn_down: &'static [u32],
 }
 
@@ -96,14 +96,14 @@ fn scale(profile: Profile) -> Scale {
     }
 }
 
-/// How punctual trials are that last some milliseconds: the last batch of frames is always a little late.
+/// The punctuality of trials of some milliseconds: the last batch of frames is always a little late.
 const TOLERANCE: Tolerance = Tolerance {
     by: Duration::from_millis(1),
     share: 0.01,
     rate: 0.05,
 };
 
-/// A gateway between two hosts, with its hosts' addresses as the first one has them.
+/// Returns a gateway between two hosts, and the hosts' addresses as the first one knows them.
 fn gateway(subject: &Subject) -> Result<(&dyn Device, Ends)> {
     let Setup::Middle(middle, address) = &subject.setup else {
         return Err(LabError::NoNode("gateway with state".into()));
@@ -115,7 +115,7 @@ fn gateway(subject: &Subject) -> Result<(&dyn Device, Ends)> {
     Ok((middle.device(), ends))
 }
 
-/// A frame for each of so many connections, which arrive by IPv4.
+/// Returns a frame for each of this many connections, which arrive by IPv4.
 fn traffic(connections: u32, ends: Ends) -> Traffic {
     let sources = u32::from(SOURCES.end() - SOURCES.start()) + 1;
     let last = connections.div_ceil(sources) as u16;
@@ -150,11 +150,11 @@ fn test<'a>(profile: Profile, subject: &'a Subject, connections: u32) -> Result<
     })
 }
 
-/// Trials on a device, whose table is empty before each.
+/// Trials on a device with an empty table.
 struct Trials<'a> {
     test: &'a Stateful<'a>,
     device: Option<Empty<'a>>,
-    /// Why a rate could not be offered, if there was one.
+    /// The reason why a rate could not be offered, if there was one.
     void: Option<Void>,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Trials<'a> {
         device.establish(connections, rate)
     }
 
-    /// Phase 1, again if it was sent late. What is late every time could not be offered.
+    /// Runs phase 1, and repeats it if it was sent late. A rate that is late every time could not be offered.
     fn establish(&mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
         let mut established = self.once(connections, rate)?;
         for _ in 0..RETRIES {
@@ -195,7 +195,7 @@ impl<'a> Trials<'a> {
         Ok(took)
     }
 
-    /// Whether so many connections are established at a rate.
+    /// Returns whether this many connections are established at a rate.
     fn passes(&mut self, connections: u64, rate: f64) -> Result<Completeness> {
         let established = self.establish(connections, rate)?;
         let outcome = established.completeness();
@@ -203,9 +203,9 @@ impl<'a> Trials<'a> {
         Ok(outcome)
     }
 
-    /// The highest rate at which so many are established, not above the tester's own.
+    /// Returns the highest rate at which this many are established, up to the tester's own.
     fn highest(&mut self, connections: u64, width: f64, ceiling: Ceiling) -> Result<f64> {
-        // What comes out when too much goes in is not far from what can be.
+        // The forwarding rate under overload is near the result.
         let flooded = self.once(connections, f64::INFINITY)?;
         let reached = flooded.result.streams[0].received_rate;
         self.tear_down(flooded)?;
@@ -220,7 +220,8 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Whether answers find their way back through each of so many connections that were made at this rate.
+    /// Returns whether answers are forwarded through each of this many connections that were established at this
+    /// rate.
     fn is_validated(&mut self, connections: u64, rate: f64) -> Result<bool> {
         for _ in 0..RETRIES {
             let established = self.establish(connections, rate)?;
@@ -233,7 +234,7 @@ impl<'a> Trials<'a> {
         Ok(false)
     }
 
-    /// An error that says why there is nothing to be said, if it was the tester's fault.
+    /// Returns the error of an experiment without a result, with the tester's fault if there was one.
     fn nothing(&self, what: &str) -> LabError {
         match &self.void {
             Some(void) => LabError::Tester(void.to_string()),
@@ -245,12 +246,12 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// What the tester reaches with such frames and no device.
+/// Returns the tester's own rate with such frames.
 fn ceiling(test: &Stateful<'_>) -> Result<Ceiling> {
     Alone::of(&Streams::Rightward(test.initiated.clone())).map(|alone| alone.ceiling)
 }
 
-/// The maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
+/// Measures the maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
 pub(crate) fn connection_rate(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         connections, width, ..
@@ -269,8 +270,8 @@ pub(crate) fn connection_rate(subject: &Subject, profile: Profile) -> Result<Vec
     Err(trials.nothing("at no rate were all connections established"))
 }
 
-/// The capacity of the connection tracking table (RFC 9693 section 4.9). If the search ended before the table was
-/// full, that end stands beside it as the ceiling.
+/// Measures the capacity of the connection tracking table (RFC 9693 section 4.9). If the search ended before the
+/// table was full, its end is the ceiling of the value.
 pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         capacity: [initial, most],
@@ -293,7 +294,7 @@ pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>
             return trials.highest(connections, width, ceiling);
         }
         let most = known.unwrap_or(careful);
-        // Below this share of the rate before there are too many connections: it need not be known better.
+        // Below this share of the rate before, there are too many connections: a higher precision is not needed.
         let error = most * search.beta / 2.0;
         RateSearch { most, error }.run(|rate| trials.passes(connections, rate))
     })?;
@@ -308,7 +309,7 @@ pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>
     }])
 }
 
-/// The connection tear-down rate, by the number of connections (RFC 9693 section 4.8).
+/// Measures the connection tear-down rate, by the number of connections (RFC 9693 section 4.8).
 pub(crate) fn tear_down_rates(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         torn_down, careful, ..
@@ -331,8 +332,8 @@ pub(crate) fn tear_down_rates(subject: &Subject, profile: Profile) -> Result<Vec
     Ok(points)
 }
 
-/// Phase 2: the highest rate without loss through connections that are there, from the initiator and to it (RFC 9693
-/// section 4.7).
+/// Measures phase 2: the highest rate without loss through established connections, from the initiator and to it (RFC
+/// 9693 section 4.7).
 pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         connections,
@@ -384,10 +385,10 @@ pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Poin
     Ok(points)
 }
 
-/// About how long the experiments take, in seconds: of a trial most is the removal of what it left.
+/// The time that it takes to remove a trial, about, in seconds: most of the time of an experiment.
 const REMOVED: f64 = 0.5;
 
-/// See [`connection_rate`].
+/// Estimates [`connection_rate`].
 pub(crate) fn connection_rate_takes(profile: Profile) -> f64 {
     let Scale {
         connections, width, ..
@@ -396,7 +397,7 @@ pub(crate) fn connection_rate_takes(profile: Profile) -> f64 {
     trials * (REMOVED + f64::from(connections) / 100_000.0)
 }
 
-/// See [`capacity`].
+/// Estimates [`capacity`].
 pub(crate) fn capacity_takes(profile: Profile) -> f64 {
     let Scale {
         capacity: [_, most],
@@ -406,7 +407,7 @@ pub(crate) fn capacity_takes(profile: Profile) -> f64 {
     3.0 * REMOVED + 4.0 * f64::from(most) / careful
 }
 
-/// See [`tear_down_rates`].
+/// Estimates [`tear_down_rates`].
 pub(crate) fn tear_down_takes(profile: Profile) -> f64 {
     let Scale {
         torn_down, careful, ..
@@ -415,7 +416,7 @@ pub(crate) fn tear_down_takes(profile: Profile) -> f64 {
     torn_down.iter().map(established).sum()
 }
 
-/// See [`throughput()`].
+/// Estimates [`throughput()`].
 pub(crate) fn throughput_takes(profile: Profile) -> f64 {
     let Scale { width, .. } = scale(profile);
     let length = profile.length().as_secs_f64();

@@ -10,7 +10,7 @@ use crate::{
     tools::{self, Direction, Traffic, Until},
 };
 
-/// The payloads of segments: in a hurry those that connections have as a rule.
+/// Returns the payloads of segments: in `smoke` the usual ones of connections.
 pub(crate) fn sizes(profile: Profile) -> &'static [u32] {
     match profile {
         Profile::Smoke => &udp::SIZES[4..],
@@ -18,19 +18,19 @@ pub(crate) fn sizes(profile: Profile) -> &'static [u32] {
     }
 }
 
-/// Whole seconds of each connection, which is all that iperf3 knows.
+/// Returns the length of each connection in whole seconds, which iperf3 needs.
 pub(crate) fn seconds(profile: Profile) -> u32 {
     profile.length().as_secs().max(1) as u32
 }
 
-/// Payload that arrived, in bits per second: one connection for each size of segment.
+/// Returns the payload that arrived, in bits per second: one connection for each size of segment.
 pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let _server = services::start_iperf(testbed.server()?, TESTER_CPU)?;
     let of_size = |payload: &u32| bulk(testbed, *payload, seconds(profile));
     sizes(profile).iter().map(of_size).collect()
 }
 
-/// One connection to an iperf3 that is up.
+/// Measures one connection to a running iperf3.
 fn bulk(testbed: &Testbed, payload: u32, seconds: u32) -> Result<Point> {
     let transfer = tools::iperf(
         testbed.client()?,
@@ -57,7 +57,7 @@ mod tests {
         topology::HOST_INTERFACE,
     };
 
-    /// Frames that have arrived at the server, and their octets.
+    /// Returns the frames that have arrived at the server, and their octets.
     fn arrived(testbed: &Testbed) -> [f64; 2] {
         let mut show = testbed.server().unwrap().command("ip");
         show.args(["-s", "-j", "link", "show", "dev", HOST_INTERFACE]);
@@ -65,8 +65,8 @@ mod tests {
         ["packets", "bytes"].map(|name| shown[0]["stats64"]["rx"][name].as_f64().unwrap())
     }
 
-    /// By the server's own counters: packets are 20 octets of IPv4 (RFC 791), 32 of TCP with timestamps (RFC 9293,
-    /// RFC 7323) and the payload. The 14 of Ethernet may be counted or not.
+    /// The referee is the server's own counters: packets are 20 octets of IPv4 (RFC 791), 32 of TCP with timestamps
+    /// (RFC 9293, RFC 7323) and the payload. The 14 of Ethernet may be counted or not.
     #[test]
     #[ignore = "builds a network, as root: of the tier namespaces"]
     fn segments_are_as_large_as_was_asked() {
@@ -79,12 +79,12 @@ mod tests {
             let point = bulk(&testbed, payload, 1).unwrap();
             let after = arrived(&testbed);
             let [frames, octets] = [0, 1].map(|counter| after[counter] - before[counter]);
-            // Those that open and close the connections are smaller.
+            // The segments that open and close the connections are smaller.
             let least = 0.99 * f64::from(payload + 52);
             let most = f64::from(payload + 66);
             let size = octets / frames;
             assert!((least..=most).contains(&size), "{payload}: {size}");
-            // In a second, or hardly more.
+            // The transfer takes about a second.
             assert!(point.value > 0.0 && point.value < 8.0 * octets);
         }
     }

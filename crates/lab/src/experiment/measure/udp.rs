@@ -1,5 +1,5 @@
-//! UDP at a fixed rate by iperf3, which answers five experiments at once: how much arrives, what is lost, how
-//! much delay varies, how busy that keeps the machine, and what a packet costs.
+//! UDP at a fixed rate by iperf3, which serves five experiments at once: payload that arrives, loss, jitter,
+//! processor time, and the cost of a packet.
 
 use super::{
     super::{profile::Profile, testbed::Testbed},
@@ -18,16 +18,16 @@ pub(crate) const SIZES: [u32; 5] = [100, 250, 500, 1000, 1400];
 /// Its offered load, in megabits of payload per second.
 const OFFERED: u32 = 100;
 
-/// What one size of payload came to.
+/// The result of one size of payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Offered {
     octets: u32,
     transfer: Transfer,
-    /// By others than sender and receiver.
+    /// The processor time of all but sender and receiver.
     used: Used,
 }
 
-/// All sizes: once for a testbed, whichever experiment asks first.
+/// Returns the results of all sizes. They are measured once for a testbed.
 fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Offered]> {
     if testbed.offered.is_empty() {
         let _server = services::start_iperf(testbed.server()?, TESTER_CPU)?;
@@ -67,30 +67,30 @@ fn points(
     Ok(all(testbed, profile)?.iter().map(point).collect())
 }
 
-/// Payload that arrived, in bits per second.
+/// Returns the payload that arrived, in bits per second.
 pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |offered| offered.transfer.bits_per_second)
 }
 
-/// The share that did not.
+/// Returns the share that did not arrive.
 pub(crate) fn loss(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |offered| {
         offered.transfer.lost_percent / 100.0
     })
 }
 
-/// Jitter (RFC 3550 section 6.4.1), in seconds.
+/// Returns the jitter (RFC 3550 section 6.4.1), in seconds.
 pub(crate) fn jitter(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |offered| offered.transfer.jitter)
 }
 
 impl Offered {
-    /// Processor time of everybody together, in seconds of one core.
+    /// Returns the whole processor time, in seconds of one core.
     fn everybody(&self) -> f64 {
         self.transfer.cpu + self.used.gateways + self.used.kernel
     }
 
-    /// The same, and whose it is.
+    /// Returns the processor times by name.
     fn times(&self) -> [(&'static str, f64); 4] {
         [
             ("udp", self.everybody()),
@@ -100,7 +100,7 @@ impl Offered {
         ]
     }
 
-    /// A point of each time in relation to something, without those of whom there is nothing.
+    /// Returns a point of each time divided by `beside`, without times of zero.
     fn points(&self, beside: f64) -> impl Iterator<Item = Point> {
         let times = self.times().into_iter().filter(|(_, time)| *time > 0.0);
         let at = f64::from(self.octets);
@@ -108,7 +108,7 @@ impl Offered {
     }
 }
 
-/// Cores that were busy: of everybody (`udp`), of sender and receiver, of the gateways' processes, and of the
+/// Returns the cores that were busy: all (`udp`), with sender and receiver, the gateways' processes, and the
 /// gateways' programs.
 pub(crate) fn cpu(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let offered = all(testbed, profile)?.iter();
@@ -117,7 +117,7 @@ pub(crate) fn cpu(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>>
         .collect())
 }
 
-/// Seconds for each packet that was sent, of the same.
+/// Returns the same in seconds for each packet that was sent.
 pub(crate) fn cost(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let offered = all(testbed, profile)?.iter();
     Ok(offered

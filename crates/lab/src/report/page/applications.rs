@@ -1,4 +1,4 @@
-//! Which applications work through which mechanism: a table of words and marks, and why the others do not.
+//! The table of applications and mechanisms, in words and marks, and the reasons of those that do not work.
 
 use maud::{Markup, html};
 
@@ -32,7 +32,7 @@ impl<'s> Cell<'s> {
         self.figures.iter().filter(works).count()
     }
 
-    /// What it comes to over all implementations, which mostly are of one opinion.
+    /// Returns the result over all implementations, which mostly agree.
     fn markup(&self) -> Markup {
         let (working, all) = (self.working(), self.figures.len());
         html! {
@@ -48,7 +48,7 @@ impl<'s> Cell<'s> {
         }
     }
 
-    /// Each reason, and the implementations that have given it.
+    /// Returns each reason, and the implementations that gave it.
     fn reasons(&self) -> Vec<(&'s str, Vec<&'s str>)> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for (subject, figure) in &self.figures {
@@ -64,7 +64,7 @@ impl<'s> Cell<'s> {
     }
 }
 
-/// A row for each mechanism, a column for each application; below it the reasons.
+/// Returns a row for each mechanism and a column for each application, with the reasons below.
 pub(super) fn matrix(answers: &ExperimentSummary<'_>) -> Markup {
     let mut mechanisms: Vec<&str> = Vec::new();
     for subject in answers.subjects() {
@@ -141,7 +141,7 @@ fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
     }
 }
 
-/// Whether an application works, see [`Quantity::Works`](crate::results::Quantity::Works).
+/// Returns the mark of an application, see [`Quantity::Works`](crate::results::Quantity::Works).
 pub(super) fn works(value: f64) -> Markup {
     html! {
         @if value >= 1.0 {

@@ -7,7 +7,7 @@ use crate::{
     summary::Summary,
 };
 
-/// How many hold, of how many that can be told.
+/// Returns how many claims hold, of those that can be judged.
 pub(super) fn score(summary: &Summary<'_>) -> String {
     let verdicts: Vec<Verdict> = CLAIMS
         .iter()
@@ -23,7 +23,7 @@ pub(super) fn score(summary: &Summary<'_>) -> String {
     format!("{holds} of {}", holds + count(Verdict::DoesNotHoldHere))
 }
 
-/// All of them.
+/// Returns all claims.
 pub(super) fn claims(summary: &Summary<'_>) -> Markup {
     html! {
         p.about {

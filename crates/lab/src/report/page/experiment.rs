@@ -1,4 +1,4 @@
-//! One experiment: what the paper found, the plot, the figures as a table, and how to measure it again.
+//! One experiment: the finding of the paper, the plot, the figures as a table, and the command.
 
 use maud::{Markup, html};
 
@@ -15,15 +15,15 @@ use crate::{
     summary::{ExperimentSummary, Figure, is_of},
 };
 
-/// A share of the bound above this is not the noise of a measurement.
+/// The share of the bound above which a value is not explained by noise.
 const IMPOSSIBLE: f64 = 1.01;
 
-/// The figure with everything that belongs to it.
+/// Returns the figure with its surroundings.
 pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup {
     let answers = shown.answers;
     let experiment = answers.experiment;
     let id = format!("e{}", shown.number);
-    // Whether applications work is better read than drawn.
+    // The results of applications are easier to read as a table.
     let is_matrix = experiment.quantity == Quantity::Works;
     html! {
         article.card id=(id) aria-labelledby={(id) "-head"} {
@@ -54,7 +54,7 @@ pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup
     }
 }
 
-/// The plots, of which one is shown at a time, and the legend.
+/// Returns the plots, of which one is shown at a time, and the legend.
 fn panels(run: &Run, answers: &ExperimentSummary<'_>, id: &str) -> Markup {
     let plots = plot::plots(run, answers);
     let main = plot::main_series(answers);
@@ -96,7 +96,7 @@ fn title(answers: &ExperimentSummary<'_>, plot: &Plot) -> String {
     }
 }
 
-/// The plot in words: what is on its axes, and who is best and worst in the middle.
+/// Describes the plot in words: its axes, and the best and the worst subject in the middle.
 fn about(answers: &ExperimentSummary<'_>) -> String {
     let quantity = answers.experiment.quantity;
     let subjects: Vec<&str> = answers
@@ -146,7 +146,7 @@ fn has(answers: &ExperimentSummary<'_>, wanted: impl Fn(&Figure) -> bool) -> boo
         .any(wanted)
 }
 
-/// What the paper prints, and what was measured here at the same place.
+/// Returns the values that the paper prints, and those that were measured here at the same place.
 fn beside(answers: &ExperimentSummary<'_>) -> Markup {
     let rows: Vec<(&Printed, Vec<String>)> = papers::printed_for(&answers.experiment.name)
         .map(|printed| (printed, here(answers, printed)))
@@ -202,7 +202,7 @@ fn here(answers: &ExperimentSummary<'_>, printed: &Printed) -> Vec<String> {
     let values = lines.filter_map(|line| {
         let figure = match printed.at {
             Some(at) => line.at(at)?,
-            // Over an axis that the paper's value does not name, the middle stands for it.
+            // If the paper's value names no place on the axis, the middle stands for it.
             None => line.figures.get(line.figures.len() / 2)?,
         };
         let value = amount::amount(answers.experiment.quantity, figure.value());
@@ -219,7 +219,7 @@ fn here(answers: &ExperimentSummary<'_>, printed: &Printed) -> Vec<String> {
     values.collect()
 }
 
-/// What the reader has to know about marks, if there are any.
+/// Returns the explanation of marks, if there are any.
 fn notes(answers: &ExperimentSummary<'_>) -> Markup {
     let quantity = answers.experiment.quantity;
     let limited = has(answers, |figure| figure.limited(quantity));
@@ -245,7 +245,7 @@ fn notes(answers: &ExperimentSummary<'_>) -> Markup {
     }
 }
 
-/// All values.
+/// Returns the table of all values.
 fn table(answers: &ExperimentSummary<'_>, open: bool) -> Markup {
     let body = match &answers.experiment.over {
         Some(axis) => html! {
@@ -320,7 +320,7 @@ fn without_axis(answers: &ExperimentSummary<'_>) -> Markup {
     }
 }
 
-/// A value with what belongs beside it.
+/// Returns the cell of a value and its bound, ceiling and reason.
 fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
     let Some(figure) = figure else {
         return html! { span.none { "–" } };

@@ -14,7 +14,7 @@ use crate::summary::{ExperimentSummary, Summary};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Nothing but what is in the page may be loaded or run.
+/// Only the content of the page itself may be loaded or run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
      base-uri 'none'; form-action 'none'";
 
@@ -28,14 +28,14 @@ struct Section {
 /// An experiment with figures.
 struct Shown<'s, 'a> {
     answers: &'s ExperimentSummary<'a>,
-    /// Its place among these, which its elements' names are made of.
+    /// Its index among these, by which its elements are named.
     number: usize,
-    /// What its files are called.
+    /// The name of its files.
     file: &'s str,
 }
 
-/// The whole page. `files` has a name for each experiment with figures; the links to pictures are left out
-/// if there are none.
+/// Returns the whole page. `files` has a name for each experiment with figures; links to pictures are left out if
+/// there are none.
 pub(super) fn page(summary: &Summary<'_>, files: &[String], pictures: bool) -> Markup {
     let shown: Vec<Shown<'_, '_>> = super::with_figures(summary)
         .zip(files)
@@ -138,7 +138,7 @@ fn sections(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> V
     sections
 }
 
-/// What this is, in a few figures.
+/// Returns the summary of the run in a few figures.
 fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     let run = summary.run;
     let here = run
@@ -164,7 +164,7 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     }
 }
 
-/// The experiments of one paper or standard.
+/// Returns the experiments of one paper or standard.
 fn group(
     summary: &Summary<'_>,
     shown: &[Shown<'_, '_>],
@@ -185,7 +185,7 @@ fn group(
     }
 }
 
-/// Experiments that belong to no paper and no standard.
+/// Returns the experiments that belong to no paper and no standard.
 fn others(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> Markup {
     let known = |name: &str| SOURCES.iter().any(|source| source.name == name);
     let of_none = |one: &&Shown<'_, '_>| !known(source_of(&one.answers.experiment.name));
@@ -204,7 +204,7 @@ fn source_of(experiment: &str) -> &str {
     experiment.split('/').next().unwrap_or_default()
 }
 
-/// How many repetitions experiments have, such as `5` or `1 to 20`.
+/// Returns the number of repetitions of the experiments, such as `5` or `1 to 20`.
 fn repetitions(answers: &ExperimentSummary<'_>) -> String {
     let counts = answers
         .lines

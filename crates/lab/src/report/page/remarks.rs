@@ -1,10 +1,10 @@
-//! What belongs to the figures: what is missing, the machine, the commands.
+//! The remarks: the missing figures, the machine, the commands.
 
 use maud::{Markup, html};
 
 use crate::{report::words, summary::Summary};
 
-/// Subjects that could not be measured, and trials without figures.
+/// Returns the subjects that could not be measured, and the trials without figures.
 pub(super) fn missing(summary: &Summary<'_>) -> Markup {
     let subjects = summary.run.subjects.iter();
     let absent: Vec<_> = subjects
@@ -64,7 +64,7 @@ pub(super) fn missing(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// The machine and the program.
+/// Returns the machine and the program.
 pub(super) fn environment(summary: &Summary<'_>) -> Markup {
     let run = summary.run;
     let place = &run.environment;
@@ -88,7 +88,7 @@ pub(super) fn environment(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// What repeats the run, each experiment, and the page.
+/// Returns the commands that repeat the run, each experiment, and the page.
 pub(super) fn commands(summary: &Summary<'_>) -> Markup {
     html! {
         p { "The whole run: " code { (summary.run.command) } }

@@ -12,14 +12,14 @@ use crate::{
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 12.0;
-/// A subject's name.
+/// The height of a subject's name.
 const NAME: f64 = 24.0;
-/// A bar with what is written over it, or beside the name if the subject has only one.
+/// The height of a bar with its text, which is above it, or beside the name if the subject has only one bar.
 const BAR: f64 = 14.0;
 const LABEL: f64 = 20.0;
 const GAP: f64 = 12.0;
 
-/// All subjects and series.
+/// Returns the bars of all subjects and series.
 pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
     let quantity = answers.experiment.quantity;
     let figures = || answers.lines.iter().flat_map(|line| line.figures.first());
@@ -28,7 +28,7 @@ pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
     values.extend(figures().filter_map(|figure| figure.spread).flatten());
     let ruler = Ruler::of_bars(&values);
     let greatest = values.iter().copied().fold(0.0, f64::max);
-    // The longest bar fills the width: ticks are not drawn, as each bar has its value.
+    // The longest bar fills the width. There are no ticks, as each bar has its value.
     let full = ruler.place(greatest).max(f64::MIN_POSITIVE);
     let x = |value: f64| LEFT + (ruler.place(value) / full).min(1.0) * (RIGHT - LEFT);
     let mut y = 4.0;

@@ -42,7 +42,7 @@ impl Frame {
         path
     }
 
-    /// From the first to the 99th percentile of each figure, as one path.
+    /// Returns the ranges from the first to the 99th percentile of each figure, as one path.
     fn whiskers(&self, figures: &[Figure]) -> String {
         let mut path = String::new();
         for figure in figures {
@@ -61,7 +61,7 @@ impl Frame {
     }
 }
 
-/// The lines of one series.
+/// Returns the lines of one series.
 pub(super) fn plot(
     run: &Run,
     answers: &ExperimentSummary<'_>,
@@ -133,7 +133,7 @@ pub(super) fn plot(
     }
 }
 
-/// The axes, with their ticks and names.
+/// Returns the axes, with their ticks and names.
 fn scaffold(frame: &Frame, unit: &Unit, quantity: &str, axis: &Axis) -> Markup {
     let text = |value: f64| format!("{value:.1}");
     html! {
@@ -160,7 +160,7 @@ fn scaffold(frame: &Frame, unit: &Unit, quantity: &str, axis: &Axis) -> Markup {
     }
 }
 
-/// The different bounds, each with the keys of the subjects that it is of.
+/// Returns the different bounds, each with the keys of its subjects.
 fn bounds(
     frame: &Frame,
     answers: &ExperimentSummary<'_>,

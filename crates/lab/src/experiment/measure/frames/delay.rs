@@ -19,8 +19,8 @@ use crate::{
     },
 };
 
-/// The shares of the rate without loss at which delays are measured: at the first that can be sent on time. Where
-/// the subject shares the sender's core, the whole is just what can be sent.
+/// The shares of the rate without loss at which delays are measured: the first that can be sent on time. Where the
+/// subject shares the sender's core, the whole rate can only just be sent.
 const SHARES: [f64; 3] = [1.0, 0.9, 0.5];
 
 /// The delays of one direction and size.
@@ -29,11 +29,11 @@ pub(crate) struct Timed {
     series: &'static str,
     octets: u16,
     delays: Delays,
-    /// The same of the tester alone.
+    /// The tester's own delays.
     own: Option<Delay>,
 }
 
-/// TL and WCL: the median of the delays, and the 99.9th percentile.
+/// Returns TL and WCL: the median of the delays, and the 99.9th percentile.
 pub(crate) fn latency(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |timed| {
         vec![
@@ -43,14 +43,14 @@ pub(crate) fn latency(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Poi
     })
 }
 
-/// PDV: from the least delay to the 99.9th percentile.
+/// Returns PDV: the 99.9th percentile less the least delay.
 pub(crate) fn pdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |timed| {
         vec![timed.point("", timed.delays.pdv.median, Delay::pdv)]
     })
 }
 
-/// IPDV: the least, the median and the most of the differences from frame to frame.
+/// Returns IPDV: the least, the median and the greatest difference from frame to frame.
 pub(crate) fn ipdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     points(testbed, profile, |timed| {
         let values = timed.delays.ipdv.iter().flatten();
@@ -72,7 +72,7 @@ impl Timed {
         format!("{} {part}", self.series).trim_end().to_owned()
     }
 
-    /// A time in nanoseconds, beside the tester's own.
+    /// Returns a time in nanoseconds, with the tester's own.
     fn point(&self, part: &str, value: f64, own: impl Fn(&Delay) -> f64) -> Point {
         let point = Point::new(&self.series(part), f64::from(self.octets), value / 1e9);
         match &self.own {
@@ -102,7 +102,7 @@ fn points(
     Ok(testbed.timed.iter().flat_map(of).collect())
 }
 
-/// How long frames are sent. Runs repeat that as often as RFC 8219 asks.
+/// Returns the length of a trial. The repetitions of a run are those that RFC 8219 asks for.
 fn length(profile: Profile) -> Duration {
     match profile {
         Profile::Smoke => Duration::from_millis(100),
@@ -112,7 +112,7 @@ fn length(profile: Profile) -> Duration {
     }
 }
 
-/// Nothing if there is no rate without loss.
+/// Measures the delays of a direction and size; `None` if there is no rate without loss.
 fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Timed>> {
     let Some(rate) = found.rate else {
         return Ok(None);

@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// Loads below a tenth of what the tester can do, where gateways in user space have their limit.
+/// Loads below a tenth of the tester's own rate, where gateways in user space have their limit.
 const BELOW: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
-/// In a hurry.
+/// The loads of `smoke`.
 const FEW: [f64; 3] = [0.5, 0.05, 0.01];
-/// The smallest frames tell most; RFC 2544 has a line for each size.
+/// The smallest frames, which are the hardest load; RFC 2544 has a line for each size.
 const OCTETS: u16 = 64;
 
-/// The share of frames that is lost, over the load in percent of what the tester can do by itself.
+/// Returns the share of frames that is lost, over the load in percent of the tester's own rate.
 pub(crate) fn by_load(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let shares = match profile {
         Profile::Smoke => FEW.to_vec(),
@@ -60,7 +60,8 @@ pub(crate) fn by_load(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Poi
     }
 }
 
-/// The longest burst at the sender's full rate that arrives whole, and the buffer that this shows, both in frames.
+/// Returns the longest burst at the sender's full rate that arrives whole, and the buffer that follows from it, both
+/// in frames.
 pub(crate) fn back_to_back(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let (most, repeats) = match profile {
         Profile::Smoke => (20_000, 1),
@@ -86,7 +87,7 @@ pub(crate) fn back_to_back(testbed: &mut Testbed, profile: Profile) -> Result<Ve
             ..Point::new(series, at, bursts.summary.mean)
         };
         points.push(mean.with_ceiling(most as f64));
-        // A burst as long as the search goes shows no buffer.
+        // A burst at the end of the search reveals no buffer.
         if bursts.summary.mean < most as f64 {
             let buffer = bursts.buffer(found.rate.unwrap_or(0.0), found.ceiling);
             points.push(Point::new(&format!("{series} buffer"), at, buffer.frames));

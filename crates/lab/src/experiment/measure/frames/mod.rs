@@ -1,10 +1,10 @@
 //! Tagged frames through a running subject, by the tester of RFC 8219 in the place of both hosts.
 //!
-//! * here: in which directions, in which frames, and how thoroughly
+//! * this module: directions, frames, and thoroughness
 //! * [`throughput`]: rates without loss; by the number of flows
 //! * [`delay`]: latency and its variation at those rates
 //! * [`loss`]: loss over the load, and the longest burst without it
-//! * [`outage`]: how long frames are lost after an overload, and while a gateway is started anew
+//! * [`outage`]: the time for which frames are lost after an overload, and during a restart of a gateway
 
 pub(crate) mod delay;
 pub(crate) mod loss;
@@ -34,23 +34,23 @@ use crate::{
 
 /// Frames of RFC 8219 section 5.1.1 that links of 1500 octets carry, in octets with check sequence.
 const SIZES: [u16; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
-/// Flows, where their number is not what is asked. Fewer than the ports that a customer of MAP has here.
+/// The number of flows, where it is not the axis: fewer than the ports that a customer of MAP has here.
 const FLOWS: u32 = 100;
 /// Source ports, of those of RFC 4814 section 4.5.
 const SOURCES: RangeInclusive<u16> = FIRST_PORT..=65_023;
-/// The least rate of interest, in frames per second.
+/// The lowest rate of interest, in frames per second.
 const LEAST: f64 = 1000.0;
 /// The MTU of the links.
 const MTU: u32 = 1500;
 
-/// Whether frames can be sent through it that make their sessions, if there are any, themselves: both hosts
-/// are plain ones, and the gateways carry packets.
+/// Returns whether frames can be sent through it that open their sessions, if any, themselves: both hosts are plain
+/// ones, and the gateways carry packets.
 pub(crate) fn is_known(subject: &Subject) -> bool {
     subject.carries == Carries::Packets
         && matches!(subject.setup, Setup::Middle(..) | Setup::Provider(..))
 }
 
-/// Whether packets from the server pass without a session.
+/// Returns whether packets from the server pass without a session.
 fn is_stateless(subject: &Subject) -> bool {
     let mechanisms = [
         "native IPv4",
@@ -64,7 +64,7 @@ fn is_stateless(subject: &Subject) -> bool {
     mechanisms.contains(&subject.mechanism)
 }
 
-/// The sizes that a profile measures: the smallest tells most.
+/// Returns the sizes that a profile measures: the smallest is the hardest.
 pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
     match profile {
         Profile::Smoke => &[64],
@@ -73,35 +73,35 @@ pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
     }
 }
 
-/// What goes through a subject at once.
+/// The traffic through a subject at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Direction {
-    /// What points call it.
+    /// The series of its points.
     pub(super) series: &'static str,
     routes: Routes,
 }
 
-/// Who sends.
+/// The senders, and the routes of their packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Routes {
-    /// The client.
+    /// The client sends.
     There(Route),
-    /// The server.
+    /// The server sends.
     Back(Route),
-    /// Both: the client's route, and the server's.
+    /// Both send: the client's route, and the server's.
     Both(Route, Route),
 }
 
-/// A way through a subject.
+/// A route through a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Route {
     ends: Ends,
     arrives: Form,
-    /// Octets that a frame has more on the way than where it begins, at most.
+    /// The most octets by which a frame grows on the route.
     growth: u32,
 }
 
-/// The ways through a subject, of which the first is the client's, and in a hurry the only one.
+/// Returns the directions through a subject. The first is the client's, and the only one in `smoke`.
 fn directions(testbed: &Testbed, profile: Profile) -> Result<Vec<Direction>> {
     let subject = testbed.subject();
     let [client, server] = testbed.own();
@@ -146,7 +146,7 @@ fn directions(testbed: &Testbed, profile: Profile) -> Result<Vec<Direction>> {
     Ok(all)
 }
 
-/// Both directions at once, if there are two.
+/// Returns both directions at once, if there are two.
 fn both_ways(directions: &[Direction]) -> Option<Direction> {
     let [there, back] = directions else {
         return None;
@@ -160,7 +160,7 @@ fn both_ways(directions: &[Direction]) -> Option<Direction> {
     }
 }
 
-/// Octets that a packet has more in the core of a provider.
+/// Returns the octets by which a packet grows in the core of a provider.
 fn added(mechanism: &provider::Mechanism) -> u32 {
     match (mechanism.core, mechanism.transport) {
         (provider::Core::V6, provider::Transport::Tunnel) => 40,
@@ -170,8 +170,8 @@ fn added(mechanism: &provider::Mechanism) -> u32 {
 }
 
 impl Direction {
-    /// A size of RFC 8219 as frames of this direction have it, of the client's if both hosts send; nothing if they grow
-    /// beyond a link's MTU.
+    /// Returns a size of RFC 8219 for frames of this direction, of the client's if both hosts send; `None` if they
+    /// grow beyond a link's MTU.
     fn size(&self, octets: u16) -> Option<FrameSize> {
         let (Routes::There(first) | Routes::Back(first) | Routes::Both(first, _)) = self.routes;
         let form = first.ends.form();
@@ -188,7 +188,7 @@ impl Direction {
     }
 
     fn streams(&self, size: FrameSize, flows: u32) -> Streams {
-        // Each has a port of its own at the sender's end: a NAT44 on the way gives each a port as well.
+        // Each flow has a port of its own at the sender's end: a NAT44 on the route gives each a port as well.
         let flows = Flows {
             count: flows,
             networks: Networks::One,
@@ -211,13 +211,13 @@ impl Direction {
 }
 
 impl Route {
-    /// The size of the frame that answers one of this size.
+    /// Returns the size of the frame that answers one of this size.
     fn answered(self, size: FrameSize, back: Self) -> FrameSize {
         size.when(self.ends.form(), back.ends.form())
     }
 }
 
-/// How a profile sends: what lies around each trial, when a frame is lost, and when the sender was late.
+/// The parameters of sending: the phases of a trial, the timeout of a frame, and the tolerance of lateness.
 struct Manner {
     phases: Phases,
     timeout: Duration,
@@ -238,7 +238,7 @@ impl Manner {
                 ..phases
             },
             timeout: Duration::from_millis(milliseconds),
-            // What the sender shares its core with makes single frames late, and trials are short.
+            // Other work on the sender's core makes single frames late, and trials are short.
             tolerance: match profile {
                 Profile::Smoke | Profile::Standard => Tolerance {
                     share: 0.01,
@@ -251,13 +251,13 @@ impl Manner {
     }
 }
 
-/// The tester at both ends of a running subject.
+/// Attaches the tester to both ends of a testbed.
 fn tester(testbed: &Testbed, streams: Streams, manner: &Manner) -> Result<Tester> {
     let [left, right] = testbed.ports()?;
     Tester::new(&left, &right, streams, manner.phases, manner.tolerance)
 }
 
-/// The same with the streams of one direction, and beside what it does by itself.
+/// A tester with the streams of one direction, and its own figures.
 pub(super) struct Bench {
     tester: Tester,
     timeout: Duration,
@@ -282,7 +282,7 @@ impl Bench {
         })
     }
 
-    /// A trial at a rate.
+    /// Runs a trial at a rate.
     fn offer(&mut self, offer: Offer) -> Result<TrialResult> {
         self.tester.run(&Trial {
             rate: offer.rate,
@@ -291,7 +291,7 @@ impl Bench {
         })
     }
 
-    /// So many frames as fast as the sender can.
+    /// Sends this many frames as fast as the sender can.
     fn burst(&mut self, frames: u64) -> Result<TrialResult> {
         self.tester.run(&Trial {
             rate: f64::INFINITY,
@@ -328,7 +328,7 @@ mod tests {
         let octets = |direction: Direction, octets| direction.size(octets).map(FrameSize::octets);
         assert_eq!(octets(direction(six, 0), 64), Some(84));
         assert_eq!(octets(direction(four, 0), 64), Some(64));
-        // 1518 octets are a packet of 1500, which an IPv6 header more would not let pass.
+        // 1518 octets are a packet of 1500, which does not fit with another IPv6 header.
         assert_eq!(octets(direction(four, 0), 1518), Some(1518));
         assert_eq!(octets(direction(four, 40), 1518), None);
         assert_eq!(octets(direction(four, 40), 1280), Some(1280));
@@ -386,8 +386,8 @@ mod tests {
         assert_eq!(ports.len(), 300);
     }
 
-    /// Through every mechanism, in every direction, nothing is lost at a load that nobody notices. What other work on
-    /// the machine makes late is not what this is about.
+    /// Through every mechanism, in every direction, nothing is lost at a light load. Frames that other work on the
+    /// machine makes late do not matter here.
     #[test]
     #[ignore = "builds every network, as root: of the tier namespaces"]
     fn frames_arrive_in_every_direction() {

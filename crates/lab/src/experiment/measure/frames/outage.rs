@@ -1,4 +1,4 @@
-//! How long frames are lost: after an overload (RFC 2544 section 26.5), and while a gateway is ended and started anew
+//! The time for which frames are lost: after an overload (RFC 2544 section 26.5), and during a restart of a gateway
 //! (RFC 6201 section 4.2).
 
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::{
     },
 };
 
-/// The rate at which an outage is watched, in frames per second: it tells a tenth of a millisecond, and is what
-/// every subject forwards beside its own start.
+/// The rate at which an outage is watched, in frames per second. It resolves a tenth of a millisecond, and every
+/// subject forwards it during its own start.
 const WATCH: f64 = 10_000.0;
-/// Frames of the smallest size that RFC 8219 has.
+/// The smallest frame of RFC 8219.
 const OCTETS: u16 = 64;
 
-/// After an overload of 110 % of the throughput, at half of that load.
+/// Measures recovery after an overload of 110 % of the throughput, at half of that load.
 pub(crate) fn recovery(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let duration = match profile {
         Profile::Smoke => Duration::from_millis(200),
@@ -62,13 +62,14 @@ pub(crate) fn recovery(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Po
     Ok(points)
 }
 
-/// Whose process can be ended and started anew between two hosts: ours. TAYGA's link outlives it here.
+/// Selects the subjects whose process can be restarted between two hosts: ours. TAYGA's link outlives its process
+/// here.
 pub(crate) fn can_be_reset(subject: &Subject) -> bool {
     let is_ours = matches!(subject.maker, Maker::Isthmus(_));
     super::is_known(subject) && is_ours && matches!(subject.setup, Setup::Middle(..))
 }
 
-/// From the last frame before the gateway's end to the first one behind its new start.
+/// Measures a reset: from the last frame before the gateway's end to the first one after its restart.
 pub(crate) fn reset(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     // RFC 6201 section 4: frames are forwarded for 15 seconds before.
     let (before, after) = match profile {
@@ -97,7 +98,7 @@ pub(crate) fn reset(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point
     });
     restarted?;
     let time = silence(&result?)?;
-    // It works as before.
+    // The gateway must work as before.
     let again = bench.offer(Offer {
         rate: LEAST,
         duration: Duration::from_millis(100),
@@ -113,7 +114,7 @@ pub(crate) fn reset(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point
     Ok(vec![Point::new(direction.series, 0.0, time.as_secs_f64())])
 }
 
-/// The longest time without a frame, if that is more than the pauses of the sender.
+/// Returns the longest time without a frame, if it is longer than the pauses of the sender.
 fn silence(result: &TrialResult) -> Result<Duration> {
     if let Some(void) = &result.void {
         return Err(LabError::Tester(void.to_string()));

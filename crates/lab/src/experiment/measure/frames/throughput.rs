@@ -23,29 +23,29 @@ use crate::{
 
 /// A packet of 1024 octets in its frame, as paper 001 has it.
 const PAPER_001: u16 = 1024 + 18;
-/// Frames by which the sender finds out how much comes through.
+/// The frames by which the sender estimates the throughput.
 const OVERLOAD: u64 = 20_000;
-/// How often the least is tried.
+/// The number of attempts at the lowest rate.
 const PATIENCE: u32 = 5;
-/// Numbers of flows.
+/// The numbers of flows.
 const SCALE: [u32; 5] = [1, 10, 100, 1000, 10_000];
 
-/// A rate that was found, for the experiments that are asked at it.
+/// A rate that was found, for the experiments that use it.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(super) direction: Direction,
-    /// As RFC 8219 has it.
+    /// The size of RFC 8219.
     pub(super) octets: u16,
-    /// As frames have it.
+    /// The size of the frames.
     pub(super) size: FrameSize,
-    /// Frames per second; nothing if even the least of interest was too much.
+    /// Frames per second; absent if even the lowest rate of interest was too much.
     pub(super) rate: Option<f64>,
     pub(super) limit: Limit,
-    /// What the tester reaches by itself.
+    /// The tester's own rate.
     pub(super) ceiling: f64,
 }
 
-/// By the size of frames; where both hosts send, each at that rate.
+/// Measures by the size of frames. If both hosts send, each sends at that rate.
 pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let mut found = all(testbed, profile)?;
     if let Some(direction) = both_ways(&directions(testbed, profile)?) {
@@ -59,7 +59,7 @@ pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Poi
         .collect())
 }
 
-/// At the size of paper 001.
+/// Measures at the size of paper 001.
 pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for direction in directions(testbed, profile)? {
@@ -69,7 +69,7 @@ pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Poi
     Ok(points)
 }
 
-/// By the number of flows (RFC 8219 section 10), in the smallest frames.
+/// Measures by the number of flows (RFC 8219 section 10), in the smallest frames.
 pub(crate) fn by_flows(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let most = most_flows(testbed.subject());
     let mut points = Vec::new();
@@ -82,7 +82,7 @@ pub(crate) fn by_flows(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Po
     Ok(points)
 }
 
-/// The flows that there is room for: a customer who shares an address has 4032 ports here, and what has state in a
+/// Returns the flows that fit. A customer with a shared address has 4032 ports here, and a stateful gateway in a
 /// provider's network is configured for 4096 sessions.
 fn most_flows(subject: &Subject) -> u32 {
     match subject.setup {
@@ -91,7 +91,7 @@ fn most_flows(subject: &Subject) -> u32 {
     }
 }
 
-/// All directions and sizes: once for a testbed, whichever experiment asks first.
+/// Returns the rates of all directions and sizes. They are measured once for a testbed.
 pub(super) fn all(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Found>> {
     if testbed.found.is_empty() {
         let mut all = Vec::new();
@@ -112,8 +112,8 @@ impl Found {
     }
 }
 
-/// The highest rate without loss (NDR): by halves and to the letter, by MLRsearch, or by halves and quickly. Nothing
-/// if frames of this size have no room on the links.
+/// Returns the highest rate without loss (NDR), by a full binary search, by MLRsearch, or by a quick binary search;
+/// `None` if frames of this size do not fit the links.
 fn find(
     testbed: &Testbed,
     direction: &Direction,
@@ -165,8 +165,8 @@ fn find(
     }))
 }
 
-/// Whether the least of interest can be sent on time. On a machine with other work a search would only take longer to
-/// find out that it can not.
+/// Returns whether the lowest rate of interest can be sent on time. On a busy machine a search would only take longer
+/// to find out that it cannot.
 fn is_punctual(bench: &mut Bench) -> Result<bool> {
     let least = Offer {
         rate: LEAST,
@@ -186,8 +186,8 @@ fn late(size: FrameSize) -> LabError {
     ))
 }
 
-/// A rate above what can be found, in frames per second: what comes out when too much goes in is not far below. Too
-/// much may keep a gateway from its work, so it is not too near.
+/// Returns a rate slightly above the result, in frames per second: the forwarding rate under a moderate overload. A
+/// heavy one could keep a gateway from its work.
 fn near(bench: &mut Bench, flows: u64, ceiling: f64) -> Result<f64> {
     let flood = bench.burst(OVERLOAD.max(flows))?;
     let forwarded = flood.streams.iter().map(|stream| stream.received_rate);
@@ -204,7 +204,8 @@ const GOAL: Goal = Goal {
     sum: Duration::from_millis(500),
 };
 
-/// RFC 2544 section 26.1, with short and full trials of so many milliseconds.
+/// Returns the search of RFC 2544 section 26.1, with short and full trials of this many milliseconds.
+///
 fn by_halves(range: Range, width: f64, [short, full]: [u64; 2]) -> Search {
     Search {
         range,
