@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Octets of payload after the UDP header; the first four are the number of the frame.
 const PAYLOAD: usize = 18;
 const UDP: usize = 8;
+/// Octets of the header of Ethernet.
+pub(crate) const ETHERNET: u16 = 14;
 /// IP protocol numbers.
 const IPV4_PROTOCOL: u8 = 4;
 const UDP_PROTOCOL: u8 = 17;
@@ -52,6 +54,17 @@ impl Form {
             IpAddr::V4(_) => Self::V4,
             IpAddr::V6(_) => Self::V6,
         }
+    }
+
+    /// Returns the octets of all headers, from Ethernet's to UDP's.
+    pub(crate) fn headers(self) -> u16 {
+        let (ipv4, ipv6) = (20, 40);
+        let ip = match self {
+            Self::V4 => ipv4,
+            Self::V6 => ipv6,
+            Self::SixInFour | Self::FourInSix => ipv4 + ipv6,
+        };
+        ETHERNET + ip + UDP as u16
     }
 }
 

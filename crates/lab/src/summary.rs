@@ -157,20 +157,21 @@ fn key(planned: &Planned) -> (&str, &str, u32) {
 
 /// Returns the index of the experiment in the run; the number of experiments if it is unknown.
 fn experiment(run: &Run, planned: &Planned) -> usize {
-    let found = |experiment: &ExperimentInfo| experiment.name == planned.experiment;
-    run.experiments
-        .iter()
-        .position(found)
-        .unwrap_or(run.experiments.len())
+    index(
+        run.experiments.iter().map(|one| &one.name),
+        &planned.experiment,
+    )
 }
 
 /// Returns the index of the subject in the run; the number of subjects if it is unknown.
 fn subject(run: &Run, planned: &Planned) -> usize {
-    let found = |subject: &SubjectInfo| subject.name == planned.subject;
-    run.subjects
-        .iter()
-        .position(found)
-        .unwrap_or(run.subjects.len())
+    index(run.subjects.iter().map(|one| &one.name), &planned.subject)
+}
+
+fn index<'a>(names: impl ExactSizeIterator<Item = &'a String>, name: &str) -> usize {
+    let all = names.len();
+    let mut names = names;
+    names.position(|one| one == name).unwrap_or(all)
 }
 
 /// The points of one line, before they are summed up.

@@ -1,6 +1,6 @@
 //! Networks as data, and their construction in namespaces.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use crate::{
     LabError, Result,
@@ -106,43 +106,23 @@ pub const SIX: &str = "six";
 pub const FOUR: &str = "four";
 
 impl Topology {
-    /// `host6 — gateway — host4`: an IPv6-only host, the gateway, an IPv4-only host.
+    /// Returns `host6 — gateway — host4`: an IPv6-only host, the gateway, an IPv4-only host.
     pub fn translator(neighbours: Neighbours, offloads: Offloads) -> Self {
         Self {
             nodes: vec![
-                Node {
-                    name: HOST6,
-                    role: Role::Host,
-                    routes: vec![format!("default via {}", plan::GATEWAY6)],
-                },
-                Node {
-                    name: GATEWAY,
-                    role: Role::Router,
-                    routes: vec![],
-                },
-                Node {
-                    name: HOST4,
-                    role: Role::Host,
-                    routes: vec![format!("default via {}", plan::GATEWAY4)],
-                },
+                host(HOST6, plan::GATEWAY6),
+                router(GATEWAY, &[]),
+                host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                Link {
-                    ends: [
-                        end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
-                        end(GATEWAY, SIX, &[format!("{}/64", plan::GATEWAY6)]),
-                    ],
-                    mtu: 1500,
-                    medium: Medium::Veth,
-                },
-                Link {
-                    ends: [
-                        end(GATEWAY, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
-                        end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
-                    ],
-                    mtu: 1500,
-                    medium: Medium::Veth,
-                },
+                link(
+                    end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
+                    end(GATEWAY, SIX, &[format!("{}/64", plan::GATEWAY6)]),
+                ),
+                link(
+                    end(GATEWAY, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
+                    end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                ),
             ],
             neighbours,
             offloads,
@@ -154,10 +134,10 @@ impl Topology {
         let mut topology = Self::translator(neighbours, offloads);
         topology.nodes[0]
             .routes
-            .push(format!("default via {}", plan::GATEWAY6_AS_IPV4));
+            .push(default_via(plan::GATEWAY6_AS_IPV4));
         topology.nodes[2]
             .routes
-            .push(format!("default via {}", plan::GATEWAY4_AS_IPV6));
+            .push(default_via(plan::GATEWAY4_AS_IPV6));
         let more = [
             [plan::HOST6_AS_IPV4, plan::GATEWAY6_AS_IPV4].map(|address| format!("{address}/24")),
             [plan::GATEWAY4_AS_IPV6, plan::HOST4_AS_IPV6].map(|address| format!("{address}/64")),
@@ -170,32 +150,23 @@ impl Topology {
         topology
     }
 
-    /// `host6 — host4`: two hosts with both protocols and nothing between them.
+    /// Returns `host6 — host4`: two hosts with both protocols and nothing between them.
     pub fn direct(neighbours: Neighbours, offloads: Offloads) -> Self {
         let host = |name| Node {
             name,
             role: Role::Host,
             routes: vec![],
         };
-        let addresses = |v6, v4| [format!("{v6}/64"), format!("{v4}/24")];
+        let end = |node, v6, v4| {
+            let addresses = [format!("{v6}/64"), format!("{v4}/24")];
+            end(node, HOST_INTERFACE, &addresses)
+        };
         Self {
             nodes: vec![host(HOST6), host(HOST4)],
-            links: vec![Link {
-                ends: [
-                    end(
-                        HOST6,
-                        HOST_INTERFACE,
-                        &addresses(plan::HOST6, plan::HOST6_AS_IPV4),
-                    ),
-                    end(
-                        HOST4,
-                        HOST_INTERFACE,
-                        &addresses(plan::GATEWAY6, plan::GATEWAY6_AS_IPV4),
-                    ),
-                ],
-                mtu: 1500,
-                medium: Medium::Veth,
-            }],
+            links: vec![link(
+                end(HOST6, plan::HOST6, plan::HOST6_AS_IPV4),
+                end(HOST4, plan::GATEWAY6, plan::GATEWAY6_AS_IPV4),
+            )],
             neighbours,
             offloads,
         }
@@ -204,59 +175,35 @@ impl Topology {
     /// Returns `host6 — router6 — gateway — router4 — host4`: like [`Topology::translator`], with a router on both
     /// sides, so that errors come from distant routers and both sides have hops to show.
     pub fn long(offloads: Offloads) -> Self {
-        let mapped = plan::HOST6_AS_IPV4;
-        let router = |name, routes: &[String]| Node {
-            name,
-            role: Role::Router,
-            routes: routes.to_vec(),
-        };
-        let host = |name, via: String| Node {
-            name,
-            role: Role::Host,
-            routes: vec![format!("default via {via}")],
-        };
-        let link = |ends| Link {
-            ends,
-            mtu: 1500,
-            medium: Medium::Veth,
-        };
+        let to_router6 = format!("2001:db8:6::/64 via {}", plan::ROUTER6);
+        let to_router4 = format!("198.51.100.0/24 via {}", plan::ROUTER4);
+        let to_mapped = format!("{} via {}", plan::HOST6_AS_IPV4, plan::EDGE4);
+        let to_pool = format!("{} via {}", plan::POOL, plan::EDGE4);
         Self {
             nodes: vec![
-                host(HOST6, plan::GATEWAY6.to_string()),
-                router(ROUTER6, &[format!("default via {}", plan::EDGE6)]),
-                router(
-                    GATEWAY,
-                    &[
-                        format!("2001:db8:6::/64 via {}", plan::ROUTER6),
-                        format!("198.51.100.0/24 via {}", plan::ROUTER4),
-                    ],
-                ),
-                router(
-                    ROUTER4,
-                    &[
-                        format!("{mapped} via {}", plan::EDGE4),
-                        format!("{} via {}", plan::POOL, plan::EDGE4),
-                    ],
-                ),
-                host(HOST4, plan::GATEWAY4.to_string()),
+                host(HOST6, plan::GATEWAY6),
+                router(ROUTER6, &[default_via(plan::EDGE6)]),
+                router(GATEWAY, &[to_router6, to_router4]),
+                router(ROUTER4, &[to_mapped, to_pool]),
+                host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                link([
+                link(
                     end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
                     end(ROUTER6, OUTER, &[format!("{}/64", plan::GATEWAY6)]),
-                ]),
-                link([
+                ),
+                link(
                     end(ROUTER6, INNER, &[format!("{}/64", plan::ROUTER6)]),
                     end(GATEWAY, SIX, &[format!("{}/64", plan::EDGE6)]),
-                ]),
-                link([
+                ),
+                link(
                     end(GATEWAY, FOUR, &[format!("{}/29", plan::EDGE4)]),
                     end(ROUTER4, INNER, &[format!("{}/29", plan::ROUTER4)]),
-                ]),
-                link([
+                ),
+                link(
                     end(ROUTER4, OUTER, &[format!("{}/24", plan::GATEWAY4)]),
                     end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
-                ]),
+                ),
             ],
             neighbours: Neighbours::Resolved,
             offloads,
@@ -266,49 +213,28 @@ impl Topology {
     /// Returns `host6 — gateway — br — host4`: two IPv4 hosts and two gateways. Between the gateways there is only
     /// IPv6.
     pub fn pair(offloads: Offloads) -> Self {
-        let node = |name, role, routes: &[String]| Node {
-            name,
-            role,
-            routes: routes.to_vec(),
-        };
-        let host = |name, via| node(name, Role::Host, &[format!("default via {via}")]);
-        let link = |ends| Link {
-            ends,
-            mtu: 1500,
-            medium: Medium::Veth,
-        };
+        let to_customers = format!("2001:db8:5::/48 via {}", plan::EDGE6);
+        let host6 = format!("{}/24", plan::HOST6_AS_IPV4);
         Self {
             nodes: vec![
                 host(HOST6, plan::GATEWAY6_AS_IPV4),
-                node(
-                    GATEWAY,
-                    Role::Router,
-                    &[format!("default via {}", plan::ROUTER6)],
-                ),
-                node(
-                    BORDER,
-                    Role::Router,
-                    &[format!("2001:db8:5::/48 via {}", plan::EDGE6)],
-                ),
+                router(GATEWAY, &[default_via(plan::ROUTER6)]),
+                router(BORDER, &[to_customers]),
                 host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                link([
-                    end(
-                        HOST6,
-                        HOST_INTERFACE,
-                        &[format!("{}/24", plan::HOST6_AS_IPV4)],
-                    ),
+                link(
+                    end(HOST6, HOST_INTERFACE, &[host6]),
                     end(GATEWAY, SIX, &[format!("{}/24", plan::GATEWAY6_AS_IPV4)]),
-                ]),
-                link([
+                ),
+                link(
                     end(GATEWAY, FOUR, &[format!("{}/64", plan::EDGE6)]),
                     end(BORDER, SIX, &[format!("{}/64", plan::ROUTER6)]),
-                ]),
-                link([
+                ),
+                link(
                     end(BORDER, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
                     end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
-                ]),
+                ),
             ],
             neighbours: Neighbours::Resolved,
             offloads,
@@ -458,6 +384,36 @@ pub fn mac(link: usize, side: usize) -> String {
 /// Returns the same address as octets.
 pub fn mac_octets(link: usize, side: usize) -> [u8; 6] {
     [0x02, 0, 0, 0, link as u8, side as u8 + 1]
+}
+
+/// Returns a host with a default route.
+fn host(name: &'static str, gateway: impl Into<IpAddr>) -> Node {
+    Node {
+        name,
+        role: Role::Host,
+        routes: vec![default_via(gateway)],
+    }
+}
+
+fn router(name: &'static str, routes: &[String]) -> Node {
+    Node {
+        name,
+        role: Role::Router,
+        routes: routes.to_vec(),
+    }
+}
+
+fn default_via(gateway: impl Into<IpAddr>) -> String {
+    format!("default via {}", gateway.into())
+}
+
+/// Returns a veth link with Ethernet's MTU.
+fn link(first: End, second: End) -> Link {
+    Link {
+        ends: [first, second],
+        mtu: 1500,
+        medium: Medium::Veth,
+    }
 }
 
 fn end(node: &'static str, interface: &'static str, addresses: &[String]) -> End {

@@ -67,8 +67,7 @@ pub(super) fn tenth(summary: &Summary<'_>) -> Judgement {
             continue;
         };
         for line in slow.lines.iter().filter(|line| line.series == "mean") {
-            let Some(faster) = fast.line(&line.subject.name, "mean") else {
-                evidence.lacks(format!("{} in {}", line.subject.name, fast.experiment.name));
+            let Some(faster) = evidence.counterpart(line, fast) else {
                 continue;
             };
             tenth_of(&mut evidence, transport, line, faster);

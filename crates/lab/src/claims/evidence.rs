@@ -64,6 +64,22 @@ impl Evidence {
         found
     }
 
+    /// Returns the line of the same subject and series in another experiment; notes it as missing if there is none.
+    pub(super) fn counterpart<'s, 'a>(
+        &mut self,
+        line: &Line<'_>,
+        other: &'s ExperimentSummary<'a>,
+    ) -> Option<&'s Line<'a>> {
+        let found = other.line(&line.subject.name, line.series);
+        if found.is_none() {
+            self.lacks(format!(
+                "{} in {}",
+                line.subject.name, other.experiment.name
+            ));
+        }
+        found
+    }
+
     /// Notes an experiment that decides the claim.
     pub(super) fn asks(&mut self, experiment: &str) {
         self.asked.push(experiment.into());

@@ -60,8 +60,7 @@ pub(super) fn gap(summary: &Summary<'_>) -> Judgement {
             continue;
         };
         for line in &slow.lines {
-            let Some(faster) = fast.line(&line.subject.name, line.series) else {
-                evidence.lacks(format!("{} in {}", line.subject.name, fast.experiment.name));
+            let Some(faster) = evidence.counterpart(line, fast) else {
                 continue;
             };
             if let (Some(at_slow), Some(at_fast)) = (typical(line), typical(faster)) {

@@ -1,16 +1,11 @@
 //! Sizes of Ethernet frames, as benchmarks count them.
 
-use crate::packet::Form;
+use crate::packet::{ETHERNET, Form};
 
 /// Octets of the frame check sequence. Sizes include it; programs never see it.
 const FCS: u16 = 4;
 /// Octets of payload that a tag takes.
 const TAG: u16 = 18;
-/// Octets of the headers of Ethernet, IPv4, IPv6 and UDP.
-const ETHERNET: u16 = 14;
-const IPV4: u16 = 20;
-const IPV6: u16 = 40;
-const UDP: u16 = 8;
 /// The largest size that fits into a page next to the kernel's own data.
 const MOST: u16 = 3072;
 
@@ -52,12 +47,12 @@ impl FrameSize {
 
     /// Returns the least size for a form: 64 for IPv4, 84 for IPv6, 104 for one in the other.
     pub fn least(form: Form) -> Self {
-        Self(headers(form) + TAG + FCS)
+        Self(form.headers() + TAG + FCS)
     }
 
     /// Returns the size of the same frame in another form, with the same payload.
     pub fn when(self, form: Form, becomes: Form) -> Self {
-        Self(self.0 - headers(form) + headers(becomes))
+        Self(self.0 - form.headers() + becomes.headers())
     }
 
     /// Returns the octets with the frame check sequence.
@@ -72,7 +67,7 @@ impl FrameSize {
 
     /// Returns the octets of UDP payload.
     pub fn payload(self, form: Form) -> usize {
-        self.seen() - usize::from(headers(form))
+        self.seen() - usize::from(form.headers())
     }
 
     /// Returns the MTU that a link needs for it.
@@ -85,17 +80,6 @@ impl std::fmt::Display for FrameSize {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// Returns the octets of all headers, Ethernet's included.
-fn headers(form: Form) -> u16 {
-    ETHERNET
-        + UDP
-        + match form {
-            Form::V4 => IPV4,
-            Form::V6 => IPV6,
-            Form::SixInFour | Form::FourInSix => IPV4 + IPV6,
-        }
 }
 
 #[cfg(test)]

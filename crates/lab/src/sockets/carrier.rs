@@ -23,6 +23,18 @@ pub(super) struct Passed {
     pub(super) taken: Instant,
 }
 
+/// The task of passing one message.
+pub(super) struct Parcel<'a> {
+    /// The direction of the message.
+    pub(super) direction: Direction,
+    /// The messages, of which the last written one is passed.
+    pub(super) messages: &'a Messages,
+    /// The number of that message.
+    pub(super) number: u64,
+    /// The time after which the message is lost.
+    pub(super) timeout: Duration,
+}
+
 /// The fate of a message.
 pub(super) enum Delivery {
     /// It arrived.
@@ -68,22 +80,15 @@ impl Carrier {
         })
     }
 
-    /// Passes the message that was written last, which has this number. Arrivals of earlier messages are counted.
-    pub(super) fn pass(
-        &mut self,
-        direction: Direction,
-        messages: &Messages,
-        number: u64,
-        timeout: Duration,
-        strays: &mut u32,
-    ) -> Result<Delivery> {
+    /// Passes a message. Arrivals of earlier messages are counted in `strays`.
+    pub(super) fn pass(&mut self, parcel: &Parcel<'_>, strays: &mut u32) -> Result<Delivery> {
         match self {
             Self::Datagrams(sockets) => {
-                let outcome = sockets.pass(direction, messages, number, timeout, strays);
+                let outcome = sockets.pass(parcel, strays);
                 outcome.map_err(problem("exchange datagrams with", sockets.target))
             }
             Self::Connection(sockets) => {
-                let outcome = sockets.pass(direction, messages, number, timeout);
+                let outcome = sockets.pass(parcel);
                 outcome.map_err(problem("exchange messages with", sockets.target))
             }
         }
@@ -101,14 +106,13 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    fn pass(
-        &mut self,
-        direction: Direction,
-        messages: &Messages,
-        number: u64,
-        timeout: Duration,
-        strays: &mut u32,
-    ) -> io::Result<Delivery> {
+    fn pass(&mut self, parcel: &Parcel<'_>, strays: &mut u32) -> io::Result<Delivery> {
+        let Parcel {
+            direction,
+            messages,
+            number,
+            timeout,
+        } = *parcel;
         let message = messages.octets();
         let given = Instant::now();
         let send = || match (direction, self.peer) {
@@ -159,18 +163,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    fn pass(
-        &mut self,
-        direction: Direction,
-        messages: &Messages,
-        number: u64,
-        timeout: Duration,
-    ) -> io::Result<Delivery> {
-        let (from, to) = match direction {
+    fn pass(&mut self, parcel: &Parcel<'_>) -> io::Result<Delivery> {
+        let (from, to) = match parcel.direction {
             Direction::Forth => (&mut self.near, &mut self.far),
             Direction::Back => (&mut self.far, &mut self.near),
         };
-        let message = messages.octets();
+        let message = parcel.messages.octets();
         let (mut written, mut read) = (0, 0);
         let given = Instant::now();
         let mut taken = given;
@@ -181,14 +179,18 @@ impl Connection {
             match unless_it_would_block(to.read(&mut self.buffer[read..message.len()]))? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(more) => read += more,
-                None if taken.duration_since(given) > timeout => return Ok(Delivery::Lost),
+                None if taken.duration_since(given) > parcel.timeout => return Ok(Delivery::Lost),
                 None => {}
             }
             taken = Instant::now();
         }
-        Ok(match messages.read(&self.buffer[..read], number) {
-            Seen::Number(seen) if seen == number => Delivery::Arrived(Passed { given, taken }),
-            _ => Delivery::Corrupted,
-        })
+        Ok(
+            match parcel.messages.read(&self.buffer[..read], parcel.number) {
+                Seen::Number(seen) if seen == parcel.number => {
+                    Delivery::Arrived(Passed { given, taken })
+                }
+                _ => Delivery::Corrupted,
+            },
+        )
     }
 }

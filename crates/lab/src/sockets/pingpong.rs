@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     Host, Pair,
-    carrier::{Carrier, Delivery, Passed},
+    carrier::{Carrier, Delivery, Parcel, Passed},
     message::Messages,
     spin,
 };
@@ -165,13 +165,13 @@ impl Table<'_> {
             series,
             ..
         } = self;
-        let outcome = carrier.pass(
+        let parcel = Parcel {
             direction,
             messages,
             number,
-            self.timeout,
-            &mut series.strays,
-        )?;
+            timeout: self.timeout,
+        };
+        let outcome = carrier.pass(&parcel, &mut series.strays)?;
         let lost = match direction {
             Direction::Forth => &mut self.series.lost_forth,
             Direction::Back => &mut self.series.lost_back,

@@ -66,23 +66,12 @@ impl SingleDevice {
 
     /// Replaces the streams by others that fit the links; the device keeps its state.
     pub fn with_streams(self, streams: Streams) -> Result<Self> {
-        let Self {
-            tester,
-            started,
-            ports,
-            phases,
-            tolerance,
-            network,
-        } = self;
         // An interface has one program at a time.
-        drop(tester);
+        drop(self.tester);
+        let [left, right] = &self.ports;
         Ok(Self {
-            tester: Tester::new(&ports[0], &ports[1], streams, phases, tolerance)?,
-            started,
-            ports,
-            phases,
-            tolerance,
-            network,
+            tester: Tester::new(left, right, streams, self.phases, self.tolerance)?,
+            ..self
         })
     }
 

@@ -112,11 +112,9 @@ fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
                 summary { "Why not" }
                 div.wide tabindex="0" {
                     table.reasons {
-                        caption { "What the applications say that fail" }
+                        caption { "Messages of the applications that fail" }
                         thead { tr {
-                            th scope="col" { "mechanism" }
-                            th scope="col" { "application" }
-                            th scope="col" { "reason" }
+                            (super::heads(&["mechanism", "application", "reason"]))
                         } }
                         tbody {
                             @for cell in cells() {

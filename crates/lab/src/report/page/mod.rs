@@ -164,6 +164,15 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     }
 }
 
+/// Returns the heads of columns.
+fn heads(columns: &[&str]) -> Markup {
+    html! {
+        @for column in columns {
+            th scope="col" { (column) }
+        }
+    }
+}
+
 /// Returns the experiments of one paper or standard.
 fn group(
     summary: &Summary<'_>,

@@ -19,9 +19,7 @@ pub(super) fn missing(summary: &Summary<'_>) -> Markup {
                 table {
                     caption { "Subjects that cannot run here" }
                     thead { tr {
-                        th scope="col" { "subject" }
-                        th scope="col" { "mechanism" }
-                        th scope="col" { "why" }
+                        (super::heads(&["subject", "mechanism", "why"]))
                     } }
                     tbody {
                         @for (subject, why) in absent {
@@ -40,11 +38,9 @@ pub(super) fn missing(summary: &Summary<'_>) -> Markup {
                 table {
                     caption { "Trials without figures" }
                     thead { tr {
-                        th scope="col" { "experiment" }
-                        th scope="col" { "subject" }
+                        (super::heads(&["experiment", "subject"]))
                         th.n scope="col" { "trials" }
-                        th scope="col" { "what" }
-                        th scope="col" { "why" }
+                        (super::heads(&["what", "why"]))
                     } }
                     tbody {
                         @for trouble in &summary.troubles {

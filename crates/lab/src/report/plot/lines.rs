@@ -8,7 +8,7 @@ use super::{Plot, Shows, WIDTH, key, marker, of_series};
 use crate::{
     amount::{self, Unit},
     report::{ruler::Ruler, style::Look, words},
-    results::{Axis, Run, Scale},
+    results::{Axis, Quantity, Run, Scale},
     summary::{ExperimentSummary, Figure, Line},
 };
 
@@ -79,24 +79,8 @@ pub(super) fn plot(
     let mut places: Vec<f64> = figures().map(|figure| figure.at).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let mut values: Vec<f64> = figures().map(height).collect();
-    let (y, unit, name) = match shows {
-        Shows::Values => {
-            values.extend(figures().filter_map(|figure| figure.bound));
-            values.extend(figures().filter_map(|figure| figure.spread).flatten());
-            let y = Ruler::of_values(&values);
-            let unit = Unit::of(quantity, y.largest());
-            (y, unit, words::quantity(quantity))
-        }
-        Shows::ShareOfBound => {
-            values.push(1.0);
-            (
-                Ruler::over(Scale::Linear, &values),
-                Unit::percent(),
-                "Share of the bound",
-            )
-        }
-    };
+    let heights = figures().map(height).collect();
+    let (y, unit, name) = vertical(quantity, &lines, shows, heights);
     let frame = Frame {
         x: Ruler::at_places(axis.scale, &places),
         y,
@@ -130,6 +114,30 @@ pub(super) fn plot(
         }),
         height: HEIGHT,
         body,
+    }
+}
+
+/// Returns the vertical axis with its unit and name. `values` are the heights of the figures.
+fn vertical(
+    quantity: Quantity,
+    lines: &[&Line<'_>],
+    shows: Shows,
+    mut values: Vec<f64>,
+) -> (Ruler, Unit, &'static str) {
+    let figures = || lines.iter().flat_map(|line| &line.figures);
+    match shows {
+        Shows::Values => {
+            values.extend(figures().filter_map(|figure| figure.bound));
+            values.extend(figures().filter_map(|figure| figure.spread).flatten());
+            let y = Ruler::of_values(&values);
+            let unit = Unit::of(quantity, y.largest());
+            (y, unit, words::quantity(quantity))
+        }
+        Shows::ShareOfBound => {
+            values.push(1.0);
+            let y = Ruler::over(Scale::Linear, &values);
+            (y, Unit::percent(), "Share of the bound")
+        }
     }
 }
 
