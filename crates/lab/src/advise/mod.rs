@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn without_state_at_the_border_it_is_in_the_edge() {
+    fn without_state_at_the_br_it_is_in_the_ce() {
         let needs = Needs {
             border: Border::Stateless,
             ..provider()

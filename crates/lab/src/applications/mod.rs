@@ -316,13 +316,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn applications_have_names_of_their_own() {
+    fn every_application_has_a_unique_name() {
         let names: BTreeSet<_> = APPLICATIONS.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), APPLICATIONS.len());
     }
 
     #[test]
-    fn what_a_tool_says_last_is_the_reason() {
+    fn the_last_line_of_a_tool_is_the_reason() {
         let error = LabError::Command {
             command: "curl".into(),
             status: "7".into(),

@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_names_of_their_own() {
+    fn every_row_has_a_unique_name() {
         let names: std::collections::BTreeSet<_> = CROSSINGS.iter().map(|c| c.row).collect();
         assert_eq!(names.len(), CROSSINGS.len());
     }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_table_leaves_out_is_summed() {
+    fn omitted_functions_are_summed() {
         let symbols: Vec<Symbol> = (0..LINES + 2)
             .map(|number| Symbol {
                 percent: 2.0,

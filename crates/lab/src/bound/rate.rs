@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn invalid_rates_are_refused() {
         for text in [
             "", "M", "0", "0.1", "-1M", "10X", "1e6", "inf", "NaN", "1.2.3", "1001G", "10 M", "10é",
         ] {

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_a_turn_before_anybody_has_another() {
+    fn a_repetition_ends_before_the_next_begins() {
         let both = options(&["paper-002"], &["native-ipv4", "native-ipv6"]);
         let run = planned(&both).unwrap();
         let turns: Vec<_> = run
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_hurry_some_questions_are_asked_by_name_only() {
+    fn smoke_leaves_some_experiments_out_unless_they_are_named() {
         let asked = |profile, experiments: &[&str]| {
             let options = Options {
                 profile,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_hurry_one_engine_answers_what_others_would_as_well() {
+    fn smoke_measures_one_engine_where_all_are_equal() {
         let all = subjects();
         let asked = |profile, experiment, subjects: &[&str]| {
             let options = Options {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_in_a_hurry_is_a_question() {
+    fn smoke_leaves_out_known_experiments() {
         for name in LEFT_OUT.into_iter().chain(OF_ONE_ENGINE) {
             assert!(
                 experiments().any(|experiment| experiment.name == name),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_hurry_the_standards_have_their_time() {
+    fn smoke_has_time_for_the_standards() {
         // Subjects that are missing here, such as the kernel's tunnels, take no time.
         let here = |subject: &Subject| subject.describe().missing.is_none();
         let all: Vec<_> = subjects().into_iter().filter(here).collect();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_told() {
+    fn unknown_names_are_errors() {
         let nobody = planned(&options(&["all"], &["nobody"]));
         assert_eq!(nobody, Err(PlanError::Subject("nobody".into())));
         let nothing = planned(&options(&["paper-00"], &[]));

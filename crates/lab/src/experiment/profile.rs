@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_values_of_many_are_measured_in_a_hurry() {
+    fn smoke_measures_few_values_of_an_axis() {
         assert_eq!(Profile::Smoke.thin(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), [1, 4, 7]);
         assert_eq!(Profile::Smoke.thin(&[1, 2]), [1, 2]);
         assert_eq!(Profile::Rfc.thin(&[1, 2, 3, 4, 5]), [1, 2, 3, 4, 5]);

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_refused_with_what_would_be_right() {
+    fn an_invalid_size_is_refused_with_the_valid_range() {
         let refused = FrameSize::new(64, Form::V6).unwrap_err().to_string();
         assert_eq!(
             refused,

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_frames_only_what_differs_is_kept() {
+    fn only_the_differences_of_many_frames_are_kept() {
         let many = |packet: &dyn Fn(u32) -> Packet| Stream {
             packets: (0..5000).map(packet).collect(),
             to: [0; 6],

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_name_cannot_be_called() {
+    fn a_host_without_an_address_is_an_error() {
         let unnamed = Hosts {
             right_as: None,
             ..translated()

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_there_is_not_is_named() {
+    fn an_unknown_interface_is_named() {
         for name in ["no-such", "../net/lo", ""] {
             let problem = interface(name).port(Care::Refuse).unwrap_err();
             assert!(

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_the_papers_have_a_finding() {
+    fn experiments_of_the_papers_have_a_finding() {
         let experiments = crate::experiment::experiments();
         for experiment in experiments.filter(|experiment| experiment.name.starts_with("paper-")) {
             assert!(finding(experiment.name).is_some(), "{}", experiment.name);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_of_mechanisms_that_there_are() {
+    fn printed_values_belong_to_known_mechanisms() {
         let subjects = crate::experiment::subjects();
         let here = |mechanism: &str| {
             let same = |name: &str| name.to_lowercase() == mechanism;

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn no_run_is_begun_where_one_is() {
+    fn a_directory_holds_one_run() {
         let (place, _) = begun();
         let occupied = |place: &Path| Directory::begin(place, run()).unwrap_err().to_string();
         assert!(occupied(place.path()).contains("--resume"));
@@ -301,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interrupted_write_left_is_not_a_trial() {
+    fn an_interrupted_write_leaves_no_trial() {
         let (place, directory) = begun();
         fs::write(place.path().join("trials/0002.unfinished"), "{\"ru").unwrap();
         assert_eq!(Directory::open(place.path()).unwrap(), directory);
     }
 
     #[test]
-    fn damage_is_told_with_file_and_line() {
+    fn damage_is_reported_with_file_and_line() {
         let (place, _) = begun();
         let path = place.path().join("trials/0001.json");
         let whole = fs::read_to_string(&path).unwrap();

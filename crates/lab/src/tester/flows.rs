@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn permuted_ports_are_all_there_once() {
+    fn permuted_ports_occur_once_each() {
         let ports = Ports::Permuted(1024..=1123, 1..=50);
         let list = ports.list(usize::MAX);
         let all: BTreeSet<(u16, u16)> = list.iter().copied().collect();

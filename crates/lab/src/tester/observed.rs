@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_answered() {
+    fn a_missing_frame_has_no_answer() {
         assert_eq!(answer(Family::V4, [0; 9]), None);
     }
 }

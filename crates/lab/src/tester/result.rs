@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_come_whole_and_in_time_is_lost() {
+    fn damaged_and_late_frames_are_lost() {
         let arrivals = Arrivals {
             received: 90,
             corrupt: 3,

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_datagram_stays_as_it_is() {
+    fn other_packets_are_not_corrupted() {
         let v4 = Ends::V4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
         let sound = Packet::new(v4, (1, 2)).frame(1, [1; 6], [2; 6]);
         let mut tcp = sound.clone();

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_nobody_overtakes_arrives() {
+    fn a_frame_that_is_not_overtaken_arrives() {
         let seen = send(&mut lane(&[(What::Reorder, 1)]), &[1]);
         assert_eq!(seen, [(1, FRAME + 10_000_000)]);
         // Not all of them can wait for each other.

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_comes_on_top_and_keeps_nobody_waiting() {
+    fn a_delay_is_added_and_delays_no_other_frame() {
         let delay = ns(1_000_000);
         let mut line = Line::new(Rate::ETHERNET, delay, 9);
         assert_eq!(line.carry(ns(0), 46), Some(delay + ns(57_600)));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_recorded_is_there() {
+    fn recorded_times_are_in_the_histogram() {
         let recorder = Recorder::default();
         recorder.record(Duration::from_nanos(3));
         let before = recorder.histogram();

@@ -26,7 +26,7 @@ use isthmus_lab::{
 
 use crate::{PATIENT, TIMEOUT, alone, ipv4, only, phases, whole};
 
-/// The responder answers by what arrived, and the device knows where the answers belong.
+/// The responder answers the arrivals, and the device forwards the answers to the initiator.
 #[test]
 fn connections_through_a_masquerade() {
     alone(|| {
@@ -64,7 +64,7 @@ fn connections_through_a_masquerade() {
     });
 }
 
-/// Without a device that changes them, answers come from where the frames went.
+/// Without a NAT, answers come from the addresses to which the frames went.
 #[test]
 fn answers_to_ipv6() {
     alone(|| {
@@ -93,7 +93,7 @@ fn answers_to_ipv6() {
     });
 }
 
-/// Flows of which each has a source port of its own.
+/// Returns flows with a source port of their own each.
 fn masqueraded(count: u16) -> Traffic {
     let flows = Flows {
         ports: Ports::Permuted(2000..=1999 + count, 1..=1),
@@ -105,14 +105,14 @@ fn masqueraded(count: u16) -> Traffic {
     }
 }
 
-/// How many connections the kernel tracks in the gateway's namespace, as it says itself.
+/// Returns the kernel's own count of tracked connections in the gateway's namespace.
 fn tracked(established: &Established<'_>) -> Result<u64> {
     let count = "cat /proc/sys/net/netfilter/nf_conntrack_count";
     let output = established.network().gateway()?.run(count)?;
     Ok(output.trim().parse().unwrap())
 }
 
-/// The kernel's own count is the referee of both phases' table.
+/// The referee of both phases' table is the kernel's own count.
 #[test]
 fn the_table_is_filled_and_emptied() {
     alone(|| {
@@ -136,12 +136,11 @@ fn the_table_is_filled_and_emptied() {
     });
 }
 
-/// A masquerade whose ruleset lets so many connections be, and no more.
+/// A masquerade whose ruleset allows this many connections.
 struct Limited(u32);
 
 impl Limited {
-    /// The filter counts what it has seen and looks only now and then whether it is still there: a new one
-    /// begins at zero.
+    /// The filter counts connections and removes dead ones only now and then: a new one begins at zero.
     fn filter(&self, network: &Network) -> Result<()> {
         let rules = format!(
             "table ip bounded\ndelete table ip bounded\ntable ip bounded {{\nchain seen {{\n\
@@ -169,7 +168,7 @@ impl Device for Limited {
     }
 }
 
-/// The capacity that the kernel's packet filter was told is the one that is found.
+/// The capacity that is found is the one that the kernel's packet filter was configured for.
 #[test]
 fn a_limited_table_holds_what_it_may() {
     alone(|| {
@@ -208,8 +207,8 @@ fn a_limited_table_holds_what_it_may() {
     });
 }
 
-/// The experiment of the laboratory finds what a NAT64 was configured for: in user space, which begins anew in no time. On a
-/// busy machine it may find that it could not send in time, and says so.
+/// The experiment finds the capacity that a NAT64 was configured for, in user space, which restarts quickly. On a
+/// busy machine the trial may be void.
 #[test]
 fn the_capacity_of_a_nat64_is_its_configuration() {
     alone(|| {
@@ -239,7 +238,7 @@ fn the_capacity_of_a_nat64_is_its_configuration() {
                 other => other?,
             };
             let [point] = <[_; 1]>::try_from(points).unwrap();
-            // The search ends within 100 connections.
+            // The width of the search is 100 connections.
             assert!(
                 (1400.0..=1500.0).contains(&point.value),
                 "{subject}: {point:?}"

@@ -16,10 +16,10 @@ use crate::{
 
 const PAYLOADS: [u32; 6] = [250, 500, 1000, 1500, 4000, 10_000];
 
-/// How late cables may be in an exchange that counts, or a hundredth of the bound if that is more.
+/// The lateness of cables in an exchange that counts, or a hundredth of the bound if that is more.
 const LATE: Duration = Duration::from_micros(10);
 
-/// What a router may take for a packet, on a slow machine as well: that is not the cables' time.
+/// The time of a router for a packet, on a slow machine as well; it is not the cables' time.
 const ROUTER: Duration = Duration::from_micros(10);
 
 #[test]
@@ -32,7 +32,7 @@ fn through_a_router_at_100_megabits_it_is_the_bound_between_the_cables() {
     through_a_router(100, |_, wires| wires);
 }
 
-/// Compares what `of` chooses of the delay at the sockets and between the cables' ends.
+/// Compares the delay that `of` selects, at the sockets or between the cables' ends.
 fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
     let rate = rate(megabits);
     with(&routed(Ethernet::new(rate)), |network| {
@@ -47,7 +47,7 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                     let path = path(name, rate);
                     let (transport, payload) = (transport(protocol), payload(bytes));
                     let bound = path.delay(transport, payload);
-                    // Both ways are alike.
+                    // Both directions are alike.
                     let [expected, _] = ping_pong([&path, &path], transport, payload);
                     let tolerance = LATE.max(Duration::from_secs_f64(bound / 100.0));
                     measure(&what, || {

@@ -1,4 +1,4 @@
-//! Gateways of every kind work between links with line rates, and delay is the bound's and what they take.
+//! Gateways of every kind work between links with line rates. The delay is the bound's and their own.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ use isthmus_lab::{
 
 use crate::{Attempt, measure, median, path, payload, punctual, rate, report, transport, with};
 
-/// A NAT64 at 10 Mb/s, both ways: they differ, because IPv6's header is longer and fragments are cut for it.
+/// Tests a NAT64 at 10 Mb/s in both directions. They differ, because IPv6's header is longer and fragments are cut
+/// for it.
 fn nat64(device: &dyn Device) {
     let rate = rate(10);
     let medium = Medium::Ethernet(Ethernet::new(rate));
@@ -58,7 +59,7 @@ fn nat64(device: &dyn Device) {
                     report(&format!("{what} to IPv6"), back, bounds[1]),
                 ];
                 assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{what}");
-                // What a process takes, it takes: this is about the way there and back.
+                // A process takes its own time: this is about the path there and back.
                 if ratios.iter().all(|ratio| *ratio < 1.1) {
                     Attempt::Good
                 } else {

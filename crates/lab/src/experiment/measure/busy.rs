@@ -142,7 +142,7 @@ mod tests {
 
     /// Two threads run for a known time. The referee is the shell's own `times`, in hundredths of a second.
     #[test]
-    fn the_time_of_a_process_is_what_it_says_itself() {
+    fn the_time_of_a_process_agrees_with_its_own_count() {
         let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; times; read stop";
         let mut child = Command::new("sh")
             .args(["-c", script])
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_uses_nothing() {
+    fn a_sleeping_process_uses_no_time() {
         let before = ran(Path::new(&format!("/proc/{}", id()))).unwrap();
         let mut sleeper = Command::new("sleep").arg("10").spawn().unwrap();
         let place = PathBuf::from(format!("/proc/{}", sleeper.id()));

@@ -307,7 +307,7 @@ mod tests {
 
     /// The referee is etherparse, which reads the packets and computes their checksums.
     #[test]
-    fn packets_are_as_they_should_be() {
+    fn packets_are_valid() {
         for length in LENGTHS {
             let prefix = prefix(length).unwrap();
             for protocol in Protocol::ALL {

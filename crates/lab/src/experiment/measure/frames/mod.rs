@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_have_ports_of_their_own() {
+    fn every_flow_has_a_unique_port() {
         let ends = Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4);
         let Streams::Rightward(traffic) =
             direction(ends, 0).streams(FrameSize::least(Form::V4), 300)

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_offered_speaks_against_a_load() {
+    fn a_load_that_was_not_offered_is_an_upper_bound() {
         let goal = Goal::ndr();
         let mut load = load(&[(1, 0.0); 10]);
         for _ in 0..11 {
