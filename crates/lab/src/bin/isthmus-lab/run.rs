@@ -1,6 +1,6 @@
 //! `isthmus lab run`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -78,16 +78,13 @@ impl Run {
     }
 }
 
-/// The command line of this process, with the program's name and not its path.
+/// The command line of this process, as its users write it.
 fn command() -> String {
-    let words = std::env::args().enumerate().map(|(number, word)| {
-        let name = Path::new(&word).file_name().and_then(|name| name.to_str());
-        match (number, name) {
-            (0, Some(name)) => name.to_owned(),
-            _ => word,
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
+    let arguments = std::env::args().skip(1);
+    let words = ["isthmus".into(), "lab".into()]
+        .into_iter()
+        .chain(arguments);
+    words.collect::<Vec<String>>().join(" ")
 }
 
 /// Says what came of a trial, if it is not as it should be.
