@@ -13,6 +13,14 @@ pub enum LabError {
         /// The Debian package that has it.
         package: String,
     },
+    /// The gateway was built before its sources were changed: it is not what they say.
+    #[error("{program} is older than {source_file}: build it again")]
+    Stale {
+        /// The gateway's program.
+        program: PathBuf,
+        /// A source that is newer.
+        source_file: PathBuf,
+    },
     /// The kernel has nothing of this kind.
     #[error("the kernel has no {module} ({from})")]
     NoModule {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use isthmus_lab::LabError;
 use isthmus_lab::experiment;
 use isthmus_lab::results::{Directory, Outcome, Point};
 
@@ -22,6 +23,10 @@ const ADDED: [(&str, f64); 5] = [
 ];
 
 fn lab(arguments: &[&str]) -> Output {
+    // Cargo builds the gateway for this test, but not what `isthmus lab` starts.
+    if let Err(stale @ LabError::Stale { .. }) = isthmus_lab::isthmus::laboratory() {
+        panic!("{stale}");
+    }
     let mut command = Command::new(ISTHMUS);
     command.arg("lab").args(arguments).output().unwrap()
 }

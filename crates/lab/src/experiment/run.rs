@@ -1,6 +1,6 @@
 //! A run: its plan, and its execution.
 
-use std::{path::Path, time::Instant};
+use std::{path::PathBuf, time::Instant};
 
 use super::{
     candidate::{Candidate, Maker, candidates},
@@ -138,7 +138,11 @@ impl Options {
     ///
     /// # Errors
     /// One of the names is none.
-    pub fn plan(&self, command: String, program: &Path) -> std::result::Result<Run, PlanError> {
+    pub fn plan(
+        &self,
+        command: String,
+        programs: &[PathBuf],
+    ) -> std::result::Result<Run, PlanError> {
         let (questions, candidates) = (self.questions()?, self.candidates()?);
         let subjects: Vec<_> = candidates.iter().map(Candidate::describe).collect();
         let mut plan = Vec::new();
@@ -179,7 +183,7 @@ impl Options {
                 memory_mib,
                 kernel,
                 isthmus: env!("CARGO_PKG_VERSION").into(),
-                program: machine::digest(program),
+                program: machine::digest(programs),
             },
             experiments: questions
                 .iter()
@@ -378,7 +382,7 @@ mod tests {
     }
 
     fn planned(options: &Options) -> std::result::Result<Run, PlanError> {
-        options.plan("isthmus".into(), Path::new("/proc/self/exe"))
+        options.plan("isthmus".into(), &["/proc/self/exe".into()])
     }
 
     #[test]

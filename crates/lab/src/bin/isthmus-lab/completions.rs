@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::Lab;
@@ -18,9 +18,19 @@ pub(super) struct Completions {
 
 impl Completions {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        let laboratory = |_| Lab::command().name("lab");
-        let mut command = isthmus::command().mut_subcommand("lab", laboratory);
+        let mut command = isthmus::command().mut_subcommand("lab", |_| laboratory());
         clap_complete::generate(self.shell, &mut command, "isthmus", &mut io::stdout());
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Returns the commands of the laboratory as those of `isthmus lab`, without what only programs call.
+fn laboratory() -> Command {
+    let all = Lab::command();
+    let commands = all
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    Command::new("lab")
+        .about(all.get_about().cloned())
+        .subcommands(commands.cloned())
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use isthmus_lab::experiment::{self, Event, Options, Profile};
+use isthmus_lab::isthmus;
 use isthmus_lab::results::{Directory, Outcome, Trial};
 
 /// Carry out experiments, and keep what they bring
@@ -37,8 +38,7 @@ impl Run {
         let mut directory = if self.resume {
             Directory::open(&self.output)?
         } else {
-            let program = std::env::current_exe().context("the path of this program")?;
-            let plan = self.options().plan(command(), &program)?;
+            let plan = self.options().plan(command(), &isthmus::programs())?;
             Directory::begin(&self.output, plan)?
         };
         let missing = directory.run().subjects.iter();
