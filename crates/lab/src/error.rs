@@ -13,6 +13,14 @@ pub enum LabError {
         /// The Debian package that contains it.
         package: String,
     },
+    /// A program of ours was built before its sources were changed.
+    #[error("{program} is older than {source_file}: build it again")]
+    Stale {
+        /// The program.
+        program: PathBuf,
+        /// A newer source.
+        source_file: PathBuf,
+    },
     /// The kernel does not have a module.
     #[error("the kernel has no {module} ({from})")]
     NoModule {

@@ -1,5 +1,7 @@
 //! Isthmus itself as a device under test: `isthmus up FILE` in the gateway's namespace.
 
+mod program;
+
 use std::{
     fmt::Write,
     net::Ipv6Addr,
@@ -12,6 +14,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use self::program::{laboratory, program, programs};
 use crate::{
     LabError, Result,
     device::{Device, Started},
@@ -376,21 +379,4 @@ fn unread(output: String) -> LabError {
 
 fn control(directory: &Path) -> PathBuf {
     directory.join("control.sock")
-}
-
-/// Returns the path of the program: `$ISTHMUS`, this program, the one above a test, or the one on the path.
-pub fn program() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("ISTHMUS") {
-        return Ok(path.into());
-    }
-    if let Ok(own) = std::env::current_exe() {
-        for directory in own.ancestors().skip(1).take(2) {
-            let candidate = directory.join("isthmus");
-            if candidate.is_file() {
-                return Ok(candidate);
-            }
-        }
-    }
-    process::require("isthmus", "none: build it with `cargo build --release`")?;
-    Ok("isthmus".into())
 }

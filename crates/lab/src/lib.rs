@@ -72,6 +72,3 @@ pub use error::LabError;
 
 /// The result of most functions of this crate.
 pub type Result<T> = core::result::Result<T, LabError>;
-/// The former name of [`device`], until its users follow.
-#[doc(hidden)]
-pub use device as subject;

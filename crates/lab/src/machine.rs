@@ -1,6 +1,6 @@
 //! The machine that the laboratory runs on.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use serde::Serialize;
 
@@ -49,9 +49,10 @@ pub fn now() -> String {
     printed(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
 }
 
-/// Returns the SHA-256 of a file, in hexadecimal digits.
-pub fn digest(file: &Path) -> String {
-    let printed = printed(Command::new("sha256sum").arg("--").arg(file));
+/// Returns the SHA-256 of files, one after the other, in hexadecimal digits.
+pub fn digest(files: &[PathBuf]) -> String {
+    let script = "for file; do test -r \"$file\" || exit 1; done; cat -- \"$@\" | sha256sum";
+    let printed = printed(Command::new("sh").args(["-c", script, "sh"]).args(files));
     printed.split(' ').next().unwrap_or_default().into()
 }
 

@@ -89,7 +89,7 @@ pub const GATEWAY: &str = "gateway";
 /// The IPv4 end.
 pub const HOST4: &str = "host4";
 /// In the network of a pair: the second gateway.
-pub const BORDER: &str = "border";
+pub const BR: &str = "br";
 /// In the long network: the router between host6 and the gateway.
 pub const ROUTER6: &str = "router6";
 /// In the long network: the router between the gateway and host4.
@@ -219,7 +219,7 @@ impl Topology {
             nodes: vec![
                 host(HOST6, plan::GATEWAY6_AS_IPV4),
                 router(GATEWAY, &[default_via(plan::ROUTER6)]),
-                router(BORDER, &[to_customers]),
+                router(BR, &[to_customers]),
                 host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
@@ -229,10 +229,10 @@ impl Topology {
                 ),
                 link(
                     end(GATEWAY, FOUR, &[format!("{}/64", plan::EDGE6)]),
-                    end(BORDER, SIX, &[format!("{}/64", plan::ROUTER6)]),
+                    end(BR, SIX, &[format!("{}/64", plan::ROUTER6)]),
                 ),
                 link(
-                    end(BORDER, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
+                    end(BR, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
                     end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
                 ),
             ],

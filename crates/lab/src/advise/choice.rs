@@ -1,6 +1,6 @@
 //! The questions about a network, and the answers that make its needs.
 
-use super::needs::{Border, Core, Edges, Hosts, Inbound, Peers};
+use super::needs::{BrState, CeRouters, Core, Hosts, Inbound, Peers};
 
 /// A question with all its answers.
 pub trait Choice: Copy + 'static {
@@ -61,7 +61,7 @@ impl Choice for Inbound {
     ];
 }
 
-impl Choice for Edges {
+impl Choice for CeRouters {
     const QUESTION: &'static str = "What are the routers at the customers?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
         ("ours", "they run what we choose", Self::Ours),
@@ -73,7 +73,7 @@ impl Choice for Edges {
     ];
 }
 
-impl Choice for Border {
+impl Choice for BrState {
     const QUESTION: &'static str = "What may the provider's end keep?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
         (

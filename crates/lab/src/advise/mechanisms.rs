@@ -1,6 +1,6 @@
 //! The requirements of each mechanism, its merits and its drawbacks.
 
-use super::needs::{Border, Core, Edges, Hosts, Inbound, Needs, Peers};
+use super::needs::{BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers};
 
 /// A mechanism as the advice sees it.
 #[derive(Debug)]
@@ -65,12 +65,12 @@ const CORE_V4: Requirement = requires(
     |needs| needs.core == Core::V4,
     "it crosses a network of IPv4, and this one has IPv6 only",
 );
-const EDGES: Requirement = requires(
-    |needs| needs.edges == Edges::Ours,
+const CE: Requirement = requires(
+    |needs| needs.ce == CeRouters::Ours,
     "it needs a router at the customer that takes part",
 );
 const STATE: Requirement = requires(
-    |needs| needs.border == Border::State,
+    |needs| needs.br == BrState::State,
     "its border keeps a table of sessions",
 );
 const NAMES: Requirement = requires(
@@ -102,7 +102,7 @@ const OWN_PORTS: Merit = merit(
     "a customer has ports of its own and opens them itself",
 );
 const NO_STATE: Merit = merit(
-    |needs| needs.border == Border::Stateless,
+    |needs| needs.br == BrState::Stateless,
     3,
     "its border keeps nothing per session: any of them takes any packet",
 );
@@ -134,7 +134,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
         requires: &[TO_V4, CORE_V6, NAMES, STATE, OUTBOUND],
         merits: &[
             merit(
-                |needs| needs.edges == Edges::None,
+                |needs| needs.ce == CeRouters::None,
                 3,
                 "it asks nothing of hosts and routers but DNS64",
             ),
@@ -196,7 +196,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "DS-Lite",
-        requires: &[TO_V4, CORE_V6, EDGES, STATE, OUTBOUND],
+        requires: &[TO_V4, CORE_V6, CE, STATE, OUTBOUND],
         merits: &[
             DENSE,
             merit(
@@ -209,7 +209,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "lw4o6",
-        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
         merits: &[
             NO_STATE,
             OWN_PORTS,
@@ -223,7 +223,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "MAP-E",
-        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
         merits: &[
             NO_STATE,
             OWN_PORTS,
@@ -238,7 +238,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "MAP-T",
-        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
         merits: &[
             NO_STATE,
             OWN_PORTS,
@@ -253,7 +253,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "6rd",
-        requires: &[TO_V6, CORE_V4, EDGES],
+        requires: &[TO_V6, CORE_V4, CE],
         merits: &[
             merit(
                 |_| true,
@@ -276,7 +276,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
         requires: &[TO_V6, CORE_V4],
         merits: &[
             merit(
-                |needs| needs.edges == Edges::None,
+                |needs| needs.ce == CeRouters::None,
                 2,
                 "hosts of a site reach IPv6 by themselves",
             ),

@@ -12,7 +12,7 @@ mod needs;
 pub use choice::Choice;
 pub use measured::{Measured, measured};
 pub use mechanisms::{MECHANISMS, Mechanism};
-pub use needs::{Border, Core, Edges, Hosts, Inbound, Needs, Peers};
+pub use needs::{BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers};
 
 use crate::results::Directory;
 
@@ -90,8 +90,8 @@ mod tests {
             peers: Peers::V4,
             customers_per_address: 64,
             inbound: Inbound::Unneeded,
-            edges: Edges::Ours,
-            border: Border::State,
+            ce: CeRouters::Ours,
+            br: BrState::State,
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
     fn an_ipv6_only_network_translates() {
         let needs = Needs {
             hosts: Hosts::V6Only,
-            edges: Edges::None,
+            ce: CeRouters::None,
             ..provider()
         };
         assert_eq!(possible(&needs).first(), Some(&"NAT64"));
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn without_state_at_the_br_it_is_in_the_ce() {
         let needs = Needs {
-            border: Border::Stateless,
+            br: BrState::Stateless,
             ..provider()
         };
         let best = possible(&needs);
@@ -147,7 +147,7 @@ mod tests {
             hosts: Hosts::V6Only,
             inbound: Inbound::EveryPort,
             customers_per_address: 1,
-            edges: Edges::None,
+            ce: CeRouters::None,
             ..provider()
         };
         assert_eq!(possible(&needs).first(), Some(&"SIIT"));

@@ -14,9 +14,9 @@ pub struct Needs {
     /// The connections from outside.
     pub inbound: Inbound,
     /// The customers' routers.
-    pub edges: Edges,
+    pub ce: CeRouters,
     /// The state that the provider's gateway may keep.
-    pub border: Border,
+    pub br: BrState,
 }
 
 /// The protocols of hosts and their programs.
@@ -59,7 +59,7 @@ pub enum Inbound {
 
 /// The customers' routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edges {
+pub enum CeRouters {
     /// There are none: hosts are on the provider's network itself.
     None,
     /// The provider chooses them.
@@ -68,7 +68,7 @@ pub enum Edges {
 
 /// The state that the provider's gateway may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Border {
+pub enum BrState {
     /// A table of sessions, with records of the ports that each customer had.
     State,
     /// No state per session, so that any of several gateways can forward any packet.

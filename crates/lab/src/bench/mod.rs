@@ -16,9 +16,6 @@ use std::{path::Path, time::Duration};
 
 pub use profile::Profile;
 pub use references::{Reference, references};
-/// The former name of [`RowResult`], until the command line follows.
-#[doc(hidden)]
-pub use report::RowResult as Outcome;
 pub use report::{Figure, HEADING, Measurement, Report, RowReport, RowResult};
 pub use rows::{Row, Target};
 

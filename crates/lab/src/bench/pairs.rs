@@ -11,7 +11,7 @@ use crate::{
     isthmus::{Engine, Instance, Isthmus, Mechanism},
     measure::{Effort, GATEWAY_CPU, TESTER_CPU},
     plan,
-    topology::{BORDER, GATEWAY, Offloads, Topology},
+    topology::{BR, GATEWAY, Offloads, Topology},
 };
 
 /// A CE and its BR.
@@ -86,7 +86,7 @@ impl Pair {
     fn bulk(&'static self) -> Result<Bulk> {
         let network = Topology::pair(Offloads::On).build()?;
         let mut started = Vec::new();
-        for (node, instance) in [(GATEWAY, self.ce), (BORDER, &self.br)] {
+        for (node, instance) in [(GATEWAY, self.ce), (BR, &self.br)] {
             let isthmus = Isthmus::new(Engine::Tc, Mechanism::Other(*instance));
             let gateway = isthmus.up(network.node(node)?, Some(GATEWAY_CPU))?;
             started.push(gateway.into_started());
@@ -98,7 +98,7 @@ impl Pair {
 /// Returns the same network with both gateways forwarding IPv4.
 fn routed() -> Result<Bulk> {
     let network = Topology::pair(Offloads::On).build()?;
-    let (gateway, br) = (network.node(GATEWAY)?, network.node(BORDER)?);
+    let (gateway, br) = (network.node(GATEWAY)?, network.node(BR)?);
     let route = |to: &str, via| vec![format!("route add {to} via inet6 {via}")];
     gateway.ip(&route("198.51.100.0/24", plan::ROUTER6))?;
     br.ip(&route("192.0.2.0/24", plan::EDGE6))?;

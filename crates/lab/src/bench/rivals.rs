@@ -78,8 +78,10 @@ fn in_guest(row: &str, effort: &Effort) -> Result<Measurement> {
          cat /tmp/row.json || cat /tmp/table"
     );
     let mut command = Command::new(RUN);
-    command.args(["--timeout", PATIENCE, "--memory", "2G", "--program"]);
-    command.arg(isthmus::program()?);
+    command.args(["--timeout", PATIENCE, "--memory", "2G"]);
+    for program in [isthmus::program()?, isthmus::laboratory()?] {
+        command.arg("--program").arg(program);
+    }
     let output = process::run(command.args(["--", "sh", "-c", &script]))?;
     let report: Value = serde_json::from_str(&output).unwrap_or_default();
     let found = &report["rows"][0];

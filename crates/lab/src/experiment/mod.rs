@@ -28,13 +28,6 @@ pub use run::{Event, RunError, run};
 pub use subject::Subject;
 pub use subjects::subjects;
 
-/// The former name of [`experiments`], until the command line follows.
-#[doc(hidden)]
-pub use experiments as questions;
-/// The former name of [`subjects`], until the command line follows.
-#[doc(hidden)]
-pub use subjects as candidates;
-
 /// Returns all experiments, in the order of the report.
 pub fn experiments() -> impl Iterator<Item = &'static Experiment> {
     let standards = standards::EXPERIMENTS.iter().chain(&stateful::EXPERIMENTS);

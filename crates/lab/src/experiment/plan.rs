@@ -1,6 +1,6 @@
 //! The plan of a run: which subject does which experiment, and when.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::{
     definition::Experiment,
@@ -117,7 +117,11 @@ impl Options {
     ///
     /// # Errors
     /// A name is unknown.
-    pub fn plan(&self, command: String, program: &Path) -> std::result::Result<Run, PlanError> {
+    pub fn plan(
+        &self,
+        command: String,
+        programs: &[PathBuf],
+    ) -> std::result::Result<Run, PlanError> {
         let (experiments, subjects) = (self.experiments()?, self.subjects()?);
         let infos: Vec<_> = subjects.iter().map(Subject::describe).collect();
         let mut plan = Vec::new();
@@ -145,7 +149,7 @@ impl Options {
             begun,
             profile: self.profile.name().into(),
             command,
-            environment: environment(program),
+            environment: environment(programs),
             experiments: experiments
                 .iter()
                 .map(|experiment| experiment.describe())
@@ -156,8 +160,8 @@ impl Options {
     }
 }
 
-/// Returns this machine and the program that measures.
-fn environment(program: &Path) -> Environment {
+/// Returns this machine, and the programs that measure and are measured.
+fn environment(programs: &[PathBuf]) -> Environment {
     let Machine {
         cpu,
         cores,
@@ -170,7 +174,7 @@ fn environment(program: &Path) -> Environment {
         memory_mib,
         kernel,
         isthmus: env!("CARGO_PKG_VERSION").into(),
-        program: machine::digest(program),
+        program: machine::digest(programs),
     }
 }
 
@@ -188,7 +192,7 @@ mod tests {
     }
 
     fn planned(options: &Options) -> std::result::Result<Run, PlanError> {
-        options.plan("isthmus".into(), Path::new("/proc/self/exe"))
+        options.plan("isthmus".into(), &["/proc/self/exe".into()])
     }
 
     #[test]

@@ -13,14 +13,14 @@ pub use rows::{CLAT, DS_LITE, FOUR_IN_SIX, LW4O6, MAP_E, MAP_T, SIX_IN_FOUR, SIX
 use std::net::IpAddr;
 
 use crate::{
-    topology::{BORDER, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology},
+    topology::{BR, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology},
     wire::Medium,
 };
 
 /// The customer's host.
 pub const CLIENT: &str = "client";
 /// The CE.
-pub const EDGE: &str = "edge";
+pub const CE: &str = "ce";
 /// The router between the gateways.
 pub const CORE: &str = "core";
 /// The server.
@@ -58,17 +58,17 @@ pub struct Mechanism {
     /// The protocol of the core.
     pub core: Core,
     /// The instance of the CE.
-    pub edge: &'static str,
+    pub ce: &'static str,
     /// The instance of the BR.
-    pub border: &'static str,
+    pub br: &'static str,
     /// The customer's host.
     pub client: Host,
     /// The server.
     pub server: Host,
     /// The network that the core routes to the CE.
-    pub to_edge: &'static str,
+    pub to_ce: &'static str,
     /// The network that the core routes to the BR.
-    pub to_border: &'static str,
+    pub to_br: &'static str,
     /// The way in which packets are carried.
     pub transport: Transport,
     /// The MTU that a host sees where the core is [narrow](Core::narrow).
@@ -135,8 +135,8 @@ impl Mechanism {
     /// Returns the gateways: their nodes, interfaces and instances.
     pub fn gateways(&self) -> [(&'static str, &'static [&'static str], &'static str); 2] {
         [
-            (EDGE, &[TO_CLIENT, TO_CORE], self.edge),
-            (BORDER, &[TO_SERVER, TO_CORE], self.border),
+            (CE, &[TO_CLIENT, TO_CORE], self.ce),
+            (BR, &[TO_SERVER, TO_CORE], self.br),
         ]
     }
 
@@ -154,22 +154,22 @@ impl Mechanism {
             node(name, Role::Router, &[to("default", &core)])
         };
         let between = [
-            to(self.to_edge, &self.core.end_of(0, 2)),
-            to(self.to_border, &self.core.end_of(1, 2)),
+            to(self.to_ce, &self.core.end_of(0, 2)),
+            to(self.to_br, &self.core.end_of(1, 2)),
         ];
         Topology {
             nodes: vec![
                 host(CLIENT, self.client),
-                gateway(EDGE, 0),
+                gateway(CE, 0),
                 node(CORE, Role::Router, &between),
-                gateway(BORDER, 1),
+                gateway(BR, 1),
                 host(SERVER, self.server),
             ],
             links: vec![
-                outer(CLIENT, self.client, (EDGE, TO_CLIENT)),
-                self.inner(EDGE, 0),
-                self.inner(BORDER, 1),
-                outer(SERVER, self.server, (BORDER, TO_SERVER)),
+                outer(CLIENT, self.client, (CE, TO_CLIENT)),
+                self.inner(CE, 0),
+                self.inner(BR, 1),
+                outer(SERVER, self.server, (BR, TO_SERVER)),
             ],
             neighbours: Neighbours::Resolved,
             offloads,

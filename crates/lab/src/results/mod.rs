@@ -65,7 +65,7 @@ pub struct Environment {
     pub kernel: String,
     /// Version of Isthmus.
     pub isthmus: String,
-    /// SHA-256 of the program that measured, in hexadecimal digits.
+    /// SHA-256 of the laboratory's program with the gateway's behind it, in hexadecimal digits.
     pub program: String,
 }
 

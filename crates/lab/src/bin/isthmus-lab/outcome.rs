@@ -1,4 +1,4 @@
-//! `isthmus lab report`, `diff` and `claims`: what is made of the directory of a run.
+//! `isthmus lab report`, `diff` and `claims`, which read the directory of a run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

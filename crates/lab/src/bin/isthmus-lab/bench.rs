@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use isthmus_lab::bench::{self, Outcome, Row, Thoroughness};
+use isthmus_lab::bench::{self, Row, RowResult, Thoroughness};
 
 /// Compare Isthmus with the kernel and with other gateways
 ///
@@ -52,7 +52,7 @@ impl Bench {
         let count = |wanted: fn(&bench::RowReport) -> bool| {
             report.rows.iter().filter(|row| wanted(row)).count()
         };
-        let missing = count(|row| matches!(row.outcome, Outcome::NotRun { .. }));
+        let missing = count(|row| matches!(row.outcome, RowResult::NotRun { .. }));
         let missed = count(|row| row.met == Some(false));
         println!(
             "{} rows: {missed} below target, {missing} not run",
@@ -66,7 +66,7 @@ impl Bench {
     }
 }
 
-/// What `--quick` stands for.
+/// Returns the thoroughness of `--quick`.
 pub(super) fn thoroughness(quick: bool) -> Thoroughness {
     if quick {
         Thoroughness::Quick

@@ -15,9 +15,9 @@ use isthmus_lab::process::require_root;
 use isthmus_lab::tester::{Phases, Port, Streams, Tester as Pair, Tolerance, Traffic};
 use serde::Serialize;
 
-/// Frames per second of each direction, where an interface does not say how fast it is.
+/// Frames per second of each direction, where the speed of an interface is unknown.
 const MOST: f64 = 1e7;
-/// The waits of a trial are so many times shorter than those of RFC 2544.
+/// The factor by which the waits of a trial are shorter than those of RFC 2544.
 const SHORTER: u32 = 10;
 
 /// Measure a device between two of this machine's interfaces
@@ -115,7 +115,7 @@ enum What {
     BackToBack,
 }
 
-/// A number above zero.
+/// Parses a number above zero.
 fn positive(text: &str) -> Result<f64, String> {
     let number = text
         .parse()
@@ -124,14 +124,14 @@ fn positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{text} is no number above zero"))
 }
 
-/// What JSON has.
+/// The JSON document.
 #[derive(Serialize)]
 struct Document<'a> {
     streams: Vec<Sent>,
     figures: &'a Figures,
 }
 
-/// What one direction sends.
+/// The traffic of one direction.
 #[derive(Serialize)]
 struct Sent {
     interface: String,
@@ -261,7 +261,7 @@ impl Tester {
     }
 }
 
-/// What is sent, and at which end: 0 is the left one.
+/// Returns the traffic and its ends: 0 is the left one.
 fn traffic(streams: &Streams) -> Vec<(usize, &Traffic)> {
     match streams {
         Streams::Rightward(traffic) | Streams::Observed(traffic) => vec![(0, traffic)],

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use isthmus_lab::advise::{
-    self, Advice, Border, Choice, Core, Edges, Hosts, Inbound, Needs, Peers,
+    self, Advice, BrState, CeRouters, Choice, Core, Hosts, Inbound, Needs, Peers,
 };
 use isthmus_lab::results::{Better, Directory};
 
@@ -32,11 +32,11 @@ pub(super) struct Advise {
     #[arg(long, value_parser = <Inbound as Choice>::parse)]
     inbound: Option<Inbound>,
     /// The routers at the customers: ours, none
-    #[arg(long, value_parser = <Edges as Choice>::parse)]
-    edges: Option<Edges>,
+    #[arg(long, value_parser = <CeRouters as Choice>::parse)]
+    edges: Option<CeRouters>,
     /// What the provider's end may keep: state, stateless
-    #[arg(long, value_parser = <Border as Choice>::parse)]
-    border: Option<Border>,
+    #[arg(long, value_parser = <BrState as Choice>::parse)]
+    border: Option<BrState>,
     /// A run of the laboratory
     #[arg(long, value_name = "DIRECTORY")]
     run: Option<PathBuf>,
@@ -51,8 +51,8 @@ impl Advise {
             peers: answer(self.reach, "--reach")?,
             customers_per_address: self.sharing()?,
             inbound: answer(self.inbound, "--inbound")?,
-            edges: answer(self.edges, "--edges")?,
-            border: answer(self.border, "--border")?,
+            ce: answer(self.edges, "--edges")?,
+            br: answer(self.border, "--border")?,
         };
         let advice = advise::advise(&needs, run.as_ref());
         let (possible, not): (Vec<_>, Vec<_>) = advice.iter().partition(|it| it.is_possible());
@@ -106,7 +106,7 @@ fn tell(advice: &Advice) {
     }
 }
 
-/// What was given, or else what is answered.
+/// Returns the given value, or else the answer to its question.
 fn answer<T: Choice>(given: Option<T>, flag: &str) -> Result<T> {
     if let Some(given) = given {
         return Ok(given);
@@ -118,7 +118,7 @@ fn answer<T: Choice>(given: Option<T>, flag: &str) -> Result<T> {
     T::parse(&ask(&question, flag)?).map_err(anyhow::Error::msg)
 }
 
-/// The answer to a question, if somebody is there to be asked.
+/// Asks a question at the terminal.
 fn ask(question: &str, flag: &str) -> Result<String> {
     if !stdin().is_terminal() {
         bail!("{flag} is missing, and nobody is here to be asked");

@@ -1,12 +1,13 @@
 //! `isthmus lab run`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use isthmus_lab::experiment::{self, Event, Options, Profile};
+use isthmus_lab::isthmus;
 use isthmus_lab::results::{Directory, Outcome, Trial};
 
 /// Carry out experiments, and keep what they bring
@@ -37,8 +38,7 @@ impl Run {
         let mut directory = if self.resume {
             Directory::open(&self.output)?
         } else {
-            let program = std::env::current_exe().context("the path of this program")?;
-            let plan = self.options().plan(command(), &program)?;
+            let plan = self.options().plan(command(), &isthmus::programs())?;
             Directory::begin(&self.output, plan)?
         };
         let missing = directory.run().subjects.iter();
@@ -78,19 +78,16 @@ impl Run {
     }
 }
 
-/// The command line of this process, with the program's name and not its path.
+/// Returns the command line of this process, as its users write it.
 fn command() -> String {
-    let words = std::env::args().enumerate().map(|(number, word)| {
-        let name = Path::new(&word).file_name().and_then(|name| name.to_str());
-        match (number, name) {
-            (0, Some(name)) => name.to_owned(),
-            _ => word,
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
+    let arguments = std::env::args().skip(1);
+    let words = ["isthmus".into(), "lab".into()]
+        .into_iter()
+        .chain(arguments);
+    words.collect::<Vec<String>>().join(" ")
 }
 
-/// Says what came of a trial, if it is not as it should be.
+/// Prints the outcome of a trial that was not measured.
 fn tell(trial: &Trial) {
     match &trial.outcome {
         Outcome::Measured(_) => {}
@@ -99,7 +96,7 @@ fn tell(trial: &Trial) {
     }
 }
 
-/// Success if every trial was measured.
+/// Returns success if every trial was measured.
 fn status(directory: &Directory) -> ExitCode {
     let measured = |trial: &Trial| matches!(trial.outcome, Outcome::Measured(_));
     let failed = directory.trials().filter(|trial| !measured(trial)).count();
