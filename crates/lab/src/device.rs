@@ -1,4 +1,4 @@
-//! The device under test: ours, the kernel, or somebody else's gateway, in the middle of a topology.
+//! The device under test: ours, the kernel's, or another gateway, in the middle of a topology.
 
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,8 @@ pub struct Started {
 }
 
 impl Started {
+    /// Checks that its processes are running.
+    ///
     /// # Errors
     /// One of its processes has ended.
     pub fn check(&mut self) -> Result<()> {

@@ -23,6 +23,8 @@ const TAIL: usize = 1500;
 /// The time that a process has to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// Checks that this process runs as root.
+///
 /// # Errors
 /// This process does not run as root.
 pub fn require_root() -> Result<()> {
@@ -33,6 +35,8 @@ pub fn require_root() -> Result<()> {
     }
 }
 
+/// Checks that a program is on the path.
+///
 /// # Errors
 /// The program is not on the path. The error names the Debian package.
 pub fn require(program: &str, package: &str) -> Result<()> {
@@ -160,6 +164,8 @@ impl Process {
         }
     }
 
+    /// Checks that the process is running.
+    ///
     /// # Errors
     /// The process has ended.
     pub fn check(&mut self) -> Result<()> {

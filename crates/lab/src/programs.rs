@@ -63,33 +63,37 @@ pub struct Attached {
 impl Attached {
     /// Loads the program `name` and attaches it, native, to an interface inside a namespace.
     pub fn attach(
-        mut object: Ebpf,
+        object: Ebpf,
         name: &'static str,
         namespace: &Namespace,
         interface: &str,
     ) -> Result<Self> {
-        let program = loaded(&mut object, name)?;
-        namespace.enter(|| attach(program, name, interface))?;
-        Ok(Self { _object: object })
+        let enter = |program: &mut Xdp| namespace.enter(|| attach(program, name, interface));
+        Self::load(object, name, enter)
     }
 
     /// Attaches it to an interface of a namespace or of the machine itself.
     pub fn attach_at(
-        mut object: Ebpf,
+        object: Ebpf,
         name: &'static str,
         place: &Place,
         interface: &str,
     ) -> Result<Self> {
-        let program = loaded(&mut object, name)?;
-        place.enter(|| attach(program, name, interface))?;
+        Self::load(object, name, |program| {
+            place.enter(|| attach(program, name, interface))
+        })
+    }
+
+    fn load(
+        mut object: Ebpf,
+        name: &'static str,
+        attach: impl FnOnce(&mut Xdp) -> Result<()>,
+    ) -> Result<Self> {
+        let program = program(&mut object, name)?;
+        program.load().map_err(|problem| bpf(name, problem))?;
+        attach(program)?;
         Ok(Self { _object: object })
     }
-}
-
-fn loaded<'a>(object: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Xdp> {
-    let program = program(object, name)?;
-    program.load().map_err(|problem| bpf(name, problem))?;
-    Ok(program)
 }
 
 fn attach(program: &mut Xdp, name: &'static str, interface: &str) -> Result<()> {

@@ -327,7 +327,7 @@ fn errors_are_explained() {
         );
         refused(
             &format!("--left eth1 --right eth2 {nobody}"),
-            "nobody at eth1 answers for 192.0.2.99",
+            "no device at eth1 answers for 192.0.2.99",
         )?;
         let unnamed = translated().replace(&format!("--prefix {}/96", plan::PREFIX), "");
         refused(

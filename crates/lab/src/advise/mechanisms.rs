@@ -71,7 +71,7 @@ const CE: Requirement = requires(
 );
 const STATE: Requirement = requires(
     |needs| needs.br == BrState::State,
-    "its border keeps a table of sessions",
+    "its gateway keeps a table of sessions",
 );
 const NAMES: Requirement = requires(
     |needs| needs.hosts == Hosts::V6Only,
@@ -83,18 +83,18 @@ const PORTS: Requirement = requires(
 );
 const OUTBOUND: Requirement = requires(
     |needs| needs.inbound != Inbound::EveryPort,
-    "connections come in where a port was asked for, and not to every port",
+    "connections come in on requested ports only, not on every port",
 );
 /// A customer with fewer ports than this cannot browse the web.
 const FEW_PORTS: Requirement = requires(
     |needs| needs.customers_per_address <= 256,
-    "with more than 256 customers to an address, each has fewer than 256 ports for good",
+    "with more than 256 customers to an address, each has fewer than 256 ports permanently",
 );
 
 const ASKED_PORTS: Merit = merit(
     |needs| needs.inbound == Inbound::SomePorts,
     -1,
-    "ports for connections from outside must be asked for at the border (PCP)",
+    "ports for connections from outside must be requested from the provider's gateway (PCP)",
 );
 const OWN_PORTS: Merit = merit(
     |needs| needs.inbound == Inbound::SomePorts,
@@ -104,17 +104,17 @@ const OWN_PORTS: Merit = merit(
 const NO_STATE: Merit = merit(
     |needs| needs.br == BrState::Stateless,
     3,
-    "its border keeps nothing per session: any of them takes any packet",
+    "its gateways keep no state per session: any of them can forward any packet",
 );
 const NO_RECORDS: Merit = merit(
     |needs| needs.customers_per_address > 1,
     1,
-    "who had which port follows from a rule: there is nothing to record",
+    "the ports of a customer follow from a rule: there is nothing to record",
 );
 const DENSE: Merit = merit(
     |needs| needs.customers_per_address > 64,
     2,
-    "ports go to who needs them, so that many customers share an address",
+    "ports are assigned on demand, so that many customers share an address",
 );
 const SPARSE: Merit = merit(
     |needs| needs.customers_per_address > 64,
@@ -124,7 +124,7 @@ const SPARSE: Merit = merit(
 const KNOWN_EVERYWHERE: Merit = merit(
     |_| true,
     1,
-    "telephones and their operating systems have its customer's end built in",
+    "the operating systems of telephones have a CLAT built in",
 );
 
 /// All mechanisms.
@@ -136,7 +136,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
             merit(
                 |needs| needs.ce == CeRouters::None,
                 3,
-                "it asks nothing of hosts and routers but DNS64",
+                "hosts and routers need nothing but DNS64",
             ),
             DENSE,
             merit(
@@ -154,7 +154,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
             merit(
                 |needs| needs.hosts == Hosts::Dual,
                 3,
-                "what knows IPv4 only goes on working, on hosts that have a CLAT or behind routers with one",
+                "IPv4-only programs continue to work, on hosts with a CLAT or behind routers with one",
             ),
             DENSE,
             KNOWN_EVERYWHERE,
@@ -202,7 +202,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
             merit(
                 |_| true,
                 2,
-                "the customer's end only encapsulates: the simplest router does",
+                "the B4 only encapsulates: the simplest router can do that",
             ),
             ASKED_PORTS,
         ],
@@ -216,7 +216,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
             merit(
                 |_| true,
                 1,
-                "a table says who has which ports, so that addresses of both protocols have nothing in common",
+                "a table assigns the ports, so that IPv4 and IPv6 addresses are independent",
             ),
             SPARSE,
         ],
@@ -231,7 +231,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
             merit(
                 |_| true,
                 1,
-                "a rule for all customers: the border has no table at all",
+                "one rule for all customers: the BR has no table at all",
             ),
             SPARSE,
         ],

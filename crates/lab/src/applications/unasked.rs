@@ -38,7 +38,7 @@ pub(super) fn reach(call: &Call<'_>) -> Result<(), Trouble> {
 }
 
 fn fails(to: SocketAddr, error: &io::Error) -> Trouble {
-    Trouble::Fails(format!("nobody is reached at {to}: {error}"))
+    Trouble::Fails(format!("no host is reached at {to}: {error}"))
 }
 
 fn listen(node: &Namespace, address: SocketAddr) -> crate::Result<TcpListener> {

@@ -121,6 +121,8 @@ fn large_nat64() -> Isthmus {
     }
 }
 
+/// Checks that all of a burst arrived.
+///
 /// # Errors
 /// Not all of a burst arrived.
 fn complete(name: &str, sent: u32, received: u64) -> Result<()> {

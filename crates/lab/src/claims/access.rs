@@ -117,7 +117,7 @@ pub(super) fn small_packets(summary: &Summary<'_>) -> Judgement {
         }
     }
     evidence.decide(
-        "Small packets are more, and it is their number that is too much",
-        "The number of packets is not what loses them here",
+        "There are more small packets, and their number is the limit",
+        "The number of packets is not the cause of loss here",
     )
 }

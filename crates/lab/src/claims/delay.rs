@@ -74,8 +74,8 @@ pub(super) fn tenth(summary: &Summary<'_>) -> Judgement {
         }
     }
     evidence.decide(
-        "What the links take is nearly all there is",
-        "What does not depend on the links’ rate is too much of the shorter delay",
+        "The time of the links is nearly the whole delay",
+        "The part that does not depend on the links’ rate is too large in the shorter delay",
     )
 }
 

@@ -58,7 +58,7 @@ pub(super) fn large(summary: &Summary<'_>) -> Judgement {
         }
     }
     evidence.decide(
-        "Beside native IPv6, NAT64 gets slower as packets get larger",
-        "Beside native IPv6, NAT64 is not slower with large packets than with small ones",
+        "Compared with native IPv6, NAT64 gets slower with larger packets",
+        "Compared with native IPv6, NAT64 is not slower with large packets than with small ones",
     )
 }

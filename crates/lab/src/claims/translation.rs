@@ -36,8 +36,8 @@ pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
         }
     }
     evidence.decide(
-        "From IPv4 to IPv6 is the dearer direction, as packets grow and more has to be written",
-        "From IPv4 to IPv6 is not the dearer direction",
+        "From IPv4 to IPv6 is the more expensive direction, as packets grow and more octets are written",
+        "From IPv4 to IPv6 is not the more expensive direction",
     )
 }
 
@@ -186,8 +186,8 @@ pub(super) fn files(summary: &Summary<'_>) -> Judgement {
         }
     }
     evidence.decide(
-        "Only what a file needs after the connection depends on its size",
-        "It does not all depend on the size as in the paper",
+        "Only the time after the connection depends on the file’s size",
+        "The dependence on the size differs from the paper’s",
     )
 }
 

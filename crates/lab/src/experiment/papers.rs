@@ -265,7 +265,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
     ),
     Experiment {
         name: "paper-001/steps",
-        title: "What the steps of a translation cost",
+        title: "Cost of the steps of a translation",
         source: "Paper 001, figures 5 and 6",
         quantity: Quantity::Cost,
         over: None,
@@ -278,7 +278,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
     },
     Experiment {
         name: "paper-001/prefix-length",
-        title: "What a translation costs by the length of the prefix",
+        title: "Cost of a translation by prefix length",
         source: "Paper 001, figures 10 and 11",
         quantity: Quantity::Cost,
         over: Some(("prefix length", "bits", Scale::Linear)),
@@ -315,7 +315,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
     transfer(
         [
             "paper-001/connect",
-            "Time until a TCP connection is there",
+            "Time until a TCP connection is open",
             "Paper 001, figures 14, 15 and 18",
         ],
         Quantity::ConnectTime,
@@ -325,7 +325,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
     transfer(
         [
             "paper-001/files",
-            "Time until a file is there",
+            "Time until a file is complete",
             "Paper 001, figure 19",
         ],
         Quantity::FileTime,
@@ -430,7 +430,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
     },
     Experiment {
         name: "paper-002/overhead",
-        title: "Bytes that a packet has more in the core",
+        title: "Bytes added to a packet in the core",
         source: "Paper 002, section on header overhead",
         quantity: Quantity::Overhead,
         over: None,
@@ -483,7 +483,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
     },
     Experiment {
         name: "rfc8219/dns64",
-        title: "Queries for AAAA that are answered",
+        title: "AAAA queries answered",
         source: "RFC 8219 section 9",
         quantity: Quantity::QueryRate,
         over: Some(("cached", "%", Scale::Linear)),

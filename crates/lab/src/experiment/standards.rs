@@ -57,7 +57,7 @@ fn chosen(profile: Profile, [smoke, standard, rfc]: [f64; 3]) -> f64 {
 pub static EXPERIMENTS: [Experiment; 9] = [
     Experiment {
         name: "rfc8219/throughput",
-        title: "Throughput by the size of frames",
+        title: "Throughput by frame size",
         source: "RFC 8219 section 7.1, RFC 2544 section 26.1",
         quantity: Quantity::PacketRate,
         over: FRAME,
@@ -108,14 +108,14 @@ pub static EXPERIMENTS: [Experiment; 9] = [
     },
     Experiment {
         name: "rfc8219/frame-loss",
-        title: "Loss by the load",
+        title: "Loss by load",
         source: "RFC 8219 section 7.4, RFC 2544 section 26.3",
         quantity: Quantity::Loss,
         over: Some(("load", "% of the tester's", Scale::Logarithmic)),
         network: WIRES,
         method: "The smallest frames, from all that the tester can send through a bare redirect downwards, until two trials in a row \
             lose nothing: 1 s each (smoke: 50 ms, rfc: 60 s). What the sender could not send on time is left out: \
-            whoever shares its core can not be overloaded.",
+            a device that shares its core cannot be overloaded.",
         of: frames::is_known,
         how: How::Live(Links::Unlimited, loss::by_load),
         takes: |profile| ways(profile) * chosen(profile, [0.5, 12.0, 700.0]),
@@ -142,19 +142,19 @@ pub static EXPERIMENTS: [Experiment; 9] = [
         over: FRAME,
         network: WIRES,
         method: "Frames at 110 % of the throughput, then at half of that, 2 s each (smoke: 200 ms, rfc: 60 s): from the change to \
-            the last frame that is lost. Who shares the sender's core can not be overloaded.",
+            the last frame that is lost. A device that shares the sender's core cannot be overloaded.",
         of: frames::is_known,
         how: How::Live(Links::Unlimited, outage::recovery),
         takes: |profile| at_sizes(profile, [0.6, 5.0, 130.0]),
     },
     Experiment {
         name: "rfc8219/reset",
-        title: "Loss while the gateway starts anew",
+        title: "Loss during a restart of the gateway",
         source: "RFC 8219 section 7.7, RFC 2544 section 26.6, RFC 6201 section 4.2",
         quantity: Quantity::Outage,
         over: None,
         network: WIRES,
-        method: "A reset of the process: it is ended and started anew while 10,000 frames per second pass, of which the longest pause \
+        method: "A reset of the process: it is ended and started again while 10,000 frames per second pass, of which the longest pause \
             between two counts. Starting has the other core.",
         of: outage::can_be_reset,
         how: How::Live(Links::Unlimited, outage::reset),
@@ -162,7 +162,7 @@ pub static EXPERIMENTS: [Experiment; 9] = [
     },
     Experiment {
         name: "rfc8219/scalability",
-        title: "Throughput by the number of flows",
+        title: "Throughput by number of flows",
         source: "RFC 8219 section 10",
         quantity: Quantity::PacketRate,
         over: Some(("flows", "", Scale::Logarithmic)),

@@ -31,7 +31,7 @@ fn keeps_connections(subject: &Subject) -> bool {
 pub static EXPERIMENTS: [Experiment; 4] = [
     Experiment {
         name: "rfc9693/connection-rate",
-        title: "Connections that are established per second",
+        title: "Connections established per second",
         source: "RFC 9693 sections 4.5 and 4.6",
         quantity: Quantity::ConnectionRate,
         over: None,
@@ -47,7 +47,7 @@ pub static EXPERIMENTS: [Experiment; 4] = [
     },
     Experiment {
         name: "rfc9693/capacity",
-        title: "Connections that the table holds",
+        title: "Connections in the table",
         source: "RFC 9693 section 4.9",
         quantity: Quantity::Capacity,
         over: None,
@@ -62,7 +62,7 @@ pub static EXPERIMENTS: [Experiment; 4] = [
     },
     Experiment {
         name: "rfc9693/tear-down",
-        title: "Connections that are removed per second",
+        title: "Connections removed per second",
         source: "RFC 9693 section 4.8",
         quantity: Quantity::ConnectionRate,
         over: Some(("connections", "", Scale::Logarithmic)),
@@ -77,7 +77,7 @@ pub static EXPERIMENTS: [Experiment; 4] = [
     },
     Experiment {
         name: "rfc9693/throughput",
-        title: "Packets without loss through connections that are there",
+        title: "Packets without loss through established connections",
         source: "RFC 9693 section 4.7",
         quantity: Quantity::PacketRate,
         over: None,

@@ -104,6 +104,8 @@ pub enum Ends {
 }
 
 impl Setup {
+    /// Checks that the requirements of other implementations are met.
+    ///
     /// # Errors
     /// A requirement of another implementation is not met.
     fn require(&self) -> crate::Result<()> {
@@ -202,6 +204,8 @@ impl Maker {
         }
     }
 
+    /// Checks that it is installed.
+    ///
     /// # Errors
     /// It is not installed.
     fn require(self) -> crate::Result<()> {

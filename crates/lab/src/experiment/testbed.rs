@@ -219,6 +219,8 @@ impl Testbed {
         processes.map(Process::id).collect()
     }
 
+    /// Checks that the subject is running.
+    ///
     /// # Errors
     /// A process of the subject has ended.
     pub fn check(&mut self) -> Result<()> {

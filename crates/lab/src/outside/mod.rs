@@ -44,7 +44,7 @@ pub enum Problem {
     DefaultRoute(String),
     /// The device does not answer for its address.
     #[error(
-        "nobody at {interface} answers for {address}: is it the address of the device there, and has {interface} an \
+        "no device at {interface} answers for {address}: is it the address of the device there, and has {interface} an \
          address in its network? Or give its Ethernet address, as in --left-device 02:00:5e:10:00:01"
     )]
     NoAnswer {

@@ -55,6 +55,8 @@ impl Jool {
         commands
     }
 
+    /// Checks that it is installed.
+    ///
     /// # Errors
     /// The tool is not installed, or the kernel has no module for it.
     pub(crate) fn require(self) -> Result<()> {

@@ -38,6 +38,8 @@ impl Proxy {
         }
     }
 
+    /// Checks that it is installed.
+    ///
     /// # Errors
     /// It is not installed.
     pub(crate) fn require(self) -> Result<()> {

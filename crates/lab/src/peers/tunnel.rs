@@ -54,6 +54,8 @@ impl KernelTunnel {
         ])
     }
 
+    /// Checks that this machine's kernel has it.
+    ///
     /// # Errors
     /// This machine's kernel does not have it. The test needs root.
     pub fn require(self) -> Result<()> {

@@ -36,6 +36,8 @@ impl Need {
     /// Tunnels of IPv4 in IPv6.
     pub const IP6TNL: Self = Self::Tunnel(KernelTunnel::Ip6tnl);
 
+    /// Checks that the machine meets it.
+    ///
     /// # Errors
     /// The machine does not meet it.
     pub fn require(self) -> Result<()> {
@@ -65,6 +67,8 @@ impl End {
         }
     }
 
+    /// Checks that the machine meets its requirements.
+    ///
     /// # Errors
     /// The machine does not meet a requirement.
     pub fn require(&self) -> Result<()> {

@@ -23,7 +23,7 @@ pub(super) const SOURCES: [Source; 7] = [
     Source {
         name: "paper-001",
         title: "Paper 001: Tsetse and others, IVI",
-        about: "What stateless translation costs, step by step and in each direction, inside Linux and on a \
+        about: "The cost of stateless translation, step by step and in each direction, inside Linux and on a \
             machine without an operating system.",
     },
     Source {
@@ -50,7 +50,7 @@ pub(super) const SOURCES: [Source; 7] = [
     Source {
         name: "rfc9693",
         title: "RFC 9693: benchmarking stateful NAT",
-        about: "How many sessions are opened in a second, how many there is room for, and how fast they are removed.",
+        about: "The rate at which sessions are opened, their number, and the rate at which they are removed.",
     },
 ];
 

@@ -45,7 +45,7 @@ pub enum Problem {
         /// Its format.
         found: u64,
     },
-    /// A trial of another run lies in it.
+    /// It contains a trial of another run.
     #[error("{path}: a trial of the run {found}, but this directory is of the run {expected}")]
     Stranger {
         /// The file.

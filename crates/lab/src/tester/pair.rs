@@ -146,6 +146,8 @@ impl Direction {
     }
 }
 
+/// Checks that frames of this size fit the link.
+///
 /// # Errors
 /// Frames of this size do not fit the link.
 fn fits(port: &Port, size: FrameSize) -> Result<()> {

@@ -13,19 +13,19 @@ use isthmus_lab::results::{Better, Directory};
 
 /// Recommend mechanisms for a network
 ///
-/// Asks what is not given. With --run, what the laboratory has measured stands beside each.
+/// Asks for what is not given. With --run, the recommendations have the figures of the laboratory.
 #[derive(Args, Debug)]
 pub(super) struct Advise {
-    /// What hosts and their programs speak: v6-only, dual
+    /// The protocols of hosts and their programs: v6-only, dual
     #[arg(long, value_parser = <Hosts as Choice>::parse)]
     hosts: Option<Hosts>,
-    /// What is between the customers and the border: v6, v4
+    /// The protocol between the customers and the border: v6, v4
     #[arg(long, value_parser = <Core as Choice>::parse)]
     core: Option<Core>,
-    /// Who is to be reached with help: v4, v6
+    /// The destinations that need help: v4, v6
     #[arg(long, value_parser = <Peers as Choice>::parse)]
     reach: Option<Peers>,
-    /// How many customers share an IPv4 address
+    /// The number of customers that share an IPv4 address
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
     sharing: Option<u32>,
     /// Connections from outside: none, some, every
@@ -34,7 +34,7 @@ pub(super) struct Advise {
     /// The routers at the customers: ours, none
     #[arg(long, value_parser = <CeRouters as Choice>::parse)]
     edges: Option<CeRouters>,
-    /// What the provider's end may keep: state, stateless
+    /// The state that the provider's end may keep: state, stateless
     #[arg(long, value_parser = <BrState as Choice>::parse)]
     border: Option<BrState>,
     /// A run of the laboratory
@@ -121,7 +121,7 @@ fn answer<T: Choice>(given: Option<T>, flag: &str) -> Result<T> {
 /// Asks a question at the terminal.
 fn ask(question: &str, flag: &str) -> Result<String> {
     if !stdin().is_terminal() {
-        bail!("{flag} is missing, and nobody is here to be asked");
+        bail!("{flag} is missing, and there is no terminal to ask for it");
     }
     print!("{question}\n> ");
     stdout().flush()?;

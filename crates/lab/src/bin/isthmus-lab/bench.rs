@@ -10,8 +10,8 @@ use isthmus_lab::bench::{self, Row, RowResult, Thoroughness};
 
 /// Compare Isthmus with the kernel and with other gateways
 ///
-/// Prints a table and writes JSON. A row below its target gets a profile of where the time goes, in
-/// the folder `profile` beside the JSON, if `perf` is installed. Exit status 0 if every row was
+/// Prints a table and writes JSON. A row below its target gets a profile in the folder `profile` beside
+/// the JSON, if `perf` is installed. Exit status 0 if every row was
 /// measured and met its target, 2 if not.
 #[derive(Args, Debug)]
 pub(super) struct Bench {
@@ -22,7 +22,7 @@ pub(super) struct Bench {
     /// One short repetition of each row
     #[arg(long)]
     quick: bool,
-    /// Where the JSON goes
+    /// The file of the JSON
     #[arg(long, value_name = "FILE", default_value = "bench/latest.json")]
     output: PathBuf,
 }

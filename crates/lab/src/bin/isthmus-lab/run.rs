@@ -10,25 +10,25 @@ use isthmus_lab::experiment::{self, Event, Options, Profile};
 use isthmus_lab::isthmus;
 use isthmus_lab::results::{Directory, Outcome, Trial};
 
-/// Carry out experiments, and keep what they bring
+/// Carry out experiments, and keep their results
 ///
-/// Networks are made in namespaces, one for each subject, and everything that is measured goes to a directory
-/// as it comes. A run that was interrupted goes on with --resume.
+/// Networks are made in namespaces, one for each subject, and results are written to a directory as they come. A run
+/// that was interrupted continues with --resume.
 #[derive(Args, Debug)]
 pub(super) struct Run {
     /// Experiments, papers (`paper-002`) or `all`
     #[arg(value_name = "NAME", default_value = "all")]
     names: Vec<String>,
-    /// How thoroughly to measure: smoke, standard or rfc
+    /// The thoroughness: smoke, standard or rfc
     #[arg(long, default_value = "smoke")]
     profile: Profile,
     /// Only these subjects, separated by commas; all that are here if absent
     #[arg(long, value_name = "SUBJECT", value_delimiter = ',')]
     subjects: Vec<String>,
-    /// Where results go
+    /// The directory of the results
     #[arg(long, value_name = "DIRECTORY", default_value = "report/run")]
     output: PathBuf,
-    /// Go on with the run that is there, as it was planned
+    /// Continue the run in the directory, as it was planned
     #[arg(long)]
     resume: bool,
 }

@@ -212,6 +212,8 @@ fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result
     Ok(points)
 }
 
+/// Checks that the cables kept time.
+///
 /// # Errors
 /// A cable moved more than a few frames at the wrong time.
 fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {

@@ -109,7 +109,7 @@ fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
     html! {
         @if cells().any(|cell| !cell.reasons().is_empty()) {
             details {
-                summary { "Why not" }
+                summary { "Reasons" }
                 div.wide tabindex="0" {
                     table.reasons {
                         caption { "Messages of the applications that fail" }

@@ -27,7 +27,7 @@ pub(super) fn score(summary: &Summary<'_>) -> String {
 pub(super) fn claims(summary: &Summary<'_>) -> Markup {
     html! {
         p.about {
-            "The papers measured what there was from 2008 to 2016. A claim that does not hold here is a result: it says \
+            "The papers measured the implementations of 2008 to 2016. A claim that does not hold here is a result: it shows \
              what has changed since."
         }
         ol.claims {

@@ -155,7 +155,7 @@ fn beside(answers: &ExperimentSummary<'_>) -> Markup {
         @if !rows.is_empty() {
             div.wide tabindex="0" {
                 table.beside {
-                    caption { "The paper’s values beside ours" }
+                    caption { "The paper’s values and ours" }
                     thead { tr {
                         th scope="col" { "of" }
                         th.n scope="col" { "paper" }
@@ -234,7 +234,7 @@ fn notes(answers: &ExperimentSummary<'_>) -> Markup {
             p.notes {
                 @if spread { "Whiskers: first to 99th percentile. " }
                 @if limited {
-                    "Ringed, or with †: the tester by itself takes more than half of it, so the subject may be better \
+                    "Ringed, or with †: more than half of the value may be the tester’s own, so the subject may be better \
                      than that. "
                 }
                 @if impossible {

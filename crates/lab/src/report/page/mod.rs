@@ -122,12 +122,12 @@ fn sections(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> V
     });
     sections.push(Section {
         id: "missing",
-        title: "What could not be measured",
+        title: "Not measured",
         body: remarks::missing(summary),
     });
     sections.push(Section {
         id: "environment",
-        title: "Where it was measured",
+        title: "Environment",
         body: remarks::environment(summary),
     });
     sections.push(Section {
@@ -148,10 +148,10 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
         .count();
     html! {
         div.opening {
-            h1 { "IPv4 and IPv6 together, measured" }
+            h1 { "IPv6 transition mechanisms, measured" }
             p.lead {
-                "Transition mechanisms beside native forwarding, beside each other’s implementations and beside \
-                 what Ethernet allows at most. Profile " strong { (run.profile) } ", begun " time { (run.begun) }
+                "A comparison of transition mechanisms with native forwarding, of their implementations, and with \
+                 the most that Ethernet allows. Profile " strong { (run.profile) } ", begun " time { (run.begun) }
                 ", on " (run.environment.cpu) " with Linux " (run.environment.kernel) "."
             }
             dl.facts {
@@ -186,7 +186,7 @@ fn group(
         h3 id=(source.name) { (source.title) }
         p.about { (source.about) }
         @if experiments.is_empty() {
-            p.none { "Nothing of it is in this run." }
+            p.none { "This run has none of its experiments." }
         }
         div.figures {
             @for one in experiments { (experiment::figure(summary.run, one, pictures)) }

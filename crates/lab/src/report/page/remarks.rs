@@ -89,7 +89,7 @@ pub(super) fn commands(summary: &Summary<'_>) -> Markup {
     html! {
         p { "The whole run: " code { (summary.run.command) } }
         p { "This page, from the directory of a run: " code { "isthmus lab report RUN" } }
-        p { "Two runs beside each other: " code { "isthmus lab diff RUN OTHER" } }
+        p { "A comparison of two runs: " code { "isthmus lab diff RUN OTHER" } }
         div.wide tabindex="0" {
             table {
                 caption { "One experiment alone" }

@@ -1,5 +1,5 @@
 //! Back-to-back frames: the longest burst at the least gap that a device takes without loss (RFC 2544
-//! section 26.4), and what that says of its buffer (RFC 9004).
+//! section 26.4), and the buffer that follows from it (RFC 9004).
 
 use serde::{Deserialize, Serialize};
 
