@@ -14,13 +14,25 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+# What `make install` takes, and how it leaves out what only a debugger reads: STRIP=true keeps that.
+BUILT ?= $(TARGET)/release
+STRIP ?= strip
+STATIC := $(shell uname -m)-unknown-linux-musl
 FUZZ_SECONDS ?= 60
 PROFILE ?= smoke
 
-.PHONY: build demo test bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build gateway static demo test bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
-build: ## build the programs (default)
+build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
+
+gateway: ## build the gateway alone, as a router needs it
+	cargo build --release --locked --package isthmus
+
+static: ## build the gateway as one file that needs no library; BUILT of `make install` is where it is
+	scripts/setup static
+	cargo build --release --locked --package isthmus --target $(STATIC)
+	@echo "built: $(TARGET)/$(STATIC)/release/isthmus"
 
 demo: ## an IPv6-only host fetches from an IPv4-only server through the gateway (root)
 	scripts/setup demo
@@ -66,15 +78,19 @@ vectors: ## write the vectors and docs/compliance.md from their tables
 docs: ## write docs/counters.md from the lists of counters
 	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test counters_page
 
-install: ## install under PREFIX (honours DESTDIR)
-	@test -x $(TARGET)/release/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }
-	install -D -m 755 $(TARGET)/release/isthmus $(DESTDIR)$(PREFIX)/bin/isthmus
+install: ## install the gateway and, if it is built, the laboratory under PREFIX (honours DESTDIR)
+	@test -x $(BUILT)/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }
+	for program in isthmus isthmus-lab; do \
+	    if [ -x $(BUILT)/$$program ]; then \
+	        install -D -m 755 -s --strip-program=$(STRIP) $(BUILT)/$$program $(DESTDIR)$(PREFIX)/bin/$$program; \
+	    fi; \
+	done
 	install -d -m 755 $(DESTDIR)$(UNITDIR)
 	sed 's|@BINDIR@|$(PREFIX)/bin|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' packaging/isthmus@.service \
 	    > $(DESTDIR)$(UNITDIR)/isthmus@.service
 	install -d -m 755 $(DESTDIR)$(SYSCONFDIR)/isthmus
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	$(TARGET)/release/isthmus completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
+	$(BUILT)/isthmus completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/doc/isthmus/examples
 	install -m 644 README.md LICENSE LICENSE-MIT LICENSE-APACHE LICENSE-GPL-2.0 $(DESTDIR)$(PREFIX)/share/doc/isthmus/
 	@for file in examples/*.toml; do \
@@ -82,7 +98,7 @@ install: ## install under PREFIX (honours DESTDIR)
 	done
 
 uninstall: ## remove what `make install` put there, except configurations
-	rm -f $(DESTDIR)$(PREFIX)/bin/isthmus $(DESTDIR)$(UNITDIR)/isthmus@.service
+	rm -f $(DESTDIR)$(PREFIX)/bin/isthmus $(DESTDIR)$(PREFIX)/bin/isthmus-lab $(DESTDIR)$(UNITDIR)/isthmus@.service
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/isthmus
 

@@ -32,3 +32,8 @@ cache_dir() {
 target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$root/target}"
 }
+
+# What a program without shared libraries is built for.
+static_target() {
+    printf '%s-unknown-linux-musl\n' "$(uname -m)"
+}

@@ -1,11 +1,11 @@
 //! What user space lends to the core for the time of one packet.
 
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::Rng;
 use isthmus_core::host::{Destination, Exhaustive, Host, Route};
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
 
 use crate::counters::{Counters, Owner};
 use crate::memory::Region;

@@ -3,6 +3,8 @@
 
 mod common;
 
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
 use common::{HOST_V4, OTHER_V4, OWN_V4, OWN_V6, policy, ruleset, v6};
 use etherparse::{
     Icmpv4Slice, Icmpv6Slice, IpFragOffset, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeader,
@@ -16,8 +18,6 @@ use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
 use isthmus_engine::slowpath::{Output, SlowPath};
 use proptest::prelude::*;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 const SECOND: u64 = 1_000_000_000;
 

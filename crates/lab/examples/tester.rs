@@ -1,5 +1,5 @@
-//! What the tester can do on this machine: its ceilings, and how well it finds the same rate again. Needs
-//! root, and the machine for itself.
+//! Measures the tester on this machine: its ceilings, and the repeatability of a rate. Needs root, and the machine
+//! for itself.
 //!
 //!     cargo run --release -p isthmus-lab --example tester
 
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use isthmus_lab::{
     Result,
+    device::Device,
     generator::{FrameSize, Pace},
     measure::{Load, Path},
     packet::Form,
     peers::{Fault, Faulty, Forwarding, Redirect},
-    subject::Subject,
     tester::{
         Ceiling, Extent, Flows, Phases, Port, SingleDevice, Streams, Summary, Tester, Tolerance,
         Traffic, Trial, flows,
@@ -26,7 +26,7 @@ use isthmus_lab::{
 fn main() -> Result<()> {
     ceilings()?;
     cable()?;
-    // One whose rate is known, and one that takes what the machine has just then.
+    // One has a known rate, the other forwards whatever the machine can at the time.
     repeatability(&Faulty(Fault::Police(100_000)))?;
     repeatability(&Forwarding)
 }
@@ -47,7 +47,7 @@ fn phases() -> Phases {
     }
 }
 
-/// On the path through a gateway that does nothing.
+/// Measures the path through a gateway that does nothing.
 fn ceilings() -> Result<()> {
     for count in [1, 1000, 1_000_000] {
         let ceiling = Ceiling::measure(&Streams::Rightward(ipv4(count, 64)))?;
@@ -66,7 +66,7 @@ fn ceilings() -> Result<()> {
     Ok(())
 }
 
-/// With nothing between.
+/// Measures a cable with nothing between.
 fn cable() -> Result<()> {
     let cable = Topology::direct(Neighbours::Static, Offloads::Off);
     let network = cable.build()?;
@@ -88,12 +88,13 @@ fn cable() -> Result<()> {
     Ok(())
 }
 
-/// The non-drop rate of the same gateway, five times.
-fn repeatability(gateway: &dyn Subject) -> Result<()> {
+/// Measures the non-drop rate of the same gateway five times.
+fn repeatability(gateway: &dyn Device) -> Result<()> {
     println!("{}:", gateway.name());
     let streams = Streams::Rightward(ipv4(100, 64));
     let ceiling = Ceiling::measure(&streams)?;
-    // What the sender shares its core with here makes single frames late, and trials are short.
+    // Other work on the sender's core makes single frames late, and trials are short.
+    //
     let tolerance = Tolerance {
         share: 0.01,
         rate: 0.005,

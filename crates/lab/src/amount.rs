@@ -5,9 +5,9 @@ use crate::results::Quantity;
 /// A unit with a prefix, for a whole axis or one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit {
-    /// What a value is divided by.
+    /// The divisor of values.
     pub divisor: f64,
-    /// What is written after it; empty of a plain share.
+    /// The text after a value; empty for a plain share.
     pub name: String,
 }
 
@@ -15,7 +15,7 @@ const SMALL: [(f64, &str); 4] = [(1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n
 const LARGE: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
 impl Unit {
-    /// The unit in which values as large as this are readable.
+    /// Returns the unit in which values up to `largest` are readable.
     pub fn of(quantity: Quantity, largest: f64) -> Self {
         let size = largest.abs();
         let prefixed = |prefixes: &[(f64, &str)], separator: &str| {
@@ -32,7 +32,7 @@ impl Unit {
             (Quantity::Works, _) => Self::plain(""),
             (_, "1") => Self::percent(),
             (_, "bytes") => Self::plain("bytes"),
-            // Nothing at all is best said in the unit itself.
+            // Zero has no prefix.
             (_, unit) if size == 0.0 => Self::plain(unit),
             (_, "s") => prefixed(&SMALL, ""),
             (_, "bit/s") => prefixed(&LARGE, ""),
@@ -40,7 +40,7 @@ impl Unit {
         }
     }
 
-    /// For shares.
+    /// Returns the unit of shares.
     pub fn percent() -> Self {
         Self {
             divisor: 0.01,
@@ -56,7 +56,7 @@ impl Unit {
     }
 }
 
-/// A value with its unit, such as `12.3 µs`.
+/// Formats a value with its unit, such as `12.3 µs`.
 pub fn amount(quantity: Quantity, value: f64) -> String {
     let unit = Unit::of(quantity, value);
     let number = number(value / unit.divisor);
@@ -67,19 +67,19 @@ pub fn amount(quantity: Quantity, value: f64) -> String {
     }
 }
 
-/// A range in one unit, such as `1.2–3.4 µs`.
+/// Formats a range in one unit, such as `1.2–3.4 µs`.
 pub fn range(quantity: Quantity, [low, high]: [f64; 2]) -> String {
     let unit = Unit::of(quantity, high.abs().max(low.abs()));
     let (low, high) = (number(low / unit.divisor), number(high / unit.divisor));
     format!("{low}–{high} {}", unit.name).trim_end().to_owned()
 }
 
-/// A share in per cent.
+/// Formats a share in per cent.
 pub fn percent(share: f64) -> String {
     format!("{} %", number(share * 100.0))
 }
 
-/// Three significant figures, without a fraction of zeros.
+/// Formats a number with three significant figures, without trailing zeros.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     let text = match size {
@@ -101,7 +101,7 @@ pub fn number(value: f64) -> String {
         .replacen('-', "−", 1)
 }
 
-/// A tick's value, as short as it can be without loss: ticks are round.
+/// Formats the value of a tick as short as it can be without loss. Ticks are round.
 pub fn tick(value: f64) -> String {
     let size = value.abs();
     let text = match size {
@@ -119,7 +119,7 @@ fn trimmed(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A place on an axis, in full: `1500`, `0.5`.
+/// Formats a place on an axis in full: `1500`, `0.5`.
 pub fn place(at: f64) -> String {
     if at.abs() >= 1e-6 && at.abs() < 1e15 || at == 0.0 {
         at.to_string()

@@ -1,5 +1,4 @@
-//! What must work through a gateway: each check uses the tools that a user would, and returns a
-//! line about what it saw.
+//! Checks of a gateway. Each check uses the tools of a user, and returns a line that sums up their output.
 
 use std::{
     fs, io,
@@ -19,7 +18,7 @@ use crate::{
     world::{Live, World},
 };
 
-/// A check that failed: what was expected and what was there.
+/// Returns the error of a check that failed: the expected and the actual output.
 fn unexpected<T>(tool: &'static str, output: impl Into<String>) -> Result<T> {
     Err(LabError::Output {
         tool,
@@ -31,12 +30,12 @@ fn host4_in_ipv6() -> String {
     plan::embed(plan::HOST4).to_string()
 }
 
-/// The page, asked for by name through DNS64.
+/// Fetches the page by name, through DNS64.
 pub fn page_by_name(world: &World) -> Result<String> {
     page(world, &format!("http://{WEB_NAME}/"))
 }
 
-/// The page, asked for by IPv6 address.
+/// Fetches the page by IPv6 address.
 pub fn page_by_literal(world: &World) -> Result<String> {
     page(world, &format!("http://[{}]/", host4_in_ipv6()))
 }
@@ -56,7 +55,7 @@ fn curl(world: &World) -> Result<std::process::Command> {
     Ok(tools::curl(world.network.host6()?, Duration::from_secs(60)))
 }
 
-/// The large file, compared byte by byte with what the server has.
+/// Fetches the large file and compares it byte by byte with the server's.
 pub fn file(world: &World) -> Result<String> {
     let target = leftovers::file()?;
     let begun = Instant::now();
@@ -80,12 +79,12 @@ pub fn file(world: &World) -> Result<String> {
     ))
 }
 
-/// Pings from host6, and under SIIT from host4 too.
+/// Pings host4 from host6, and under SIIT host6 from host4.
 pub fn ping(world: &World) -> Result<String> {
     both_ways(world, 56)
 }
 
-/// Pings of 4000 bytes, which cross the links in fragments.
+/// Pings with 4000 bytes, which cross the links in fragments.
 pub fn large_ping(world: &World) -> Result<String> {
     both_ways(world, 4000)
 }
@@ -109,9 +108,8 @@ fn both_ways(world: &World, size: u32) -> Result<String> {
     Ok(seen.join(", "))
 }
 
-/// Every hop from host6 to host4 answers; the first is the near router, then the far router shows in
-/// translated form, and the last is the destination. What the gateway itself shows (one hop, or a
-/// kernel's beside its own) is its operator's choice.
+/// Traces the route from host6 to host4. Every hop must answer: first the near router, then the far router in
+/// translated form, last the destination. The gateway may show one hop or two.
 pub fn traceroute(world: &World) -> Result<String> {
     hops(
         world.network.host6()?,
@@ -123,7 +121,7 @@ pub fn traceroute(world: &World) -> Result<String> {
     )
 }
 
-/// The same from host4 to host6's mapped address, where the far router has no IPv4 address.
+/// Traces the route from host4 to host6's mapped address. The far router has no IPv4 address.
 pub fn traceroute_back(world: &World) -> Result<String> {
     hops(
         world.network.host4()?,
@@ -135,11 +133,10 @@ pub fn traceroute_back(world: &World) -> Result<String> {
     )
 }
 
-/// How an IPv6-only router shows in IPv4 where there is no pool for it (RFC 6791; the address is
-/// RFC 7600's dummy).
+/// The IPv4 address of an IPv6-only router where there is no pool for it (RFC 6791). It is RFC 7600's dummy.
 const DUMMY: &str = "192.0.0.8";
 
-/// The hops on the way to the last of the `expected` ones.
+/// Returns the hops on the way to the last of the `expected` ones.
 fn hops(client: &Namespace, expected: [String; 3]) -> Result<String> {
     let mut command = client.command("traceroute");
     let destination = &expected[2];
@@ -166,7 +163,7 @@ fn hops(client: &Namespace, expected: [String; 3]) -> Result<String> {
     }
 }
 
-/// What `dig` says of names with and without IPv6 addresses, and of the reverse.
+/// Queries names with and without IPv6 addresses, and the reverse, by `dig`.
 pub fn dns(world: &World) -> Result<String> {
     let host6 = world.network.host6()?;
     let server = plan::EDGE6.to_string();
@@ -189,8 +186,8 @@ pub fn dns(world: &World) -> Result<String> {
     ))
 }
 
-/// Datagrams in three fragments, the fragments of one in a hundred in reverse; from host6, and
-/// under SIIT from host4 too.
+/// Sends datagrams in three fragments, one in a hundred with its fragments reversed; from host6, and under SIIT from
+/// host4 too.
 pub fn fragments_out_of_order(world: &World) -> Result<String> {
     const COUNT: u32 = 2000;
     let (host6, host4) = (world.network.host6()?, world.network.host4()?);
@@ -224,7 +221,7 @@ pub fn fragments_out_of_order(world: &World) -> Result<String> {
     ))
 }
 
-/// Bulk TCP and paced UDP by iperf3, both directions.
+/// Runs bulk TCP and paced UDP by iperf3, in both directions.
 pub fn iperf(world: &World) -> Result<String> {
     let client = world.network.host6()?;
     let server = host4_in_ipv6();
@@ -261,19 +258,19 @@ pub fn iperf(world: &World) -> Result<String> {
     Ok(seen.join("; "))
 }
 
-/// host6 learns the path MTU: an IPv6 packet may be 20 bytes longer than the IPv4 link allows.
+/// Checks that host6 learns the path MTU. An IPv6 packet may be 20 bytes longer than the IPv4 link allows.
 pub fn path_mtu_from_six(world: &World, ipv4_mtu: u32) -> Result<String> {
     learn_mtu(world.network.host6()?, &host4_in_ipv6(), 48, ipv4_mtu + 20)
 }
 
-/// host4 learns the path MTU: an IPv4 packet must be 20 bytes shorter than the IPv6 link allows.
+/// Checks that host4 learns the path MTU. An IPv4 packet must be 20 bytes shorter than the IPv6 link allows.
 pub fn path_mtu_from_four(world: &World, ipv6_mtu: u32) -> Result<String> {
     let destination = plan::HOST6_AS_IPV4.to_string();
     learn_mtu(world.network.host4()?, &destination, 28, ipv6_mtu - 20)
 }
 
-/// Pings that must not be fragmented, each as large as the path is known to take; `headers` are
-/// those before a ping's payload. A hop at a time says how much is too much, until one passes.
+/// Sends pings that must not be fragmented, each as large as the path is known to take, until one passes: each hop
+/// reports its MTU. `headers` are the octets before a ping's payload.
 fn learn_mtu(client: &Namespace, destination: &str, headers: u32, expected: u32) -> Result<String> {
     const HOPS: usize = 4;
     let mut known = 1500;
@@ -299,18 +296,18 @@ fn learn_mtu(client: &Namespace, destination: &str, headers: u32, expected: u32)
     )
 }
 
-/// The MTU that `ip route get` shows, if the kernel has learned one.
+/// Returns the MTU that `ip route get` shows, if the kernel has learned one.
 fn route_mtu(route: &str) -> Option<u32> {
     let mut words = route.split_whitespace();
     words.find(|word| *word == "mtu")?;
     words.next()?.parse().ok()
 }
 
-/// While pings flow without pause, `rounds` reloads; not one may be lost.
+/// Reloads the configuration `rounds` times while pings flow without pause. No ping may be lost.
 pub fn reload_under_load(live: &mut Live, rounds: u32) -> Result<String> {
     const INTERVAL: Duration = Duration::from_millis(5);
     const PAUSE: Duration = Duration::from_millis(50);
-    // A reload takes some time itself: the pings shall not end before the last one.
+    // A reload takes time: the pings must not end before the last one.
     let count = rounds * (2 * PAUSE.as_millis() / INTERVAL.as_millis()) as u32;
     let Live { gateway, world, .. } = live;
     let host6 = world.network.host6()?;
@@ -341,7 +338,8 @@ pub fn reload_under_load(live: &mut Live, rounds: u32) -> Result<String> {
     Ok(format!("{rounds} reloads, {count} pings, none lost"))
 }
 
-/// After kill -9 and a new start the network works again, and a clean stop leaves it as it was.
+/// Kills the gateway with SIGKILL and starts it again. The network must work again, and a clean stop must leave it as
+/// it was before.
 pub fn survives_a_crash(live: &mut Live) -> Result<String> {
     live.gateway.process().stop();
     let before = live.world.footprint()?;

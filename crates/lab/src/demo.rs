@@ -7,18 +7,18 @@ use std::{
 
 use crate::{
     Result, checks,
+    device::Device,
     generator::Pace,
     isthmus::{Engine, Isthmus, Mechanism},
     measure::{GATEWAY_CPU, Load, Path},
     peers::Forwarding,
     plan, process, services,
-    subject::Subject,
     tools::{self, Direction, Traffic, Until},
     topology::{Neighbours, Offloads, Topology},
     world::{Live, Narrow},
 };
 
-/// How long each throughput is measured.
+/// The length of each throughput measurement.
 const WINDOW: Duration = Duration::from_secs(2);
 /// The MTU of the narrow link.
 const NARROW: u32 = 1400;
@@ -36,10 +36,10 @@ struct Progress {
 }
 
 impl Progress {
-    /// Shows what is about to be done, does it, and shows what came of it.
+    /// Prints the name of a step, runs it, and prints its result.
     fn step<T>(&mut self, what: &str, task: impl FnOnce() -> Result<(T, String)>) -> Option<T> {
         print!("  {what:<44} ");
-        // Progress is a courtesy: if nobody reads it, the demo goes on.
+        // A failed flush only delays the output.
         let _ = io::stdout().flush();
         let begun = Instant::now();
         match task() {
@@ -64,7 +64,7 @@ impl Progress {
     }
 }
 
-/// Runs it and tells whether every step worked.
+/// Runs the demonstration and returns whether every step worked.
 pub fn run() -> Result<bool> {
     process::require_root()?;
     println!("An IPv6-only host reaches an IPv4-only server through Isthmus.\n{PICTURE}");
@@ -165,7 +165,7 @@ fn show_throughput(progress: &mut Progress) {
 }
 
 fn bulk(
-    subject: &dyn Subject,
+    device: &dyn Device,
     destination: String,
     offloads: Offloads,
     kernel: Option<f64>,
@@ -176,7 +176,7 @@ fn bulk(
         polling.push(crate::programs::poll(network.host6()?, "eth0")?);
         polling.push(crate::programs::poll(network.host4()?, "eth0")?);
     }
-    let _started = subject.start(&network, GATEWAY_CPU)?;
+    let _started = device.start(&network, GATEWAY_CPU)?;
     let _server = services::start_iperf(network.host4()?, 0)?;
     let seconds = WINDOW.as_secs() as u32;
     let client = network.host6()?;
@@ -196,8 +196,8 @@ fn bulk(
     ))
 }
 
-fn small(subject: &dyn Subject, load: &Load, kernel: Option<f64>) -> Result<(f64, String)> {
-    let mut path = Path::build(subject, load)?;
+fn small(device: &dyn Device, load: &Load, kernel: Option<f64>) -> Result<(f64, String)> {
+    let mut path = Path::build(device, load)?;
     let rate = path.rate(WINDOW / 4, WINDOW, Pace::Full)?.received;
     Ok((
         rate,

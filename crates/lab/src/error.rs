@@ -1,24 +1,32 @@
-//! What can go wrong in the laboratory.
+//! The errors of the laboratory.
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-/// Why something in the laboratory failed.
+/// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A program that the lab calls is not there.
+    /// A program that the lab calls is not installed.
     #[error("{program} is not installed (Debian package: {package})")]
     Missing {
         /// The program's name.
         program: String,
-        /// The Debian package that has it.
+        /// The Debian package that contains it.
         package: String,
     },
-    /// The kernel has nothing of this kind.
+    /// A program of ours was built before its sources were changed.
+    #[error("{program} is older than {source_file}: build it again")]
+    Stale {
+        /// The program.
+        program: PathBuf,
+        /// A newer source.
+        source_file: PathBuf,
+    },
+    /// The kernel does not have a module.
     #[error("the kernel has no {module} ({from})")]
     NoModule {
         /// The module, which may also be built in.
         module: &'static str,
-        /// Where it comes from: an option of the kernel, or a package.
+        /// Its origin: an option of the kernel, or a package.
         from: &'static str,
     },
     /// A program could not be started.
@@ -26,7 +34,7 @@ pub enum LabError {
     Start {
         /// The command line.
         command: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A command ended with an error.
@@ -34,7 +42,7 @@ pub enum LabError {
     Command {
         /// The command line.
         command: String,
-        /// Exit status or signal.
+        /// The exit status or the signal.
         status: String,
         /// The end of what it printed.
         output: String,
@@ -42,9 +50,9 @@ pub enum LabError {
     /// A process that should be running has ended, or never became ready.
     #[error("{name} {problem}: {output}")]
     Process {
-        /// What the lab calls it.
+        /// Its name in the lab.
         name: String,
-        /// What happened to it.
+        /// The problem with it.
         problem: ProcessProblem,
         /// The end of what it printed.
         output: String,
@@ -52,42 +60,42 @@ pub enum LabError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A namespace could not be entered.
     #[error("cannot enter namespace {name}: {source}")]
     Enter {
-        /// Which.
+        /// Its name.
         name: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The topology names a node that it does not have.
+    /// A topology does not have the node that was named.
     #[error("the topology has no node {0}")]
     NoNode(String),
     /// The BPF object has no such program or map, or the kernel refused it.
     #[error("tester's BPF {what}: {problem}")]
     Bpf {
-        /// Which program or map.
+        /// The program or map.
         what: &'static str,
-        /// What aya or the kernel says.
+        /// The message of aya or of the kernel.
         problem: String,
     },
-    /// A tool's output does not have the form that the lab reads.
+    /// A tool's output does not have the expected form.
     #[error("cannot read the output of {tool}: {output}")]
     Output {
-        /// Which tool.
+        /// The tool.
         tool: &'static str,
-        /// What it printed.
+        /// Its output.
         output: String,
     },
     /// The tester's check of itself, or of the path under test, failed.
     #[error("self-check of {what}: sent {sent}, received {received}, of these {invalid} invalid")]
     SelfCheck {
-        /// Which path.
+        /// The path.
         what: String,
         /// Frames sent.
         sent: u64,
@@ -107,7 +115,7 @@ pub enum LabError {
         interface: String,
         /// Its MTU.
         mtu: u32,
-        /// The MTU that they need.
+        /// The MTU that the frames need.
         needed: u32,
     },
     /// Each stream needs a core to send from.
@@ -115,7 +123,7 @@ pub enum LabError {
     TooFewCores {
         /// Cores needed.
         needed: usize,
-        /// Cores that there are.
+        /// Cores that this machine has.
         present: usize,
     },
     /// A TAP device could not be made.
@@ -123,23 +131,23 @@ pub enum LabError {
     Tap {
         /// Its name.
         interface: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The thread of the wires has no CPU for itself.
+    /// The thread of the wires needs a CPU of its own.
     #[error("links with a line rate need two CPUs, and this machine has one")]
     OneCpu,
-    /// A socket of the tester could not do its work.
+    /// A socket of the tester failed.
     #[error("cannot {action} {address}: {source}")]
     Socket {
-        /// What it should have done.
+        /// The action that failed.
         action: &'static str,
-        /// With or at which address.
+        /// The address that it is bound or sends to.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The tester did not do what it should have done, so that there is nothing to be said of what it tested.
+    /// The tester missed its own schedule, so the trial says nothing about the device.
     #[error("{0}")]
     Tester(String),
     /// Only root can make namespaces.
@@ -147,7 +155,7 @@ pub enum LabError {
     NotRoot,
 }
 
-/// What can happen to a process.
+/// A problem with a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProcessProblem {
     /// It ended before it was ready, or while it was needed.

@@ -1,7 +1,7 @@
 //! A UDP sender whose datagrams travel in fragments, some of them in the wrong order.
 //!
-//! Raw sockets take the fragments as they are; the receiver is an ordinary UDP socket whose kernel
-//! reassembles. What the gateway loses, mixes up or cannot place does not arrive or differs.
+//! Raw sockets send the fragments as they are. The receiver is an ordinary UDP socket, whose kernel reassembles them.
+//! A datagram that the gateway loses does not arrive; one that it mixes up differs.
 
 use std::{
     io,
@@ -28,7 +28,7 @@ const BUFFER: usize = 16 << 20;
 /// The pause between datagrams: 2000 a second.
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// Who sends to whom, as each sees the other.
+/// The addresses of a flow, as each end sees the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
     /// The sender's own address.
@@ -52,12 +52,12 @@ pub fn exchange(
     };
     let listener = receiver.enter(|| {
         let any = match flow.destination {
-            // The families differ on the two sides of a translator.
+            // The two sides of a translator have different families.
             IpAddr::V4(_) => SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT),
             IpAddr::V6(_) => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT),
         };
         let socket = UdpSocket::bind(any).map_err(problem)?;
-        // Datagrams wait here while another process has the core.
+        // Datagrams wait here while another process runs on the core.
         set_socket_recv_buffer_size_force(&socket, BUFFER)
             .map_err(|errno| problem(errno.into()))?;
         Ok(socket)
@@ -85,7 +85,7 @@ pub fn exchange(
         let mut received = 0;
         let mut buffer = vec![0; 65536];
         let mut last = Instant::now();
-        // Everything is there, or the sender has ended and nothing more comes.
+        // The loop ends when everything has arrived, or when the sender has ended and nothing more comes.
         while received < count
             && (!sending.is_finished() || last.elapsed() < Duration::from_secs(1))
         {
@@ -129,7 +129,7 @@ fn send(raw: &OwnedFd, flow: Flow, packet: &[u8]) -> rustix::io::Result<()> {
     .map(drop)
 }
 
-/// The payload says its number, and each octet where it belongs.
+/// Returns a payload that names its number; each octet depends on its offset.
 fn payload(number: u32) -> Vec<u8> {
     let mut octets = number.to_be_bytes().to_vec();
     octets.extend((4..PAYLOAD).map(|at| octet(number, at)));

@@ -1,24 +1,24 @@
-//! A histogram of times whose steps grow with the times, so that each is known to within a hundredth.
+//! A histogram of times. Its bins grow with the times, so that each time is known to within a hundredth.
 //!
-//! The tester's receiver keeps such histograms in BPF, the cables keep them here. Times below 128 ns have a step
-//! each; above, the steps of each power of two are 64.
+//! The tester's receiver keeps such histograms in BPF, the cables keep them here. Each time below 128 ns has a bin of
+//! its own. Above, each power of two has 64 bins.
 
 use std::time::Duration;
 
-/// Steps of the histogram: enough for all times of 32 bits.
+/// The number of bins: enough for all times of 32 bits.
 pub(crate) const STEPS: usize = 2048;
-/// Longer times are counted as this: 4.29 s, in nanoseconds.
+/// The longest time, 4.29 s in nanoseconds. Longer times are counted as this one.
 const MOST: u64 = u32::MAX as u64;
 const STEPS_BITS: u32 = 6;
 
-/// How often each time occurred.
+/// The number of occurrences of each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
 }
 
 impl Histogram {
-    /// Adds what a CPU has counted, a number for each step.
+    /// Adds the counts of a CPU, a number for each bin.
     pub fn add(&mut self, counts: &[u64]) {
         self.counts.resize(self.counts.len().max(counts.len()), 0);
         for (sum, count) in self.counts.iter_mut().zip(counts) {
@@ -33,7 +33,7 @@ impl Histogram {
         self.counts[step] += 1;
     }
 
-    /// What was counted after `before`, an earlier state of the same histogram.
+    /// Returns the counts that were added after `before`, an earlier state of the same histogram.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let earlier = |step| before.counts.get(step).copied().unwrap_or(0);
@@ -43,27 +43,27 @@ impl Histogram {
         }
     }
 
-    /// The share of times longer than `limit`, 0 to 1; those that are so by less than a hundredth may be missing.
-    /// Zero of nothing.
+    /// Returns the share of times longer than `limit`, 0 to 1. Times that exceed it by less than a hundredth may be
+    /// missing. The share of an empty histogram is zero.
     pub fn share_above(&self, limit: Duration) -> f64 {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(MOST);
         let above: u64 = self.counts.iter().skip(step(limit) + 1).sum();
         above as f64 / self.total().max(1) as f64
     }
 
-    /// How many times were counted.
+    /// Returns the number of times that were counted.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The smallest time, in nanoseconds, that at least this share of all do not exceed (RFC 2330 section
-    /// 11.3), 0.78 % more or less. Nothing of nothing.
+    /// Returns the smallest time, in nanoseconds, that at least this share of all times do not exceed (RFC 2330
+    /// section 11.3), to 0.78 %. Returns `None` if the histogram is empty.
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let total = self.total();
         self.ranked((share * total as f64).ceil() as u64)
     }
 
-    /// The time of this rank: 1 is the least. Nothing if so many were not counted.
+    /// Returns the time of this rank; 1 is the least. Returns `None` if fewer times were counted.
     pub fn ranked(&self, rank: u64) -> Option<f64> {
         let mut below = 0;
         let reached = |count: &u64| {
@@ -74,7 +74,7 @@ impl Histogram {
         Some(middle(step))
     }
 
-    /// The steps that have counts: the least time of each, in nanoseconds, and the count.
+    /// Returns the bins that have counts: the least time of each, in nanoseconds, and the count.
     pub fn steps(&self) -> Vec<(u64, u64)> {
         let all = self.counts.iter().enumerate();
         all.filter(|(_, count)| **count > 0)
@@ -83,7 +83,7 @@ impl Histogram {
     }
 }
 
-/// Where a time is counted. Its twin is `step` in the receiver's BPF program.
+/// Returns the bin of a time. Its twin is `step` in the receiver's BPF program.
 pub(crate) fn step(time: u64) -> usize {
     let time = time.min(MOST);
     let shift = (time >> (STEPS_BITS + 1))
@@ -92,18 +92,18 @@ pub(crate) fn step(time: u64) -> usize {
     ((u64::from(shift) << STEPS_BITS) + (time >> shift)) as usize
 }
 
-/// The power of two by which times of a step were divided.
+/// Returns the power of two by which the times of a bin were divided.
 fn shift(step: usize) -> u32 {
     ((step >> STEPS_BITS) as u32).saturating_sub(1)
 }
 
-/// The least time of a step.
+/// Returns the least time of a bin.
 fn least(step: usize) -> u64 {
     let shift = shift(step);
     (step as u64 - (u64::from(shift) << STEPS_BITS)) << shift
 }
 
-/// The middle of a step.
+/// Returns the middle of a bin.
 fn middle(step: usize) -> f64 {
     let width = 1_u64 << shift(step);
     least(step) as f64 + (width - 1) as f64 / 2.0

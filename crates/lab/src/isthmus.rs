@@ -1,4 +1,6 @@
-//! Isthmus itself as a subject: `isthmus up FILE` in the gateway's namespace.
+//! Isthmus itself as a device under test: `isthmus up FILE` in the gateway's namespace.
+
+mod program;
 
 use std::{
     fmt::Write,
@@ -12,13 +14,15 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use self::program::{laboratory, program, programs};
 use crate::{
-    LabError, Result, leftovers,
+    LabError, Result,
+    device::{Device, Started},
+    leftovers,
     netns::Namespace,
     plan,
     process::{self, Process},
     services::dns_answers,
-    subject::{Started, Subject},
     topology::{FOUR, Network, SIX},
 };
 
@@ -26,7 +30,7 @@ use crate::{
 pub(crate) const LINK: &str = "isthmus0";
 const START: Duration = Duration::from_secs(60);
 
-/// Where packets are translated.
+/// The engine that handles packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// In XDP.
@@ -38,10 +42,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// All of them.
+    /// All engines, from the fastest to the slowest.
     pub const ALL: [Self; 3] = [Self::Xdp, Self::Tc, Self::User];
 
-    /// Its name in configuration files.
+    /// Returns its name in configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Xdp => "xdp",
@@ -51,19 +55,19 @@ impl Engine {
     }
 }
 
-/// What the gateway does.
+/// The mechanism of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Stateless translation; the IPv6-only host has an IPv4 address by explicit mapping.
+    /// Stateless translation. The IPv6-only host has an IPv4 address by explicit mapping.
     Siit,
     /// Stateful NAT64 with a pool.
     Nat64,
-    /// Another one.
+    /// A mechanism with a configuration of its own.
     Other(Instance),
 }
 
 impl Mechanism {
-    /// What reports call it.
+    /// Returns its name in reports.
     fn name(self) -> &'static str {
         match self {
             Self::Siit => "SIIT",
@@ -73,21 +77,21 @@ impl Mechanism {
     }
 }
 
-/// The name of a file, and what makes its content.
+/// The name of a file, and the function that makes its content.
 type File = (&'static str, fn() -> String);
 
-/// An instance of a mechanism that is configured in its own words.
+/// An instance of a mechanism, as a section of the configuration file.
 #[derive(Debug, Clone, Copy)]
 pub struct Instance {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: &'static str,
-    /// Its keys in the configuration file, but for its name.
+    /// Its keys in the configuration file, without its name.
     pub keys: &'static str,
     file: Option<File>,
 }
 
 impl Instance {
-    /// An instance with these keys, called so in reports.
+    /// Returns an instance with these keys.
     pub const fn new(name: &'static str, keys: &'static str) -> Self {
         Self {
             name,
@@ -96,7 +100,7 @@ impl Instance {
         }
     }
 
-    /// The same with a file that the keys name, and what makes its content.
+    /// Adds a file that the keys name, and the function that makes its content.
     pub const fn with_file(self, name: &'static str, content: fn() -> String) -> Self {
         Self {
             file: Some((name, content)),
@@ -113,34 +117,34 @@ impl PartialEq for Instance {
 
 impl Eq for Instance {}
 
-/// Whether the gateway answers DNS queries too.
+/// The gateway's DNS64 service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dns64 {
-    /// No.
+    /// There is none.
     Off,
-    /// On this address of the gateway, asking the IPv4 host.
+    /// It listens on this address of the gateway, and asks the IPv4 host.
     On(Ipv6Addr),
 }
 
 /// One configuration of Isthmus for the standard topologies.
 #[derive(Debug, Clone, Copy)]
 pub struct Isthmus {
-    /// Where packets are translated.
+    /// The engine that handles packets.
     pub engine: Engine,
-    /// What is done to them.
+    /// The mechanism.
     pub mechanism: Mechanism,
     /// The DNS64 service.
     pub dns64: Dns64,
-    /// Bound of the session table, 1 or more.
+    /// The bound of the session table, 1 or more.
     pub sessions: u32,
-    /// MTU of the IPv4 link, as the gateway is told.
+    /// The MTU of the IPv4 link, as the gateway is told.
     pub ipv4_mtu: u32,
     /// Its interfaces: those of a gateway in the standard topologies, or others.
     pub interfaces: &'static [&'static str],
 }
 
 impl Isthmus {
-    /// With defaults: no DNS64, a table of a million sessions, MTU 1500.
+    /// Returns a configuration with defaults: no DNS64, a table of a million sessions, MTU 1500.
     pub fn new(engine: Engine, mechanism: Mechanism) -> Self {
         Self {
             engine,
@@ -152,12 +156,12 @@ impl Isthmus {
         }
     }
 
-    /// The same on a node with other interfaces.
+    /// Sets the interfaces of the node.
     pub fn on(self, interfaces: &'static [&'static str]) -> Self {
         Self { interfaces, ..self }
     }
 
-    /// The same with the DNS64 service on an address of the gateway.
+    /// Adds the DNS64 service on an address of the gateway.
     pub fn with_dns64(self, address: Ipv6Addr) -> Self {
         Self {
             dns64: Dns64::On(address),
@@ -165,7 +169,7 @@ impl Isthmus {
         }
     }
 
-    /// The configuration file; `directory` gets the control socket.
+    /// Returns the configuration file; `directory` gets the control socket.
     pub fn configuration(&self, directory: &Path) -> String {
         let mut text = format!(
             "[gateway]\nname = \"lab\"\ncontrol = \"{}\"\n\n[log]\nlevel = \"info\"\n\n\
@@ -217,8 +221,7 @@ impl Isthmus {
         text
     }
 
-    /// Starts it on a node that has the links of a gateway, bound to a CPU if one is given, and returns
-    /// it with what tests do to a running gateway.
+    /// Starts it on a node that has the links of a gateway, bound to a CPU if one is given.
     pub fn up(&self, node: &Namespace, cpu: Option<usize>) -> Result<Gateway> {
         let program = program()?;
         let files = leftovers::directory()?;
@@ -245,7 +248,7 @@ impl Isthmus {
     }
 }
 
-impl Subject for Isthmus {
+impl Device for Isthmus {
     fn name(&self) -> String {
         let mechanism = self.mechanism.name();
         format!("Isthmus {mechanism}, engine {}", self.engine.name())
@@ -274,10 +277,12 @@ pub struct Gateway {
 
 impl Gateway {
     /// Starts the program again with the same file, after it was killed or stopped.
-    /// An error if it does not translate with this engine after all.
+    ///
+    /// # Errors
+    /// It does not run with this engine.
     pub fn restart(&mut self, engine: Engine, node: &Namespace, cpu: Option<usize>) -> Result<()> {
         let program = self.program.display().to_string();
-        // The kernel verifies programs on all cores; what user space makes of its cores at the start has to be right.
+        // The kernel verifies programs on all cores. The user-space engine must see its CPUs before it starts.
         let first = cpu.filter(|_| engine == Engine::User);
         let mut command = node.command_on(first, &program);
         command.arg("up").arg(&self.configuration);
@@ -293,7 +298,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// The same as a subject.
+    /// Turns it into a running device.
     pub fn into_started(self) -> Started {
         self.started
     }
@@ -303,12 +308,12 @@ impl Gateway {
         &mut self.started.processes[0]
     }
 
-    /// Makes it read its file again and waits until it has.
+    /// Makes it reload its file, and waits until it has.
     pub fn reload(&self) -> Result<()> {
         self.ask(&["reload"]).map(drop)
     }
 
-    /// How often it has read its file again.
+    /// Returns how often it has reloaded its file.
     pub fn reloads(&self) -> Result<u64> {
         let status = self.status()?;
         status["reloads"]
@@ -316,8 +321,8 @@ impl Gateway {
             .ok_or_else(|| unread(status.to_string()))
     }
 
-    /// An error unless all interfaces are with this engine: a gateway that translates elsewhere
-    /// must not be measured under a wrong name.
+    /// Checks that all interfaces are with this engine: a gateway that runs another one must not be measured under a
+    /// wrong name.
     fn uses(&self, engine: Engine) -> Result<()> {
         let status = self.status()?;
         let engines = status["engines"].as_array();
@@ -348,13 +353,13 @@ impl Gateway {
         serde_json::from_str(&output).map_err(|_| unread(output))
     }
 
-    /// What a subcommand such as `counters` prints about the running gateway.
+    /// Runs a subcommand such as `counters` on the gateway, and returns its output.
     pub fn ask(&self, subcommand: &[&str]) -> Result<String> {
         ask(&self.started, subcommand)
     }
 }
 
-/// What a subcommand prints about a gateway that was started as a subject.
+/// Runs a subcommand on a gateway that was started as a device, and returns its output.
 pub fn ask(gateway: &Started, subcommand: &[&str]) -> Result<String> {
     let directory = gateway.files.as_ref().map_or(Path::new("/"), TempDir::path);
     let mut command = Command::new(program()?);
@@ -374,21 +379,4 @@ fn unread(output: String) -> LabError {
 
 fn control(directory: &Path) -> PathBuf {
     directory.join("control.sock")
-}
-
-/// The program: `$ISTHMUS`, or this one, or the one above a test, or the one on the path.
-pub fn program() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("ISTHMUS") {
-        return Ok(path.into());
-    }
-    if let Ok(own) = std::env::current_exe() {
-        for directory in own.ancestors().skip(1).take(2) {
-            let candidate = directory.join("isthmus");
-            if candidate.is_file() {
-                return Ok(candidate);
-            }
-        }
-    }
-    process::require("isthmus", "none: build it with `cargo build --release`")?;
-    Ok("isthmus".into())
 }

@@ -1,7 +1,7 @@
-//! What a lab that was killed leaves behind, and its removal.
+//! Leftovers of a lab that was killed, and their removal.
 //!
-//! Everything that outlives a process carries the process's number in its name: namespaces in
-//! `/run/netns`, files in the temporary directory. What belongs to nobody any more can be removed.
+//! Everything that outlives a process carries the process's number in its name: namespaces in `/run/netns`, files in
+//! the temporary directory. Whatever belongs to no running process can be removed.
 
 use std::{
     fs::{self, DirEntry},
@@ -16,20 +16,20 @@ use crate::{LabError, Result, process};
 const MARK: &str = "isthmus-";
 const NAMESPACES: &str = "/run/netns";
 const CONNTRACK: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
-/// What the name of the file ends in that keeps the old bound on tracked connections.
+/// The end of the name of the file that keeps the old bound on tracked connections.
 const CONNTRACK_FILE: &str = "conntrack";
 
-/// A name that tells whose it is: `isthmus-PID-REST`.
+/// Returns a name that tells its owner: `isthmus-PID-REST`.
 pub fn name(rest: &str) -> String {
     format!("{MARK}{}-{rest}", std::process::id())
 }
 
-/// The process that made something of this name, if a lab did.
+/// Returns the process that a name belongs to, if a lab made it.
 fn owner(name: &str) -> Option<u32> {
     name.strip_prefix(MARK)?.split('-').next()?.parse().ok()
 }
 
-/// A directory for configuration and content, removed when dropped.
+/// Makes a directory for configuration and content, which is removed when dropped.
 pub fn directory() -> Result<TempDir> {
     tempfile::Builder::new()
         .prefix(&name(""))
@@ -45,7 +45,7 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     })
 }
 
-/// A file in the temporary directory, removed when dropped.
+/// Makes a file in the temporary directory, which is removed when dropped.
 pub fn file() -> Result<NamedTempFile> {
     NamedTempFile::with_prefix(name("")).map_err(temporary)
 }
@@ -57,13 +57,13 @@ fn temporary(source: std::io::Error) -> LabError {
     }
 }
 
-/// Removes what labs that are gone have left, with the processes that still run in their
-/// namespaces. Returns the names of what it removed.
+/// Removes the leftovers of labs that are gone, with the processes that still run in their namespaces. Returns the
+/// names of what it removed.
 pub fn sweep() -> Vec<String> {
     sweep_of(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// Removes everything of this process at once: for the moment before an interrupted lab ends.
+/// Removes everything of this process at once, before an interrupted lab ends.
 pub fn sweep_own() -> Vec<String> {
     sweep_of(|pid| pid == std::process::id())
 }
@@ -80,7 +80,7 @@ fn sweep_of(wanted: impl Fn(u32) -> bool) -> Vec<String> {
         if name.ends_with(CONNTRACK_FILE) {
             restore_conntrack(&path);
         }
-        // A second sweep may be at work: then it is gone already.
+        // Another sweep may have removed it already.
         let _ = match path.is_dir() {
             true => fs::remove_dir_all(&path),
             false => fs::remove_file(&path),
@@ -106,27 +106,26 @@ fn end_processes(namespace: &str) {
         return;
     };
     for pid in pids.split_whitespace() {
-        // It may end by itself in the meantime.
+        // It may have ended in the meantime.
         let _ = process::run(Command::new("kill").args(["-9", pid]));
     }
 }
 
 /// Removes a namespace and its files under `/etc/netns`.
 pub(crate) fn remove_namespace(name: &str) {
-    // Nothing can be done about a failure here, and the next sweep tries again.
+    // A failure here has no remedy; the next sweep tries again.
     let _ = process::run(Command::new("ip").args(["netns", "del", name]));
     let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));
 }
 
-/// Raises the machine's bound on tracked connections, which namespaces share; dropping it sets the
-/// old one again.
+/// Raises the machine's bound on tracked connections, which namespaces share; dropping it restores the old one.
 #[derive(Debug)]
 pub struct ConntrackLimit {
     saved: PathBuf,
 }
 
 impl ConntrackLimit {
-    /// Lets at least `entries` connections be tracked. A higher bound that exists stays as it is.
+    /// Allows at least `entries` tracked connections. A higher bound stays as it is.
     pub fn raise(entries: u64) -> Result<Self> {
         let problem = |source| LabError::File {
             path: CONNTRACK.into(),
@@ -151,7 +150,7 @@ impl Drop for ConntrackLimit {
 
 fn restore_conntrack(saved: &Path) {
     if let Ok(before) = fs::read_to_string(saved) {
-        // The file was writable a moment ago; there is nobody to tell if it no longer is.
+        // The file was writable a moment ago. A failure cannot be reported from here.
         let _ = fs::write(CONNTRACK, before.trim());
     }
 }

@@ -1,29 +1,29 @@
-//! The laboratory: it builds networks in namespaces, sends packets through a gateway under test,
-//! and compares what arrives with what the kernel and other people's gateways do in the same place.
+//! The laboratory builds networks in namespaces, sends packets through a gateway under test, and compares the result
+//! with that of the kernel and of other implementations in the same network.
 //!
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
 //! * [`wire`]: links with Ethernet's line rates
-//! * [`machine`]: what all this runs on
-//! * [`leftovers`]: what an interrupted lab leaves, and its removal
+//! * [`machine`]: the machine under all this
+//! * [`leftovers`]: the namespaces and files of an interrupted lab, and their removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
-//! * [`mod@tester`]: tagged frames, what became of each, and the benchmarks of RFC 8219 and RFC 9693
+//! * [`mod@tester`]: tagged frames, the fate of each, and the benchmarks of RFC 8219 and RFC 9693
 //! * [`outside`]: a device between two of the machine's own interfaces
-//! * [`sockets`]: delay and throughput as two hosts' applications have them
+//! * [`sockets`]: delay and throughput as the applications of two hosts see them
 //! * [`measure`], [`histogram`]: rates, repetitions, medians, ratios
-//! * [`provider`]: the network in which a mechanism has an edge and a border
-//! * [`subject`], [`peers`], [`isthmus`]: what can stand in the middle, behind one interface
-//! * [`services`], [`tools`]: real servers at the edge, and the tools that use them
-//! * [`applications`]: which of them work between two hosts
-//! * [`world`], [`checks`]: a whole network with servers, and what must work in it
-//! * [`mod@bench`], [`demo`]: what `isthmus lab` runs
-//! * [`experiment`], [`results`]: the papers' questions, and what a run of them leaves
-//! * [`advise`]: which mechanism a network needs
-//! * [`bound`]: what a network can do at most, by arithmetic alone
-//! * [`summary`], [`report`]: its medians, and the page that shows them
-//! * [`claims`], [`mod@diff`]: the papers' claims judged by a run, and two runs beside each other
+//! * [`provider`]: the network in which a mechanism has a CE and a BR
+//! * [`device`], [`peers`], [`isthmus`]: the gateways under test, behind one interface
+//! * [`services`], [`tools`]: real servers, and the tools that use them
+//! * [`applications`]: the applications that work between two hosts
+//! * [`world`], [`checks`]: a whole network with servers, and the checks of it
+//! * [`mod@bench`], [`demo`]: the benchmarks and the demonstration of `isthmus lab`
+//! * [`experiment`], [`results`]: the experiments of the papers and RFCs, and the results of a run
+//! * [`advise`]: the choice of a mechanism for a network
+//! * [`bound`]: the best that a network can do, by arithmetic alone
+//! * [`summary`], [`report`]: the medians of a run, and the page that shows them
+//! * [`claims`], [`mod@diff`]: the papers' claims judged by a run, and the comparison of two runs
 //!
-//! What only calculates, from [`advise`] to [`mod@diff`], needs no rights. Everything else needs root, and everything
-//! that it makes is removed when its value is dropped.
+//! The modules that only calculate, from [`advise`] to [`mod@diff`], need no rights. All others need root. Everything
+//! that they make is removed when its value is dropped.
 #![forbid(unsafe_code)]
 
 pub mod advise;
@@ -34,6 +34,7 @@ pub mod bound;
 pub mod checks;
 pub mod claims;
 pub mod demo;
+pub mod device;
 pub mod diff;
 pub mod error;
 pub mod experiment;
@@ -59,7 +60,7 @@ pub mod results;
 pub mod services;
 pub mod sink;
 pub mod sockets;
-pub mod subject;
+
 pub mod summary;
 pub mod tester;
 pub mod tools;
@@ -69,5 +70,5 @@ pub mod world;
 
 pub use error::LabError;
 
-/// What most functions here return.
+/// The result of most functions of this crate.
 pub type Result<T> = core::result::Result<T, LabError>;

@@ -1,12 +1,12 @@
-//! The machine that the laboratory stands on, as reports name it.
+//! The machine that the laboratory runs on.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use serde::Serialize;
 
 use crate::process;
 
-/// The machine that it ran on.
+/// A machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// Processor model.
@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// Returns this machine.
     pub fn here() -> Self {
         Self {
             cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
@@ -33,25 +33,26 @@ impl Machine {
     }
 }
 
-/// The CPU of this number, or the last one if the machine has not so many.
+/// Returns the CPU of this number, or the last one if the machine has fewer.
 pub fn cpu(number: usize) -> usize {
     let last = std::thread::available_parallelism().map_or(number, |cpus| cpus.get() - 1);
     number.min(last)
 }
 
-/// The release of the running kernel.
+/// Returns the release of the running kernel.
 pub fn kernel() -> String {
     printed(Command::new("uname").arg("-r"))
 }
 
-/// The time, in UTC (RFC 3339).
+/// Returns the time, in UTC (RFC 3339).
 pub fn now() -> String {
     printed(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
 }
 
-/// The SHA-256 of a file, in hexadecimal digits.
-pub fn digest(file: &Path) -> String {
-    let printed = printed(Command::new("sha256sum").arg("--").arg(file));
+/// Returns the SHA-256 of files, one after the other, in hexadecimal digits.
+pub fn digest(files: &[PathBuf]) -> String {
+    let script = "for file; do test -r \"$file\" || exit 1; done; cat -- \"$@\" | sha256sum";
+    let printed = printed(Command::new("sh").args(["-c", script, "sh"]).args(files));
     printed.split(' ').next().unwrap_or_default().into()
 }
 
@@ -59,14 +60,15 @@ fn printed(command: &mut Command) -> String {
     process::run(command).map_or_else(|_| "unknown".into(), |output| output.trim().to_owned())
 }
 
-/// All cores, also those that this process may not use.
+/// Returns the number of cores, with those that this process may not use.
 fn cores() -> usize {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let lines = text.lines().filter(|line| line.starts_with("processor"));
     lines.count().max(1)
 }
 
-/// The value after `key:` in a file of such lines.
+/// Returns the value after `key:` in a file of such lines.
+///
 fn field(path: &str, key: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     text.lines()

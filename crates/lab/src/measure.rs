@@ -1,19 +1,19 @@
-//! Measuring: packets per second through a path, repetitions in turn, medians and ratios.
+//! Measurements: packets per second through a path, repetitions in turn, medians and ratios.
 //!
-//! A softirq path (the kernel's, XDP, tc) runs on the generator's own core, in one NAPI chain from
-//! the first frame to the sink, so all such rows share what the tester costs. A user-space process
-//! has the other core. Subject and baseline take turns, so a change in the machine's mood meets
-//! both; a row is the median of its repetitions.
+//! A softirq path (the kernel's, XDP, tc) runs on the generator's own core, in one NAPI chain from the first frame to
+//! the sink, so all such rows include the same cost of the tester. A user-space process has the other core. Subject
+//! and baseline take turns, so that a change of the machine's load meets both. A row is the median of its
+//! repetitions.
 
 use std::time::{Duration, Instant};
 
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     generator::{BATCH, Content, FIRST_PORT, Generator, Order, PORT, Pace, Stream},
     packet::{Ends, Form, Packet},
     plan,
     sink::{Counts, Sink, Verify},
-    subject::{Started, Subject},
     topology::{self, HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
@@ -25,17 +25,17 @@ pub const GATEWAY_CPU: usize = 1;
 /// Frames of a self-check: one of each flow within these bounds.
 const CHECKED: u32 = 512;
 const MOST_CHECKED: u32 = 1024;
-/// Seconds that a generator takes to begin, at most.
+/// The longest time until a generator sends, in seconds.
 const START: f64 = 0.1;
-/// How many more runs than needed a measurement begins with.
+/// The factor by which the first number of runs exceeds the need.
 const SPARE: f64 = 1.2;
-/// Runs of the generator per second, to begin with.
+/// The first estimate of the generator's runs per second.
 const RUNS_PER_SECOND: f64 = 1e6;
-/// Where the search for the best delivery begins, in packets per second.
+/// The rate at which the search for the best delivery begins, in packets per second.
 const SEARCH_START: f64 = 80e3;
-/// How often a burst looks for arrivals.
+/// The interval at which a burst looks for arrivals.
 const POLL: Duration = Duration::from_micros(200);
-/// How long a burst waits for another arrival.
+/// The time for which a burst waits for another arrival.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The end of the topology that sends.
@@ -47,24 +47,24 @@ pub enum Side {
     Four,
 }
 
-/// What goes in and what must come out.
+/// A load: the packets sent, and the form in which they must arrive.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Who sends.
+    /// The end that sends.
     pub side: Side,
-    /// What is sent: one packet of each flow, 1 or more.
+    /// One packet of each flow, 1 or more.
     pub packets: Vec<Packet>,
-    /// What must arrive.
+    /// The form in which they must arrive.
     pub arrives: Form,
 }
 
-/// The ports of flow 0 and so on of one host, to the generator's.
+/// Returns the ports of a flow between one host and the generator's.
 fn port(flow: u32) -> (u16, u16) {
     (FIRST_PORT + (flow % 64_000) as u16, PORT)
 }
 
 impl Load {
-    /// So many flows of one host to another.
+    /// Returns a load of this many flows from one host to another.
     fn between(side: Side, ends: Ends, arrives: Form, flows: u32) -> Self {
         Self {
             side,
@@ -75,25 +75,25 @@ impl Load {
         }
     }
 
-    /// IPv6 from host6, arriving as IPv4 at host4, in so many flows.
+    /// Returns IPv6 from host6, arriving as IPv4 at host4, in this many flows.
     pub fn six_to_four(flows: u32) -> Self {
         let ends = Ends::V6(plan::HOST6, plan::embed(plan::HOST4));
         Self::between(Side::Six, ends, Form::V4, flows)
     }
 
-    /// IPv4 from host4 to the mapped address of host6, arriving as IPv6.
+    /// Returns IPv4 from host4 to the mapped address of host6, arriving as IPv6.
     pub fn four_to_six(flows: u32) -> Self {
         let ends = Ends::V4(plan::HOST4, plan::HOST6_AS_IPV4);
         Self::between(Side::Four, ends, Form::V6, flows)
     }
 
-    /// IPv6 from host6, routed to host4.
+    /// Returns IPv6 from host6, routed to host4.
     pub fn routed6(flows: u32) -> Self {
         let ends = Ends::V6(plan::HOST6, plan::HOST4_AS_IPV6);
         Self::between(Side::Six, ends, Form::V6, flows)
     }
 
-    /// IPv4 from host6, routed to host4. Flows beyond 64,000 are another host's.
+    /// Returns IPv4 from host6, routed to host4. Flows beyond 64,000 come from another host.
     pub fn routed4(flows: u32) -> Self {
         let packet = |flow: u32| {
             let host = plan::HOST6_AS_IPV4.to_bits() + flow / 64_000;
@@ -121,7 +121,7 @@ impl Load {
     }
 }
 
-/// A load on a network that has one already.
+/// A load with its generator and its sink, on a network.
 struct Tester {
     generator: Generator,
     sink: Sink,
@@ -145,7 +145,7 @@ impl Tester {
         })
     }
 
-    /// Waits until `expected` datagrams have arrived or no more do.
+    /// Waits until `expected` datagrams have arrived or no more arrive.
     fn settle(&self, before: &Counts, expected: u64) -> Result<Counts> {
         let mut counts = self.sink.counts()?.since(before);
         let deadline = Instant::now() + Duration::from_millis(300);
@@ -157,7 +157,7 @@ impl Tester {
     }
 }
 
-/// Tester, network and subject, ready to measure.
+/// A tester, a network and a device, ready to measure.
 pub struct Path {
     // Fields are dropped in this order: the network goes last.
     started: Started,
@@ -177,16 +177,16 @@ pub struct Rate {
 }
 
 impl Path {
-    /// Builds a network of its own, starts the subject in it and checks that packets come through
-    /// whole: all of a slow trickle must arrive, in the right family, with right checksums.
-    pub fn build(subject: &dyn Subject, load: &Load) -> Result<Self> {
+    /// Builds a network of its own, starts the device in it and checks that packets come through whole: all of a slow
+    /// trickle must arrive, in the right family, with right checksums.
+    pub fn build(device: &dyn Device, load: &Load) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
         network.gateway()?.ip(&plan::routes())?;
-        let started = subject.start(&network, GATEWAY_CPU)?;
+        let started = device.start(&network, GATEWAY_CPU)?;
         let mut path = Self {
             started,
             tester: Tester::new(&network, load)?,
-            name: subject.name(),
+            name: device.name(),
             runs_per_second: RUNS_PER_SECOND,
             network,
         };
@@ -194,23 +194,23 @@ impl Path {
         Ok(path)
     }
 
-    /// Puts a load on it from the other end, and checks that its packets come through.
+    /// Replaces the load by another one, which may come from the other end, and checks that its packets come through.
     pub fn turn(&mut self, load: &Load) -> Result<()> {
         self.tester = Tester::new(&self.network, load)?;
         self.self_check()
     }
 
-    /// What stands in the middle.
+    /// Returns the name of the device.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is running there.
+    /// Returns the running device.
     pub fn started(&self) -> &Started {
         &self.started
     }
 
-    /// The network, for tools that run in it.
+    /// Returns the network, for tools that run in it.
     pub fn network(&self) -> &Network {
         &self.network
     }
@@ -222,7 +222,7 @@ impl Path {
         let batches = tester.flows.clamp(CHECKED, MOST_CHECKED).div_ceil(BATCH);
         for batch in 1..=batches {
             tester.generator.run(BATCH)?;
-            // What opens sessions in user space takes its time.
+            // A gateway that opens sessions in user space is slow at first.
             tester.settle(&before, u64::from(batch * BATCH))?;
         }
         let sent = u64::from(batches * BATCH);
@@ -272,19 +272,18 @@ impl Path {
             if ended > until {
                 return Ok(rate);
             }
-            // The runs were over before the window was: the machine is faster than thought.
+            // The runs ended before the window did: the machine is faster than estimated.
             let took = ended.duration_since(begun).as_secs_f64();
             self.runs_per_second = (f64::from(times) / took).max(self.runs_per_second * 1.5);
         }
     }
 
-    /// Sends the same flows in another order from now on.
+    /// Changes the order of the flows.
     pub fn set_order(&mut self, order: Order) -> Result<()> {
         self.tester.generator.set_order(order)
     }
 
-    /// Sends exactly `frames` frames, and returns how many arrived and the time from the first
-    /// arrival to the last.
+    /// Sends exactly `frames` frames. Returns how many arrived, and the time from the first arrival to the last.
     pub fn burst(&mut self, frames: u32) -> Result<(u64, Duration)> {
         let Tester {
             generator,
@@ -314,8 +313,8 @@ impl Path {
         Ok((count, took))
     }
 
-    /// The most that arrives per second at any offered load: the load rises by a quarter until two loads in a row lose more than a tenth. For paths across two cores,
-    /// where overload itself costs throughput.
+    /// Returns the highest rate of arrivals at any offered load, for paths across two cores, where overload itself
+    /// costs throughput. The load rises by a quarter until two loads in a row lose more than a tenth.
     pub fn best_delivery(&mut self, window: Duration) -> Result<f64> {
         let mut best: f64 = 0.0;
         let mut offered = SEARCH_START;
@@ -332,14 +331,14 @@ impl Path {
     }
 }
 
-/// How often and how long to measure.
+/// The effort of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Repetitions of subject and baseline, 1 or more.
     pub repetitions: usize,
-    /// Sent before each measurement.
+    /// The time of sending before each measurement.
     pub warm_up: Duration,
-    /// Length of each measurement.
+    /// The length of each measurement.
     pub window: Duration,
 }
 
@@ -352,7 +351,7 @@ pub struct Compared {
     pub baseline: f64,
 }
 
-/// Measures both in turn, `repetitions` times, and takes the medians.
+/// Measures both in turn, `repetitions` times, and returns the medians.
 pub fn interleave(
     repetitions: usize,
     mut subject: impl FnMut() -> Result<f64>,
@@ -370,7 +369,7 @@ pub fn interleave(
     })
 }
 
-/// The median; of an even number of values, the mean of the middle two. Zero of none.
+/// Returns the median; of an even number of values, the mean of the middle two; zero if there are none.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -380,14 +379,14 @@ pub fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// The smallest of sorted values that at least `share` (0 to 1) of them do not exceed (RFC 2330 section 11.3).
-/// Nothing of none.
+/// Returns the smallest of sorted values that at least `share` (0 to 1) of them do not exceed (RFC 2330 section
+/// 11.3); `None` if there are none.
 pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank - 1).copied()
 }
 
-/// The first and the 99th percentile of sorted values. Nothing of none.
+/// Returns the first and the 99th percentile of sorted values; `None` if there are none.
 pub fn spread(sorted: &[f64]) -> Option<[f64; 2]> {
     Some([percentile(sorted, 0.01)?, percentile(sorted, 0.99)?])
 }

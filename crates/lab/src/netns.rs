@@ -1,7 +1,7 @@
 //! Network namespaces that disappear with the value that holds them.
 //!
-//! Names are `isthmus-PID-N-ROLE`. Should the lab be killed before it can clean up, a later
-//! [sweep](crate::leftovers::sweep) knows by them what to remove.
+//! Names are `isthmus-PID-N-ROLE`. If the lab is killed before it can clean up, a later
+//! [sweep](crate::leftovers::sweep) finds by them what to remove.
 
 use std::{
     fs::{self, File},
@@ -37,19 +37,19 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Its name, as `ip netns` shows it.
+    /// Returns its name, as `ip netns` shows it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A command that runs inside, with `/etc/netns/NAME` over `/etc` as `ip netns exec` does.
+    /// Returns a command that runs inside, with `/etc/netns/NAME` over `/etc` as with `ip netns exec`.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
     }
 
-    /// The same, on one CPU only, if one is given: the last one if the machine has not so many.
+    /// Returns such a command on one CPU, if one is given: on the last one if the machine has fewer.
     pub fn command_on(&self, cpu: impl Into<Option<usize>>, program: &str) -> Command {
         let Some(cpu) = cpu.into() else {
             return self.command(program);
@@ -59,7 +59,7 @@ impl Namespace {
         command
     }
 
-    /// Runs one command inside, its words separated by blanks, and returns what it printed.
+    /// Runs one command inside, its words separated by blanks, and returns its output.
     pub fn run(&self, words: &str) -> Result<String> {
         let mut words = words.split_whitespace();
         let mut command = self.command(words.next().unwrap_or("true"));
@@ -95,7 +95,7 @@ impl Namespace {
         process::run(command.args(["-K", interface]).args(switches)).map(drop)
     }
 
-    /// The index of an interface.
+    /// Returns the index of an interface.
     pub fn interface_index(&self, interface: &str) -> Result<u32> {
         let output = self.run(&format!("cat /sys/class/net/{interface}/ifindex"))?;
         output.trim().parse().map_err(|_| LabError::Output {
@@ -158,7 +158,7 @@ fn feed(command: &mut Command, input: &str) -> Result<()> {
         .spawn()
         .map_err(start)?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A command that ends early explains itself in its output, not by the broken pipe.
+        // A command that ends early explains itself by its output, not by the broken pipe.
         let _ = pipe.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(start)?;

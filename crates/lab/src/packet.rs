@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Octets of payload after the UDP header; the first four are the number of the frame.
 const PAYLOAD: usize = 18;
 const UDP: usize = 8;
+/// Octets of the header of Ethernet.
+pub(crate) const ETHERNET: u16 = 14;
 /// IP protocol numbers.
 const IPV4_PROTOCOL: u8 = 4;
 const UDP_PROTOCOL: u8 = 17;
@@ -26,13 +28,13 @@ pub enum Ends {
 pub struct Packet {
     /// The tunnel that it is in.
     pub tunnel: Option<Ends>,
-    /// Who sends the datagram, and to whom.
+    /// The source and the destination of the datagram.
     pub ends: Ends,
     /// UDP ports of source and destination.
     pub ports: (u16, u16),
 }
 
-/// What carries a datagram.
+/// The headers that carry a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// IPv4.
@@ -46,12 +48,23 @@ pub enum Form {
 }
 
 impl Form {
-    /// Datagrams of this host, in no tunnel.
+    /// Returns the form of this host's datagrams, in no tunnel.
     pub fn of(host: IpAddr) -> Self {
         match host {
             IpAddr::V4(_) => Self::V4,
             IpAddr::V6(_) => Self::V6,
         }
+    }
+
+    /// Returns the octets of all headers, from Ethernet's to UDP's.
+    pub(crate) fn headers(self) -> u16 {
+        let (ipv4, ipv6) = (20, 40);
+        let ip = match self {
+            Self::V4 => ipv4,
+            Self::V6 => ipv6,
+            Self::SixInFour | Self::FourInSix => ipv4 + ipv6,
+        };
+        ETHERNET + ip + UDP as u16
     }
 }
 
@@ -67,7 +80,7 @@ impl std::fmt::Display for Form {
 }
 
 impl Packet {
-    /// A packet in no tunnel.
+    /// Returns a packet in no tunnel.
     pub fn new(ends: Ends, ports: (u16, u16)) -> Self {
         Self {
             tunnel: None,
@@ -76,7 +89,7 @@ impl Packet {
         }
     }
 
-    /// The same packet in a tunnel.
+    /// Puts the packet into a tunnel.
     pub fn within(self, tunnel: Ends) -> Self {
         Self {
             tunnel: Some(tunnel),
@@ -84,8 +97,8 @@ impl Packet {
         }
     }
 
-    /// The frame with this number, without FCS, to one Ethernet address from another. Frames of
-    /// one form have one length.
+    /// Returns the frame with this number, without FCS, from one Ethernet address to another. Frames of one form have
+    /// one length.
     pub fn frame(&self, number: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
         let mut payload = number.to_be_bytes().to_vec();
         payload.resize(PAYLOAD, 0);
@@ -94,8 +107,8 @@ impl Packet {
         frame
     }
 
-    /// The headers of a frame whose payload has so many octets with this sum of 16-bit words, to one
-    /// Ethernet address from another.
+    /// Returns the headers of a frame whose payload has this length in octets and this sum of 16-bit words, from one
+    /// Ethernet address to another.
     pub fn headers(&self, payload: usize, payload_sum: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
         let mut datagram = Vec::with_capacity(UDP);
         let length = (UDP + payload) as u16;
@@ -125,7 +138,7 @@ impl Packet {
         [&to, &from, &kind.to_be_bytes()[..], &headers].concat()
     }
 
-    /// What carries the datagram.
+    /// Returns the form of the packet.
     pub fn form(&self) -> Form {
         match (self.tunnel, self.ends) {
             (Some(Ends::V4(..)), Ends::V6(..)) => Form::SixInFour,
@@ -136,7 +149,7 @@ impl Packet {
 }
 
 impl Ends {
-    /// From one host to another; nothing if they do not speak the same.
+    /// Returns the ends from one host to another; `None` if their protocols differ.
     pub fn between(source: IpAddr, destination: IpAddr) -> Option<Self> {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Self::V4(source, destination)),
@@ -145,7 +158,7 @@ impl Ends {
         }
     }
 
-    /// What carries a datagram between them.
+    /// Returns the form of a datagram between them.
     pub fn form(&self) -> Form {
         match self {
             Self::V4(..) => Form::V4,
@@ -153,7 +166,7 @@ impl Ends {
         }
     }
 
-    /// The Ethernet type.
+    /// Returns the Ethernet type.
     fn kind(&self) -> u16 {
         match self {
             Self::V4(..) => 0x0800,
@@ -161,7 +174,7 @@ impl Ends {
         }
     }
 
-    /// The protocol number in what carries it.
+    /// Returns its protocol number in an outer header.
     fn protocol(&self) -> u8 {
         match self {
             Self::V4(..) => IPV4_PROTOCOL,
@@ -169,7 +182,7 @@ impl Ends {
         }
     }
 
-    /// Puts an IP header before other headers, which so many octets follow.
+    /// Puts an IP header before other headers, which are followed by this many octets of payload.
     fn carry(&self, protocol: u8, headers: Vec<u8>, payload: u16) -> Vec<u8> {
         let length = headers.len() as u16 + payload;
         let mut packet = Vec::new();
@@ -197,7 +210,7 @@ impl Ends {
     }
 }
 
-/// Sum of 16-bit words.
+/// Returns the sum of 16-bit words.
 fn sum(octets: &[u8]) -> u32 {
     octets
         .chunks_exact(2)
@@ -205,7 +218,7 @@ fn sum(octets: &[u8]) -> u32 {
         .sum()
 }
 
-/// The ones' complement sum of a sum that has not carried yet (RFC 1071).
+/// Returns the ones' complement sum of a sum that has not been folded yet (RFC 1071).
 fn fold(sum: u32) -> u16 {
     let sum = (sum & 0xffff) + (sum >> 16);
     ((sum & 0xffff) + (sum >> 16)) as u16

@@ -1,15 +1,15 @@
-//! Where an interface is: in a namespace of the lab, or on the machine itself.
+//! The place of an interface: a namespace of the lab, or the machine itself.
 
 use std::{fs, sync::Arc};
 
 use crate::{LabError, Result, netns::Namespace};
 
-/// Where an interface is.
+/// The place of an interface.
 #[derive(Debug, Clone)]
 pub enum Place {
-    /// Among the machine's own interfaces.
+    /// The machine's own interfaces.
     Host,
-    /// In a namespace.
+    /// A namespace of the lab.
     Namespace(Arc<Namespace>),
 }
 
@@ -20,27 +20,27 @@ impl From<&Arc<Namespace>> for Place {
 }
 
 impl Place {
-    /// Runs `task` on a thread there.
+    /// Runs `task` on a thread in this place.
     pub fn enter<T: Send>(&self, task: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         match self {
-            // A thread as well: the task may bind it to a CPU.
+            // The host needs a thread as well: the task may bind it to a CPU.
             Self::Host => std::thread::scope(|scope| scope.spawn(task).join())
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Self::Namespace(namespace) => namespace.enter(task),
         }
     }
 
-    /// The index of an interface.
+    /// Returns the index of an interface.
     pub fn interface_index(&self, interface: &str) -> Result<u32> {
         self.number(interface, "ifindex")
     }
 
-    /// The MTU of an interface, in octets.
+    /// Returns the MTU of an interface, in octets.
     pub fn mtu(&self, interface: &str) -> Result<u32> {
         self.number(interface, "mtu")
     }
 
-    /// What the kernel says of an interface in one of its files.
+    /// Returns a number from one of the interface's files in `/sys/class/net`.
     fn number(&self, interface: &str, file: &'static str) -> Result<u32> {
         let path = format!("/sys/class/net/{interface}/{file}");
         let output = match self {

@@ -11,7 +11,7 @@ pub const HOST4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 4);
 /// The gateway, on the IPv4-only host's link.
 pub const GATEWAY4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
-/// In dual-stack networks: the first host's IPv4 address, also how SIIT shows it to IPv4.
+/// In dual-stack networks: the first host's IPv4 address, and its mapped address under SIIT.
 pub const HOST6_AS_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
 /// In dual-stack networks: the gateway's IPv4 address on the first link.
 pub const GATEWAY6_AS_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -20,12 +20,12 @@ pub const HOST4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 
 /// In dual-stack networks: the gateway's IPv6 address on the second link.
 pub const GATEWAY4_AS_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
 
-/// In the long network: the gateway on its IPv6 link, and the IPv6 router before it. In the network of a
-/// pair: both ends of the link between the gateways.
+/// In the long network: the gateway's address on its IPv6 link. In the network of a pair: the first gateway's address
+/// between both gateways.
 pub const EDGE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 /// The IPv6-only router's address on that link.
 pub const ROUTER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
-/// In the long network: the gateway on its IPv4 link, and the IPv4 router behind it.
+/// In the long network: the gateway's address on its IPv4 link.
 pub const EDGE4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 129);
 /// The IPv4-only router's address on that link.
 pub const ROUTER4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 130);
@@ -34,7 +34,7 @@ pub const ROUTER4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 130);
 pub const PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0);
 /// The network of NAT64's outside addresses.
 pub const POOL: &str = "203.0.113.0/24";
-/// Where subscribers of many-session runs live: one /64 each under this /48.
+/// The network of subscribers in runs with many sessions: one /64 each under this /48.
 pub const SUBSCRIBERS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x5, 0, 0, 0, 0, 0x10);
 
 /// In dual-stack networks: networks that the gateway reaches by the first host.
@@ -50,14 +50,12 @@ const FAR: [(&str, IpAddr); 2] = [
     ("2001:db8:7::/48", IpAddr::V6(HOST4_AS_IPV6)),
 ];
 
-/// In dual-stack networks: what is behind a tunnel between the gateway and the second host, over IPv4
-/// and over IPv6.
+/// In dual-stack networks: the network behind a tunnel between the gateway and the second host, over IPv4.
 pub const BEHIND_V4: &str = "3fff:200::/32";
-/// See [`BEHIND_V4`].
+/// The same over IPv6.
 pub const BEHIND_V6: &str = "198.19.0.0/16";
 
-/// What tells the gateway of a dual-stack network who has networks behind its hosts, in the words of
-/// `ip`.
+/// Returns the routes of the gateway of a dual-stack network to the networks behind its hosts, in the words of `ip`.
 pub fn routes() -> Vec<String> {
     let near = NEAR.map(|network| (network, IpAddr::V6(HOST6)));
     let all = near.into_iter().chain(FAR);
@@ -65,7 +63,7 @@ pub fn routes() -> Vec<String> {
         .collect()
 }
 
-/// An IPv4 address under the translation prefix (RFC 6052 section 2.2, length 96).
+/// Returns an IPv4 address under the translation prefix (RFC 6052 section 2.2, length 96).
 pub fn embed(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::from_bits(PREFIX.to_bits() | u128::from(address.to_bits()))
 }

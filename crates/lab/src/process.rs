@@ -17,13 +17,16 @@ use tempfile::NamedTempFile;
 
 use crate::{LabError, Result, error::ProcessProblem, leftovers, machine};
 
-/// How much of a program's output an error message repeats, in bytes.
+/// The length of a program's output in an error message, in bytes.
 const TAIL: usize = 1500;
 
-/// How long a process may take to end after SIGTERM.
+/// The time that a process has to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Fails unless this process runs as root.
+/// Checks that this process runs as root.
+///
+/// # Errors
+/// This process does not run as root.
 pub fn require_root() -> Result<()> {
     if getuid().is_root() {
         Ok(())
@@ -32,7 +35,10 @@ pub fn require_root() -> Result<()> {
     }
 }
 
-/// Fails with the Debian package's name unless `program` is on the path.
+/// Checks that a program is on the path.
+///
+/// # Errors
+/// The program is not on the path. The error names the Debian package.
 pub fn require(program: &str, package: &str) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -48,7 +54,10 @@ pub fn require(program: &str, package: &str) -> Result<()> {
     }
 }
 
-/// Runs a command to its end and returns its standard output, or its failure as an error.
+/// Runs a command to its end and returns its standard output.
+///
+/// # Errors
+/// It failed.
 pub fn run(command: &mut Command) -> Result<String> {
     let output = output(command)?;
     if output.status.success() {
@@ -63,7 +72,7 @@ pub fn run(command: &mut Command) -> Result<String> {
     })
 }
 
-/// Runs a command to its end and returns whatever came of it.
+/// Runs a command to its end and returns its output and status.
 pub fn output(command: &mut Command) -> Result<Output> {
     command
         .stdin(Stdio::null())
@@ -74,7 +83,7 @@ pub fn output(command: &mut Command) -> Result<Output> {
         })
 }
 
-/// The command as one would type it.
+/// Returns the command as one would type it.
 pub fn line(command: &Command) -> String {
     let mut line = command.get_program().to_string_lossy().into_owned();
     for argument in command.get_args() {
@@ -89,7 +98,7 @@ fn tail(printed: &[u8]) -> String {
     String::from_utf8_lossy(&printed[start..]).trim().to_owned()
 }
 
-/// A process in the background; it is ended when this value is dropped.
+/// A process in the background; dropping this value ends it.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -98,7 +107,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`; what it prints goes to a file that errors quote.
+    /// Starts `command`. Its output goes to a file that errors quote.
     pub fn start(name: &str, command: &mut Command) -> Result<Self> {
         let file = |source| LabError::File {
             path: std::env::temp_dir(),
@@ -107,7 +116,7 @@ impl Process {
         let log = leftovers::file()?;
         let out = log.reopen().map_err(file)?;
         let err = out.try_clone().map_err(file)?;
-        // A group of its own: Ctrl-C reaches the lab alone, which then ends its children in order.
+        // Its own process group: Ctrl-C reaches the lab alone, which then ends its children in order.
         let child = command
             .stdin(Stdio::null())
             .stdout(out)
@@ -125,17 +134,20 @@ impl Process {
         })
     }
 
-    /// Its process identifier.
+    /// Returns its process identifier.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The file with everything that it printed.
+    /// Returns the file with all of its output.
     pub fn log(&self) -> &Path {
         self.log.path()
     }
 
-    /// Waits until `ready` says so; an error if the process ends first or takes longer than `limit`.
+    /// Waits until `ready` returns true.
+    ///
+    /// # Errors
+    /// The process ends first, or takes longer than `limit`.
     pub fn wait_until(&mut self, limit: Duration, mut ready: impl FnMut() -> bool) -> Result<()> {
         let deadline = Instant::now() + limit;
         loop {
@@ -152,7 +164,10 @@ impl Process {
         }
     }
 
-    /// An error if the process is no longer there.
+    /// Checks that the process is running.
+    ///
+    /// # Errors
+    /// The process has ended.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -160,7 +175,7 @@ impl Process {
         }
     }
 
-    /// Binds its threads, and those that they will start, to one CPU: the last one if the machine has not so many.
+    /// Binds its present and future threads to one CPU: to the last one if the machine has fewer.
     pub fn pin(&self, cpu: usize) -> Result<()> {
         let mut set = CpuSet::new();
         set.set(machine::cpu(cpu));
@@ -187,18 +202,18 @@ impl Process {
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
-            // It may have ended already: then there is nobody to signal.
+            // It may have ended already: there is no process to signal then.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Ends it at once, as a crash would.
+    /// Ends it at once by SIGKILL, as a crash would.
     pub fn kill(&mut self) {
         self.signal(Signal::KILL);
         let _ = self.child.wait();
     }
 
-    /// Asks it to end and waits; SIGKILL if it does not. Tells whether it ended by itself.
+    /// Asks it to end and waits; sends SIGKILL if it does not. Returns whether it ended by itself.
     pub fn stop(&mut self) -> bool {
         self.signal(Signal::TERM);
         let deadline = Instant::now() + PATIENCE;

@@ -8,7 +8,7 @@ use aya::{
 
 use crate::{LabError, Result, netns::Namespace, place::Place};
 
-/// Built by `bpf/build.sh`.
+/// The object of `bpf/build.sh`.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/lab.bpf.o");
 
 /// Loads the object: its maps, and no program yet.
@@ -16,7 +16,7 @@ pub fn load() -> Result<Ebpf> {
     load_by(&mut EbpfLoader::new())
 }
 
-/// The same with a loader that knows more about maps and constants.
+/// Loads the object with a loader that sets maps and constants.
 pub fn load_by(loader: &mut EbpfLoader<'_>) -> Result<Ebpf> {
     loader
         .verifier_log_level(VerifierLogLevel::DISABLE)
@@ -24,7 +24,7 @@ pub fn load_by(loader: &mut EbpfLoader<'_>) -> Result<Ebpf> {
         .map_err(|problem| bpf("object", problem))
 }
 
-/// One of the object's programs.
+/// Returns one of the object's programs.
 pub fn program<'a>(object: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Xdp> {
     object
         .program_mut(name)
@@ -40,13 +40,13 @@ pub fn map(object: &mut Ebpf, name: &'static str) -> Result<Map> {
         .ok_or_else(|| bpf(name, "not in the object"))
 }
 
-/// The same value for every CPU, to be written to the map `what`.
+/// Returns the same value for every CPU, to be written to the map `what`.
 pub fn on_every_cpu<T: Pod>(value: T, what: &'static str) -> Result<PerCpuValues<T>> {
     let cpus = aya::util::nr_cpus().map_err(|(_, problem)| bpf(what, problem))?;
     PerCpuValues::try_from(vec![value; cpus]).map_err(|problem| bpf(what, problem))
 }
 
-/// An error about the program or map `what`.
+/// Returns an error about the program or map `what`.
 pub fn bpf(what: &'static str, problem: impl ToString) -> LabError {
     LabError::Bpf {
         what,
@@ -54,7 +54,7 @@ pub fn bpf(what: &'static str, problem: impl ToString) -> LabError {
     }
 }
 
-/// A program on an interface; dropping it takes the program off.
+/// A program on an interface; dropping it detaches the program.
 #[derive(Debug)]
 pub struct Attached {
     _object: Ebpf,
@@ -63,33 +63,37 @@ pub struct Attached {
 impl Attached {
     /// Loads the program `name` and attaches it, native, to an interface inside a namespace.
     pub fn attach(
-        mut object: Ebpf,
+        object: Ebpf,
         name: &'static str,
         namespace: &Namespace,
         interface: &str,
     ) -> Result<Self> {
-        let program = loaded(&mut object, name)?;
-        namespace.enter(|| attach(program, name, interface))?;
-        Ok(Self { _object: object })
+        let enter = |program: &mut Xdp| namespace.enter(|| attach(program, name, interface));
+        Self::load(object, name, enter)
     }
 
-    /// The same, also on the machine's own interfaces.
+    /// Attaches it to an interface of a namespace or of the machine itself.
     pub fn attach_at(
-        mut object: Ebpf,
+        object: Ebpf,
         name: &'static str,
         place: &Place,
         interface: &str,
     ) -> Result<Self> {
-        let program = loaded(&mut object, name)?;
-        place.enter(|| attach(program, name, interface))?;
+        Self::load(object, name, |program| {
+            place.enter(|| attach(program, name, interface))
+        })
+    }
+
+    fn load(
+        mut object: Ebpf,
+        name: &'static str,
+        attach: impl FnOnce(&mut Xdp) -> Result<()>,
+    ) -> Result<Self> {
+        let program = program(&mut object, name)?;
+        program.load().map_err(|problem| bpf(name, problem))?;
+        attach(program)?;
         Ok(Self { _object: object })
     }
-}
-
-fn loaded<'a>(object: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Xdp> {
-    let program = program(object, name)?;
-    program.load().map_err(|problem| bpf(name, problem))?;
-    Ok(program)
 }
 
 fn attach(program: &mut Xdp, name: &'static str, interface: &str) -> Result<()> {
@@ -99,8 +103,8 @@ fn attach(program: &mut Xdp, name: &'static str, interface: &str) -> Result<()> 
         .map_err(|problem| bpf(name, problem))
 }
 
-/// Puts a program that accepts everything on an interface. A veth with a program polls, and only
-/// then does its other end accept redirected frames.
+/// Attaches a program that accepts everything. A veth with a program polls, and only then does its other end accept
+/// redirected frames.
 pub fn poll(namespace: &Namespace, interface: &str) -> Result<Attached> {
     Attached::attach(load()?, "pass", namespace, interface)
 }

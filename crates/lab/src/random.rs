@@ -7,29 +7,29 @@ use std::ops::RangeInclusive;
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers that depend on this one only.
+    /// Returns the generator of a sequence that depends on the seed alone.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next, of 64 bits.
+    /// Returns the next number, of 64 bits.
     pub fn number(&mut self) -> u64 {
         splitmix(&mut self.0)
     }
 
-    /// The next, below a bound of 1 or more.
+    /// Returns the next number below a bound of 1 or more.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.number()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// The next, within a range of ports.
+    /// Returns the next number within a range of ports.
     pub fn within(&mut self, range: &RangeInclusive<u16>) -> u16 {
         let width = u64::from(range.end() - range.start()) + 1;
         range.start() + self.below(width) as u16
     }
 }
 
-/// The next after a state.
+/// Returns the number after a state.
 pub(crate) fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

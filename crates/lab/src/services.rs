@@ -27,9 +27,9 @@ pub const WEB_NAME: &str = "www.lab.test";
 pub const DUAL_NAME: &str = "dual.lab.test";
 /// Every name below this one has an A record.
 pub const WILD: &str = "wild.lab.test";
-/// How many numbered names there are.
+/// The number of numbered names.
 pub const NAMES: u32 = 1000;
-/// What the web server's page says.
+/// The content of the web server's page.
 pub const PAGE: &str = "This page comes from an IPv4-only server.\n";
 /// The large file's name.
 pub const FILE_NAME: &str = "file.bin";
@@ -52,7 +52,7 @@ impl Web {
         Ok(Self(served))
     }
 
-    /// The large file, to compare with.
+    /// Returns the path of the large file, for comparison.
     pub fn file(&self) -> PathBuf {
         self.0.directory.path().join(FILE_NAME)
     }
@@ -69,7 +69,7 @@ impl Files {
         Self::with_noise(served, sizes)
     }
 
-    /// The same with the page at `/`, also by HTTPS, with a certificate and its key in one file.
+    /// Starts it with the page at `/` too, also by HTTPS, with a certificate and its key in one file.
     pub fn serve_securely(
         node: &Namespace,
         sizes: &[usize],
@@ -93,7 +93,7 @@ impl Files {
         Ok(Self(served))
     }
 
-    /// The path of the file of a size.
+    /// Returns the path of the file of a size.
     pub fn path(size: usize) -> String {
         format!("/{size}.bin")
     }
@@ -102,13 +102,13 @@ impl Files {
 /// A running nginx, and the directory that it serves.
 #[derive(Debug)]
 pub struct Served {
-    /// It.
+    /// The process.
     pub process: Process,
-    /// Its files.
+    /// The directory that it serves.
     pub directory: TempDir,
 }
 
-/// Starts nginx with one worker and these words in its server block, and waits until it listens on port 80.
+/// Starts nginx with one worker and this server block, and waits until it listens on port 80.
 pub fn start_nginx(node: &Namespace, cpu: Option<usize>, server: &str) -> Result<Served> {
     process::require("nginx", "nginx-light")?;
     let directory = leftovers::directory()?;
@@ -132,8 +132,8 @@ pub fn start_nginx(node: &Namespace, cpu: Option<usize>, server: &str) -> Result
     Ok(Served { process, directory })
 }
 
-/// A DNS server that has [`DOMAIN`]: IPv4 addresses, one name with an IPv6 address, and a SOA, so
-/// that resolvers may cache what does not exist.
+/// A DNS server for [`DOMAIN`]: IPv4 addresses, one name with an IPv6 address, and a SOA, so that resolvers may cache
+/// negative answers.
 #[derive(Debug)]
 pub struct Dns {
     _directory: TempDir,
@@ -185,7 +185,7 @@ impl Dns {
     }
 }
 
-/// A name with an A record only, for a `number` below [`NAMES`].
+/// Returns a name with an A record only, for a `number` below [`NAMES`].
 pub fn numbered_name(number: u32) -> String {
     format!("n{number}.{DOMAIN}")
 }
@@ -199,12 +199,12 @@ pub fn start_iperf(namespace: &Namespace, cpu: usize) -> Result<Process> {
     Ok(server)
 }
 
-/// Whether a name server gives the web server's name an IPv6 address.
+/// Returns whether a name server has an IPv6 address for the web server's name.
 pub fn dns_answers(client: &Namespace, server: &str) -> bool {
     dig(client, server, &[WEB_NAME, "AAAA"]).is_ok_and(|answer| answer.contains(':'))
 }
 
-/// What `dig +short` prints: one attempt of one second.
+/// Returns the output of `dig +short`: one attempt of one second.
 pub fn dig(client: &Namespace, server: &str, question: &[&str]) -> Result<String> {
     process::require("dig", "bind9-dnsutils")?;
     let mut command = client.command("dig");
@@ -212,14 +212,14 @@ pub fn dig(client: &Namespace, server: &str, question: &[&str]) -> Result<String
     process::run(command.args(question))
 }
 
-/// Whether somebody listens on a TCP port there.
+/// Returns whether a process listens on a TCP port of the namespace.
 pub(crate) fn listens(namespace: &Namespace, port: u16) -> bool {
     namespace
         .run(&format!("ss -Hltn sport = :{port}"))
         .is_ok_and(|sockets| !sockets.trim().is_empty())
 }
 
-/// Pseudorandom content, so that a page delivered twice or out of place shows in the checksum.
+/// Writes pseudorandom content, so that the checksum shows a page that was delivered twice or out of place.
 fn write_noise(path: &Path, size: usize) -> Result<()> {
     let problem = |source| LabError::File {
         path: path.into(),

@@ -15,16 +15,16 @@ use crate::{
     programs::{self, Attached, bpf},
 };
 
-/// Whether the sink looks at checksums.
+/// The checks of a sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
-    /// It only counts: for measuring.
+    /// Frames are only counted: for measuring.
     Nothing,
-    /// It verifies the IPv4 header's and the UDP checksum: for the self-check.
+    /// The checksums of the IPv4 header and of UDP are verified: for the self-check.
     Checksums,
 }
 
-/// What has arrived since the sink was attached.
+/// The datagrams that have arrived since the sink was attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Generated datagrams in IPv4.
@@ -37,14 +37,14 @@ pub struct Counts {
     pub four_in_six: u64,
     /// Everything else.
     pub other: u64,
-    /// Of the datagrams verified: right checksums.
+    /// Verified datagrams with right checksums.
     pub valid: u64,
-    /// Of the datagrams verified: wrong, missing or truncated.
+    /// Verified datagrams with wrong or missing checksums, or truncated ones.
     pub invalid: u64,
 }
 
 impl Counts {
-    /// Generated datagrams that arrived so.
+    /// Returns the generated datagrams that arrived in this form.
     pub fn of(&self, form: Form) -> u64 {
         match form {
             Form::V4 => self.ipv4,
@@ -54,7 +54,7 @@ impl Counts {
         }
     }
 
-    /// What was added since an `earlier` reading.
+    /// Returns the counts that were added since an `earlier` reading.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             ipv4: self.ipv4 - earlier.ipv4,
@@ -68,7 +68,7 @@ impl Counts {
     }
 }
 
-/// Numbers of each CPU, in the order of the BPF program.
+/// The numbers of each CPU, in the order of the BPF program.
 type Numbers = [u64; 7];
 
 impl Sum<Numbers> for Counts {
@@ -112,13 +112,13 @@ impl Sink {
         })
     }
 
-    /// Says whether to verify what arrives from now on.
+    /// Sets the checks from now on.
     pub fn verify(&mut self, verify: Verify) -> Result<()> {
         let words = [u32::from(PORT), u32::from(verify == Verify::Checksums), 0];
         configure(&mut self.configuration, words)
     }
 
-    /// What has arrived so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Result<Counts> {
         let values = self
             .counts
@@ -128,8 +128,7 @@ impl Sink {
     }
 }
 
-/// Sends everything that arrives on one interface out of another, untouched: the least that any
-/// XDP gateway does.
+/// Forwards everything that arrives on one interface out of another, untouched: the least work of an XDP gateway.
 pub fn forward(namespace: &Namespace, from: &str, to: &str) -> Result<Attached> {
     let mut object = programs::load()?;
     let mut configuration = configuration(&mut object)?;

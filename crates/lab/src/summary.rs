@@ -1,45 +1,45 @@
-//! A run in figures: of each subject in each experiment, the medians over the repetitions.
+//! The summary of a run: the medians of each subject in each experiment over the repetitions.
 //!
-//! This is what the report shows, what claims are judged by and what two runs are compared by. Everything
-//! keeps the order of `run.json`, so the same run always gives the same summary.
+//! The report shows it, claims are judged by it and two runs are compared by it. Everything keeps the order of
+//! `run.json`, so the same run always has the same summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     measure::{self, median},
-    results::{Better, Experiment, Outcome, Planned, Point, Quantity, Run, Subject, Trial},
+    results::{Better, ExperimentInfo, Outcome, Planned, Point, Quantity, Run, SubjectInfo, Trial},
 };
 
 /// All figures of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary<'a> {
-    /// What was to be measured.
+    /// The run.
     pub run: &'a Run,
     /// The experiments, in the order of the run.
-    pub experiments: Vec<Answers<'a>>,
-    /// What gave no figures.
+    pub experiments: Vec<ExperimentSummary<'a>>,
+    /// The trials without figures.
     pub troubles: Vec<Trouble<'a>>,
-    /// How many trials gave figures.
+    /// The number of trials with figures.
     pub measured: usize,
 }
 
-/// What came of one experiment.
+/// The figures of one experiment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answers<'a> {
+pub struct ExperimentSummary<'a> {
     /// The experiment.
-    pub experiment: &'a Experiment,
-    /// A line for each subject and series: subjects in the order of the run, series as they came.
+    pub experiment: &'a ExperimentInfo,
+    /// A line for each subject and series: subjects in the order of the run, series in the order of the points.
     pub lines: Vec<Line<'a>>,
 }
 
 /// One subject's figures of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'a> {
-    /// Measured with what.
-    pub subject: &'a Subject,
-    /// Which way, or which part.
+    /// The subject.
+    pub subject: &'a SubjectInfo,
+    /// The direction or the part.
     pub series: &'a str,
-    /// From the least place on the axis to the greatest; never empty.
+    /// The figures from the least place on the axis to the greatest; never empty.
     pub figures: Vec<Figure>,
 }
 
@@ -52,45 +52,45 @@ pub struct Figure {
     pub values: Vec<f64>,
     /// Samples of all repetitions together.
     pub samples: u64,
-    /// The first and the 99th percentile: of the samples (medians over the repetitions) where trials
-    /// have kept them, else of the repetitions; absent if there is one repetition.
+    /// The first and the 99th percentile: of the samples (medians over the repetitions) where trials have kept them,
+    /// else of the repetitions; absent if there is only one repetition.
     pub spread: Option<[f64; 2]>,
-    /// What the model allows at best.
+    /// The bound of the model.
     pub bound: Option<f64>,
-    /// What the tester reaches without a subject.
+    /// The rate or time of the tester without a device.
     pub ceiling: Option<f64>,
-    /// Why it is so, as the first repetition with a reason has it.
+    /// The explanation of the first repetition that has one.
     pub reason: Option<String>,
 }
 
-/// Trials that gave no figures, for one reason.
+/// Trials without figures, for one cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble<'a> {
     /// The experiment's name.
     pub experiment: &'a str,
     /// The subject's name.
     pub subject: &'a str,
-    /// Why.
+    /// The cause.
     pub cause: Cause<'a>,
-    /// How many.
+    /// The number of trials.
     pub trials: usize,
 }
 
-/// Why a trial gave no figures.
+/// The reason why a trial has no figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause<'a> {
     /// It could not be run.
     NotRun(&'a str),
-    /// The tester did not do what it should have done.
+    /// The tester missed its own schedule.
     Void(&'a str),
     /// `run.json` does not describe the experiment or the subject, or the trial has no points.
     Empty,
-    /// It is still to come.
+    /// It has not been run yet.
     Left,
 }
 
 impl<'a> Summary<'a> {
-    /// Of a run, from those of its trials that are over, in the order of the plan.
+    /// Summarises a run from those of its trials that are over.
     pub fn new(run: &'a Run, trials: impl IntoIterator<Item = &'a Trial>) -> Self {
         let mut gathered: Vec<Vec<Gathered<'a>>> = vec![Vec::new(); run.experiments.len()];
         let mut troubles: BTreeMap<(usize, usize, Cause<'a>), Trouble<'a>> = BTreeMap::new();
@@ -137,16 +137,16 @@ impl<'a> Summary<'a> {
                 .experiments
                 .iter()
                 .zip(gathered)
-                .map(|(experiment, lines)| Answers::new(run, experiment, lines))
+                .map(|(experiment, lines)| ExperimentSummary::new(run, experiment, lines))
                 .collect(),
             troubles: troubles.into_values().collect(),
             measured,
         }
     }
 
-    /// What came of an experiment; nothing if the run has none of this name.
-    pub fn experiment(&self, name: &str) -> Option<&Answers<'a>> {
-        let found = |answers: &&Answers<'a>| answers.experiment.name == name;
+    /// Returns the figures of an experiment; `None` if the run does not have it.
+    pub fn experiment(&self, name: &str) -> Option<&ExperimentSummary<'a>> {
+        let found = |answers: &&ExperimentSummary<'a>| answers.experiment.name == name;
         self.experiments.iter().find(found)
     }
 }
@@ -155,22 +155,23 @@ fn key(planned: &Planned) -> (&str, &str, u32) {
     (&planned.experiment, &planned.subject, planned.repetition)
 }
 
-/// The experiment's place in the run; past the end if it has none.
+/// Returns the index of the experiment in the run; the number of experiments if it is unknown.
 fn experiment(run: &Run, planned: &Planned) -> usize {
-    let found = |experiment: &Experiment| experiment.name == planned.experiment;
-    run.experiments
-        .iter()
-        .position(found)
-        .unwrap_or(run.experiments.len())
+    index(
+        run.experiments.iter().map(|one| &one.name),
+        &planned.experiment,
+    )
 }
 
-/// The subject's place in the run; past the end if it has none.
+/// Returns the index of the subject in the run; the number of subjects if it is unknown.
 fn subject(run: &Run, planned: &Planned) -> usize {
-    let found = |subject: &Subject| subject.name == planned.subject;
-    run.subjects
-        .iter()
-        .position(found)
-        .unwrap_or(run.subjects.len())
+    index(run.subjects.iter().map(|one| &one.name), &planned.subject)
+}
+
+fn index<'a>(names: impl ExactSizeIterator<Item = &'a String>, name: &str) -> usize {
+    let all = names.len();
+    let mut names = names;
+    names.position(|one| one == name).unwrap_or(all)
 }
 
 /// The points of one line, before they are summed up.
@@ -200,8 +201,8 @@ fn gather<'a>(lines: &mut Vec<Gathered<'a>>, subject: usize, point: &'a Point) {
     }
 }
 
-impl<'a> Answers<'a> {
-    fn new(run: &'a Run, experiment: &'a Experiment, mut lines: Vec<Gathered<'a>>) -> Self {
+impl<'a> ExperimentSummary<'a> {
+    fn new(run: &'a Run, experiment: &'a ExperimentInfo, mut lines: Vec<Gathered<'a>>) -> Self {
         lines.sort_by_key(|line| line.subject);
         let lines = lines.into_iter().map(|mut line| {
             line.places.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -221,14 +222,14 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// The line of a subject and a series.
+    /// Returns the line of a subject and a series.
     pub fn line(&self, subject: &str, series: &str) -> Option<&Line<'a>> {
         let found = |line: &&Line<'a>| line.subject.name == subject && line.series == series;
         self.lines.iter().find(found)
     }
 
-    /// The first line of a series that is somebody's implementation of a mechanism, or of any if it is empty: `by`
-    /// is what its name begins with, in small letters.
+    /// Returns the first line of a series whose subject is an implementation of a mechanism, or of any if it is
+    /// empty. The implementation's name begins with `by` in small letters.
     pub fn made_by(&self, by: &str, mechanism: &str, series: &str) -> Option<&Line<'a>> {
         self.lines.iter().find(|line| {
             line.series == series
@@ -237,14 +238,14 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// The subjects that have figures, in the order of the run.
-    pub fn subjects(&self) -> Vec<&'a Subject> {
-        let mut subjects: Vec<&Subject> = self.lines.iter().map(|line| line.subject).collect();
+    /// Returns the subjects that have figures, in the order of the run.
+    pub fn subjects(&self) -> Vec<&'a SubjectInfo> {
+        let mut subjects: Vec<&SubjectInfo> = self.lines.iter().map(|line| line.subject).collect();
         subjects.dedup_by_key(|subject| &subject.name);
         subjects
     }
 
-    /// The series, in the order in which they came.
+    /// Returns the series, in the order in which they came.
     pub fn series(&self) -> Vec<&'a str> {
         let mut series = Vec::new();
         for line in &self.lines {
@@ -255,7 +256,7 @@ impl<'a> Answers<'a> {
         series
     }
 
-    /// The places on the axis at which anything was measured, from the least.
+    /// Returns the places on the axis that have figures, from the least.
     pub fn places(&self) -> Vec<f64> {
         let figures = self.lines.iter().flat_map(|line| &line.figures);
         let mut places: Vec<f64> = figures.map(|figure| figure.at).collect();
@@ -266,7 +267,7 @@ impl<'a> Answers<'a> {
 }
 
 impl Line<'_> {
-    /// The figure at a place on the axis.
+    /// Returns the figure at a place on the axis.
     pub fn at(&self, at: f64) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.at == at)
     }
@@ -297,13 +298,13 @@ impl Figure {
         }
     }
 
-    /// The median over the repetitions.
+    /// Returns the median over the repetitions.
     pub fn value(&self) -> f64 {
         median(&mut self.values.clone())
     }
 
-    /// How near it is to the bound: 1 is as good as the model allows. Values of which less is better
-    /// divide the bound, the others are divided by it.
+    /// Returns how near it is to the bound: 1 is as good as the model allows. Values of which less is better divide
+    /// the bound, the others are divided by it.
     pub fn efficiency(&self, quantity: Quantity) -> Option<f64> {
         let (value, bound) = (self.value(), self.bound?);
         let share = match quantity.better() {
@@ -313,8 +314,8 @@ impl Figure {
         share.is_finite().then_some(share)
     }
 
-    /// Whether the tester, not the subject, may have set the value: more than half of what the tester
-    /// reaches by itself, or less than twice as long as the tester takes by itself.
+    /// Returns whether the tester, not the subject, may have set the value: more than half of the tester's own rate,
+    /// or less than twice the tester's own time.
     pub fn limited(&self, quantity: Quantity) -> bool {
         self.ceiling.is_some_and(|ceiling| match quantity.better() {
             Better::Higher => self.value() > ceiling / 2.0,
@@ -322,8 +323,8 @@ impl Figure {
         })
     }
 
-    /// What the subject adds to the time that the tester takes for a packet by itself, in seconds.
-    /// Only of rates of packets, and of values of which less is better and that are times.
+    /// Returns the time that the subject adds to the tester's own for a packet, in seconds. Only rates of packets,
+    /// and times of which less is better, have one.
     pub fn added(&self, quantity: Quantity) -> Option<f64> {
         let (value, ceiling) = (self.value(), self.ceiling?);
         let added = match quantity {
@@ -335,13 +336,13 @@ impl Figure {
     }
 }
 
-/// Whether a subject is an implementation of a mechanism, by the mechanism's name in small letters, such as
+/// Returns whether a subject is an implementation of a mechanism, by the mechanism's name in small letters, such as
 /// `nat64` or `native ipv4`.
-pub fn is_of(subject: &Subject, mechanism: &str) -> bool {
+pub fn is_of(subject: &SubjectInfo, mechanism: &str) -> bool {
     subject.mechanism.to_lowercase() == mechanism
 }
 
-/// The median; nothing of none.
+/// Returns the median; `None` if there are no values.
 fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     (!values.is_empty()).then(|| median(&mut values))

@@ -1,4 +1,4 @@
-//! The tools that users try a network with, and what their output says.
+//! The tools of users, and the parsing of their output.
 
 use std::{
     io::ErrorKind,
@@ -18,7 +18,7 @@ use crate::{
     services::{self, numbered_name},
 };
 
-/// `curl` on a node, silent but for errors, with a limit for everything that it is told to do.
+/// Returns `curl` on a node, silent but for errors, with a limit for the whole command.
 pub fn curl(client: &Namespace, limit: Duration) -> Command {
     let mut command = client.command("curl");
     command.args(["--silent", "--show-error", "--noproxy", "*"]);
@@ -35,17 +35,17 @@ pub enum Direction {
     Download,
 }
 
-/// What iperf3 sends.
+/// The traffic of iperf3.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Traffic {
     /// One TCP connection, as fast as it goes.
     Tcp {
-        /// Octets of payload in a segment, 76 to 1448; as many as fit if absent.
+        /// Octets of payload in a segment, 76 to 1448; the most that fit if absent.
         payload: Option<u32>,
     },
     /// UDP.
     Udp {
-        /// Payload per second.
+        /// Payload per second, in megabits.
         megabits: u32,
         /// Octets of payload in each datagram.
         payload: u32,
@@ -57,15 +57,15 @@ impl Traffic {
     pub const BULK: Self = Self::Tcp { payload: None };
 }
 
-/// Octets of the timestamps that Linux has in every segment (RFC 7323 section 3.2), with their padding.
+/// Octets of the timestamps that Linux puts into every segment (RFC 7323 section 3.2), with their padding.
 const TIMESTAMPS: u32 = 12;
 
-/// When an iperf3 run ends.
+/// The end of an iperf3 run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// After whole seconds.
     Seconds(u32),
-    /// When so many blocks have been sent: datagrams, if it is UDP.
+    /// After this many blocks: datagrams, if it is UDP.
     Blocks(u32),
 }
 
@@ -76,14 +76,14 @@ pub struct Transfer {
     pub bits_per_second: f64,
     /// UDP: the share of datagrams lost, in percent.
     pub lost_percent: f64,
-    /// UDP: how much delay varies (RFC 3550 section 6.4.1), in seconds.
+    /// UDP: the jitter (RFC 3550 section 6.4.1), in seconds.
     pub jitter: f64,
-    /// UDP: how many datagrams were sent.
+    /// UDP: the number of datagrams sent.
     pub datagrams: f64,
-    /// How long it took, in seconds.
+    /// The duration, in seconds.
     pub seconds: f64,
-    /// Processor time of both programs together, in seconds of one core: with what the kernel does in their name,
-    /// which is all that it does in softirq while they send.
+    /// Processor time of both programs together, in seconds of one core. It includes the kernel's work in their name,
+    /// which is all of the softirq work while they send.
     pub cpu: f64,
 }
 
@@ -109,7 +109,7 @@ pub fn iperf(
     }
     match traffic {
         Traffic::Tcp { payload: None } => {}
-        // What the system calls a segment's size includes its options (RFC 9293 section 3.7.1).
+        // The segment size of the system call includes options (RFC 9293 section 3.7.1).
         Traffic::Tcp {
             payload: Some(payload),
         } => {
@@ -129,7 +129,7 @@ pub fn iperf(
     transfer(&report["end"], traffic).ok_or_else(unread)
 }
 
-/// What the end of iperf3's report says.
+/// Parses the end of iperf3's report.
 fn transfer(end: &Value, traffic: Traffic) -> Option<Transfer> {
     let number = |part: &str, key: &str| end[part][key].as_f64();
     let cores = |key| Some(number("cpu_utilization_percent", key)? / 100.0);
@@ -159,7 +159,7 @@ fn transfer(end: &Value, traffic: Traffic) -> Option<Transfer> {
     })
 }
 
-/// Round-trip times of pings, in milliseconds, in the order of arrival.
+/// Returns the round-trip times of pings, in milliseconds, in the order of arrival.
 pub fn ping(
     client: &Namespace,
     address: &str,
@@ -174,7 +174,7 @@ pub fn ping(
     Ok(round_trips(&process::run(&mut command)?))
 }
 
-/// The median round-trip time of 1000 pings, in microseconds.
+/// Returns the median round-trip time of 1000 pings, in microseconds.
 pub fn median_round_trip(client: &Namespace, address: &str) -> Result<f64> {
     let mut times = ping(client, address, 1000, Duration::from_millis(2), 56)?;
     Ok(median(&mut times) * 1000.0)
@@ -197,7 +197,7 @@ pub struct DnsLoad {
 }
 
 impl DnsLoad {
-    /// Asks from `client` on `cpu` for `duration`; answers with an address, per second.
+    /// Queries from `client` on `cpu` for `duration`, and returns the responses with an address, per second.
     pub fn run(&self, client: &Namespace, cpu: usize, duration: Duration) -> Result<f64> {
         client.enter(|| {
             pin(cpu)?;
@@ -229,7 +229,7 @@ impl DnsLoad {
                     outstanding -= 1;
                     answered += u64::from(has_answer(&answer[..length]));
                 }
-                // What was lost is asked again by the next round.
+                // Lost queries are repeated by the next round.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => outstanding = 0,
                 Err(error) => return Err(error),
             }
@@ -238,7 +238,7 @@ impl DnsLoad {
     }
 }
 
-/// A query for AAAA with recursion desired (RFC 1035 section 4.1).
+/// Returns a query for AAAA with recursion desired (RFC 1035 section 4.1).
 pub(crate) fn query(identifier: u16, name: &str) -> Vec<u8> {
     let mut message = identifier.to_be_bytes().to_vec();
     message.extend([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
@@ -250,7 +250,7 @@ pub(crate) fn query(identifier: u16, name: &str) -> Vec<u8> {
     message
 }
 
-/// Whether a response says NOERROR and has an answer.
+/// Returns whether a response has NOERROR and an answer.
 pub(crate) fn has_answer(message: &[u8]) -> bool {
     matches!(message, [_, _, flags, rcode, _, _, high, low, ..]
         if flags & 0x80 != 0 && rcode & 0x0f == 0 && (*high, *low) != (0, 0))

@@ -1,6 +1,6 @@
 //! Networks as data, and their construction in namespaces.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use crate::{
     LabError, Result,
@@ -20,7 +20,7 @@ pub struct Node {
     pub routes: Vec<String>,
 }
 
-/// What a node does with packets for others.
+/// The treatment of packets for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Drops them.
@@ -47,7 +47,7 @@ pub struct Link {
     pub ends: [End; 2],
     /// Its MTU in bytes, 1280..65535 where IPv6 is used.
     pub mtu: u32,
-    /// What it is made of.
+    /// Its medium.
     pub medium: Medium,
 }
 
@@ -60,12 +60,12 @@ pub enum Neighbours {
     Resolved,
 }
 
-/// What the ends of veth links leave to the device. Those of [Ethernet](Medium::Ethernet) leave nothing to it.
+/// The offloads of veth links. The ends of [Ethernet](Medium::Ethernet) links have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offloads {
-    /// As the kernel sets them: super-packets and unfinished checksums cross the links.
+    /// The kernel's defaults: super-packets and unfinished checksums cross the links.
     On,
-    /// Checksums are complete and packets as large as the MTU at most, as on a wire. XDP needs it.
+    /// Checksums are complete and packets no larger than the MTU, as on a wire. XDP needs it.
     Off,
 }
 
@@ -78,18 +78,18 @@ pub struct Topology {
     pub links: Vec<Link>,
     /// How nodes learn link-layer addresses.
     pub neighbours: Neighbours,
-    /// What the ends leave to the device.
+    /// The offloads of veth links.
     pub offloads: Offloads,
 }
 
-/// The node names of the standard topologies.
+/// The IPv6 end of the standard topologies.
 pub const HOST6: &str = "host6";
 /// The node in the middle.
 pub const GATEWAY: &str = "gateway";
 /// The IPv4 end.
 pub const HOST4: &str = "host4";
 /// In the network of a pair: the second gateway.
-pub const BORDER: &str = "border";
+pub const BR: &str = "br";
 /// In the long network: the router between host6 and the gateway.
 pub const ROUTER6: &str = "router6";
 /// In the long network: the router between the gateway and host4.
@@ -106,58 +106,38 @@ pub const SIX: &str = "six";
 pub const FOUR: &str = "four";
 
 impl Topology {
-    /// `host6 — gateway — host4`: an IPv6-only host, the gateway, an IPv4-only host.
+    /// Returns `host6 — gateway — host4`: an IPv6-only host, the gateway, an IPv4-only host.
     pub fn translator(neighbours: Neighbours, offloads: Offloads) -> Self {
         Self {
             nodes: vec![
-                Node {
-                    name: HOST6,
-                    role: Role::Host,
-                    routes: vec![format!("default via {}", plan::GATEWAY6)],
-                },
-                Node {
-                    name: GATEWAY,
-                    role: Role::Router,
-                    routes: vec![],
-                },
-                Node {
-                    name: HOST4,
-                    role: Role::Host,
-                    routes: vec![format!("default via {}", plan::GATEWAY4)],
-                },
+                host(HOST6, plan::GATEWAY6),
+                router(GATEWAY, &[]),
+                host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                Link {
-                    ends: [
-                        end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
-                        end(GATEWAY, SIX, &[format!("{}/64", plan::GATEWAY6)]),
-                    ],
-                    mtu: 1500,
-                    medium: Medium::Veth,
-                },
-                Link {
-                    ends: [
-                        end(GATEWAY, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
-                        end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
-                    ],
-                    mtu: 1500,
-                    medium: Medium::Veth,
-                },
+                link(
+                    end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
+                    end(GATEWAY, SIX, &[format!("{}/64", plan::GATEWAY6)]),
+                ),
+                link(
+                    end(GATEWAY, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
+                    end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                ),
             ],
             neighbours,
             offloads,
         }
     }
 
-    /// The same three nodes with both protocols on both links, for what routes without translating.
+    /// Returns the same three nodes with both protocols on both links, for gateways that route without translating.
     pub fn dual_stack(neighbours: Neighbours, offloads: Offloads) -> Self {
         let mut topology = Self::translator(neighbours, offloads);
         topology.nodes[0]
             .routes
-            .push(format!("default via {}", plan::GATEWAY6_AS_IPV4));
+            .push(default_via(plan::GATEWAY6_AS_IPV4));
         topology.nodes[2]
             .routes
-            .push(format!("default via {}", plan::GATEWAY4_AS_IPV6));
+            .push(default_via(plan::GATEWAY4_AS_IPV6));
         let more = [
             [plan::HOST6_AS_IPV4, plan::GATEWAY6_AS_IPV4].map(|address| format!("{address}/24")),
             [plan::GATEWAY4_AS_IPV6, plan::HOST4_AS_IPV6].map(|address| format!("{address}/64")),
@@ -170,145 +150,91 @@ impl Topology {
         topology
     }
 
-    /// `host6 — host4`: two hosts with both protocols and nothing between them.
+    /// Returns `host6 — host4`: two hosts with both protocols and nothing between them.
     pub fn direct(neighbours: Neighbours, offloads: Offloads) -> Self {
         let host = |name| Node {
             name,
             role: Role::Host,
             routes: vec![],
         };
-        let addresses = |v6, v4| [format!("{v6}/64"), format!("{v4}/24")];
+        let end = |node, v6, v4| {
+            let addresses = [format!("{v6}/64"), format!("{v4}/24")];
+            end(node, HOST_INTERFACE, &addresses)
+        };
         Self {
             nodes: vec![host(HOST6), host(HOST4)],
-            links: vec![Link {
-                ends: [
-                    end(
-                        HOST6,
-                        HOST_INTERFACE,
-                        &addresses(plan::HOST6, plan::HOST6_AS_IPV4),
-                    ),
-                    end(
-                        HOST4,
-                        HOST_INTERFACE,
-                        &addresses(plan::GATEWAY6, plan::GATEWAY6_AS_IPV4),
-                    ),
-                ],
-                mtu: 1500,
-                medium: Medium::Veth,
-            }],
+            links: vec![link(
+                end(HOST6, plan::HOST6, plan::HOST6_AS_IPV4),
+                end(HOST4, plan::GATEWAY6, plan::GATEWAY6_AS_IPV4),
+            )],
             neighbours,
             offloads,
         }
     }
 
-    /// `host6 — router6 — gateway — router4 — host4`: like [`Topology::translator`], with a router
-    /// on both sides, so that errors come from afar and both sides have hops to show.
+    /// Returns `host6 — router6 — gateway — router4 — host4`: like [`Topology::translator`], with a router on both
+    /// sides, so that errors come from distant routers and both sides have hops to show.
     pub fn long(offloads: Offloads) -> Self {
-        let mapped = plan::HOST6_AS_IPV4;
-        let router = |name, routes: &[String]| Node {
-            name,
-            role: Role::Router,
-            routes: routes.to_vec(),
-        };
-        let host = |name, via: String| Node {
-            name,
-            role: Role::Host,
-            routes: vec![format!("default via {via}")],
-        };
-        let link = |ends| Link {
-            ends,
-            mtu: 1500,
-            medium: Medium::Veth,
-        };
+        let to_router6 = format!("2001:db8:6::/64 via {}", plan::ROUTER6);
+        let to_router4 = format!("198.51.100.0/24 via {}", plan::ROUTER4);
+        let to_mapped = format!("{} via {}", plan::HOST6_AS_IPV4, plan::EDGE4);
+        let to_pool = format!("{} via {}", plan::POOL, plan::EDGE4);
         Self {
             nodes: vec![
-                host(HOST6, plan::GATEWAY6.to_string()),
-                router(ROUTER6, &[format!("default via {}", plan::EDGE6)]),
-                router(
-                    GATEWAY,
-                    &[
-                        format!("2001:db8:6::/64 via {}", plan::ROUTER6),
-                        format!("198.51.100.0/24 via {}", plan::ROUTER4),
-                    ],
-                ),
-                router(
-                    ROUTER4,
-                    &[
-                        format!("{mapped} via {}", plan::EDGE4),
-                        format!("{} via {}", plan::POOL, plan::EDGE4),
-                    ],
-                ),
-                host(HOST4, plan::GATEWAY4.to_string()),
+                host(HOST6, plan::GATEWAY6),
+                router(ROUTER6, &[default_via(plan::EDGE6)]),
+                router(GATEWAY, &[to_router6, to_router4]),
+                router(ROUTER4, &[to_mapped, to_pool]),
+                host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                link([
+                link(
                     end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
                     end(ROUTER6, OUTER, &[format!("{}/64", plan::GATEWAY6)]),
-                ]),
-                link([
+                ),
+                link(
                     end(ROUTER6, INNER, &[format!("{}/64", plan::ROUTER6)]),
                     end(GATEWAY, SIX, &[format!("{}/64", plan::EDGE6)]),
-                ]),
-                link([
+                ),
+                link(
                     end(GATEWAY, FOUR, &[format!("{}/29", plan::EDGE4)]),
                     end(ROUTER4, INNER, &[format!("{}/29", plan::ROUTER4)]),
-                ]),
-                link([
+                ),
+                link(
                     end(ROUTER4, OUTER, &[format!("{}/24", plan::GATEWAY4)]),
                     end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
-                ]),
+                ),
             ],
             neighbours: Neighbours::Resolved,
             offloads,
         }
     }
 
-    /// `host6 — gateway — border — host4`: two IPv4 hosts and two gateways, between which there is only
-    /// IPv6 until somebody adds to it.
+    /// Returns `host6 — gateway — br — host4`: two IPv4 hosts and two gateways. Between the gateways there is only
+    /// IPv6.
     pub fn pair(offloads: Offloads) -> Self {
-        let node = |name, role, routes: &[String]| Node {
-            name,
-            role,
-            routes: routes.to_vec(),
-        };
-        let host = |name, via| node(name, Role::Host, &[format!("default via {via}")]);
-        let link = |ends| Link {
-            ends,
-            mtu: 1500,
-            medium: Medium::Veth,
-        };
+        let to_customers = format!("2001:db8:5::/48 via {}", plan::EDGE6);
+        let host6 = format!("{}/24", plan::HOST6_AS_IPV4);
         Self {
             nodes: vec![
                 host(HOST6, plan::GATEWAY6_AS_IPV4),
-                node(
-                    GATEWAY,
-                    Role::Router,
-                    &[format!("default via {}", plan::ROUTER6)],
-                ),
-                node(
-                    BORDER,
-                    Role::Router,
-                    &[format!("2001:db8:5::/48 via {}", plan::EDGE6)],
-                ),
+                router(GATEWAY, &[default_via(plan::ROUTER6)]),
+                router(BR, &[to_customers]),
                 host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                link([
-                    end(
-                        HOST6,
-                        HOST_INTERFACE,
-                        &[format!("{}/24", plan::HOST6_AS_IPV4)],
-                    ),
+                link(
+                    end(HOST6, HOST_INTERFACE, &[host6]),
                     end(GATEWAY, SIX, &[format!("{}/24", plan::GATEWAY6_AS_IPV4)]),
-                ]),
-                link([
+                ),
+                link(
                     end(GATEWAY, FOUR, &[format!("{}/64", plan::EDGE6)]),
-                    end(BORDER, SIX, &[format!("{}/64", plan::ROUTER6)]),
-                ]),
-                link([
-                    end(BORDER, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
+                    end(BR, SIX, &[format!("{}/64", plan::ROUTER6)]),
+                ),
+                link(
+                    end(BR, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
                     end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
-                ]),
+                ),
             ],
             neighbours: Neighbours::Resolved,
             offloads,
@@ -326,7 +252,7 @@ impl Topology {
         self
     }
 
-    /// Makes all links of this medium.
+    /// Sets the medium of all links.
     #[must_use]
     pub fn over(mut self, medium: &Medium) -> Self {
         for link in &mut self.links {
@@ -411,7 +337,7 @@ impl Topology {
     }
 }
 
-/// Makes a link that takes no time.
+/// Makes a veth link.
 fn veth(network: &Network, index: usize, link: &Link) -> Result<()> {
     let [first, second] = &link.ends;
     let peer = network.node(second.node)?;
@@ -455,9 +381,39 @@ pub fn mac(link: usize, side: usize) -> String {
         .join(":")
 }
 
-/// The same as octets.
+/// Returns the same address as octets.
 pub fn mac_octets(link: usize, side: usize) -> [u8; 6] {
     [0x02, 0, 0, 0, link as u8, side as u8 + 1]
+}
+
+/// Returns a host with a default route.
+fn host(name: &'static str, gateway: impl Into<IpAddr>) -> Node {
+    Node {
+        name,
+        role: Role::Host,
+        routes: vec![default_via(gateway)],
+    }
+}
+
+fn router(name: &'static str, routes: &[String]) -> Node {
+    Node {
+        name,
+        role: Role::Router,
+        routes: routes.to_vec(),
+    }
+}
+
+fn default_via(gateway: impl Into<IpAddr>) -> String {
+    format!("default via {}", gateway.into())
+}
+
+/// Returns a veth link with Ethernet's MTU.
+fn link(first: End, second: End) -> Link {
+    Link {
+        ends: [first, second],
+        mtu: 1500,
+        medium: Medium::Veth,
+    }
 }
 
 fn end(node: &'static str, interface: &'static str, addresses: &[String]) -> End {
@@ -488,7 +444,7 @@ const ROUTER_SETTINGS: &[(&str, &str)] = &[
 /// A built topology; dropping it removes everything.
 #[derive(Debug)]
 pub struct Network {
-    // First: devices go before their namespaces.
+    // Devices are removed before their namespaces, so the wires are the first field.
     wires: Option<Wires>,
     nodes: Vec<(&'static str, Arc<Namespace>)>,
 }

@@ -7,13 +7,13 @@
 
 use crate::{
     Result,
+    device::{Device, Started},
     isthmus::{Engine, Gateway, Isthmus, Mechanism},
     peers::{Tayga, Unbound},
     plan,
     process::{self, Process},
     programs::{self, Attached},
     services::{self, Dns, Web},
-    subject::{Started, Subject},
     topology::{
         FOUR, GATEWAY, HOST_INTERFACE, HOST4, HOST6, INNER, Network, Offloads, ROUTER4, ROUTER6,
         Topology,
@@ -23,25 +23,25 @@ use crate::{
 /// The CPU of servers that are bound to one.
 const SERVER_CPU: usize = 0;
 
-/// Where a link is narrower than 1500 bytes.
+/// The place of a link that is narrower than 1500 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Narrow {
-    /// Nowhere.
+    /// No link is narrow.
     Nowhere,
-    /// Between the gateway and router4: the gateway itself must tell.
+    /// Between the gateway and router4: the gateway itself sends the error.
     AtTheGateway(u32),
-    /// Between router4 and host4: an IPv4 router tells, the gateway translates what it says.
+    /// Between router4 and host4: an IPv4 router sends the error, which the gateway translates.
     BehindTheGateway(u32),
-    /// Between host6 and router6: an IPv6 router tells host4.
+    /// Between host6 and router6: an IPv6 router sends the error to host4.
     BeforeTheGateway(u32),
 }
 
-/// The network with its servers, and nothing on the gateway yet.
+/// The network with its servers, and no gateway yet.
 #[derive(Debug)]
 pub struct World {
     /// The web server on host4.
     pub web: Web,
-    /// Whether host4 can reach host6 unasked.
+    /// The mechanism. Under SIIT, host4 can open connections to host6.
     pub mechanism: Mechanism,
     _dns: Dns,
     _iperf: [Process; 2],
@@ -56,15 +56,15 @@ pub struct Live {
     /// The gateway under test.
     pub gateway: Gateway,
     engine: Engine,
-    /// All the rest.
+    /// The network and its servers.
     pub world: World,
 }
 
-/// A world with TAYGA and unbound on the gateway: what the checks themselves are checked with.
+/// A world with TAYGA and unbound on the gateway, by which the checks themselves are checked.
 #[derive(Debug)]
 pub struct Reference {
     _gateway: [Started; 2],
-    /// All the rest.
+    /// The network and its servers.
     pub world: World,
 }
 
@@ -148,8 +148,8 @@ impl World {
         })
     }
 
-    /// What the gateway's namespace looks like from outside: links, addresses, routes, rules,
-    /// filters. It must be the same before `isthmus up` and after.
+    /// Returns the state of the gateway's namespace: links, addresses, routes, rules, filters. It must be the same
+    /// before `isthmus up` and after.
     pub fn footprint(&self) -> Result<String> {
         let gateway = self.network.gateway()?;
         let mut print = String::new();

@@ -1,6 +1,6 @@
-//! End to end in network namespaces (netns): an IPv6-only host, `isthmus up` with each engine, and
-//! an IPv4-only host with real servers. Needs root and the programs of `scripts/setup test`;
-//! without them a test says why it is skipped.
+//! End to end in network namespaces (netns): an IPv6-only host, `isthmus up` with each engine, and an IPv4-only host
+//! with real servers. Needs root and the programs of `scripts/setup test`. Without them a test reports why it is
+//! skipped.
 //!
 //! The gateway is the `isthmus` beside the test (`cargo build` first) or the one in `$ISTHMUS`.
 
@@ -20,7 +20,7 @@ use isthmus_lab::{
 /// Two networks at once would disturb each other's timing on a small machine.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Builds something and uses it alone, or says why it cannot be built here.
+/// Builds something and uses it alone, or prints why it cannot be built here.
 fn alone<T>(build: impl FnOnce() -> Result<T>, task: impl FnOnce(&mut T)) {
     let _turn = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     match build() {
@@ -32,7 +32,7 @@ fn alone<T>(build: impl FnOnce() -> Result<T>, task: impl FnOnce(&mut T)) {
     }
 }
 
-/// Runs checks to the last, so that a report shows all that fail, and then fails if one did.
+/// Runs all checks, so that a report shows all failures, and then fails if there is one.
 #[derive(Default)]
 struct Checks {
     failures: Vec<String>,
@@ -60,7 +60,7 @@ fn check(what: &str, result: Result<String>) {
     checks.finish();
 }
 
-/// Everything that works the same under SIIT and NAT64.
+/// The checks that are the same under SIIT and NAT64.
 fn everyday(world: &World) {
     let mut checks = Checks::default();
     let mut check = |what: &str, result| checks.check(what, result);
@@ -144,7 +144,7 @@ fn survives_a_crash(engine: Engine) {
     });
 }
 
-/// The checks hold for a gateway that others made: so a failure elsewhere is not the network's.
+/// The checks hold for another implementation: a failure elsewhere is not the network's.
 #[test]
 fn checks_hold_for_tayga_and_unbound() {
     alone(
@@ -173,7 +173,7 @@ fn path_mtu_through_tayga() {
     );
 }
 
-/// The checks fail where there is no way through.
+/// The checks fail where there is no route.
 #[test]
 fn checks_fail_without_a_gateway() {
     let build = || {
@@ -187,7 +187,7 @@ fn checks_fail_without_a_gateway() {
     });
 }
 
-/// One test per behaviour and engine, so that a report names both.
+/// One test for each behaviour and engine, so that a report names both.
 macro_rules! with_engine {
     ($module:ident, $engine:expr) => {
         with_engine!(

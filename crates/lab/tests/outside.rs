@@ -1,6 +1,6 @@
-//! `isthmus lab tester` between two interfaces of a machine, which is a namespace here (netns), and a device, which is
-//! another. Needs root and the `isthmus` beside the test (`cargo build` first) or the one in `$ISTHMUS`; without
-//! them a test says why it is skipped.
+//! `isthmus lab tester` between two interfaces of a machine, which is a namespace here (netns), and a device, which
+//! is another. Needs root and the `isthmus` beside the test (`cargo build` first) or the one in `$ISTHMUS`. Without
+//! them a test reports why it is skipped.
 //!
 //! ```text
 //! machine: eth1 ═══ six :device: four ═══ eth2 :machine
@@ -21,14 +21,14 @@ use isthmus_lab::{
 };
 use serde_json::Value;
 
-/// Two tests at once would send each other's frames late.
+/// Two tests at once would delay each other's frames.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const EXIT_VOID: i32 = 2;
-/// Frames by which a device learns before a trial.
+/// The frames by which a device learns before a trial.
 const LEARNING: u64 = 64;
 
-/// Builds machine and device, or says why they cannot be built here.
+/// Builds machine and device, or prints why they cannot be built here.
 fn alone(task: impl FnOnce(&Bench) -> Result<()>) {
     let _turn = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     match Bench::build().and_then(|bench| task(&bench)) {
@@ -91,7 +91,7 @@ impl Bench {
                     format!("addr add {four}/24 dev {interface}"),
                     format!("addr add {six}/64 dev {interface} nodad"),
                 ])?;
-                // What a cable does: a veth takes frames of XDP if its other end polls, and checksums are whole.
+                // As on a cable: a veth takes frames of XDP if its other end polls, and checksums are complete.
                 node.offload(
                     interface,
                     &["gro", "on", "tx", "off", "tso", "off", "gso", "off"],
@@ -115,7 +115,8 @@ impl Bench {
         process::output(&mut self.command(&format!("--left eth1 --right eth2 {arguments}"))?)
     }
 
-    /// The same with `--json`. What is asked of it does not depend on how punctually a busy machine sends.
+    /// Runs the program with `--json`. The results that are tested do not depend on the punctuality of a busy
+    /// machine.
     fn json(&self, arguments: &str) -> Result<Value> {
         let output = self.run(&format!("{arguments} --json"))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -124,7 +125,7 @@ impl Bench {
         Ok(serde_json::from_str(&text).unwrap())
     }
 
-    /// How many IPv4 packets the device has forwarded, as its kernel says.
+    /// Returns the IPv4 packets that the device has forwarded, as its kernel counts them.
     fn forwarded(&self) -> Result<u64> {
         let text = self.device.run("cat /proc/net/snmp")?;
         let lines: Vec<&str> = text
@@ -147,14 +148,14 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The hosts with IPv4 on both sides, and the device by its addresses.
+/// Returns the arguments of IPv4 hosts on both sides, and of the device by its addresses.
 fn native4() -> String {
     let (left, right) = (plan::GATEWAY6_AS_IPV4, plan::GATEWAY4);
     let (from, to) = (plan::HOST6_AS_IPV4, plan::HOST4);
     format!("--left-device {left} --right-device {right} --left-host {from} --right-host {to}")
 }
 
-/// An IPv6 host and an IPv4 one.
+/// Returns the arguments of an IPv6 host and an IPv4 one.
 fn translated() -> String {
     let (left, right) = (plan::GATEWAY6, plan::GATEWAY4);
     let (from, to) = (plan::HOST6, plan::HOST4);
@@ -164,7 +165,7 @@ fn translated() -> String {
     )
 }
 
-/// What a trial sent and what came.
+/// Returns the frames of a trial that were sent and received.
 fn counts(stream: &Value) -> (u64, u64) {
     let count = |value: &Value| value.as_u64().unwrap();
     (
@@ -211,9 +212,9 @@ fn both_directions_and_ethernet_addresses() {
     });
 }
 
-/// One of ten frames is dropped by the device's packet filter, which counts them itself.
+/// The device's packet filter drops one of ten frames, and counts them itself.
 #[test]
-fn a_router_that_drops_is_told() {
+fn a_router_that_drops_is_reported() {
     alone(|bench| {
         let rules = "table ip t {\nchain c {\ntype filter hook forward priority 0\nnumgen inc mod 10 0 drop\n}\n}\n";
         process::run(bench.device.command("nft").arg(rules))?;
@@ -295,7 +296,7 @@ fn a_rate_that_cannot_be_sent_is_void() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_are_explained() {
     alone(|bench| {
         let refused = |arguments: &str, says: &str| {
             let output = process::output(&mut bench.command(arguments)?)?;
@@ -326,7 +327,7 @@ fn what_is_wrong_is_told() {
         );
         refused(
             &format!("--left eth1 --right eth2 {nobody}"),
-            "nobody at eth1 answers for 192.0.2.99",
+            "no device at eth1 answers for 192.0.2.99",
         )?;
         let unnamed = translated().replace(&format!("--prefix {}/96", plan::PREFIX), "");
         refused(
@@ -334,7 +335,7 @@ fn what_is_wrong_is_told() {
             "--prefix or --right-as",
         )?;
 
-        // Frames that grow on the way do not fit the other cable.
+        // Frames that grow on the path do not fit the other cable.
         let (v4, v6) = (plan::HOST6_AS_IPV4, plan::HOST4_AS_IPV6);
         refused(
             &format!(
@@ -371,7 +372,7 @@ fn it_needs_root() {
         command.args(["lab", "tester", "--left", "eth1", "--right", "eth2"]);
         command.args(native4().split_whitespace()).uid(65_534);
         let output = match process::output(&mut command) {
-            // Others may not run what root has built.
+            // Other users cannot run the program that root has built.
             Err(LabError::Start { source, .. })
                 if source.kind() == std::io::ErrorKind::PermissionDenied =>
             {
@@ -389,9 +390,9 @@ fn it_needs_root() {
     });
 }
 
-/// A host that the interface does not stand for is no error, but is told: the device may know the way.
+/// A host without an address at the interface is not an error, but is reported: the device may have a route to it.
 #[test]
-fn a_host_that_nobody_stands_for_is_told() {
+fn a_host_without_an_interface_is_reported() {
     alone(|bench| {
         let hosts = native4().replace(&plan::HOST4.to_string(), "198.51.100.77");
         let output = bench.run(&format!("{hosts} --test trial --rate 100 --duration 0.1"))?;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::Cache;
+use chacha20::ChaCha8Rng;
 use isthmus_core::packet::Family;
 use isthmus_core::reason::Counter;
-use rand_chacha::ChaCha8Rng;
 
 use super::device::Queue;
 use super::vnet::{self, Header};

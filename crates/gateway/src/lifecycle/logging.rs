@@ -2,21 +2,21 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::Handle;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
-use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::config::{LogFormat, LogLevel};
 
 /// Libraries whose own messages say nothing to an operator.
-const QUIET: &str = ",netlink_proto=warn,rtnetlink=warn,hyper=warn,hyper_util=warn";
+const QUIET: [&str; 4] = ["netlink_proto", "rtnetlink", "hyper", "hyper_util"];
 
 /// The log, whose level can be changed.
 #[derive(Clone, Debug)]
 pub struct Logging {
-    filter: Handle<EnvFilter, Registry>,
+    filter: Handle<Targets, Registry>,
 }
 
 impl Logging {
@@ -61,7 +61,7 @@ impl Logging {
     }
 }
 
-fn filter(level: LogLevel) -> EnvFilter {
+fn filter(level: LogLevel) -> Targets {
     let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
@@ -69,6 +69,7 @@ fn filter(level: LogLevel) -> EnvFilter {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    let quiet = if level > LevelFilter::WARN { QUIET } else { "" };
-    EnvFilter::builder().parse_lossy(format!("{level}{quiet}"))
+    // "At most": a library is never told more of than this level.
+    let quiet = QUIET.map(|library| (library, level.min(LevelFilter::WARN)));
+    Targets::new().with_default(level).with_targets(quiet)
 }

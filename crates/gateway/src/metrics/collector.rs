@@ -1,15 +1,11 @@
 //! From the state of the gateway to OpenMetrics text.
 
-use std::fmt;
 use std::sync::Arc;
 
 use isthmus_core::reason::{Counter, Kind};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
 
-use crate::control::{CounterRow, Status};
+use super::openmetrics::{Exposition, Type};
+use crate::control::{CounterRow, Status, TableStatus};
 use crate::pref64;
 
 /// What a scrape shows.
@@ -29,21 +25,18 @@ pub trait Source: Send + Sync + 'static {
     fn sample(&self) -> Sample;
 }
 
-/// The sample of now as OpenMetrics text, with its `# EOF`.
-///
-/// # Errors
-///
-/// Never in practice: the text is written to memory.
-pub fn encode<S: Source>(source: &Arc<S>) -> Result<String, fmt::Error> {
-    let mut registry = Registry::with_prefix("isthmus");
-    registry.register_collector(Box::new(Scrape(source.sample())));
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &registry)?;
-    Ok(text)
+/// Returns the sample of now as OpenMetrics text, with its `# EOF`.
+pub fn encode<S: Source>(source: &Arc<S>) -> String {
+    let sample = source.sample();
+    let mut text = Exposition::default();
+    sample.gateway(&mut text);
+    sample.explanations(&mut text);
+    sample.data_plane(&mut text);
+    sample.tables(&mut text);
+    sample.records(&mut text);
+    sample.dns64(&mut text);
+    text.finish()
 }
-
-#[derive(Debug)]
-struct Scrape(Sample);
 
 /// The metric family of a kind of counters, without the prefix `isthmus_` and the suffix `_total`.
 #[must_use]
@@ -59,159 +52,84 @@ pub const fn family(kind: Kind) -> &'static str {
 /// The metric family of what the DNS64 service counts, likewise.
 pub const DNS64_FAMILY: &str = "dns64_events";
 
-impl Collector for Scrape {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Sample {
-            status,
-            counters,
-            dns64,
-        } = &self.0;
-        let mut build = encoder.encode_descriptor(
-            "build",
-            "The program and the gateway",
-            None,
-            MetricType::Info,
-        )?;
-        build.encode_info(&[
-            ("gateway", status.name.as_str()),
-            ("version", status.version.as_str()),
-        ])?;
-        let mut uptime = encoder.encode_descriptor(
-            "uptime_seconds",
-            "Seconds since the start",
-            None,
-            MetricType::Gauge,
-        )?;
-        uptime.encode_gauge(&status.uptime)?;
-        let mut reloads = encoder.encode_descriptor(
-            "reloads",
-            "Configurations that took effect since the start",
-            None,
-            MetricType::Counter,
-        )?;
-        reloads.encode_counter::<NoLabelSet, _, u64>(&status.reloads, None)?;
-        let mut explanations = encoder.encode_descriptor(
-            "counter",
-            "What each counter of the data plane, and of prefixes that are found and announced, counts",
-            None,
-            MetricType::Info,
-        )?;
+impl Sample {
+    fn gateway(&self, text: &mut Exposition) {
+        let status = &self.status;
+        text.family("build", "The program and the gateway", Type::Info)
+            .info(&[("gateway", &status.name), ("version", &status.version)]);
+        text.family("uptime_seconds", "Seconds since the start", Type::Gauge)
+            .sample(&[], status.uptime);
+        let help = "Configurations that took effect since the start";
+        text.family("reloads", help, Type::Counter)
+            .sample(&[], status.reloads);
+    }
+
+    fn explanations(&self, text: &mut Exposition) {
+        let help = "What each counter of the data plane, and of prefixes that are found and announced, counts";
+        let mut explanations = text.family("counter", help, Type::Info);
+        let mut explain = |counter, kind, explanation| {
+            explanations.info(&[
+                ("counter", counter),
+                ("kind", kind),
+                ("explanation", explanation),
+            ]);
+        };
         for counter in Counter::ALL {
-            explanations.encode_info(&[
-                ("counter", counter.name()),
-                ("kind", counter.kind().name()),
-                ("explanation", counter.explanation()),
-            ])?;
+            explain(counter.name(), counter.kind().name(), counter.explanation());
         }
         for counter in pref64::Counter::ALL {
-            explanations.encode_info(&[
-                ("counter", counter.name()),
-                ("kind", counter.kind().name()),
-                ("explanation", counter.explanation()),
-            ])?;
+            explain(counter.name(), counter.kind().name(), counter.explanation());
         }
+    }
+
+    fn data_plane(&self, text: &mut Exposition) {
         for &kind in Kind::ALL {
-            let mut rows = encoder.encode_descriptor(
-                family(kind),
-                kind.explanation(),
-                None,
-                MetricType::Counter,
-            )?;
-            for row in counters.iter().filter(|row| row.kind == kind.name()) {
-                count(
-                    &mut rows,
-                    &[
-                        ("instance", row.instance.as_str()),
-                        ("engine", row.engine.as_str()),
-                        ("counter", row.counter.as_str()),
-                    ],
-                    row.value,
-                )?;
+            let mut rows = text.family(family(kind), kind.explanation(), Type::Counter);
+            for row in self.counters.iter().filter(|row| row.kind == kind.name()) {
+                let labels = [
+                    ("instance", row.instance.as_str()),
+                    ("engine", &row.engine),
+                    ("counter", &row.counter),
+                ];
+                rows.sample(&labels, row.value);
             }
         }
-        self.tables(&mut encoder)?;
-        let mut family = encoder.encode_descriptor(
-            "records",
-            "Records of sessions and port blocks, by what became of them",
-            None,
-            MetricType::Counter,
-        )?;
-        count(
-            &mut family,
-            &[("outcome", "written")],
-            status.records.written,
-        )?;
-        count(
-            &mut family,
-            &[("outcome", "suppressed")],
-            status.records.suppressed,
-        )?;
-        if dns64.is_empty() {
-            return Ok(());
-        }
-        let mut explanations = encoder.encode_descriptor(
-            "dns64_counter",
-            "What each counter of the DNS64 service counts",
-            None,
-            MetricType::Info,
-        )?;
-        for (name, explanation, _) in dns64 {
-            explanations.encode_info(&[("counter", *name), ("explanation", *explanation)])?;
-        }
-        let mut family = encoder.encode_descriptor(
-            DNS64_FAMILY,
-            "What happened in the DNS64 service",
-            None,
-            MetricType::Counter,
-        )?;
-        for (name, _, value) in dns64 {
-            count(&mut family, &[("counter", name)], *value)?;
-        }
-        Ok(())
     }
-}
 
-impl Scrape {
-    fn tables(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let rows = || {
-            self.0.status.instances.iter().flat_map(|instance| {
-                instance
-                    .tables
-                    .iter()
-                    .map(move |table| (instance.name.as_str(), table))
-            })
+    fn tables(&self, text: &mut Exposition) {
+        let mut table = |name, help, number: fn(&TableStatus) -> u64| {
+            let mut family = text.family(name, help, Type::Gauge);
+            for instance in &self.status.instances {
+                for table in &instance.tables {
+                    let labels = [("instance", &*instance.name), ("table", &*table.table)];
+                    family.sample(&labels, number(table));
+                }
+            }
         };
-        let mut used = encoder.encode_descriptor(
-            "table_entries",
-            "Entries of a table in use",
-            None,
-            MetricType::Gauge,
-        )?;
-        for (instance, table) in rows() {
-            used.encode_family(&[("instance", instance), ("table", table.table.as_str())])?
-                .encode_gauge(&table.used)?;
-        }
-        let mut limit = encoder.encode_descriptor(
-            "table_limit",
-            "Most entries of a table",
-            None,
-            MetricType::Gauge,
-        )?;
-        for (instance, table) in rows() {
-            limit
-                .encode_family(&[("instance", instance), ("table", table.table.as_str())])?
-                .encode_gauge(&table.limit)?;
-        }
-        Ok(())
+        table("table_entries", "Entries of a table in use", |it| it.used);
+        table("table_limit", "Most entries of a table", |it| it.limit);
     }
-}
 
-fn count<const N: usize>(
-    family: &mut MetricEncoder<'_>,
-    labels: &[(&str, &str); N],
-    value: u64,
-) -> fmt::Result {
-    family
-        .encode_family(labels)?
-        .encode_counter::<NoLabelSet, _, u64>(&value, None)
+    fn records(&self, text: &mut Exposition) {
+        let help = "Records of sessions and port blocks, by what became of them";
+        let mut records = text.family("records", help, Type::Counter);
+        records.sample(&[("outcome", "written")], self.status.records.written);
+        records.sample(&[("outcome", "suppressed")], self.status.records.suppressed);
+    }
+
+    fn dns64(&self, text: &mut Exposition) {
+        if self.dns64.is_empty() {
+            return;
+        }
+        let help = "What each counter of the DNS64 service counts";
+        let mut explanations = text.family("dns64_counter", help, Type::Info);
+        for (name, explanation, _) in &self.dns64 {
+            explanations.info(&[("counter", name), ("explanation", explanation)]);
+        }
+        let help = "What happened in the DNS64 service";
+        let mut events = text.family(DNS64_FAMILY, help, Type::Counter);
+        for (name, _, value) in &self.dns64 {
+            events.sample(&[("counter", name)], *value);
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! as a label; `isthmus_counter_info` explains each name.
 
 mod collector;
+mod openmetrics;
 mod server;
 
 pub use collector::{DNS64_FAMILY, Sample, Source, encode, family};

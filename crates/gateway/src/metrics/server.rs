@@ -6,8 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -91,11 +90,11 @@ async fn connection<S: Source>(stream: TcpStream, source: Arc<S>) {
     }
 }
 
-fn answer<S: Source>(request: &Request<Incoming>, source: &Arc<S>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
+fn answer<S: Source>(request: &Request<Incoming>, source: &Arc<S>) -> Response<String> {
+    let mut response = Response::new(String::new());
     if request.uri().path() != "/metrics" {
         *response.status_mut() = StatusCode::NOT_FOUND;
-        *response.body_mut() = Full::from("metrics are at /metrics\n");
+        *response.body_mut() = "metrics are at /metrics\n".into();
         return response;
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {
@@ -104,16 +103,8 @@ fn answer<S: Source>(request: &Request<Incoming>, source: &Arc<S>) -> Response<F
         response.headers_mut().insert(ALLOW, allowed);
         return response;
     }
-    match encode(source) {
-        Ok(text) => {
-            let kind = hyper::header::HeaderValue::from_static(CONTENT_TYPE);
-            response.headers_mut().insert(CONTENT_TYPE_HEADER, kind);
-            *response.body_mut() = Full::from(text);
-        }
-        Err(error) => {
-            tracing::error!(%error, "metrics could not be encoded");
-            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        }
-    }
+    let kind = hyper::header::HeaderValue::from_static(CONTENT_TYPE);
+    response.headers_mut().insert(CONTENT_TYPE_HEADER, kind);
+    *response.body_mut() = encode(source);
     response
 }

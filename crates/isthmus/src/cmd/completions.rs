@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::Isthmus;
+use super::{Isthmus, lab};
 
 /// Print a script that lets a shell complete commands, options and their values
 ///
@@ -20,6 +20,11 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        // The laboratory knows the commands of both programs.
+        if let Some(program) = lab::find() {
+            let arguments = ["completions".into(), self.shell.to_string().into()];
+            return Err(lab::start(&program, &arguments));
+        }
         let mut command = Isthmus::command();
         clap_complete::generate(self.shell, &mut command, "isthmus", &mut io::stdout());
         Ok(ExitCode::SUCCESS)

@@ -1,112 +1,70 @@
-//! `isthmus lab`: the laboratory.
+//! `isthmus lab`: starts the laboratory, which is a program of its own.
 
-mod advise;
-mod bench;
-mod bound;
-mod experiments;
-mod outcome;
-mod references;
-mod run;
-mod tester;
-mod world;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
-use std::process::ExitCode;
+use anyhow::{Error, Result};
+use clap::Args;
 
-use anyhow::Result;
-use clap::{Args, Subcommand};
-use isthmus_lab::{demo, leftovers};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+/// The laboratory's program.
+const PROGRAM: &str = "isthmus-lab";
+/// The exit status after an error of usage, as clap has it.
+const USAGE: u8 = 2;
 
 /// Show and measure gateways in networks of their own (needs root, but for what only calculates)
 ///
-/// Hosts, routers, links and servers are made in network namespaces and removed at the end; the
-/// network of the machine is not touched. Every command that makes some first removes what an interrupted one
-/// has left behind.
+/// The laboratory is the program isthmus-lab, beside this one or on the path. It gets all arguments.
 #[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Lab {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Subcommand, Debug)]
-enum Action {
-    /// Show an IPv6-only host reaching an IPv4-only server through each engine
-    Demo,
-    Advise(advise::Advise),
-    Bench(bench::Bench),
-    Bound(bound::Bound),
-    References(references::References),
-    Run(run::Run),
-    Experiments(experiments::Experiments),
-    Subjects(experiments::Subjects),
-    World(world::World),
-    Tester(tester::Tester),
-    Report(outcome::Report),
-    Diff(outcome::Compare),
-    Claims(outcome::Claims),
-    /// Remove what an interrupted lab has left behind
-    Clean,
-}
-
-impl Action {
-    /// Whether there is something to be left behind.
-    fn makes_networks(&self) -> bool {
-        match self {
-            Self::Bound(_)
-            | Self::Advise(_)
-            | Self::Experiments(_)
-            | Self::Subjects(_)
-            | Self::Tester(_)
-            | Self::Report(_)
-            | Self::Diff(_)
-            | Self::Claims(_) => false,
-            Self::Demo
-            | Self::Bench(_)
-            | Self::References(_)
-            | Self::Run(_)
-            | Self::World(_)
-            | Self::Clean => true,
-        }
-    }
+    /// A command of the laboratory, and its arguments
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
 }
 
 impl Lab {
+    /// Becomes the laboratory. Returns only if that cannot be.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        if self.action.makes_networks() {
-            clean_up_when_interrupted()?;
-            for name in leftovers::sweep() {
-                eprintln!("removed the leftover {name}");
-            }
-        }
-        match &self.action {
-            Action::Demo if demo::run()? => Ok(ExitCode::SUCCESS),
-            Action::Demo => Ok(ExitCode::FAILURE),
-            Action::Advise(advise) => advise.run(),
-            Action::Bench(bench) => bench.run(),
-            Action::Bound(bound) => bound.run(),
-            Action::References(references) => references.run(),
-            Action::Run(run) => run.run(),
-            Action::Experiments(experiments) => experiments.run(),
-            Action::Subjects(subjects) => subjects.run(),
-            Action::World(world) => world.run(),
-            Action::Tester(tester) => tester.run(),
-            Action::Report(report) => report.run(),
-            Action::Diff(compare) => compare.run(),
-            Action::Claims(claims) => claims.run(),
-            Action::Clean => Ok(ExitCode::SUCCESS),
-        }
+        let Some(program) = find() else {
+            eprintln!(
+                "isthmus: the laboratory is not installed: there is no {PROGRAM} beside this program or on the path. \
+                 `make && make install` in the sources of Isthmus installs both."
+            );
+            return Ok(ExitCode::from(USAGE));
+        };
+        Err(start(&program, &self.arguments))
     }
 }
 
-/// Namespaces and processes outlive an interrupted program: remove them first.
-fn clean_up_when_interrupted() -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            leftovers::sweep_own();
-            std::process::exit(130);
-        }
-    });
-    Ok(())
+/// Returns what `isthmus help lab ...` asks of the laboratory, or `None` if these arguments are something else.
+pub(crate) fn help(mut arguments: impl Iterator<Item = OsString>) -> Option<Lab> {
+    let help = arguments.next().filter(|word| word == "help")?;
+    arguments.next().filter(|word| word == "lab")?;
+    Some(Lab {
+        arguments: [help].into_iter().chain(arguments).collect(),
+    })
+}
+
+/// Returns the laboratory's program, if it is installed: the one beside this program, or the first on the path.
+pub(crate) fn find() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    beside
+        .into_iter()
+        .chain(std::env::split_paths(&path))
+        .map(|directory| directory.join(PROGRAM))
+        .find(|program| program.is_file())
+}
+
+/// Replaces this process by the laboratory. Returns why that failed.
+pub(crate) fn start(program: &Path, arguments: &[OsString]) -> Error {
+    let error = Command::new(program).args(arguments).exec();
+    Error::new(error).context(format!("cannot start {}", program.display()))
 }

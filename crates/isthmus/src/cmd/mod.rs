@@ -6,7 +6,7 @@ mod columns;
 mod completions;
 mod configuration;
 mod counters;
-mod lab;
+pub(crate) mod lab;
 mod reload;
 mod sessions;
 mod status;

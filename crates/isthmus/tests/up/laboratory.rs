@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use isthmus_lab::LabError;
 use isthmus_lab::experiment;
 use isthmus_lab::results::{Directory, Outcome, Point};
 
@@ -22,6 +23,10 @@ const ADDED: [(&str, f64); 5] = [
 ];
 
 fn lab(arguments: &[&str]) -> Output {
+    // Cargo builds the gateway for this test, but not what `isthmus lab` starts.
+    if let Err(stale @ LabError::Stale { .. }) = isthmus_lab::isthmus::laboratory() {
+        panic!("{stale}");
+    }
     let mut command = Command::new(ISTHMUS);
     command.arg("lab").args(arguments).output().unwrap()
 }
@@ -186,11 +191,11 @@ mod others {
             return;
         }
         // Ours is where the tests know, and has to be.
-        let theirs = experiment::candidates().into_iter().filter(|candidate| {
-            !candidate.name.contains("isthmus")
-                && expected.iter().any(|(name, _)| candidate.name == *name)
+        let theirs = experiment::subjects().into_iter().filter(|subject| {
+            !subject.name.contains("isthmus")
+                && expected.iter().any(|(name, _)| subject.name == *name)
         });
-        let mut missing = theirs.filter_map(|candidate| candidate.describe().missing);
+        let mut missing = theirs.filter_map(|subject| subject.describe().missing);
         if let Some(reason) = missing.next() {
             eprintln!("skipped: {reason}");
             return;

@@ -24,16 +24,16 @@ const HELD_BITS: u32 = 14;
 /// The nanoseconds for which frames may come before their time: that of a burst of the generator's.
 const CREDIT: u64 = 500_000;
 
-/// What user space says. Its twin is in `peers::Faulty` in the lab.
+/// The configuration from user space. Its twin is in `peers::Faulty` in the lab.
 #[repr(C)]
 pub struct Configuration {
-    /// Where to redirect to.
+    /// The interface to which frames are redirected.
     interface: u32,
-    /// One of so many frames meets the fault, 1 or more; 0: none does.
+    /// One of this many frames has the fault, 1 or more; 0: none has.
     every: u32,
-    /// So many frames are held.
+    /// The number of frames that are held.
     held: u32,
-    /// Nanoseconds for which a policer has each frame pay.
+    /// The interval of a policer's frames, in nanoseconds.
     interval: u32,
 }
 
@@ -86,7 +86,7 @@ pub fn duplicate_some(context: XdpContext) -> u32 {
     })
 }
 
-/// Holds all frames until so many more have come, but for some, which overtake them.
+/// Holds all frames until more have come, except some, which overtake them.
 #[xdp]
 pub fn hold_back(context: XdpContext) -> u32 {
     let held = |context: &XdpContext, configuration: &Configuration| {
@@ -112,7 +112,7 @@ pub fn hold_back(context: XdpContext) -> u32 {
     serve(&context, overtake, held).unwrap_or(xdp_action::XDP_DROP)
 }
 
-/// Lets so many frames pass in a second, and drops what is more.
+/// Passes a number of frames per second, and drops the rest.
 #[xdp]
 pub fn police(context: XdpContext) -> u32 {
     let tagged = |_: &XdpContext, configuration: &Configuration| {
@@ -135,7 +135,7 @@ fn redirect(configuration: &Configuration) -> u32 {
     unsafe { bpf_redirect(configuration.interface, 0) as u32 }
 }
 
-/// Redirects frames, and does something else with some.
+/// Redirects frames, and treats some in another way.
 #[inline(always)]
 fn run(
     context: &XdpContext,
@@ -145,7 +145,7 @@ fn run(
     serve(context, fault, forward).unwrap_or(xdp_action::XDP_DROP)
 }
 
-/// Does one thing with one of every so many tagged frames, and another with the rest.
+/// Does one thing with one of N tagged frames, and another with the rest.
 #[inline(always)]
 fn serve(
     context: &XdpContext,

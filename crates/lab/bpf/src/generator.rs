@@ -1,4 +1,4 @@
-//! The packet generator: sends frames that user space has made, one after the other and again.
+//! The packet generator, which sends the frames of user space one after the other, again and again.
 //!
 //! User space runs a program with `BPF_F_TEST_XDP_LIVE_FRAMES`. The kernel recycles the frames'
 //! pages, and routers rewrite what is in them, so a program writes headers and the beginning of the
@@ -32,19 +32,19 @@ const ROOM: usize = 32;
 /// Words of a frame that may differ: half a cache line.
 const VARYING: usize = 8;
 
-/// Times are in parts of a nanosecond, so many of them.
+/// Times are in this fraction of a nanosecond.
 const FINE: u64 = 256;
 
-/// What user space says of the next frames. Its twin is `generator::Target` in the lab.
+/// The configuration of the next frames. Its twin is `generator::Target` in the lab.
 #[repr(C)]
 pub struct Configuration {
-    /// Where to redirect to.
+    /// The interface to which frames are redirected.
     interface: u32,
     /// Number of frames, 1 or more.
     frames: u32,
     /// Time from frame to frame, in parts of a nanosecond; 0: no pause.
     interval: u64,
-    /// No more than so many are sent, with all that were sent before.
+    /// The number of frames at which sending ends, counted from the first run.
     until: u64,
     /// Nanoseconds; a frame that is later is counted.
     tolerated: u64,
@@ -54,22 +54,22 @@ pub struct Configuration {
     stream: u64,
 }
 
-/// Where each CPU is in its sequence of frames. Its twin is `generator::Progress` in the lab.
+/// The place of each CPU in its sequence of frames. Its twin is `generator::Progress` in the lab.
 #[repr(C)]
 pub struct Progress {
     /// Frames sent so far, and the number of the next.
     sent: u64,
     /// The frame that is next.
     next: u64,
-    /// When it is due, in parts of a nanosecond of the monotonic clock; 0: now.
+    /// The time when it is due, in parts of a nanosecond of the monotonic clock; 0: now.
     due: u64,
     /// Frames that were sent later than is tolerated.
     late: u64,
-    /// How late the latest was, in nanoseconds.
+    /// The lateness of the latest, in nanoseconds.
     latest: u64,
-    /// When the first tagged frame was sent since user space wrote 0 here, in nanoseconds.
+    /// The time when the first tagged frame was sent since user space wrote 0 here, in nanoseconds.
     begun: u64,
-    /// When the last was.
+    /// The time when the last was sent.
     ended: u64,
 }
 
@@ -208,17 +208,17 @@ fn clock() -> u64 {
     unsafe { bpf_ktime_get_ns() }
 }
 
-/// A frame whose turn it is.
+/// The next frame to send.
 struct Turn {
-    /// Which.
+    /// Its index.
     frame: u32,
-    /// How many were sent before.
+    /// The number of frames sent before.
     number: u64,
     /// The time.
     now: u64,
 }
 
-/// The frame whose turn it is; none, if it is nobody's yet. The clock is read only if that matters.
+/// Returns the next frame, or nothing if none is due yet. The clock is read only if needed.
 #[inline(always)]
 fn untimed_turn(configuration: &Configuration) -> Option<Turn> {
     let progress = PROGRESS.get_ptr_mut(0)?;
@@ -232,7 +232,7 @@ fn untimed_turn(configuration: &Configuration) -> Option<Turn> {
     turn(configuration, progress, now)
 }
 
-/// The same, with the time at which the frame is sent.
+/// Returns the next frame, with the time at which it is sent.
 #[inline(always)]
 fn timed_turn(configuration: &Configuration) -> Option<Turn> {
     let progress = PROGRESS.get_ptr_mut(0)?;
@@ -266,7 +266,7 @@ fn turn(configuration: &Configuration, progress: &mut Progress, now: u64) -> Opt
     Some(Turn { frame, number, now })
 }
 
-/// Nothing until the next frame is due: the run goes on without one.
+/// Returns nothing until the next frame is due: the run continues without one.
 #[inline(always)]
 fn wait_for_turn(configuration: &Configuration, progress: &mut Progress, now: u64) -> Option<()> {
     let fine = now.wrapping_mul(FINE);
@@ -303,7 +303,7 @@ fn copy<const N: usize>(context: &XdpContext, words: &[u32; ROOM], count: usize)
     Some(())
 }
 
-/// Writes what differs.
+/// Writes the words that differ.
 #[inline(always)]
 fn overwrite<const N: usize>(context: &XdpContext, differences: &[u32; VARYING]) -> Option<()> {
     let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();

@@ -1,4 +1,4 @@
-//! The receiver of tagged frames: what became of each, and how long it took.
+//! The receiver of tagged frames: the fate and the delay of each.
 //!
 //! There is a program for each form in which frames can arrive. A frame with a UDP datagram of that
 //! form is the generator's, and is dropped once it has been accounted for; everything else is passed
@@ -55,7 +55,7 @@ const DELAYS: usize = 0;
 const LONGER: usize = 1;
 const SHORTER: usize = 2;
 
-/// What user space says of a trial, and what all CPUs share. Its twin is `receiver::Expected` in the lab.
+/// The configuration of a trial, which all CPUs share. Its twin is `receiver::Expected` in the lab.
 #[repr(C)]
 pub struct Expected {
     /// The stream, where a tag has it.
@@ -70,7 +70,7 @@ pub struct Expected {
     next: u64,
 }
 
-/// What one CPU has received. Its twin is `receiver::Numbers` in the lab. Times are in nanoseconds.
+/// The counters of one CPU. Its twin is `receiver::Numbers` in the lab. Times are in nanoseconds.
 #[repr(C)]
 pub struct Received {
     /// Frames in time, each once.
@@ -87,9 +87,9 @@ pub struct Received {
     expired: u64,
     /// Of those in time: frames that came after one with a higher number (RFC 4737 section 3).
     reordered: u64,
-    /// What is not the generator's.
+    /// Frames that are not the generator's.
     other: u64,
-    /// Of all delays.
+    /// The sum of all delays.
     sum: u64,
     shortest: u64,
     longest: u64,
@@ -102,7 +102,7 @@ pub struct Received {
     last_arrival: u64,
     /// The longest time between two arrivals.
     silence: u64,
-    /// When the frame was sent before which others were last missing; 0: none were.
+    /// The time of sending of the frame that ended the last gap; 0: there was none.
     gap: u64,
     /// The histograms, one after the other.
     histograms: [u32; 3 * STEPS],
@@ -113,7 +113,7 @@ static RECEIVER: Array<Expected, 1, 0> = Array::new();
 #[btf_map]
 static RECEIVED: PerCpuArray<Received, 1, 0> = PerCpuArray::new();
 /// Which frames have been seen: a bit for each in the lower half of a word, and in the upper half
-/// which turn of the window they belong to. So nobody has to clear it.
+/// which turn of the window they belong to. So it is never cleared.
 #[btf_map]
 static WINDOW: Array<AtomicU64, { 1 << WORDS_BITS }, 0> = Array::new();
 
@@ -212,7 +212,7 @@ fn receive_and<const TYPE: u16, const PROTOCOL: usize, const PAYLOAD: usize>(
     xdp_action::XDP_DROP
 }
 
-/// Accounts for a frame. If it counts, its number in the trial.
+/// Accounts for a frame. Returns its number in the trial if it counts.
 #[inline(always)]
 fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) -> Option<u64> {
     let expected = RECEIVER.get_ptr_mut(0)?;
@@ -259,13 +259,13 @@ fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) 
     Some(number - trial.first)
 }
 
-/// What the window says of a frame.
+/// The state of a frame in the window.
 enum Seen {
     /// This is the first time.
     Now,
-    /// It has been here.
+    /// It has been seen before.
     Before,
-    /// The window has moved past it: nobody knows.
+    /// The window has moved past it: its state is unknown.
     TooLate,
 }
 
@@ -361,7 +361,7 @@ fn count(received: &mut Received, histogram: usize, value: u64) {
     unsafe { *steps.add(step) += 1 };
 }
 
-/// Where a histogram counts a value. Its twin is `histogram::step` in the lab.
+/// Returns the bin of a value. Its twin is `histogram::step` in the lab.
 #[inline(always)]
 fn step(value: u64) -> usize {
     let value = if value >> 32 == 0 {

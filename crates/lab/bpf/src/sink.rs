@@ -22,18 +22,18 @@ const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
 
-/// What user space asks of the sink. Its twin is `sink::Configuration` in the lab.
+/// The configuration from user space. Its twin is `sink::Configuration` in the lab.
 #[repr(C)]
 pub struct Configuration {
     /// The UDP port that is counted.
     port: u32,
     /// 1: verify the checksums as well.
     verify: u32,
-    /// Where `forward` sends to.
+    /// The interface to which `forward` redirects.
     forward: u32,
 }
 
-/// What one CPU has received. Its twin is `sink::Counts` in the lab.
+/// The counters of one CPU. Its twin is `sink::Counts` in the lab.
 #[repr(C)]
 pub struct Counts {
     ipv4: u64,
@@ -59,7 +59,7 @@ pub fn sink(context: XdpContext) -> u32 {
     xdp_action::XDP_DROP
 }
 
-/// Sends every frame to one interface, untouched.
+/// Redirects every frame to one interface, untouched.
 #[xdp]
 pub fn forward(_: XdpContext) -> u32 {
     match SINK.get(0) {
@@ -118,7 +118,7 @@ const FOUR: u8 = 4;
 const UDP: u8 = 17;
 const SIX: u8 = 41;
 
-/// Whether one of the ports of the UDP header at `offset` is the generator's.
+/// Returns whether one of the ports of the UDP header at `offset` is the generator's.
 #[inline(always)]
 fn is_ours(context: &XdpContext, offset: usize, port: u16) -> bool {
     read::<[u16; 2]>(context, offset).is_some_and(|ports| ports[0] == port || ports[1] == port)
@@ -133,27 +133,27 @@ fn verdict(counts: &mut Counts, valid: Option<bool>) {
     }
 }
 
-/// Whether the sum over the IPv4 header at `at` is right (RFC 1071: all ones).
+/// Returns whether the sum over the IPv4 header at `at` is right (RFC 1071: all ones).
 #[inline(always)]
 fn header(context: &XdpContext, at: usize) -> Option<bool> {
     Some(fold(sum::<10>(context, at)?) == 0xffff)
 }
 
-/// Whether header and UDP checksum of the IPv4 packet at `at` are right.
+/// Returns whether header and UDP checksum of the IPv4 packet at `at` are right.
 #[inline(always)]
 fn check4(context: &XdpContext, at: usize) -> Option<bool> {
     let addresses = sum::<4>(context, at + 12)?;
     Some(header(context, at)? && datagram(context, at + IPV4, addresses)?)
 }
 
-/// Whether the UDP checksum of the IPv6 packet at `at` is right and present (RFC 8200 section 8.1).
+/// Returns whether the UDP checksum of the IPv6 packet at `at` is right and present (RFC 8200 section 8.1).
 #[inline(always)]
 fn check6(context: &XdpContext, at: usize) -> Option<bool> {
     let addresses = sum::<16>(context, at + 8)?;
     datagram(context, at + IPV6, addresses)
 }
 
-/// Whether the datagram at `at` between addresses with this sum has a right checksum.
+/// Returns whether the datagram at `at` between addresses with this sum has a right checksum.
 #[inline(always)]
 fn datagram(context: &XdpContext, at: usize, addresses: u64) -> Option<bool> {
     let datagram = sum::<{ DATAGRAM / 2 }>(context, at)?;
@@ -163,7 +163,7 @@ fn datagram(context: &XdpContext, at: usize, addresses: u64) -> Option<bool> {
     Some(present && fold(pseudo + datagram) == 0xffff)
 }
 
-/// The sum of `N` 16-bit words at `offset`.
+/// Returns the sum of `N` 16-bit words at `offset`.
 #[inline(always)]
 fn sum<const N: usize>(context: &XdpContext, offset: usize) -> Option<u64> {
     let words: [u16; N] = read(context, offset)?;

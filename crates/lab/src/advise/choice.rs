@@ -1,18 +1,18 @@
-//! The questions that needs are the answers to.
+//! The questions about a network, and the answers that make its needs.
 
-use super::needs::{Border, Core, Edges, Hosts, Inbound, Peers};
+use super::needs::{BrState, CeRouters, Core, Hosts, Inbound, Peers};
 
-/// Something that is asked, with all its answers.
+/// A question with all its answers.
 pub trait Choice: Copy + 'static {
     /// The question.
     const QUESTION: &'static str;
-    /// The answers: the word for it, what it means, and the value.
+    /// The answers: the word, its meaning, and the value.
     const ANSWERS: &'static [(&'static str, &'static str, Self)];
 
-    /// The value for a word.
+    /// Returns the value of a word.
     ///
     /// # Errors
-    /// It is none of the words, which are told.
+    /// The word is unknown. The message lists the words.
     fn parse(word: &str) -> Result<Self, String> {
         let found = Self::ANSWERS.iter().find(|(name, ..)| *name == word);
         found.map(|(.., value)| *value).ok_or_else(|| {
@@ -23,7 +23,7 @@ pub trait Choice: Copy + 'static {
 }
 
 impl Choice for Hosts {
-    const QUESTION: &'static str = "What do hosts and their programs speak?";
+    const QUESTION: &'static str = "Which protocols do hosts and their programs speak?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
         ("v6-only", "IPv6, by names", Self::V6Only),
         (
@@ -35,13 +35,14 @@ impl Choice for Hosts {
 }
 
 impl Choice for Core {
-    const QUESTION: &'static str = "What is between the customers and the border?";
+    const QUESTION: &'static str =
+        "Which protocol is between the customers and the provider's gateway?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] =
         &[("v6", "IPv6 only", Self::V6), ("v4", "IPv4 only", Self::V4)];
 }
 
 impl Choice for Peers {
-    const QUESTION: &'static str = "Who is to be reached with help?";
+    const QUESTION: &'static str = "Which destinations need help?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
         ("v4", "the IPv4 internet", Self::V4),
         ("v6", "the IPv6 internet", Self::V6),
@@ -51,7 +52,7 @@ impl Choice for Peers {
 impl Choice for Inbound {
     const QUESTION: &'static str = "Are there connections from outside?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
-        ("none", "nobody needs them", Self::Unneeded),
+        ("none", "not needed", Self::Unneeded),
         (
             "some",
             "to some ports, by configuration or PCP",
@@ -61,20 +62,16 @@ impl Choice for Inbound {
     ];
 }
 
-impl Choice for Edges {
-    const QUESTION: &'static str = "What are the routers at the customers?";
+impl Choice for CeRouters {
+    const QUESTION: &'static str = "Which routers do the customers have?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
-        ("ours", "they run what we choose", Self::Ours),
-        (
-            "none",
-            "there are none, or none that could do something",
-            Self::None,
-        ),
+        ("ours", "routers that the provider chooses", Self::Ours),
+        ("none", "none, or none that can take part", Self::None),
     ];
 }
 
-impl Choice for Border {
-    const QUESTION: &'static str = "What may the provider's end keep?";
+impl Choice for BrState {
+    const QUESTION: &'static str = "Which state may the provider's gateway keep?";
     const ANSWERS: &'static [(&'static str, &'static str, Self)] = &[
         (
             "state",

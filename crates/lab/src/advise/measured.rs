@@ -1,4 +1,4 @@
-//! What a run has measured of a mechanism.
+//! The figures of a mechanism in a run.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use crate::{
     results::{Better, Directory, Outcome, Quantity},
 };
 
-/// A figure of a mechanism beside those of others.
+/// A figure of a mechanism, and its rank among the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The experiment's title.
     pub what: String,
-    /// What is measured.
+    /// The quantity.
     pub quantity: Quantity,
-    /// The best of its implementations, by the median over everything that was measured.
+    /// The figure of the best implementation: the median over everything that was measured.
     pub value: f64,
-    /// Who that is.
+    /// The subject with that figure.
     pub subject: String,
-    /// How many mechanisms did better, and how many were measured.
+    /// The rank of the mechanism, and the number of mechanisms that were measured.
     pub rank: (usize, usize),
 }
 
-/// The figures of a mechanism, in the order of the run's experiments.
+/// Returns the figures of a mechanism, in the order of the run's experiments.
 pub fn measured(run: &Directory, mechanism: &str) -> Vec<Measured> {
     let experiments = run.run().experiments.iter();
     experiments
@@ -47,7 +47,7 @@ pub fn measured(run: &Directory, mechanism: &str) -> Vec<Measured> {
         .collect()
 }
 
-/// The best implementation of each mechanism in an experiment.
+/// Returns the best implementation of each mechanism in an experiment.
 fn best<'a>(
     run: &'a Directory,
     experiment: &str,

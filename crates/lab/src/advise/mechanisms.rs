@@ -1,36 +1,36 @@
-//! What each mechanism takes for granted, and what speaks for it and against it.
+//! The requirements of each mechanism, its merits and its drawbacks.
 
-use super::needs::{Border, Core, Edges, Hosts, Inbound, Needs, Peers};
+use super::needs::{BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers};
 
-/// A mechanism as advice sees it.
+/// A mechanism as the advice sees it.
 #[derive(Debug)]
 pub struct Mechanism {
     /// Its name, as in results.
     pub name: &'static str,
-    /// What must be, and what is said if it is not.
+    /// Its requirements, and the text if one is not met.
     requires: &'static [Requirement],
-    /// What speaks for it and against it, the weightiest first.
+    /// Its merits and drawbacks, the weightiest first.
     pub(super) merits: &'static [Merit],
 }
 
-/// Something that must be.
+/// A requirement.
 #[derive(Debug)]
 struct Requirement {
     holds: fn(&Needs) -> bool,
     otherwise: &'static str,
 }
 
-/// Something that speaks for a mechanism, or against it.
+/// A merit of a mechanism, or a drawback.
 #[derive(Debug)]
 pub(super) struct Merit {
     pub(super) applies: fn(&Needs) -> bool,
-    /// Above zero it speaks for the mechanism.
+    /// The weight: above zero for a merit, below zero for a drawback.
     pub(super) weight: i32,
     pub(super) says: &'static str,
 }
 
 impl Mechanism {
-    /// Why it does not do what is needed.
+    /// Returns the requirements that are not met.
     pub(super) fn against(&self, needs: &Needs) -> Vec<&'static str> {
         let missing = self.requires.iter().filter(|it| !(it.holds)(needs));
         missing.map(|it| it.otherwise).collect()
@@ -65,13 +65,13 @@ const CORE_V4: Requirement = requires(
     |needs| needs.core == Core::V4,
     "it crosses a network of IPv4, and this one has IPv6 only",
 );
-const EDGES: Requirement = requires(
-    |needs| needs.edges == Edges::Ours,
+const CE: Requirement = requires(
+    |needs| needs.ce == CeRouters::Ours,
     "it needs a router at the customer that takes part",
 );
 const STATE: Requirement = requires(
-    |needs| needs.border == Border::State,
-    "its border keeps a table of sessions",
+    |needs| needs.br == BrState::State,
+    "its gateway keeps a table of sessions",
 );
 const NAMES: Requirement = requires(
     |needs| needs.hosts == Hosts::V6Only,
@@ -83,18 +83,18 @@ const PORTS: Requirement = requires(
 );
 const OUTBOUND: Requirement = requires(
     |needs| needs.inbound != Inbound::EveryPort,
-    "connections come in where a port was asked for, and not to every port",
+    "connections come in on requested ports only, not on every port",
 );
-/// A customer with fewer ports than this can not browse.
+/// A customer with fewer ports than this cannot browse the web.
 const FEW_PORTS: Requirement = requires(
     |needs| needs.customers_per_address <= 256,
-    "with more than 256 customers to an address, each has fewer than 256 ports for good",
+    "with more than 256 customers to an address, each has fewer than 256 ports permanently",
 );
 
 const ASKED_PORTS: Merit = merit(
     |needs| needs.inbound == Inbound::SomePorts,
     -1,
-    "ports for connections from outside must be asked for at the border (PCP)",
+    "ports for connections from outside must be requested from the provider's gateway (PCP)",
 );
 const OWN_PORTS: Merit = merit(
     |needs| needs.inbound == Inbound::SomePorts,
@@ -102,19 +102,19 @@ const OWN_PORTS: Merit = merit(
     "a customer has ports of its own and opens them itself",
 );
 const NO_STATE: Merit = merit(
-    |needs| needs.border == Border::Stateless,
+    |needs| needs.br == BrState::Stateless,
     3,
-    "its border keeps nothing per session: any of them takes any packet",
+    "its gateways keep no state per session: any of them can forward any packet",
 );
 const NO_RECORDS: Merit = merit(
     |needs| needs.customers_per_address > 1,
     1,
-    "who had which port follows from a rule: there is nothing to record",
+    "the ports of a customer follow from a rule: there is nothing to record",
 );
 const DENSE: Merit = merit(
     |needs| needs.customers_per_address > 64,
     2,
-    "ports go to who needs them, so that many customers share an address",
+    "ports are assigned on demand, so that many customers share an address",
 );
 const SPARSE: Merit = merit(
     |needs| needs.customers_per_address > 64,
@@ -124,19 +124,19 @@ const SPARSE: Merit = merit(
 const KNOWN_EVERYWHERE: Merit = merit(
     |_| true,
     1,
-    "telephones and their operating systems have its customer's end built in",
+    "the operating systems of telephones have a CLAT built in",
 );
 
-/// All of them.
+/// All mechanisms.
 pub static MECHANISMS: [Mechanism; 12] = [
     Mechanism {
         name: "NAT64",
         requires: &[TO_V4, CORE_V6, NAMES, STATE, OUTBOUND],
         merits: &[
             merit(
-                |needs| needs.edges == Edges::None,
+                |needs| needs.ce == CeRouters::None,
                 3,
-                "it asks nothing of hosts and routers but DNS64",
+                "hosts and routers need nothing but DNS64",
             ),
             DENSE,
             merit(
@@ -154,7 +154,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
             merit(
                 |needs| needs.hosts == Hosts::Dual,
                 3,
-                "what knows IPv4 only goes on working, on hosts that have a CLAT or behind routers with one",
+                "IPv4-only programs continue to work, on hosts with a CLAT or behind routers with one",
             ),
             DENSE,
             KNOWN_EVERYWHERE,
@@ -196,34 +196,34 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "DS-Lite",
-        requires: &[TO_V4, CORE_V6, EDGES, STATE, OUTBOUND],
+        requires: &[TO_V4, CORE_V6, CE, STATE, OUTBOUND],
         merits: &[
             DENSE,
             merit(
                 |_| true,
                 2,
-                "the customer's end only encapsulates: the simplest router does",
+                "the B4 only encapsulates: the simplest router can do that",
             ),
             ASKED_PORTS,
         ],
     },
     Mechanism {
         name: "lw4o6",
-        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
         merits: &[
             NO_STATE,
             OWN_PORTS,
             merit(
                 |_| true,
                 1,
-                "a table says who has which ports, so that addresses of both protocols have nothing in common",
+                "a table assigns the ports, so that IPv4 and IPv6 addresses are independent",
             ),
             SPARSE,
         ],
     },
     Mechanism {
         name: "MAP-E",
-        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
         merits: &[
             NO_STATE,
             OWN_PORTS,
@@ -231,14 +231,14 @@ pub static MECHANISMS: [Mechanism; 12] = [
             merit(
                 |_| true,
                 1,
-                "a rule for all customers: the border has no table at all",
+                "one rule for all customers: the BR has no table at all",
             ),
             SPARSE,
         ],
     },
     Mechanism {
         name: "MAP-T",
-        requires: &[TO_V4, CORE_V6, EDGES, FEW_PORTS, PORTS],
+        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
         merits: &[
             NO_STATE,
             OWN_PORTS,
@@ -253,7 +253,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
     },
     Mechanism {
         name: "6rd",
-        requires: &[TO_V6, CORE_V4, EDGES],
+        requires: &[TO_V6, CORE_V4, CE],
         merits: &[
             merit(
                 |_| true,
@@ -276,7 +276,7 @@ pub static MECHANISMS: [Mechanism; 12] = [
         requires: &[TO_V6, CORE_V4],
         merits: &[
             merit(
-                |needs| needs.edges == Edges::None,
+                |needs| needs.ce == CeRouters::None,
                 2,
                 "hosts of a site reach IPv6 by themselves",
             ),

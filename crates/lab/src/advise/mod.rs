@@ -1,8 +1,8 @@
-//! Which mechanism a network needs.
+//! The choice of a mechanism for a network.
 //!
-//! [`Needs`] say who has which addresses and what is wanted; [`MECHANISMS`] say what each mechanism takes for
-//! granted and what speaks for it. [`advise`] puts the two together, with what a run of the laboratory has
-//! measured where there is one. It is a judgement by the rules of `mechanisms.rs`, and no more.
+//! [`Needs`] describe the network and what it is for; [`MECHANISMS`] have requirements and merits. [`advise`]
+//! combines the two with the figures of a run of the laboratory, if there is one. The advice follows the rules of
+//! `mechanisms.rs`, and no more.
 
 mod choice;
 mod measured;
@@ -12,33 +12,33 @@ mod needs;
 pub use choice::Choice;
 pub use measured::{Measured, measured};
 pub use mechanisms::{MECHANISMS, Mechanism};
-pub use needs::{Border, Core, Edges, Hosts, Inbound, Needs, Peers};
+pub use needs::{BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers};
 
 use crate::results::Directory;
 
-/// What is said of a mechanism.
+/// The advice on a mechanism.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// Its name.
     pub mechanism: &'static str,
-    /// Why it can not do what is needed; it can, if there is nothing.
+    /// The requirements that are not met; empty if the mechanism is possible.
     pub against: Vec<&'static str>,
-    /// What speaks for it, the weightiest first.
+    /// The merits, the weightiest first.
     pub reasons: Vec<&'static str>,
-    /// What speaks against it although it can.
+    /// The drawbacks.
     pub doubts: Vec<&'static str>,
-    /// What was measured of it.
+    /// The figures of a run.
     pub measured: Vec<Measured>,
 }
 
 impl Advice {
-    /// Whether it does what is needed.
+    /// Returns whether all requirements are met.
     pub fn is_possible(&self) -> bool {
         self.against.is_empty()
     }
 }
 
-/// All mechanisms, those first that do what is needed, the best of them first.
+/// Returns the advice on all mechanisms: possible ones first, the best of them first.
 pub fn advise(needs: &Needs, run: Option<&Directory>) -> Vec<Advice> {
     let mut all: Vec<(i32, Advice)> = MECHANISMS
         .iter()
@@ -74,7 +74,7 @@ pub fn advise(needs: &Needs, run: Option<&Directory>) -> Vec<Advice> {
 mod tests {
     use super::*;
 
-    /// The mechanisms that are possible, in their order.
+    /// Returns the possible mechanisms, in their order.
     fn possible(needs: &Needs) -> Vec<&'static str> {
         let all = advise(needs, None).into_iter();
         all.filter(Advice::is_possible)
@@ -82,7 +82,7 @@ mod tests {
             .collect()
     }
 
-    /// A provider whose customers have IPv4 at home, and who has no IPv4 in the core.
+    /// A provider whose customers have IPv4 at home, with an IPv6-only core.
     fn provider() -> Needs {
         Needs {
             hosts: Hosts::Dual,
@@ -90,8 +90,8 @@ mod tests {
             peers: Peers::V4,
             customers_per_address: 64,
             inbound: Inbound::Unneeded,
-            edges: Edges::Ours,
-            border: Border::State,
+            ce: CeRouters::Ours,
+            br: BrState::State,
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
     fn an_ipv6_only_network_translates() {
         let needs = Needs {
             hosts: Hosts::V6Only,
-            edges: Edges::None,
+            ce: CeRouters::None,
             ..provider()
         };
         assert_eq!(possible(&needs).first(), Some(&"NAT64"));
@@ -116,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn without_state_at_the_border_it_is_in_the_edge() {
+    fn without_state_at_the_br_it_is_in_the_ce() {
         let needs = Needs {
-            border: Border::Stateless,
+            br: BrState::Stateless,
             ..provider()
         };
         let best = possible(&needs);
@@ -147,7 +147,7 @@ mod tests {
             hosts: Hosts::V6Only,
             inbound: Inbound::EveryPort,
             customers_per_address: 1,
-            edges: Edges::None,
+            ce: CeRouters::None,
             ..provider()
         };
         assert_eq!(possible(&needs).first(), Some(&"SIIT"));

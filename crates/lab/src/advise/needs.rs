@@ -1,25 +1,25 @@
-//! What a network has and wants.
+//! The needs of a network.
 
-/// What a network has and wants.
+/// A network, and what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     /// The hosts, and the programs on them.
     pub hosts: Hosts,
-    /// What is between the customers and the border.
+    /// The network between the customers and the provider's gateway.
     pub core: Core,
-    /// Who is to be reached.
+    /// The destinations that need help.
     pub peers: Peers,
-    /// How many customers share one IPv4 address, 1 or more.
+    /// The number of customers that share one IPv4 address, 1 or more.
     pub customers_per_address: u32,
-    /// Connections from outside.
+    /// The connections from outside.
     pub inbound: Inbound,
     /// The customers' routers.
-    pub edges: Edges,
-    /// The provider's end.
-    pub border: Border,
+    pub ce: CeRouters,
+    /// The state that the provider's gateway may keep.
+    pub br: BrState,
 }
 
-/// What hosts and their programs speak.
+/// The protocols of hosts and their programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hosts {
     /// IPv6, by names: none of them has an IPv4 address in a configuration or in its protocol.
@@ -28,7 +28,7 @@ pub enum Hosts {
     Dual,
 }
 
-/// What the network between the customers and the border carries.
+/// The protocol of the network between the customers and the provider's gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Core {
     /// IPv6 only.
@@ -37,7 +37,7 @@ pub enum Core {
     V4,
 }
 
-/// Who is to be reached with help.
+/// The destinations that need help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peers {
     /// The IPv4 internet.
@@ -49,7 +49,7 @@ pub enum Peers {
 /// Connections from outside to hosts inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inbound {
-    /// Nobody needs them.
+    /// There are none.
     Unneeded,
     /// To some ports, by configuration or PCP.
     SomePorts,
@@ -57,20 +57,20 @@ pub enum Inbound {
     EveryPort,
 }
 
-/// The routers at the customers.
+/// The customers' routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edges {
-    /// There are none that could do something: hosts are on the network itself.
+pub enum CeRouters {
+    /// There are none: hosts are on the provider's network itself.
     None,
-    /// They run what we choose.
+    /// The provider chooses them.
     Ours,
 }
 
-/// What the provider's end may keep.
+/// The state that the provider's gateway may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Border {
-    /// A table of sessions, with records of who had which port.
+pub enum BrState {
+    /// A table of sessions, with records of the ports that each customer had.
     State,
-    /// Nothing per session, so that any of several borders takes any packet.
+    /// No state per session, so that any of several gateways can forward any packet.
     Stateless,
 }

@@ -1,7 +1,7 @@
-//! An FTP server (RFC 959, RFC 2428) with one page to fetch, which takes files as well.
+//! An FTP server (RFC 959, RFC 2428) with one page, which also takes files.
 //!
-//! It is there because FTP says addresses and ports in its control connection. Like others, it connects to nobody
-//! but the client that asks it (RFC 2577 section 3): a client whose address was translated says another one.
+//! FTP carries addresses and ports in its control connection. Like other servers, this one connects only to the
+//! client that asks (RFC 2577 section 3): a client whose address was translated names another one.
 
 use std::{
     io::{self, BufRead, BufReader, ErrorKind, Read, Write},
@@ -17,9 +17,9 @@ use std::{
 use super::{PATIENCE, REACH};
 use crate::{LabError, Result, services::PAGE};
 
-/// Where clients expect it.
+/// The port of the control connection.
 pub(super) const PORT: u16 = 21;
-/// Between two looks whether somebody has come.
+/// The interval at which the server looks for clients.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The server.
@@ -30,7 +30,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// A server at an address of this namespace.
+    /// Listens at an address of this namespace.
     pub(super) fn listen(address: SocketAddr) -> Result<Self> {
         let problem = |source| LabError::Socket {
             action: "listen at",
@@ -46,12 +46,12 @@ impl Server {
         })
     }
 
-    /// Answers to all who come, until it is over. Data connections are made in this thread's namespace.
+    /// Serves clients until the server is ended. Data connections are made in this thread's namespace.
     pub(super) fn serve(&self) {
         thread::scope(|scope| {
             while !self.over.load(Ordering::Relaxed) {
                 match self.listener.accept() {
-                    // What is wrong in a conversation, the client says.
+                    // The client reports an error of the conversation.
                     Ok((stream, _)) => drop(scope.spawn(|| self.converse(stream))),
                     Err(_) => thread::sleep(PAUSE),
                 }
@@ -59,12 +59,12 @@ impl Server {
         });
     }
 
-    /// Makes it over.
+    /// Ends the server.
     pub(super) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// What it has said last to a client whose address it did not take.
+    /// Returns its last reply to a client whose address it refused.
     pub(super) fn refused(&self) -> Option<String> {
         let refused = self.refused.lock();
         refused.unwrap_or_else(PoisonError::into_inner).clone()
@@ -78,7 +78,7 @@ impl Server {
         why
     }
 
-    /// One client's control connection, to its end.
+    /// Serves one client's control connection to its end.
     fn converse(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -108,7 +108,7 @@ impl Server {
                         data = Some(Data::Active(address));
                         answer("200 I shall come there")?;
                     }
-                    // Over IPv6, curl has no other way and would wait for one.
+                    // Over IPv6, curl has no other command and would wait for one.
                     address => return answer(&format!("421 {}", self.refuse(address, there))),
                 },
                 "RETR" | "STOR" => {
@@ -135,11 +135,11 @@ impl Server {
     }
 }
 
-/// How the next file goes.
+/// The mode of the next transfer.
 enum Data {
-    /// The client comes to us.
+    /// The client connects to the server.
     Passive(TcpListener),
-    /// We go to the client.
+    /// The server connects to the client.
     Active(SocketAddr),
 }
 
@@ -169,7 +169,7 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     }
 }
 
-/// The answer to a client that wants to come (RFC 959 section 4.1.2, RFC 2428 section 3).
+/// Returns the reply to a client that will connect (RFC 959 section 4.1.2, RFC 2428 section 3).
 fn passive(command: &str, here: IpAddr, port: u16) -> String {
     match here {
         IpAddr::V4(address) if command.eq_ignore_ascii_case("PASV") => {
@@ -181,8 +181,8 @@ fn passive(command: &str, here: IpAddr, port: u16) -> String {
     }
 }
 
-/// Where a client wants to be come to, in the words of either command: `192,0,2,1,7,8` or `|1|192.0.2.1|1800|`
-/// (RFC 959 section 5.3.2, RFC 2428 section 2).
+/// Parses the address to which the server shall connect, in the form of either command: `192,0,2,1,7,8` or
+/// `|1|192.0.2.1|1800|` (RFC 959 section 5.3.2, RFC 2428 section 2).
 fn active(argument: &str) -> Option<SocketAddr> {
     if let Some(extended) = argument.strip_prefix('|') {
         let mut parts = extended.split('|').skip(1);
@@ -251,7 +251,7 @@ mod tests {
                 curl(&["--ftp-port", "-"]),
                 curl(&["--ftp-port", "-", "--disable-eprt"]),
                 curl(&["--upload-file", file]),
-                // An address that the client has, and does not come from.
+                // An address of the client that is not the source of its connection.
                 curl(&["--ftp-port", "127.0.0.2"]),
             ];
             server.end();

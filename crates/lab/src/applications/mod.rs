@@ -1,8 +1,8 @@
 //! Applications between two hosts: which of them work through a mechanism, and why the others do not.
 //!
-//! Paper 002 tried what people use; here each kind has a stand-in that runs the same everywhere: real clients (`curl`,
-//! `dig`, `ping`, `traceroute`, `iperf3`) ask real servers, and where there is no such client, sockets do what it
-//! would do. All are tried at once. What can not work is known within a second.
+//! Paper 002 tried the programs that people use. Here each kind has a stand-in that behaves the same everywhere: real
+//! clients (`curl`, `dig`, `ping`, `traceroute`, `iperf3`) use real servers, and where there is no such client,
+//! sockets stand in for it. All run at once. A failure is known within a second.
 
 mod ftp;
 mod servers;
@@ -26,41 +26,41 @@ use crate::{
 };
 use servers::{FILE, Servers};
 
-/// How long an application may take that is expected to work, on a busy machine.
+/// The time that an application has on a busy machine, if it is expected to work.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a host waits for somebody whom it may be unable to reach.
+/// The time that a host waits for another one that may be unreachable.
 const REACH: Duration = Duration::from_millis(700);
-/// Of a call, this share of datagrams may be lost, in percent.
+/// The share of lost datagrams that a call tolerates, in percent.
 const LOST: f64 = 5.0;
 
-/// Who calls whom.
+/// The two hosts of an application.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     /// The host that calls.
     pub client: &'a Namespace,
     /// The host that is called.
     pub server: &'a Namespace,
-    /// What the client calls the server.
+    /// The server's address as the client knows it.
     pub target: IpAddr,
-    /// The addresses that they have themselves: the client's, the server's.
+    /// Their own addresses: the client's, the server's.
     pub own: [IpAddr; 2],
 }
 
-/// What became of an application.
+/// The result of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     /// The application.
     pub name: &'static str,
-    /// Why it does not work, if it does not.
+    /// The reason why it does not work, if it does not.
     pub trouble: Option<String>,
 }
 
-/// Why an application did not do its work.
+/// A failure of an application.
 #[derive(Debug)]
 enum Trouble {
     /// The laboratory could not try it.
     Lab(LabError),
-    /// It does not work, and why.
+    /// It does not work, for this reason.
     Fails(String),
 }
 
@@ -77,7 +77,7 @@ impl From<LabError> for Trouble {
     }
 }
 
-/// An application that says nothing if it works.
+/// The function of an application, which returns nothing if it works.
 type Try = fn(&Call<'_>, &Servers) -> std::result::Result<(), Trouble>;
 
 /// All of them, in the order of reports.
@@ -103,7 +103,7 @@ const APPLICATIONS: [(&str, Try); 16] = [
 /// Tries all applications at once.
 ///
 /// # Errors
-/// A program is not there, or a server does not start.
+/// A program is not installed, or a server does not start.
 pub fn try_all(call: &Call<'_>) -> Result<Vec<Tried>> {
     for (program, package) in [
         ("ping", "iputils-ping"),
@@ -132,7 +132,7 @@ pub fn try_all(call: &Call<'_>) -> Result<Vec<Tried>> {
     })
 }
 
-/// How an address is written in a URL.
+/// Formats an address for a URL.
 fn in_url(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -144,10 +144,10 @@ fn curl(call: &Call<'_>) -> Command {
     tools::curl(call.client, PATIENCE)
 }
 
-/// Three pings of so many bytes, of which all are answered.
+/// Sends three pings of this many bytes; all must be answered.
 fn ping(call: &Call<'_>, bytes: u32) -> std::result::Result<(), Trouble> {
     let address = call.target.to_string();
-    // Of large ones the first ones may be lost: by that the hosts find out what links take.
+    // The first large ones may be lost: by them the hosts learn the path MTU.
     let ping = |count| {
         tools::ping(
             call.client,
@@ -168,7 +168,7 @@ fn ping(call: &Call<'_>, bytes: u32) -> std::result::Result<(), Trouble> {
     Err(Trouble::Fails(format!("{answered} of 3 answered")))
 }
 
-/// Every router on the way answers, and the server at its end.
+/// Traces the route: every router and the server must answer.
 fn traceroute(call: &Call<'_>) -> std::result::Result<(), Trouble> {
     let mut command = call.client.command("traceroute");
     command.args(["-n", "-q", "1", "-w", "1", "-m", "12"]);
@@ -185,7 +185,7 @@ fn traceroute(call: &Call<'_>) -> std::result::Result<(), Trouble> {
     Err(Trouble::Fails(format!("it shows {}", hops.join(", "))))
 }
 
-/// The server's name server is asked for an address that it has.
+/// Queries the server's name server for an address that it has.
 fn dns(call: &Call<'_>, options: &[&str]) -> std::result::Result<(), Trouble> {
     let question = [options, &[WEB_NAME, "A"]].concat();
     let said = services::dig(call.client, &call.target.to_string(), &question)?;
@@ -196,7 +196,7 @@ fn dns(call: &Call<'_>, options: &[&str]) -> std::result::Result<(), Trouble> {
     Err(Trouble::Fails(said))
 }
 
-/// The page, from an address.
+/// Fetches the page from an address.
 fn page(call: &Call<'_>, options: &[&str], address: IpAddr) -> std::result::Result<(), Trouble> {
     let mut command = curl(call);
     command.args(options);
@@ -212,7 +212,7 @@ fn is_page(came: String) -> std::result::Result<(), Trouble> {
     Err(Trouble::Fails(format!("another page: {came}")))
 }
 
-/// The page with TLS, by the name that is in the server's certificate.
+/// Fetches the page with TLS, by the name in the server's certificate.
 fn https(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble> {
     let mut command = curl(call);
     let address = SocketAddr::new(call.target, 443);
@@ -221,7 +221,7 @@ fn https(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble>
     is_page(process::run(command.arg(format!("https://{WEB_NAME}/")))?)
 }
 
-/// A file, whose packets are as large as the server's link takes, until it hears that others take less.
+/// Fetches a file. Its packets are as large as the server's link takes, until an error reports a smaller MTU.
 fn download(call: &Call<'_>) -> std::result::Result<(), Trouble> {
     let mut command = curl(call);
     command.args(["--output", "/dev/null", "--write-out", "%{size_download}"]);
@@ -237,7 +237,7 @@ fn download(call: &Call<'_>) -> std::result::Result<(), Trouble> {
     Err(Trouble::Fails(format!("{came} of {FILE} bytes came")))
 }
 
-/// The same in the other direction, by FTP.
+/// Sends a file in the other direction, by FTP.
 fn upload(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble> {
     let mut command = curl(call);
     command.arg("--upload-file").arg(servers.file());
@@ -245,7 +245,7 @@ fn upload(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble
     Ok(())
 }
 
-/// Datagrams of a telephone's size and rate.
+/// Sends datagrams of a telephone call's size and rate.
 fn voice(call: &Call<'_>) -> std::result::Result<(), Trouble> {
     let traffic = Traffic::Udp {
         megabits: 1,
@@ -262,7 +262,7 @@ fn voice(call: &Call<'_>) -> std::result::Result<(), Trouble> {
     )))
 }
 
-/// The page by FTP. For its transfer the server tells where to connect to, or the client does if it is told so.
+/// Fetches the page by FTP. `way` selects who connects for the transfer: the client as a rule, or the server.
 fn fetch(call: &Call<'_>, way: &[&str]) -> std::result::Result<(), Trouble> {
     let mut command = curl(call);
     command.args(way);
@@ -270,7 +270,7 @@ fn fetch(call: &Call<'_>, way: &[&str]) -> std::result::Result<(), Trouble> {
     is_page(came)
 }
 
-/// The same where the client tells it. What the server says to that, it says better than curl.
+/// Fetches the page where the server connects. A refusal in the server's words is clearer than curl's.
 fn active_ftp(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble> {
     fetch(call, &["--ftp-port", "-"]).map_err(|trouble| match (trouble, servers.refused()) {
         (Trouble::Fails(_), Some(refusal)) => Trouble::Fails(refusal),
@@ -278,8 +278,8 @@ fn active_ftp(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Tro
     })
 }
 
-/// The page from the server's own IPv4 address, as a program has it that was given this address, or that has no
-/// other sockets (RFC 6877 section 1).
+/// Fetches the page from the server's own IPv4 address, as a program does that was given this address, or that has
+/// IPv4 sockets only (RFC 6877 section 1).
 fn literal(call: &Call<'_>, options: &[&str]) -> std::result::Result<(), Trouble> {
     match call.own[1] {
         address @ IpAddr::V4(_) => page(call, options, address),
@@ -287,12 +287,12 @@ fn literal(call: &Call<'_>, options: &[&str]) -> std::result::Result<(), Trouble
     }
 }
 
-/// A client of a network with IPv6 alone, whatever the laboratory has given it: until this is dropped, it has no
-/// way to any IPv4 address.
+/// A client with IPv6 alone, whatever the laboratory has configured: until this is dropped, it has no route to any
+/// IPv4 address.
 struct WithoutIpv4<'a>(&'a Namespace);
 
 impl<'a> WithoutIpv4<'a> {
-    /// Only if the client calls an IPv4 host by IPv6.
+    /// Returns one if the client calls an IPv4 host by IPv6.
     fn for_call(call: &Call<'a>) -> Result<Option<Self>> {
         let [IpAddr::V6(_), IpAddr::V4(_)] = call.own else {
             return Ok(None);
@@ -316,13 +316,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn applications_have_names_of_their_own() {
+    fn every_application_has_a_unique_name() {
         let names: BTreeSet<_> = APPLICATIONS.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), APPLICATIONS.len());
     }
 
     #[test]
-    fn what_a_tool_says_last_is_the_reason() {
+    fn the_last_line_of_a_tool_is_the_reason() {
         let error = LabError::Command {
             command: "curl".into(),
             status: "7".into(),

@@ -1,4 +1,4 @@
-//! The servers that applications ask.
+//! The servers of the applications.
 
 use std::{
     net::IpAddr,
@@ -18,21 +18,21 @@ use crate::{
     services::{self, Dns, Files, PAGE, WEB_NAME},
 };
 
-/// The size of the file, in octets: more than what fits the buffers on the way.
+/// The size of the file, in octets: more than all buffers on the path hold.
 pub(super) const FILE: usize = 1_000_000;
 
-/// All servers, which are there until this is dropped.
+/// All servers; dropping this value ends them.
 pub(super) struct Servers {
     _web: Files,
     _dns: Dns,
     _voice: Process,
     ftp: ftp::Server,
-    /// The certificate, its key, and what clients upload.
+    /// The directory of the certificate, its key, and the uploaded file.
     folder: TempDir,
 }
 
 impl Servers {
-    /// Starts them on a node that has this address.
+    /// Starts them on a node with this address.
     pub(super) fn start(node: &Namespace, address: IpAddr) -> Result<Self> {
         let folder = leftovers::directory()?;
         let file = folder.path().join("file");
@@ -57,22 +57,22 @@ impl Servers {
         })
     }
 
-    /// What a client has to trust.
+    /// Returns the path of the certificate, which clients trust.
     pub(super) fn certificate(&self) -> PathBuf {
         self.folder.path().join("certificate.pem")
     }
 
-    /// What a client uploads.
+    /// Returns the path of the file that a client uploads.
     pub(super) fn file(&self) -> PathBuf {
         self.folder.path().join("file")
     }
 
-    /// What the FTP server has said to a client whose address it did not take.
+    /// Returns the FTP server's last reply to a client whose address it refused.
     pub(super) fn refused(&self) -> Option<String> {
         self.ftp.refused()
     }
 
-    /// Answers to FTP on a node, until that is ended.
+    /// Serves FTP on a node until that is ended.
     pub(super) fn serve_ftp<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -91,7 +91,7 @@ impl Servers {
     }
 }
 
-/// A server that answers until it is told that it is over.
+/// A server in a thread, until it is ended.
 pub(super) struct Serving<'scope> {
     thread: ScopedJoinHandle<'scope, Result<()>>,
     server: &'scope ftp::Server,
@@ -108,7 +108,7 @@ impl Serving<'_> {
     }
 }
 
-/// A certificate of the web server's name that vouches for itself, and its key: both in one file, as nginx takes it.
+/// Makes a self-signed certificate for the web server's name, and its key, in one file for nginx.
 fn certificate(folder: &Path) -> Result<PathBuf> {
     process::require("openssl", "openssl")?;
     let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| folder.join(name));

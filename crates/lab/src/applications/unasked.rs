@@ -1,4 +1,4 @@
-//! Connections that nobody inside has asked for, as between equals: what file sharing lives on.
+//! Unsolicited connections between equals, on which file sharing depends.
 
 use std::{
     io,
@@ -10,10 +10,10 @@ use std::{
 use super::{Call, PATIENCE, REACH, Trouble};
 use crate::{LabError, netns::Namespace};
 
-/// Where the server learns by which address the client is seen, and where the client waits for it.
+/// The port at which the server sees the client's address, and the port at which the client waits for the server.
 const PORTS: [u16; 2] = [6881, 6882];
 
-/// The server connects to the client, at the address from which it has seen a connection of the client come.
+/// Connects from the server to the client, at the address from which the server has seen a connection of the client.
 pub(super) fn reach(call: &Call<'_>) -> Result<(), Trouble> {
     let [known, waiting] = PORTS;
     let [client, server] = call.own;
@@ -24,7 +24,7 @@ pub(super) fn reach(call: &Call<'_>) -> Result<(), Trouble> {
     let (_, seen) = meeting.accept().map_err(|error| fails(to, &error))?;
     let to = SocketAddr::new(seen.ip(), waiting);
     connect(call.server, to, REACH)?.map_err(|error| fails(to, &error))?;
-    // Somebody has answered: was it the client?
+    // Some host has answered. It must be the client.
     door.set_nonblocking(true)
         .map_err(|error| fails(to, &error))?;
     let until = Instant::now() + REACH;
@@ -38,7 +38,7 @@ pub(super) fn reach(call: &Call<'_>) -> Result<(), Trouble> {
 }
 
 fn fails(to: SocketAddr, error: &io::Error) -> Trouble {
-    Trouble::Fails(format!("nobody is reached at {to}: {error}"))
+    Trouble::Fails(format!("no host is reached at {to}: {error}"))
 }
 
 fn listen(node: &Namespace, address: SocketAddr) -> crate::Result<TcpListener> {

@@ -1,4 +1,4 @@
-//! What a VPN with IPsec sends where nobody has told it to use UDP: packets that have no ports (RFC 4303).
+//! The packets of an IPsec VPN without UDP encapsulation, which have no ports (RFC 4303).
 
 use std::{
     io,
@@ -11,17 +11,17 @@ use rustix::net::{AddressFamily, Protocol, RawProtocol, SocketType, socket};
 use super::{Call, Trouble};
 use crate::{LabError, netns::Namespace};
 
-/// The number of ESP among protocols.
+/// The protocol number of ESP.
 const ESP: u32 = 50;
 /// A security parameter index and a sequence number (RFC 4303 section 2); the rest would be encrypted.
 const PACKET: [u8; 33] = *b"\x00\x00\x10\x01\x00\x00\x00\x01encrypted for all we know";
-/// Of an IPv4 header, which raw sockets get as well.
+/// The octets of an IPv4 header, which raw sockets receive as well.
 const IPV4_HEADER: usize = 20;
-/// How long a packet may take; the first ones may be lost while the way is found.
+/// The time that a packet may take; the first ones may be lost during address resolution.
 const REACH: Duration = Duration::from_millis(300);
 const TIMES: usize = 3;
 
-/// The server hears a packet of the client, and answers to where it came from.
+/// The server receives a packet of the client, and answers its source.
 pub(super) fn echo(call: &Call<'_>) -> Result<(), Trouble> {
     let [client, server] = call.own;
     let (near, far) = (raw(call.client, client)?, raw(call.server, server)?);
@@ -41,7 +41,7 @@ pub(super) fn echo(call: &Call<'_>) -> Result<(), Trouble> {
     Err(Trouble::Fails("the server hears nothing".into()))
 }
 
-/// A socket for the protocol.
+/// Opens a socket for the protocol.
 fn raw(node: &Namespace, own: IpAddr) -> crate::Result<UdpSocket> {
     let (family, any): (_, IpAddr) = match own {
         IpAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
@@ -61,7 +61,7 @@ fn raw(node: &Namespace, own: IpAddr) -> crate::Result<UdpSocket> {
     })
 }
 
-/// Who has sent the packet, if it comes.
+/// Returns the sender of the packet, if it arrives.
 fn hears(socket: &UdpSocket, own: IpAddr) -> Option<IpAddr> {
     let mut packet = [0; 128];
     let (length, from) = socket.recv_from(&mut packet).ok()?;

@@ -8,18 +8,18 @@ use super::{
 };
 use crate::{
     Result,
+    device::{Device, Started},
     isthmus::{Engine, Isthmus, Mechanism},
     measure::{Effort, GATEWAY_CPU, TESTER_CPU, interleave},
     peers::{Forwarding, Tayga},
     plan,
     process::Process,
     services,
-    subject::{Started, Subject},
     tools::{self, Direction, Traffic, Until},
     topology::{Neighbours, Network, Offloads, Topology},
 };
 
-/// Subjects in a network of their own, with an iperf3 server on host4.
+/// Devices in a network of their own, with an iperf3 server on host4.
 pub(super) struct Bulk {
     _server: Process,
     _started: Vec<Started>,
@@ -28,13 +28,13 @@ pub(super) struct Bulk {
 }
 
 impl Bulk {
-    pub(super) fn start(subject: &dyn Subject, destination: String) -> Result<Self> {
+    pub(super) fn start(device: &dyn Device, destination: String) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
-        let started = subject.start(&network, GATEWAY_CPU)?;
+        let started = device.start(&network, GATEWAY_CPU)?;
         Self::on(network, vec![started], destination)
     }
 
-    /// The same with subjects that run already.
+    /// Starts the server in a network with running devices.
     pub(super) fn on(network: Network, started: Vec<Started>, destination: String) -> Result<Self> {
         let server = services::start_iperf(network.host4()?, TESTER_CPU)?;
         Ok(Self {
@@ -59,7 +59,7 @@ impl Bulk {
         Ok(transfer.bits_per_second)
     }
 
-    /// The same, to be profiled on a core.
+    /// Turns it into work for a profile of a core.
     pub(super) fn busy(self, effort: &Effort, cpu: usize) -> Busy {
         let effort = *effort;
         Busy {
@@ -69,23 +69,23 @@ impl Bulk {
     }
 }
 
-/// The subject of a row and where its client sends to.
+/// The device of a row and the destination of its client.
 struct Side<'a> {
-    subject: &'a dyn Subject,
+    device: &'a dyn Device,
     destination: Ipv6Addr,
 }
 
-fn bulk(effort: &Effort, subject: &dyn Subject, baseline: Side<'_>) -> Result<Measurement> {
-    let ours = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
-    let theirs = Bulk::start(baseline.subject, baseline.destination.to_string())?;
+fn bulk(effort: &Effort, device: &dyn Device, baseline: Side<'_>) -> Result<Measurement> {
+    let ours = Bulk::start(device, plan::embed(plan::HOST4).to_string())?;
+    let theirs = Bulk::start(baseline.device, baseline.destination.to_string())?;
     compare(
         effort,
-        (&ours, &subject.name()),
-        (&theirs, &baseline.subject.name()),
+        (&ours, &device.name()),
+        (&theirs, &baseline.device.name()),
     )
 }
 
-/// A subject and its name, in turn with a baseline and its name.
+/// Measures a device in turn with a baseline, each with its name.
 pub(super) fn compare(
     effort: &Effort,
     (ours, subject): (&Bulk, &str),
@@ -99,8 +99,8 @@ pub(super) fn compare(
     Ok(Measurement::new(compared, subject, baseline, "bit/s"))
 }
 
-fn busy(effort: &Effort, subject: &dyn Subject, cpu: usize) -> Result<Busy> {
-    let bulk = Bulk::start(subject, plan::embed(plan::HOST4).to_string())?;
+fn busy(effort: &Effort, device: &dyn Device, cpu: usize) -> Result<Busy> {
+    let bulk = Bulk::start(device, plan::embed(plan::HOST4).to_string())?;
     Ok(bulk.busy(effort, cpu))
 }
 
@@ -114,7 +114,7 @@ fn siit_user() -> Isthmus {
 
 pub(super) fn tcp_tc(effort: &Effort) -> Result<Measurement> {
     let kernel = Side {
-        subject: &Forwarding,
+        device: &Forwarding,
         destination: plan::HOST4_AS_IPV6,
     };
     bulk(effort, &nat64_tc(), kernel)
@@ -126,7 +126,7 @@ pub(super) fn busy_tc(effort: &Effort) -> Result<Busy> {
 
 pub(super) fn tcp_user(effort: &Effort) -> Result<Measurement> {
     let tayga = Side {
-        subject: &Tayga,
+        device: &Tayga,
         destination: plan::embed(plan::HOST4),
     };
     bulk(effort, &siit_user(), tayga)

@@ -1,8 +1,8 @@
 //! Rows of small packets through tunnels and shared addresses in XDP, one for each direction.
 //!
-//! The networks around the gateway are those of [`plan`]: customers have what is under
-//! `2001:db8:5::/48`, and providers have `2001:db8:7::/48` where the gateway is a customer's.
-//! The IPv4 ends of tunnels that carry IPv6 are in the network for benchmarks (RFC 2544).
+//! The addresses are those of [`plan`]: customers have networks under `2001:db8:5::/48`. Where the gateway is a CE,
+//! its provider has `2001:db8:7::/48`. The IPv4 ends of tunnels that carry IPv6 are in the network for benchmarks
+//! (RFC 2544).
 
 use std::{
     fmt::Write,
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     generator::{FIRST_PORT, Order, PORT},
     isthmus::{self, Engine, Instance, Isthmus, Mechanism},
     measure::{
@@ -24,12 +25,11 @@ use crate::{
         Form, Packet,
     },
     plan::{self, GATEWAY4, GATEWAY4_AS_IPV6, HOST4, HOST4_AS_IPV6, HOST6, HOST6_AS_IPV4},
-    subject::{Started, Subject},
 };
 
-/// Flows of most rows; at a border, each is another customer's.
+/// The flows of most rows; at a BR, each belongs to another customer.
 const FLOWS: u32 = 1000;
-/// Flows of the others.
+/// The flows of the others.
 const MILLION: u32 = 1 << 20;
 
 /// A direction through a mechanism.
@@ -37,7 +37,7 @@ const MILLION: u32 = 1 << 20;
 pub(super) struct Crossing {
     /// The row's name.
     pub(super) row: &'static str,
-    /// How many times the kernel's forwarding it should be.
+    /// The target as a multiple of the kernel's forwarding.
     pub(super) target: f64,
     instance: &'static Instance,
     side: Side,
@@ -50,9 +50,9 @@ pub(super) struct Crossing {
 /// The packets of flows.
 #[derive(Debug)]
 enum Packets {
-    /// Of the flow with this number.
+    /// The packet of the flow with this number.
     Of(fn(u32) -> Packet),
-    /// Answers to packets of the flow, from the address and port that it has outside.
+    /// Answers to the flow's packets, from its address and port outside the NAT.
     Answers(fn((Ipv4Addr, u16)) -> Packet, fn(u32) -> Packet, Form),
 }
 use Packets::{Answers, Of};
@@ -78,7 +78,7 @@ const fn crossing(
 }
 
 impl Crossing {
-    /// The same with a million flows in random order.
+    /// Changes it to a million flows in random order.
     const fn a_million(mut self) -> Self {
         self.flows = MILLION;
         self.order = Order::Random;
@@ -86,7 +86,7 @@ impl Crossing {
     }
 }
 
-/// All of them.
+/// All crossings.
 #[rustfmt::skip]
 pub(super) static CROSSINGS: [Crossing; 28] = [
     crossing("6in4-encap-xdp", 3.0, &SIX_IN_FOUR, Six,
@@ -99,51 +99,51 @@ pub(super) static CROSSINGS: [Crossing; 28] = [
         Of(|n| back(V4(BEHIND_V6, HOST6_AS_IPV4), port(n))
             .within(V6(HOST4_AS_IPV6, GATEWAY4_AS_IPV6))), Form::V4),
     crossing("6rd-br-encap-xdp", 3.0, &SIX_RD_BR, Six,
-        Of(|n| back(V6(HOST6, rapid(site(n))), port(n))), Form::SixInFour),
+        Of(|n| back(V6(HOST6, sixrd(site(n))), port(n))), Form::SixInFour),
     crossing("6rd-br-decap-xdp", 3.0, &SIX_RD_BR, Four,
-        Of(|n| out(V6(rapid(site(n)), HOST6), n).within(V4(site(n), BORDER_V4))), Form::V6),
+        Of(|n| out(V6(sixrd(site(n)), HOST6), n).within(V4(site(n), BR_V4))), Form::V6),
     crossing("6rd-ce-encap-xdp", 2.0, &SIX_RD_CE, Six,
-        Of(|n| out(V6(rapid(EDGE_V4), SERVER), n)), Form::SixInFour),
+        Of(|n| out(V6(sixrd(CE_V4), SERVER), n)), Form::SixInFour),
     crossing("6rd-ce-decap-xdp", 2.0, &SIX_RD_CE, Four,
-        Of(|n| back(V6(SERVER, rapid(EDGE_V4)), port(n)).within(V4(BORDER_V4, EDGE_V4))), Form::V6),
+        Of(|n| back(V6(SERVER, sixrd(CE_V4)), port(n)).within(V4(BR_V4, CE_V4))), Form::V6),
     crossing("6to4-router-encap-xdp", 3.0, &SIX_TO_FOUR, Six,
-        Of(|n| out(V6(six_to_four(EDGE_V4), six_to_four(site(n))), n)), Form::SixInFour),
+        Of(|n| out(V6(six_to_four(CE_V4), six_to_four(site(n))), n)), Form::SixInFour),
     crossing("6to4-router-decap-xdp", 3.0, &SIX_TO_FOUR, Four,
-        Of(|n| back(V6(six_to_four(site(n)), six_to_four(EDGE_V4)), port(n))
-            .within(V4(site(n), EDGE_V4))), Form::V6),
+        Of(|n| back(V6(six_to_four(site(n)), six_to_four(CE_V4)), port(n))
+            .within(V4(site(n), CE_V4))), Form::V6),
     crossing("ds-lite-aftr-decap-xdp", 2.0, &AFTR, Six, Of(b4), Form::V4),
     crossing("ds-lite-aftr-encap-xdp", 2.0, &AFTR, Four,
         Answers(|(address, port)| back(V4(HOST4, address), port), b4, Form::V4), Form::FourInSix),
     crossing("ds-lite-b4-encap-xdp", 2.0, &B4, Six, Of(host), Form::FourInSix),
     crossing("ds-lite-b4-decap-xdp", 2.0, &B4, Four,
-        Of(|n| back(V4(HOST4, HOST6_AS_IPV4), port(n)).within(V6(SERVER, EDGE))), Form::V4),
+        Of(|n| back(V4(HOST4, HOST6_AS_IPV4), port(n)).within(V6(SERVER, CE))), Form::V4),
     crossing("map-e-br-encap-xdp", 2.5, &MAP_E_BR, Four,
-        Of(|n| back(V4(HOST4, customer_v4(n)), customer_port(n))), Form::FourInSix),
+        Of(|n| back(V4(HOST4, ce_v4(n)), ce_port(n))), Form::FourInSix),
     crossing("map-e-br-decap-xdp", 2.5, &MAP_E_BR, Six,
-        Of(|n| Packet::new(V4(customer_v4(n), HOST4), (customer_port(n), PORT))
-            .within(V6(customer(n), BORDER))), Form::V4),
+        Of(|n| Packet::new(V4(ce_v4(n), HOST4), (ce_port(n), PORT))
+            .within(V6(ce_v6(n), BR))), Form::V4),
     crossing("map-e-ce-encap-xdp", 2.0, &MAP_E_CE, Six, Of(host), Form::FourInSix),
     crossing("map-e-ce-decap-xdp", 2.0, &MAP_E_CE, Four,
-        Answers(|outside| through(MAP_EDGE, outside), host, Form::FourInSix), Form::V4),
+        Answers(|outside| through(MAP_CE, outside), host, Form::FourInSix), Form::V4),
     crossing("map-t-br-4to6-xdp", 2.5, &MAP_T_BR, Four,
-        Of(|n| back(V4(HOST4, customer_v4(n)), customer_port(n))), Form::V6),
+        Of(|n| back(V4(HOST4, ce_v4(n)), ce_port(n))), Form::V6),
     crossing("map-t-br-6to4-xdp", 2.5, &MAP_T_BR, Six,
-        Of(|n| Packet::new(V6(customer(n), plan::embed(HOST4)), (customer_port(n), PORT))),
+        Of(|n| Packet::new(V6(ce_v6(n), plan::embed(HOST4)), (ce_port(n), PORT))),
         Form::V4),
     crossing("map-t-ce-4to6-xdp", 2.0, &MAP_T_CE, Six, Of(host), Form::V6),
     crossing("map-t-ce-6to4-xdp", 2.0, &MAP_T_CE, Four,
-        Answers(|(_, port)| back(V6(EMBEDDED, MAP_EDGE), port), host, Form::V6), Form::V4),
+        Answers(|(_, port)| back(V6(EMBEDDED, MAP_CE), port), host, Form::V6), Form::V4),
     crossing("lw4o6-br-encap-xdp-1m", 2.5, &LWAFTR, Four,
         Of(|n| back(V4(HOST4, softwire(n).0), softwire_port(n))), Form::FourInSix).a_million(),
     crossing("lw4o6-br-decap-xdp-1m", 2.5, &LWAFTR, Six,
         Of(|n| Packet::new(V4(softwire(n).0, HOST4), (softwire_port(n), PORT))
-            .within(V6(softwire(n).1, BORDER))), Form::V4).a_million(),
+            .within(V6(softwire(n).1, BR))), Form::V4).a_million(),
     crossing("lw4o6-b4-encap-xdp", 2.0, &LWB4, Six, Of(host), Form::FourInSix),
     crossing("lw4o6-b4-decap-xdp", 2.0, &LWB4, Four,
-        Answers(|outside| through(EDGE, outside), host, Form::FourInSix), Form::V4),
+        Answers(|outside| through(CE, outside), host, Form::FourInSix), Form::V4),
     crossing("clat-4to6-xdp", 2.0, &CLAT, Six, Of(host), Form::V6),
     crossing("clat-6to4-xdp", 2.0, &CLAT, Four,
-        Answers(|(_, port)| back(V6(EMBEDDED, EDGE), port), host, Form::V6), Form::V4),
+        Answers(|(_, port)| back(V6(EMBEDDED, CE), port), host, Form::V6), Form::V4),
 ];
 
 /// Hosts behind the other ends of tunnels.
@@ -168,23 +168,23 @@ networks = ["198.19.0.0/16"]
 own-v4 = "203.0.113.254""#,
 );
 
-/// The IPv4 addresses of the gateway as a customer's edge, and of the provider's border.
-const EDGE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 200);
-const BORDER_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// The IPv4 addresses of the gateway as a CE, and of the BR.
+const CE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 200);
+const BR_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 
-/// The IPv4 address of another customer, or of another site.
+/// Returns the IPv4 address of another CE, or of another site.
 fn site(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 1, 0).to_bits() + number)
 }
 
-/// A host in the prefix that 6rd delegates to who has an address, as configured below.
-fn rapid(customer: Ipv4Addr) -> Ipv6Addr {
-    let [_, _, high, low] = customer.octets();
+/// Returns a host in the prefix that 6rd delegates to the CE with an address, as configured below.
+fn sixrd(ce: Ipv4Addr) -> Ipv6Addr {
+    let [_, _, high, low] = ce.octets();
     let delegated = u16::from_be_bytes([high, low]);
     Ipv6Addr::new(0x3fff, 0x100, delegated, 0, 0, 0, 0, 6)
 }
 
-/// A host in the 6to4 prefix of who has an address (RFC 3056 section 2).
+/// Returns a host in the 6to4 prefix of a site's address (RFC 3056 section 2).
 fn six_to_four(site: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = site.octets();
     let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
@@ -219,12 +219,12 @@ local = "198.18.0.200"
 icmp-source-v6 = "2001:db8:6::1""#,
 );
 
-/// The gateway's address in the middle of softwires, and as a customer's edge.
-const BORDER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 8, 0, 0, 0, 0, 1);
-const EDGE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0xa, 0, 0, 0, 1);
-/// Who has the other end where the gateway is a customer's edge.
+/// The gateway's address as a BR, and as a CE.
+const BR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 8, 0, 0, 0, 0, 1);
+const CE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0xa, 0, 0, 0, 1);
+/// The BR of the gateway as a CE.
 const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
-/// `HOST4` as such an edge sees it that translates.
+/// `HOST4` in the IPv6 of a CE that translates.
 const EMBEDDED: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0xc633, 0x6404);
 
 static AFTR: Instance = Instance::new(
@@ -248,31 +248,31 @@ aftr = "2001:db8:7::1"
 own-v4 = "203.0.113.254""#,
 );
 
-/// A packet of another B4's host, all of which have the same IPv4 address.
+/// Returns a packet of the B4 with this number. All hosts behind B4s have the same IPv4 address.
 fn b4(number: u32) -> Packet {
     let softwire = plan::SUBSCRIBERS.to_bits() + (u128::from(number) << 64);
     let private = Ipv4Addr::new(192, 168, 1, 2);
-    out(V4(private, HOST4), number).within(V6(softwire.into(), BORDER))
+    out(V4(private, HOST4), number).within(V6(softwire.into(), BR))
 }
 
-/// The IPv4 address of the customer with this number by the rule of the border below: 256 share one.
-fn customer_v4(number: u32) -> Ipv4Addr {
+/// Returns the IPv4 address of the CE with this number, by the rule of the BR below: 256 CEs share one.
+fn ce_v4(number: u32) -> Ipv4Addr {
     Ipv4Addr::new(203, 0, 113, (number >> 8) as u8)
 }
 
-/// The PSID of that customer.
+/// Returns the PSID of that CE.
 fn psid(number: u32) -> u16 {
     (number & 0xff) as u16
 }
 
-/// A port of that customer: behind an offset of 6 bits, 8 bits of PSID (RFC 7597 section 5.1).
-fn customer_port(number: u32) -> u16 {
+/// Returns a port of that CE: after an offset of 6 bits, 8 bits of PSID (RFC 7597 section 5.1).
+fn ce_port(number: u32) -> u16 {
     1 << 10 | psid(number) << 2
 }
 
-/// The MAP IPv6 address of that customer (RFC 7597 section 6).
-fn customer(number: u32) -> Ipv6Addr {
-    let [a, b, c, d] = customer_v4(number).octets();
+/// Returns the MAP IPv6 address of that CE (RFC 7597 section 6).
+fn ce_v6(number: u32) -> Ipv6Addr {
+    let [a, b, c, d] = ce_v4(number).octets();
     let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
     let ea = u16::from(d) << 8 | psid(number);
     Ipv6Addr::new(0x2001, 0xdb8, 5, ea, 0, high, low, psid(number))
@@ -297,11 +297,11 @@ own-v4 = "198.51.100.1"
 icmp-source-v6 = "2001:db8:6::1""#,
 );
 
-/// The address of the edges below: 203.0.113.18 and PSID 3, of which there are 16 so that there are
-/// ports for all flows.
-const MAP_EDGE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0x1230, 0, 0xcb00, 0x7112, 3);
+/// The address of the CEs below: 203.0.113.18 and PSID 3. There are only 16 PSIDs, so that there are ports for all
+/// flows.
+const MAP_CE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0x1230, 0, 0xcb00, 0x7112, 3);
 
-/// The softwire with this number: a shared IPv4 address, and the address of the lwB4.
+/// Returns the softwire with this number: a shared IPv4 address, and the address of the lwB4.
 fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
     let shared = Ipv4Addr::new(198, 19, 0, 0).to_bits() + (number >> 8);
     let first = Ipv6Addr::new(0x2001, 0xdb8, 0x50, 0, 0, 0, 0, 1).to_bits();
@@ -309,12 +309,12 @@ fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
     (shared.into(), b4.into())
 }
 
-/// A port of that softwire, as above.
+/// Returns a port of that softwire, by the same rule.
 fn softwire_port(number: u32) -> u16 {
-    customer_port(number)
+    ce_port(number)
 }
 
-/// The binding table of all of them: lwB4, IPv4 address, PSID.
+/// Returns the binding table of all softwires: lwB4, IPv4 address, PSID.
 fn softwires() -> String {
     let mut table = String::new();
     for number in 0..MILLION {
@@ -383,43 +383,43 @@ max-bindings = 65536
 max-sessions = 65536"#,
 );
 
-/// A packet from the IPv4 host behind an edge.
+/// Returns a packet from the IPv4 host behind a CE.
 fn host(number: u32) -> Packet {
     out(V4(HOST6_AS_IPV4, HOST4), number)
 }
 
-/// An answer that comes through a softwire to what an edge has outside.
-fn through(edge: Ipv6Addr, (address, port): (Ipv4Addr, u16)) -> Packet {
-    back(V4(HOST4, address), port).within(V6(SERVER, edge))
+/// Returns an answer through a softwire to a CE's address and port outside.
+fn through(ce: Ipv6Addr, (address, port): (Ipv4Addr, u16)) -> Packet {
+    back(V4(HOST4, address), port).within(V6(SERVER, ce))
 }
 
-/// The port of a flow's own end.
+/// Returns the port of a flow's own end.
 fn port(number: u32) -> u16 {
     FIRST_PORT + number as u16
 }
 
-/// A packet from a flow's own end.
+/// Returns a packet from a flow's own end.
 fn out(ends: Ends, number: u32) -> Packet {
     Packet::new(ends, (port(number), PORT))
 }
 
-/// A packet to a flow's own end, whose port that is.
+/// Returns a packet to a port of a flow's own end.
 fn back(ends: Ends, port: u16) -> Packet {
     Packet::new(ends, (PORT, port))
 }
 
 impl Crossing {
-    /// The path, with sessions where there are some.
+    /// Returns the path, with established sessions where there are some.
     pub(super) fn path(&self) -> Result<Path> {
         let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Other(*self.instance));
         self.path_through(&isthmus)
     }
 
-    /// The same through somebody else.
-    pub(super) fn path_through(&self, subject: &dyn Subject) -> Result<Path> {
+    /// Returns the path through another device.
+    pub(super) fn path_through(&self, device: &dyn Device) -> Result<Path> {
         match self.packets {
             Of(packet) => {
-                let mut path = Path::build(subject, &self.load(self.flows, packet))?;
+                let mut path = Path::build(device, &self.load(self.flows, packet))?;
                 path.set_order(self.order)?;
                 Ok(path)
             }
@@ -433,7 +433,7 @@ impl Crossing {
                     packets: (0..self.flows).map(opening).collect(),
                     arrives,
                 };
-                let mut path = Path::build(subject, &opening)?;
+                let mut path = Path::build(device, &opening)?;
                 let outside = outside(path.started())?;
                 let packet = |flow| packet(outside[flow as usize]);
                 path.turn(&self.load(outside.len() as u32, packet))?;
@@ -451,7 +451,7 @@ impl Crossing {
     }
 }
 
-/// The addresses and ports that the sessions of a gateway have outside.
+/// Returns the outside addresses and ports of a gateway's sessions.
 fn outside(gateway: &Started) -> Result<Vec<(Ipv4Addr, u16)>> {
     let output = isthmus::ask(gateway, &["sessions", "--json"])?;
     let endpoint = |line: &str| {
@@ -474,27 +474,23 @@ fn outside(gateway: &Started) -> Result<Vec<(Ipv4Addr, u16)>> {
 mod tests {
     use super::*;
 
-    /// RFC 7597 appendix A, example 1, with our rule in place of its: PSID 0x34 of the address that
-    /// ends with 18.
+    /// RFC 7597 appendix A, example 1, with our rule in its place: PSID 0x34 of the address that ends with 18.
     #[test]
     fn a_customer_of_map_has_the_address_that_the_rule_gives() {
         let number = 18 << 8 | 0x34;
-        assert_eq!(
-            customer(number).to_string(),
-            "2001:db8:5:1234:0:cb00:7112:34"
-        );
-        assert_eq!(customer_port(number), 1232);
+        assert_eq!(ce_v6(number).to_string(), "2001:db8:5:1234:0:cb00:7112:34");
+        assert_eq!(ce_port(number), 1232);
     }
 
     /// RFC 3056 section 2, and RFC 5969 section 7.1.1 with this domain.
     #[test]
     fn prefixes_embed_addresses() {
-        assert_eq!(six_to_four(EDGE_V4).to_string(), "2002:c612:c8:1::6");
-        assert_eq!(rapid(EDGE_V4).to_string(), "3fff:100:c8::6");
+        assert_eq!(six_to_four(CE_V4).to_string(), "2002:c612:c8:1::6");
+        assert_eq!(sixrd(CE_V4).to_string(), "3fff:100:c8::6");
     }
 
     #[test]
-    fn rows_have_names_of_their_own() {
+    fn every_row_has_a_unique_name() {
         let names: std::collections::BTreeSet<_> = CROSSINGS.iter().map(|c| c.row).collect();
         assert_eq!(names.len(), CROSSINGS.len());
     }

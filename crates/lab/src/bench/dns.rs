@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     Result,
+    device::{Device, Started},
     isthmus::{Engine, Isthmus, Mechanism},
     measure::{Effort, GATEWAY_CPU, TESTER_CPU, interleave},
     peers::Unbound,
     plan,
     services::Dns,
-    subject::{Started, Subject},
     tools::DnsLoad,
     topology::{Neighbours, Network, Offloads, Topology},
 };
@@ -31,11 +31,11 @@ pub(super) struct DnsPair {
 }
 
 impl DnsPair {
-    /// Starts both and asks for every name, so that the cache has them.
-    pub(super) fn start(subject: &dyn Subject) -> Result<Self> {
+    /// Starts both and queries every name, so that the cache has them.
+    pub(super) fn start(device: &dyn Device) -> Result<Self> {
         let network = Topology::dual_stack(Neighbours::Resolved, Offloads::On).build()?;
         let upstream = Dns::start(network.host4()?, plan::HOST4.into())?;
-        let started = subject.start(&network, GATEWAY_CPU)?;
+        let started = device.start(&network, GATEWAY_CPU)?;
         let pair = Self {
             _started: started,
             _upstream: upstream,
@@ -45,7 +45,7 @@ impl DnsPair {
         Ok(pair)
     }
 
-    /// Answers per second.
+    /// Returns the answers per second.
     pub(super) fn measure(&self, duration: Duration) -> Result<f64> {
         let load = DnsLoad {
             server: SocketAddr::new(plan::GATEWAY6.into(), 53),

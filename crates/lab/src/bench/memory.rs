@@ -1,26 +1,26 @@
-//! The row of memory: what the kernel holds for a gateway whose table of sessions is full.
+//! The row of memory: the kernel's memory for a gateway whose table of sessions is full.
 
 use std::{collections::BTreeMap, fs};
 
 use super::{Figure, Measurement, packets::subscribers};
 use crate::{
     LabError, Result,
+    device::Started,
     isthmus::{self, Engine, Isthmus, Mechanism},
     measure::{Effort, Path},
     process::Process,
-    subject::Started,
 };
 
-/// Sessions in the table, each with a binding of its own: the dearest case.
+/// Sessions in the table, each with a binding of its own: the most expensive case.
 const SESSIONS: u32 = 300_000;
-/// Bytes that a session may take over all tables.
+/// The most bytes of a session over all tables.
 const ALLOWED: f64 = 256.0;
 const BYTES: &str = "bytes";
-/// How many of them a table that is made for them holds at least. A few find both of their places
-/// taken when the table is nearly full.
+/// The least number of sessions in a table of this size. A few find both of their places taken when the table is
+/// nearly full.
 const HELD: u64 = SESSIONS as u64 / 1000 * 999;
 
-/// Bytes of all BPF maps of the gateway by sessions in them, when its tables are full.
+/// Measures the bytes of all BPF maps of the gateway for each session in them, when its tables are full.
 pub(super) fn per_session(_: &Effort) -> Result<Measurement> {
     let gateway = Isthmus {
         sessions: SESSIONS,
@@ -49,7 +49,7 @@ pub(super) fn per_session(_: &Effort) -> Result<Measurement> {
     })
 }
 
-/// The number of sessions in the table, by walking it.
+/// Returns the number of sessions in the table, by walking it.
 fn sessions(gateway: &Started) -> Result<u64> {
     let output = isthmus::ask(gateway, &["sessions", "--count"])?;
     output.trim().parse().map_err(|_| LabError::Output {
@@ -58,7 +58,7 @@ fn sessions(gateway: &Started) -> Result<u64> {
     })
 }
 
-/// The memory of all BPF maps that a process holds, each counted once, in bytes.
+/// Returns the memory of all BPF maps that a process holds, each counted once, in bytes.
 fn map_bytes(process: &Process) -> u64 {
     let Ok(entries) = fs::read_dir(format!("/proc/{}/fdinfo", process.id())) else {
         return 0;
@@ -70,8 +70,7 @@ fn map_bytes(process: &Process) -> u64 {
     maps.values().sum()
 }
 
-/// Number and size of the BPF map that a file of `/proc/PID/fdinfo` tells of; `None` if it is of
-/// something else.
+/// Returns number and size of the BPF map in a file of `/proc/PID/fdinfo`; `None` if the file is of something else.
 fn map(text: &str) -> Option<(u64, u64)> {
     let value = |wanted: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -87,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_map_is_told_from_other_descriptors() {
-        // As Linux 6.18 writes them.
+        // The format of Linux 6.18.
         let array = "pos:\t0\nflags:\t02000002\nmnt_id:\t17\nino:\t1049\nmap_type:\t2\n\
                      key_size:\t4\nvalue_size:\t64\nmax_entries:\t1024\nmap_flags:\t0x400\n\
                      map_extra:\t0x0\nmemlock:\t65856\nmap_id:\t42\nfrozen:\t0\n";

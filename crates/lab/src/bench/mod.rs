@@ -16,22 +16,22 @@ use std::{path::Path, time::Duration};
 
 pub use profile::Profile;
 pub use references::{Reference, references};
-pub use report::{Figure, HEADING, Measurement, Outcome, Report, RowReport};
+pub use report::{Figure, HEADING, Measurement, Report, RowReport, RowResult};
 pub use rows::{Row, Target};
 
 use crate::{Result, measure::Effort, process};
 
-/// How long a benchmark may take.
+/// The thoroughness of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thoroughness {
-    /// One short repetition of everything: to see that it runs.
+    /// One short repetition of everything: a check that it runs.
     Quick,
-    /// What is published: medians of five.
+    /// The published figures: medians of five.
     Full,
 }
 
 impl Thoroughness {
-    /// Repetitions and lengths.
+    /// Returns the repetitions and the lengths.
     pub fn effort(self) -> Effort {
         match self {
             Self::Quick => Effort {
@@ -48,9 +48,8 @@ impl Thoroughness {
     }
 }
 
-/// Runs rows in turn, telling `progress` about each when it is done. A row whose subject or
-/// baseline cannot run here says why and has no figures. One that misses its target gets a profile
-/// in the directory `profiles`.
+/// Runs rows in turn, and calls `progress` for each when it is done. A row whose subject or baseline cannot run here
+/// has the reason in place of figures. A row that misses its target gets a profile in the directory `profiles`.
 pub fn run(
     rows: &[Row],
     thoroughness: Thoroughness,
@@ -62,8 +61,8 @@ pub fn run(
     let mut report = Report::begin(thoroughness);
     for row in rows {
         let outcome = match row.measure(&effort) {
-            Ok(measurement) => Outcome::measured(measurement),
-            Err(error) => Outcome::NotRun {
+            Ok(measurement) => RowResult::measured(measurement),
+            Err(error) => RowResult::NotRun {
                 reason: error.to_string(),
             },
         };

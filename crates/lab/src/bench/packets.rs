@@ -6,40 +6,39 @@ use super::{
 };
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     generator::{FIRST_PORT, Order, PORT, Pace},
     isthmus::{Engine, Isthmus, Mechanism},
     leftovers::ConntrackLimit,
     measure::{Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
     packet::{Ends, Packet},
     peers::{Forwarding, Nftables, Tayga},
-    plan,
-    subject::{Started, Subject},
-    tools,
+    plan, tools,
     topology::{Neighbours, Network, Offloads, Topology},
 };
 
 pub(super) const PACKETS: &str = "packets/s";
 const SESSIONS: &str = "sessions/s";
 
-/// SIIT in XDP from IPv4 to IPv6, 1000 flows.
+/// Returns the path of SIIT in XDP from IPv4 to IPv6, 1000 flows.
 pub(super) fn siit_four_to_six() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Siit);
     Path::build(&isthmus, &Load::four_to_six(1000))
 }
 
-/// SIIT in XDP from IPv6 to IPv4, 1000 flows.
+/// Returns the path of SIIT in XDP from IPv6 to IPv4, 1000 flows.
 pub(super) fn siit_six_to_four() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Siit);
     Path::build(&isthmus, &Load::six_to_four(1000))
 }
 
-/// NAT64 in XDP, 1000 sessions in turn.
+/// Returns the path of NAT64 in XDP, 1000 sessions in turn.
 pub(super) fn established() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Nat64);
     Path::build(&isthmus, &Load::six_to_four(1000))
 }
 
-/// NAT64 in XDP, a million sessions at random.
+/// Returns the path of NAT64 in XDP, a million sessions at random.
 pub(super) fn established_million() -> Result<Path> {
     let mut path = Path::build(&large_nat64(), &subscribers(MILLION))?;
     let (arrived, _) = path.burst(MILLION)?;
@@ -48,7 +47,7 @@ pub(super) fn established_million() -> Result<Path> {
     Ok(path)
 }
 
-/// As much as the path takes.
+/// Turns a path into work at full rate.
 pub(super) fn at_full_rate(mut path: Path, effort: &Effort) -> Busy {
     let Effort {
         warm_up, window, ..
@@ -59,7 +58,7 @@ pub(super) fn at_full_rate(mut path: Path, effort: &Effort) -> Busy {
     }
 }
 
-/// A path at full rate, in turn with the kernel's forwarding.
+/// Measures a path at full rate, in turn with the kernel's forwarding.
 pub(super) fn against_kernel(path: Path, effort: &Effort) -> Result<Measurement> {
     let kernel = Path::build(&Forwarding, &Load::routed6(1000))?;
     let measured = compare(path, kernel, effort)?;
@@ -72,7 +71,7 @@ pub(super) fn against_kernel(path: Path, effort: &Effort) -> Result<Measurement>
     })
 }
 
-/// Two paths at full rate, in turn.
+/// Measures two paths at full rate, in turn.
 pub(super) fn compare(mut path: Path, mut other: Path, effort: &Effort) -> Result<Measurement> {
     let Effort {
         repetitions,
@@ -100,7 +99,7 @@ const FIRST: u32 = 300_000;
 /// Flows that masquerading to one address has ports for.
 const MASQUERADED: u32 = 60_000;
 
-/// Many subscribers with a /64 and 250 sessions each, so a million needs 4000 of them.
+/// Returns the load of many subscribers with a /64 and 250 sessions each: a million sessions need 4000 of them.
 pub(super) fn subscribers(sessions: u32) -> Load {
     let packet = |session| {
         let subscriber = u128::from(session / 250) << 64;
@@ -114,7 +113,7 @@ pub(super) fn subscribers(sessions: u32) -> Load {
     }
 }
 
-/// NAT64 whose tables hold a million sessions without coming near their bound.
+/// Returns a NAT64 whose tables hold a million sessions with room to spare.
 fn large_nat64() -> Isthmus {
     Isthmus {
         sessions: 2 * MILLION,
@@ -122,7 +121,10 @@ fn large_nat64() -> Isthmus {
     }
 }
 
-/// An error unless all of a burst arrived.
+/// Checks that all of a burst arrived.
+///
+/// # Errors
+/// Not all of a burst arrived.
 fn complete(name: &str, sent: u32, received: u64) -> Result<()> {
     if received == u64::from(sent) {
         return Ok(());
@@ -173,7 +175,7 @@ pub(super) fn new_sessions(effort: &Effort) -> Result<Measurement> {
     Ok(measured)
 }
 
-/// A million sessions made anew.
+/// Opens a million sessions.
 pub(super) fn many_new_sessions(_: &Effort) -> Result<Busy> {
     let mut path = Path::build(&large_nat64(), &subscribers(MILLION))?;
     Ok(Busy {
@@ -182,7 +184,7 @@ pub(super) fn many_new_sessions(_: &Effort) -> Result<Busy> {
     })
 }
 
-/// New flows per second through nftables. Its name says what share arrived.
+/// Measures new flows per second through nftables. The figure's name has the share that arrived.
 fn new_flows(effort: &Effort, nftables: Nftables, flows: u32) -> Result<Figure> {
     let mut rates = Vec::new();
     let mut shares = Vec::new();
@@ -200,7 +202,7 @@ fn new_flows(effort: &Effort, nftables: Nftables, flows: u32) -> Result<Figure> 
     Ok(Figure::new(&name, median(&mut rates), "flows/s"))
 }
 
-/// SIIT in user space, one thread.
+/// Returns the path of SIIT in user space, one thread.
 fn siit_user() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::User, Mechanism::Siit);
     Path::build(&isthmus, &Load::six_to_four(1000))
@@ -231,7 +233,7 @@ pub(super) fn user_at_best(effort: &Effort) -> Result<Busy> {
     })
 }
 
-/// Two hosts and NAT64 in XDP between them.
+/// Starts NAT64 in XDP between two hosts.
 fn pinged() -> Result<(Started, Network)> {
     let network = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Nat64);

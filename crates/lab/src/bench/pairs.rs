@@ -1,4 +1,4 @@
-//! Rows of bulk TCP through a customer's edge and a provider's border, both ours, in tc.
+//! Rows of bulk TCP through a CE and a BR, both ours, in tc.
 
 use super::{
     Measurement,
@@ -11,24 +11,24 @@ use crate::{
     isthmus::{Engine, Instance, Isthmus, Mechanism},
     measure::{Effort, GATEWAY_CPU, TESTER_CPU},
     plan,
-    topology::{BORDER, GATEWAY, Offloads, Topology},
+    topology::{BR, GATEWAY, Offloads, Topology},
 };
 
-/// An edge and its border.
+/// A CE and its BR.
 #[derive(Debug)]
 pub(super) struct Pair {
     /// The row's name.
     pub(super) row: &'static str,
-    edge: &'static Instance,
-    border: Instance,
+    ce: &'static Instance,
+    br: Instance,
 }
 
-/// All of them.
+/// All pairs.
 pub(super) static PAIRS: [Pair; 3] = [
     Pair {
         row: "map-e-tcp-tc",
-        edge: &MAP_E_CE,
-        border: Instance::new(
+        ce: &MAP_E_CE,
+        br: Instance::new(
             "MAP-E CE and BR",
             r#"mechanism = "map-e"
 role = "br"
@@ -39,8 +39,8 @@ own-v4 = "198.51.100.1""#,
     },
     Pair {
         row: "map-t-tcp-tc",
-        edge: &MAP_T_CE,
-        border: Instance::new(
+        ce: &MAP_T_CE,
+        br: Instance::new(
             "MAP-T CE and BR",
             r#"mechanism = "map-t"
 role = "br"
@@ -52,8 +52,8 @@ icmp-source-v6 = "2001:db8:1::2""#,
     },
     Pair {
         row: "ds-lite-tcp-tc",
-        edge: &B4,
-        border: Instance::new(
+        ce: &B4,
+        br: Instance::new(
             "DS-Lite B4 and AFTR",
             r#"mechanism = "ds-lite"
 role = "aftr"
@@ -68,9 +68,9 @@ max-sessions = 65536"#,
 ];
 
 impl Pair {
-    /// Against the kernel's routers in the same places.
+    /// Measures the pair in turn with the kernel's routers in the same places.
     pub(super) fn measure(&'static self, effort: &Effort) -> Result<Measurement> {
-        let name = format!("Isthmus {}, engine tc", self.border.name);
+        let name = format!("Isthmus {}, engine tc", self.br.name);
         compare(
             effort,
             (&self.bulk()?, &name),
@@ -78,7 +78,7 @@ impl Pair {
         )
     }
 
-    /// The subject alone.
+    /// Returns the pair alone, as work for a profile.
     pub(super) fn busy(&'static self, effort: &Effort) -> Result<Busy> {
         Ok(self.bulk()?.busy(effort, TESTER_CPU))
     }
@@ -86,7 +86,7 @@ impl Pair {
     fn bulk(&'static self) -> Result<Bulk> {
         let network = Topology::pair(Offloads::On).build()?;
         let mut started = Vec::new();
-        for (node, instance) in [(GATEWAY, self.edge), (BORDER, &self.border)] {
+        for (node, instance) in [(GATEWAY, self.ce), (BR, &self.br)] {
             let isthmus = Isthmus::new(Engine::Tc, Mechanism::Other(*instance));
             let gateway = isthmus.up(network.node(node)?, Some(GATEWAY_CPU))?;
             started.push(gateway.into_started());
@@ -95,12 +95,12 @@ impl Pair {
     }
 }
 
-/// Both gateways forward IPv4.
+/// Returns the same network with both gateways forwarding IPv4.
 fn routed() -> Result<Bulk> {
     let network = Topology::pair(Offloads::On).build()?;
-    let (gateway, border) = (network.node(GATEWAY)?, network.node(BORDER)?);
+    let (gateway, br) = (network.node(GATEWAY)?, network.node(BR)?);
     let route = |to: &str, via| vec![format!("route add {to} via inet6 {via}")];
     gateway.ip(&route("198.51.100.0/24", plan::ROUTER6))?;
-    border.ip(&route("192.0.2.0/24", plan::EDGE6))?;
+    br.ip(&route("192.0.2.0/24", plan::EDGE6))?;
     Bulk::on(network, Vec::new(), plan::HOST4.to_string())
 }

@@ -1,5 +1,5 @@
-//! Where the time goes in a row that misses its target: `perf` watches the cores on which the
-//! subject, alone, does what the row measures.
+//! The profile of a row that misses its target: `perf` watches the cores of the device, which does the work of the
+//! row alone.
 
 use std::{
     fmt::Write,
@@ -20,23 +20,23 @@ use crate::{
 
 /// Lines of a profile.
 const LINES: usize = 25;
-/// How long perf may take to begin.
+/// The time that perf has to begin.
 const START: Duration = Duration::from_secs(5);
-/// What separates the columns that perf prints; in no symbol's name.
+/// The separator of perf's columns, which occurs in no symbol's name.
 const SEPARATOR: &str = "|";
 
-/// A subject at work, for as long as a profile needs.
+/// A device at work, for as long as a profile needs.
 pub(super) struct Busy {
     pub(super) cores: Cores,
     pub(super) work: Box<dyn FnMut() -> Result<()>>,
 }
 
-/// Which cores to look at.
+/// The cores to watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cores {
     /// The one that the row measures.
     One(usize),
-    /// All: the work goes from one to another.
+    /// All cores: packets go from one to another.
     All,
 }
 
@@ -66,9 +66,9 @@ impl Profile {
         }
     }
 
-    /// Removes what an earlier run has written about a row.
+    /// Removes the profile of an earlier run of a row.
     pub(super) fn forget(row: &str, directory: &Path) {
-        // Most often there is none.
+        // As a rule there is none.
         let _ = fs::remove_file(file(row, directory));
     }
 }
@@ -97,7 +97,7 @@ fn written(row: &str, mut busy: Busy, directory: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Has perf watch while the work is done.
+/// Runs perf while the work is done.
 fn record(busy: &mut Busy, output: &Path) -> Result<()> {
     let mut command = Command::new("perf");
     command.args(["record", "--quiet"]);
@@ -124,7 +124,7 @@ struct Symbol {
     object: String,
 }
 
-/// What `perf report` prints, the largest share first.
+/// Parses the output of `perf report`, the largest share first.
 fn symbols(report: &str) -> Vec<Symbol> {
     let symbol = |line: &str| {
         let mut columns = line.split(SEPARATOR).map(str::trim);
@@ -148,7 +148,7 @@ fn symbols(report: &str) -> Vec<Symbol> {
     symbols
 }
 
-/// The function's name in `bpf_prog_TAG_NAME`, as the kernel calls what it compiles.
+/// Returns the function's name in `bpf_prog_TAG_NAME`, the kernel's name of a compiled function.
 fn bpf_function(symbol: &str) -> Option<&str> {
     let (tag, name) = symbol.strip_prefix("bpf_prog_")?.split_once('_')?;
     (tag.len() == 16 && tag.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(name)
@@ -181,7 +181,7 @@ fn table(row: &str, cores: Cores, symbols: &[Symbol]) -> String {
 mod tests {
     use super::*;
 
-    /// As perf 6.1 prints it.
+    /// The output of perf 6.1.
     const REPORT: &str = "
  0.15%  |[.] read                                       |libc.so.6         |-      -
 24.93%  |[k] bpf_prog_3e1eafe5b1b1a0b4_isthmus_xdp      |bpf_prog_3e1eafe5b1b1a0b4_isthmus_xdp |-      -
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_table_leaves_out_is_summed() {
+    fn omitted_functions_are_summed() {
         let symbols: Vec<Symbol> = (0..LINES + 2)
             .map(|number| Symbol {
                 percent: 2.0,
@@ -219,7 +219,7 @@ mod tests {
         assert!(text.ends_with("  4.00 %  in 2 other functions\n"), "{text}");
     }
 
-    /// perf itself, on work that is to wait.
+    /// perf itself, on work that waits.
     #[test]
     fn a_profile_is_written_and_forgotten() {
         let possible =

@@ -1,4 +1,4 @@
-//! What others do in the same place: the figures that rows are seen against.
+//! References: the figures of other implementations in the same place.
 
 use super::{
     Figure,
@@ -7,16 +7,15 @@ use super::{
 };
 use crate::{
     Result,
+    device::Device,
     generator::Pace,
     measure::{Effort, Load, Path},
     peers::{Forwarding, Nftables, Redirect, Tayga},
-    plan,
-    subject::Subject,
-    tools,
+    plan, tools,
     topology::{Neighbours, Offloads, Topology},
 };
 
-/// A reference: its name, and its figure or why there is none.
+/// A reference: its name, and its figure or the reason why there is none.
 pub type Reference = (&'static str, Result<Figure>);
 
 /// Measures all references once.
@@ -48,8 +47,8 @@ pub fn references(effort: &Effort, mut progress: impl FnMut(&Reference)) {
     );
 }
 
-fn packets(effort: &Effort, subject: &dyn Subject, load: &Load) -> Result<Figure> {
-    let mut path = Path::build(subject, load)?;
+fn packets(effort: &Effort, device: &dyn Device, load: &Load) -> Result<Figure> {
+    let mut path = Path::build(device, load)?;
     let rate = path.rate(effort.warm_up, effort.window, Pace::Full)?;
     Ok(Figure::new(path.name(), rate.received, "packets/s"))
 }
@@ -60,9 +59,9 @@ fn delivered(effort: &Effort, load: &Load) -> Result<Figure> {
     Ok(Figure::new(path.name(), best, "packets/s"))
 }
 
-fn bulk(effort: &Effort, subject: &dyn Subject, destination: String) -> Result<Figure> {
-    let rate = Bulk::start(subject, destination)?.measure(effort)?;
-    Ok(Figure::new(&subject.name(), rate, "bit/s"))
+fn bulk(effort: &Effort, device: &dyn Device, destination: String) -> Result<Figure> {
+    let rate = Bulk::start(device, destination)?.measure(effort)?;
+    Ok(Figure::new(&device.name(), rate, "bit/s"))
 }
 
 fn round_trip() -> Result<Figure> {

@@ -13,11 +13,11 @@ use crate::{
 /// A figure with its unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it is of.
+    /// Its name.
     pub name: String,
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what.
+    /// The unit.
     pub unit: &'static str,
 }
 
@@ -37,19 +37,19 @@ impl fmt::Display for Figure {
     }
 }
 
-/// What a row has measured.
+/// The result of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// The subject's median.
     pub subject: Figure,
     /// The baseline's median.
     pub baseline: Figure,
-    /// What belongs beside it.
+    /// Further figures.
     pub beside: Vec<Figure>,
 }
 
 impl Measurement {
-    /// Both in the same unit.
+    /// Returns a measurement whose figures have the same unit.
     pub(super) fn new(
         compared: Compared,
         subject: &str,
@@ -67,8 +67,8 @@ impl Measurement {
 /// Whether a row could be measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Outcome {
-    /// It was.
+pub enum RowResult {
+    /// The row was measured.
     Measured {
         /// The subject's name.
         subject: String,
@@ -78,19 +78,19 @@ pub enum Outcome {
         unit: &'static str,
         /// The baseline, in its own unit.
         baseline: Figure,
-        /// Subject by baseline.
+        /// The subject divided by the baseline.
         ratio: f64,
-        /// What belongs beside it.
+        /// Further figures.
         beside: Vec<Figure>,
     },
-    /// It was not.
+    /// The row was not measured.
     NotRun {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-impl Outcome {
+impl RowResult {
     pub(super) fn measured(measurement: Measurement) -> Self {
         let Measurement {
             subject,
@@ -115,26 +115,26 @@ pub struct RowReport {
     pub name: &'static str,
     /// The result.
     #[serde(flatten)]
-    pub outcome: Outcome,
-    /// What the ratio should be.
+    pub outcome: RowResult,
+    /// The target of the ratio.
     pub target: Target,
-    /// Whether it is; absent if the row was not measured.
+    /// Whether the target is met; absent if the row was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<bool>,
-    /// Where the time goes, if it is not met.
+    /// The profile, if the target is not met.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// Why the comparison is fair.
+    /// The reason why the comparison is fair.
     pub method: &'static str,
-    /// How to measure this row again.
+    /// The command that measures this row again.
     pub command: String,
 }
 
 impl RowReport {
-    pub(super) fn new(row: &Row, outcome: Outcome) -> Self {
+    pub(super) fn new(row: &Row, outcome: RowResult) -> Self {
         let met = match &outcome {
-            Outcome::Measured { ratio, .. } => Some(row.target.is_met(*ratio)),
-            Outcome::NotRun { .. } => None,
+            RowResult::Measured { ratio, .. } => Some(row.target.is_met(*ratio)),
+            RowResult::NotRun { .. } => None,
         };
         Self {
             name: row.name,
@@ -151,13 +151,13 @@ impl RowReport {
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// When it began, in UTC.
+    /// The time of its begin, in UTC.
     pub date: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// `quick` or `full`.
     pub thoroughness: &'static str,
-    /// The rows in order.
+    /// The rows, in order.
     pub rows: Vec<RowReport>,
 }
 
@@ -182,7 +182,7 @@ pub const HEADING: &str = "row                            subject               
 impl fmt::Display for RowReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.outcome {
-            Outcome::Measured {
+            RowResult::Measured {
                 value,
                 unit,
                 baseline,
@@ -217,14 +217,14 @@ impl fmt::Display for RowReport {
                     Some(Profile::Skipped(reason)) => write!(f, "\n    profile skipped: {reason}"),
                 }
             }
-            Outcome::NotRun { reason } => {
+            RowResult::NotRun { reason } => {
                 write!(f, "{:<29}  not run: {reason}", self.name)
             }
         }
     }
 }
 
-/// A value with its unit, in thousands or millions as is readable.
+/// Formats a value with its unit, in thousands or millions as is readable.
 fn amount(value: f64, unit: &str) -> String {
     if value >= 1e9 {
         format!("{:.2} G {unit}", value / 1e9)
@@ -241,9 +241,9 @@ fn amount(value: f64, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    fn measured() -> Outcome {
+    fn measured() -> RowResult {
         let figure = |name, value| Figure::new(name, value, "packets/s");
-        Outcome::measured(Measurement {
+        RowResult::measured(Measurement {
             subject: figure("ours", 3e6),
             baseline: figure("kernel", 1e6),
             beside: vec![],
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_row_that_did_not_run_has_a_reason_and_no_figures() {
-        let outcome = Outcome::NotRun {
+        let outcome = RowResult::NotRun {
             reason: "isthmus ended early".into(),
         };
         let report = RowReport::new(&row(Target::AtLeast(3.0)), outcome);

@@ -1,5 +1,5 @@
-//! Rows of tunnels against those of the kernel. Where this machine's kernel has none, they are measured
-//! in the virtual machine of the tests.
+//! Rows of tunnels in turn with those of the kernel. If this machine's kernel has none, they are measured in the
+//! virtual machine of the tests.
 
 use std::{path::Path, process::Command};
 
@@ -27,7 +27,7 @@ pub(super) struct Rival {
     ours: &'static Crossing,
 }
 
-/// All of them.
+/// All rivals.
 pub(super) static RIVALS: [Rival; 4] = [
     rival("6in4-encap-sit", Sit, &CROSSINGS[0]),
     rival("6in4-decap-sit", Sit, &CROSSINGS[1]),
@@ -40,7 +40,7 @@ const fn rival(row: &'static str, kernel: KernelTunnel, ours: &'static Crossing)
 }
 
 impl Rival {
-    /// Ours in turn with the kernel's, here or in the guest.
+    /// Measures ours in turn with the kernel's, here or in the guest.
     pub(super) fn measure(&self, effort: &Effort) -> Result<Measurement> {
         if self.kernel.require().is_err() {
             return in_guest(self.row, effort);
@@ -49,18 +49,18 @@ impl Rival {
         packets::compare(self.ours.path()?, theirs, effort)
     }
 
-    /// Ours alone, here.
+    /// Returns ours alone, here, as work for a profile.
     pub(super) fn busy(&self, effort: &Effort) -> Result<Busy> {
         Ok(packets::at_full_rate(self.ours.path()?, effort))
     }
 }
 
-/// Runs a command in a virtual machine with Debian's kernel.
+/// The command that runs another one in a virtual machine with Debian's kernel.
 const RUN: &str = "tests/guest/run";
-/// Seconds that it may take. Emulation is slow, above all when programs are loaded.
+/// The time that it has, in seconds. Emulation is slow, above all while programs are loaded.
 const PATIENCE: &str = "900";
 
-/// Measures a row in the guest, and reads what `isthmus lab bench` writes there.
+/// Measures a row in the guest, and parses the report of `isthmus lab bench` there.
 fn in_guest(row: &str, effort: &Effort) -> Result<Measurement> {
     if !Path::new(RUN).exists() {
         return Err(LabError::Missing {
@@ -78,8 +78,10 @@ fn in_guest(row: &str, effort: &Effort) -> Result<Measurement> {
          cat /tmp/row.json || cat /tmp/table"
     );
     let mut command = Command::new(RUN);
-    command.args(["--timeout", PATIENCE, "--memory", "2G", "--program"]);
-    command.arg(isthmus::program()?);
+    command.args(["--timeout", PATIENCE, "--memory", "2G"]);
+    for program in [isthmus::program()?, isthmus::laboratory()?] {
+        command.arg("--program").arg(program);
+    }
     let output = process::run(command.args(["--", "sh", "-c", &script]))?;
     let report: Value = serde_json::from_str(&output).unwrap_or_default();
     let found = &report["rows"][0];

@@ -6,14 +6,14 @@ use super::{Family, Form, Link, Packet, Path, ethernet};
 /// A packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// What it looks like there.
+    /// The packet on this link.
     pub packet: Packet,
-    /// Which packet of the link before (its place in [`OnLink::packets`]) must have arrived as a whole
-    /// before this one can be sent. On the first link it means nothing.
+    /// The index of the packet on the link before (in [`OnLink::packets`]) that must have arrived as a whole before
+    /// this one can be sent. It has no meaning on the first link.
     pub after: usize,
 }
 
-/// What a message puts on one link.
+/// The packets of a message on one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnLink {
     /// The link.
@@ -23,14 +23,14 @@ pub struct OnLink {
 }
 
 impl OnLink {
-    /// All bytes on the wire, gaps included.
+    /// Returns all bytes on the wire, with gaps.
     pub fn wire_bytes(&self) -> u32 {
         let bytes = |sent: &Sent| ethernet::wire_bytes(sent.packet.length());
         self.packets.iter().map(bytes).sum()
     }
 }
 
-/// A packet inside, and the place on the link of the last packet that carries a piece of it.
+/// A packet inside a tunnel, and the index on the link of the last packet that carries a piece of it.
 #[derive(Clone, Copy)]
 struct Carried {
     packet: Packet,
@@ -38,7 +38,7 @@ struct Carried {
 }
 
 impl Path {
-    /// What a host's packets put on each link, the first link first.
+    /// Returns the packets of a host on each link, the first link first.
     pub fn carry(&self, packets: &[Packet]) -> Vec<OnLink> {
         let mut links = Vec::new();
         let mut inside: Vec<Carried> = packets
@@ -59,7 +59,7 @@ impl Path {
                     link,
                     packets: on_wire.clone(),
                 });
-                // Routers within the stretch pass packets on one by one.
+                // Routers within the stretch forward packets one by one.
                 for (place, sent) in on_wire.iter_mut().enumerate() {
                     sent.after = place;
                 }
@@ -79,8 +79,8 @@ impl Path {
     }
 }
 
-/// What a translator makes of a packet: from IPv4 without DF, pieces of at most `lowest_ipv6_mtu`
-/// (RFC 7915 section 4.1); otherwise one packet (RFC 7915 sections 4.1 and 5.1).
+/// Translates a packet: IPv4 without DF to pieces of at most `lowest_ipv6_mtu` (RFC 7915 section 4.1), any other to
+/// one packet (RFC 7915 sections 4.1 and 5.1).
 fn translated(packet: Packet, family: Family, lowest_ipv6_mtu: u32) -> Vec<Packet> {
     if packet.family() == family {
         return vec![packet];
@@ -92,7 +92,7 @@ fn translated(packet: Packet, family: Family, lowest_ipv6_mtu: u32) -> Vec<Packe
     }
 }
 
-/// What a tunnel makes of a packet (RFC 4213 section 3.1, RFC 2473 section 3).
+/// Puts a packet into a tunnel (RFC 4213 section 3.1, RFC 2473 section 3).
 fn wrap(packet: Packet, form: Form, mtu: u32) -> Vec<Packet> {
     let outer = match form {
         Form::Plain(_) => return vec![packet],

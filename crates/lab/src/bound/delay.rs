@@ -1,11 +1,11 @@
-//! How long a message is under way, alone or in a ping-pong.
+//! The delay of a message, alone or in a ping-pong.
 
 use super::ethernet::{self, GAP};
 use super::{Packet, Path, Payload, Transport};
 
-/// The delays of a message and of its answer, which has the same size, in seconds, where the one follows the other
-/// without a pause. Over TCP a receiver acknowledges every second segment at once (RFC 9293 section 3.8.6.3), and the
-/// rest by its answer: where segments are even in number, what it says next waits behind an acknowledgement on the
+/// Returns the delays of a message and of its answer, which has the same size, in seconds, where one follows the
+/// other without a pause. Over TCP a receiver acknowledges every second segment at once (RFC 9293 section 3.8.6.3),
+/// and the rest by its answer. If the number of segments is even, the answer waits for an acknowledgement on the
 /// first link.
 pub fn ping_pong([there, back]: [&Path; 2], transport: Transport, payload: Payload) -> [f64; 2] {
     [(there, back), (back, there)].map(|(goes, came)| {
@@ -14,9 +14,9 @@ pub fn ping_pong([there, back]: [&Path; 2], transport: Transport, payload: Paylo
 }
 
 impl Path {
-    /// The time from a message's first bit on the first link to its last bit at the end of the last, in
-    /// seconds. Every node receives a packet as a whole before it sends it on; a node that cuts a packet,
-    /// or puts it together, has all of it before it sends any of it.
+    /// Returns the time from a message's first bit on the first link to its last bit at the end of the last, in
+    /// seconds. Every node receives a packet as a whole before it sends it on; a node that fragments or reassembles a
+    /// packet has all of it before it sends any of it.
     pub fn delay(&self, transport: Transport, payload: Payload) -> f64 {
         let mut arrived: Vec<f64> = Vec::new();
         for on_link in self.carry(&transport.packets(payload, self)) {
@@ -35,7 +35,7 @@ impl Path {
         }
         arrived.last().copied().unwrap_or(0.0)
     }
-    /// How long a message on this path waits behind the acknowledgement of one that came on another, in seconds.
+    /// Returns how long a message on this path waits for the acknowledgement of one that came on another, in seconds.
     fn waits_for_acknowledgement(
         &self,
         came: &Self,

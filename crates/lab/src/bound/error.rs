@@ -1,6 +1,6 @@
-//! Values that the model can not take.
+//! Values that the model cannot take.
 
-/// Why a value is refused, and what would be right.
+/// The reason why a value is refused, and the values that are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoundError {
     /// Not a line rate.

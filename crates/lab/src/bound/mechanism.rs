@@ -7,29 +7,29 @@ use super::{Cutting, Family, Form, Link, Mtu, Packet, Path, Rate, Stretch, Tunne
 pub struct Mechanism {
     /// Its name on the command line and in JSON.
     pub name: &'static str,
-    /// What it stands for and its path: `–` is a plain link, `=` one in a tunnel, `~` a translated one.
+    /// Its long name and its path: `–` is a plain link, `=` one in a tunnel, `~` a translated one.
     pub title: &'static str,
     parts: &'static [Part],
     lowest_ipv6_mtu: LowestIpv6Mtu,
 }
 
-/// Links that look the same.
+/// A number of links with the same form.
 #[derive(Debug)]
 struct Part {
     form: Form,
     links: Links,
-    /// How much more than the others these links carry in one packet, in bytes.
+    /// The bytes that these links carry in one packet in addition to the others.
     wider: u8,
 }
 
-/// How many links.
+/// The number of links.
 #[derive(Clone, Copy, Debug)]
 enum Links {
     One,
     Two,
 }
 
-/// The length to which translators cut what they may cut.
+/// The length to which translators fragment packets.
 #[derive(Clone, Copy, Debug)]
 enum LowestIpv6Mtu {
     /// 1280 (RFC 7915 section 4.1).
@@ -61,7 +61,7 @@ const fn two(form: Form) -> Part {
     }
 }
 
-/// Two links of a core that are this much wider than the others.
+/// Returns two links of a core that are this much wider than the others.
 const fn wide(form: Form, wider: u8) -> Part {
     Part {
         form,
@@ -79,7 +79,7 @@ const fn mechanism(name: &'static str, title: &'static str, parts: &'static [Par
     }
 }
 
-/// All of them.
+/// All mechanisms.
 pub const MECHANISMS: &[Mechanism] = &[
     mechanism("direct-ipv4", "IPv4: host – host", &[one(V4)]),
     mechanism("direct-ipv6", "IPv6: host – host", &[one(V6)]),
@@ -165,12 +165,12 @@ impl Part {
 }
 
 impl Mechanism {
-    /// The mechanism of this name.
+    /// Returns the mechanism of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         MECHANISMS.iter().find(|mechanism| mechanism.name == name)
     }
 
-    /// Its path over links of this rate and MTU.
+    /// Returns its path over links of this rate and MTU.
     pub fn path(&self, rate: Rate, mtu: Mtu) -> Path {
         let mut stretches = self.parts.iter().map(|part| part.stretch(rate, mtu));
         let first = stretches.next().expect("every mechanism has a part");
@@ -184,10 +184,10 @@ impl Mechanism {
         }
     }
 
-    /// By how many bytes it makes a frame longer, where it is longest: the O of RFC 8219 appendix A.
+    /// Returns the most bytes by which it makes a frame longer: the O of RFC 8219 appendix A.
     pub fn overhead(&self) -> u32 {
         let path = self.path(Rate::ETHERNET, Mtu::ETHERNET);
-        // Any size that nothing has to cut.
+        // Any size that is not fragmented.
         let sent = Packet::whole(path.source(), 100);
         let links = path.carry(&[sent]);
         let lengths = links

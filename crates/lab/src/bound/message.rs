@@ -1,4 +1,4 @@
-//! How an application's message becomes packets.
+//! The packets of an application's message.
 
 use std::str::FromStr;
 
@@ -20,10 +20,11 @@ impl Payload {
     /// The largest UDP datagram over IPv4: 65535 without both headers.
     const MOST: u32 = 65_507;
 
-    /// A message of this many bytes.
+    /// Returns a message of this many bytes.
     ///
     /// # Errors
     ///
+    /// [`BoundError::Payload`] outside of 1 to 65507.
     /// [`BoundError::Payload`] outside of 1 to 65507.
     pub fn new(bytes: u32) -> Result<Self, BoundError> {
         match u16::try_from(bytes) {
@@ -32,7 +33,7 @@ impl Payload {
         }
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub fn bytes(self) -> u32 {
         self.0.into()
     }
@@ -46,16 +47,16 @@ impl FromStr for Payload {
     }
 }
 
-/// What carries the message.
+/// The transport protocol of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// A datagram, cut by IP if it is too long.
+    /// A datagram, fragmented by IP if it is too long.
     Udp,
-    /// Segments, cut by TCP. What is acknowledged goes the other way and is not counted.
+    /// Segments. Acknowledgements go the other way and are not counted.
     Tcp(TcpOptions),
 }
 
-/// What each TCP segment has in its header.
+/// The options of each TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOptions {
     /// No options.
@@ -65,7 +66,7 @@ pub enum TcpOptions {
 }
 
 impl TcpOptions {
-    /// The length of the TCP header, in bytes.
+    /// Returns the length of the TCP header, in bytes.
     pub fn header(self) -> u32 {
         match self {
             Self::None => TCP,
@@ -75,7 +76,7 @@ impl TcpOptions {
 }
 
 impl Transport {
-    /// The packets of a message as its sender makes them, before any tunnel or translator.
+    /// Returns the packets of a message as its sender makes them, before any tunnel or translator.
     pub fn packets(self, payload: Payload, path: &Path) -> Vec<Packet> {
         match self {
             Self::Udp => datagram(payload, path),
@@ -90,8 +91,8 @@ fn datagram(payload: Payload, path: &Path) -> Vec<Packet> {
     if packet.length() <= whole || packet.length() > fragment {
         packet.cut(fragment)
     } else {
-        // The first link takes it in one piece, a later one does not: its sender has learnt the path's
-        // MTU and cuts to that.
+        // The first link takes it in one piece, a later one does not: its sender has learned the path's MTU and cuts
+        // to that.
         packet.cut(whole)
     }
 }
@@ -108,7 +109,7 @@ fn segments(payload: Payload, options: TcpOptions, path: &Path) -> Vec<Packet> {
     packets
 }
 
-/// The most bytes that a segment carries on this path: both ends' MSS and the path's MTU are regarded.
+/// Returns the most bytes that a segment carries on this path, by both ends' MSS and the path's MTU.
 pub(super) fn segment_size(options: TcpOptions, path: &Path) -> u32 {
     path.limits().whole - path.source().header() - options.header()
 }

@@ -1,15 +1,15 @@
-//! The theoretical bound: what an Ethernet path can carry at most, and how fast at best, when nodes take
-//! no time and cables have no length. What is left is bytes: headers, fragments, tunnels, and Ethernet's
-//! framing of each packet. A measurement above it is wrong; the distance below it is what the nodes cost.
+//! The theoretical bound: the highest throughput and the lowest delay of an Ethernet path, if nodes take no time and
+//! cables have no length. Only bytes remain: headers, fragments, tunnels, and Ethernet's framing of each packet. A
+//! measurement above the bound is wrong; the distance below it is the cost of the nodes.
 //!
 //! * [`ethernet`], [`rate`]: bytes and bits on a wire, frames per second
 //! * [`packet`]: lengths of IP packets and fragments
-//! * [`message`]: how an application's message becomes a transport's packets
-//! * [`path`]: links and what the packets look like on each: plain, tunnelled, translated
+//! * [`message`]: the packets of an application's message
+//! * [`path`]: links, and the form of packets on each: plain, tunnelled, translated
 //! * [`crossing`]: a message's packets on every link of a path
-//! * [`throughput`], [`delay`]: what follows from these
+//! * [`throughput`], [`delay`]: the results
 //! * [`mechanism`]: the transition mechanisms, as paths
-//! * [`table`]: all of them beside each other, for people and as JSON
+//! * [`table`]: all of them in a table, as text and as JSON
 //!
 //! Nothing here needs root or touches the machine.
 

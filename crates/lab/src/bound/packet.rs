@@ -10,7 +10,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The length of the header, in bytes.
+    /// Returns the length of the header, in bytes.
     pub fn header(self) -> u32 {
         match self {
             Self::V4 => 20,
@@ -24,12 +24,12 @@ const FRAGMENT_HEADER: u32 = 8;
 /// Fragments begin at multiples of this many bytes (RFC 791 section 3.1, RFC 8200 section 4.5).
 const FRAGMENT_UNIT: u32 = 8;
 
-/// Whether a packet is all of what was sent.
+/// Whether a packet is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// It is. In IPv4 such packets have DF set: hosts look for the path's MTU (RFC 1191).
+    /// It is whole. In IPv4 such packets have DF set: hosts look for the path's MTU (RFC 1191).
     Whole,
-    /// It is a fragment. In IPv4 such packets may be cut again: DF is not set.
+    /// It is a fragment. In IPv4 such packets may be fragmented again: DF is not set.
     Fragment,
 }
 
@@ -42,7 +42,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A packet that is no fragment, with `payload` bytes after its header.
+    /// Returns a packet that is no fragment, with `payload` bytes after its header.
     pub fn whole(family: Family, payload: u32) -> Self {
         Self {
             family,
@@ -51,22 +51,22 @@ impl Packet {
         }
     }
 
-    /// Its protocol.
+    /// Returns its protocol.
     pub fn family(self) -> Family {
         self.family
     }
 
-    /// Whether it is a fragment.
+    /// Returns whether it is a fragment.
     pub fn piece(self) -> Piece {
         self.piece
     }
 
-    /// The bytes after all headers of the IP layer.
+    /// Returns the bytes after all headers of the IP layer.
     pub fn payload(self) -> u32 {
         self.payload
     }
 
-    /// The bytes with all headers.
+    /// Returns the bytes with all headers.
     pub fn length(self) -> u32 {
         self.headers() + self.payload
     }
@@ -78,14 +78,14 @@ impl Packet {
         }
     }
 
-    /// This packet as a translator leaves it, where no rule makes it smaller: the header is the other
-    /// protocol's, and a fragment has a fragment header exactly in IPv6 (RFC 7915 sections 4.1 and 5.1.1).
+    /// Returns this packet after translation, where no rule makes it smaller: the header is the other protocol's, and
+    /// a fragment has a fragment header in IPv6 only (RFC 7915 sections 4.1 and 5.1.1).
     pub fn translated(self, family: Family) -> Self {
         Self { family, ..self }
     }
 
-    /// Cuts this packet to fragments of at most `mtu` bytes, if it is longer (RFC 791 section 3.2,
-    /// RFC 8200 section 4.5).
+    /// Cuts this packet to fragments of at most `mtu` bytes, if it is longer (RFC 791 section 3.2, RFC 8200 section
+    /// 4.5).
     pub fn cut(self, mtu: u32) -> Vec<Self> {
         if self.length() <= mtu {
             return vec![self];

@@ -1,4 +1,4 @@
-//! A path: links in a row, and what packets look like on each.
+//! A path: links in a row, and the form of packets on each.
 
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use super::{BoundError, Family, Rate};
 pub struct Mtu(u32);
 
 impl Mtu {
-    /// The least of a link with IPv6 (RFC 8200 section 5).
+    /// The least MTU of a link with IPv6 (RFC 8200 section 5).
     pub const LEAST: Self = Self(1280);
-    /// Ethernet's.
+    /// Ethernet's MTU.
     pub const ETHERNET: Self = Self(1500);
 
-    /// An MTU of this many bytes.
+    /// Returns an MTU of this many bytes.
     ///
     /// # Errors
     ///
@@ -28,12 +28,12 @@ impl Mtu {
         }
     }
 
-    /// Bytes.
+    /// Returns the bytes.
     pub fn bytes(self) -> u32 {
         self.0
     }
 
-    /// An MTU with room for headers of `bytes` more, so that packets of this one stay whole.
+    /// Returns an MTU with room for headers of `bytes` more, so that packets of this one stay whole.
     pub fn wider(self, bytes: u8) -> Self {
         Self(self.0 + u32::from(bytes))
     }
@@ -49,14 +49,14 @@ impl FromStr for Mtu {
 
 /// The longest packet of IPv4, and of IPv6 without jumbograms.
 const LONGEST: u32 = 65_535;
-/// How much longer an IPv6 header is than an IPv4 header.
+/// The difference in length of an IPv6 header and an IPv4 header.
 const HEADER_DIFFERENCE: u32 = 20;
 
-/// What packets look like on a stretch of the path. Where a stretch wants the other protocol inside than
-/// the one before it, the node between them is a translator (RFC 7915).
+/// The form of packets on a stretch of the path. Where the inner protocol of a stretch differs from that of the one
+/// before, the node between them is a translator (RFC 7915).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As they are.
+    /// Plain packets.
     Plain(Family),
     /// IPv6 in IPv4: configured tunnels, 6to4, 6rd, ISATAP.
     SixInFour(TunnelMtu),
@@ -67,23 +67,23 @@ pub enum Form {
 /// The MTU of an IPv6-in-IPv4 tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelMtu {
-    /// What fits the link: 20 bytes less, but not less than 1280 (RFC 4213 section 3.2.2).
+    /// That of the link: 20 bytes less, but not less than 1280 (RFC 4213 section 3.2.2).
     OfLink,
     /// 1280, which a static MTU should be (RFC 4213 section 3.2.1).
     Least,
 }
 
-/// What an IPv4-in-IPv6 tunnel does with packets that are too long with its header.
+/// The treatment of packets that are too long for an IPv4-in-IPv6 tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cutting {
-    /// Its MTU is 40 bytes less than the link's: the packets inside are cut, or sent shorter.
+    /// The tunnel's MTU is 40 bytes less than the link's: the inner packets are fragmented, or sent shorter.
     Inner,
-    /// It cuts the packets outside, and its end puts them together again (RFC 6333 section 5.3).
+    /// The outer packets are fragmented, and the tunnel's end reassembles them (RFC 6333 section 5.3).
     Outer,
 }
 
 impl Form {
-    /// The protocol of the packets inside.
+    /// Returns the protocol of the inner packets.
     pub fn inner(self) -> Family {
         match self {
             Self::Plain(family) => family,
@@ -92,7 +92,7 @@ impl Form {
         }
     }
 
-    /// The longest packet inside on links of this MTU.
+    /// Returns the longest inner packet on links of this MTU.
     fn inner_mtu(self, mtu: Mtu) -> u32 {
         match self {
             Self::Plain(_) => mtu.0,
@@ -103,7 +103,7 @@ impl Form {
         }
     }
 
-    /// The longest packets that a `source` may send for this stretch.
+    /// Returns the longest packets that a `source` may send for this stretch.
     fn limits(self, mtu: Mtu, source: Family) -> Limits {
         let inner = self.inner_mtu(mtu);
         match (source, self.inner()) {
@@ -111,7 +111,7 @@ impl Form {
                 whole: inner,
                 fragment: inner,
             },
-            // A translator cuts fragments itself (RFC 7915 section 4.1); packets with DF it does not.
+            // A translator fragments packets itself (RFC 7915 section 4.1), but not those with DF.
             (Family::V4, Family::V6) => Limits {
                 whole: inner - HEADER_DIFFERENCE,
                 fragment: LONGEST,
@@ -133,12 +133,12 @@ pub(super) struct Limits {
     pub(super) fragment: u32,
 }
 
-/// How many packets a node can send.
+/// The packet rate of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// As many as the link takes.
+    /// The link alone limits the rate.
     Unlimited,
-    /// At most so many per second.
+    /// At most this many per second.
     PacketsPerSecond(NonZeroU64),
 }
 
@@ -147,12 +147,12 @@ pub enum Capacity {
 pub struct Link {
     /// The line rate.
     pub rate: Rate,
-    /// What the node in front of it can do.
+    /// The packet rate of the node in front of it.
     pub sender: Capacity,
 }
 
 impl Link {
-    /// A link behind a node without limits.
+    /// Returns a link after a node without limits.
     pub fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -161,7 +161,7 @@ impl Link {
     }
 }
 
-/// Links in a row on which packets look the same. There is at least one.
+/// Links in a row on which packets have the same form. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub(super) form: Form,
@@ -170,7 +170,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// A stretch of one link.
+    /// Returns a stretch of one link.
     pub fn new(form: Form, mtu: Mtu, link: Link) -> Self {
         Self {
             form,
@@ -179,7 +179,7 @@ impl Stretch {
         }
     }
 
-    /// With another link at the end.
+    /// Adds a link at the end.
     #[must_use]
     pub fn link(mut self, link: Link) -> Self {
         self.links.push(link);
@@ -196,7 +196,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// A path that begins with this stretch. Its host speaks the protocol inside of it.
+    /// Returns a path that begins with this stretch. The host's protocol is the inner one.
     pub fn new(first: Stretch) -> Self {
         Self {
             source: first.form.inner(),
@@ -205,14 +205,14 @@ impl Path {
         }
     }
 
-    /// With another stretch at the end. Between two tunnels in a row, packets are taken out and put in.
+    /// Adds a stretch at the end. Between two tunnels in a row, packets are decapsulated and encapsulated.
     #[must_use]
     pub fn then(mut self, stretch: Stretch) -> Self {
         self.stretches.push(stretch);
         self
     }
 
-    /// With translators that cut IPv4 packets without DF to this length in IPv6, instead of 1280:
+    /// Sets the length to which translators fragment IPv4 packets without DF in IPv6, instead of 1280:
     /// "lowest-ipv6-mtu" of RFC 7915 section 4.1.
     #[must_use]
     pub fn lowest_ipv6_mtu(mut self, mtu: Mtu) -> Self {
@@ -220,12 +220,12 @@ impl Path {
         self
     }
 
-    /// The protocol of the sending host.
+    /// Returns the protocol of the sending host.
     pub fn source(&self) -> Family {
         self.source
     }
 
-    /// All links, in order.
+    /// Returns all links, in order.
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         self.stretches.iter().flat_map(|stretch| &stretch.links)
     }
@@ -234,12 +234,12 @@ impl Path {
         &self.stretches
     }
 
-    /// The length to which translators cut.
+    /// Returns the length to which translators fragment.
     pub(super) fn translators_cut_to(&self) -> u32 {
         self.lowest_ipv6_mtu.0
     }
 
-    /// The longest packets that the sending host may send.
+    /// Returns the longest packets that the sending host may send.
     pub(super) fn limits(&self) -> Limits {
         let none = Limits {
             whole: LONGEST,

@@ -16,10 +16,11 @@ impl Rate {
     /// Ethernet at 10 Mb/s.
     pub const ETHERNET: Self = Self(NonZeroU64::new(10_000_000).unwrap());
 
-    /// A rate of this many bits per second.
+    /// Returns a rate of this many bits per second.
     ///
     /// # Errors
     ///
+    /// [`BoundError::Rate`] outside of 1 to 10¹².
     /// [`BoundError::Rate`] outside of 1 to 10¹².
     pub fn new(bits_per_second: u64) -> Result<Self, BoundError> {
         match NonZeroU64::new(bits_per_second) {
@@ -28,12 +29,12 @@ impl Rate {
         }
     }
 
-    /// Bits per second.
+    /// Returns the bits per second.
     pub fn bits_per_second(self) -> u64 {
         self.0.get()
     }
 
-    /// How long this many bytes take, in seconds.
+    /// Returns the time of this many bytes, in seconds.
     pub fn seconds(self, bytes: u32) -> f64 {
         8.0 * f64::from(bytes) / self.as_f64()
     }
@@ -55,7 +56,7 @@ impl FromStr for Rate {
             Some(b'G') => (&text[..text.len() - 1], 1e9),
             _ => (text, 1.0),
         };
-        // Only plain decimals: what Rust reads as a number has also exponents, signs and "inf".
+        // Only plain decimals: Rust's numbers may also have exponents, signs and "inf".
         if !number
             .bytes()
             .all(|byte| byte.is_ascii_digit() || byte == b'.')
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn invalid_rates_are_refused() {
         for text in [
             "", "M", "0", "0.1", "-1M", "10X", "1e6", "inf", "NaN", "1.2.3", "1001G", "10 M", "10é",
         ] {

@@ -1,4 +1,4 @@
-//! The mechanisms beside each other.
+//! A table of the mechanisms.
 
 use std::fmt;
 
@@ -12,22 +12,22 @@ pub const PAPERS_PAYLOADS: [u32; 18] = [
     10000,
 ];
 
-/// The frame sizes for testers on Ethernet, in bytes with FCS (RFC 8219 section 5.1.1; 84 takes the place
-/// of 64 where a translator makes IPv4 of IPv6).
+/// The frame sizes for testers on Ethernet, in bytes with FCS (RFC 8219 section 5.1.1). 84 replaces 64 where a
+/// translator makes IPv4 of IPv6.
 pub const FRAMES: [u32; 14] = [
     64, 84, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216,
 ];
 
-/// What a table shows.
+/// The quantity of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Something of messages.
+    /// A measure of messages.
     Messages(Measure, Transport, Vec<Payload>),
     /// Frames per second, for [`FRAMES`].
     Frames,
 }
 
-/// What is asked of messages.
+/// A measure of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// The throughput of messages without a pause, in bit/s.
@@ -49,7 +49,7 @@ impl Measure {
 }
 
 impl Quantity {
-    /// Its name, and the unit of its values.
+    /// Returns its name, and the unit of its values.
     fn what(&self) -> (&'static str, Unit) {
         match self {
             Self::Messages(Measure::Throughput, ..) => ("throughput", Unit::BitsPerSecond),
@@ -97,7 +97,7 @@ impl Quantity {
     }
 }
 
-/// What the values of a table are.
+/// The unit of the values of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum Unit {
     #[serde(rename = "bit/s")]
@@ -109,7 +109,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// As people read it: the unit, how much of it one of ours is, and how many decimals are shown.
+    /// Returns the readable unit, its size in base units, and the number of decimals.
     fn legible(self) -> (&'static str, f64, usize) {
         match self {
             Self::BitsPerSecond => ("Mb/s", 1e-6, 4),
@@ -119,7 +119,7 @@ impl Unit {
     }
 }
 
-/// A line: the payload or the frame size in bytes, and a value for each mechanism.
+/// A row: the payload or the frame size in bytes, and a value for each mechanism.
 #[derive(Debug, Serialize)]
 struct Row {
     bytes: u32,
@@ -134,8 +134,7 @@ struct Column {
     links: usize,
 }
 
-/// Bounds of several mechanisms over several sizes. It serialises with base units; its `Display` is for
-/// people.
+/// The bounds of several mechanisms over several sizes. It serialises with base units; its `Display` is for people.
 #[derive(Debug, Serialize)]
 pub struct Table {
     what: &'static str,
@@ -150,7 +149,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The bounds of these mechanisms on links of this rate and MTU.
+    /// Returns the bounds of these mechanisms on links of this rate and MTU.
     pub fn new(quantity: &Quantity, mechanisms: &[&Mechanism], rate: Rate, mtu: Mtu) -> Self {
         let columns = mechanisms.iter().map(|mechanism| Column {
             name: mechanism.name,

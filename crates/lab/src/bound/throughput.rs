@@ -1,12 +1,12 @@
-//! What a path carries at most.
+//! The highest throughput of a path.
 
 use super::crossing::OnLink;
 use super::message::segment_size;
 use super::{Capacity, Packet, Path, Payload, TcpOptions, Transport};
 
 impl Path {
-    /// The most that messages of this size carry when they follow each other without a pause, in bits of
-    /// payload per second: that of the link, or of the node, that does least.
+    /// Returns the throughput of messages of this size that follow each other without a pause, in bits of payload per
+    /// second: that of the slowest link or node.
     pub fn streaming(&self, transport: Transport, payload: Payload) -> f64 {
         let bytes = f64::from(payload.bytes());
         let links = self.carry(&transport.packets(payload, self));
@@ -16,21 +16,21 @@ impl Path {
         }))
     }
 
-    /// The most that messages of this size carry when each waits for the one before it to arrive at the
-    /// other end, as in a game of ping-pong over a path that is the same in both directions. In bits of
-    /// payload per second, in each direction in its turn.
+    /// Returns the throughput of messages of this size that each wait for the arrival of the one before, as in a
+    /// ping-pong over a path that is the same in both directions. It is in bits of payload per second, in each
+    /// direction in turn.
     pub fn ping_pong(&self, transport: Transport, payload: Payload) -> f64 {
         8.0 * f64::from(payload.bytes()) / self.delay(transport, payload)
     }
 
-    /// The most that one long TCP connection in each direction carries at the same time, in bits of payload
-    /// per second and direction, when every second segment is acknowledged (RFC 9293 section 3.8.6.3) by
-    /// a packet without data.
+    /// Returns the throughput of one long TCP connection in each direction at the same time, in bits of payload per
+    /// second and direction, when every second segment is acknowledged (RFC 9293 section 3.8.6.3) by a packet without
+    /// data.
     pub fn both_ways(&self, options: TcpOptions) -> f64 {
         let size = segment_size(options, self);
         let packet = |bytes| Packet::whole(self.source(), bytes + options.header());
         let data = self.carry(&[packet(size)]);
-        // What acknowledges comes the other way, but a link makes the same of it in both directions.
+        // Acknowledgements come the other way, but a link has the same effect in both directions.
         let acknowledgements = self.carry(&[packet(0)]);
         least(data.iter().zip(&acknowledgements).map(|(data, ack)| {
             let wire = 2 * data.wire_bytes() + ack.wire_bytes();
@@ -39,7 +39,8 @@ impl Path {
     }
 }
 
-/// The messages that the node in front of a link can send.
+/// Returns the messages per second that the node in front of a link can send.
+///
 fn messages_per_second(on_link: &OnLink) -> f64 {
     match on_link.link.sender {
         Capacity::Unlimited => f64::INFINITY,

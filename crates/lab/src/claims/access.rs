@@ -2,8 +2,8 @@
 
 use super::{
     Judgement,
-    case::{
-        Case,
+    evidence::{
+        Evidence,
         Relation::{Below, NotAbove},
     },
 };
@@ -15,42 +15,42 @@ use crate::{
 /// Packets up to this many bytes are small.
 const SMALL: f64 = 250.0;
 
-/// "Far more" is at least this many times as much.
+/// The least factor of "far more".
 const FAR_MORE: f64 = 5.0;
 
-/// Who loses less than this with small packets is not held up by their number.
+/// The loss of small packets below which their number is no limit.
 const SOME_LOSS: f64 = 0.01;
 
-/// H8
+/// Judges H8.
 pub(super) fn map(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
-    if let Some(answers) = case.experiment(summary, "paper-002/throughput") {
-        let lines = case.standing(answers, "udp", &["map-t", "map-e"]);
+    let mut evidence = Evidence::default();
+    if let Some(answers) = evidence.experiment(summary, "paper-002/throughput") {
+        let lines = evidence.standing(answers, "udp", &["map-t", "map-e"]);
         if let [Some(translating), Some(tunnelling)] = lines.as_slice() {
-            case.compare(answers, translating, NotAbove, tunnelling, SMALL);
+            evidence.compare(answers, translating, NotAbove, tunnelling, SMALL);
         }
     }
-    if let Some(answers) = case.experiment(summary, "paper-002/cpu") {
-        let lines = case.standing(answers, "udp", &["map-e", "map-t"]);
+    if let Some(answers) = evidence.experiment(summary, "paper-002/cpu") {
+        let lines = evidence.standing(answers, "udp", &["map-e", "map-t"]);
         if let [Some(tunnelling), Some(translating)] = lines.as_slice() {
-            case.compare(answers, tunnelling, Below, translating, f64::INFINITY);
+            evidence.compare(answers, tunnelling, Below, translating, f64::INFINITY);
         }
     }
-    case.decide(
+    evidence.decide(
         "A tunnel's header is less work than a translation",
         "MAP-E is not the cheaper one",
     )
 }
 
-/// H9
+/// Judges H9.
 pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
+    let mut evidence = Evidence::default();
     for name in ["paper-002/cpu", "paper-002/jitter", "paper-002/loss"] {
-        let Some(answers) = case.experiment(summary, name) else {
+        let Some(answers) = evidence.experiment(summary, name) else {
             continue;
         };
         let Some(tayga) = answers.made_by("tayga", "464xlat", "udp") else {
-            case.lacks(format!("464XLAT by TAYGA in {name}"));
+            evidence.lacks(format!("464XLAT by TAYGA in {name}"));
             continue;
         };
         let others = answers
@@ -59,12 +59,12 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
             .filter(|line| line.series == "udp" && line.subject.name != tayga.subject.name);
         let worst = others.max_by(|one, other| mean(one).total_cmp(&mean(other)));
         let Some(worst) = worst else {
-            case.lacks(format!("anything beside 464XLAT by TAYGA in {name}"));
+            evidence.lacks(format!("anything beside 464XLAT by TAYGA in {name}"));
             continue;
         };
         let [ours, theirs] = [mean(worst), mean(tayga)]
             .map(|value| amount::amount(answers.experiment.quantity, value));
-        case.test(
+        evidence.test(
             mean(tayga) > mean(worst),
             format!(
                 "{name}, mean over the sizes: {theirs} with 464xlat-tayga, at most {ours} with the others ({})",
@@ -72,7 +72,7 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
             ),
         );
     }
-    case.decide(
+    evidence.decide(
         "It is the worst in all three",
         "It is not the worst in all three",
     )
@@ -83,16 +83,16 @@ fn mean(line: &Line<'_>) -> f64 {
     values.sum::<f64>() / line.figures.len() as f64
 }
 
-/// H10
+/// Judges H10.
 pub(super) fn small_packets(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
-    if let Some(answers) = case.experiment(summary, "paper-002/loss") {
+    let mut evidence = Evidence::default();
+    if let Some(answers) = evidence.experiment(summary, "paper-002/loss") {
         let (mut looked, mut some_lose) = (false, false);
         let udp = answers.lines.iter().filter(|line| line.series == "udp");
         for line in udp {
             let both = [100.0, 1400.0].map(|size| line.at(size).map(|figure| figure.value()));
             let [Some(small), Some(large)] = both else {
-                case.lacks(format!("100 and 1400 bytes with {}", line.subject.name));
+                evidence.lacks(format!("100 and 1400 bytes with {}", line.subject.name));
                 continue;
             };
             let text = format!(
@@ -103,21 +103,21 @@ pub(super) fn small_packets(summary: &Summary<'_>) -> Judgement {
             );
             looked = true;
             if small < SOME_LOSS {
-                case.note(text);
+                evidence.note(text);
             } else {
                 some_lose = true;
-                case.test(small >= FAR_MORE * large, text);
+                evidence.test(small >= FAR_MORE * large, text);
             }
         }
         if looked && !some_lose {
-            case.test(
+            evidence.test(
                 false,
                 "nothing here loses one in a hundred packets of 100 bytes",
             );
         }
     }
-    case.decide(
-        "Small packets are more, and it is their number that is too much",
-        "The number of packets is not what loses them here",
+    evidence.decide(
+        "There are more small packets, and their number is the limit",
+        "The number of packets is not the cause of loss here",
     )
 }

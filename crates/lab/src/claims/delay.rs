@@ -2,8 +2,8 @@
 
 use super::{
     ALMOST_ALL, Judgement,
-    case::{
-        Case,
+    evidence::{
+        Evidence,
         Relation::{Below, NotAbove},
     },
 };
@@ -13,13 +13,13 @@ use crate::{
     summary::{Figure, Line, Summary},
 };
 
-/// The most bytes of payload in a datagram that no mechanism here cuts: 6to4's packets have 1480 bytes
-/// in 1500, less headers of 40 and 8.
+/// The largest payload in octets of a datagram that no mechanism here fragments: 6to4's packets have 1480 of 1500
+/// octets, less headers of 40 and 8.
 const WHOLE: f64 = 1432.0;
 
-/// H2
+/// Judges H2.
 pub(super) fn order(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
+    let mut evidence = Evidence::default();
     let experiments = [
         ("paper-000/delay-tcp-10M", f64::INFINITY),
         ("paper-000/delay-tcp-100M", f64::INFINITY),
@@ -27,7 +27,7 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
         ("paper-000/delay-udp-100M", WHOLE),
     ];
     for (name, last) in experiments {
-        let Some(answers) = case.experiment(summary, name) else {
+        let Some(answers) = evidence.experiment(summary, name) else {
             continue;
         };
         let chain = [
@@ -37,51 +37,50 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
             "isatap",
             "6to4 hosts",
         ];
-        let lines = case.standing(answers, "mean", &chain);
+        let lines = evidence.standing(answers, "mean", &chain);
         for (place, pair) in lines.windows(2).enumerate() {
             if let [Some(one), Some(other)] = pair {
                 let relation = if place == 3 { NotAbove } else { Below };
-                case.compare(answers, one, relation, other, last);
+                evidence.compare(answers, one, relation, other, last);
             }
         }
     }
-    let fails = if case.depends_on_implementation() {
+    let fails = if evidence.depends_on_implementation() {
         "The order depends on the implementation: with others it is the paper’s"
     } else {
         "The order is another one"
     };
-    case.decide("The order is the paper’s", fails)
+    evidence.decide("The order is the paper’s", fails)
 }
 
-/// H4
+/// Judges H4.
 pub(super) fn tenth(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
+    let mut evidence = Evidence::default();
     for transport in ["udp", "tcp"] {
         let [slow, fast] =
             ["10M", "100M"].map(|rate| format!("paper-000/delay-{transport}-{rate}"));
         let (slow, fast) = (
-            case.experiment(summary, &slow),
-            case.experiment(summary, &fast),
+            evidence.experiment(summary, &slow),
+            evidence.experiment(summary, &fast),
         );
         let (Some(slow), Some(fast)) = (slow, fast) else {
             continue;
         };
         for line in slow.lines.iter().filter(|line| line.series == "mean") {
-            let Some(faster) = fast.line(&line.subject.name, "mean") else {
-                case.lacks(format!("{} in {}", line.subject.name, fast.experiment.name));
+            let Some(faster) = evidence.counterpart(line, fast) else {
                 continue;
             };
-            tenth_of(&mut case, transport, line, faster);
+            tenth_of(&mut evidence, transport, line, faster);
         }
     }
-    case.decide(
-        "What the links take is nearly all there is",
-        "What does not depend on the links’ rate is too much of the shorter delay",
+    evidence.decide(
+        "The time of the links is nearly the whole delay",
+        "The part that does not depend on the links’ rate is too large in the shorter delay",
     )
 }
 
-/// Tests one subject: the ratio has to be from 9 to 11 at almost all payloads.
-fn tenth_of(case: &mut Case, transport: &str, slow: &Line<'_>, fast: &Line<'_>) {
+/// Tests one subject: the ratio must be from 9 to 11 at almost all payloads.
+fn tenth_of(evidence: &mut Evidence, transport: &str, slow: &Line<'_>, fast: &Line<'_>) {
     let pairs = slow
         .figures
         .iter()
@@ -90,7 +89,7 @@ fn tenth_of(case: &mut Case, transport: &str, slow: &Line<'_>, fast: &Line<'_>) 
         .map(|(slow, fast)| slow.value() / fast.value())
         .collect();
     if ratios.is_empty() {
-        return case.lacks(format!(
+        return evidence.lacks(format!(
             "a payload that {} has at both rates",
             slow.subject.name
         ));
@@ -99,7 +98,7 @@ fn tenth_of(case: &mut Case, transport: &str, slow: &Line<'_>, fast: &Line<'_>) 
         .iter()
         .filter(|ratio| (9.0..=11.0).contains(*ratio))
         .count();
-    // The part that no bound explains, which is the same at both rates.
+    // The rest that no bound explains, which is the same at both rates.
     let rest: Vec<f64> = fast.figures.iter().filter_map(unexplained).collect();
     let beside = if rest.is_empty() {
         String::new()
@@ -109,7 +108,7 @@ fn tenth_of(case: &mut Case, transport: &str, slow: &Line<'_>, fast: &Line<'_>) 
             amount::percent(median(&mut rest.clone()))
         )
     };
-    case.test(
+    evidence.test(
         right as f64 >= ALMOST_ALL * ratios.len() as f64,
         format!(
             "{transport}, {}: {} times shorter, from 9 to 11 times at {right} of {} payloads{beside}",
@@ -120,17 +119,17 @@ fn tenth_of(case: &mut Case, transport: &str, slow: &Line<'_>, fast: &Line<'_>) 
     );
 }
 
-/// The share of a delay that its bound does not explain.
+/// Returns the share of a delay that its bound does not explain.
 fn unexplained(figure: &Figure) -> Option<f64> {
     Some((figure.value() - figure.bound?) / figure.value())
 }
 
-/// H13
+/// Judges H13.
 pub(super) fn tayga(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
-    if let Some(answers) = case.experiment(summary, "paper-000/delay-udp-100M") {
+    let mut evidence = Evidence::default();
+    if let Some(answers) = evidence.experiment(summary, "paper-000/delay-udp-100M") {
         match answers.made_by("tayga", "", "mean") {
-            None => case.lacks("TAYGA in paper-000/delay-udp-100M"),
+            None => evidence.lacks("TAYGA in paper-000/delay-udp-100M"),
             Some(line) => {
                 let side = |above: bool| -> Vec<f64> {
                     let figures = line.figures.iter();
@@ -141,10 +140,10 @@ pub(super) fn tayga(summary: &Summary<'_>) -> Judgement {
                 };
                 let (mut below, mut above) = (side(false), side(true));
                 if below.is_empty() || above.is_empty() {
-                    case.lacks("TAYGA's delays beside their bounds below and above 1750 bytes");
+                    evidence.lacks("TAYGA's delays beside their bounds below and above 1750 bytes");
                 } else {
                     let (below, above) = (median(&mut below), median(&mut above));
-                    case.test(
+                    evidence.test(
                         above >= 1.25 * below,
                         format!(
                             "TAYGA takes {} times the bound up to 1750 bytes, {} times above",
@@ -156,7 +155,7 @@ pub(super) fn tayga(summary: &Summary<'_>) -> Judgement {
             }
         }
     }
-    case.decide(
+    evidence.decide(
         "TAYGA is farther from the bound where packets are fragments",
         "TAYGA is no farther from the bound above 1750 bytes than below",
     )

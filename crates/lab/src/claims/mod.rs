@@ -1,14 +1,14 @@
-//! What the papers claim, and whether it holds in a run.
+//! The papers' claims, and whether they hold in a run.
 //!
-//! Each claim is a function of a run's figures alone. One that does not hold is a result and no error: the
-//! papers measured what there was from 2008 to 2016.
+//! Each claim is a function of a run's figures alone. A claim that does not hold is a result and not an error: the
+//! papers measured the implementations of 2008 to 2016.
 //!
-//! Values are compared by their medians over the repetitions. Where a claim is about a whole axis, it has to
-//! be true at [`ALMOST_ALL`] of its places; where it says that two are alike, they may differ by [`ALIKE`].
+//! Values are compared by their medians over the repetitions. A claim about a whole axis must be true at
+//! [`ALMOST_ALL`] of its places. Two similar values may differ by [`ALIKE`].
 
 mod access;
-mod case;
 mod delay;
+mod evidence;
 mod round_trip;
 mod throughput;
 mod translation;
@@ -17,10 +17,10 @@ use serde::Serialize;
 
 use crate::summary::Summary;
 
-/// The share of places at which a claim about an axis has to be true.
+/// The share of places at which a claim about an axis must be true.
 pub const ALMOST_ALL: f64 = 0.9;
 
-/// By how much two values that are alike may differ, as a share of the larger.
+/// The difference of two similar values, as a share of the larger.
 pub const ALIKE: f64 = 0.05;
 
 /// One claim.
@@ -28,7 +28,7 @@ pub const ALIKE: f64 = 0.05;
 pub struct Claim {
     /// `H1` to `H14`.
     pub id: &'static str,
-    /// What it says.
+    /// The claim, in a sentence.
     pub says: &'static str,
     /// The paper, and the figures or tables there.
     pub source: &'static str,
@@ -39,16 +39,16 @@ pub struct Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It does.
+    /// It holds.
     HoldsHere,
-    /// It does not.
+    /// It does not hold.
     DoesNotHoldHere,
-    /// What it is about was not measured.
+    /// Its experiments were not measured.
     CannotBeTold,
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the verdict in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::HoldsHere => "holds here",
@@ -58,16 +58,16 @@ impl Verdict {
     }
 }
 
-/// What a run says about a claim.
+/// The judgement of a claim by a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judgement {
-    /// Whether it holds.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The figures that this rests on.
+    /// The figures that decide it.
     pub figures: Vec<String>,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub why: String,
-    /// What was not measured and would have been looked at.
+    /// The figures that are missing.
     pub missing: Vec<String>,
 }
 

@@ -2,39 +2,39 @@
 
 use super::{
     Judgement,
-    case::{Case, Relation::Below},
+    evidence::{Evidence, Relation::Below},
 };
 use crate::{amount, summary::Summary};
 
-/// How much slower a translated round trip has to get, as large packets are compared with small ones,
-/// beside the native one.
+/// The least factor by which a translated round trip slows down from small to large packets, relative to the native
+/// one.
 const SLOWER: f64 = 1.25;
 
-/// H1
+/// Judges H1.
 pub(super) fn order(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
-    if let Some(answers) = case.experiment(summary, "paper-004/round-trip") {
+    let mut evidence = Evidence::default();
+    if let Some(answers) = evidence.experiment(summary, "paper-004/round-trip") {
         let chain = ["native ipv4", "native ipv6", "nat64", "http proxy"];
-        let lines = case.standing(answers, "both", &chain);
+        let lines = evidence.standing(answers, "both", &chain);
         for pair in lines.windows(2) {
             if let [Some(one), Some(other)] = pair {
-                case.compare(answers, one, Below, other, f64::INFINITY);
+                evidence.compare(answers, one, Below, other, f64::INFINITY);
             }
         }
     }
-    let fails = if case.depends_on_implementation() {
+    let fails = if evidence.depends_on_implementation() {
         "The order depends on the implementation: with others it is the paper’s"
     } else {
         "The order is another one"
     };
-    case.decide("The order is the paper’s", fails)
+    evidence.decide("The order is the paper’s", fails)
 }
 
-/// H14
+/// Judges H14.
 pub(super) fn large(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
-    if let Some(answers) = case.experiment(summary, "paper-004/size") {
-        let lines = case.standing(answers, "both", &["native ipv6", "nat64"]);
+    let mut evidence = Evidence::default();
+    if let Some(answers) = evidence.experiment(summary, "paper-004/size") {
+        let lines = evidence.standing(answers, "both", &["native ipv6", "nat64"]);
         if let [Some(native), Some(nat64)] = lines.as_slice() {
             let common = nat64.figures.iter().filter_map(|figure| {
                 let beside = native.at(figure.at)?;
@@ -42,7 +42,7 @@ pub(super) fn large(summary: &Summary<'_>) -> Judgement {
             });
             let ratios: Vec<(f64, f64)> = common.collect();
             match (ratios.first(), ratios.last()) {
-                (Some(small), Some(large)) if small.0 < large.0 => case.test(
+                (Some(small), Some(large)) if small.0 < large.0 => evidence.test(
                     large.1 >= small.1 * SLOWER,
                     format!(
                         "{} takes {} times as long as native IPv6 at {} and {} times at {}",
@@ -53,12 +53,12 @@ pub(super) fn large(summary: &Summary<'_>) -> Judgement {
                         amount::place(large.0)
                     ),
                 ),
-                _ => case.lacks("two sizes of packets in paper-004/size"),
+                _ => evidence.lacks("two sizes of packets in paper-004/size"),
             }
         }
     }
-    case.decide(
-        "Beside native IPv6, NAT64 gets slower as packets get larger",
-        "Beside native IPv6, NAT64 is not slower with large packets than with small ones",
+    evidence.decide(
+        "Compared with native IPv6, NAT64 gets slower with larger packets",
+        "Compared with native IPv6, NAT64 is not slower with large packets than with small ones",
     )
 }

@@ -2,8 +2,8 @@
 
 use super::{
     ALMOST_ALL, Judgement,
-    case::{
-        Case,
+    evidence::{
+        Evidence,
         Relation::{Alike, NotAbove},
     },
 };
@@ -13,55 +13,58 @@ use crate::{
     summary::{Line, Summary},
 };
 
-/// H3
+/// Judges H3.
 pub(super) fn order(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
+    let mut evidence = Evidence::default();
     for name in [
         "paper-000/throughput-udp-10M",
         "paper-000/throughput-udp-100M",
     ] {
-        let Some(answers) = case.experiment(summary, name) else {
+        let Some(answers) = evidence.experiment(summary, name) else {
             continue;
         };
         let chain = ["6to4 hosts", "isatap", "native ipv6", "native ipv4"];
-        let lines = case.standing(answers, "forward", &chain);
+        let lines = evidence.standing(answers, "forward", &chain);
         for (place, pair) in lines.windows(2).enumerate() {
             if let [Some(one), Some(other)] = pair {
                 let relation = if place == 0 { Alike } else { NotAbove };
-                case.compare(answers, one, relation, other, f64::INFINITY);
+                evidence.compare(answers, one, relation, other, f64::INFINITY);
             }
         }
         let both = ["jool", "tayga"].map(|maker| answers.made_by(maker, "", "forward"));
         match both {
-            [Some(jool), Some(tayga)] => case.compare(answers, jool, Alike, tayga, f64::INFINITY),
-            _ => case.lacks(format!("Jool and TAYGA in {name}")),
+            [Some(jool), Some(tayga)] => {
+                evidence.compare(answers, jool, Alike, tayga, f64::INFINITY)
+            }
+            _ => evidence.lacks(format!("Jool and TAYGA in {name}")),
         }
     }
-    case.decide("The order is the paper’s", "The order is another one")
+    evidence.decide("The order is the paper’s", "The order is another one")
 }
 
-/// H11
+/// Judges H11.
 pub(super) fn gap(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
+    let mut evidence = Evidence::default();
     for transport in ["udp", "tcp"] {
         let names =
             ["10M", "100M", "1000M"].map(|rate| format!("paper-003/throughput-{transport}-{rate}"));
-        let rates = names.each_ref().map(|name| case.experiment(summary, name));
+        let rates = names
+            .each_ref()
+            .map(|name| evidence.experiment(summary, name));
         for answers in rates.iter().flatten() {
             for line in &answers.lines {
-                shrinks(&mut case, &answers.experiment.name, line);
+                shrinks(&mut evidence, &answers.experiment.name, line);
             }
         }
         let [Some(slow), .., Some(fast)] = rates else {
             continue;
         };
         for line in &slow.lines {
-            let Some(faster) = fast.line(&line.subject.name, line.series) else {
-                case.lacks(format!("{} in {}", line.subject.name, fast.experiment.name));
+            let Some(faster) = evidence.counterpart(line, fast) else {
                 continue;
             };
             if let (Some(at_slow), Some(at_fast)) = (typical(line), typical(faster)) {
-                case.test(
+                evidence.test(
                     at_fast > at_slow,
                     format!(
                         "{transport}, {}: {} below the bound at 10 Mb/s, {} at 1000 Mb/s",
@@ -73,13 +76,13 @@ pub(super) fn gap(summary: &Summary<'_>) -> Judgement {
             }
         }
     }
-    case.decide(
+    evidence.decide(
         "Small payloads and fast lines leave the most unused",
         "The distance to the bound does not follow payload and line rate",
     )
 }
 
-/// By what share a line's figures are below their bounds, from the least payload.
+/// Returns the shares by which a line's figures are below their bounds, from the least payload.
 fn gaps(line: &Line<'_>) -> Vec<f64> {
     let figures = line.figures.iter();
     figures
@@ -92,12 +95,12 @@ fn typical(line: &Line<'_>) -> Option<f64> {
     (!gaps.is_empty()).then(|| median(&mut gaps))
 }
 
-/// The larger half of the payloads has to be nearer to the bound than the smaller half; if both are
-/// within a hundredth, the payload does not matter, which is no shrinking either.
-fn shrinks(case: &mut Case, experiment: &str, line: &Line<'_>) {
+/// Tests one line: the larger half of the payloads must be nearer to the bound than the smaller half. If both are
+/// within a hundredth, the payload does not matter, and the gap does not shrink.
+fn shrinks(evidence: &mut Evidence, experiment: &str, line: &Line<'_>) {
     let gaps = gaps(line);
     if gaps.len() < 2 {
-        return case.lacks(format!(
+        return evidence.lacks(format!(
             "bounds at two payloads for {} in {experiment}",
             line.subject.name
         ));
@@ -107,7 +110,7 @@ fn shrinks(case: &mut Case, experiment: &str, line: &Line<'_>) {
         .iter()
         .filter(|gap| **gap < median(&mut small.to_vec()))
         .count();
-    case.test(
+    evidence.test(
         nearer as f64 >= ALMOST_ALL * large.len() as f64,
         format!(
             "{experiment}, {}: {} below the bound at small payloads, {} at large ones",

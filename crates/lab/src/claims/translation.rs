@@ -1,48 +1,53 @@
-//! Paper 001: what translation costs.
+//! Paper 001: the cost of translation.
 
-use super::{ALIKE, ALMOST_ALL, Judgement, case::Case};
+use super::{ALIKE, ALMOST_ALL, Judgement, evidence::Evidence};
 use crate::{
     amount,
     results::{Better, Quantity},
-    summary::{Answers, Line, Summary},
+    summary::{ExperimentSummary, Line, Summary},
 };
 
-/// H5
+/// Judges H5.
 pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
-    // Either tells by itself: packets in a second through a gateway, and the time that one takes inside.
+    let mut evidence = Evidence::default();
+    // Either experiment is enough: packets per second through a gateway, or the time of one inside.
     let names = ["paper-001/prefix-length", "paper-001/packet-rate"];
-    case.asks(names[0]);
-    let is_there = |answers: &&Answers<'_>| !answers.lines.is_empty();
+    evidence.asks(names[0]);
+    let is_there = |answers: &&ExperimentSummary<'_>| !answers.lines.is_empty();
     let found = names
         .iter()
         .filter_map(|name| summary.experiment(name).filter(is_there));
-    let found: Vec<&Answers<'_>> = found.collect();
+    let found: Vec<&ExperimentSummary<'_>> = found.collect();
     if found.is_empty() {
         for name in names {
-            case.lacks(format!("the experiment {name}"));
+            evidence.lacks(format!("the experiment {name}"));
         }
     }
     for answers in found {
         for subject in answers.subjects() {
             let lines = ["4to6", "6to4"].map(|series| answers.line(&subject.name, series));
             match lines {
-                [Some(up), Some(down)] => dearer(&mut case, answers, up, down),
-                _ => case.lacks(format!(
+                [Some(up), Some(down)] => dearer(&mut evidence, answers, up, down),
+                _ => evidence.lacks(format!(
                     "both directions of {} in {}",
                     subject.name, answers.experiment.name
                 )),
             }
         }
     }
-    case.decide(
-        "From IPv4 to IPv6 is the dearer direction, as packets grow and more has to be written",
-        "From IPv4 to IPv6 is not the dearer direction",
+    evidence.decide(
+        "From IPv4 to IPv6 is the more expensive direction, as packets grow and more octets are written",
+        "From IPv4 to IPv6 is not the more expensive direction",
     )
 }
 
 /// Tests that one line is worse than another at almost all places.
-fn dearer(case: &mut Case, answers: &Answers<'_>, one: &Line<'_>, other: &Line<'_>) {
+fn dearer(
+    evidence: &mut Evidence,
+    answers: &ExperimentSummary<'_>,
+    one: &Line<'_>,
+    other: &Line<'_>,
+) {
     let quantity = answers.experiment.quantity;
     let pairs: Vec<(f64, f64)> = one
         .figures
@@ -55,12 +60,12 @@ fn dearer(case: &mut Case, answers: &Answers<'_>, one: &Line<'_>, other: &Line<'
     };
     let count = pairs.iter().filter(worse).count();
     let Some((first, second)) = pairs.last() else {
-        return case.lacks(format!(
+        return evidence.lacks(format!(
             "both directions of {} at one place",
             one.subject.name
         ));
     };
-    case.test(
+    evidence.test(
         count as f64 >= ALMOST_ALL * pairs.len() as f64,
         format!(
             "{}, {}: {} {} and {} {}",
@@ -74,18 +79,18 @@ fn dearer(case: &mut Case, answers: &Answers<'_>, one: &Line<'_>, other: &Line<'
     );
 }
 
-/// H6
+/// Judges H6.
 pub(super) fn steps(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
+    let mut evidence = Evidence::default();
     let name = "paper-001/steps";
-    if let Some(answers) = case.experiment(summary, name) {
+    if let Some(answers) = evidence.experiment(summary, name) {
         for subject in answers.subjects() {
             for direction in ["4to6", "6to4"] {
                 let mut step = |step: &str| {
                     let series = format!("{direction} {step}");
                     let line = answers.line(&subject.name, &series);
                     if line.is_none() {
-                        case.lacks(format!("{series} of {} in {name}", subject.name));
+                        evidence.lacks(format!("{series} of {} in {name}", subject.name));
                     }
                     line.and_then(|line| line.figures.first())
                         .map(|figure| figure.value())
@@ -102,7 +107,7 @@ pub(super) fn steps(summary: &Summary<'_>) -> Judgement {
                 if dearest.is_finite() {
                     let [header_text, address_text, dearest_text] = [header, address, dearest]
                         .map(|value| amount::amount(Quantity::Cost, value));
-                    case.test(
+                    evidence.test(
                         header > address && address > dearest,
                         format!(
                             "{}, {direction}: header {header_text}, address {address_text}, \
@@ -114,21 +119,21 @@ pub(super) fn steps(summary: &Summary<'_>) -> Judgement {
             }
         }
     }
-    case.decide(
+    evidence.decide(
         "The steps have the paper’s order",
         "The steps have another order",
     )
 }
 
-/// H7
+/// Judges H7.
 pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
+    let mut evidence = Evidence::default();
     let name = "paper-001/prefix-length";
-    if let Some(answers) = case.experiment(summary, name) {
+    if let Some(answers) = evidence.experiment(summary, name) {
         for line in &answers.lines {
             let others = || line.figures.iter().filter(|figure| figure.at != 32.0);
             let Some(shortest) = line.at(32.0).filter(|_| others().next().is_some()) else {
-                case.lacks(format!(
+                evidence.lacks(format!(
                     "32 bits and others of {} in {name}",
                     line.subject.name
                 ));
@@ -139,7 +144,7 @@ pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
                 .fold(f64::INFINITY, f64::min);
             let [short, cheap] = [shortest.value(), cheapest]
                 .map(|value| amount::amount(answers.experiment.quantity, value));
-            case.test(
+            evidence.test(
                 shortest.value() < cheapest,
                 format!(
                     "{}, {}: {short} with 32 bits, {cheap} with the cheapest other length",
@@ -148,55 +153,55 @@ pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
             );
         }
     }
-    case.decide(
+    evidence.decide(
         "An address in one piece is the cheapest to write",
         "A prefix of 32 bits is not the cheapest",
     )
 }
 
-/// H12
+/// Judges H12.
 pub(super) fn files(summary: &Summary<'_>) -> Judgement {
-    let mut case = Case::default();
-    if let Some(answers) = case.experiment(summary, "paper-001/connect") {
+    let mut evidence = Evidence::default();
+    if let Some(answers) = evidence.experiment(summary, "paper-001/connect") {
         for line in &answers.lines {
             let values: Vec<f64> = line.figures.iter().map(|figure| figure.value()).collect();
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             if values.len() < 2 {
-                case.lacks(format!("two sizes of files with {}", line.subject.name));
+                evidence.lacks(format!("two sizes of files with {}", line.subject.name));
                 continue;
             }
             let range = amount::range(answers.experiment.quantity, [least, most]);
-            case.test(
+            evidence.test(
                 most - least <= 2.0 * ALIKE * most,
                 format!("{}: connected within {range}", line.subject.name),
             );
         }
     }
     for name in ["paper-001/files", "paper-001/file-throughput"] {
-        if let Some(answers) = case.experiment(summary, name) {
+        if let Some(answers) = evidence.experiment(summary, name) {
             for line in &answers.lines {
-                grows(&mut case, answers, line);
+                grows(&mut evidence, answers, line);
             }
         }
     }
-    case.decide(
-        "Only what a file needs after the connection depends on its size",
-        "It does not all depend on the size as in the paper",
+    evidence.decide(
+        "Only the time after the connection depends on the file’s size",
+        "The dependence on the size differs from the paper’s",
     )
 }
 
-fn grows(case: &mut Case, answers: &Answers<'_>, line: &Line<'_>) {
+fn grows(evidence: &mut Evidence, answers: &ExperimentSummary<'_>, line: &Line<'_>) {
     let values: Vec<f64> = line.figures.iter().map(|figure| figure.value()).collect();
     if values.len() < 2 {
-        return case.lacks(format!("two sizes of files with {}", line.subject.name));
+        return evidence.lacks(format!("two sizes of files with {}", line.subject.name));
     }
     let quantity = answers.experiment.quantity;
     let text: Vec<String> = values
         .iter()
         .map(|value| amount::amount(quantity, *value))
         .collect();
-    case.test(
+    evidence.test(
         values.is_sorted_by(|one, other| one < other),
         format!(
             "{}, {}: {}",

@@ -1,29 +1,28 @@
-//! By how much one set of values is shifted against another, with a 95 % confidence interval.
+//! The shift of one set of values against another, with a 95 % confidence interval.
 //!
-//! The estimate is Hodges and Lehmann's: the median of all differences between a value of one set and a
-//! value of the other. The interval is the one that belongs to the test of Mann and Whitney. It asks nothing
-//! of how values are distributed, is exact for the few repetitions that a run has, where a bootstrap is too
-//! narrow, and needs no random numbers.
+//! The estimate is that of Hodges and Lehmann: the median of all differences between a value of one set and a value
+//! of the other. The interval belongs to the test of Mann and Whitney. It needs no assumption about the distribution
+//! and no random numbers. It is exact for the few repetitions of a run, where a bootstrap is too narrow.
 
 use crate::measure::median;
 
 /// The probability that the interval misses on one side.
 const TAIL: f64 = 0.025;
 
-/// Up to this many pairs the distribution is counted; above, it is as good as normal.
+/// The number of pairs up to which the distribution is counted; above, it is approximated by the normal one.
 const COUNTED: usize = 900;
 
-/// By how much the second of two sets is above the first.
+/// The shift of the second of two sets against the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shift {
     /// The estimate.
     pub(super) middle: f64,
-    /// The interval; nothing if there are too few values for one.
+    /// The interval; absent if there are too few values.
     pub(super) interval: Option<[f64; 2]>,
 }
 
 impl Shift {
-    /// Of two sets, neither empty.
+    /// Returns the shift of two sets, neither empty.
     pub(super) fn between(first: &[f64], second: &[f64]) -> Self {
         let mut differences: Vec<f64> = second
             .iter()
@@ -36,7 +35,7 @@ impl Shift {
     }
 }
 
-/// Which of the sorted differences, counted from 1 and from either end, are the ends of the interval.
+/// Returns the rank of the ends of the interval among the sorted differences, counted from 1 and from either end.
 fn rank(first: usize, second: usize) -> Option<usize> {
     let pairs = first * second;
     let rank = if pairs > COUNTED {
@@ -56,11 +55,11 @@ fn rank(first: usize, second: usize) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
-/// In how many orders of two sets a value of the second lies below one of the first 0, 1, 2, … times, if
-/// both sets are alike.
+/// Returns in how many orders of two sets a value of the second lies below one of the first 0, 1, 2, … times, if both
+/// sets are alike.
 fn distribution(first: usize, second: usize) -> Vec<f64> {
-    // Of none and `m` there is one order. With one more value in the first set, the greatest of all values
-    // is either of the first set, above all of the second, or of the second.
+    // Of none and `m` there is one order. With one more value in the first set, the greatest of all values is either
+    // of the first set, above all of the second, or of the second.
     let width = first * second + 1;
     let mut orders = vec![vec![0.0; width]; second + 1];
     for order in &mut orders {

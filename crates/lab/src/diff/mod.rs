@@ -1,8 +1,8 @@
-//! What is different between two runs, and what is only noise.
+//! The differences between two runs, and their significance.
 //!
-//! Each point that both runs have is compared over the repetitions, see the module `interval` for how. A run with
-//! fewer than four repetitions cannot show a difference: the smallest interval that three and three values
-//! have is one of 90 %, not of 95 %.
+//! Each point that both runs have is compared over the repetitions; see the module `interval`. A run with fewer than
+//! four repetitions cannot show a difference: the smallest interval that three and three values have is one of 90 %,
+//! not of 95 %.
 
 mod interval;
 mod show;
@@ -11,40 +11,40 @@ use serde::Serialize;
 
 use crate::{
     results::{Better, Quantity, Run},
-    summary::{Answers, Figure, Line, Summary},
+    summary::{ExperimentSummary, Figure, Line, Summary},
 };
 use interval::Shift;
 
-/// Two runs beside each other.
+/// The comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Diff {
     /// The identifiers of the runs.
     pub runs: [String; 2],
-    /// What is different about where and how they ran.
+    /// The circumstances in which the runs differ.
     pub circumstances: Vec<Circumstance>,
     /// The points that both have, in the order of the first.
     pub points: Vec<Compared>,
-    /// Lines, or points of lines, that only the first has.
-    pub only_first: Vec<Place>,
-    /// Those that only the second has.
-    pub only_second: Vec<Place>,
+    /// The lines, or points of lines, that only the first has.
+    pub only_first: Vec<PointKey>,
+    /// The lines, or points of lines, that only the second has.
+    pub only_second: Vec<PointKey>,
 }
 
-/// Something about the machine, the program or the plan that is not the same.
+/// A difference of the machine, the program or the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Circumstance {
-    /// What.
+    /// Its name.
     pub what: &'static str,
-    /// Of the first run.
+    /// Its value in the first run.
     pub first: String,
-    /// Of the second.
+    /// Its value in the second run.
     pub second: String,
 }
 
-/// Where a point is.
+/// The key of a point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Place {
+pub struct PointKey {
     /// The experiment's name.
     pub experiment: String,
     /// The subject's name.
@@ -59,26 +59,26 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Compared {
-    /// Where.
+    /// The key of the point.
     #[serde(flatten)]
-    pub place: Place,
-    /// What was measured.
+    pub place: PointKey,
+    /// The quantity.
     pub quantity: Quantity,
     /// The medians, in the unit of the quantity.
     pub medians: [f64; 2],
-    /// How often each run has measured it.
+    /// The number of repetitions in each run.
     pub repetitions: [usize; 2],
-    /// By how much the second is different.
+    /// The difference of the second run.
     pub estimate: Estimate,
-    /// What that means.
+    /// The meaning of the difference.
     pub change: Change,
 }
 
-/// By how much a point is different.
+/// The difference of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Estimate {
-    /// How the two are compared.
+    /// The way of comparing.
     pub by: By,
     /// The likely ratio or difference.
     pub value: f64,
@@ -87,7 +87,7 @@ pub struct Estimate {
     pub interval: Option<[f64; 2]>,
 }
 
-/// How two values are compared.
+/// The way in which two values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -97,7 +97,7 @@ pub enum By {
     Difference,
 }
 
-/// What has become of a point.
+/// The change of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -105,26 +105,26 @@ pub enum Change {
     Better,
     /// The second run is worse.
     Worse,
-    /// The interval has both better and worse values in it.
+    /// The interval contains both better and worse values.
     NoneShown,
     /// There are too few repetitions for an interval.
     TooFew,
 }
 
 impl Diff {
-    /// The second run beside the first.
+    /// Compares the second run with the first.
     pub fn between(first: &Summary<'_>, second: &Summary<'_>) -> Self {
         let mut points = Vec::new();
         let mut only_first = Vec::new();
         for (answers, line, figure) in all(first) {
             match counterpart(second, answers, line, figure) {
                 Some(other) => points.push(Compared::new(answers, line, figure, other)),
-                None => only_first.push(Place::of(answers, line, figure)),
+                None => only_first.push(PointKey::of(answers, line, figure)),
             }
         }
         let only_second = all(second)
             .filter(|(answers, line, figure)| counterpart(first, answers, line, figure).is_none())
-            .map(|(answers, line, figure)| Place::of(answers, line, figure))
+            .map(|(answers, line, figure)| PointKey::of(answers, line, figure))
             .collect();
         Self {
             runs: [first.run.id.clone(), second.run.id.clone()],
@@ -135,7 +135,7 @@ impl Diff {
         }
     }
 
-    /// How many points have become this.
+    /// Returns the number of points with this change.
     pub fn count(&self, change: Change) -> usize {
         self.points
             .iter()
@@ -144,10 +144,10 @@ impl Diff {
     }
 }
 
-/// All figures of a run, with where they belong.
+/// Returns all figures of a run, with their keys.
 fn all<'s, 'a>(
     summary: &'s Summary<'a>,
-) -> impl Iterator<Item = (&'s Answers<'a>, &'s Line<'a>, &'s Figure)> {
+) -> impl Iterator<Item = (&'s ExperimentSummary<'a>, &'s Line<'a>, &'s Figure)> {
     summary.experiments.iter().flat_map(|answers| {
         answers.lines.iter().flat_map(move |line| {
             line.figures
@@ -157,10 +157,10 @@ fn all<'s, 'a>(
     })
 }
 
-/// The same point in another run. What measures something else under the same name is not the same.
+/// Returns the same point in another run. A point of another quantity is not the same.
 fn counterpart<'s>(
     summary: &'s Summary<'_>,
-    answers: &Answers<'_>,
+    answers: &ExperimentSummary<'_>,
     line: &Line<'_>,
     figure: &Figure,
 ) -> Option<&'s Figure> {
@@ -171,8 +171,8 @@ fn counterpart<'s>(
     other.line(&line.subject.name, line.series)?.at(figure.at)
 }
 
-impl Place {
-    fn of(answers: &Answers<'_>, line: &Line<'_>, figure: &Figure) -> Self {
+impl PointKey {
+    fn of(answers: &ExperimentSummary<'_>, line: &Line<'_>, figure: &Figure) -> Self {
         Self {
             experiment: answers.experiment.name.clone(),
             subject: line.subject.name.clone(),
@@ -183,11 +183,16 @@ impl Place {
 }
 
 impl Compared {
-    fn new(answers: &Answers<'_>, line: &Line<'_>, first: &Figure, second: &Figure) -> Self {
+    fn new(
+        answers: &ExperimentSummary<'_>,
+        line: &Line<'_>,
+        first: &Figure,
+        second: &Figure,
+    ) -> Self {
         let quantity = answers.experiment.quantity;
         let estimate = Estimate::between(&first.values, &second.values);
         Self {
-            place: Place::of(answers, line, first),
+            place: PointKey::of(answers, line, first),
             quantity,
             medians: [first.value(), second.value()],
             repetitions: [first.values.len(), second.values.len()],
@@ -237,7 +242,7 @@ impl Estimate {
     }
 }
 
-/// What is different about where and how two runs were made.
+/// Returns the circumstances in which two runs differ.
 fn circumstances(first: &Run, second: &Run) -> Vec<Circumstance> {
     let of = |run: &Run| {
         let place = &run.environment;

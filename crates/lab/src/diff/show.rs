@@ -1,8 +1,8 @@
-//! A comparison as text: what has changed, and how much has not.
+//! A comparison as text: the changes, and the number of points without a change.
 
 use std::fmt;
 
-use super::{By, Change, Compared, Diff, Place};
+use super::{By, Change, Compared, Diff, PointKey};
 use crate::amount;
 
 impl fmt::Display for Diff {
@@ -73,7 +73,7 @@ impl fmt::Display for Compared {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PointKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.experiment, self.subject, self.series)?;
         if self.at != 0.0 {
@@ -83,14 +83,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// Points of one line, one after the other, as one line of text.
-fn lines(places: &[Place]) -> Vec<String> {
-    let same = |one: &Place, other: &Place| {
+/// Formats the points of each line as one line of text.
+fn lines(places: &[PointKey]) -> Vec<String> {
+    let same = |one: &PointKey, other: &PointKey| {
         one.experiment == other.experiment
             && one.subject == other.subject
             && one.series == other.series
     };
-    let text = |places: &[Place]| match places {
+    let text = |places: &[PointKey]| match places {
         [place] => place.to_string(),
         [first, ..] => format!(
             "{} {} {}, {} places",

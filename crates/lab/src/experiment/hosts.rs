@@ -1,35 +1,35 @@
-//! The networks of paper 000 in which hosts are the ends of tunnels.
+//! The networks of paper 000 in which tunnels end in hosts.
 //!
 //! ```text
 //! ISATAP   host6 ═══ gateway ─── host4      the first link has IPv4 only, the second one IPv6
 //! 6to4     host6 ═══ gateway ═══ host4      IPv4 only
 //! ```
 //!
-//! A host's tunnel has an IPv4 address of its own, which the router knows the way to.
+//! Each tunnel has an IPv4 address of its own, to which the router has a route.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     time::Duration,
 };
 
-use super::candidate::{Ends, HostTunnel, ours};
+use super::subject::{Ends, HostTunnel, ours};
 use crate::{
     Result,
+    device::Started,
     isthmus::{Engine, LINK},
     measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
-    subject::Started,
     topology::{HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
-/// The IPv4 address of the first host's tunnel, and what 6to4 makes of it.
+/// The IPv4 address of the first host's tunnel, and its 6to4 prefix.
 const NEAR: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 10);
 const NEAR_6TO4: Ipv6Addr = Ipv6Addr::new(0x2002, 0xcb00, 0x710a, 0, 0, 0, 0, 1);
-/// The same of the second host's.
+/// The same for the second host.
 const FAR: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 20);
 const FAR_6TO4: Ipv6Addr = Ipv6Addr::new(0x2002, 0xcb00, 0x7114, 0, 0, 0, 0, 1);
-/// How long an address from an advertisement may take.
+/// The time for an address from a router advertisement.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 const ISATAP_HOST: &str = r#"mechanism = "isatap"
@@ -45,7 +45,7 @@ icmp-source-v6 = "2001:db8:4::1""#;
 const ISATAP_HOST_ADDRESS: Ipv6Addr =
     Ipv6Addr::new(0x2001, 0xdb8, 0xfea, 0, 0, 0x5efe, 0xcb00, 0x710a);
 
-/// The same by the kernel.
+/// The kernel's router of ISATAP.
 const KERNEL_ROUTER: &str = "ip addr add 203.0.113.1/32 dev lo
 ip tunnel add tunnel mode isatap local 203.0.113.1 ttl 64
 ip link set tunnel up
@@ -64,7 +64,7 @@ const FAR_KEYS: &str = r#"mechanism = "6to4"
 local = "203.0.113.20"
 icmp-source-v6 = "2002:cb00:7114::1""#;
 
-/// The network, in which the router knows the ways to tunnels.
+/// Returns the network, in which the router has routes to the tunnels.
 pub(super) fn topology(tunnel: HostTunnel, offloads: Offloads) -> Topology {
     let mut topology = Topology::dual_stack(Neighbours::Resolved, offloads);
     let without_ipv6 = match tunnel {
@@ -89,7 +89,7 @@ pub(super) fn topology(tunnel: HostTunnel, offloads: Offloads) -> Topology {
 pub(super) fn start(tunnel: HostTunnel, network: &Network) -> Result<(Vec<Started>, [IpAddr; 2])> {
     match tunnel {
         HostTunnel::Isatap(Ends::Kernel) => {
-            // Nobody sends solicitations on such a link (isatapd does), nor advertisements (radvd).
+            // The router of the kernel has no daemon for solicitations (isatapd) or advertisements (radvd).
             network.gateway()?.script(KERNEL_ROUTER)?;
             network.host6()?.script(KERNEL_HOST)?;
             let own = [ISATAP_HOST_ADDRESS, plan::HOST4_AS_IPV6].map(IpAddr::V6);
@@ -132,7 +132,7 @@ pub(super) fn start(tunnel: HostTunnel, network: &Network) -> Result<(Vec<Starte
     }
 }
 
-/// A host's end, which is a process.
+/// Starts a host's end, which is a process.
 fn end(node: &Namespace, name: &'static str, keys: &'static str) -> Result<Started> {
     let host = ours(name, keys, Engine::User);
     Ok(host.up(node, Some(GATEWAY_CPU))?.into_started())

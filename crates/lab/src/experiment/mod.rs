@@ -1,33 +1,37 @@
-//! Experiments: the papers' questions, asked of every implementation that runs here.
+//! Experiments: the measurements of the papers and the RFCs, done with every implementation that runs here.
 //!
-//! * [`candidate`]: what can be measured, ours and others', and in which network it stands
-//! * [`scene`]: such a network, built and running
-//! * [`question`]: what is measured, over what, of whom
-//! * [`papers`]: the questions of the five papers; [`standards`]: those of RFC 8219; [`stateful`]: those of RFC 9693
-//! * [`mod@measure`]: how it is measured
-//! * [`profile`]: how thoroughly
-//! * [`mod@run`]: the plan of a run, and its execution
+//! * [`definition`]: an experiment: its quantity, its axis, its method and the subjects it is for
+//! * [`papers`]: the experiments of the five papers; [`standards`]: those of RFC 8219; [`stateful`]: those of RFC 9693
+//! * [`subject`]: an implementation of a mechanism in its network; [`mod@subjects`]: the list of all
+//! * [`testbed`]: the network of a subject, built and running
+//! * [`mod@measure`]: the measurements
+//! * [`profile`]: how thorough a run is
+//! * [`plan`]: the plan of a run; [`mod@run`]: its execution
 
-pub mod candidate;
+pub mod definition;
 mod hosts;
 pub mod measure;
 pub mod papers;
+pub mod plan;
 pub mod profile;
-pub mod question;
 pub mod run;
-pub mod scene;
 pub mod standards;
 pub mod stateful;
+pub mod subject;
+pub mod subjects;
+pub mod testbed;
 
-pub use candidate::{Candidate, candidates};
+pub use definition::Experiment;
+pub use plan::{Options, PlanError};
 pub use profile::Profile;
-pub use question::Question;
-pub use run::{Event, Options, PlanError, RunError, run};
+pub use run::{Event, RunError, run};
+pub use subject::Subject;
+pub use subjects::subjects;
 
-/// All questions, in the order of the report.
-pub fn questions() -> impl Iterator<Item = &'static Question> {
-    let standards = standards::QUESTIONS.iter().chain(&stateful::QUESTIONS);
-    papers::QUESTIONS.iter().chain(standards)
+/// Returns all experiments, in the order of the report.
+pub fn experiments() -> impl Iterator<Item = &'static Experiment> {
+    let standards = standards::EXPERIMENTS.iter().chain(&stateful::EXPERIMENTS);
+    papers::EXPERIMENTS.iter().chain(standards)
 }
 
 #[cfg(test)]
@@ -37,14 +41,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_have_names_of_their_own_and_somebody_to_answer() {
-        let candidates = candidates();
+    fn every_experiment_has_a_unique_name_and_a_subject() {
+        let subjects = subjects();
         let mut names = BTreeSet::new();
-        for question in questions() {
-            assert!(question.name.contains('/'), "{}", question.name);
-            assert!(names.insert(question.name), "{}", question.name);
-            let answers = candidates.iter().any(|candidate| (question.of)(candidate));
-            assert!(answers, "{}", question.name);
+        for experiment in experiments() {
+            assert!(experiment.name.contains('/'), "{}", experiment.name);
+            assert!(names.insert(experiment.name), "{}", experiment.name);
+            let measured = subjects.iter().any(|subject| (experiment.of)(subject));
+            assert!(measured, "{}", experiment.name);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The questions of the papers.
+//! The experiments of the papers.
 //!
 //! * 000: Quintero, Sans, Gamess 2016: delay and throughput of ISATAP, 6to4 and NAT64
 //! * 001: Tsetse et al.: IVI on Linux and without an operating system
@@ -7,15 +7,19 @@
 //! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
 
 use super::{
-    candidate::{Candidate, Carries, Site},
+    definition::{Experiment, How, Links},
     measure::{
         applications, connections, delay, dns64, files, frames, overhead, ping, steps, tcp, udp,
     },
     profile::Profile,
-    question::{How, Links, Question},
     standards,
+    subject::{Carries, Setup, Subject},
+    testbed::Testbed,
 };
-use crate::results::{Quantity, Scale};
+use crate::{
+    Result,
+    results::{Point, Quantity, Scale},
+};
 
 pub(super) const WIRES: &str =
     "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
@@ -41,45 +45,46 @@ const STREAM: &str = "Messages of one size follow each other as fast as the firs
     between the first arrival and the last.";
 const NONE: &str = "none";
 
-/// Whose code can be run in parts.
-fn our_siit(candidate: &Candidate) -> bool {
-    candidate.name == "siit-isthmus-user"
+/// Selects our translator whose steps can be run one by one.
+fn our_siit(subject: &Subject) -> bool {
+    subject.name == "siit-isthmus-user"
 }
 
-/// Ping-pong with all sizes at so many megabits per second: at 10, an exchange takes 10 ms on average.
+/// Estimates a ping-pong with all sizes at this rate in megabits per second: at 10, an exchange takes 10 ms on
+/// average.
 fn ping_pong(profile: Profile, megabits: u32) -> f64 {
     let sizes = profile.thin(&[(); 18]).len() as f64;
     let exchanges = f64::from((profile.exchanges() / 10).max(20) + 10);
     sizes * (0.1 + exchanges * 0.16 / f64::from(megabits))
 }
 
-/// A stream of each size.
+/// Estimates a stream of each size.
 fn stream(profile: Profile) -> f64 {
     profile.thin(&[(); 18]).len() as f64 * (profile.length().as_secs_f64() + 0.8)
 }
 
-/// One step.
+/// Estimates one step.
 fn steps_take(profile: Profile) -> f64 {
     0.0005 * f64::from(profile.exchanges().clamp(100, 2000))
 }
 
-/// Whoever carries packets.
-fn packets(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Packets && !direct(candidate)
+/// Selects all subjects that carry packets.
+fn packets(subject: &Subject) -> bool {
+    subject.carries == Carries::Packets && !direct(subject)
 }
 
-/// The same, and two hosts with nobody between them.
-fn carried(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Packets
+/// Selects these and two hosts with nothing between them.
+fn carried(subject: &Subject) -> bool {
+    subject.carries == Carries::Packets
 }
 
-/// Nobody: two hosts on one link.
-fn direct(candidate: &Candidate) -> bool {
-    matches!(candidate.site, Site::Direct(_))
+/// Selects two hosts on one link.
+fn direct(subject: &Subject) -> bool {
+    matches!(subject.setup, Setup::Direct(_))
 }
 
-/// The mechanisms of paper 000.
-fn of_paper_000(candidate: &Candidate) -> bool {
+/// Selects the mechanisms of paper 000.
+fn of_paper_000(subject: &Subject) -> bool {
     let mechanisms = [
         "native IPv4",
         "native IPv6",
@@ -88,106 +93,179 @@ fn of_paper_000(candidate: &Candidate) -> bool {
         "NAT64",
     ];
     let stateless = ["siit-tayga", "siit-tundra", "siit-jool"];
-    mechanisms.contains(&candidate.mechanism) || stateless.contains(&candidate.name.as_str())
+    mechanisms.contains(&subject.mechanism) || stateless.contains(&subject.name.as_str())
 }
 
-/// Whoever carries HTTP, in packets or by itself.
-fn http(candidate: &Candidate) -> bool {
-    candidate.carries != Carries::Dns && !direct(candidate)
+/// Selects all subjects that carry HTTP, in packets or as proxies.
+fn http(subject: &Subject) -> bool {
+    subject.carries != Carries::Dns && !direct(subject)
 }
 
-/// Whoever answers questions to the DNS.
-fn dns(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Dns
+/// Selects the DNS64 servers.
+fn dns(subject: &Subject) -> bool {
+    subject.carries == Carries::Dns
 }
 
-/// A run of iperf3 for each size.
+/// Estimates a run of iperf3 for each size.
 fn iperf(profile: Profile) -> f64 {
     profile.thin(&udp::SIZES).len() as f64 * (profile.length().as_secs_f64() + 0.2)
 }
 
-/// What an earlier question has brought.
+/// Estimates an experiment that uses the results of an earlier one.
 fn nothing(_: Profile) -> f64 {
     0.1
 }
 
-/// All questions, those of a paper one after the other.
-pub static QUESTIONS: [Question; 32] = [
-    Question {
-        name: "paper-000/delay-udp-10M",
-        title: "One-way delay, UDP at 10 Mb/s",
-        source: "Paper 000, measured there, but not shown",
+/// Returns an experiment on delays over Ethernet, by size of message.
+const fn one_way_delay(
+    [name, title, source]: [&'static str; 3],
+    megabits: u32,
+    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
+    takes: fn(Profile) -> f64,
+) -> Experiment {
+    Experiment {
+        name,
+        title,
+        source,
         quantity: Quantity::OneWayDelay,
         over: SIZE,
         network: ETHERNET,
         method: PING_PONG,
         of: of_paper_000,
-        how: How::Live(Links::Ethernet(10), delay::udp),
-        takes: |profile| ping_pong(profile, 10),
-    },
-    Question {
-        name: "paper-000/delay-tcp-10M",
-        title: "One-way delay, TCP at 10 Mb/s",
-        source: "Paper 000, figures 16 to 19",
-        quantity: Quantity::OneWayDelay,
-        over: SIZE,
-        network: ETHERNET,
-        method: PING_PONG,
-        of: of_paper_000,
-        how: How::Live(Links::Ethernet(10), delay::tcp),
-        takes: |profile| ping_pong(profile, 10),
-    },
-    Question {
-        name: "paper-000/delay-udp-100M",
-        title: "One-way delay, UDP at 100 Mb/s",
-        source: "Paper 000, figures 20 to 23",
-        quantity: Quantity::OneWayDelay,
-        over: SIZE,
-        network: ETHERNET,
-        method: PING_PONG,
-        of: of_paper_000,
-        how: How::Live(Links::Ethernet(100), delay::udp),
-        takes: |profile| ping_pong(profile, 100),
-    },
-    Question {
-        name: "paper-000/delay-tcp-100M",
-        title: "One-way delay, TCP at 100 Mb/s",
-        source: "Paper 000, figures 24 to 27",
-        quantity: Quantity::OneWayDelay,
-        over: SIZE,
-        network: ETHERNET,
-        method: PING_PONG,
-        of: of_paper_000,
-        how: How::Live(Links::Ethernet(100), delay::tcp),
-        takes: |profile| ping_pong(profile, 100),
-    },
-    Question {
-        name: "paper-000/throughput-udp-10M",
-        title: "UDP throughput at 10 Mb/s",
-        source: "Paper 000, figures 28 to 31",
+        how: How::Live(Links::Ethernet(megabits), measure),
+        takes,
+    }
+}
+
+/// Returns an experiment on the throughput of a stream over Ethernet, by size of message.
+const fn throughput(
+    [name, title, source]: [&'static str; 3],
+    of: fn(&Subject) -> bool,
+    megabits: u32,
+    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
+) -> Experiment {
+    Experiment {
+        name,
+        title,
+        source,
         quantity: Quantity::Throughput,
         over: SIZE,
         network: ETHERNET,
         method: STREAM,
-        of: of_paper_000,
-        how: How::Live(Links::Ethernet(10), delay::udp_throughput),
+        of,
+        how: How::Live(Links::Ethernet(megabits), measure),
         takes: stream,
-    },
-    Question {
-        name: "paper-000/throughput-udp-100M",
-        title: "UDP throughput at 100 Mb/s",
-        source: "Paper 000, figures 32 to 35",
-        quantity: Quantity::Throughput,
+    }
+}
+
+/// Returns an experiment on the transfer of files, by their size.
+const fn transfer(
+    [name, title, source]: [&'static str; 3],
+    quantity: Quantity,
+    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
+    takes: fn(Profile) -> f64,
+) -> Experiment {
+    Experiment {
+        name,
+        title,
+        source,
+        quantity,
+        over: FILE,
+        network: WIRES,
+        method: HTTP,
+        of: http,
+        how: How::Live(Links::Unlimited, measure),
+        takes,
+    }
+}
+
+/// Returns an experiment on datagrams at 100 Mb/s, by their size.
+const fn offered(
+    [name, title, source]: [&'static str; 3],
+    quantity: Quantity,
+    (method, of): (&'static str, fn(&Subject) -> bool),
+    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
+    takes: fn(Profile) -> f64,
+) -> Experiment {
+    Experiment {
+        name,
+        title,
+        source,
+        quantity,
         over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of: of_paper_000,
-        how: How::Live(Links::Ethernet(100), delay::udp_throughput),
-        takes: stream,
-    },
-    Question {
+        network: WIRES,
+        method,
+        of,
+        how: How::Live(Links::Unlimited, measure),
+        takes,
+    }
+}
+
+/// All experiments of the papers.
+pub static EXPERIMENTS: [Experiment; 32] = [
+    one_way_delay(
+        [
+            "paper-000/delay-udp-10M",
+            "One-way delay, UDP at 10 Mb/s",
+            "Paper 000, measured there, but not shown",
+        ],
+        10,
+        delay::udp,
+        |profile| ping_pong(profile, 10),
+    ),
+    one_way_delay(
+        [
+            "paper-000/delay-tcp-10M",
+            "One-way delay, TCP at 10 Mb/s",
+            "Paper 000, figures 16 to 19",
+        ],
+        10,
+        delay::tcp,
+        |profile| ping_pong(profile, 10),
+    ),
+    one_way_delay(
+        [
+            "paper-000/delay-udp-100M",
+            "One-way delay, UDP at 100 Mb/s",
+            "Paper 000, figures 20 to 23",
+        ],
+        100,
+        delay::udp,
+        |profile| ping_pong(profile, 100),
+    ),
+    one_way_delay(
+        [
+            "paper-000/delay-tcp-100M",
+            "One-way delay, TCP at 100 Mb/s",
+            "Paper 000, figures 24 to 27",
+        ],
+        100,
+        delay::tcp,
+        |profile| ping_pong(profile, 100),
+    ),
+    throughput(
+        [
+            "paper-000/throughput-udp-10M",
+            "UDP throughput at 10 Mb/s",
+            "Paper 000, figures 28 to 31",
+        ],
+        of_paper_000,
+        10,
+        delay::udp_throughput,
+    ),
+    throughput(
+        [
+            "paper-000/throughput-udp-100M",
+            "UDP throughput at 100 Mb/s",
+            "Paper 000, figures 32 to 35",
+        ],
+        of_paper_000,
+        100,
+        delay::udp_throughput,
+    ),
+    Experiment {
         name: "paper-001/steps",
-        title: "What the steps of a translation cost",
+        title: "Cost of the steps of a translation",
         source: "Paper 001, figures 5 and 6",
         quantity: Quantity::Cost,
         over: None,
@@ -198,9 +276,9 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Apart(steps::all),
         takes: |profile| 12.0 * steps_take(profile),
     },
-    Question {
+    Experiment {
         name: "paper-001/prefix-length",
-        title: "What a translation costs by the length of the prefix",
+        title: "Cost of a translation by prefix length",
         source: "Paper 001, figures 10 and 11",
         quantity: Quantity::Cost,
         over: Some(("prefix length", "bits", Scale::Linear)),
@@ -210,7 +288,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Apart(steps::by_prefix),
         takes: |profile| 12.0 * steps_take(profile),
     },
-    Question {
+    Experiment {
         name: "paper-001/packet-rate",
         title: "Packets of 1024 bytes without loss",
         source: "Paper 001, figure 7",
@@ -222,7 +300,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, frames::throughput::of_1024),
         takes: |profile| standards::search(profile, 1),
     },
-    Question {
+    Experiment {
         name: "paper-001/round-trip",
         title: "Round trip of a ping of 1024 bytes",
         source: "Paper 001, figure 8",
@@ -234,55 +312,48 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, ping::of_1024),
         takes: |profile| 0.1 + 0.002 * f64::from(profile.exchanges()),
     },
-    Question {
-        name: "paper-001/connect",
-        title: "Time until a TCP connection is there",
-        source: "Paper 001, figures 14, 15 and 18",
-        quantity: Quantity::ConnectTime,
-        over: FILE,
-        network: WIRES,
-        method: HTTP,
-        of: http,
-        how: How::Live(Links::Unlimited, files::connect),
-        takes: |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
-    },
-    Question {
-        name: "paper-001/files",
-        title: "Time until a file is there",
-        source: "Paper 001, figure 19",
-        quantity: Quantity::FileTime,
-        over: FILE,
-        network: WIRES,
-        method: HTTP,
-        of: http,
-        how: How::Live(Links::Unlimited, files::time),
-        takes: nothing,
-    },
-    Question {
-        name: "paper-001/file-throughput",
-        title: "Throughput of a file's transfer",
-        source: "Paper 001, figure 20",
-        quantity: Quantity::Throughput,
-        over: FILE,
-        network: WIRES,
-        method: HTTP,
-        of: http,
-        how: How::Live(Links::Unlimited, files::throughput),
-        takes: nothing,
-    },
-    Question {
-        name: "paper-002/throughput",
-        title: "UDP throughput at 100 Mb/s offered",
-        source: "Paper 002, figure 8",
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: WIRES,
-        method: IPERF,
-        of: packets,
-        how: How::Live(Links::Unlimited, udp::throughput),
-        takes: iperf,
-    },
-    Question {
+    transfer(
+        [
+            "paper-001/connect",
+            "Time until a TCP connection is open",
+            "Paper 001, figures 14, 15 and 18",
+        ],
+        Quantity::ConnectTime,
+        files::connect,
+        |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
+    ),
+    transfer(
+        [
+            "paper-001/files",
+            "Time until a file is complete",
+            "Paper 001, figure 19",
+        ],
+        Quantity::FileTime,
+        files::time,
+        nothing,
+    ),
+    transfer(
+        [
+            "paper-001/file-throughput",
+            "Throughput of a file's transfer",
+            "Paper 001, figure 20",
+        ],
+        Quantity::Throughput,
+        files::throughput,
+        nothing,
+    ),
+    offered(
+        [
+            "paper-002/throughput",
+            "UDP throughput at 100 Mb/s offered",
+            "Paper 002, figure 8",
+        ],
+        Quantity::Throughput,
+        (IPERF, packets),
+        udp::throughput,
+        iperf,
+    ),
+    Experiment {
         name: "paper-002/throughput-tcp",
         title: "TCP throughput by size of segment",
         source: "Paper 002, figure 8",
@@ -298,55 +369,51 @@ pub static QUESTIONS: [Question; 32] = [
             tcp::sizes(profile).len() as f64 * (f64::from(tcp::seconds(profile)) + 0.3)
         },
     },
-    Question {
-        name: "paper-002/loss",
-        title: "UDP loss at 100 Mb/s offered",
-        source: "Paper 002, figure 7",
-        quantity: Quantity::Loss,
-        over: SIZE,
-        network: WIRES,
-        method: IPERF,
-        of: packets,
-        how: How::Live(Links::Unlimited, udp::loss),
-        takes: nothing,
-    },
-    Question {
-        name: "paper-002/jitter",
-        title: "Jitter at 100 Mb/s offered",
-        source: "Paper 002, figure 6",
-        quantity: Quantity::Jitter,
-        over: SIZE,
-        network: WIRES,
-        method: IPERF,
-        of: packets,
-        how: How::Live(Links::Unlimited, udp::jitter),
-        takes: nothing,
-    },
-    Question {
-        name: "paper-002/cpu",
-        title: "Cores busy at 100 Mb/s offered",
-        source: "Paper 002, figure 4",
-        quantity: Quantity::Cpu,
-        over: SIZE,
-        network: WIRES,
-        method: CPU,
-        of: carried,
-        how: How::Live(Links::Unlimited, udp::cpu),
-        takes: nothing,
-    },
-    Question {
-        name: "paper-002/cost",
-        title: "Processor time for a packet at 100 Mb/s offered",
-        source: "Paper 002, figure 4, by packet",
-        quantity: Quantity::Cost,
-        over: SIZE,
-        network: WIRES,
-        method: CPU,
-        of: carried,
-        how: How::Live(Links::Unlimited, udp::cost),
-        takes: nothing,
-    },
-    Question {
+    offered(
+        [
+            "paper-002/loss",
+            "UDP loss at 100 Mb/s offered",
+            "Paper 002, figure 7",
+        ],
+        Quantity::Loss,
+        (IPERF, packets),
+        udp::loss,
+        nothing,
+    ),
+    offered(
+        [
+            "paper-002/jitter",
+            "Jitter at 100 Mb/s offered",
+            "Paper 002, figure 6",
+        ],
+        Quantity::Jitter,
+        (IPERF, packets),
+        udp::jitter,
+        nothing,
+    ),
+    offered(
+        [
+            "paper-002/cpu",
+            "Cores busy at 100 Mb/s offered",
+            "Paper 002, figure 4",
+        ],
+        Quantity::Cpu,
+        (CPU, carried),
+        udp::cpu,
+        nothing,
+    ),
+    offered(
+        [
+            "paper-002/cost",
+            "Processor time for a packet at 100 Mb/s offered",
+            "Paper 002, figure 4, by packet",
+        ],
+        Quantity::Cost,
+        (CPU, carried),
+        udp::cost,
+        nothing,
+    ),
+    Experiment {
         name: "paper-002/latency",
         title: "Round trip by size",
         source: "Paper 002, figure 5",
@@ -361,9 +428,9 @@ pub static QUESTIONS: [Question; 32] = [
             sizes * (0.1 + 0.002 * f64::from(profile.exchanges()))
         },
     },
-    Question {
+    Experiment {
         name: "paper-002/overhead",
-        title: "Bytes that a packet has more in the core",
+        title: "Bytes added to a packet in the core",
         source: "Paper 002, section on header overhead",
         quantity: Quantity::Overhead,
         over: None,
@@ -373,7 +440,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Ethernet(100), overhead::added),
         takes: |_| 0.8,
     },
-    Question {
+    Experiment {
         name: "paper-002/applications",
         title: "Applications by mechanism",
         source: "Paper 002, tables of applications and operating systems",
@@ -389,7 +456,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, applications::all),
         takes: |_| 2.0,
     },
-    Question {
+    Experiment {
         name: "paper-004/connections",
         title: "From a request to its answer, with many connections at once",
         source: "Paper 004, plan for 1 to 100 simultaneous connections",
@@ -402,7 +469,7 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, connections::round_trips),
         takes: |profile| 0.5 + 0.003 * f64::from(profile.exchanges()),
     },
-    Question {
+    Experiment {
         name: "paper-004/round-trip",
         title: "From a request to its answer, in the simplest case",
         source: "Paper 004, table of round trips",
@@ -414,9 +481,9 @@ pub static QUESTIONS: [Question; 32] = [
         how: How::Live(Links::Unlimited, connections::simplest),
         takes: |profile| 0.3 + 0.0002 * f64::from(profile.exchanges()),
     },
-    Question {
+    Experiment {
         name: "rfc8219/dns64",
-        title: "Queries for AAAA that are answered",
+        title: "AAAA queries answered",
         source: "RFC 8219 section 9",
         quantity: Quantity::QueryRate,
         over: Some(("cached", "%", Scale::Linear)),
@@ -431,79 +498,67 @@ pub static QUESTIONS: [Question; 32] = [
             10.0 * profile.length().as_secs_f64() * dns64::shares(profile).len() as f64
         },
     },
-    Question {
-        name: "paper-003/throughput-udp-10M",
-        title: "UDP throughput of two hosts at 10 Mb/s",
-        source: "Paper 003, measured beside its upper bound",
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of: direct,
-        how: How::Live(Links::Ethernet(10), delay::udp_throughput),
-        takes: stream,
-    },
-    Question {
-        name: "paper-003/throughput-tcp-10M",
-        title: "TCP throughput of two hosts at 10 Mb/s",
-        source: "Paper 003, measured beside its upper bound",
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of: direct,
-        how: How::Live(Links::Ethernet(10), delay::tcp_throughput),
-        takes: stream,
-    },
-    Question {
-        name: "paper-003/throughput-udp-100M",
-        title: "UDP throughput of two hosts at 100 Mb/s",
-        source: "Paper 003, measured beside its upper bound",
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of: direct,
-        how: How::Live(Links::Ethernet(100), delay::udp_throughput),
-        takes: stream,
-    },
-    Question {
-        name: "paper-003/throughput-tcp-100M",
-        title: "TCP throughput of two hosts at 100 Mb/s",
-        source: "Paper 003, measured beside its upper bound",
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of: direct,
-        how: How::Live(Links::Ethernet(100), delay::tcp_throughput),
-        takes: stream,
-    },
-    Question {
-        name: "paper-003/throughput-udp-1000M",
-        title: "UDP throughput of two hosts at 1000 Mb/s",
-        source: "Paper 003, measured beside its upper bound",
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of: direct,
-        how: How::Live(Links::Ethernet(1000), delay::udp_throughput),
-        takes: stream,
-    },
-    Question {
-        name: "paper-003/throughput-tcp-1000M",
-        title: "TCP throughput of two hosts at 1000 Mb/s",
-        source: "Paper 003, measured beside its upper bound",
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of: direct,
-        how: How::Live(Links::Ethernet(1000), delay::tcp_throughput),
-        takes: stream,
-    },
-    Question {
+    throughput(
+        [
+            "paper-003/throughput-udp-10M",
+            "UDP throughput of two hosts at 10 Mb/s",
+            "Paper 003, measured beside its upper bound",
+        ],
+        direct,
+        10,
+        delay::udp_throughput,
+    ),
+    throughput(
+        [
+            "paper-003/throughput-tcp-10M",
+            "TCP throughput of two hosts at 10 Mb/s",
+            "Paper 003, measured beside its upper bound",
+        ],
+        direct,
+        10,
+        delay::tcp_throughput,
+    ),
+    throughput(
+        [
+            "paper-003/throughput-udp-100M",
+            "UDP throughput of two hosts at 100 Mb/s",
+            "Paper 003, measured beside its upper bound",
+        ],
+        direct,
+        100,
+        delay::udp_throughput,
+    ),
+    throughput(
+        [
+            "paper-003/throughput-tcp-100M",
+            "TCP throughput of two hosts at 100 Mb/s",
+            "Paper 003, measured beside its upper bound",
+        ],
+        direct,
+        100,
+        delay::tcp_throughput,
+    ),
+    throughput(
+        [
+            "paper-003/throughput-udp-1000M",
+            "UDP throughput of two hosts at 1000 Mb/s",
+            "Paper 003, measured beside its upper bound",
+        ],
+        direct,
+        1000,
+        delay::udp_throughput,
+    ),
+    throughput(
+        [
+            "paper-003/throughput-tcp-1000M",
+            "TCP throughput of two hosts at 1000 Mb/s",
+            "Paper 003, measured beside its upper bound",
+        ],
+        direct,
+        1000,
+        delay::tcp_throughput,
+    ),
+    Experiment {
         name: "paper-004/size",
         title: "Round trip by size of message",
         source: "Paper 004, figure by packet size",

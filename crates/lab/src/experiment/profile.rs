@@ -1,23 +1,23 @@
-//! How thoroughly to measure.
+//! The profiles of a run.
 
 use std::{fmt, str::FromStr, time::Duration};
 
 /// A choice between time and certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// Everything once and briefly: that it runs, and roughly how fast.
+    /// Everything once and briefly: a check that it works, and a rough figure.
     Smoke,
-    /// Repetitions that tell a difference of some percent.
+    /// Repetitions that show a difference of some percent.
     Standard,
     /// The lengths and repetitions that RFC 8219 asks for.
     Rfc,
 }
 
 impl Profile {
-    /// All of them, the quickest first.
+    /// All profiles, the quickest first.
     pub const ALL: [Self; 3] = [Self::Smoke, Self::Standard, Self::Rfc];
 
-    /// Its name on the command line and in results.
+    /// Returns its name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Smoke => "smoke",
@@ -26,7 +26,7 @@ impl Profile {
         }
     }
 
-    /// How often each trial is repeated.
+    /// Returns the number of repetitions of each trial.
     pub fn repetitions(self) -> u32 {
         match self {
             Self::Smoke => 1,
@@ -36,7 +36,7 @@ impl Profile {
         }
     }
 
-    /// How long traffic flows for one value.
+    /// Returns the length of traffic for one value.
     pub fn length(self) -> Duration {
         match self {
             Self::Smoke => Duration::from_millis(400),
@@ -46,7 +46,7 @@ impl Profile {
         }
     }
 
-    /// How many exchanges a round trip is the median of.
+    /// Returns the number of exchanges of a round trip's median.
     pub fn exchanges(self) -> u32 {
         match self {
             Self::Smoke => 100,
@@ -56,7 +56,7 @@ impl Profile {
         }
     }
 
-    /// Of many values on an axis, those that are measured.
+    /// Returns the values of an axis that are measured.
     pub fn thin<T: Copy>(self, values: &[T]) -> Vec<T> {
         match self {
             Self::Smoke => {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_values_of_many_are_measured_in_a_hurry() {
+    fn smoke_measures_few_values_of_an_axis() {
         assert_eq!(Profile::Smoke.thin(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), [1, 4, 7]);
         assert_eq!(Profile::Smoke.thin(&[1, 2]), [1, 2]);
         assert_eq!(Profile::Rfc.thin(&[1, 2, 3, 4, 5]), [1, 2, 3, 4, 5]);

@@ -1,22 +1,21 @@
-//! The tests of RFC 8219, and of RFC 2544 and RFC 6201 where it refers to them, as questions: asked with our own
-//! [tester](crate::tester), which takes the place of both hosts of a running candidate. So one network serves them all,
-//! after the papers' questions.
+//! The tests of RFC 8219, and of RFC 2544 and RFC 6201 where it refers to them, as experiments. They use our own
+//! [tester](crate::tester), which takes the place of both hosts of a testbed. One testbed serves them all, after the
+//! papers' experiments.
 //!
-//! In a hurry the smallest frames from the client tell enough, and throughput and latency are asked of everybody. The
-//! other tests are left out then, unless they are called by their names: what they look for takes
-//! seconds for each subject.
+//! The profile `smoke` sends only the smallest frames from the client, and measures throughput and latency of every
+//! subject. It leaves the other tests out unless they are named: they take seconds for each subject.
 
 use super::{
+    definition::{Experiment, How, Links},
     measure::frames::{self, delay, loss, outage, throughput},
     papers::WIRES,
     profile::Profile,
-    question::{How, Links, Question},
 };
 use crate::results::{Quantity, Scale};
 
 const FRAME: Option<(&str, &str, Scale)> = Some(("frame", "octets", Scale::Linear));
 
-/// How rates without loss are found.
+/// The method of rates without loss.
 pub(super) const NDR: &str = "Tagged UDP frames of 100 flows, which make their sessions themselves, from an XDP program at the one \
     host; another at the other host tells which are lost, late by more than 100 ms (smoke: 50 ms, rfc: 1 s), changed, doubled \
     or out of order. The highest rate without any loss (`both ways`: of each of two hosts that send at once, on a core each): by MLRsearch in trials of 100 ms (smoke: by halves to a fifth, 20 and \
@@ -26,12 +25,12 @@ const AT_NDR: &str = "At the highest rate without loss of the same network, or a
     Every frame is tagged and counts; 2 s (smoke: 100 ms, rfc: 120 s). The ceiling is the tester with a bare redirect between, at \
     100,000 frames per second.";
 
-/// Directions, on average: half of the subjects are measured in both, but in a hurry.
+/// Returns the mean number of directions: half of the subjects are measured in both, but not in `smoke`.
 fn ways(profile: Profile) -> f64 {
     chosen(profile, [1.0, 1.5, 1.5])
 }
 
-/// What so many searches take.
+/// Estimates the time of searches for these sizes.
 pub(super) fn search(profile: Profile, sizes: usize) -> f64 {
     let one = match profile {
         Profile::Smoke => 1.6,
@@ -41,7 +40,7 @@ pub(super) fn search(profile: Profile, sizes: usize) -> f64 {
     ways(profile) * one * sizes as f64
 }
 
-/// What is measured for so many seconds at each size.
+/// Estimates measurements of this many seconds at each size.
 fn at_sizes(profile: Profile, seconds: [f64; 3]) -> f64 {
     ways(profile) * chosen(profile, seconds) * frames::sizes(profile).len() as f64
 }
@@ -54,11 +53,11 @@ fn chosen(profile: Profile, [smoke, standard, rfc]: [f64; 3]) -> f64 {
     }
 }
 
-/// All questions, in the order in which one needs what another has found.
-pub static QUESTIONS: [Question; 9] = [
-    Question {
+/// All experiments of RFC 8219, in an order in which each can use the results of the earlier ones.
+pub static EXPERIMENTS: [Experiment; 9] = [
+    Experiment {
         name: "rfc8219/throughput",
-        title: "Throughput by the size of frames",
+        title: "Throughput by frame size",
         source: "RFC 8219 section 7.1, RFC 2544 section 26.1",
         quantity: Quantity::PacketRate,
         over: FRAME,
@@ -66,12 +65,12 @@ pub static QUESTIONS: [Question; 9] = [
         method: NDR,
         of: frames::is_known,
         how: How::Live(Links::Unlimited, throughput::by_size),
-        // Half of the subjects are searched both ways as well.
+        // Half of the subjects are searched in both directions at once as well.
         takes: |profile| {
             chosen(profile, [1.0, 1.33, 1.33]) * search(profile, frames::sizes(profile).len())
         },
     },
-    Question {
+    Experiment {
         name: "rfc8219/latency",
         title: "Latency at the throughput",
         source: "RFC 8219 section 7.2",
@@ -83,7 +82,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, delay::latency),
         takes: |profile| at_sizes(profile, [0.3, 3.0, 135.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/pdv",
         title: "Delay variation at the throughput",
         source: "RFC 8219 section 7.3.1",
@@ -95,7 +94,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, delay::pdv),
         takes: |_| 0.1,
     },
-    Question {
+    Experiment {
         name: "rfc8219/ipdv",
         title: "Delay variation from frame to frame",
         source: "RFC 8219 section 7.3.2",
@@ -107,21 +106,21 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, delay::ipdv),
         takes: |_| 0.1,
     },
-    Question {
+    Experiment {
         name: "rfc8219/frame-loss",
-        title: "Loss by the load",
+        title: "Loss by load",
         source: "RFC 8219 section 7.4, RFC 2544 section 26.3",
         quantity: Quantity::Loss,
         over: Some(("load", "% of the tester's", Scale::Logarithmic)),
         network: WIRES,
         method: "The smallest frames, from all that the tester can send through a bare redirect downwards, until two trials in a row \
             lose nothing: 1 s each (smoke: 50 ms, rfc: 60 s). What the sender could not send on time is left out: \
-            whoever shares its core can not be overloaded.",
+            a device that shares its core cannot be overloaded.",
         of: frames::is_known,
         how: How::Live(Links::Unlimited, loss::by_load),
         takes: |profile| ways(profile) * chosen(profile, [0.5, 12.0, 700.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/back-to-back",
         title: "The longest burst without loss",
         source: "RFC 8219 section 7.5, RFC 2544 section 26.4, RFC 9004",
@@ -135,7 +134,7 @@ pub static QUESTIONS: [Question; 9] = [
         how: How::Live(Links::Unlimited, loss::back_to_back),
         takes: |profile| at_sizes(profile, [4.0, 20.0, 600.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/recovery",
         title: "Loss after an overload",
         source: "RFC 8219 section 7.6, RFC 2544 section 26.5",
@@ -143,27 +142,27 @@ pub static QUESTIONS: [Question; 9] = [
         over: FRAME,
         network: WIRES,
         method: "Frames at 110 % of the throughput, then at half of that, 2 s each (smoke: 200 ms, rfc: 60 s): from the change to \
-            the last frame that is lost. Who shares the sender's core can not be overloaded.",
+            the last frame that is lost. A device that shares the sender's core cannot be overloaded.",
         of: frames::is_known,
         how: How::Live(Links::Unlimited, outage::recovery),
         takes: |profile| at_sizes(profile, [0.6, 5.0, 130.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/reset",
-        title: "Loss while the gateway starts anew",
+        title: "Loss during a restart of the gateway",
         source: "RFC 8219 section 7.7, RFC 2544 section 26.6, RFC 6201 section 4.2",
         quantity: Quantity::Outage,
         over: None,
         network: WIRES,
-        method: "A reset of the process: it is ended and started anew while 10,000 frames per second pass, of which the longest pause \
+        method: "A reset of the process: it is ended and started again while 10,000 frames per second pass, of which the longest pause \
             between two counts. Starting has the other core.",
         of: outage::can_be_reset,
         how: How::Live(Links::Unlimited, outage::reset),
         takes: |profile| chosen(profile, [6.0, 13.0, 70.0]),
     },
-    Question {
+    Experiment {
         name: "rfc8219/scalability",
-        title: "Throughput by the number of flows",
+        title: "Throughput by number of flows",
         source: "RFC 8219 section 10",
         quantity: Quantity::PacketRate,
         over: Some(("flows", "", Scale::Logarithmic)),

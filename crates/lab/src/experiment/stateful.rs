@@ -1,14 +1,14 @@
-//! The questions of RFC 9693, to gateways that keep state of connections.
+//! The experiments of RFC 9693, for gateways that keep state of connections.
 
 use super::{
-    candidate::{Candidate, Carries, Site},
+    definition::{Experiment, How},
     measure::sessions,
-    question::{How, Question},
+    subject::{Carries, Setup, Subject},
 };
 use crate::results::{Quantity, Scale};
 
 const NETWORK: &str = "Two hosts and the gateway, on veth pairs, with fixed neighbours";
-/// What all of them have in common.
+/// The method of phase 1, which all experiments have in common.
 macro_rules! phase_1 {
     ($rest:literal) => {
         concat!(
@@ -20,18 +20,18 @@ macro_rules! phase_1 {
     };
 }
 
-/// Whoever keeps connections in a table, as the gateway between two hosts.
-fn keeps_connections(candidate: &Candidate) -> bool {
-    matches!(candidate.site, Site::Middle(..))
-        && candidate.carries == Carries::Packets
-        && ["NAT44", "NAT64"].contains(&candidate.mechanism)
+/// Selects the gateways between two hosts that keep connections in a table.
+fn keeps_connections(subject: &Subject) -> bool {
+    matches!(subject.setup, Setup::Middle(..))
+        && subject.carries == Carries::Packets
+        && ["NAT44", "NAT64"].contains(&subject.mechanism)
 }
 
-/// All questions.
-pub static QUESTIONS: [Question; 4] = [
-    Question {
+/// All experiments of RFC 9693.
+pub static EXPERIMENTS: [Experiment; 4] = [
+    Experiment {
         name: "rfc9693/connection-rate",
-        title: "Connections that are established per second",
+        title: "Connections established per second",
         source: "RFC 9693 sections 4.5 and 4.6",
         quantity: Quantity::ConnectionRate,
         over: None,
@@ -45,9 +45,9 @@ pub static QUESTIONS: [Question; 4] = [
         how: How::Apart(sessions::connection_rate),
         takes: sessions::connection_rate_takes,
     },
-    Question {
+    Experiment {
         name: "rfc9693/capacity",
-        title: "Connections that the table holds",
+        title: "Connections in the table",
         source: "RFC 9693 section 4.9",
         quantity: Quantity::Capacity,
         over: None,
@@ -60,9 +60,9 @@ pub static QUESTIONS: [Question; 4] = [
         how: How::Apart(sessions::capacity),
         takes: sessions::capacity_takes,
     },
-    Question {
+    Experiment {
         name: "rfc9693/tear-down",
-        title: "Connections that are removed per second",
+        title: "Connections removed per second",
         source: "RFC 9693 section 4.8",
         quantity: Quantity::ConnectionRate,
         over: Some(("connections", "", Scale::Logarithmic)),
@@ -75,9 +75,9 @@ pub static QUESTIONS: [Question; 4] = [
         how: How::Apart(sessions::tear_down_rates),
         takes: sessions::tear_down_takes,
     },
-    Question {
+    Experiment {
         name: "rfc9693/throughput",
-        title: "Packets without loss through connections that are there",
+        title: "Packets without loss through established connections",
         source: "RFC 9693 section 4.7",
         quantity: Quantity::PacketRate,
         over: None,

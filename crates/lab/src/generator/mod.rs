@@ -4,10 +4,10 @@
 //! lets its redirects happen. What follows in the same softirq (the path under test and the sink)
 //! runs on the same core, so a figure is packets per second of one core for the whole chain.
 //!
-//! The frames are made here and lie in a map in the order in which they are sent, so a million of
-//! them cost the generator as little as a few: the processor sees what comes next. Of so many only
-//! what differs lies there: whole frames would sweep the caches of what the path under test keeps in
-//! them, as no network card does, which writes to the same few buffers again and again.
+//! The frames are made in advance and lie in a map in the order in which they are sent. A million frames cost the
+//! generator as little as a few, because the processor prefetches them. Where there are many, the map holds only the
+//! words that differ: whole frames would evict the data of the path under test from the caches. A network card does
+//! not do that, since it writes to the same few buffers again and again.
 
 mod size;
 mod stream;
@@ -42,31 +42,31 @@ pub const FIRST_PORT: u16 = 1024;
 
 /// Frames of one NAPI poll, and well below the 256 slots of a veth's ring.
 pub const BATCH: u32 = 64;
-/// 32-bit words that the BPF program has for a frame.
+/// 32-bit words for a frame in the BPF program.
 const ROOM: usize = 32;
-/// 32-bit words that it has for what differs.
+/// 32-bit words for the differences in the BPF program.
 const VARYING: usize = 8;
-/// Parts of a nanosecond that the program counts in.
+/// Fractions of a nanosecond that the program counts in.
 const FINE: f64 = 256.0;
-/// A frame that is later than so many nanoseconds is not made up for.
+/// A frame that is later than this, in nanoseconds, is not made up for.
 const FORGIVEN: u64 = 1_000_000;
 
 type Configuration = Array<MapData, [u64; 6]>;
 type Progress = PerCpuArray<MapData, [u64; 7]>;
 
-/// How fast to send.
+/// The pace of sending.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// As fast as the core can.
     Full,
-    /// So many frames per second, evenly. A frame that is late by less than a millisecond is made
-    /// up for: the load does not bend to what the path under test can do.
+    /// Frames per second, evenly. A frame that is late by less than a millisecond is made up for: the load does not
+    /// depend on the capacity of the path.
     PerSecond(f64),
-    /// Not at all.
+    /// Nothing is sent.
     Stopped,
 }
 
-/// The parts of a nanosecond from frame to frame.
+/// Returns the interval between frames in fractions of a nanosecond.
 fn interval(rate: f64) -> u64 {
     (1e9 * FINE / rate).round().max(1.0) as u64
 }
@@ -81,7 +81,7 @@ pub struct Generator {
     stream: Stream,
 }
 
-/// What can be read and set, also while the generator runs.
+/// The part of a generator that can be read and set while it runs.
 pub struct Controls {
     target: Target,
     configuration: Configuration,
@@ -89,11 +89,11 @@ pub struct Controls {
     cpu: usize,
 }
 
-/// The frames, where the program finds them.
+/// The frames in the program's map.
 struct Frames {
     whole: Array<MapData, [u32; ROOM]>,
     differences: Array<MapData, [u32; VARYING]>,
-    /// Where they differ, if they are many.
+    /// The words that differ, if there are many frames.
     places: Option<[u8; VARYING]>,
 }
 
@@ -111,12 +111,12 @@ impl Frames {
     }
 }
 
-/// What the program's configuration has beside the pace.
+/// The program's configuration, without the pace.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     interface: u32,
     frames: u32,
-    /// The stream, where a tag has it.
+    /// The stream, in its place in a tag.
     stream: u64,
 }
 
@@ -131,7 +131,7 @@ impl Generator {
         Self::at(namespace.into(), interface, stream, cpu)
     }
 
-    /// The same, also on the machine's own interfaces.
+    /// Prepares to send out of an interface of a namespace or of the machine itself.
     pub fn at(place: Place, interface: &str, stream: Stream, cpu: usize) -> Result<Self> {
         let program = stream.program();
         let target = Target {
@@ -181,7 +181,7 @@ impl Generator {
         Ok(generator)
     }
 
-    /// Begins the stream's sequence anew.
+    /// Restarts the stream's sequence.
     pub fn rewind(&mut self) -> Result<()> {
         self.controls.set_progress([0; 7])
     }
@@ -198,18 +198,18 @@ impl Generator {
         self.pace(Pace::Full)
     }
 
-    /// Sets how fast frames follow each other, also while they are being sent.
+    /// Sets the interval between frames, also while they are being sent.
     pub fn pace(&mut self, pace: Pace) -> Result<()> {
         self.controls.pace(pace)
     }
 
-    /// Runs the program so many times, on its CPU, and returns when that is done. At full pace
-    /// each run sends a frame.
+    /// Runs the program this many times on its CPU, and returns when that is done. At full pace each run sends a
+    /// frame.
     pub fn run(&mut self, times: u32) -> Result<()> {
         self.run_while(times, |_| Ok(())).map(drop)
     }
 
-    /// The same, with `task` on this thread while the program runs; also tells when the runs ended.
+    /// Runs the program and `task` on this thread at the same time; also returns when the runs ended.
     pub fn run_while<T>(
         &mut self,
         times: u32,
@@ -218,7 +218,7 @@ impl Generator {
         self.live(times, BATCH, |controls, _| task(controls))
     }
 
-    /// The same in batches of so many frames, with a task that can ask whether the program still runs.
+    /// Runs the program in batches of frames, with a task that can ask whether the program still runs.
     fn live<T>(
         &mut self,
         times: u32,
@@ -262,7 +262,7 @@ impl Controls {
         Ok(sent)
     }
 
-    /// Sends no more frames: what is left of the runs goes by quickly.
+    /// Stops sending. The remaining runs pass quickly.
     pub fn stop(&mut self) -> Result<()> {
         self.pace(Pace::Stopped)
     }
@@ -276,7 +276,8 @@ impl Controls {
         self.write([interval, until, u64::MAX, FORGIVEN])
     }
 
-    /// Writes interval, last number, and how late frames may be to be on time and to be made up for.
+    /// Writes the interval, the last number, and two limits of lateness: that of frames on time, and that of frames
+    /// to be made up for.
     fn write(&mut self, timing: [u64; 4]) -> Result<()> {
         let [interval, until, tolerated, forgiven] = timing;
         let target = self.target;
@@ -287,7 +288,7 @@ impl Controls {
             .map_err(|problem| bpf("GENERATOR", problem))
     }
 
-    /// The progress of the CPU that sends.
+    /// Returns the progress of the CPU that sends.
     fn progress(&self) -> Result<[u64; 7]> {
         let values = self
             .progress
@@ -297,7 +298,7 @@ impl Controls {
         here.ok_or_else(|| bpf("PROGRESS", format!("there is no CPU {}", self.cpu)))
     }
 
-    /// Writes it.
+    /// Writes that progress.
     fn set_progress(&mut self, progress: [u64; 7]) -> Result<()> {
         let values = programs::on_every_cpu(progress, "PROGRESS")?;
         self.progress
@@ -306,8 +307,8 @@ impl Controls {
     }
 }
 
-/// Runs a program so many times, in batches, over frames that begin as this one, and lets what it
-/// redirects go.
+/// Runs a program this many times, in batches, over frames that begin with this one, and lets the kernel carry out
+/// its redirects.
 fn live_frames(program: &Xdp, frame: &[u8], times: u32, batch: u32) -> Result<()> {
     let options = TestRunOptions {
         data_in: Some(frame),

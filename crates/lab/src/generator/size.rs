@@ -1,21 +1,16 @@
 //! Sizes of Ethernet frames, as benchmarks count them.
 
-use crate::packet::Form;
+use crate::packet::{ETHERNET, Form};
 
-/// Octets of the frame check sequence, which sizes count and nobody here sees.
+/// Octets of the frame check sequence. Sizes include it; programs never see it.
 const FCS: u16 = 4;
 /// Octets of payload that a tag takes.
 const TAG: u16 = 18;
-/// Octets of the headers of Ethernet, IPv4, IPv6 and UDP.
-const ETHERNET: u16 = 14;
-const IPV4: u16 = 20;
-const IPV6: u16 = 40;
-const UDP: u16 = 8;
-/// The largest size that fits into a page with what the kernel keeps beside it.
+/// The largest size that fits into a page next to the kernel's own data.
 const MOST: u16 = 3072;
 
-/// The frame sizes of RFC 8219 section 5.1.1 that can be generated. What is beyond them there (4096,
-/// 8192 and 9216) does not fit into a page, which is all that a generated frame has.
+/// The frame sizes of RFC 8219 section 5.1.1 that can be generated. The larger ones (4096, 8192 and 9216) do not fit
+/// into a page, which is the space of a generated frame.
 pub const RFC_8219: [u16; 10] = [64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048];
 
 /// The size of a frame in octets, with the frame check sequence: 64 to 3072.
@@ -23,7 +18,7 @@ pub const RFC_8219: [u16; 10] = [64, 128, 256, 512, 768, 1024, 1280, 1518, 1522,
 #[serde(transparent)]
 pub struct FrameSize(u16);
 
-/// A size that frames cannot have.
+/// The error of a size that frames cannot have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("frames of {octets} octets: {form} with a tag takes {least} to {MOST}")]
 pub struct BadFrameSize {
@@ -33,10 +28,10 @@ pub struct BadFrameSize {
 }
 
 impl FrameSize {
-    /// A size for tagged frames of a form.
+    /// Returns a size for tagged frames of a form.
     ///
     /// # Errors
-    /// Headers and tag do not fit into it, or it does not fit into a page.
+    /// Headers and tag do not fit into the size, or the size does not fit into a page.
     pub fn new(octets: u16, form: Form) -> Result<Self, BadFrameSize> {
         let least = Self::least(form).0;
         if (least..=MOST).contains(&octets) {
@@ -50,32 +45,32 @@ impl FrameSize {
         }
     }
 
-    /// The least for a form: 64 for IPv4, 84 for IPv6, 104 for one in the other.
+    /// Returns the least size for a form: 64 for IPv4, 84 for IPv6, 104 for one in the other.
     pub fn least(form: Form) -> Self {
-        Self(headers(form) + TAG + FCS)
+        Self(form.headers() + TAG + FCS)
     }
 
-    /// The size that a frame of this size has when it arrives in another form, with the same payload.
+    /// Returns the size of the same frame in another form, with the same payload.
     pub fn when(self, form: Form, becomes: Form) -> Self {
-        Self(self.0 - headers(form) + headers(becomes))
+        Self(self.0 - form.headers() + becomes.headers())
     }
 
-    /// Octets with the frame check sequence.
+    /// Returns the octets with the frame check sequence.
     pub fn octets(self) -> u16 {
         self.0
     }
 
-    /// Octets without it, as programs see the frame.
+    /// Returns the octets without the frame check sequence, as programs see the frame.
     pub fn seen(self) -> usize {
         usize::from(self.0 - FCS)
     }
 
-    /// Octets of UDP payload.
+    /// Returns the octets of UDP payload.
     pub fn payload(self, form: Form) -> usize {
-        self.seen() - usize::from(headers(form))
+        self.seen() - usize::from(form.headers())
     }
 
-    /// The MTU that a link needs for it.
+    /// Returns the MTU that a link needs for it.
     pub fn mtu(self) -> u32 {
         u32::from(self.0 - FCS - ETHERNET)
     }
@@ -85,17 +80,6 @@ impl std::fmt::Display for FrameSize {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// Octets of all headers, Ethernet's included.
-fn headers(form: Form) -> u16 {
-    ETHERNET
-        + UDP
-        + match form {
-            Form::V4 => IPV4,
-            Form::V6 => IPV6,
-            Form::SixInFour | Form::FourInSix => IPV4 + IPV6,
-        }
 }
 
 #[cfg(test)]
@@ -115,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_refused_with_what_would_be_right() {
+    fn an_invalid_size_is_refused_with_the_valid_range() {
         let refused = FrameSize::new(64, Form::V6).unwrap_err().to_string();
         assert_eq!(
             refused,

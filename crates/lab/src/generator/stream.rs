@@ -1,4 +1,4 @@
-//! What is sent: packets, and how their frames lie in the program's maps.
+//! Streams: packets, and the layout of their frames in the program's maps.
 
 use crate::{
     packet::{Form, Packet},
@@ -10,19 +10,19 @@ use super::{
     tag::{LENGTH, MAGIC, StreamId},
 };
 
-/// More frames than these are not kept as a whole: 512 KiB.
+/// The most frames that are kept whole: 512 KiB.
 const WHOLE: usize = 4096;
 
-/// In which order frames take turns.
+/// The order in which frames take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// As they were given.
+    /// The order in which they were given.
     Sequence,
-    /// Pseudorandom, the same from run to run. Each has one turn before any has another.
+    /// A pseudorandom order, the same from run to run. Each frame has one turn per round.
     Random,
 }
 
-/// What to generate.
+/// A stream of frames to generate.
 #[derive(Debug, Clone)]
 pub struct Stream {
     /// The packets, 1 or more, all of one form.
@@ -31,11 +31,11 @@ pub struct Stream {
     pub to: [u8; 6],
     /// Ethernet source: the sending end of the link.
     pub from: [u8; 6],
-    /// What is in them.
+    /// Their payload.
     pub content: Content,
 }
 
-/// What the payload of generated frames is.
+/// The payload of generated frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// 18 octets that begin with the number of the packet within the stream.
@@ -45,7 +45,7 @@ pub enum Content {
 }
 
 impl Stream {
-    /// The program that sends such frames.
+    /// Returns the name of the program that sends such frames.
     pub(super) fn program(&self) -> &'static str {
         use Content::{Number, Tag};
         match (self.packets[0].form(), self.content, self.are_many()) {
@@ -64,7 +64,7 @@ impl Stream {
         }
     }
 
-    /// Whether only their differences are kept.
+    /// Returns whether only the differences of frames are kept.
     pub(super) fn are_many(&self) -> bool {
         self.packets.len() > WHOLE
     }
@@ -77,7 +77,7 @@ impl Stream {
         }
     }
 
-    /// The stream that tags name, in its place.
+    /// Returns the stream's number in its place in a tag.
     pub(super) fn in_tag(&self) -> u64 {
         match self.content {
             Content::Number => 0,
@@ -85,7 +85,7 @@ impl Stream {
         }
     }
 
-    /// One of the frames, as far as it is not a tag.
+    /// Returns one of the frames, without its tag.
     fn frame(&self, number: usize) -> Vec<u8> {
         let packet = &self.packets[number];
         match self.content {
@@ -101,7 +101,7 @@ impl Stream {
         }
     }
 
-    /// The same as the program has it.
+    /// Returns the frame in the program's words.
     pub(super) fn words(&self, number: usize) -> [u32; ROOM] {
         let mut words = [0; ROOM];
         let frame = self.frame(number);
@@ -111,8 +111,8 @@ impl Stream {
         words
     }
 
-    /// The places of the words that are not the same in all frames; more than once if they are few.
-    /// `None` if there are too many of them.
+    /// Returns the indexes of the words that differ between frames, some of them repeated if there are few; `None` if
+    /// too many differ.
     pub(super) fn places(&self) -> Option<[u8; VARYING]> {
         let first = self.words(0);
         let mut differs = [false; ROOM];
@@ -130,11 +130,11 @@ impl Stream {
         places.next().is_none().then_some(all)
     }
 
-    /// The numbers of the frames in an order.
+    /// Returns the numbers of the frames in an order.
     pub(super) fn numbers(&self, order: Order) -> Vec<u32> {
         let mut numbers: Vec<u32> = (0..self.packets.len() as u32).collect();
         if order == Order::Random {
-            // Fisher and Yates.
+            // The shuffle of Fisher and Yates.
             let mut random = Random::default();
             for last in (1..numbers.len()).rev() {
                 numbers.swap(last, random.below(last as u64 + 1) as usize);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_frames_only_what_differs_is_kept() {
+    fn only_the_differences_of_many_frames_are_kept() {
         let many = |packet: &dyn Fn(u32) -> Packet| Stream {
             packets: (0..5000).map(packet).collect(),
             to: [0; 6],

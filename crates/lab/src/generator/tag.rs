@@ -1,19 +1,19 @@
-//! The tag at the beginning of a generated frame's UDP payload, whose twin is the BPF program's `tag`.
+//! The tag at the beginning of a generated frame's UDP payload. Its twin is `tag` of the BPF program.
 //!
-//! | octets | what |
+//! | octets | content |
 //! |---|---|
-//! | 2 | what it is |
+//! | 2 | a magic number |
 //! | 8 | the time of sending, in nanoseconds of the monotonic clock |
 //! | 5 | the number of the frame |
 //! | 1 | its stream |
 //! | 2 | a check: with it the ones' complement sum of the tag is zero |
 //!
-//! Numbers lie with the lowest octet first, as the machine has them which writes and reads them. The
-//! check tells every tag in which one bit was changed, and the UDP checksum is the same with every tag.
+//! Numbers are little-endian, as the machine writes and reads them. The check detects every change of one bit. The
+//! UDP checksum does not depend on the tag.
 
 use std::num::NonZeroU8;
 
-/// What a tag begins with.
+/// The first word of a tag.
 pub(super) const MAGIC: u16 = 0x1571;
 /// Octets of a tag.
 pub(super) const LENGTH: usize = 18;
@@ -31,13 +31,13 @@ impl StreamId {
     /// From right to left.
     pub const LEFTWARD: Self = Self(NonZeroU8::MIN.saturating_add(1));
 
-    /// Where a tag has it, as programs see it.
+    /// Returns the number in its place in a tag, as programs see it.
     pub fn in_place(self) -> u64 {
         u64::from(self.0.get()) << NUMBER_BITS
     }
 }
 
-/// What a tag says.
+/// The content of a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// Nanoseconds of the monotonic clock.
@@ -49,7 +49,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// Reads the tag at the beginning of a payload. Nothing if there is none, or it was changed.
+    /// Reads the tag at the beginning of a payload. Returns `None` if there is none, or if it was changed.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let tag: &[u8; LENGTH] = payload.first_chunk()?;
         let sum = tag
@@ -76,8 +76,8 @@ impl Tag {
 mod tests {
     use super::*;
 
-    /// Number 7 of stream 1, sent at 0x0102030405060708. The words are 1571, 0708, 0506, 0304, 0102,
-    /// 0007, 0000, 0100: their sum is 268c, and the check what makes it ffff.
+    /// Number 7 of stream 1, sent at 0x0102030405060708. The words 1571, 0708, 0506, 0304, 0102, 0007, 0000 and 0100
+    /// have the sum 268c. The check makes it ffff.
     const WHOLE: [u8; LENGTH] = [
         0x71, 0x15, 8, 7, 6, 5, 4, 3, 2, 1, 7, 0, 0, 0, 0, 1, 0x73, 0xd9,
     ];

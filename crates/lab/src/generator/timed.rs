@@ -1,7 +1,7 @@
-//! Sending a given number of frames at a given rate, and telling how punctually.
+//! Timed sending: a given number of frames at a given rate, with a record of how punctual it was.
 //!
-//! The load is open: when a frame is due does not depend on what became of those before, and each is
-//! sent, if late. So what is offered is what was asked for, or the trial says that it was not.
+//! The load is open. The time at which a frame is due does not depend on earlier frames, and a late frame is still
+//! sent. The offered load is therefore the configured one, or the trial says that it was not.
 
 use std::{
     sync::OnceLock,
@@ -12,15 +12,15 @@ use std::{
 use super::{BATCH, Controls, Generator, Pace, interval};
 use crate::Result;
 
-/// Runs of the program, few and many, by which it is found out what one takes at least, and how often that is done.
+/// The two numbers of runs, few and many, by which the least time of a run is measured, and the number of attempts.
 const PROBE: [u32; 2] = [1 << 16, 1 << 20];
 const PROBES: usize = 3;
-/// The share of that which one may take once more, 0 to 1.
+/// The factor of safety for that time, 0 to 1.
 const SURE: f64 = 0.8;
-/// How often is looked whether a leg is out, if another one follows.
+/// The interval at which the end of a leg is awaited, if another one follows.
 const LOOK: Duration = Duration::from_micros(50);
-/// Above this rate a batch is as long as can be. Below, where some frames of a batch would wait for
-/// runs without a frame, it is short: a frame leaves at the end of its batch.
+/// The rate above which batches have full length. Below it, where some frames of a batch would wait for runs without
+/// a frame, batches are short: a frame leaves at the end of its batch.
 const LONG_BATCHES: f64 = 500e3;
 const SHORT_BATCH: u32 = 8;
 
@@ -29,29 +29,29 @@ const SHORT_BATCH: u32 = 8;
 pub struct Leg {
     /// Frames per second; infinite: as fast as the core can.
     pub rate: f64,
-    /// How many.
+    /// The number of frames.
     pub frames: u64,
 }
 
-/// What was sent in a leg.
+/// The frames that were sent in a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
-    /// The number of the first frame, which its tag has.
+    /// The number of the first frame, as in its tag.
     pub first: u64,
-    /// How many.
+    /// The number of frames.
     pub frames: u64,
-    /// How many were later than tolerated.
+    /// The number of frames that were later than tolerated.
     pub late: u64,
-    /// How late the latest was.
+    /// The lateness of the latest.
     pub latest: Duration,
-    /// When the first was sent, in nanoseconds of the monotonic clock.
+    /// The time at which the first was sent, in nanoseconds of the monotonic clock.
     pub begun: u64,
-    /// When the last was.
+    /// The time at which the last was sent.
     pub ended: u64,
 }
 
 impl Sent {
-    /// Frames per second from the first to the last; zero if there are not two.
+    /// Returns the frames per second from the first to the last; zero if there are fewer than two.
     pub fn rate(&self) -> f64 {
         match self.ended - self.begun {
             0 => 0.0,
@@ -61,13 +61,13 @@ impl Sent {
 }
 
 impl Generator {
-    /// The number of the next frame.
+    /// Returns the number of the next frame.
     pub fn next_number(&self) -> Result<u64> {
         self.controls.sent()
     }
 
-    /// Sends tagged frames, one leg after the other without a pause, and returns when they are out. Frames
-    /// that are later than `tolerated` are counted.
+    /// Sends tagged frames, one leg after the other without a pause, and returns when all are sent. Frames that are
+    /// later than `tolerated` are counted.
     pub fn send(&mut self, legs: &[Leg], tolerated: Duration) -> Result<Vec<Sent>> {
         let mut all = Vec::with_capacity(legs.len());
         let Some((first, following)) = legs.split_first() else {
@@ -82,8 +82,8 @@ impl Generator {
         let mut following = following.iter();
         let mut leg = self.controls.begin(first, tolerated)?;
         loop {
-            // One call has to last for all frames: between calls the kernel may wait for those that are still on
-            // their way, for tens of milliseconds.
+            // One call has to cover all frames: between calls the kernel may wait for frames in flight, for tens of
+            // milliseconds.
             let mut runs = leg.leg.runs(self.controls.left(&leg)?, least);
             runs += following
                 .clone()
@@ -110,8 +110,8 @@ impl Generator {
         }
     }
 
-    /// What a run of the program takes at least, in nanoseconds: one that has nothing to send. Who sends a frame takes
-    /// much longer.
+    /// Returns the least time of a run of the program, in nanoseconds: of one that has nothing to send. A run that
+    /// sends takes much longer.
     fn least_run(&mut self) -> Result<f64> {
         static LEAST: OnceLock<f64> = OnceLock::new();
         if let Some(least) = LEAST.get() {
@@ -129,7 +129,7 @@ impl Generator {
                 *least = least.min(take(runs)?);
             }
         }
-        // A call has its own time besides, short or long.
+        // A call also has a constant cost, which the difference cancels.
         let [few, many] = least;
         let [fewer, more] = PROBE.map(f64::from);
         let least = SURE * ((many - few) / (more - fewer)).max(1.0);
@@ -138,12 +138,13 @@ impl Generator {
 }
 
 impl Leg {
-    /// Runs of the program that so many of its frames need at most, if one takes so many nanoseconds at least.
+    /// Returns the most runs of the program that this many frames need, if a run takes at least this many
+    /// nanoseconds.
     fn runs(&self, frames: u64, least: f64) -> f64 {
         if self.rate.is_finite() {
             frames as f64 / self.rate * 1e9 / least
         } else {
-            // Every run sends one.
+            // At full pace every run sends a frame.
             frames as f64
         }
     }
@@ -157,7 +158,7 @@ struct UnderWay<'a> {
 }
 
 impl Controls {
-    /// Lets a leg begin, if none is under way: numbers and flows go on, times do not.
+    /// Starts a leg, if none is under way. Numbers and flows continue, times start again.
     fn begin<'l>(&mut self, leg: &'l Leg, tolerated: Duration) -> Result<UnderWay<'l>> {
         let [first, next, ..] = self.progress()?;
         self.set_progress([first, next, 0, 0, 0, 0, 0])?;
@@ -171,7 +172,7 @@ impl Controls {
         Ok(UnderWay { leg, first })
     }
 
-    /// Frames that are still to be sent.
+    /// Returns the number of frames that are still to be sent.
     fn left(&self, of: &UnderWay<'_>) -> Result<u64> {
         Ok((of.first + of.leg.frames).saturating_sub(self.sent()?))
     }

@@ -1,4 +1,4 @@
-//! The tests of a device, and what they find.
+//! The tests of a device, and their figures.
 
 use std::time::Duration;
 
@@ -20,48 +20,48 @@ use crate::{
 
 /// A frame that takes longer is lost (RFC 2544 section 23).
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How near throughput is to a rate that is too high, as a share.
+/// The width of the throughput, as a share.
 const WIDTH: f64 = 0.01;
-/// The least rate of interest, as a share of the most.
+/// The lowest rate of interest, as a share of the highest.
 const LEAST: f64 = 1e-3;
-/// Trials of a search are this many times shorter than those that decide.
+/// The factor by which trials of a search are shorter than those that decide.
 const SHORTER: u32 = 10;
-/// How often a burst has to lose frames to be too long (RFC 9004 section 5.2).
+/// The number of losses after which a burst is too long (RFC 9004 section 5.2).
 const LOSSES: u32 = 2;
-/// The parts of the longest burst to which bursts are told apart.
+/// The resolution of bursts, in parts of the longest burst.
 const BURST_STEPS: f64 = 256.0;
 
-/// What is measured.
+/// A test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Test {
     /// One trial at a rate, in frames per second of each direction.
     Trial(f64),
     /// The highest rate without loss (RFC 2544 section 26.1).
     Throughput,
-    /// Delay and its variation at a rate (RFC 8219 sections 7.2 and 7.3); at the throughput if none is given.
+    /// Delay and its variation at a rate (RFC 8219 sections 7.2 and 7.3); at the throughput if no rate is given.
     Latency(Option<f64>),
-    /// Loss by rate, from the most down (RFC 2544 section 26.3).
+    /// Loss by rate, from the highest down (RFC 2544 section 26.3).
     Loss,
     /// The longest burst without loss (RFC 2544 section 26.4).
     BackToBack,
 }
 
-/// How much of it.
+/// The extent of a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
     /// The length of a trial that counts; of the longest burst.
     pub duration: Duration,
-    /// The most frames per second of each direction: above 0.
+    /// The highest rate in frames per second of each direction: above 0.
     pub most: f64,
-    /// How often latency and bursts are measured, 1 or more.
+    /// The number of measurements of latency and bursts, 1 or more.
     pub repeats: usize,
 }
 
-/// What was found.
+/// The figures of a test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figures {
-    /// Of one trial.
+    /// The result of one trial.
     Trial(TrialResult),
     /// The throughput.
     Throughput(Throughput),
@@ -69,19 +69,19 @@ pub enum Figures {
     Latency {
         /// The rate at which they are, in frames per second.
         rate: f64,
-        /// Of each direction; none if nothing arrived, or everything was sent late.
+        /// The delays of each direction; empty if nothing arrived, or everything was sent late.
         delays: Vec<Delays>,
     },
     /// Loss.
     Loss(Vec<Point>),
     /// Bursts.
     BackToBack(BackToBack),
-    /// The device loses frames at every rate, so that there is none for what was asked.
+    /// The device loses frames at every rate, so that there is no rate for the test.
     NoRate(Throughput),
 }
 
 impl Figures {
-    /// Whether they say something about the device.
+    /// Returns whether they say something about the device.
     pub fn count(&self) -> bool {
         match self {
             Self::Trial(result) => result.void.is_none(),
@@ -95,7 +95,7 @@ impl Figures {
 }
 
 impl Test {
-    /// Carries it out.
+    /// Carries out the test.
     ///
     /// # Errors
     /// The tester failed.

@@ -1,4 +1,4 @@
-//! The hosts in whose names the tester sends.
+//! The hosts whose addresses the tester uses.
 
 use std::net::IpAddr;
 
@@ -9,36 +9,36 @@ use crate::{
     tester::{Flows, Streams, Traffic},
 };
 
-/// Two hosts, and what they call each other.
+/// Two hosts, and their addresses for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hosts {
     /// The address of the host at the left.
     pub left: IpAddr,
     /// The address of the host at the right.
     pub right: IpAddr,
-    /// What the right one calls the left one, if that is not its address.
+    /// The address of the left host at the right one, if it is another.
     pub left_as: Option<IpAddr>,
-    /// What the left one calls the right one, if that is not its address.
+    /// The address of the right host at the left one, if it is another.
     pub right_as: Option<IpAddr>,
 }
 
-/// Who sends.
+/// The direction of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The left host.
+    /// The left host sends.
     Rightward,
-    /// The right host.
+    /// The right host sends.
     Leftward,
-    /// Both at once.
+    /// Both send at once.
     Both,
 }
 
 impl Hosts {
-    /// Flows from one to the other: so many, with pseudorandom ports, in frames of so many octets on the
-    /// left cable; the least that a tag fits into if none are given.
+    /// Returns this many flows from one host to the other, with pseudorandom ports. Frames have `octets` octets on
+    /// the left cable, or the least size for a tag if none is given.
     ///
     /// # Errors
-    /// A host cannot call the other one; the size is none.
+    /// A host has no address for the other one; the size is invalid.
     pub fn streams(
         &self,
         direction: Direction,
@@ -46,7 +46,7 @@ impl Hosts {
         octets: Option<u16>,
     ) -> Result<Streams, Problem> {
         let [left, right] = [self.left, self.right].map(Form::of);
-        // Translated, the least frame has to be one as well.
+        // The least frame has to be long enough in both forms.
         let least = [left, right].map(|form| FrameSize::least(form).when(form, left));
         let size = match octets {
             Some(octets) => FrameSize::new(octets, left)?,
@@ -69,7 +69,7 @@ impl Hosts {
         })
     }
 
-    /// The ends of what this side's host sends.
+    /// Returns the ends of the packets that this side's host sends.
     fn ends(&self, sender: Side) -> Result<Ends, Problem> {
         let words = sender.words();
         let (from, to, to_as) = match sender {
@@ -93,20 +93,20 @@ impl Hosts {
     }
 }
 
-/// Where a host is.
+/// The side of a host.
 #[derive(Clone, Copy)]
 enum Side {
     Left,
     Right,
 }
 
-/// What messages say when a host can not call the other one.
+/// The words of a message about a host that has no address for the other one.
 struct Words {
     sender: &'static str,
     receiver: &'static str,
-    /// What gives the other one's address.
+    /// The option that gives the other host's address.
     option: &'static str,
-    /// What would help.
+    /// The remedy.
     remedy: &'static str,
 }
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_name_cannot_be_called() {
+    fn a_host_without_an_address_is_an_error() {
         let unnamed = Hosts {
             right_as: None,
             ..translated()

@@ -13,12 +13,12 @@ use serde_json::Value;
 use super::Problem;
 use crate::{LabError, generator::PORT, place::Place, process, tester::Port};
 
-/// How long a device may take to say where an address is, and how often it is asked.
+/// The time that a device has to resolve an address, and the interval of the queries.
 const PATIENCE: Duration = Duration::from_secs(3);
 const ASKED_AGAIN: Duration = Duration::from_millis(200);
 /// In `flags`: the interface is up.
 const UP: u32 = 1;
-/// Octets of preamble and gap that a frame takes on a cable beside itself.
+/// The octets of preamble and gap that a frame takes on a cable in addition.
 const FRAMING: f64 = 20.0;
 
 /// An interface and its neighbour.
@@ -39,12 +39,12 @@ pub enum Neighbour {
     Address(IpAddr),
 }
 
-/// What to do about an interface by which the machine reaches others.
+/// The treatment of an interface that carries the default route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
-    /// Leave it alone.
+    /// The interface is left alone.
     Refuse,
-    /// Take it all the same.
+    /// The interface is used all the same.
     Insist,
 }
 
@@ -63,7 +63,7 @@ impl std::str::FromStr for Neighbour {
     }
 }
 
-/// An Ethernet address in the usual notation.
+/// Parses an Ethernet address in the usual notation.
 fn ethernet(text: &str) -> Option<[u8; 6]> {
     let octets: Option<Vec<u8>> = text
         .split(':')
@@ -77,10 +77,10 @@ fn ethernet(text: &str) -> Option<[u8; 6]> {
 }
 
 impl Interface {
-    /// The tester's port at it.
+    /// Returns the tester's port at it.
     ///
     /// # Errors
-    /// It is not there, not up, has no carrier, is needed, or the device does not answer.
+    /// The interface does not exist, is down, has no carrier or is needed, or the device does not answer.
     pub fn port(&self, care: Care) -> Result<Port, Problem> {
         let name = &self.name;
         if name.contains('/') || !self.file("ifindex").exists() {
@@ -113,13 +113,13 @@ impl Interface {
         })
     }
 
-    /// The most frames of so many octets that its cable takes per second, if it says how fast it is.
+    /// Returns the most frames of this size that its cable takes per second, if its speed is known.
     pub fn line_rate(&self, octets: u16) -> Option<f64> {
         let megabits: f64 = self.read("speed").ok()?.parse().ok()?;
         (megabits > 0.0).then(|| megabits * 1e6 / (8.0 * (f64::from(octets) + FRAMING)))
     }
 
-    /// Whether it has an address, by which it answers when the device looks for it.
+    /// Returns whether it has an address, by which it answers neighbour discovery of the device.
     pub fn has(&self, address: IpAddr) -> Result<bool, Problem> {
         let shown = self.ip(&["addr", "show"])?;
         let own = shown[0]["addr_info"].as_array();
@@ -133,12 +133,12 @@ impl Interface {
             || is_some(self.ip(&["-6", "route", "show", "default"])?))
     }
 
-    /// Asks the device where an address is, as the kernel does for a datagram.
+    /// Resolves an address on the link, as the kernel does for a datagram.
     fn resolve(&self, address: IpAddr) -> Result<[u8; 6], Problem> {
         let begun = Instant::now();
         let target = address.to_string();
         while begun.elapsed() < PATIENCE {
-            // A datagram that finds no way leaves no neighbour, which is told below.
+            // A datagram that finds no route leaves no neighbour, which is reported below.
             let _ = self.knock(address);
             std::thread::sleep(ASKED_AGAIN);
             let shown = self.ip(&["neigh", "show", "to", &target])?;
@@ -169,7 +169,7 @@ impl Interface {
         UdpSocket::bind(any)?.send_to(&[], target).map(drop)
     }
 
-    /// What `ip` says, of this interface.
+    /// Returns the JSON of an `ip` command about this interface.
     fn ip(&self, words: &[&str]) -> Result<Value, Problem> {
         process::require("ip", "iproute2")?;
         let mut command = Command::new("ip");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_there_is_not_is_named() {
+    fn an_unknown_interface_is_named() {
         for name in ["no-such", "../net/lo", ""] {
             let problem = interface(name).port(Care::Refuse).unwrap_err();
             assert!(

@@ -4,13 +4,13 @@
 //! left host ── left interface ═══ device ═══ right interface ── right host
 //! ```
 //!
-//! The hosts are addresses: the tester sends in their names, and receives what comes for them. What is
-//! sent from host to host may arrive as the other protocol. An interface is the tester's while a test lasts:
-//! UDP that arrives there does not reach the machine.
+//! The hosts are addresses: the tester sends from them, and receives packets to them. Packets from host to host may
+//! arrive in the other protocol. An interface belongs to the tester while a test lasts: UDP that arrives there does
+//! not reach the machine.
 //!
-//! * [`interface`]: an interface, and who is at the other end of its cable
-//! * [`hosts`]: from their addresses to frames
-//! * [`figures`]: the tests, and what they find
+//! * [`interface`]: an interface, and its neighbour on the cable
+//! * [`hosts`]: the addresses, and the frames between them
+//! * [`figures`]: the tests, and their figures
 
 pub mod figures;
 pub mod hosts;
@@ -21,7 +21,7 @@ pub use figures::{Effort, Figures, Test};
 pub use hosts::{Direction, Hosts};
 pub use interface::{Care, Interface, Neighbour};
 
-/// Why a device outside cannot be tested as asked.
+/// The reason why a device outside cannot be tested.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// There is no such interface.
@@ -33,53 +33,53 @@ pub enum Problem {
     /// It is down.
     #[error("{0} is down: `ip link set {0} up`")]
     Down(String),
-    /// Nobody is at the other end of its cable.
+    /// The cable has no carrier.
     #[error("{0} has no carrier: is a cable plugged in, and the device on?")]
     NoCarrier(String),
-    /// It is how the machine reaches others.
+    /// It carries the default route of the machine.
     #[error(
         "the default route of this machine leads over {0}, and a test takes the interface for itself: \
          choose another, or insist with --force"
     )]
     DefaultRoute(String),
-    /// Nobody answers at the device's address.
+    /// The device does not answer for its address.
     #[error(
-        "nobody at {interface} answers for {address}: is it the address of the device there, and has {interface} an \
+        "no device at {interface} answers for {address}: is it the address of the device there, and has {interface} an \
          address in its network? Or give its Ethernet address, as in --left-device 02:00:5e:10:00:01"
     )]
     NoAnswer {
-        /// Where it was asked for.
+        /// The interface.
         interface: String,
-        /// What was asked for.
+        /// The address.
         address: std::net::IpAddr,
     },
-    /// A host has another name on the other side, and nobody said which.
+    /// A host needs an address on the other side, and none was given.
     #[error(
         "{sender} speaks {speaks} and {receiver} is {address}: {option} says what it calls that host"
     )]
     Unnamed {
-        /// Who sends.
+        /// The sender.
         sender: &'static str,
-        /// What it speaks.
+        /// Its protocol.
         speaks: &'static str,
-        /// Who is to be reached.
+        /// The receiver.
         receiver: &'static str,
-        /// Its own address.
+        /// The receiver's own address.
         address: std::net::IpAddr,
         /// The options that help.
         option: &'static str,
     },
-    /// A name that its user cannot write into a packet.
+    /// An address is of the wrong family for the host that uses it.
     #[error("{option} {address}: the host that calls it so speaks {speaks}")]
     WrongFamily {
-        /// Which option.
+        /// The option.
         option: &'static str,
         /// Its value.
         address: std::net::IpAddr,
-        /// What its user speaks.
+        /// The protocol of the host.
         speaks: &'static str,
     },
-    /// The frame size is none.
+    /// The frame size is invalid.
     #[error("--size: {0}")]
     Size(#[from] crate::generator::BadFrameSize),
     /// The laboratory's own errors.

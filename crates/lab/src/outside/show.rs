@@ -1,4 +1,4 @@
-//! What was found, for people.
+//! Figures of a device as text.
 
 use std::fmt;
 
@@ -147,7 +147,7 @@ fn bursts(f: &mut fmt::Formatter<'_>, found: &BackToBack) -> fmt::Result {
     Ok(())
 }
 
-/// Nanoseconds in microseconds.
+/// Formats nanoseconds in microseconds.
 fn micro(nanoseconds: f64) -> String {
     format!("{:.1}", nanoseconds / 1000.0)
 }

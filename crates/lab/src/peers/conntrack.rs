@@ -11,17 +11,17 @@ use rustix::net::{
 
 use crate::{LabError, Result, netns::Namespace};
 
-/// `IPCTNL_MSG_CT_DELETE` of the subsystem `NFNL_SUBSYS_CTNETLINK`. It names no connection: all are meant.
+/// `IPCTNL_MSG_CT_DELETE` of the subsystem `NFNL_SUBSYS_CTNETLINK`. A message that names no connection deletes all.
 const DELETE: u16 = 1 << 8 | 2;
 /// `NLM_F_REQUEST` and `NLM_F_ACK`.
 const REQUEST_AND_ACKNOWLEDGE: u16 = 1 | 4;
 /// `NLMSG_ERROR`, which acknowledges if its number is zero.
 const ERROR: u16 = 2;
-/// Octets of a netlink header, and of what ctnetlink has behind it.
+/// Octets of a netlink header, and of ctnetlink's own header.
 const HEADER: usize = 16;
 const FAMILY: usize = 4;
 
-/// Forgets all connections of a namespace. They are gone when it returns.
+/// Removes all connections of a namespace. They are gone when it returns.
 pub(super) fn flush(namespace: &Namespace) -> Result<()> {
     namespace.enter(|| {
         ask().map_err(|source| LabError::Start {
@@ -52,7 +52,7 @@ fn request() -> [u8; HEADER + FAMILY] {
     message[0..4].copy_from_slice(&((HEADER + FAMILY) as u32).to_ne_bytes());
     message[4..6].copy_from_slice(&DELETE.to_ne_bytes());
     message[6..8].copy_from_slice(&REQUEST_AND_ACKNOWLEDGE.to_ne_bytes());
-    // The rest: number, port, and a family that is not specified.
+    // Sequence number, port, and an unspecified family.
     message
 }
 

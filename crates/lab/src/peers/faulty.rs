@@ -1,31 +1,31 @@
-//! Gateways that do a known thing wrong, by which the tester is tested.
+//! Gateways with a known fault, by which the tester is tested.
 
 use aya::maps::{Array, DevMap};
 
 use crate::{
     Result,
+    device::{Device, Started},
     programs::{self, Attached, bpf},
-    subject::{Started, Subject},
     topology::{FOUR, Network, SIX},
 };
 
-/// What a gateway does wrong, as a rule to one of every so many IPv4 frames, 1 or more.
+/// The fault of a gateway. Most affect one of every N IPv4 frames, where N is 1 or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It drops it.
+    /// It drops the frame.
     Drop(u32),
     /// It changes a bit.
     Corrupt(u32),
-    /// It takes an octet off its end. The kernel does not notice, and a page of the generator's stays
-    /// short: only the first 64 frames of a trial are as long as they should be.
+    /// It removes an octet at the end. The kernel does not notice, and a page of the generator's stays short: only
+    /// the first 64 frames of a trial are as long as they should be.
     Shorten(u32),
-    /// It sends it twice.
+    /// It sends the frame twice.
     Duplicate(u32),
-    /// It sends it before the one that came before it.
+    /// It sends the frame before its predecessor.
     Swap(u32),
-    /// It keeps every frame until so many more have come, 1 to 16384.
+    /// It keeps every frame until N more have come, 1 to 16384.
     Hold(u32),
-    /// It lets so many frames pass in a second, 1 or more, and drops what is more.
+    /// It passes N frames per second, 1 or more, and drops the rest.
     Police(u32),
 }
 
@@ -33,7 +33,7 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Faulty(pub Fault);
 
-impl Subject for Faulty {
+impl Device for Faulty {
     fn name(&self) -> String {
         format!("XDP redirect with a fault: {:?}", self.0)
     }
@@ -59,7 +59,7 @@ impl Subject for Faulty {
             .map_err(problem)?;
         let map = programs::map(&mut object, "TWICE")?;
         let mut twice = DevMap::try_from(map).map_err(|problem| bpf("TWICE", problem))?;
-        // The number of an interface is one of the namespace in which it is written there.
+        // An interface's index depends on the namespace in which it is written.
         gateway.enter(|| {
             for place in 0..2 {
                 let set = twice.set(place, interface, None, 0);

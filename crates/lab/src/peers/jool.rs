@@ -8,8 +8,9 @@ use std::{
 };
 
 use crate::{
-    LabError, Result, machine, plan, process,
-    subject::{Started, Subject},
+    LabError, Result,
+    device::{Device, Started},
+    machine, plan, process,
     topology::Network,
 };
 
@@ -22,11 +23,11 @@ pub enum Jool {
     Siit,
 }
 
-/// The instance.
+/// The name of the instance.
 const INSTANCE: &str = "lab";
 
 impl Jool {
-    /// The tool and the module, which have one name.
+    /// Returns the name of the tool and of the module.
     fn tool(self) -> &'static str {
         match self {
             Self::Nat64 => "jool",
@@ -34,7 +35,7 @@ impl Jool {
         }
     }
 
-    /// What the tool is told, in order.
+    /// Returns the tool's commands, in order.
     fn commands(self) -> Vec<String> {
         let mut commands = vec![format!(
             "instance add {INSTANCE} --netfilter --pool6 {}/96",
@@ -54,6 +55,8 @@ impl Jool {
         commands
     }
 
+    /// Checks that it is installed.
+    ///
     /// # Errors
     /// The tool is not installed, or the kernel has no module for it.
     pub(crate) fn require(self) -> Result<()> {
@@ -73,14 +76,14 @@ impl Jool {
         })
     }
 
-    /// Its version, as the tool tells it.
+    /// Returns its version, as the tool prints it.
     pub(crate) fn version(self) -> String {
         let version = process::run(Command::new(self.tool()).arg("--version"));
         version.map_or_else(|_| String::new(), |text| format!(" {}", text.trim()))
     }
 }
 
-impl Subject for Jool {
+impl Device for Jool {
     fn name(&self) -> String {
         match self {
             Self::Nat64 => "Jool NAT64",
@@ -99,7 +102,7 @@ impl Subject for Jool {
         Ok(Started::default())
     }
 
-    /// With the instance, which has the table.
+    /// Removes the instance, which holds the table.
     fn tear_down(&self, network: &Network, cpu: usize, started: &mut Started) -> Result<Duration> {
         let begun = Instant::now();
         let mut command = network.gateway()?.command(self.tool());

@@ -1,16 +1,17 @@
-//! The kernel's own forwarding, and the emptiest XDP gateway: the floor and the ceiling.
+//! The kernel's own forwarding, and an XDP gateway that does nothing: the floor and the ceiling.
 
 use crate::{
-    Result, sink,
-    subject::{Started, Subject},
+    Result,
+    device::{Device, Started},
+    sink,
     topology::{FOUR, Network, SIX},
 };
 
-/// The kernel routes, IPv4 and IPv6. The topology has done all that this needs.
+/// The kernel as a router of IPv4 and IPv6. The topology has set it up already.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Forwarding;
 
-impl Subject for Forwarding {
+impl Device for Forwarding {
     fn name(&self) -> String {
         "kernel forwarding".into()
     }
@@ -20,11 +21,11 @@ impl Subject for Forwarding {
     }
 }
 
-/// An XDP program that redirects every frame from one link to the other and reads nothing.
+/// An XDP program that redirects every frame from one link to the other without reading it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Redirect;
 
-impl Subject for Redirect {
+impl Device for Redirect {
     fn name(&self) -> String {
         "bare XDP redirect".into()
     }

@@ -1,4 +1,4 @@
-//! Other people's gateways, as they are installed on this machine, and the kernel itself.
+//! Other implementations of gateways, as they are installed on this machine, and the kernel itself.
 
 mod bind;
 mod conntrack;
@@ -18,11 +18,12 @@ use std::{net::Ipv6Addr, path::Path, process::Command, time::Duration};
 use tempfile::TempDir;
 
 use crate::{
-    Result, leftovers,
+    Result,
+    device::Started,
+    leftovers,
     netns::Namespace,
     process::{self, Process},
     services::dns_answers,
-    subject::Started,
     topology::Network,
 };
 
@@ -38,17 +39,16 @@ pub use tundra::{Mode, Tundra};
 pub use tunnel::KernelTunnel;
 pub use unbound::Unbound;
 
-/// A space and the version of an installed Debian package; nothing if that can not be told.
+/// Returns a space and the version of an installed Debian package; an empty text if it is unknown.
 pub(crate) fn version(package: &str) -> String {
     let mut query = Command::new("dpkg-query");
     process::run(query.args(["-W", "-f", " ${Version}", package])).unwrap_or_default()
 }
 
-/// How long a server may take to start.
+/// The time that a server has to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Starts a server with a configuration that is written to a file among its own, whose name is its last argument, and
-/// waits until it is ready.
+/// Starts a server with a configuration file, whose path is its last argument, and waits until it is ready.
 fn start_server(
     node: &Namespace,
     cpu: usize,

@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::conntrack;
 use crate::{
-    Result, plan, process,
-    subject::{Started, Subject},
+    Result,
+    device::{Device, Started},
+    plan, process,
     topology::{FOUR, Network},
 };
 
-/// How long the kernel remembers a flow of UDP that was not answered yet, in seconds: as long as RFC 4787
-/// REQ-5 recommends, and as NAT64 does. It would be 30.
+/// The timeout of a UDP flow that was not answered yet, in seconds: that of RFC 4787 REQ-5, as in NAT64. The default
+/// is 30.
 const REMEMBERED: &str = "300";
 
 /// nftables NAT44 on the gateway's second link.
@@ -22,7 +23,7 @@ pub enum Nftables {
     Pool,
 }
 
-impl Subject for Nftables {
+impl Device for Nftables {
     fn name(&self) -> String {
         match self {
             Self::Masquerade => "nftables masquerade",

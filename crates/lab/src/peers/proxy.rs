@@ -4,13 +4,15 @@ use std::path::Path;
 
 use super::{start_server, version};
 use crate::{
-    Result, leftovers, plan, process,
+    Result,
+    device::{Device, Started},
+    leftovers, plan, process,
     services::{self, Served},
-    subject::{Started, Subject},
     topology::Network,
 };
 
-/// A proxy on the gateway, on one core: what clients ask it over IPv6, it asks the IPv4 host. It keeps nothing.
+/// A proxy on the gateway, on one core. It forwards requests that arrive over IPv6 to the IPv4 host, and caches
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proxy {
     /// nginx.
@@ -21,13 +23,13 @@ pub enum Proxy {
     Squid,
 }
 
-/// The file that has the server's name, for those that want one.
+/// The file with the server's name, for those that need one.
 const HOSTS: &str = "hosts";
-/// Where Debian has Apache's modules.
+/// Debian's directory of Apache's modules.
 const MODULES: &str = "/usr/lib/apache2/modules";
 
 impl Proxy {
-    /// Its program and Debian package.
+    /// Returns its program and Debian package.
     fn program(self) -> [&'static str; 2] {
         match self {
             Self::Nginx => ["nginx", "nginx-light"],
@@ -36,6 +38,8 @@ impl Proxy {
         }
     }
 
+    /// Checks that it is installed.
+    ///
     /// # Errors
     /// It is not installed.
     pub(crate) fn require(self) -> Result<()> {
@@ -43,7 +47,7 @@ impl Proxy {
         process::require(program, package)
     }
 
-    /// What reports call it, with its version.
+    /// Returns its name in reports, with its version.
     pub(crate) fn implementation(self) -> String {
         let [_, package] = self.program();
         let name = match self {
@@ -55,7 +59,7 @@ impl Proxy {
     }
 }
 
-impl Subject for Proxy {
+impl Device for Proxy {
     fn name(&self) -> String {
         format!("{} as a proxy", self.implementation())
     }
@@ -95,7 +99,7 @@ fn nginx(network: &Network, cpu: usize) -> Result<Started> {
     })
 }
 
-/// One process of threads, more than there are connections in any experiment.
+/// Returns a configuration with one process of threads, more than any experiment has connections.
 fn apache(directory: &Path) -> String {
     let module = |name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");
     let modules = ["mpm_event", "authz_core", "proxy", "proxy_http"].map(module);
@@ -112,8 +116,8 @@ fn apache(directory: &Path) -> String {
     )
 }
 
-/// As an "accelerator" of one server, whose address a file of hosts has: of a peer it would first want to know
-/// that it answers.
+/// Returns a configuration as an "accelerator" of one server, whose address comes from a file of hosts. A peer would
+/// be probed first.
 fn squid(directory: &Path) -> String {
     format!(
         "http_port [{}]:80 accel allow-direct no-vhost defaultsite=lab\nhosts_file {directory}/{HOSTS}\n\

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Result,
-    subject::{Started, Subject},
+    device::{Device, Started},
     topology::Network,
 };
 
@@ -14,11 +14,11 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tayga;
 
-/// The addresses of the [plan](crate::plan), which a test looks at.
+/// The addresses of the [plan](crate::plan). A test compares them.
 const CONFIGURATION: &str = "ipv4-addr 192.0.0.8\nipv6-addr 2001:db8:ffff::1\n\
     prefix 2001:db8:64::/96\nmap 192.0.2.6 2001:db8:6::6";
 
-impl Subject for Tayga {
+impl Device for Tayga {
     fn name(&self) -> String {
         format!("TAYGA{}", version("tayga"))
     }

@@ -4,18 +4,19 @@ use std::path::PathBuf;
 
 use super::{PATIENCE, Tundra, tundra};
 use crate::{
-    Result, leftovers,
+    Result,
+    device::Started,
+    leftovers,
     netns::Namespace,
     plan,
     process::{self, Process},
-    subject::Started,
     topology::Network,
 };
 
 /// Their device.
 pub(crate) const LINK: &str = "tunnel";
 
-/// One of them, and what it is told. Its device is called `tunnel`.
+/// A translator and its configuration. Its device is called `tunnel`.
 #[derive(Debug, Clone, Copy)]
 pub enum Translator {
     /// TAYGA, with the lines of its configuration.
@@ -25,10 +26,10 @@ pub enum Translator {
 }
 
 impl Translator {
-    /// The program.
+    /// Returns the path of the program.
     ///
     /// # Errors
-    /// It is not here.
+    /// It is not installed.
     pub(crate) fn program(&self) -> Result<PathBuf> {
         match self {
             Self::Tayga(_) => process::require("tayga", "tayga").map(|()| "tayga".into()),
@@ -36,10 +37,10 @@ impl Translator {
         }
     }
 
-    /// Starts it on a node, bound to a CPU if one is given. Lines of a shell give its device addresses and routes.
+    /// Starts it on a node, bound to a CPU if one is given. Shell commands give its device addresses and routes.
     ///
     /// # Errors
-    /// It is not here, or does not take its configuration.
+    /// It is not installed, or refuses its configuration.
     pub(crate) fn start(
         &self,
         node: &Namespace,
@@ -77,7 +78,7 @@ impl Translator {
     }
 }
 
-/// Starts a translator on the gateway between two hosts, where it has an IPv4 address for the IPv6-only one.
+/// Starts a translator on the gateway between two hosts, with an IPv4 address for the IPv6-only one.
 pub(super) fn in_the_middle(
     translator: &Translator,
     network: &Network,

@@ -1,4 +1,4 @@
-//! tundra-nat64 (5.0 or later), a stateless translator in user space. Debian has no package of it.
+//! tundra-nat64 (5.0 or later), a stateless translator in user space. It is not packaged in Debian.
 
 use std::{
     env,
@@ -8,18 +8,19 @@ use std::{
 
 use super::tun::{LINK, Translator, in_the_middle};
 use crate::{
-    LabError, Result, plan, process,
-    subject::{Started, Subject},
+    LabError, Result,
+    device::{Device, Started},
+    plan, process,
     topology::Network,
 };
 
-/// The environment variable that names the binary, where it is not on the path.
+/// The environment variable that names the binary, if it is not on the path.
 const BINARY: &str = "ISTHMUS_TUNDRA";
 
-/// What it translates: packets of one host, and those to it.
+/// tundra's configuration: it translates the packets of one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tundra {
-    /// What the host speaks.
+    /// The side of the host.
     pub mode: Mode,
     /// The host's IPv4 address.
     pub v4: Ipv4Addr,
@@ -31,17 +32,17 @@ pub struct Tundra {
     pub own: (Ipv4Addr, Ipv6Addr),
 }
 
-/// Which side of the translator a host is on.
+/// The side of the translator on which a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It speaks IPv6, the others are reached by the prefix.
+    /// The host speaks IPv6, and reaches others by the prefix.
     Nat64,
-    /// It speaks IPv4, and what it sends goes on as IPv6.
+    /// The host speaks IPv4, and its packets travel as IPv6.
     Clat,
 }
 
 impl Tundra {
-    /// With the mapping of [`Tayga`](super::Tayga), for the IPv6-only host.
+    /// The configuration with the mapping of [`Tayga`](super::Tayga), for the IPv6-only host.
     pub const SIIT: Self = Self {
         mode: Mode::Nat64,
         v4: plan::HOST6_AS_IPV4,
@@ -53,7 +54,7 @@ impl Tundra {
         ),
     };
 
-    /// Its file, in the words of `tundra-nat64.conf(5)`; a key that is missing is an error there.
+    /// Returns its file, in the words of `tundra-nat64.conf(5)`. A missing key is an error there.
     pub(super) fn configuration(&self) -> String {
         let Self {
             mode,
@@ -81,7 +82,7 @@ impl Tundra {
     }
 }
 
-impl Subject for Tundra {
+impl Device for Tundra {
     fn name(&self) -> String {
         "tundra".into()
     }
@@ -91,7 +92,7 @@ impl Subject for Tundra {
     }
 }
 
-/// The binary.
+/// Returns the path of the binary.
 pub(crate) fn program() -> Result<PathBuf> {
     let Some(path) = env::var_os(BINARY).map(PathBuf::from) else {
         let package = format!("none: build it, and set {BINARY} to its path");

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use crate::{
     LabError, Result,
+    device::{Device, Started},
     netns::Namespace,
     plan,
-    subject::{Started, Subject},
     topology::Network,
 };
 
@@ -19,11 +19,11 @@ pub enum KernelTunnel {
     Ip6tnl,
 }
 
-/// The device.
+/// The name of the device.
 const LINK: &str = "tunnel";
 
 impl KernelTunnel {
-    /// The kind of the device.
+    /// Returns the kind of the device.
     fn kind(self) -> &'static str {
         match self {
             Self::Sit => "sit",
@@ -54,8 +54,10 @@ impl KernelTunnel {
         ])
     }
 
+    /// Checks that this machine's kernel has it.
+    ///
     /// # Errors
-    /// The kernel of this machine has it not. To know that takes root.
+    /// This machine's kernel does not have it. The test needs root.
     pub fn require(self) -> Result<()> {
         static SIT: OnceLock<bool> = OnceLock::new();
         static IP6TNL: OnceLock<bool> = OnceLock::new();
@@ -66,7 +68,7 @@ impl KernelTunnel {
         let is_here = match known.get() {
             Some(is_here) => *is_here,
             None => {
-                // A module that is not loaded is, when somebody asks for such a link.
+                // Adding such a link loads its module.
                 let is_here = self.make(&Namespace::create("probe")?).is_ok();
                 *known.get_or_init(|| is_here)
             }
@@ -82,7 +84,7 @@ impl KernelTunnel {
     }
 }
 
-impl Subject for KernelTunnel {
+impl Device for KernelTunnel {
     fn name(&self) -> String {
         format!("kernel {}", self.kind())
     }

@@ -4,19 +4,20 @@ use std::{net::Ipv6Addr, path::Path};
 
 use super::{start_dns64, version};
 use crate::{
-    Result, plan, process,
-    subject::{Started, Subject},
+    Result,
+    device::{Device, Started},
+    plan, process,
     topology::Network,
 };
 
 /// unbound on the gateway, one thread, forwarding to the DNS server on the IPv4 host.
 #[derive(Debug, Clone, Copy)]
 pub struct Unbound {
-    /// The gateway's address that it listens on.
+    /// The gateway's address on which it listens.
     pub listen: Ipv6Addr,
 }
 
-impl Subject for Unbound {
+impl Device for Unbound {
     fn name(&self) -> String {
         format!("unbound{} dns64", version("unbound"))
     }

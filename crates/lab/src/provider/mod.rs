@@ -1,8 +1,8 @@
-//! A provider's network, in which a customer's edge and a border carry one protocol over a core of the other.
+//! A provider's network, in which a CE and a BR carry one protocol over a core of the other.
 //!
 //! ```text
-//!  client ── edge ── core ── border ── server
-//!         toc    tok     tok        tos
+//!  client ─── CE ─── core ─── BR ─── server
+//!         toc    tok      tok    tos
 //! ```
 
 pub mod others;
@@ -13,28 +13,28 @@ pub use rows::{CLAT, DS_LITE, FOUR_IN_SIX, LW4O6, MAP_E, MAP_T, SIX_IN_FOUR, SIX
 use std::net::IpAddr;
 
 use crate::{
-    topology::{BORDER, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology},
+    topology::{BR, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology},
     wire::Medium,
 };
 
 /// The customer's host.
 pub const CLIENT: &str = "client";
-/// The customer's gateway.
-pub const EDGE: &str = "edge";
+/// The CE.
+pub const CE: &str = "ce";
 /// The router between the gateways.
 pub const CORE: &str = "core";
-/// Who the client talks to.
+/// The server.
 pub const SERVER: &str = "server";
-/// The edge's interface on the client's link.
+/// The CE's interface on the client's link.
 pub const TO_CLIENT: &str = "toc";
-/// The border's interface on the server's link.
+/// The BR's interface on the server's link.
 pub const TO_SERVER: &str = "tos";
 /// A gateway's interface on its link to the core.
 pub const TO_CORE: &str = "tok";
-/// The core's interfaces on the links to the edge and to the border.
+/// The core's interfaces on the links to the CE and to the BR.
 pub const CORE_LINKS: [&str; 2] = ["toe", "tob"];
 
-/// Which protocol the core speaks. The hosts speak the other one.
+/// The protocol of the core. The hosts speak the other one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Core {
     /// IPv4.
@@ -43,33 +43,33 @@ pub enum Core {
     V6,
 }
 
-/// What a mechanism does with packets.
+/// The way in which a mechanism carries packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// Puts them into others. A gateway that is told how narrow the core is cuts the outer ones.
+    /// It encapsulates them. A gateway that knows how narrow the core is fragments the outer packets.
     Tunnel,
-    /// Translates them.
+    /// It translates them.
     Translation,
 }
 
-/// A mechanism: how a customer's edge and a border are configured, and the network around them.
+/// A mechanism: the configurations of CE and BR, and the network around them.
 #[derive(Debug, Clone, Copy)]
 pub struct Mechanism {
-    /// What the core speaks.
+    /// The protocol of the core.
     pub core: Core,
-    /// The instance of the customer's edge.
-    pub edge: &'static str,
-    /// The instance of the border.
-    pub border: &'static str,
+    /// The instance of the CE.
+    pub ce: &'static str,
+    /// The instance of the BR.
+    pub br: &'static str,
     /// The customer's host.
     pub client: Host,
-    /// Who it talks to.
+    /// The server.
     pub server: Host,
-    /// What the core routes to the edge.
-    pub to_edge: &'static str,
-    /// What the core routes to the border.
-    pub to_border: &'static str,
-    /// What is done with packets.
+    /// The network that the core routes to the CE.
+    pub to_ce: &'static str,
+    /// The network that the core routes to the BR.
+    pub to_br: &'static str,
+    /// The way in which packets are carried.
     pub transport: Transport,
     /// The MTU that a host sees where the core is [narrow](Core::narrow).
     pub mtu: u32,
@@ -87,10 +87,10 @@ pub struct Host {
 }
 
 impl Host {
-    /// Its address, parsed.
+    /// Returns its address, parsed.
     ///
     /// # Panics
-    /// It is none.
+    /// The text is not an address.
     pub fn address(&self) -> IpAddr {
         self.address.parse().expect("an address")
     }
@@ -105,7 +105,7 @@ const fn host(address: &'static str, gateway: &'static str, length: u8) -> Host 
 }
 
 impl Core {
-    /// Bytes that a narrow core takes: the least over IPv6, and the least that carries as much over IPv4.
+    /// Returns the MTU of a narrow core: the least of IPv6, and the one with which IPv4 carries as much.
     pub const fn narrow(self) -> u32 {
         match self {
             Self::V4 => 1300,
@@ -113,8 +113,8 @@ impl Core {
         }
     }
 
-    /// The address of an end of the core's link to the edge (0) or to the border (1): the core's is 1, the
-    /// gateway's 2.
+    /// Returns the address of an end of the core's link to the CE (0) or to the BR (1). End 1 is the core, end 2 the
+    /// gateway.
     pub fn end_of(self, number: usize, end: u8) -> String {
         match self {
             Self::V4 => format!("100.64.{number}.{end}"),
@@ -122,7 +122,7 @@ impl Core {
         }
     }
 
-    /// The length of those links' prefixes.
+    /// Returns the prefix length of those links.
     fn length(self) -> u8 {
         match self {
             Self::V4 => 24,
@@ -132,15 +132,15 @@ impl Core {
 }
 
 impl Mechanism {
-    /// The gateways: their nodes, interfaces and instances.
+    /// Returns the gateways: their nodes, interfaces and instances.
     pub fn gateways(&self) -> [(&'static str, &'static [&'static str], &'static str); 2] {
         [
-            (EDGE, &[TO_CLIENT, TO_CORE], self.edge),
-            (BORDER, &[TO_SERVER, TO_CORE], self.border),
+            (CE, &[TO_CLIENT, TO_CORE], self.ce),
+            (BR, &[TO_SERVER, TO_CORE], self.br),
         ]
     }
 
-    /// The network. What it carries is up to who runs on the edge and on the border.
+    /// Returns the network. The gateways on the CE and the BR decide what it carries.
     pub fn topology(&self, offloads: Offloads) -> Topology {
         let node = |name, role, routes: &[String]| Node {
             name,
@@ -154,29 +154,29 @@ impl Mechanism {
             node(name, Role::Router, &[to("default", &core)])
         };
         let between = [
-            to(self.to_edge, &self.core.end_of(0, 2)),
-            to(self.to_border, &self.core.end_of(1, 2)),
+            to(self.to_ce, &self.core.end_of(0, 2)),
+            to(self.to_br, &self.core.end_of(1, 2)),
         ];
         Topology {
             nodes: vec![
                 host(CLIENT, self.client),
-                gateway(EDGE, 0),
+                gateway(CE, 0),
                 node(CORE, Role::Router, &between),
-                gateway(BORDER, 1),
+                gateway(BR, 1),
                 host(SERVER, self.server),
             ],
             links: vec![
-                outer(CLIENT, self.client, (EDGE, TO_CLIENT)),
-                self.inner(EDGE, 0),
-                self.inner(BORDER, 1),
-                outer(SERVER, self.server, (BORDER, TO_SERVER)),
+                outer(CLIENT, self.client, (CE, TO_CLIENT)),
+                self.inner(CE, 0),
+                self.inner(BR, 1),
+                outer(SERVER, self.server, (BR, TO_SERVER)),
             ],
             neighbours: Neighbours::Resolved,
             offloads,
         }
     }
 
-    /// The link between a gateway and the core.
+    /// Returns the link between a gateway and the core.
     fn inner(&self, gateway: &'static str, number: usize) -> Link {
         let end = |node, interface, end| End {
             node,
@@ -195,7 +195,7 @@ impl Mechanism {
     }
 }
 
-/// The link between a host and its gateway.
+/// Returns the link between a host and its gateway.
 fn outer(node: &'static str, host: Host, gateway: (&'static str, &'static str)) -> Link {
     let end = |(node, interface), address| End {
         node,

@@ -1,27 +1,27 @@
-//! Somebody else's gateways for the mechanisms: the kernel's own tunnels, and translators that are processes.
+//! Other implementations of the mechanisms: the kernel's own tunnels, and translators that are processes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::{
     Result,
+    device::Started,
     netns::Namespace,
     peers::{KernelTunnel, Mode, Translator, Tundra},
     process,
-    subject::Started,
 };
 
-/// A gateway at one end of a mechanism, by somebody else.
+/// A gateway at one end of a mechanism, by another implementation.
 #[derive(Debug, Clone, Copy)]
 pub struct End {
-    /// What a machine must have for it.
+    /// The requirements on the machine.
     needs: &'static [Need],
     /// The process that does the work, if there is one. Its link is called `tunnel`.
     translator: Option<Translator>,
-    /// Lines of a shell in its namespace.
+    /// Shell commands in its namespace.
     lines: &'static [&'static str],
 }
 
-/// Something that a machine may not have.
+/// A requirement that a machine may not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// The kernel's tunnels.
@@ -36,8 +36,10 @@ impl Need {
     /// Tunnels of IPv4 in IPv6.
     pub const IP6TNL: Self = Self::Tunnel(KernelTunnel::Ip6tnl);
 
+    /// Checks that the machine meets it.
+    ///
     /// # Errors
-    /// It is not here.
+    /// The machine does not meet it.
     pub fn require(self) -> Result<()> {
         match self {
             Self::Tunnel(tunnel) => tunnel.require(),
@@ -47,7 +49,7 @@ impl Need {
 }
 
 impl End {
-    /// A gateway that is the kernel's, and what it needs for that.
+    /// Returns a gateway of the kernel.
     pub const fn kernel(needs: &'static [Need], lines: &'static [&'static str]) -> Self {
         Self {
             needs,
@@ -56,7 +58,7 @@ impl End {
         }
     }
 
-    /// A gateway that is a process, with lines for its link.
+    /// Returns a gateway that is a process, with shell commands for its link.
     pub const fn process(translator: Translator, lines: &'static [&'static str]) -> Self {
         Self {
             needs: &[],
@@ -65,8 +67,10 @@ impl End {
         }
     }
 
+    /// Checks that the machine meets its requirements.
+    ///
     /// # Errors
-    /// Something that it needs is not here.
+    /// The machine does not meet a requirement.
     pub fn require(&self) -> Result<()> {
         if let Some(translator) = &self.translator {
             translator.program()?;
@@ -77,7 +81,7 @@ impl End {
     /// Sets it up on a node. A process is bound to a CPU if one is given.
     ///
     /// # Errors
-    /// It does not run here.
+    /// It does not run on this machine.
     pub fn start(&self, node: &Namespace, cpu: Option<usize>) -> Result<Started> {
         let lines = self.lines.join("\n");
         match &self.translator {
@@ -91,7 +95,7 @@ const SIT: &[Need] = &[Need::SIT];
 const IP6TNL: &[Need] = &[Need::IP6TNL];
 const IP6TNL_AND_NFT: &[Need] = &[Need::IP6TNL, Need::Nftables];
 
-/// `sit`, for [`SIX_IN_FOUR`](super::SIX_IN_FOUR). The customer's edge, and the border.
+/// `sit`, for [`SIX_IN_FOUR`](super::SIX_IN_FOUR): the CE, and the BR.
 pub const SIX_IN_FOUR: [End; 2] = [
     End::kernel(
         SIT,
@@ -113,7 +117,7 @@ pub const SIX_IN_FOUR: [End; 2] = [
     ),
 ];
 
-/// `sit`, for [`SIX_TO_FOUR`](super::SIX_TO_FOUR). The customer's edge, and the border.
+/// `sit`, for [`SIX_TO_FOUR`](super::SIX_TO_FOUR): both routers.
 pub const SIX_TO_FOUR: [End; 2] = [
     End::kernel(
         SIT,
@@ -135,7 +139,7 @@ pub const SIX_TO_FOUR: [End; 2] = [
     ),
 ];
 
-/// `sit` with parameters of 6rd, for [`SIX_RD`](super::SIX_RD). The customer's edge, and the border.
+/// `sit` with parameters of 6rd, for [`SIX_RD`](super::SIX_RD): the CE, and the BR.
 pub const SIX_RD: [End; 2] = [
     End::kernel(
         SIT,
@@ -160,7 +164,7 @@ pub const SIX_RD: [End; 2] = [
     ),
 ];
 
-/// `ip6tnl`, for [`FOUR_IN_SIX`](super::FOUR_IN_SIX). The customer's edge, and the border.
+/// `ip6tnl`, for [`FOUR_IN_SIX`](super::FOUR_IN_SIX): the CE, and the BR.
 pub const FOUR_IN_SIX: [End; 2] = [
     End::kernel(
         IP6TNL,
@@ -182,7 +186,7 @@ pub const FOUR_IN_SIX: [End; 2] = [
     ),
 ];
 
-/// `ip6tnl` and masquerading behind it, for [`DS_LITE`](super::DS_LITE). It knows one customer. The customer's edge, and the border.
+/// `ip6tnl` with masquerading, for [`DS_LITE`](super::DS_LITE): the B4, and the AFTR. It serves one customer.
 pub const DS_LITE: [End; 2] = [
     End::kernel(
         IP6TNL_AND_NFT,
@@ -207,8 +211,8 @@ pub const DS_LITE: [End; 2] = [
     ),
 ];
 
-/// TAYGA as the edge of [`CLAT`](super::CLAT). Errors of routers between the translators have mappings of their own:
-/// TAYGA drops those whose sources it can not translate.
+/// TAYGA as the CE of [`CLAT`](super::CLAT). Routers between the translators have mappings, since TAYGA drops errors
+/// whose sources it cannot translate.
 pub const TAYGA_CLAT: End = End::process(
     Translator::Tayga(
         "ipv4-addr 192.0.0.2\nipv6-addr 2001:db8:12::2\nprefix 2001:db8:ffff::/96\n\
@@ -218,7 +222,7 @@ pub const TAYGA_CLAT: End = End::process(
     CLAT_ROUTES,
 );
 
-/// TAYGA as the border of [`CLAT`](super::CLAT): it knows one customer, by an IPv4 address of its own.
+/// TAYGA as the PLAT of [`CLAT`](super::CLAT). It serves one customer, by an IPv4 address of its own.
 pub const TAYGA_PLAT: End = End::process(
     Translator::Tayga(
         "ipv4-addr 203.0.113.2\nipv6-addr 2001:db8:fffe::2\nprefix 2001:db8:ffff::/96\n\
@@ -230,7 +234,7 @@ pub const TAYGA_PLAT: End = End::process(
     ],
 );
 
-/// tundra as the edge of [`CLAT`](super::CLAT).
+/// tundra as the CE of [`CLAT`](super::CLAT).
 pub const TUNDRA_CLAT: End = End::process(
     Translator::Tundra(Tundra {
         mode: Mode::Clat,

@@ -10,20 +10,20 @@ const SERVER_V6: Host = host("3fff:b::20", "3fff:b::1", 64);
 /// A configured tunnel (RFC 4213).
 pub const SIX_IN_FOUR: Mechanism = Mechanism {
     core: Core::V4,
-    edge: r#"mechanism = "6in4"
+    ce: r#"mechanism = "6in4"
 local = "203.0.113.1"
 remote = "203.0.113.129"
 networks = ["3fff:b::/48"]
 icmp-source-v6 = "3fff:e::1""#,
-    border: r#"mechanism = "6in4"
+    br: r#"mechanism = "6in4"
 local = "203.0.113.129"
 remote = "203.0.113.1"
 networks = ["2001:db8:a::/48"]
 icmp-source-v6 = "3fff:e::2""#,
     client: CLIENT_V6,
     server: SERVER_V6,
-    to_edge: "203.0.113.1/32",
-    to_border: "203.0.113.129/32",
+    to_ce: "203.0.113.1/32",
+    to_br: "203.0.113.129/32",
     transport: Transport::Tunnel,
     mtu: 1280,
 };
@@ -31,14 +31,14 @@ icmp-source-v6 = "3fff:e::2""#,
 /// 6rd, RFC 5969 section 7.1.1: 10.100.100.1 was delegated 2001:db8:6464:100::/56.
 pub const SIX_RD: Mechanism = Mechanism {
     core: Core::V4,
-    edge: r#"mechanism = "6rd"
+    ce: r#"mechanism = "6rd"
 role = "ce"
 local = "10.100.100.1"
 br = "10.0.0.1"
 prefix = "2001:db8::/32"
 v4-prefix = "10.0.0.0/8"
 icmp-source-v6 = "3fff:e::1""#,
-    border: r#"mechanism = "6rd"
+    br: r#"mechanism = "6rd"
 role = "br"
 local = "10.0.0.1"
 prefix = "2001:db8::/32"
@@ -46,25 +46,25 @@ v4-prefix = "10.0.0.0/8"
 icmp-source-v6 = "3fff:e::2""#,
     client: host("2001:db8:6464:100::5", "2001:db8:6464:100::1", 64),
     server: SERVER_V6,
-    to_edge: "10.100.100.1/32",
-    to_border: "10.0.0.1/32",
+    to_ce: "10.100.100.1/32",
+    to_br: "10.0.0.1/32",
     transport: Transport::Tunnel,
     mtu: 1280,
 };
 
-/// 6to4, RFC 3056 section 2: the prefix of a site is 2002::/16 with its IPv4 address behind it.
+/// 6to4, RFC 3056 section 2: the prefix of a site is its IPv4 address under 2002::/16.
 pub const SIX_TO_FOUR: Mechanism = Mechanism {
     core: Core::V4,
-    edge: r#"mechanism = "6to4"
+    ce: r#"mechanism = "6to4"
 local = "203.0.113.1"
 icmp-source-v6 = "2002:cb00:7101::1""#,
-    border: r#"mechanism = "6to4"
+    br: r#"mechanism = "6to4"
 local = "203.0.113.129"
 icmp-source-v6 = "2002:cb00:7181::1""#,
     client: host("2002:cb00:7101:1::10", "2002:cb00:7101:1::1", 64),
     server: host("2002:cb00:7181:1::20", "2002:cb00:7181:1::1", 64),
-    to_edge: "203.0.113.1/32",
-    to_border: "203.0.113.129/32",
+    to_ce: "203.0.113.1/32",
+    to_br: "203.0.113.129/32",
     transport: Transport::Tunnel,
     mtu: 1280,
 };
@@ -72,32 +72,32 @@ icmp-source-v6 = "2002:cb00:7181::1""#,
 /// A configured tunnel (RFC 2473).
 pub const FOUR_IN_SIX: Mechanism = Mechanism {
     core: Core::V6,
-    edge: r#"mechanism = "4in6"
+    ce: r#"mechanism = "4in6"
 local = "2001:db8:12::1"
 remote = "2001:db8:ffff::1"
 networks = ["198.51.100.0/24"]
 own-v4 = "203.0.113.254""#,
-    border: r#"mechanism = "4in6"
+    br: r#"mechanism = "4in6"
 local = "2001:db8:ffff::1"
 remote = "2001:db8:12::1"
 networks = ["192.168.1.0/24"]
 own-v4 = "203.0.113.253""#,
     client: CLIENT_V4,
     server: SERVER_V4,
-    to_edge: "2001:db8:12::/48",
-    to_border: "2001:db8:ffff::/48",
+    to_ce: "2001:db8:12::/48",
+    to_br: "2001:db8:ffff::/48",
     transport: Transport::Tunnel,
     mtu: 1240,
 };
 
 /// DS-Lite (RFC 6333).
 pub const DS_LITE: Mechanism = Mechanism {
-    edge: r#"mechanism = "ds-lite"
+    ce: r#"mechanism = "ds-lite"
 role = "b4"
 local = "2001:db8:12::1"
 aftr = "2001:db8:ffff::1"
 own-v4 = "203.0.113.254""#,
-    border: r#"mechanism = "ds-lite"
+    br: r#"mechanism = "ds-lite"
 role = "aftr"
 local = "2001:db8:ffff::1"
 softwires = ["2001:db8:12::/48"]
@@ -108,10 +108,10 @@ max-bindings = 4096"#,
     ..FOUR_IN_SIX
 };
 
-/// MAP-E with the prefixes of RFC 7597 appendix A, example 1, but 16 customers for an address and not 256: theirs have
-/// 252 ports, with which one can not measure long. The customer has PSID 3 of 192.0.2.18, 4032 ports.
+/// MAP-E with the prefixes of RFC 7597 appendix A, example 1, but with 16 customers for an address and not 256, whose
+/// 252 ports are too few for a long measurement. The customer has PSID 3 of 192.0.2.18: 4032 ports.
 pub const MAP_E: Mechanism = Mechanism {
-    edge: r#"mechanism = "map-e"
+    ce: r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
@@ -119,7 +119,7 @@ end-user-prefix = "2001:db8:12:3000::/52"
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
-    border: r#"mechanism = "map-e"
+    br: r#"mechanism = "map-e"
 role = "br"
 local = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
@@ -127,9 +127,9 @@ own-v4 = "203.0.113.253""#,
     ..FOUR_IN_SIX
 };
 
-/// lw4o6 (RFC 7596): the same port set, and a neighbour who has the next one.
+/// lw4o6 (RFC 7596): the same port set, and a neighbour with the next one.
 pub const LW4O6: Mechanism = Mechanism {
-    edge: r#"mechanism = "lw4o6"
+    ce: r#"mechanism = "lw4o6"
 role = "b4"
 local = "2001:db8:12::1"
 aftr = "2001:db8:ffff::1"
@@ -139,7 +139,7 @@ psid-length = 4
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
-    border: r#"mechanism = "lw4o6"
+    br: r#"mechanism = "lw4o6"
 role = "aftr"
 local = "2001:db8:ffff::1"
 sharing = [{ v4 = "192.0.2.0/24", psid-length = 4 }]
@@ -153,7 +153,7 @@ own-v4 = "203.0.113.253""#,
 
 /// MAP-T (RFC 7599): the customer of [`MAP_E`].
 pub const MAP_T: Mechanism = Mechanism {
-    edge: r#"mechanism = "map-t"
+    ce: r#"mechanism = "map-t"
 role = "ce"
 prefix = "2001:db8:ffff::/64"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
@@ -161,7 +161,7 @@ end-user-prefix = "2001:db8:12:3000::/52"
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
-    border: r#"mechanism = "map-t"
+    br: r#"mechanism = "map-t"
 role = "br"
 prefix = "2001:db8:ffff::/64"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 12 }]
@@ -174,13 +174,13 @@ icmp-source-v6 = "3fff:e::2""#,
 
 /// 464XLAT (RFC 6877).
 pub const CLAT: Mechanism = Mechanism {
-    edge: r#"mechanism = "clat"
+    ce: r#"mechanism = "clat"
 prefix = "2001:db8:ffff::/96"
 local = "2001:db8:12::464"
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
-    border: r#"mechanism = "nat64"
+    br: r#"mechanism = "nat64"
 prefix = "2001:db8:ffff::/96"
 pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
 max-sessions = 4096

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::summary::Answers;
+use crate::summary::ExperimentSummary;
 
 const HEADER: &str = "experiment,subject,mechanism,implementation,engine,series,at,at_unit,value,unit,\
     repetitions,samples,p1,p99,bound,efficiency,ceiling,limited_by_tester,reason\r\n";
 
-/// All figures of an experiment: a line of names, then a line for each figure, in base units, with empty
-/// fields for what there is not. The value is the median over the repetitions.
-pub fn csv(answers: &Answers<'_>) -> String {
+/// Returns all figures of an experiment: a line of names, then a line for each figure, in base units. Absent values
+/// are empty fields. The value is the median over the repetitions.
+pub fn csv(answers: &ExperimentSummary<'_>) -> String {
     let experiment = answers.experiment;
     let mut text = HEADER.to_owned();
     for line in &answers.lines {
@@ -50,7 +50,7 @@ pub fn csv(answers: &Answers<'_>) -> String {
     text
 }
 
-/// In quotes if it has to be.
+/// Quotes a field if it has to be quoted.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -1,14 +1,14 @@
-//! The report of a run: a page that needs nothing but itself, and beside it CSV and PNG.
+//! The report of a run: a self-contained page, and CSV and PNG files beside it.
 //!
-//! Everything follows from the run's JSON alone: no clock, no chance, no network. The same run gives the
-//! same bytes (of the pictures: with the same font).
+//! Everything follows from the run's JSON alone: no clock, no random numbers, no network. The same run gives the same
+//! bytes (of the pictures: with the same font).
 //!
 //! * [`write()`]: all files of a report
 //! * [`page()`]: the page alone
-//! * `style`, `plot`, `ruler`: what figures look like
+//! * `style`, `plot`, `ruler`: the look of figures
 //! * `page`: the parts of the page
-//! * `papers`: what the papers found and print
-//! * `csv`, `png`: the same for other programs
+//! * `papers`: the findings and the printed values of the papers
+//! * `csv`, `png`: the figures for other programs
 
 mod csv;
 mod page;
@@ -27,50 +27,50 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::summary::{Answers, Summary};
+use crate::summary::{ExperimentSummary, Summary};
 
-/// What can go wrong with a report.
+/// An error of a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A file could not be written.
     #[error("cannot write {path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A figure could not be drawn as a picture.
     #[error("cannot draw {path}: {problem}")]
     Picture {
-        /// Its file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         problem: String,
     },
 }
 
-/// What has been written.
+/// The files that were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// The page.
     pub index: PathBuf,
-    /// How many files with values.
+    /// The number of CSV files.
     pub tables: usize,
-    /// How many pictures, or why there are none.
+    /// The number of pictures, or the reason why there are none.
     pub pictures: Result<usize, &'static str>,
 }
 
-/// Writes a report into a directory, which is made if it is not there. Files of an earlier report of
-/// the same names are written over.
+/// Writes a report into a directory, which is made if it does not exist. Files of an earlier report with the same
+/// names are overwritten.
 ///
 /// # Errors
-/// A file cannot be written, or a picture not be drawn.
+/// A file cannot be written, or a picture cannot be drawn.
 pub fn write(summary: &Summary<'_>, directory: &Path) -> Result<Written, ReportError> {
     let files = files(summary);
     let index = directory.join("index.html");
     let fonts = png::Fonts::find();
-    // The page links what is there: without a font there are no pictures.
+    // The page links only files that exist: without a font there are no pictures.
     let page = page::page(summary, &files, fonts.is_ok());
     put(&index, fit_for_markup(page.into_string()).as_bytes())?;
     let mut pictures = 0;
@@ -95,17 +95,17 @@ pub fn write(summary: &Summary<'_>, directory: &Path) -> Result<Written, ReportE
     })
 }
 
-/// The page alone.
+/// Returns the page alone.
 pub fn page(summary: &Summary<'_>) -> String {
     fit_for_markup(page::page(summary, &files(summary), true).into_string())
 }
 
-/// An experiment's plots as one picture, in SVG; nothing if it has no figures.
-pub fn picture(summary: &Summary<'_>, answers: &Answers<'_>) -> Option<String> {
+/// Returns an experiment's plots as one picture, in SVG; `None` if it has no figures.
+pub fn picture(summary: &Summary<'_>, answers: &ExperimentSummary<'_>) -> Option<String> {
     plot::image(summary.run, answers).map(|picture| fit_for_markup(picture.into_string()))
 }
 
-/// Puts a mark in the place of characters that may not stand in HTML and XML, escaped or not.
+/// Replaces characters that HTML and XML forbid, escaped or not, by a mark.
 fn fit_for_markup(text: String) -> String {
     let fits = |letter: char| match letter {
         '\n' | '\t' => true,
@@ -115,16 +115,18 @@ fn fit_for_markup(text: String) -> String {
     text.replace(|letter| !fits(letter), "\u{FFFD}")
 }
 
-/// The experiments that have figures.
-fn with_figures<'s, 'a>(summary: &'s Summary<'a>) -> impl Iterator<Item = &'s Answers<'a>> {
+/// Returns the experiments that have figures.
+fn with_figures<'s, 'a>(
+    summary: &'s Summary<'a>,
+) -> impl Iterator<Item = &'s ExperimentSummary<'a>> {
     summary
         .experiments
         .iter()
         .filter(|answers| !answers.lines.is_empty())
 }
 
-/// The names of files of the experiments that have figures, in their order: the experiment's own, as far as it
-/// is fit for one. Each is different.
+/// Returns the names of files of the experiments that have figures, in their order: the experiment's own name,
+/// without unfit characters. Each is unique.
 fn files(summary: &Summary<'_>) -> Vec<String> {
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
     let mut files = Vec::new();
@@ -149,7 +151,8 @@ fn files(summary: &Summary<'_>) -> Vec<String> {
     files
 }
 
-/// Letters, digits and `-_.`; no dot in front, so that no part leads out of the directory or is hidden.
+/// Replaces all but letters, digits and `-_.`, and a dot at the beginning, so that no part leads out of the directory
+/// or is hidden.
 fn fit(part: &str) -> String {
     let fit = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let text: String = part

@@ -1,18 +1,18 @@
-//! What the papers and standards found or ask: one sentence for a figure, and the values that they print.
+//! The findings of the papers and the scope of the standards: one sentence for a figure, and the printed values.
 //!
-//! Figures in papers that have no printed values are told as a sentence only: nothing is read off a plot.
+//! Figures of papers without printed values have a sentence only: no value is read off a plot.
 
-/// A paper or standard whose experiments have names that begin with its own.
+/// A paper or standard, whose experiments have names that begin with its own.
 pub(super) struct Source {
-    /// What names of experiments begin with, up to the slash.
+    /// The beginning of the names of experiments, up to the slash.
     pub(super) name: &'static str,
-    /// What it is called in the report.
+    /// Its title in the report.
     pub(super) title: &'static str,
-    /// What it asked.
+    /// Its subject.
     pub(super) about: &'static str,
 }
 
-/// In the order of the report; the standards come after the papers.
+/// All sources in the order of the report; the standards come after the papers.
 pub(super) const SOURCES: [Source; 7] = [
     Source {
         name: "paper-000",
@@ -23,7 +23,7 @@ pub(super) const SOURCES: [Source; 7] = [
     Source {
         name: "paper-001",
         title: "Paper 001: Tsetse and others, IVI",
-        about: "What stateless translation costs, step by step and in each direction, inside Linux and on a \
+        about: "The cost of stateless translation, step by step and in each direction, inside Linux and on a \
             machine without an operating system.",
     },
     Source {
@@ -50,11 +50,11 @@ pub(super) const SOURCES: [Source; 7] = [
     Source {
         name: "rfc9693",
         title: "RFC 9693: benchmarking stateful NAT",
-        about: "How many sessions are opened in a second, how many there is room for, and how fast they are removed.",
+        about: "The rate at which sessions are opened, their number, and the rate at which they are removed.",
     },
 ];
 
-/// What the paper found, of the experiments whose name begins so.
+/// The finding of the paper, by the beginning of the experiment's name.
 const FINDINGS: [(&str, &str); 29] = [
     (
         "paper-000/delay-tcp-10M",
@@ -175,7 +175,7 @@ const FINDINGS: [(&str, &str); 29] = [
     ),
 ];
 
-/// What the paper found where this experiment repeats it, in a sentence.
+/// Returns the paper's finding that this experiment repeats, in a sentence.
 pub(super) fn finding(experiment: &str) -> Option<&'static str> {
     if experiment.starts_with("paper-003/throughput-") && experiment.ends_with("-100M") {
         return Some("Close to the bound, above all with large payloads.");
@@ -189,11 +189,11 @@ pub(super) struct Printed {
     experiment: &'static str,
     /// The mechanism in small letters; empty if the paper had only one.
     pub(super) mechanism: &'static str,
-    /// The series here that it belongs to; empty if to any.
+    /// The series that it belongs to; empty for any.
     pub(super) series: &'static str,
-    /// The place on the axis here, if it has one.
+    /// The place on the axis, if there is one.
     pub(super) at: Option<f64>,
-    /// As the paper has it.
+    /// The value as printed.
     pub(super) value: &'static str,
 }
 
@@ -284,7 +284,7 @@ const PRINTED: [Printed; 38] = [
     printed("paper-004/round-trip", "nat-pt", "", None, "1064 µs"),
 ];
 
-/// The values that the paper prints where this experiment repeats it.
+/// Returns the paper's printed values that this experiment repeats.
 pub(super) fn printed_for(experiment: &str) -> impl Iterator<Item = &'static Printed> {
     PRINTED
         .iter()
@@ -307,19 +307,19 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_the_papers_have_a_finding() {
-        let questions = crate::experiment::questions();
-        for question in questions.filter(|question| question.name.starts_with("paper-")) {
-            assert!(finding(question.name).is_some(), "{}", question.name);
+    fn experiments_of_the_papers_have_a_finding() {
+        let experiments = crate::experiment::experiments();
+        for experiment in experiments.filter(|experiment| experiment.name.starts_with("paper-")) {
+            assert!(finding(experiment.name).is_some(), "{}", experiment.name);
         }
     }
 
     #[test]
-    fn values_are_of_mechanisms_that_there_are() {
-        let candidates = crate::experiment::candidates();
+    fn printed_values_belong_to_known_mechanisms() {
+        let subjects = crate::experiment::subjects();
         let here = |mechanism: &str| {
             let same = |name: &str| name.to_lowercase() == mechanism;
-            candidates.iter().any(|candidate| same(candidate.mechanism))
+            subjects.iter().any(|subject| same(subject.mechanism))
         };
         // RFC 4966 retired NAT-PT.
         let without = ["", "nat-pt"];
@@ -330,7 +330,7 @@ mod tests {
                 "{mechanism}"
             );
         }
-        // Of these the claims are, besides.
+        // Claims are about these as well.
         for mechanism in ["native ipv6", "isatap", "6to4 hosts"] {
             assert!(here(mechanism), "{mechanism}");
         }

@@ -10,14 +10,17 @@ use resvg::{
 /// Pixels for each unit of a plot.
 const ZOOM: f32 = 2.0;
 
-/// Tried in this order: what Debian and others install.
+/// The font families in the order in which they are tried: those of Debian and others.
 const FAMILIES: [&str; 4] = ["DejaVu Sans", "Liberation Sans", "Noto Sans", "Open Sans"];
 
 /// The fonts of this machine.
 pub(super) struct Fonts(Arc<fontdb::Database>);
 
 impl Fonts {
-    /// A font without serifs; an error says what to install.
+    /// Finds a font without serifs.
+    ///
+    /// # Errors
+    /// There is none. The text says what to install.
     pub(super) fn find() -> Result<Self, &'static str> {
         let mut fonts = fontdb::Database::new();
         fonts.load_system_fonts();
@@ -31,7 +34,7 @@ impl Fonts {
         Ok(Self(Arc::new(fonts)))
     }
 
-    /// The picture as a file.
+    /// Draws the picture and returns the file.
     pub(super) fn draw(&self, svg: &str) -> Result<Vec<u8>, String> {
         let options = Options {
             fontdb: Arc::clone(&self.0),

@@ -1,8 +1,8 @@
-//! An axis: where values lie on it, and which of them have a tick.
+//! An axis: the places of values, and the ticks.
 
 use crate::results::Scale;
 
-/// From a least to a greatest value, with ticks.
+/// A range of values with ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ruler {
     low: f64,
@@ -13,7 +13,7 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// For these values. A logarithmic one needs positive values, and is linear without.
+    /// Returns the axis of these values. A logarithmic one needs positive values, and is linear without.
     pub(super) fn over(scale: Scale, values: &[f64]) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -24,7 +24,7 @@ impl Ruler {
         }
     }
 
-    /// For the places of measurements: these have the ticks, if they are few and far enough apart.
+    /// Returns the axis of these places. They have the ticks, if they are few and far enough apart.
     pub(super) fn at_places(scale: Scale, places: &[f64]) -> Self {
         let mut ruler = Self::over(scale, places);
         if let (Some(low), Some(high)) = (places.first(), places.last())
@@ -40,7 +40,8 @@ impl Ruler {
         ruler
     }
 
-    /// For lengths and heights: with zero, unless values are so far apart that small ones would vanish.
+    /// Returns the axis of lengths and heights: with zero, unless values are so far apart that small ones would
+    /// vanish.
     pub(super) fn of_values(values: &[f64]) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
@@ -51,7 +52,7 @@ impl Ruler {
         }
     }
 
-    /// For bars, whose length is the value: always from zero.
+    /// Returns the axis of bars, whose length is the value: always from zero.
     pub(super) fn of_bars(values: &[f64]) -> Self {
         Self::over(Scale::Linear, &[values, &[0.0]].concat())
     }
@@ -63,7 +64,7 @@ impl Ruler {
             let around = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
             (low - around, high + around)
         };
-        // A quarter of the span, as the whole may be more than a number can hold.
+        // A quarter of the span: the whole may exceed the range of a number.
         let quarter = high / 4.0 - low / 4.0;
         let step = nice(quarter / 5.0 * 4.0);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
@@ -117,7 +118,7 @@ impl Ruler {
         }
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high end; values beyond an end lie at it.
+    /// Returns the place of a value: 0 at the low end, 1 at the high end. Values beyond an end are at it.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value / 4.0 - self.low / 4.0) / (self.high / 4.0 - self.low / 4.0),
@@ -133,7 +134,7 @@ impl Ruler {
         }
     }
 
-    /// The greatest value by size, for the choice of a unit.
+    /// Returns the greatest value by size, for the choice of a unit.
     pub(super) fn largest(&self) -> f64 {
         let sizes = self.ticks.iter().map(|tick| tick.abs());
         match self.scale {
@@ -144,7 +145,7 @@ impl Ruler {
     }
 }
 
-/// The next 1, 2 or 5 times a power of ten.
+/// Returns the next 1, 2 or 5 times a power of ten.
 fn nice(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let rest = step / power;

@@ -1,12 +1,12 @@
-//! How a subject looks: the mechanism has a colour, its implementations have markers and dashes.
+//! The look of a subject: the mechanism has a colour, its implementations have markers and dashes.
 //!
-//! A subject looks the same in all figures. Nothing is told by colour alone.
+//! A subject looks the same in all figures. No information is in the colour alone.
 
 use maud::{Markup, html};
 
-use crate::results::{Run, Subject};
+use crate::results::{Run, SubjectInfo};
 
-/// How many colours there are for mechanisms, beside the two of native forwarding.
+/// The number of colours for mechanisms, without the two of native forwarding.
 pub(super) const HUES: usize = 8;
 
 /// The look of one subject.
@@ -14,21 +14,21 @@ pub(super) const HUES: usize = 8;
 pub(super) struct Look {
     /// The class that sets the colour.
     pub(super) hue: String,
-    /// Which marker and dash: the place among the implementations of the mechanism.
+    /// The index among the implementations of the mechanism, which selects marker and dash.
     shape: usize,
-    /// Mechanisms past the eighth have the same colours again, with hollow markers.
+    /// Whether markers are filled. Mechanisms after the eighth repeat the colours, with hollow markers.
     filled: bool,
 }
 
-/// Whether a subject is what mechanisms are compared with, and no mechanism itself.
-pub(super) fn is_native(subject: &Subject) -> bool {
+/// Returns whether a subject is native forwarding, with which mechanisms are compared.
+pub(super) fn is_native(subject: &SubjectInfo) -> bool {
     let mechanism = subject.mechanism.to_lowercase();
     mechanism.starts_with("native") || mechanism.starts_with("one link")
 }
 
 impl Look {
-    /// Of a subject of the run.
-    pub(super) fn of(run: &Run, subject: &Subject) -> Self {
+    /// Returns the look of a subject of the run.
+    pub(super) fn of(run: &Run, subject: &SubjectInfo) -> Self {
         let mut mechanisms: Vec<&str> = Vec::new();
         for other in run.subjects.iter().filter(|other| !is_native(other)) {
             if !mechanisms.contains(&other.mechanism.as_str()) {
@@ -38,7 +38,7 @@ impl Look {
         let place = mechanisms
             .iter()
             .position(|mechanism| **mechanism == subject.mechanism);
-        let same = |other: &&Subject| other.mechanism == subject.mechanism;
+        let same = |other: &&SubjectInfo| other.mechanism == subject.mechanism;
         let mut family = run.subjects.iter().filter(same);
         Self {
             hue: match place {
@@ -53,7 +53,7 @@ impl Look {
         }
     }
 
-    /// How its lines are dashed; nothing for a solid one.
+    /// Returns the dashes of its lines; `None` for a solid line.
     pub(super) fn dash(&self) -> Option<&'static str> {
         [
             None,
@@ -65,12 +65,12 @@ impl Look {
         ][self.shape % 6]
     }
 
-    /// The class of its markers.
+    /// Returns the class of its markers.
     pub(super) fn marker_class(&self) -> &'static str {
         if self.filled { "m" } else { "m hollow" }
     }
 
-    /// Its marker around a point, as the data of a path.
+    /// Returns its marker around a point, as the data of a path.
     pub(super) fn marker(&self, x: f64, y: f64) -> String {
         match self.shape % 7 {
             0 => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x - 4.0),
@@ -83,7 +83,7 @@ impl Look {
         }
     }
 
-    /// A line with the marker, 28 by 12, for legends: its top left corner is at this place.
+    /// Returns a line with the marker, 28 by 12, for legends, with its top left corner at this place.
     pub(super) fn sample(&self, x: f64, y: f64) -> Markup {
         html! {
             g class={"line " (self.hue)} {
@@ -102,7 +102,7 @@ mod tests {
     use crate::results::{Environment, FORMAT};
 
     fn run(names: &[(&str, &str)]) -> Run {
-        let subject = |(mechanism, engine): &(&str, &str)| Subject {
+        let subject = |(mechanism, engine): &(&str, &str)| SubjectInfo {
             name: format!("{mechanism}-{engine}"),
             mechanism: mechanism.to_string(),
             implementation: "any".into(),

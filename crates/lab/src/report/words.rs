@@ -1,4 +1,4 @@
-//! What quantities, axes and trials are called in the report.
+//! The words of the report for quantities, axes and trials.
 
 use crate::{
     amount,
@@ -6,7 +6,7 @@ use crate::{
     summary::Cause,
 };
 
-/// A quantity's name.
+/// Returns a quantity's name.
 pub(super) fn quantity(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::RoundTrip => "Round trip",
@@ -30,14 +30,14 @@ pub(super) fn quantity(quantity: Quantity) -> &'static str {
     }
 }
 
-/// A place on an axis with its unit: `1000 bytes`.
+/// Returns a place on an axis with its unit: `1000 bytes`.
 pub(super) fn place(axis: &Axis, at: f64) -> String {
     format!("{} {}", amount::place(at), axis.unit)
         .trim_end()
         .to_owned()
 }
 
-/// What happened to trials, and why.
+/// Returns the outcome of trials and the reason.
 pub(super) fn cause(cause: Cause<'_>) -> (&'static str, String) {
     match cause {
         Cause::NotRun(why) => ("not run", why.to_owned()),

@@ -1,4 +1,4 @@
-//! The directory of a run: written so that what is there is whole, and read so that what is not is told.
+//! The directory of a run. Files are written whole, and damage is reported when they are read.
 
 use std::{
     collections::BTreeMap,
@@ -10,49 +10,49 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{FORMAT, Run, Trial};
 
-/// What is wrong with the directory of a run.
+/// A problem with the directory of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// It could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// There is no run in it.
     #[error("{0}: there is no run here: a run's directory has the file run.json")]
     NoRun(PathBuf),
-    /// There is one already.
+    /// There is a run already.
     #[error(
         "{0}: there is a run here: give another directory, or go on with this one by `--resume`"
     )]
     Occupied(PathBuf),
-    /// A file is not what it should be: damaged, or changed by hand.
+    /// A file is damaged, or was changed by hand.
     #[error("{path}: {problem}; if a trial's file is removed, `--resume` measures it again")]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong, with the line where there is one.
+        /// The damage, with the line where there is one.
         problem: String,
     },
     /// It was written by another version of the laboratory.
     #[error("{path}: format {found}, but this program reads format {FORMAT}")]
     Format {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its format.
         found: u64,
     },
-    /// A trial of another run lies in it.
+    /// It contains a trial of another run.
     #[error("{path}: a trial of the run {found}, but this directory is of the run {expected}")]
     Stranger {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The run that it is of.
+        /// The run that it belongs to.
         found: String,
-        /// The run that the directory is of.
+        /// The run of the directory.
         expected: String,
     },
 }
@@ -66,7 +66,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Begins a run: makes the directory if it is not there.
+    /// Begins a run, and makes the directory if it does not exist.
     ///
     /// # Errors
     /// There is a run already, or nothing can be written there.
@@ -81,7 +81,7 @@ impl Directory {
         }
         let trials = path.join(TRIALS);
         fs::create_dir_all(&trials).map_err(|source| file(&trials, source))?;
-        // A directory that trials were left in is another run's.
+        // A directory with trials but without a run belongs to another run.
         if let Some((left, _)) = numbered(&trials)?.into_iter().next() {
             return Err(Problem::Occupied(left));
         }
@@ -89,10 +89,10 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Opens a run, over or not.
+    /// Opens a run, whether it is over or not.
     ///
     /// # Errors
-    /// There is none, or a file in it is damaged, of another version or of another run.
+    /// There is no run, or a file in it is damaged, of another version or of another run.
     pub fn open(path: &Path) -> Result<Self, Problem> {
         let header = path.join(HEADER);
         if !header.exists() {
@@ -122,25 +122,25 @@ impl Directory {
         })
     }
 
-    /// What was to be measured.
+    /// Returns the run and its plan.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// The trials that are over, in the order of the plan.
+    /// Returns the trials that are over, in the order of the plan.
     pub fn trials(&self) -> impl Iterator<Item = &Trial> {
         self.trials.values()
     }
 
-    /// The numbers of the trials that are not over.
+    /// Returns the numbers of the trials that are not over.
     pub fn left(&self) -> impl Iterator<Item = usize> {
         (0..self.run.plan.len()).filter(|number| !self.trials.contains_key(number))
     }
 
-    /// Keeps a trial: it is there whole, or not at all, whenever the program ends.
+    /// Keeps a trial. Its file is whole or absent, whenever the program ends.
     ///
     /// # Errors
-    /// It can not be written.
+    /// The file cannot be written.
     ///
     /// # Panics
     /// The plan has no trial of this number.
@@ -167,7 +167,7 @@ fn file(path: &Path, source: io::Error) -> Problem {
     }
 }
 
-/// The files of trials with their numbers. What an interrupted write has left is none.
+/// Returns the files of trials with their numbers, without those of interrupted writes.
 fn numbered(trials: &Path) -> Result<Vec<(PathBuf, usize)>, Problem> {
     let entries = fs::read_dir(trials).map_err(|source| file(trials, source))?;
     let mut found = Vec::new();
@@ -189,7 +189,7 @@ fn numbered(trials: &Path) -> Result<Vec<(PathBuf, usize)>, Problem> {
     Ok(found)
 }
 
-/// Reads what has a format, which is looked at first: another one may not have the same fields.
+/// Reads a file with a format, which is checked first: another format may have other fields.
 fn read_format<T: DeserializeOwned>(path: &Path) -> Result<T, Problem> {
     let value: serde_json::Value = read(path)?;
     match value["format"].as_u64() {
@@ -209,7 +209,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Problem> {
     })
 }
 
-/// Writes beside the place, and puts it there when it is on the disk.
+/// Writes a file beside its place, and renames it when it is on the disk.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
     let unfinished = path.with_extension("unfinished");
     let mut text = serde_json::to_string_pretty(value).map_err(|error| Problem::Damaged {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn no_run_is_begun_where_one_is() {
+    fn a_directory_holds_one_run() {
         let (place, _) = begun();
         let occupied = |place: &Path| Directory::begin(place, run()).unwrap_err().to_string();
         assert!(occupied(place.path()).contains("--resume"));
@@ -301,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interrupted_write_left_is_not_a_trial() {
+    fn an_interrupted_write_leaves_no_trial() {
         let (place, directory) = begun();
         fs::write(place.path().join("trials/0002.unfinished"), "{\"ru").unwrap();
         assert_eq!(Directory::open(place.path()).unwrap(), directory);
     }
 
     #[test]
-    fn damage_is_told_with_file_and_line() {
+    fn damage_is_reported_with_file_and_line() {
         let (place, _) = begun();
         let path = place.path().join("trials/0001.json");
         let whole = fs::read_to_string(&path).unwrap();

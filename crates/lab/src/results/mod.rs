@@ -1,15 +1,15 @@
-//! What a run of the laboratory leaves: everything that a report needs, as JSON.
+//! The results of a run: everything that a report needs, as JSON.
 //!
 //! A run is a directory:
 //!
 //! ```text
-//! RUN/run.json              what was to be measured, where, by which program
+//! RUN/run.json              the plan, the machine and the program
 //! RUN/trials/NNNN.json      one file for each trial that is over
 //! ```
 //!
-//! A trial is one subject in one experiment, once; its points are what was measured. Trials are
-//! independent, so a run that was stopped goes on with those that have no file yet. Values are in
-//! the base units that [`Quantity::unit`] names.
+//! A trial is one subject in one experiment, once. Its points are the values measured. Trials are independent, so a
+//! run that was stopped continues with those that have no file yet. Values are in the base units that
+//! [`Quantity::unit`] names.
 
 mod directory;
 mod quantity;
@@ -21,32 +21,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::{median, spread};
 
-/// The version of this format. A directory of another is refused.
+/// The version of this format. A directory of another version is refused.
 pub const FORMAT: u32 = 1;
 
-/// Of fewer samples than these, the first and the 99th percentile say nothing.
+/// The fewest samples for which the first and the 99th percentile are meaningful.
 const ENOUGH: usize = 20;
 
-/// `run.json`: a run and what belongs to it.
+/// `run.json`: a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Run {
     /// See [`FORMAT`].
     pub format: u32,
-    /// Different for each run: its trials name it, so that those of two runs are never mixed.
+    /// Unique for each run. Trials name it, so that those of two runs are never mixed.
     pub id: String,
-    /// When it began, in UTC (RFC 3339).
+    /// The time of its begin, in UTC (RFC 3339).
     pub begun: String,
-    /// How thorough it is: `smoke`, `standard` or `rfc`.
+    /// The profile: `smoke`, `standard` or `rfc`.
     pub profile: String,
     /// The command line that repeats it.
     pub command: String,
-    /// Where it ran.
+    /// The machine and the program.
     pub environment: Environment,
-    /// What was measured, in the order of the report.
-    pub experiments: Vec<Experiment>,
-    /// What was measured with, and what could not be.
-    pub subjects: Vec<Subject>,
+    /// The experiments, in the order of the report.
+    pub experiments: Vec<ExperimentInfo>,
+    /// The subjects, with those that could not be measured.
+    pub subjects: Vec<SubjectInfo>,
     /// All trials, in the order in which they are run.
     pub plan: Vec<Planned>,
 }
@@ -65,28 +65,28 @@ pub struct Environment {
     pub kernel: String,
     /// Version of Isthmus.
     pub isthmus: String,
-    /// SHA-256 of the program that measured, in hexadecimal digits.
+    /// SHA-256 of the laboratory's program with the gateway's behind it, in hexadecimal digits.
     pub program: String,
 }
 
-/// One question, asked of several subjects: a figure or a table of the report.
+/// The description of an experiment: a figure or a table of the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Experiment {
+pub struct ExperimentInfo {
     /// Its name, such as `paper-000/delay-udp-100M`.
     pub name: String,
-    /// What is asked, in a few words.
+    /// Its title.
     pub title: String,
     /// The paper's figures or tables, or the RFC's section, that it repeats.
     pub source: String,
-    /// What is measured.
+    /// The quantity.
     pub quantity: Quantity,
-    /// What it is measured over; absent if each subject has one value per direction.
+    /// The axis; absent if each subject has one value per direction.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub over: Option<Axis>,
     /// The network and the links, in words.
     pub network: String,
-    /// How it is measured, in words.
+    /// The method, in words.
     pub method: String,
     /// The command that measures this alone.
     pub command: String,
@@ -96,15 +96,15 @@ pub struct Experiment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Axis {
-    /// What it is, such as `payload`.
+    /// Its name, such as `payload`.
     pub name: String,
     /// Its unit, such as `bytes`.
     pub unit: String,
-    /// How it is drawn.
+    /// Its scale.
     pub scale: Scale,
 }
 
-/// How an axis is divided.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
@@ -114,24 +114,24 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// What stands in the network: an implementation of a mechanism.
+/// The description of a subject: an implementation of a mechanism.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Subject {
+pub struct SubjectInfo {
     /// Its name, such as `nat64-isthmus-xdp`: unique, and short enough for a legend.
     pub name: String,
     /// The mechanism, such as `NAT64`.
     pub mechanism: String,
-    /// Who made it, with its version where it has one, such as `TAYGA 0.9.2`.
+    /// The implementation, with its version where it has one, such as `TAYGA 0.9.2`.
     pub implementation: String,
-    /// Where packets are handled: `xdp`, `tc`, `user`, `kernel` or `application`.
+    /// The engine: `xdp`, `tc`, `user`, `kernel` or `application`.
     pub engine: String,
-    /// Why it could not be measured, if so.
+    /// The reason why it could not be measured, if so.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<String>,
 }
 
-/// One trial of the plan. Its place there is its number, and the name of its file.
+/// One trial of the plan. Its index there is its number, and the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Planned {
@@ -139,7 +139,7 @@ pub struct Planned {
     pub experiment: String,
     /// The subject's name.
     pub subject: String,
-    /// 0 for the first time.
+    /// The repetition; 0 for the first.
     pub repetition: u32,
 }
 
@@ -149,23 +149,23 @@ pub struct Planned {
 pub struct Trial {
     /// The run's [`Run::id`].
     pub run: String,
-    /// What was planned.
+    /// Its entry in the plan.
     pub planned: Planned,
-    /// How long it took, in seconds.
+    /// The duration, in seconds.
     pub seconds: f64,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What can come of a trial.
+/// The outcome of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// It was measured.
     Measured(Vec<Point>),
-    /// The subject cannot run here, or not do this, and why.
+    /// The subject cannot run on this machine, or cannot do this. The text is the reason.
     NotRun(String),
-    /// The tester did not do what it should have done, and what: the trial says nothing about the subject.
+    /// The tester missed its own schedule, as the text says, so the trial says nothing about the subject.
     Void(String),
 }
 
@@ -173,13 +173,13 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Point {
-    /// Which way, or which part: such as `6to4`, `both`, `ip-header`.
+    /// The direction or the part: such as `6to4`, `both`, `ip-header`.
     pub series: String,
-    /// Where on the axis; 0 if the experiment has none.
+    /// The place on the axis; 0 if the experiment has none.
     pub at: f64,
     /// The value; a median where there are several samples.
     pub value: f64,
-    /// How many samples it is of, 1 or more.
+    /// The number of samples, 1 or more.
     pub samples: u64,
     /// The first and the 99th percentile of the samples, if there are enough.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -187,16 +187,16 @@ pub struct Point {
     /// The least or the most that the model allows, in the same unit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bound: Option<f64>,
-    /// What the tester reaches on the same path without a subject, in the same unit.
+    /// The tester's own value on the same path without a subject, in the same unit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ceiling: Option<f64>,
-    /// Of an application: why it does not work, if it does not.
+    /// The reason why an application does not work, if it does not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
 }
 
 impl Point {
-    /// A value of one sample, with nothing beside it.
+    /// Returns a value of one sample, with nothing beside it.
     pub fn new(series: &str, at: f64, value: f64) -> Self {
         Self {
             series: series.into(),
@@ -210,7 +210,7 @@ impl Point {
         }
     }
 
-    /// The median of samples with its spread; nothing if there are none.
+    /// Returns the median of samples with its spread; `None` if there are none.
     pub fn of(series: &str, at: f64, samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         let value = (!sorted.is_empty()).then(|| median(&mut sorted))?;
@@ -221,7 +221,7 @@ impl Point {
         })
     }
 
-    /// The same beside its bound.
+    /// Adds its bound.
     pub fn with_bound(self, bound: f64) -> Self {
         Self {
             bound: Some(bound),
@@ -229,7 +229,7 @@ impl Point {
         }
     }
 
-    /// The same with why it is so.
+    /// Adds the reason.
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self {
             reason: Some(reason.into()),
@@ -237,7 +237,7 @@ impl Point {
         }
     }
 
-    /// The same beside what the tester can do.
+    /// Adds the tester's own value.
     pub fn with_ceiling(self, ceiling: f64) -> Self {
         Self {
             ceiling: Some(ceiling),

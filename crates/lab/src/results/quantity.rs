@@ -1,20 +1,20 @@
-//! What can be measured, and in which unit.
+//! The quantities that can be measured, and their units.
 
 use serde::{Deserialize, Serialize};
 
-/// What an experiment measures.
+/// The quantity of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
-    /// From a request to its answer.
+    /// The time from a request to its answer.
     RoundTrip,
-    /// From the first byte sent to the last byte there.
+    /// The time from the first byte sent to the last byte received.
     OneWayDelay,
     /// Payload received.
     Throughput,
     /// Frames or datagrams received, at the loss that the experiment allows.
     PacketRate,
-    /// What was sent and did not arrive, as a share of what was sent.
+    /// The share of sent frames or datagrams that did not arrive.
     Loss,
     /// RFC 3550 section 6.4.1.
     Jitter,
@@ -22,29 +22,29 @@ pub enum Quantity {
     DelayVariation,
     /// The part of one core that was busy; 1 for one core.
     Cpu,
-    /// What one packet, or one step of its translation, takes.
+    /// The time that one packet, or one step of its translation, takes.
     Cost,
-    /// From the first SYN to the connection's being there.
+    /// The time from the first SYN until the connection is established.
     ConnectTime,
-    /// From the first SYN to the last ACK of a file's transfer.
+    /// The time from the first SYN to the last ACK of a file's transfer.
     FileTime,
-    /// How long packets are lost, after which they pass again.
+    /// The time for which packets are lost until they pass again.
     Outage,
     /// Frames that follow each other at the least gap and all arrive.
     Burst,
     /// Connections or sessions opened.
     ConnectionRate,
-    /// Sessions that there is room for.
+    /// The sessions that the table holds.
     Capacity,
     /// DNS answers.
     QueryRate,
-    /// What a mechanism adds to a packet.
+    /// The octets that a mechanism adds to a packet.
     Overhead,
-    /// Whether an application works: 1 if so, 0 if not, and something between if badly.
+    /// Whether an application works: 1 if so, 0 if not, and a value between if badly.
     Works,
 }
 
-/// Which of two values is the better one.
+/// The better one of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// The smaller.
@@ -54,7 +54,7 @@ pub enum Better {
 }
 
 impl Quantity {
-    /// The unit of its values. `1` is a share.
+    /// Returns the unit of its values. `1` is a share.
     pub fn unit(self) -> &'static str {
         match self {
             Self::RoundTrip
@@ -76,7 +76,8 @@ impl Quantity {
         }
     }
 
-    /// Which way is better.
+    /// Returns which value is better.
+    ///
     pub fn better(self) -> Better {
         match self {
             Self::Throughput

@@ -9,28 +9,28 @@ use std::{
 use super::{Pair, message::Messages, problem, spin, unless_it_would_block};
 use crate::{Result, bound::Payload};
 
-/// A connection that has always something to send.
+/// A TCP connection that always has data to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Bulk {
     /// The size of each write. TCP puts several into a segment if they wait.
     pub write: Payload,
-    /// How long it takes to find its rate; not measured.
+    /// The time that it has to find its rate; not measured.
     pub warm_up: Duration,
-    /// How long is measured.
+    /// The length of the measurement.
     pub duration: Duration,
 }
 
-/// What came of it.
+/// The result of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Received {
-    /// Bytes that the far host's application received after the first arrival behind the warm-up.
+    /// Bytes that the far host's application received after the first arrival after the warm-up.
     pub bytes: u64,
-    /// From that arrival to the last.
+    /// The time from that arrival to the last.
     pub span: Duration,
 }
 
 impl Received {
-    /// Bits of payload per second. Zero if nothing arrived.
+    /// Returns the payload in bits per second; zero if nothing arrived.
     pub fn goodput(&self) -> f64 {
         if self.span.is_zero() {
             return 0.0;

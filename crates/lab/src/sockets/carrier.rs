@@ -1,4 +1,4 @@
-//! Moves one message from one host's socket to the other's.
+//! The transport of one message from one host's socket to the other's.
 
 use std::{
     io::{self, Read, Write},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Result, wire::Direction};
 
-/// When a message was given to a socket and taken from the other.
+/// The times at which a message was given to a socket and taken from the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passed {
     /// Before it was given.
@@ -23,8 +23,20 @@ pub(super) struct Passed {
     pub(super) taken: Instant,
 }
 
-/// What became of a message.
-pub(super) enum Outcome {
+/// The task of passing one message.
+pub(super) struct Parcel<'a> {
+    /// The direction of the message.
+    pub(super) direction: Direction,
+    /// The messages, of which the last written one is passed.
+    pub(super) messages: &'a Messages,
+    /// The number of that message.
+    pub(super) number: u64,
+    /// The time after which the message is lost.
+    pub(super) timeout: Duration,
+}
+
+/// The fate of a message.
+pub(super) enum Delivery {
     /// It arrived.
     Arrived(Passed),
     /// Something else arrived instead.
@@ -42,7 +54,7 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
-    /// Sockets of a pair of hosts.
+    /// Opens the sockets of a pair of hosts.
     pub(super) fn new(protocol: Protocol, pair: &Pair) -> Result<Self> {
         let buffer = Messages::buffer();
         Ok(match protocol {
@@ -68,22 +80,15 @@ impl Carrier {
         })
     }
 
-    /// Passes the message that was written last, which has this number. What arrives of earlier ones is counted.
-    pub(super) fn pass(
-        &mut self,
-        direction: Direction,
-        messages: &Messages,
-        number: u64,
-        timeout: Duration,
-        strays: &mut u32,
-    ) -> Result<Outcome> {
+    /// Passes a message. Arrivals of earlier messages are counted in `strays`.
+    pub(super) fn pass(&mut self, parcel: &Parcel<'_>, strays: &mut u32) -> Result<Delivery> {
         match self {
             Self::Datagrams(sockets) => {
-                let outcome = sockets.pass(direction, messages, number, timeout, strays);
+                let outcome = sockets.pass(parcel, strays);
                 outcome.map_err(problem("exchange datagrams with", sockets.target))
             }
             Self::Connection(sockets) => {
-                let outcome = sockets.pass(direction, messages, number, timeout);
+                let outcome = sockets.pass(parcel);
                 outcome.map_err(problem("exchange messages with", sockets.target))
             }
         }
@@ -95,20 +100,19 @@ pub(super) struct Datagrams {
     near: UdpSocket,
     far: UdpSocket,
     target: SocketAddr,
-    /// Who the near host is for the far one; known when it has spoken.
+    /// The near host's address as the far one sees it; known after the first message.
     peer: Option<SocketAddr>,
     buffer: Vec<u8>,
 }
 
 impl Datagrams {
-    fn pass(
-        &mut self,
-        direction: Direction,
-        messages: &Messages,
-        number: u64,
-        timeout: Duration,
-        strays: &mut u32,
-    ) -> io::Result<Outcome> {
+    fn pass(&mut self, parcel: &Parcel<'_>, strays: &mut u32) -> io::Result<Delivery> {
+        let Parcel {
+            direction,
+            messages,
+            number,
+            timeout,
+        } = *parcel;
         let message = messages.octets();
         let given = Instant::now();
         let send = || match (direction, self.peer) {
@@ -118,7 +122,7 @@ impl Datagrams {
         };
         while unless_it_would_block(send())?.is_none() {
             if given.elapsed() > timeout {
-                return Ok(Outcome::Lost);
+                return Ok(Delivery::Lost);
             }
         }
         loop {
@@ -132,7 +136,7 @@ impl Datagrams {
             let taken = Instant::now();
             let Some((length, from)) = unless_it_would_block(received)? else {
                 if taken.duration_since(given) > timeout {
-                    return Ok(Outcome::Lost);
+                    return Ok(Delivery::Lost);
                 }
                 continue;
             };
@@ -141,10 +145,10 @@ impl Datagrams {
             }
             match messages.read(&self.buffer[..length], number) {
                 Seen::Number(seen) if seen == number => {
-                    return Ok(Outcome::Arrived(Passed { given, taken }));
+                    return Ok(Delivery::Arrived(Passed { given, taken }));
                 }
                 Seen::Number(earlier) if earlier < number => *strays += 1,
-                Seen::Number(_) | Seen::Corrupted => return Ok(Outcome::Corrupted),
+                Seen::Number(_) | Seen::Corrupted => return Ok(Delivery::Corrupted),
             }
         }
     }
@@ -159,18 +163,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    fn pass(
-        &mut self,
-        direction: Direction,
-        messages: &Messages,
-        number: u64,
-        timeout: Duration,
-    ) -> io::Result<Outcome> {
-        let (from, to) = match direction {
+    fn pass(&mut self, parcel: &Parcel<'_>) -> io::Result<Delivery> {
+        let (from, to) = match parcel.direction {
             Direction::Forth => (&mut self.near, &mut self.far),
             Direction::Back => (&mut self.far, &mut self.near),
         };
-        let message = messages.octets();
+        let message = parcel.messages.octets();
         let (mut written, mut read) = (0, 0);
         let given = Instant::now();
         let mut taken = given;
@@ -181,14 +179,18 @@ impl Connection {
             match unless_it_would_block(to.read(&mut self.buffer[read..message.len()]))? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(more) => read += more,
-                None if taken.duration_since(given) > timeout => return Ok(Outcome::Lost),
+                None if taken.duration_since(given) > parcel.timeout => return Ok(Delivery::Lost),
                 None => {}
             }
             taken = Instant::now();
         }
-        Ok(match messages.read(&self.buffer[..read], number) {
-            Seen::Number(seen) if seen == number => Outcome::Arrived(Passed { given, taken }),
-            _ => Outcome::Corrupted,
-        })
+        Ok(
+            match parcel.messages.read(&self.buffer[..read], parcel.number) {
+                Seen::Number(seen) if seen == parcel.number => {
+                    Delivery::Arrived(Passed { given, taken })
+                }
+                _ => Delivery::Corrupted,
+            },
+        )
     }
 }

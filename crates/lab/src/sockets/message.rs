@@ -1,24 +1,24 @@
-//! What messages contain: a number, and a pattern that is the same in all of them.
+//! The content of messages: a number, and a pattern that is the same in all of them.
 
 use crate::{bound::Payload, random::splitmix};
 
 /// Bytes of the number, if the message has room for them.
 const NUMBER: usize = 8;
-/// Where the pattern begins.
+/// The seed of the pattern.
 const SEED: u64 = 0x1997;
 
-/// Makes messages of one size, and knows them again.
+/// Writes messages of one size, and recognises them.
 #[derive(Debug)]
 pub(super) struct Messages {
     octets: Vec<u8>,
 }
 
-/// What a received message is.
+/// The kind of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// One with this number.
+    /// A message with this number.
     Number(u64),
-    /// None of ours: longer, shorter, or with a changed byte.
+    /// Not one of ours: longer, shorter, or with a changed byte.
     Corrupted,
 }
 
@@ -31,19 +31,20 @@ impl Messages {
         }
     }
 
-    /// The message with a number. Of a short message's number only the low bytes are there.
+    /// Returns the message with a number. A short message has only the low bytes of its number.
     pub(super) fn write(&mut self, number: u64) -> &[u8] {
         let room = self.room();
         self.octets[..room].copy_from_slice(&number.to_le_bytes()[..room]);
         &self.octets
     }
 
-    /// The message that was written last.
+    /// Returns the message that was written last.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
 
-    /// Looks at a received message. What its number lacks for want of room is taken from the nearest to `near`.
+    /// Parses a received message. If it has only the low bytes of its number, the number is the one nearest to
+    /// `near`.
     pub(super) fn read(&self, octets: &[u8], near: u64) -> Seen {
         let room = self.room();
         if octets.len() != self.octets.len() || octets[room..] != self.octets[room..] {
@@ -66,7 +67,7 @@ impl Messages {
         Seen::Number(nearest.unwrap_or(number))
     }
 
-    /// Room for anything that can arrive instead of a message, and one byte more.
+    /// Returns a buffer for anything that can arrive instead of a message, and one byte more.
     pub(super) fn buffer() -> Vec<u8> {
         vec![0; usize::from(u16::MAX) + 1]
     }

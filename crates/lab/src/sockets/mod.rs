@@ -1,15 +1,15 @@
-//! What two hosts' applications have of the network between them: the papers' ping-pong, and throughput by size
-//! of message, over UDP and TCP.
+//! The network as the applications of two hosts see it: the papers' ping-pong, and throughput by size of message,
+//! over UDP and TCP.
 //!
-//! One thread has the sockets of both hosts and spins over them. So nobody has to be woken when a message
-//! arrives, and one clock stamps both ends: what is measured is the one-way delay itself, not half of a round
-//! trip. The thread is on the CPU of user-space gateways, which have precedence.
+//! One thread has the sockets of both hosts and polls them. No thread is woken when a message arrives, and one clock
+//! stamps both ends: the one-way delay is measured, not half of a round trip. The thread is on the CPU of user-space
+//! gateways, which have precedence.
 //!
 //! * [`pingpong`]: delay in both directions
-//! * [`streaming`]: datagrams as fast as the line takes them, or at a rate
+//! * [`streaming`]: datagrams at the rate of the line, or at a given rate
 //! * [`bulk`]: a TCP connection
 //! * `carrier`: one message from socket to socket
-//! * `message`: what messages contain, so that what is wrong with them shows
+//! * `message`: the content of messages, by which damage is found
 
 pub mod bulk;
 mod carrier;
@@ -32,10 +32,10 @@ use crate::{
     topology::Network, wire::Tap,
 };
 
-/// Bytes for datagrams that have arrived, as the kernel counts them: enough for the time in which a gateway has the
+/// The receive buffer of a socket, in bytes as the kernel counts them: enough for the time in which a gateway has the
 /// CPU instead.
 const BUFFER: usize = 64 << 20;
-/// How long a TCP connection may take to open.
+/// The time that a TCP connection has to open.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A host of a network.
@@ -43,12 +43,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Host {
     namespace: Arc<Namespace>,
     address: IpAddr,
-    /// Its end of the cable, if that has a line rate.
+    /// Its end of the cable, if the cable has a line rate.
     tap: Option<Tap>,
 }
 
 impl Host {
-    /// The node that has this address on this interface.
+    /// Returns the host with this address on this interface of a node.
     pub fn new(
         network: &Network,
         node: &str,
@@ -64,7 +64,7 @@ impl Host {
     }
 }
 
-/// Two hosts. The near one speaks first.
+/// Two hosts. The near one sends first.
 #[derive(Debug, Clone)]
 pub struct Pair {
     near: Host,
@@ -73,19 +73,19 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Two hosts that have no translator between them.
+    /// Returns two hosts without a translator between them.
     pub fn new(near: Host, far: Host) -> Self {
         let target = far.address;
         Self { near, far, target }
     }
 
-    /// Two hosts of which the near one knows the far one by another address.
+    /// Returns two hosts, of which the near one knows the far one by another address.
     pub fn translated(near: Host, far: Host, target: impl Into<IpAddr>) -> Self {
         let target = target.into();
         Self { near, far, target }
     }
 
-    /// A socket of each host. The near one is connected; the far one answers who speaks to it.
+    /// Opens a socket on each host. The near one is connected; the far one answers the sender.
     fn datagrams(&self) -> Result<(UdpSocket, UdpSocket)> {
         let far = self.far.bind()?;
         let near = self.near.bind()?;
@@ -95,7 +95,7 @@ impl Pair {
         Ok((near, far))
     }
 
-    /// Both ends of a connection that the near host has opened. They do not wait for more to send (Nagle).
+    /// Opens a connection from the near host, and returns both ends. They do not delay small segments (Nagle).
     fn connection(&self) -> Result<(TcpStream, TcpStream)> {
         let any = SocketAddr::new(self.far.address, 0);
         let (listener, listens) = self.far.namespace.enter(|| {
@@ -140,7 +140,7 @@ fn port(socket: &UdpSocket) -> Result<u16> {
     Ok(address.port())
 }
 
-/// What an error means when it happened while doing something with an address.
+/// Returns a function that turns an error of an action with an address into the lab's.
 fn problem(action: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> LabError {
     move |source| LabError::Socket {
         action,
@@ -149,8 +149,8 @@ fn problem(action: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> L
     }
 }
 
-/// Nothing if a socket that does not wait has nothing yet, or no room. Nor if it tells that the path has become
-/// narrower, which the kernel does once to a connected socket of IPv6: nothing was sent then, and the next attempt is
+/// Returns `None` if a non-blocking socket has no data yet, or no room. The same goes for the notice of a smaller
+/// path MTU, which the kernel gives once to a connected IPv6 socket: nothing was sent then, and the next attempt is
 /// cut to what fits.
 fn unless_it_would_block<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
@@ -161,8 +161,7 @@ fn unless_it_would_block<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Runs a task that spins, on a thread of its own: on the CPU of user-space gateways, and only while they
-/// have nothing to do.
+/// Runs a task that polls, on a thread of its own: on the CPU of user-space gateways, and only while they are idle.
 fn spin<T: Send>(task: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     process::require("chrt", "util-linux")?;
     let work = || {

@@ -1,42 +1,41 @@
-//! Ping-pong: a message goes to the far host, which answers with another of the same size, and so on. Half of
-//! the round trip is the one-way delay of the papers; with one clock for both ends the delay of each way
-//! is there as well.
+//! Ping-pong: a message goes to the far host, which answers with another of the same size, and so on. Half of the
+//! round trip is the one-way delay of the papers. One clock for both ends gives the delay of each direction as well.
 
 use std::time::Duration;
 
 use super::{
     Host, Pair,
-    carrier::{Carrier, Outcome, Passed},
+    carrier::{Carrier, Delivery, Parcel, Passed},
     message::Messages,
     spin,
 };
 use crate::{Result, bound::Payload, wire::Direction};
 
-/// What carries messages.
+/// The transport of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// One datagram each.
+    /// One datagram per message.
     Udp,
-    /// A part of a stream each: a message is there when all of its bytes are.
+    /// A stream: a message has arrived when all of its bytes have.
     Tcp,
 }
 
-/// A game.
+/// The parameters of a ping-pong.
 #[derive(Debug, Clone, Copy)]
 pub struct PingPong {
-    /// What carries the messages.
+    /// The transport.
     pub protocol: Protocol,
-    /// The size of each.
+    /// The size of each message.
     pub payload: Payload,
-    /// Exchanges before those that count: who is where gets known, sessions open, TCP learns the path.
+    /// Exchanges that do not count: in them addresses are resolved, sessions open, and TCP finds the path MTU.
     pub warm_up: u32,
     /// Exchanges that count.
     pub exchanges: u32,
-    /// What takes longer than this, in one direction, is lost.
+    /// A message that takes longer, in one direction, is lost.
     pub timeout: Duration,
 }
 
-/// What came of a game.
+/// The result of a ping-pong.
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     /// Exchanges with both messages.
@@ -45,40 +44,40 @@ pub struct Series {
     pub lost_forth: u32,
     /// Answers that did not arrive in time.
     pub lost_back: u32,
-    /// Messages that came again, or after they had been given up.
+    /// Messages that arrived twice, or after they had been given up.
     pub strays: u32,
-    /// Messages that were not what had been sent.
+    /// Messages that differ from what was sent.
     pub corrupted: u32,
 }
 
 /// A message and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// How long the message took.
+    /// The delay of the message.
     pub forth: Delay,
-    /// How long the answer took.
+    /// The delay of the answer.
     pub back: Delay,
-    /// From before the message was sent until the answer had been received.
+    /// The time from before the message was sent until the answer had been received.
     pub round_trip: Duration,
-    /// The greatest error of time of a cable in the meantime; `None` if there is none with a line rate. What is
-    /// too much for the purpose makes the exchange void.
+    /// The greatest timing error of a cable in the meantime; `None` if no cable has a line rate. The caller decides
+    /// which error makes the exchange void.
     pub wires_error: Option<Duration>,
 }
 
-/// How long a message was on its way.
+/// The delay of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delay {
-    /// From before it was given to one host's socket until it was taken from the other's: with what
-    /// the hosts' stacks and system calls take.
+    /// The time from before it was given to one host's socket until it was taken from the other's. It includes the
+    /// hosts' stacks and system calls.
     pub sockets: Duration,
-    /// From when its first frame was ready at the first cable until the last bit of the last frame
-    /// was at the end of the last cable: what is in between, and nothing of the hosts. `None` if one
-    /// of the hosts has no cable with a line rate.
+    /// The time from when its first frame was ready at the first cable until the last bit of its last frame was at
+    /// the end of the last cable. It includes nothing of the hosts. `None` if one of the hosts has no cable with a
+    /// line rate.
     pub wires: Option<Duration>,
 }
 
 impl PingPong {
-    /// 100 exchanges after 10 others, each within a second.
+    /// Returns the parameters of 100 exchanges after 10 others, each within a second.
     pub fn new(protocol: Protocol, payload: Payload) -> Self {
         Self {
             protocol,
@@ -89,7 +88,7 @@ impl PingPong {
         }
     }
 
-    /// Plays it.
+    /// Plays the exchanges.
     pub fn play(&self, pair: &Pair) -> Result<Series> {
         spin(|| {
             let mut table = Table {
@@ -125,7 +124,7 @@ impl Table<'_> {
     fn exchange(&mut self, number: u32) -> Result<()> {
         let Pair { near, far, .. } = self.pair;
         let number = u64::from(number) * 2;
-        // What was late before is nothing to this exchange.
+        // Errors from before this exchange do not count.
         near.error();
         let Some((ping, forth)) = self.pass(Direction::Forth, number)? else {
             return Ok(());
@@ -146,7 +145,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Passes a message; when it was at the sockets, and how long it took between the cables' ends.
+    /// Passes a message. Returns its times at the sockets, and its time between the cables' ends.
     fn pass(
         &mut self,
         direction: Direction,
@@ -166,24 +165,24 @@ impl Table<'_> {
             series,
             ..
         } = self;
-        let outcome = carrier.pass(
+        let parcel = Parcel {
             direction,
             messages,
             number,
-            self.timeout,
-            &mut series.strays,
-        )?;
+            timeout: self.timeout,
+        };
+        let outcome = carrier.pass(&parcel, &mut series.strays)?;
         let lost = match direction {
             Direction::Forth => &mut self.series.lost_forth,
             Direction::Back => &mut self.series.lost_back,
         };
         match outcome {
-            Outcome::Arrived(passed) => return Ok(Some((passed, between(from, to)))),
-            Outcome::Corrupted => self.series.corrupted += 1,
-            Outcome::Lost => {
+            Delivery::Arrived(passed) => return Ok(Some((passed, between(from, to)))),
+            Delivery::Corrupted => self.series.corrupted += 1,
+            Delivery::Lost => {
                 *lost += 1;
                 if self.protocol == Protocol::Tcp {
-                    // What is left of the message in the connection would be taken for the next one.
+                    // The rest of the message in the connection would be taken for the next one.
                     self.carrier = Carrier::new(self.protocol, self.pair)?;
                 }
             }
@@ -198,7 +197,7 @@ impl Host {
     }
 }
 
-/// How long the last message took from cable to cable.
+/// Returns the time of the last message from cable to cable.
 fn between(from: &Host, to: &Host) -> Option<Duration> {
     let first = from.tap.as_ref()?.first_left()?;
     Some(to.tap.as_ref()?.last_arrived().duration_since(first))

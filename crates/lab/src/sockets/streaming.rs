@@ -1,5 +1,5 @@
-//! Throughput of UDP: datagrams of one size follow each other in one direction, and what arrives of their payload
-//! is counted.
+//! Throughput of UDP: datagrams of one size follow each other in one direction, and the payload that arrives is
+//! counted.
 
 use std::{
     net::{SocketAddr, UdpSocket},
@@ -17,16 +17,16 @@ use crate::{
     wire::{Moment, Tap},
 };
 
-/// How long nothing has to arrive until nothing more is expected.
+/// The silence after which nothing more is expected.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// How much the near host sends.
+/// The offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Offered {
-    /// What the first wire takes: the sender waits while half of the queue in front of it is full, as a socket waits
-    /// for its network card. Without a line rate, as much as the sender can.
+    /// The rate of the first wire: the sender waits while half of the queue in front of it is full, as a socket waits
+    /// for its network card. Without a line rate, the sender's own rate.
     Line,
-    /// So many messages per second, evenly. If the sender is late, it catches up.
+    /// Messages per second, evenly. A late sender catches up.
     PerSecond(f64),
 }
 
@@ -35,35 +35,35 @@ pub enum Offered {
 pub struct Stream {
     /// The size of each message.
     pub payload: Payload,
-    /// How many.
+    /// The offered load.
     pub offered: Offered,
-    /// For how long.
+    /// The length of the stream.
     pub duration: Duration,
 }
 
-/// What came of a stream.
+/// The result of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrivals {
     /// Messages sent.
     pub sent: u64,
     /// Messages received, each counted once.
     pub received: u64,
-    /// Messages that came again.
+    /// Messages that arrived more than once.
     pub duplicates: u64,
-    /// Messages that came after one that had been sent later.
+    /// Messages that arrived after one that had been sent later.
     pub reordered: u64,
-    /// What arrived and was not what had been sent.
+    /// Messages that differ from what was sent.
     pub corrupted: u64,
-    /// How late the sender was at worst; zero if it had no time to keep.
+    /// The greatest lateness of the sender; zero if it had no schedule.
     pub late: Duration,
-    /// From the first arrival to the last.
+    /// The time from the first arrival to the last.
     pub span: Duration,
     payload: Payload,
 }
 
 impl Arrivals {
-    /// Bits of payload per second between the first arrival and the last: without those of the first message,
-    /// which came before. Zero of less than two messages.
+    /// Returns the payload in bits per second between the first arrival and the last, without the first message; zero
+    /// for fewer than two messages.
     pub fn goodput(&self) -> f64 {
         if self.span.is_zero() {
             return 0.0;
@@ -72,19 +72,19 @@ impl Arrivals {
         messages * 8.0 * f64::from(self.payload.bytes()) / self.span.as_secs_f64()
     }
 
-    /// Messages that did not arrive.
+    /// Returns the messages that did not arrive.
     pub fn lost(&self) -> u64 {
         self.sent - self.received
     }
 
-    /// Their share of those that were sent, 0 to 1.
+    /// Returns their share of those that were sent, 0 to 1.
     pub fn loss(&self) -> f64 {
         self.lost() as f64 / self.sent.max(1) as f64
     }
 }
 
 impl Stream {
-    /// Sends it from the near host to the far one.
+    /// Sends the stream from the near host to the far one.
     pub fn run(&self, pair: &Pair) -> Result<Arrivals> {
         let (near, far) = pair.datagrams()?;
         let target = SocketAddr::new(pair.target, port(&far)?);
@@ -145,7 +145,7 @@ struct Sender<'a> {
     target: SocketAddr,
     offered: Offered,
     tap: Option<&'a Tap>,
-    /// When the last message had been sent.
+    /// The time after the last message was sent.
     last: Option<Moment>,
     messages: Messages,
     begun: Instant,
@@ -154,7 +154,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends a message if it is time to.
+    /// Sends a message if it is due.
     fn step(&mut self) -> Result<()> {
         let late = match self.offered {
             Offered::Line => match (self.tap, self.last) {
@@ -187,7 +187,7 @@ struct Receiver {
     here: SocketAddr,
     messages: Messages,
     buffer: Vec<u8>,
-    /// Which have arrived, by number.
+    /// Whether each message has arrived, by number.
     seen: Vec<bool>,
     counted: Counted,
 }

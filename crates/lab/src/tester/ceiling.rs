@@ -1,15 +1,15 @@
-//! What the tester itself can do, beside which every figure stands.
+//! The ceiling: the tester's own rate, which is shown next to every figure.
 
 use serde::{Deserialize, Serialize};
 
-/// The most that the tester sends and receives with nothing between.
+/// The highest rate at which the tester sends and receives with nothing between.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ceiling {
     rate: f64,
 }
 
-/// A figure beside the ceiling.
+/// A figure and the ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Frames per second.
@@ -18,22 +18,22 @@ pub struct Judged {
     pub ceiling: f64,
     /// Whether the tester limits the figure: it is above half of the ceiling.
     pub limited_by_tester: bool,
-    /// What the subject adds to each frame, in nanoseconds, where both share a core.
+    /// The time that the device adds to each frame, in nanoseconds, where both share a core.
     pub added_ns: f64,
 }
 
 impl Ceiling {
-    /// A ceiling of so many frames per second.
+    /// Returns a ceiling in frames per second.
     pub fn new(rate: f64) -> Self {
         Self { rate }
     }
 
-    /// Frames per second.
+    /// Returns the frames per second.
     pub fn rate(self) -> f64 {
         self.rate
     }
 
-    /// Puts a figure, in frames per second, beside it.
+    /// Compares a figure, in frames per second, with it.
     pub fn judge(self, rate: f64) -> Judged {
         Judged {
             rate,

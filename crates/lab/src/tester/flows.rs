@@ -17,29 +17,29 @@ const DESTINATIONS: RangeInclusive<u16> = 1..=49_151;
 /// Networks of a test with many (RFC 2544 section 12).
 const NETWORKS: u64 = 256;
 
-/// Which ports flows have.
+/// The ports of flows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ports {
-    /// Pseudorandom, of the ranges of RFC 4814 section 4.5, the same from run to run.
+    /// Pseudorandom ports of the ranges of RFC 4814 section 4.5, the same from run to run.
     Random,
-    /// Every pair of a source and a destination port of these ranges once, in pseudorandom order, for
-    /// devices with state (RFC 9693 section 4.4).
+    /// Each pair of a source and a destination port of these ranges once, in pseudorandom order, for devices with
+    /// state (RFC 9693 section 4.4).
     Permuted(RangeInclusive<u16>, RangeInclusive<u16>),
 }
 
-/// Whether flows go between two networks only.
+/// The networks of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Networks {
-    /// One at each end.
+    /// One network at each end.
     One,
-    /// 256 at each end, pseudorandom.
+    /// 256 networks at each end, pseudorandom.
     Many,
 }
 
 /// Flows between two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flows {
-    /// How many, 1 to 1,000,000; fewer if there are not so many pairs of ports to permute.
+    /// Their number, 1 to 1,000,000; fewer if there are fewer pairs of ports to permute.
     pub count: u32,
     /// Their networks.
     pub networks: Networks,
@@ -48,12 +48,12 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// One flow between one pair of networks.
+    /// Returns one flow between one pair of networks.
     pub fn one() -> Self {
         Self::many(1)
     }
 
-    /// So many between one pair of networks, with pseudorandom ports.
+    /// Returns this many flows between one pair of networks, with pseudorandom ports.
     pub fn many(count: u32) -> Self {
         Self {
             count,
@@ -62,7 +62,7 @@ impl Flows {
         }
     }
 
-    /// A packet of each flow; `ends` gives the ends in the network of a number.
+    /// Returns a packet of each flow; `ends` gives the ends in the network of a number.
     pub fn packets(&self, ends: impl Fn(u8) -> Ends) -> Vec<Packet> {
         let mut random = Random::default();
         let mut network = move || match self.networks {
@@ -79,7 +79,7 @@ impl Flows {
 }
 
 impl Ports {
-    /// So many pairs.
+    /// Returns this many pairs of ports.
     fn list(&self, count: usize) -> Vec<(u16, u16)> {
         let mut random = Random::new(1);
         match self {
@@ -90,7 +90,7 @@ impl Ports {
             Self::Permuted(sources, destinations) => {
                 let of = |source| destinations.clone().map(move |port| (source, port));
                 let mut pairs: Vec<(u16, u16)> = sources.clone().flat_map(of).collect();
-                // Fisher and Yates.
+                // The shuffle of Fisher and Yates.
                 for last in (1..pairs.len()).rev() {
                     pairs.swap(last, random.below(last as u64 + 1) as usize);
                 }
@@ -101,13 +101,13 @@ impl Ports {
     }
 }
 
-/// The IPv4 ends of a network: 198.18.0.0/16 and 198.19.0.0/16 (RFC 2544 appendix C.2.2).
+/// Returns the IPv4 ends of a network: 198.18.0.0/16 and 198.19.0.0/16 (RFC 2544 appendix C.2.2).
 pub fn ipv4(network: u8) -> Ends {
     let end = |half| Ipv4Addr::new(198, half, network, 2);
     Ends::V4(end(18), end(19))
 }
 
-/// The IPv6 ends of a network: the halves of 2001:2::/48 (RFC 5180 section 8).
+/// Returns the IPv6 ends of a network: the halves of 2001:2::/48 (RFC 5180 section 8).
 pub fn ipv6(network: u8) -> Ends {
     let end = |half| Ipv6Addr::new(0x2001, 2, 0, half | u16::from(network), 0, 0, 0, 2);
     Ends::V6(end(0), end(0x8000))
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn permuted_ports_are_all_there_once() {
+    fn permuted_ports_occur_once_each() {
         let ports = Ports::Permuted(1024..=1123, 1..=50);
         let list = ports.list(usize::MAX);
         let all: BTreeSet<(u16, u16)> = list.iter().copied().collect();

@@ -1,18 +1,18 @@
 //! The tester of RFC 8219, RFC 2544 and RFC 9693. It needs no special network card.
 //!
-//! A generator in XDP sends frames that say when and as the how-manieth they were sent; a receiver in
-//! XDP tells of each whether it is whole, the first of its number, in order and in time. The parts:
+//! A generator in XDP sends frames that carry their time of sending and their number. A receiver in XDP checks
+//! whether each frame is whole, unique, in order and in time. The parts:
 //!
-//! * [`flows`]: which addresses and ports; [`Traffic`]: their frames, and how they must arrive
-//! * [`Tester`]: generators and receivers between two [ports](Port), in namespaces or on the machine's
-//!   own interfaces with a device between them; [`SingleDevice`]: the same with a subject of the lab
-//! * [`Stateful`]: the two phases of RFC 9693, whose responder answers what it has seen
-//! * [`Trial`] and [`TrialResult`]: sending once, and what became of it
+//! * [`flows`]: addresses and ports; [`Traffic`]: their frames, and the form in which they must arrive
+//! * [`Tester`]: generators and receivers between two [ports](Port), in namespaces or on the machine's own interfaces
+//!   with a device between them; [`SingleDevice`]: the same with a device of the lab
+//! * [`Stateful`]: the two phases of RFC 9693, whose responder answers the frames that it received
+//! * [`Trial`] and [`TrialResult`]: one run of traffic, and its result
 //! * [`search`]: from trials to the figures that the RFCs define
-//! * [`Ceiling`]: what the tester can do itself
+//! * [`Ceiling`]: the tester's own rate
 //!
-//! What it does not do: frames above 3072 octets, since a generated frame lies in a page; and
-//! differences in the payload behind the tag, which only the UDP checksum covers.
+//! Two things are not implemented. Frames are at most 3072 octets long, since a generated frame lies in a page.
+//! Changes of the payload after the tag are seen only by the UDP checksum.
 
 mod ceiling;
 pub mod flows;

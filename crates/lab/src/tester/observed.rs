@@ -1,5 +1,5 @@
-//! Addresses and ports of frames as they arrive, by which a responder can answer through a device that
-//! changes them (RFC 9693).
+//! Addresses and ports of frames as they arrive. By them a responder can answer through a device that changes them
+//! (RFC 9693).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use crate::{
     programs::bpf,
 };
 
-/// Which addresses frames have.
+/// The family of a frame's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -20,14 +20,14 @@ pub enum Family {
     V6,
 }
 
-/// What a receiver keeps of each frame of a trial: addresses and ports, as they lie in the frame.
+/// The addresses and ports of each frame of a trial, as they lie in the frame.
 pub struct Tuples {
     pub(super) family: Family,
     pub(super) observed: Array<MapData, [u32; 9]>,
 }
 
 impl Tuples {
-    /// A packet in answer to each frame that arrived, in the order in which they were sent.
+    /// Returns a packet in answer to each frame that arrived, in the order in which they were sent.
     pub fn answers(&self) -> Result<Vec<Packet>> {
         let mut answers = Vec::new();
         for words in self.observed.iter() {
@@ -38,7 +38,7 @@ impl Tuples {
     }
 }
 
-/// The answer to a frame; nothing if none arrived.
+/// Returns the answer to a frame; `None` if the frame did not arrive.
 fn answer(family: Family, words: [u32; 9]) -> Option<Packet> {
     let octets: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let port = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
@@ -70,7 +70,7 @@ fn answer(family: Family, words: [u32; 9]) -> Option<Packet> {
 mod tests {
     use super::*;
 
-    /// The frame of a packet from its addresses on, as the program keeps it.
+    /// Returns the frame of a packet from its addresses on, as the program keeps it.
     fn kept(packet: Packet, at: usize, octets: usize) -> [u32; 9] {
         let frame = packet.frame(0, [0; 6], [0; 6]);
         let mut words = [0; 9];
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_answered() {
+    fn a_missing_frame_has_no_answer() {
         assert_eq!(answer(Family::V4, [0; 9]), None);
     }
 }

@@ -1,9 +1,8 @@
-//! The tester itself: a generator and a receiver for each direction, around whatever is under test.
+//! The tester: a generator and a receiver for each direction, at both ends of a path.
 //!
-//! The stream to the right is sent by one core and the stream to the left by another. What follows in
-//! the same softirq (a path in the kernel or in XDP) runs on the sender's core, so on a machine with
-//! two cores both directions together are the two cores of the machine, and a gateway in user space,
-//! which needs a core of its own, can be measured in one direction only.
+//! One core sends the stream to the right and another the stream to the left. The rest of a path in softirq (in the
+//! kernel or in XDP) runs on the sender's core. On a machine with two cores, both directions together therefore use
+//! both cores, and a gateway in user space, which needs a core of its own, can be measured in one direction only.
 
 use std::time::{Duration, Instant};
 
@@ -27,24 +26,24 @@ use crate::{
 pub const CORES: [usize; 2] = [0, 1];
 /// Learning frames per second.
 const LEARNING_RATE: f64 = 10_000.0;
-/// How often a wait looks for arrivals.
+/// The interval at which a wait looks for arrivals.
 const POLL: Duration = Duration::from_millis(1);
 
 /// One end of the path under test: an interface of the tester.
 #[derive(Debug, Clone)]
 pub struct Port {
-    /// Where it is.
+    /// The place of the interface.
     pub place: Place,
     /// Its name.
     pub interface: String,
     /// Its Ethernet address.
     pub address: [u8; 6],
-    /// The Ethernet address of what is under test, on the same link.
+    /// The Ethernet address of the device on the same link.
     pub peer: [u8; 6],
 }
 
 impl Port {
-    /// The host of a topology that is at a side (0 or 1) of the link of this index.
+    /// Returns the port of a topology's host at a side (0 or 1) of the link of this index.
     pub fn of(network: &Network, node: &str, link: usize, side: usize) -> Result<Self> {
         Ok(Self {
             place: network.node(node)?.into(),
@@ -55,7 +54,7 @@ impl Port {
     }
 }
 
-/// What goes in at one end and what comes out at the other.
+/// The traffic of one direction: the packets sent, and the form in which they must arrive.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     /// One packet of each flow, 1 or more, all of one form. They take turns.
@@ -66,12 +65,12 @@ pub struct Traffic {
     pub arrives: Form,
 }
 
-/// Which streams there are.
+/// The streams of a trial.
 #[derive(Debug, Clone)]
 pub enum Streams {
     /// From left to right.
     Rightward(Traffic),
-    /// From left to right, in no tunnel there; what arrives of each flow in a trial can be answered.
+    /// From left to right, in no tunnel there. The arrivals of a trial can be answered.
     Observed(Traffic),
     /// From right to left.
     Leftward(Traffic),
@@ -88,7 +87,7 @@ pub struct Tester {
     _polling: Vec<Attached>,
 }
 
-/// A stream with what sends and what receives it.
+/// A stream with its generators and its receiver.
 struct Direction {
     generator: Generator,
     receiver: Receiver,
@@ -147,7 +146,10 @@ impl Direction {
     }
 }
 
-/// An error unless frames of this size fit the link.
+/// Checks that frames of this size fit the link.
+///
+/// # Errors
+/// Frames of this size do not fit the link.
 fn fits(port: &Port, size: FrameSize) -> Result<()> {
     let mtu = port.place.mtu(&port.interface)?;
     if size.mtu() <= mtu {
@@ -162,10 +164,10 @@ fn fits(port: &Port, size: FrameSize) -> Result<()> {
 }
 
 impl Tester {
-    /// A tester between two ports. Dropping it takes its programs off the interfaces.
+    /// Attaches a tester to two ports. Dropping it detaches its programs.
     ///
     /// # Errors
-    /// Frames are larger than a link's MTU; there are two streams, and only one core.
+    /// Frames are larger than a link's MTU; or there are two streams, and only one core.
     pub fn new(
         left: &Port,
         right: &Port,
@@ -240,31 +242,31 @@ impl Tester {
         Ok(TrialResult {
             rate: trial.rate,
             size: self.size.octets(),
-            streams: outcomes.iter().map(Outcome::result).collect(),
+            streams: outcomes.iter().map(Observation::result).collect(),
             void,
         })
     }
 
-    /// Overloads what is under test, then reduces the load (see [`recovery::legs`]), and gives how long each
-    /// stream went on losing frames. Nothing if a leg was sent late.
+    /// Overloads the device, then reduces the load (see [`recovery::legs`]). Returns how long each stream went on
+    /// losing frames, or `None` if a leg was sent late.
     pub fn recovery(
         &mut self,
         legs: &[Leg; 2],
         timeout: Duration,
     ) -> Result<Option<Vec<Duration>>> {
         let outcomes = self.run_legs(legs, timeout)?;
-        let late = |outcome: &Outcome| {
+        let late = |outcome: &Observation| {
             let mut pairs = legs.iter().zip(&outcome.sent);
             pairs.any(|(leg, sent)| self.void(leg, sent).is_some())
         };
         if outcomes.iter().any(late) {
             return Ok(None);
         }
-        let time = |outcome: &Outcome| recovery::time(outcome.sent[1].begun, outcome.seen.gap);
+        let time = |outcome: &Observation| recovery::time(outcome.sent[1].begun, outcome.seen.gap);
         Ok(Some(outcomes.iter().map(time).collect()))
     }
 
-    /// A packet in answer to each frame of the last trial that arrived, if the stream is observed.
+    /// Returns a packet in answer to each frame of the last trial that arrived, if the stream is observed.
     pub fn answers(&self) -> Result<Vec<Packet>> {
         let tuples = self
             .directions
@@ -274,7 +276,7 @@ impl Tester {
         Ok(answers.concat())
     }
 
-    /// Why a leg that was sent so does not count.
+    /// Returns why a leg does not count, if so.
     fn void(&self, leg: &Leg, sent: &Sent) -> Option<Void> {
         let Tolerance { share, rate, .. } = self.tolerance;
         let least = leg.rate * (1.0 - rate);
@@ -285,7 +287,7 @@ impl Tester {
                 latest_ns: sent.latest.as_nanos() as u64,
             });
         }
-        // One frame alone has no rate.
+        // A single frame has no rate.
         let slow = leg.rate.is_finite() && sent.frames > 1 && sent.rate() < least;
         slow.then(|| Void::SentSlowly {
             rate: sent.rate(),
@@ -294,7 +296,7 @@ impl Tester {
     }
 
     /// Runs all streams through legs that follow each other without a pause, with the phases of a trial.
-    pub(super) fn run_legs(&mut self, legs: &[Leg], timeout: Duration) -> Result<Vec<Outcome>> {
+    pub(super) fn run_legs(&mut self, legs: &[Leg], timeout: Duration) -> Result<Vec<Observation>> {
         if self.phases.learning > 0 {
             let learning = Leg {
                 rate: LEARNING_RATE,
@@ -311,7 +313,7 @@ impl Tester {
         self.wait_for_residue(&sent, timeout)?;
         let outcome = |(direction, sent): (&Direction, Vec<Sent>)| {
             let seen = direction.receiver.seen()?;
-            Ok(Outcome { sent, seen })
+            Ok(Observation { sent, seen })
         };
         let outcomes = self.directions.iter().zip(sent).map(outcome).collect();
         std::thread::sleep(self.phases.rest);
@@ -346,13 +348,13 @@ impl Tester {
     }
 }
 
-/// What was sent in one direction, and what became of it.
-pub(super) struct Outcome {
+/// The frames sent in one direction, and the arrivals.
+pub(super) struct Observation {
     pub(super) sent: Vec<Sent>,
     pub(super) seen: Seen,
 }
 
-impl Outcome {
+impl Observation {
     fn result(&self) -> StreamResult {
         let Self { sent, seen } = self;
         let arrivals = seen.arrivals.clone();

@@ -1,4 +1,4 @@
-//! The receiver: asks the XDP program at an interface what became of the frames of a stream.
+//! The receiver, which reads the counters of a stream from the XDP program at an interface.
 
 use std::time::Duration;
 
@@ -20,11 +20,10 @@ use crate::{
     programs::{self, Attached, bpf, on_every_cpu},
 };
 
-/// The longest time that a frame may take and not be lost: what the histogram can tell.
+/// The longest timeout of a frame: the longest time of the histogram.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What one CPU has received, in the order of the BPF program: 18 numbers, and histograms with 32 bits for
-/// each step.
+/// The counters of one CPU, in the order of the BPF program: 18 numbers, and histograms with 32 bits for each bin.
 type Numbers = [u64; COUNTS + 3 * STEPS / 2];
 const COUNTS: usize = 18;
 
@@ -37,15 +36,15 @@ pub struct Receiver {
     _attached: Attached,
 }
 
-/// What a receiver has seen in a trial.
+/// The result of a trial at the receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seen {
     pub(super) arrivals: Arrivals,
     pub(super) delay: Option<Delay>,
     pub(super) variation: Option<Variation>,
-    /// From the first frame to the last, in nanoseconds.
+    /// The time from the first frame to the last, in nanoseconds.
     pub(super) took: u64,
-    /// When the frame was sent before which others were last missing.
+    /// The time of sending of the frame that ended the last gap.
     pub(super) gap: Option<u64>,
 }
 
@@ -67,8 +66,8 @@ impl Receiver {
         Self::run(place, interface, program, programs::load()?, stream, size)
     }
 
-    /// The same, for frames in no tunnel, and it keeps the addresses and ports of the first so many of a
-    /// trial.
+    /// Attaches a receiver of frames in no tunnel that also keeps addresses and ports of the first frames of a trial,
+    /// this many.
     pub fn observe(
         place: &Place,
         interface: &str,
@@ -108,8 +107,8 @@ impl Receiver {
         })
     }
 
-    /// Begins a trial: what counts from now on are frames from this number on that take no longer than
-    /// `timeout`, 4 seconds at most.
+    /// Begins a trial: frames count from this number on, if they take no longer than `timeout`, which is 4 seconds at
+    /// most.
     pub fn expect(&mut self, first: u64, timeout: Duration) -> Result<()> {
         let timeout = timeout.min(LONGEST_TIMEOUT).as_nanos() as u64;
         let expected = [
@@ -126,12 +125,12 @@ impl Receiver {
         Ok(())
     }
 
-    /// How many frames have come in time.
+    /// Returns the number of frames that have come in time.
     pub fn count(&self) -> Result<u64> {
         Ok(self.numbers()?.iter().map(|[received, ..]| received).sum())
     }
 
-    /// What has been seen since the trial began.
+    /// Returns the result since the trial began.
     pub(super) fn seen(&self) -> Result<Seen> {
         let cpus = self.numbers()?;
         let mut arrivals = Arrivals::default();
@@ -181,12 +180,12 @@ impl Receiver {
     }
 }
 
-/// One of the histograms, of all CPUs.
+/// Returns one of the histograms, summed over all CPUs.
 fn histogram(cpus: &[Numbers], number: usize) -> Histogram {
     let mut histogram = Histogram::default();
     for numbers in cpus {
         let both = numbers[COUNTS + number * STEPS / 2..][..STEPS / 2].iter();
-        // The lower half of a word is the step before.
+        // The lower half of a word is the bin before.
         let counts: Vec<u64> = both
             .flat_map(|both| [both & u64::from(u32::MAX), both >> 32])
             .collect();
@@ -200,7 +199,7 @@ fn delay(cpus: &[Numbers]) -> Option<Delay> {
     let at = |share| histogram.percentile(share);
     let busy: Vec<&Numbers> = cpus.iter().filter(|[received, ..]| *received > 0).collect();
     let total = busy.iter().map(|numbers| numbers[0]).sum::<u64>() as f64;
-    // Each CPU has the jitter of what came to it: their mean counts each frame alike.
+    // Each CPU has the jitter of its own frames. The mean is weighted by frames.
     let jitter = |numbers: &&Numbers| numbers[11] as f64 / 16.0 * numbers[0] as f64 / total;
     Some(Delay {
         least: busy.iter().map(|numbers| numbers[9]).min()? as f64,

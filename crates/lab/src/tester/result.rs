@@ -1,40 +1,40 @@
-//! What a trial gives.
+//! The result of a trial.
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 
-/// What was found out about all streams of a trial, which run at the same time.
+/// The result of all streams of a trial, which run at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialResult {
-    /// Frames per second that each stream was to offer.
+    /// The frames per second that each stream should offer.
     pub rate: f64,
     /// Octets of a frame as it is sent, with FCS.
     pub size: u16,
     /// The streams: one, or one in each direction.
     pub streams: Vec<StreamResult>,
-    /// Why the trial says nothing about what is under test; nothing if it does.
+    /// The reason why the trial says nothing about the device; absent if it does.
     pub void: Option<Void>,
 }
 
-/// Why a trial does not count.
+/// The reason why a trial does not count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Void {
-    /// Too many frames were sent too late: what was to be offered was not.
+    /// Too many frames were sent too late: the offered load was not the configured one.
     SentLate {
         /// Frames that were later than tolerated.
         late: u64,
-        /// Of so many.
+        /// All frames sent.
         sent: u64,
-        /// How late the latest was, in nanoseconds.
+        /// The lateness of the latest, in nanoseconds.
         latest_ns: u64,
     },
-    /// On the whole the rate was lower than asked for.
+    /// The overall rate was lower than configured.
     SentSlowly {
         /// Frames per second that were sent.
         rate: f64,
-        /// Frames per second that were asked for.
+        /// Frames per second that were configured.
         asked: f64,
     },
 }
@@ -61,7 +61,7 @@ impl std::fmt::Display for Void {
     }
 }
 
-/// What became of one stream.
+/// The result of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamResult {
     /// Frames sent.
@@ -70,42 +70,42 @@ pub struct StreamResult {
     pub sent_rate: f64,
     /// Frames that were sent later than tolerated.
     pub late: u64,
-    /// How late the latest was, in nanoseconds.
+    /// The lateness of the latest, in nanoseconds.
     pub latest_ns: u64,
     /// Frames that came in time and whole, per second from the first to the last.
     pub received_rate: f64,
-    /// What arrived.
+    /// The arrivals.
     pub arrivals: Arrivals,
-    /// One-way delay; nothing if nothing arrived.
+    /// The one-way delay; absent if nothing arrived.
     pub delay: Option<Delay>,
-    /// Its variation from frame to frame; nothing if no two frames arrived that follow each other.
+    /// Its variation from frame to frame; absent if no two consecutive frames arrived.
     pub variation: Option<Variation>,
 }
 
 /// Frames that arrived.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrivals {
-    /// Whole, of the right length, in time, and each once: all others are lost.
+    /// Frames that arrived whole, of the right length, in time, and once. All others are lost.
     pub received: u64,
-    /// With a tag that was changed on the way.
+    /// Frames whose tag was changed.
     pub corrupt: u64,
-    /// Of another length.
+    /// Frames of another length.
     pub resized: u64,
-    /// Of another stream, or of an earlier trial.
+    /// Frames of another stream, or of an earlier trial.
     pub strange: u64,
-    /// Once more.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Later than the timeout.
+    /// Frames later than the timeout.
     pub expired: u64,
-    /// Of those received: after a frame that was sent later (RFC 4737 section 3).
+    /// Received frames that came after a frame that was sent later (RFC 4737 section 3).
     pub reordered: u64,
-    /// What the generator never sent, such as neighbour discovery.
+    /// Frames that the generator never sent, such as neighbour discovery.
     pub other: u64,
     /// The longest time between two arrivals, in nanoseconds.
     pub silence_ns: u64,
 }
 
-/// One-way delay in nanoseconds, from the generator's writing a frame to the receiver's program.
+/// The one-way delay in nanoseconds, from the generator's writing of a frame to the receiver's program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delay {
     /// The least.
@@ -118,25 +118,25 @@ pub struct Delay {
     pub median: f64,
     /// The 99th percentile.
     pub p99: f64,
-    /// What 99.9 % of all do not exceed.
+    /// The 99.9th percentile.
     pub p999: f64,
     /// The most.
     pub most: f64,
     /// Interarrival jitter at the end (RFC 3550 section 6.4.1).
     pub jitter: f64,
-    /// The histogram: least delay of each step, and how many frames had it.
+    /// The histogram: the least delay of each bin, and its number of frames.
     pub steps: Vec<(u64, u64)>,
 }
 
 impl Delay {
-    /// PDV: from the least delay to what 99.9 % of all do not exceed, in nanoseconds (RFC 8219 section 7.3.1).
+    /// Returns the PDV: the 99.9th percentile less the least delay, in nanoseconds (RFC 8219 section 7.3.1).
     pub fn pdv(&self) -> f64 {
         (self.p999 - self.least).max(0.0)
     }
 }
 
-/// IPDV: differences of the delay of a frame to that of the frame sent before, in nanoseconds (RFC 8219
-/// section 7.3.2).
+/// The IPDV: the difference of a frame's delay to that of the frame sent before, in nanoseconds (RFC 8219 section
+/// 7.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Variation {
     /// The least, below zero.
@@ -148,7 +148,7 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Of what was counted where the delay grew or stayed, and where it shrank.
+    /// Returns the variation, from the histograms of growing and of shrinking delays.
     pub(super) fn of(longer: &Histogram, shorter: &Histogram) -> Option<Self> {
         let (above, below) = (longer.total(), shorter.total());
         let half = (above + below).div_ceil(2);
@@ -173,19 +173,19 @@ impl Variation {
 }
 
 impl StreamResult {
-    /// Frames that were not received.
+    /// Returns the frames that were not received.
     pub fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.arrivals.received)
     }
 }
 
 impl TrialResult {
-    /// Frames sent, by all streams.
+    /// Returns the frames sent, by all streams.
     pub fn sent(&self) -> u64 {
         self.streams.iter().map(|stream| stream.sent).sum()
     }
 
-    /// Frames received, by all streams.
+    /// Returns the frames received, by all streams.
     pub fn received(&self) -> u64 {
         self.streams
             .iter()
@@ -193,12 +193,12 @@ impl TrialResult {
             .sum()
     }
 
-    /// Frames lost, by all streams.
+    /// Returns the frames lost, by all streams.
     pub fn lost(&self) -> u64 {
         self.streams.iter().map(StreamResult::lost).sum()
     }
 
-    /// The share of frames that were lost: 0 to 1; 0 if none were sent.
+    /// Returns the share of frames that were lost: 0 to 1; 0 if none were sent.
     pub fn loss_ratio(&self) -> f64 {
         match self.sent() {
             0 => 0.0,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_come_whole_and_in_time_is_lost() {
+    fn damaged_and_late_frames_are_lost() {
         let arrivals = Arrivals {
             received: 90,
             corrupt: 3,

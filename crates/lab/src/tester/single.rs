@@ -1,5 +1,4 @@
-//! A single device under test (RFC 8219 section 4.1), in a network of its own: the tester at both ends,
-//! the subject in the middle.
+//! A single device under test (RFC 8219 section 4.1), in a network of its own, with the tester at both ends.
 
 use std::time::Duration;
 
@@ -11,20 +10,20 @@ use super::{
 };
 use crate::{
     Result,
+    device::{Device, Started},
     measure::{GATEWAY_CPU, median},
     peers::Redirect,
     plan,
-    subject::{Started, Subject},
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
 /// The MTU of links on which smaller frames are sent.
 const MTU: u32 = 1500;
-/// Frames of a measurement of the ceiling, and how many of these there are.
+/// The frames of a measurement of the ceiling.
 const CEILING_FRAMES: u64 = 1_000_000;
 const CEILING_TRIALS: usize = 3;
 
-/// A subject between the ports of a tester.
+/// A device between the ports of a tester.
 pub struct SingleDevice {
     // Fields are dropped in this order: the network goes last.
     tester: Tester,
@@ -36,10 +35,10 @@ pub struct SingleDevice {
 }
 
 impl SingleDevice {
-    /// Builds the network, starts the subject and attaches the tester. The left end is the IPv6 host of
+    /// Builds the network, starts the device and attaches the tester. The left end is the IPv6 host of
     /// [`Topology::dual_stack`], the right one its IPv4 host.
     pub fn build(
-        subject: &dyn Subject,
+        device: &dyn Device,
         streams: Streams,
         phases: Phases,
         tolerance: Tolerance,
@@ -50,7 +49,7 @@ impl SingleDevice {
             .with_mtu(HOST4, HOST_INTERFACE, mtu)
             .build()?;
         network.gateway()?.ip(&plan::routes())?;
-        let started = subject.start(&network, GATEWAY_CPU)?;
+        let started = device.start(&network, GATEWAY_CPU)?;
         let ports = [
             Port::of(&network, HOST6, 0, 0)?,
             Port::of(&network, HOST4, 1, 1)?,
@@ -65,40 +64,28 @@ impl SingleDevice {
         })
     }
 
-    /// The same subject in the same state, with other streams that fit the links.
+    /// Replaces the streams by others that fit the links; the device keeps its state.
     pub fn with_streams(self, streams: Streams) -> Result<Self> {
-        let Self {
-            tester,
-            started,
-            ports,
-            phases,
-            tolerance,
-            network,
-        } = self;
         // An interface has one program at a time.
-        drop(tester);
+        drop(self.tester);
+        let [left, right] = &self.ports;
         Ok(Self {
-            tester: Tester::new(&ports[0], &ports[1], streams, phases, tolerance)?,
-            started,
-            ports,
-            phases,
-            tolerance,
-            network,
+            tester: Tester::new(left, right, streams, self.phases, self.tolerance)?,
+            ..self
         })
     }
 
-    /// Empties the table of the subject, which has to be the one that it was built with. See
-    /// [`Subject::tear_down`].
-    pub(super) fn tear_down(&mut self, subject: &dyn Subject) -> Result<Duration> {
-        subject.tear_down(&self.network, GATEWAY_CPU, &mut self.started)
+    /// Empties the table of the device, which must be the one of [`SingleDevice::build`]. See [`Device::tear_down`].
+    pub(super) fn tear_down(&mut self, device: &dyn Device) -> Result<Duration> {
+        device.tear_down(&self.network, GATEWAY_CPU, &mut self.started)
     }
 
-    /// The network.
+    /// Returns the network.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The tester.
+    /// Returns the tester.
     pub fn tester(&mut self) -> &mut Tester {
         &mut self.tester
     }
@@ -106,7 +93,7 @@ impl SingleDevice {
     /// Runs a trial.
     ///
     /// # Errors
-    /// The subject has ended.
+    /// The device has ended.
     pub fn run(&mut self, trial: &Trial) -> Result<TrialResult> {
         self.started.check()?;
         self.tester.run(trial)
@@ -114,13 +101,13 @@ impl SingleDevice {
 }
 
 impl Ceiling {
-    /// Measures what the tester itself can do with these streams, on the same path with a subject that
-    /// redirects every frame and reads nothing.
+    /// Measures the tester's own rate with these streams, on the same path with a device that redirects every frame
+    /// without reading it.
     pub fn measure(streams: &Streams) -> Result<Self> {
         Self::on(&mut Self::path(streams)?)
     }
 
-    /// The same, and what becomes of a trial on that path.
+    /// Measures the same, and also returns the result of a trial on that path.
     pub fn measure_with(streams: &Streams, trial: &Trial) -> Result<(Self, TrialResult)> {
         let mut path = Self::path(streams)?;
         Ok((Self::on(&mut path)?, path.run(trial)?))
@@ -149,7 +136,7 @@ impl Ceiling {
 }
 
 impl Streams {
-    /// The same as it arrives if nobody translates it.
+    /// Returns the same traffic, arriving untranslated.
     fn unchanged(self) -> Self {
         let unchanged = |traffic: Traffic| Traffic {
             arrives: traffic.packets[0].form(),
@@ -165,7 +152,7 @@ impl Streams {
     }
 }
 
-/// The MTU that all frames of these streams fit.
+/// Returns an MTU that all frames of these streams fit.
 fn mtu(streams: &Streams) -> u32 {
     let needed = |traffic: &Traffic| {
         let form = traffic.packets[0].form();

@@ -1,29 +1,29 @@
 //! A device with state under test, in the two phases of RFC 9693.
 //!
 //! In phase 1 the initiator, at the left, sends one frame of each flow; the responder, at the right, keeps the
-//! addresses and ports that arrive. In phase 2 it sends a frame back by each of them, which the device
-//! knows or drops. The table of the device is empty before each phase 1.
+//! addresses and ports of the arrivals. In phase 2 it sends a frame back by each of them, which the device forwards
+//! if it has the connection. The table of the device is empty before each phase 1.
 
 use std::time::Duration;
 
 use super::{
     pair::{Streams, Traffic},
     result::TrialResult,
-    search::connections::Outcome,
+    search::connections::Completeness,
     single::SingleDevice,
     trial::{Extent, Phases, Tolerance, Trial},
 };
-use crate::{Result, packet::Packet, subject::Subject, topology::Network};
+use crate::{Result, device::Device, packet::Packet, topology::Network};
 
 /// A test of a device with state.
 pub struct Stateful<'a> {
     /// The device.
-    pub subject: &'a dyn Subject,
-    /// What the initiator sends: one packet of each flow, no two alike.
+    pub device: &'a dyn Device,
+    /// The initiator's traffic: one packet of each flow, no two alike.
     pub initiated: Traffic,
-    /// The phases of each trial. Learning frames would make connections: there should be none.
+    /// The phases of each trial. Learning frames would open connections, so there should be none.
     pub phases: Phases,
-    /// How punctually frames have to be sent.
+    /// The required punctuality.
     pub tolerance: Tolerance,
     /// A frame that takes longer is lost.
     pub timeout: Duration,
@@ -37,7 +37,7 @@ pub struct Empty<'a> {
 
 /// A device after phase 1.
 pub struct Established<'a> {
-    /// What became of phase 1.
+    /// The result of phase 1.
     pub result: TrialResult,
     test: &'a Stateful<'a>,
     path: SingleDevice,
@@ -47,7 +47,7 @@ impl Stateful<'_> {
     /// Builds the network and starts the device.
     pub fn build(&self) -> Result<Empty<'_>> {
         let streams = Streams::Observed(self.initiated.clone());
-        let path = SingleDevice::build(self.subject, streams, self.phases, self.tolerance)?;
+        let path = SingleDevice::build(self.device, streams, self.phases, self.tolerance)?;
         Ok(Empty { test: self, path })
     }
 
@@ -61,7 +61,7 @@ impl Stateful<'_> {
 }
 
 impl<'a> Empty<'a> {
-    /// Phase 1: so many connections, as many as there are packets at most, at so many per second.
+    /// Runs phase 1: this many connections, at most one per packet, at this rate per second.
     pub fn establish(mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
         let result = self.path.run(&self.test.trial(connections, rate))?;
         Ok(Established {
@@ -73,31 +73,31 @@ impl<'a> Empty<'a> {
 }
 
 impl<'a> Established<'a> {
-    /// Whether every connection was established.
-    pub fn outcome(&self) -> Outcome {
+    /// Returns whether all connections were established.
+    pub fn completeness(&self) -> Completeness {
         if self.result.void.is_none() && self.result.lost() == 0 {
-            Outcome::All
+            Completeness::All
         } else {
-            Outcome::Some
+            Completeness::Some
         }
     }
 
-    /// The network, for those who look into the device.
+    /// Returns the network, for those who inspect the device.
     pub fn network(&self) -> &Network {
         self.path.network()
     }
 
-    /// The packets by which the responder answers: one for each connection, if all were established.
+    /// Returns the packets by which the responder answers: one for each connection, if all were established.
     pub fn answers(&mut self) -> Result<Vec<Packet>> {
         let mut answers = self.path.tester().answers()?;
         answers.truncate(self.result.sent() as usize);
         Ok(answers)
     }
 
-    /// Validation: phase 2 with one frame back through each connection, at so many per second. Nothing if
-    /// not all were established.
+    /// Validates the connections: phase 2 with one frame back through each, at this rate per second. Returns `None`
+    /// if not all were established.
     pub fn validate(mut self, rate: f64) -> Result<Option<TrialResult>> {
-        if self.outcome() == Outcome::Some {
+        if self.completeness() == Completeness::Some {
             return Ok(None);
         }
         let answers = self.answered()?;
@@ -106,16 +106,16 @@ impl<'a> Established<'a> {
         path.run(&trial).map(Some)
     }
 
-    /// Phase 2: the device, and what the initiator and the responder send through its connections, which are
-    /// there if all of the initiator's packets made one.
+    /// Begins phase 2. Returns the device, and the traffic of the initiator and of the responder through its
+    /// connections, which exist if each of the initiator's packets opened one.
     pub fn phase_2(mut self) -> Result<(SingleDevice, [Traffic; 2])> {
         let answers = self.answered()?;
         Ok((self.path, [self.test.initiated.clone(), answers]))
     }
 
-    /// Removes all connections at once, and tells how long that was.
+    /// Removes all connections at once, and returns the time that this took.
     pub fn tear_down(mut self) -> Result<(Empty<'a>, Duration)> {
-        let took = self.path.tear_down(self.test.subject)?;
+        let took = self.path.tear_down(self.test.device)?;
         let Self { test, path, .. } = self;
         Ok((Empty { test, path }, took))
     }

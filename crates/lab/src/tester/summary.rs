@@ -7,7 +7,7 @@ use crate::measure::{median, percentile};
 /// Median and percentiles of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many.
+    /// The number of values.
     pub count: usize,
     /// The median; of an even number of values, the mean of the middle two.
     pub median: f64,
@@ -22,7 +22,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of these values; nothing of none.
+    /// Returns the summary of these values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         let median = median(&mut sorted);
@@ -39,7 +39,7 @@ impl Summary {
         })
     }
 
-    /// From the least to the most, as a share of the median, of values that this is the summary of.
+    /// Returns the difference of the largest and the smallest of the summarised values, as a share of the median.
     pub fn spread(values: &[f64]) -> Option<f64> {
         let summary = Self::of(values)?;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,31 +1,31 @@
-//! What a trial is: how much to send, how fast, what counts as lost, and what lies around it.
+//! A trial: its extent, its rate, its timeout, and the phases around it.
 
 use std::time::Duration;
 
 use crate::generator::Leg;
 
-/// Sending at one rate, once.
+/// A transmission at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     /// Frames per second of each stream, above 0; infinite: as fast as the core can.
     pub rate: f64,
-    /// How much of it.
+    /// The extent.
     pub extent: Extent,
-    /// A frame that takes longer is lost, each for itself: 4 seconds at most.
+    /// A frame that takes longer is lost: 4 seconds at most.
     pub timeout: Duration,
 }
 
-/// How long a trial is.
+/// The extent of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Extent {
-    /// So many frames of each stream.
+    /// This many frames of each stream.
     Frames(u64),
-    /// So long, at a finite rate.
+    /// This time, at a finite rate.
     Time(Duration),
 }
 
 impl Trial {
-    /// What each stream sends.
+    /// Returns the leg that each stream sends.
     pub(super) fn leg(&self) -> Leg {
         let frames = match self.extent {
             Extent::Frames(frames) => frames,
@@ -38,21 +38,22 @@ impl Trial {
     }
 }
 
-/// How punctually frames have to be sent for a trial to count.
+/// The punctuality that a trial needs to count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     /// A frame that is later is late.
     pub by: Duration,
     /// The share of frames that may be late: 0 to 1.
     pub share: f64,
-    /// By what share the rate may be missed on the whole: 0 to 1. A short trial can lack much before a frame
-    /// is late. But the last batch of frames is always a little late: below a second it takes more than
-    /// the default.
+    /// The share by which the overall rate may be missed: 0 to 1. A short trial can miss much of its rate before a
+    /// frame is late. The last batch of frames is always a little late: trials below a second need more than the
+    /// default.
     pub rate: f64,
 }
 
 impl Default for Tolerance {
-    /// One frame in a hundred thousand may be later than a millisecond, and the rate a thousandth too low.
+    /// Returns the default: one frame in a hundred thousand may be later than a millisecond, and the rate a
+    /// thousandth too low.
     fn default() -> Self {
         Self {
             by: Duration::from_millis(1),
@@ -69,14 +70,14 @@ pub struct Phases {
     pub learning: u64,
     /// The wait after these.
     pub learned: Duration,
-    /// The wait for residual frames after the run. At least as long as the timeout, if some are missing.
+    /// The wait for residual frames after the run. It is at least as long as the timeout if frames are missing.
     pub residue: Duration,
     /// The wait before the next trial.
     pub rest: Duration,
 }
 
 impl Phases {
-    /// To the letter: 2 seconds after learning, 2 seconds for residue, 5 seconds of rest.
+    /// Returns the phases of the RFC: 2 seconds after learning, 2 seconds for residue, 5 seconds of rest.
     pub fn rfc() -> Self {
         Self {
             learning: 64,
@@ -86,7 +87,7 @@ impl Phases {
         }
     }
 
-    /// The same with waits that are so many times shorter, 1 or more.
+    /// Returns the same phases with shorter waits, divided by `divisor`, 1 or more.
     pub fn shortened(divisor: u32) -> Self {
         let rfc = Self::rfc();
         Self {

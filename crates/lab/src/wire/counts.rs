@@ -1,4 +1,4 @@
-//! What passed a direction of a cable, and how punctually; and the times of single messages at its ends.
+//! Counters of a direction of a cable, with its punctuality, and the times of single messages at its ends.
 
 use std::{
     sync::{
@@ -11,31 +11,31 @@ use std::{
 use super::{What, recorder::Recorder};
 use crate::histogram::Histogram;
 
-/// What passed a direction of a cable.
+/// Counters of a direction of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames that the sending end had.
+    /// Frames that the sending end sent.
     pub frames: u64,
     /// Their bytes, with Ethernet's header, and without preamble, padding, check sequence and gap.
     pub bytes: u64,
-    /// Those of them that found the queue full.
+    /// Frames that found the queue full.
     pub overflowed: u64,
     /// Frames that the receiving end did not take, because its device is down or gone.
     pub refused: u64,
-    /// How much later than it was due each frame arrived.
+    /// The lateness of each arrival.
     pub late: Histogram,
-    /// How much earlier than it was seen each frame may have been there, as far as that matters.
+    /// The time for which each frame may have been there before it was seen, as far as that matters.
     pub unseen: Histogram,
     wrong: [u64; What::KINDS],
 }
 
 impl Counts {
-    /// To how many frames a fault happened. How long [`What::Hold`] is does not matter.
+    /// Returns the number of frames that had a fault. The time of [`What::Hold`] does not matter.
     pub fn wrong(&self, what: What) -> u64 {
         self.wrong[what.kind()]
     }
 
-    /// What passed after `before`, an earlier state of the same direction.
+    /// Returns what was counted after `before`, an earlier state of the same direction.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -49,8 +49,8 @@ impl Counts {
         }
     }
 
-    /// The share of frames whose time was wrong by more than `limit`, 0 to 1: they came late, or may have been
-    /// there before they were seen. Beyond what the purpose tolerates, a trial is void.
+    /// Returns the share of frames whose time was wrong by more than `limit`, 0 to 1: they came late, or may have
+    /// been there before they were seen. A trial with too large a share is void.
     pub fn unpunctual(&self, limit: Duration) -> f64 {
         self.late.share_above(limit) + self.unseen.share_above(limit)
     }
@@ -66,23 +66,23 @@ pub(super) struct Track {
     wrong: [AtomicU64; What::KINDS],
     late: Recorder,
     unseen: Recorder,
-    /// How often the sending end had no frame.
+    /// The number of times that the sending end had no frame.
     empty: AtomicU64,
     /// Frames that waited in the queue then.
     waiting: AtomicUsize,
-    /// When the first frame was there since somebody set this to [`NEVER`], in nanoseconds.
+    /// The time of the first frame since this was set to [`NEVER`], in nanoseconds.
     first: AtomicU64,
-    /// When the last frame arrived at the other end, in nanoseconds.
+    /// The time of the last arrival at the other end, in nanoseconds.
     last: AtomicU64,
-    /// The greatest error of time since somebody took it away, in nanoseconds.
+    /// The greatest timing error since this was last taken, in nanoseconds.
     error: AtomicU64,
 }
 
-/// No time.
+/// The mark for no time.
 const NEVER: u64 = 0;
 
 impl Track {
-    /// A frame was seen at the time `now`; it may have been there `unseen` before.
+    /// Counts a frame that was seen at the time `now`, and may have been there for `unseen` before.
     pub(super) fn accepted(&self, bytes: usize, now: Duration, unseen: Duration) {
         self.frames.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -93,30 +93,30 @@ impl Track {
         }
     }
 
-    /// There was no room for a frame.
+    /// Counts a frame that found no room.
     pub(super) fn overflowed(&self) {
         self.overflowed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The sending end had no frame, and so many wait in the queue.
+    /// Notes that the sending end had no frame, and how many wait in the queue.
     pub(super) fn nothing(&self, waiting: usize) {
         self.waiting.store(waiting, Ordering::Relaxed);
         self.empty.fetch_add(1, Ordering::Release);
     }
 
-    /// A fault happened to a frame.
+    /// Counts a frame with a fault.
     pub(super) fn went_wrong(&self, what: What) {
         self.wrong[what.kind()].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A frame arrives that was due at the time `due`, so much late.
+    /// Counts an arrival that was due at the time `due`, and its lateness.
     pub(super) fn arrives(&self, due: Duration, late: Duration) {
         self.late.record(late);
         self.error.fetch_max(nanoseconds(late), Ordering::Relaxed);
         self.last.store(nanoseconds(due + late), Ordering::Release);
     }
 
-    /// The receiving end did not take a frame.
+    /// Counts a frame that the receiving end did not take.
     pub(super) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -139,35 +139,35 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// An end of a cable, where the frames of a message can be timed: what leaves it and what arrives.
+/// An end of a cable, at which the frames of a message can be timed in both directions.
 #[derive(Debug, Clone)]
 pub struct Tap {
     pub(super) leaves: Arc<Track>,
     pub(super) arrives: Arc<Track>,
-    /// Of all directions of all cables.
+    /// The counters of all directions of all cables.
     pub(super) all: Arc<[Arc<Track>]>,
-    /// Of the queue in front of what leaves, in frames.
+    /// The room of the queue in front of this end's frames, in frames.
     pub(super) room: usize,
     pub(super) epoch: Instant,
 }
 
 impl Tap {
-    /// What left this end.
+    /// Returns the counters of the frames that left this end.
     pub fn left(&self) -> Counts {
         self.leaves.counts()
     }
 
-    /// What arrived here.
+    /// Returns the counters of the frames that arrived here.
     pub fn arrived(&self) -> Counts {
         self.arrives.counts()
     }
 
-    /// Forgets what left here before.
+    /// Forgets the frames that left here before.
     pub fn forget(&self) {
         self.leaves.first.store(NEVER, Ordering::Release);
     }
 
-    /// When the first frame was at this end after [`Tap::forget`], ready to leave; `None` if there was none.
+    /// Returns when the first frame was ready to leave after [`Tap::forget`]; `None` if there was none.
     pub fn first_left(&self) -> Option<Instant> {
         match self.leaves.first.load(Ordering::Acquire) {
             NEVER => None,
@@ -175,28 +175,28 @@ impl Tap {
         }
     }
 
-    /// When the last bit of the last frame came in here; the beginning of time if there was none.
+    /// Returns when the last bit of the last frame arrived; the beginning of time if there was none.
     pub fn last_arrived(&self) -> Instant {
         self.epoch + Duration::from_nanos(self.arrives.last.load(Ordering::Acquire))
     }
 
-    /// The greatest error of time of a frame on any cable of the network since this was last asked: how late
-    /// it arrived, or how much earlier than it was seen it may have been there.
+    /// Returns the greatest timing error of a frame on any cable of the network since the last call: its lateness, or
+    /// the time for which it may have been there before it was seen.
     pub fn error(&self) -> Duration {
         let errors = self.all.iter();
         let errors = errors.map(|track| track.error.swap(0, Ordering::Relaxed));
         Duration::from_nanos(errors.max().unwrap_or(0))
     }
 
-    /// A state of this end, to be asked about with [`Tap::has_room_since`].
+    /// Returns a state of this end, for [`Tap::has_room_since`].
     pub fn now(&self) -> Moment {
         Moment(self.leaves.empty.load(Ordering::Acquire))
     }
 
-    /// Whether all frames that this end had at a moment have come to the queue in front of the wire, and half of that
-    /// is free: so a socket's buffer has room again when its network card has sent.
+    /// Returns whether all frames that this end had at a moment have come to the queue in front of the wire, and half
+    /// of the queue is free. A socket's buffer has room again in the same way when its network card has sent.
     pub fn has_room_since(&self, moment: Moment) -> bool {
-        // Once may have been while the frames came.
+        // The first time may have been while the frames came.
         let seen = self.leaves.empty.load(Ordering::Acquire) >= moment.0 + 2;
         seen && self.leaves.waiting.load(Ordering::Relaxed) * 2 < self.room
     }

@@ -1,20 +1,20 @@
-//! What a cable can do wrong on purpose: a tester that does not see it is no tester.
+//! Deliberate faults of a cable, by which the tester is tested.
 
 use std::{num::NonZeroU32, time::Duration};
 
 use crate::random::splitmix;
 
-/// Something that goes wrong with some of the frames of a direction. The frame takes its time of the wire in
-/// any case; the fault is at the far end.
+/// A fault of some of the frames of a direction. The frame occupies the wire in any case; the fault is at the far
+/// end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// What happens.
+    /// The fault.
     pub what: What,
-    /// To which frames.
+    /// The frames that have it.
     pub when: When,
 }
 
-/// What can happen to a frame.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// It is lost.
@@ -23,32 +23,32 @@ pub enum What {
     Duplicate,
     /// The next frame overtakes it. If none comes within ten milliseconds, it arrives.
     Reorder,
-    /// The last byte of its UDP payload changes, and the UDP checksum with it: only who knows the payload can
-    /// see it. Nothing happens to frames that do not begin a UDP datagram directly behind their IP header.
+    /// The last byte of its UDP payload changes, and the UDP checksum with it: only a receiver that knows the payload
+    /// can see it. Frames without a UDP header directly after their IP header do not change.
     Corrupt,
-    /// It arrives later by so much, also later than frames behind it.
+    /// It arrives later by this much, even later than its successors.
     Hold(Duration),
 }
 
-/// Which frames, of all that pass in the direction.
+/// The frames with a fault, among all of the direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Every nth, beginning with the nth.
+    /// Every nth frame, beginning with the nth.
     EveryNth(NonZeroU32),
-    /// One in so many on average, pseudorandom; the same frames for the same seed.
+    /// One in N frames on average, pseudorandom. The same seed gives the same frames.
     OneIn {
-        /// How many.
+        /// The number N.
         frames: NonZeroU32,
-        /// Which.
+        /// The seed.
         seed: u64,
     },
 }
 
 impl What {
-    /// The kinds.
+    /// The number of kinds.
     pub(super) const KINDS: usize = 5;
 
-    /// Its place among them.
+    /// Returns the index of the kind.
     pub(super) fn kind(self) -> usize {
         match self {
             Self::Drop => 0,
@@ -60,11 +60,11 @@ impl What {
     }
 }
 
-/// Tells whose turn it is.
+/// Decides which frames have a fault.
 #[derive(Debug)]
 pub(super) struct Trigger {
     fault: Fault,
-    /// Frames since the last one, or the state of chance.
+    /// The frames since the last fault, or the state of the random numbers.
     state: u64,
 }
 
@@ -77,7 +77,7 @@ impl Trigger {
         Self { fault, state }
     }
 
-    /// What happens to the next frame.
+    /// Returns the fault of the next frame.
     pub(super) fn next(&mut self) -> Option<What> {
         let strikes = match self.fault.when {
             When::EveryNth(n) => {
@@ -100,7 +100,8 @@ const UDP: u8 = 17;
 /// The number of IPv6's fragment header.
 const FRAGMENT: u8 = 44;
 
-/// Changes the last byte of a UDP payload, and the checksum so that it fits. False if the frame has none.
+/// Changes the last byte of a UDP payload, and the checksum so that it fits. Returns false if the frame has no such
+/// payload.
 pub(super) fn corrupt(frame: &mut [u8]) -> bool {
     let Some((udp, end)) = datagram(frame) else {
         return false;
@@ -125,7 +126,7 @@ pub(super) fn corrupt(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Where the UDP header begins and the packet ends, if there is payload between them.
+/// Returns where the UDP header begins and the packet ends, if there is payload between them.
 fn datagram(frame: &[u8]) -> Option<(usize, usize)> {
     let word = |place: usize| {
         let octets = frame.get(place..place + 2)?;
@@ -190,7 +191,8 @@ mod tests {
         assert_ne!(one, strikes(when(2), 1_000_000));
     }
 
-    /// The ones' complement sum over pseudo-header, header and payload; 0xffff if all is right (RFC 1071).
+    /// Returns the ones' complement sum over pseudo-header, header and payload; 0xffff if the checksum is right (RFC
+    /// 1071).
     fn sum(addresses: &[u8], udp: &[u8]) -> u32 {
         let length = (udp.len() as u16).to_be_bytes();
         let mut octets = [addresses, &[0, 17], &length, udp].concat();
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_datagram_stays_as_it_is() {
+    fn other_packets_are_not_corrupted() {
         let v4 = Ends::V4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
         let sound = Packet::new(v4, (1, 2)).frame(1, [1; 6], [2; 6]);
         let mut tcp = sound.clone();

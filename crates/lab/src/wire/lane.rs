@@ -1,4 +1,4 @@
-//! One direction of a cable: what is on its way, without devices and clocks.
+//! One direction of a cable: the frames on their way, without devices and clocks.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -8,12 +8,12 @@ use super::{
     line::Line,
 };
 
-/// Ethernet's header without a VLAN tag, which frames of a TAP device have and packets have not.
+/// The length of an Ethernet header without a VLAN tag. A TAP device's frames have one, packets do not.
 const HEADER: usize = 14;
-/// How long a frame waits for another one to overtake it.
+/// The time that a frame waits for another one to overtake it.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// A frame, in a buffer that is used again and again.
+/// A frame, in a buffer that is reused.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     room: Box<[u8]>,
@@ -21,7 +21,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// A buffer for frames of at most `room` bytes.
+    /// Returns a buffer for frames of at most `room` bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
             room: vec![0; room].into(),
@@ -29,22 +29,22 @@ impl Frame {
         }
     }
 
-    /// The buffer. Tell afterwards how much of it is the frame with [`Frame::set_length`].
+    /// Returns the buffer. [`Frame::set_length`] sets the length of the frame afterwards.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.room
     }
 
-    /// Says that the first `length` bytes of the buffer are the frame.
+    /// Sets the frame to the first `length` bytes of the buffer.
     pub(super) fn set_length(&mut self, length: usize) {
         self.length = length.min(self.room.len());
     }
 
-    /// The frame.
+    /// Returns the frame.
     pub(super) fn octets(&self) -> &[u8] {
         &self.room[..self.length]
     }
 
-    /// The length of the packet in it.
+    /// Returns the length of the packet in it.
     fn packet(&self) -> u32 {
         self.length.saturating_sub(HEADER) as u32
     }
@@ -62,9 +62,9 @@ struct Pending {
 pub(super) struct Lane {
     line: Line,
     triggers: Vec<Trigger>,
-    /// What is on its way, in the order in which it arrives.
+    /// The frames on their way, in the order in which they arrive.
     pending: VecDeque<Pending>,
-    /// What waits to be overtaken.
+    /// The frame that waits to be overtaken.
     aside: Option<Pending>,
     track: Arc<Track>,
 }
@@ -80,20 +80,20 @@ impl Lane {
         }
     }
 
-    /// What is counted.
+    /// Returns the counters.
     pub(super) fn track(&self) -> &Track {
         &self.track
     }
 
-    /// Takes a frame that was there at the time `now`, and not yet at `before`. Returns its buffer if nothing
-    /// of it will arrive.
+    /// Takes a frame that was there at the time `now`, and not yet at `before`. Returns its buffer if nothing of it
+    /// will arrive.
     pub(super) fn accept(
         &mut self,
         mut frame: Frame,
         before: Duration,
         now: Duration,
     ) -> Option<Frame> {
-        // That it was there earlier matters only if the wire was free.
+        // An earlier arrival matters only if the wire was free.
         let unseen = now.saturating_sub(before.max(self.line.free()));
         self.track.accepted(frame.octets().len(), now, unseen);
         let Some(mut due) = self.line.carry(now, frame.packet()) else {
@@ -133,17 +133,17 @@ impl Lane {
         None
     }
 
-    /// Tells others that no frame was there at the time `now`, and how many wait in the queue.
+    /// Notes that no frame was there at the time `now`, and how many wait in the queue.
     pub(super) fn nothing(&mut self, now: Duration) {
         self.track.nothing(self.line.waiting(now));
     }
 
-    /// When the next frame arrives.
+    /// Returns when the next frame arrives.
     pub(super) fn due(&self) -> Option<Duration> {
         self.next().map(|next| next.due)
     }
 
-    /// Takes the next frame off, with the time when it is due.
+    /// Removes the next frame and returns it, with the time when it is due.
     pub(super) fn take(&mut self) -> Option<(Duration, Frame)> {
         let due = self.due()?;
         let first = match self.pending.front() {
@@ -158,7 +158,7 @@ impl Lane {
         both.min_by_key(|pending| pending.due)
     }
 
-    /// Behind all that arrive earlier or at the same time.
+    /// Inserts a frame after all that arrive earlier or at the same time.
     fn insert(&mut self, due: Duration, frame: Frame) {
         let later = self.pending.iter().rev();
         let later = later.take_while(|pending| pending.due > due).count();
@@ -177,7 +177,7 @@ mod tests {
         wire::{Fault, When},
     };
 
-    /// At 10 Mb/s, a frame of 46 bytes and less takes this much, and with the gap this much.
+    /// The times of a frame of at most 46 bytes at 10 Mb/s, without and with the gap.
     const FRAME: u64 = 57_600;
     const SLOT: u64 = 67_200;
 
@@ -190,7 +190,7 @@ mod tests {
         Lane::new(line, triggers.collect(), Arc::default())
     }
 
-    /// Sends frames with one byte behind the header, all at once; what arrives, and when.
+    /// Sends frames with one byte after the header, all at once. Returns the bytes and times of the arrivals.
     fn send(lane: &mut Lane, bytes: &[u8]) -> Vec<(u8, u64)> {
         for &byte in bytes {
             let mut frame = Frame::new(HEADER + 1);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_nobody_overtakes_arrives() {
+    fn a_frame_that_is_not_overtaken_arrives() {
         let seen = send(&mut lane(&[(What::Reorder, 1)]), &[1]);
         assert_eq!(seen, [(1, FRAME + 10_000_000)]);
         // Not all of them can wait for each other.

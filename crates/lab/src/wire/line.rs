@@ -1,4 +1,4 @@
-//! When a frame begins and ends on a wire.
+//! The times at which frames begin and end on a wire.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -13,14 +13,14 @@ pub(super) struct Line {
     rate: Rate,
     delay: Duration,
     room: usize,
-    /// When the next frame may begin, at the earliest.
+    /// The earliest time at which the next frame may begin.
     free: Duration,
-    /// When the frames begin that have not begun yet.
+    /// The begins of the frames that have not begun yet.
     waiting: VecDeque<Duration>,
 }
 
 impl Line {
-    /// An idle one: so many frames can wait.
+    /// Returns an idle line, with room for this many waiting frames.
     pub(super) fn new(rate: Rate, delay: Duration, room: usize) -> Self {
         Self {
             rate,
@@ -31,10 +31,10 @@ impl Line {
         }
     }
 
-    /// Takes a frame at the time `now` whose packet (without Ethernet's header) has `length` bytes, and tells
-    /// when the last of its bits is at the other end. `None`: the queue is full.
+    /// Takes a frame at the time `now` whose packet (without Ethernet's header) has `length` bytes. Returns when the
+    /// last of its bits is at the other end, or `None` if the queue is full.
     ///
-    /// It begins when it is there, and the gap after the one before it is over.
+    /// The frame begins when it is there and the gap after its predecessor is over.
     pub(super) fn carry(&mut self, now: Duration, length: u32) -> Option<Duration> {
         self.waiting(now);
         let begin = self.free.max(now);
@@ -49,7 +49,7 @@ impl Line {
         Some(end + self.delay)
     }
 
-    /// The frames that have not begun at the time `now`.
+    /// Returns the number of frames that have not begun at the time `now`.
     pub(super) fn waiting(&mut self, now: Duration) -> usize {
         while self.waiting.front().is_some_and(|&begin| begin <= now) {
             self.waiting.pop_front();
@@ -57,7 +57,7 @@ impl Line {
         self.waiting.len()
     }
 
-    /// When a frame that comes now or later may begin, at the earliest.
+    /// Returns the earliest time at which a frame that comes now or later may begin.
     pub(super) fn free(&self) -> Duration {
         self.free
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_comes_on_top_and_keeps_nobody_waiting() {
+    fn a_delay_is_added_and_delays_no_other_frame() {
         let delay = ns(1_000_000);
         let mut line = Line::new(Rate::ETHERNET, delay, 9);
         assert_eq!(line.carry(ns(0), 46), Some(delay + ns(57_600)));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// However frames come: none is early, none overlaps another, and a busy line has no pause but the gap.
+        /// For any arrivals: no frame is early, none overlaps another, and a busy line has no pause but the gap.
         #[test]
         fn frames_follow_each_other(
             frames in prop::collection::vec((0_u64..300_000, 0_u32..2000), 1..100),

@@ -1,17 +1,17 @@
-//! What a cable is made of.
+//! The medium of a cable.
 
 use std::{num::NonZeroU32, time::Duration};
 
 use super::Fault;
 use crate::bound::Rate;
 
-/// Frames that wait in front of a wire, unless a cable says otherwise: what Linux keeps for a network card.
+/// The default number of frames that wait in front of a wire: Linux's default for a network card.
 const QUEUE: NonZeroU32 = NonZeroU32::new(1000).unwrap();
 
-/// What connects the two ends of a link.
+/// The medium between the two ends of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Medium {
-    /// A veth pair: it takes no time, and carries what one end can send and the other receive.
+    /// A veth pair: it has no delay, and its rate is that of its ends.
     Veth,
     /// A cable with a line rate.
     Ethernet(Ethernet),
@@ -36,7 +36,7 @@ pub enum Direction {
 }
 
 impl Ethernet {
-    /// A cable of no length and without faults, with room for 1000 frames in front of each direction.
+    /// Returns a cable of no length and without faults, with room for 1000 frames in front of each direction.
     pub fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -46,14 +46,14 @@ impl Ethernet {
         }
     }
 
-    /// With a propagation delay: the time that each bit takes from end to end.
+    /// Sets the propagation delay: the time that each bit takes from end to end.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 
-    /// With room for so many frames that wait while another is being sent, per direction. What comes
-    /// when there is no room is dropped.
+    /// Sets the number of frames that can wait per direction while another is being sent. Frames that find no room
+    /// are dropped.
     #[must_use]
     pub fn queue(self, frames: NonZeroU32) -> Self {
         Self {
@@ -62,29 +62,29 @@ impl Ethernet {
         }
     }
 
-    /// With another fault in one direction.
+    /// Adds a fault in one direction.
     #[must_use]
     pub fn fault(mut self, direction: Direction, fault: Fault) -> Self {
         self.faults[direction as usize].push(fault);
         self
     }
 
-    /// Its line rate.
+    /// Returns its line rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Its propagation delay.
+    /// Returns its propagation delay.
     pub(super) fn propagation(&self) -> Duration {
         self.delay
     }
 
-    /// The frames that can wait.
+    /// Returns the number of frames that can wait.
     pub(super) fn room(&self) -> usize {
         self.queue.get() as usize
     }
 
-    /// What goes wrong in a direction.
+    /// Returns the faults of a direction.
     pub(super) fn faults(&self, direction: Direction) -> &[Fault] {
         &self.faults[direction as usize]
     }

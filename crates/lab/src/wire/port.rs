@@ -1,4 +1,4 @@
-//! The end of a cable: a TAP device in a node's namespace, and what reads and writes its frames here.
+//! The end of a cable: a TAP device in a node's namespace, and the reading and writing of its frames.
 
 use std::{
     io,
@@ -10,19 +10,20 @@ use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 use super::lane::Frame;
 use crate::{LabError, Result, netns::Namespace};
 
-/// How often the cost of handing a frame over is measured.
+/// The number of measurements of the cost of a hand-over.
 const SAMPLES: usize = 500;
-/// Which of them counts, from the cheapest: nearly none is cheaper, so that frames are not handed over early.
+/// The rank of the one that counts, from the cheapest. Hardly any is cheaper, so that frames are not handed over
+/// early.
 const CHEAP: usize = SAMPLES / 10;
 
-/// A TAP device. It is there as long as this value.
+/// A TAP device; dropping it removes the device.
 pub(crate) struct Port {
     device: SyncDevice,
 }
 
 impl Port {
-    /// Makes the device `interface` in a namespace. It is down, and without offloads: what is read here is
-    /// at most the MTU and an Ethernet header, with complete checksums.
+    /// Makes the device `interface` in a namespace. It is down, and without offloads: a frame read here is at most
+    /// the MTU and an Ethernet header, with complete checksums.
     pub(crate) fn open(namespace: &Namespace, interface: &str) -> Result<Self> {
         let problem = |source: io::Error| LabError::Tap {
             interface: interface.into(),
@@ -40,9 +41,9 @@ impl Port {
         })
     }
 
-    /// Reads a frame that the node sends, if there is one.
+    /// Reads a frame that the node sends. Returns false if there is none.
     pub(super) fn receive(&self, frame: &mut Frame) -> bool {
-        // There is none, or the device is gone with its namespace: nothing comes in either case.
+        // There is no frame, or the device is gone with its namespace.
         let Ok(length) = self.device.recv(frame.room()) else {
             return false;
         };
@@ -50,14 +51,14 @@ impl Port {
         true
     }
 
-    /// Hands a frame to the node. By the end of this call the kernel's stack has done with it what it does
-    /// without waiting: answered, forwarded, put into a socket. False if the device is down or gone.
+    /// Hands a frame to the node. By the end of this call the kernel's stack has done all that it does without
+    /// waiting: answered, forwarded, put into a socket. Returns false if the device is down or gone.
     pub(super) fn send(&self, frame: &[u8]) -> bool {
         self.device.send(frame).is_ok()
     }
 
-    /// What the tester itself takes to hand a frame to the node's stack: the time of a call with a frame whose
-    /// type the stack does not know (IEEE 802's for experiments), and which it drops at once.
+    /// Measures the tester's own time for handing a frame to the node's stack: a call with a frame of a type that the
+    /// stack does not know (IEEE 802's for experiments), and which it drops at once.
     pub(super) fn cost(&self) -> Duration {
         let mut frame = [0; 60];
         frame[12..14].copy_from_slice(&[0x88, 0xb5]);

@@ -1,4 +1,4 @@
-//! A histogram that one thread fills while others look at it.
+//! A histogram that one thread fills while others read it.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::histogram::{Histogram, STEPS, step};
 
-/// See [`Histogram`].
+/// The counts of a [`Histogram`].
 #[derive(Debug)]
 pub(super) struct Recorder {
     counts: [AtomicU64; STEPS],
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_recorded_is_there() {
+    fn recorded_times_are_in_the_histogram() {
         let recorder = Recorder::default();
         recorder.record(Duration::from_nanos(3));
         let before = recorder.histogram();

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{LabError, Result, generator::pin, netns::Namespace};
 
-/// What a frame of a device has beyond its MTU: Ethernet's header and a VLAN tag.
+/// The length of a frame beyond its MTU: Ethernet's header and a VLAN tag.
 const BEYOND_MTU: usize = 18;
 
 /// An end of a cable.
@@ -50,7 +50,7 @@ impl Plug {
 pub(crate) struct Cable {
     /// The ends, in the order of the link's.
     pub(crate) plugs: [Plug; 2],
-    /// What it is made of.
+    /// Its medium.
     pub(crate) ethernet: Ethernet,
     /// The MTU of both ends, in bytes.
     pub(crate) mtu: u32,
@@ -120,7 +120,7 @@ impl Wires {
         let work = move || {
             let pinned = pin(CPU);
             let mut mover = Mover::new(ports, lanes, room, epoch);
-            // Nobody is there to listen if the lab gives up in this moment.
+            // The receiver is gone if the lab gives up in this moment.
             let _ = ready.send(pinned);
             mover.run(&stopped);
         };
@@ -138,14 +138,14 @@ impl Wires {
         Ok(wires)
     }
 
-    /// The end of a cable at an interface of a node, if there is one.
+    /// Returns the end of a cable at an interface of a node, if there is one.
     pub fn tap(&self, node: &str, interface: &str) -> Option<Tap> {
         let mut ends = self.ends.iter();
         let (.., tap) = ends.find(|(of, name, _)| *of == node && *name == interface)?;
         Some(tap.clone())
     }
 
-    /// All ends: node, interface, and what passes there.
+    /// Returns all ends: node, interface, and counters.
     pub fn taps(&self) -> impl Iterator<Item = (&'static str, &'static str, &Tap)> {
         self.ends
             .iter()
@@ -157,30 +157,30 @@ impl Drop for Wires {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // If it has panicked, it said so, and the devices are gone.
+            // A panic has been reported already, and the devices are gone.
             let _ = thread.join();
         }
     }
 }
 
-/// The number of the other end of a cable: ends are numbered in pairs.
+/// Returns the number of the other end of a cable. Ends are numbered in pairs.
 fn opposite(end: usize) -> usize {
     end ^ 1
 }
 
-/// What leaves an end.
-struct Way {
+/// The transmitter at an end of a cable.
+struct Transmitter {
     lane: Lane,
     port: Port,
-    /// When it was last known that nothing waits to leave.
+    /// The last time at which nothing waited to leave.
     looked: Duration,
-    /// How long before it is due a frame is handed to this end's node.
+    /// The time before it is due at which a frame is handed to this end's node.
     lead: Duration,
 }
 
-/// Moves frames.
+/// The state of the thread that moves frames.
 struct Mover {
-    ways: Vec<Way>,
+    transmitters: Vec<Transmitter>,
     spare: Vec<Frame>,
     room: usize,
     epoch: Instant,
@@ -188,14 +188,17 @@ struct Mover {
 
 impl Mover {
     fn new(ports: Vec<Port>, lanes: Vec<Lane>, room: usize, epoch: Instant) -> Self {
-        let ways = ports.into_iter().zip(lanes).map(|(port, lane)| Way {
-            lane,
-            lead: port.cost(),
-            port,
-            looked: Duration::ZERO,
-        });
+        let transmitters = ports
+            .into_iter()
+            .zip(lanes)
+            .map(|(port, lane)| Transmitter {
+                lane,
+                lead: port.cost(),
+                port,
+                looked: Duration::ZERO,
+            });
         Self {
-            ways: ways.collect(),
+            transmitters: transmitters.collect(),
             spare: Vec::new(),
             room,
             epoch,
@@ -204,29 +207,29 @@ impl Mover {
 
     fn run(&mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            for end in 0..self.ways.len() {
-                // Looking at an end costs a system call, so what is due has its turn before each.
+            for end in 0..self.transmitters.len() {
+                // Polling an end costs a system call, so due frames are delivered before each.
                 self.deliver();
                 self.look(end);
             }
         }
     }
 
-    /// Hands over all frames that are due.
+    /// Delivers all frames that are due.
     fn deliver(&mut self) {
-        for end in 0..self.ways.len() {
-            let lead = self.ways[opposite(end)].lead;
-            while let Some(due) = self.ways[end].lane.due() {
+        for end in 0..self.transmitters.len() {
+            let lead = self.transmitters[opposite(end)].lead;
+            while let Some(due) = self.transmitters[end].lane.due() {
                 let now = self.epoch.elapsed();
                 let Some(late) = (now + lead).checked_sub(due) else {
                     break;
                 };
-                let Some((_, frame)) = self.ways[end].lane.take() else {
+                let Some((_, frame)) = self.transmitters[end].lane.take() else {
                     break;
                 };
-                let track = self.ways[end].lane.track();
+                let track = self.transmitters[end].lane.track();
                 track.arrives(due, late);
-                if !self.ways[opposite(end)].port.send(frame.octets()) {
+                if !self.transmitters[opposite(end)].port.send(frame.octets()) {
                     track.refused();
                 }
                 self.spare.push(frame);
@@ -237,15 +240,15 @@ impl Mover {
     /// Takes a frame that waits to leave an end.
     fn look(&mut self, end: usize) {
         let mut frame = self.spare.pop().unwrap_or_else(|| Frame::new(self.room));
-        let way = &mut self.ways[end];
+        let transmitter = &mut self.transmitters[end];
         let now = self.epoch.elapsed();
-        let spare = if way.port.receive(&mut frame) {
-            way.lane.accept(frame, way.looked, now)
+        let spare = if transmitter.port.receive(&mut frame) {
+            transmitter.lane.accept(frame, transmitter.looked, now)
         } else {
-            way.lane.nothing(now);
+            transmitter.lane.nothing(now);
             Some(frame)
         };
-        way.looked = now;
+        transmitter.looked = now;
         self.spare.extend(spare);
     }
 }

@@ -1,4 +1,4 @@
-//! What can be worked out by hand: 0.8 µs per byte at 10 Mb/s, 9.6 µs between frames.
+//! Delays calculated by hand: 0.8 µs per byte at 10 Mb/s, 9.6 µs between frames.
 
 use std::num::NonZeroU64;
 
@@ -9,7 +9,7 @@ use isthmus_lab::bound::{
 
 use crate::{TCP, TIMESTAMPS, bytes, in_megabits, path};
 
-/// A delay in tenths of a microsecond.
+/// Returns a delay in tenths of a microsecond.
 fn tenths(path: &Path, transport: Transport, payload: u32) -> i64 {
     (path.delay(transport, bytes(payload)) * 1e7).round() as i64
 }
@@ -51,8 +51,8 @@ fn a_translator_cuts_when_it_has_all() {
     );
 }
 
-/// A packet of 1500 bytes in outer fragments of 1496 and 100 bytes (1217.6 and 100.8 µs), which the second
-/// router of the core passes on one by one and the end of the tunnel puts together.
+/// A packet of 1500 bytes in outer fragments of 1496 and 100 bytes (1217.6 and 100.8 µs). The second router of the
+/// core forwards them one by one, and the end of the tunnel reassembles them.
 #[test]
 fn a_tunnel_end_waits_for_all_pieces() {
     let until_core = 12_208;
@@ -64,8 +64,8 @@ fn a_tunnel_end_waits_for_all_pieces() {
     );
 }
 
-/// Each 20 bytes cost 16 µs per link: IPv6 32 µs over IPv4 and translation half of that; a tunnel on one
-/// of the links 16 µs less than on both.
+/// Each 20 bytes cost 16 µs per link: IPv6 32 µs over IPv4, and translation half of that; a tunnel on one of the
+/// links 16 µs less than on both.
 #[test]
 fn mechanisms_are_steps_of_sixteen_microseconds() {
     let over_ipv4 = |name| (tenths(&path(name), TCP, 1000) - 17_056) / 10;
@@ -76,8 +76,8 @@ fn mechanisms_are_steps_of_sixteen_microseconds() {
     assert_eq!(over_ipv4("6to4"), 64);
 }
 
-/// Half of a round trip through NAT64 is shorter than IPv6's as long as nothing is cut. Fragments of IPv4
-/// are cut again, and reverse it.
+/// Half of a round trip through NAT64 is shorter than IPv6's as long as nothing is fragmented. Fragments of IPv4 are
+/// fragmented again, and reverse that.
 #[test]
 fn cut_fragments_make_nat64_slower_than_ipv6() {
     let udp = |name, payload| tenths(&path(name), Transport::Udp, payload);
@@ -90,7 +90,7 @@ fn cut_fragments_make_nat64_slower_than_ipv6() {
     }
 }
 
-/// Twelve bytes more in each segment; in 10,000 bytes IPv6 needs an eighth segment.
+/// Twelve bytes more in each segment: 10,000 bytes of IPv6 need an eighth segment.
 #[test]
 fn timestamps_cost() {
     for (name, payload, megabits) in [
@@ -129,9 +129,9 @@ fn the_largest_datagram_in_one_packet() {
     }
 }
 
-/// From IPv4 to IPv6 a datagram between 1453 and 1472 bytes fits the host's link and not the next. Hosts
-/// set DF on what they do not cut, so they learn the path's MTU of 1480 and cut to it: pieces of 1456 bytes
-/// (RFC 7915 section 4.1 on DF).
+/// From IPv4 to IPv6 a datagram between 1453 and 1472 bytes fits the host's link and not the next. Hosts set DF on
+/// unfragmented packets, so they learn the path's MTU of 1480 and cut to it: pieces of 1456 bytes (RFC 7915 section
+/// 4.1 on DF).
 #[test]
 fn a_translated_path_has_a_smaller_mtu() {
     let path = path("nat64-4to6");
@@ -148,7 +148,7 @@ fn a_translated_path_has_a_smaller_mtu() {
     assert_eq!(lengths(1473), [1500, 21]);
 }
 
-/// Two full segments and an acknowledgement of so many bytes of wire.
+/// Two full segments and an acknowledgement with these bytes on the wire.
 #[test]
 fn tcp_both_ways_pays_for_acknowledgements() {
     for (name, options, segment, acknowledgement) in [
@@ -166,8 +166,8 @@ fn tcp_both_ways_pays_for_acknowledgements() {
     }
 }
 
-/// The widest link decides, then the slowest, then the slowest node: 1000 packets per second are 500
-/// messages of two packets.
+/// The narrowest link limits, then the slowest, then the slowest node: 1000 packets per second are 500 messages of
+/// two packets.
 #[test]
 fn the_narrowest_place_decides() {
     let link = |rate: &str| Link::new(rate.parse().unwrap());
@@ -183,8 +183,8 @@ fn the_narrowest_place_decides() {
     assert_eq!(streaming(fast.then(plain(slow_node))), "6.0000");
 }
 
-/// RFC 4213 section 3.2: an IPv6 link of 1280 bytes over an IPv4 link of 1280 bytes leaves 20 to be cut
-/// off outside. 1280 bytes go as 1276 (8 × 157 and a header) and 44.
+/// RFC 4213 section 3.2: an IPv6 link of 1280 bytes over an IPv4 link of 1280 bytes leaves 20 bytes for the outer
+/// fragmentation. 1280 bytes are sent as 1276 (8 × 157 and a header) and 44.
 #[test]
 fn six_in_four_never_goes_below_1280() {
     let form = Form::SixInFour(isthmus_lab::bound::TunnelMtu::OfLink);
@@ -196,8 +196,8 @@ fn six_in_four_never_goes_below_1280() {
     assert_eq!(lengths.collect::<Vec<_>>(), [1276, 44]);
 }
 
-/// A translator told that 1500 bytes always get through cuts only fragments that are longer then: 1528
-/// become 1496 (8 × 181 and 48) and 80, and 76 stay.
+/// A translator that knows that 1500 bytes always fit fragments only longer fragments: 1528 become 1496 (8 × 181 and
+/// 48) and 80, and 76 stay.
 #[test]
 fn the_lowest_ipv6_mtu_can_be_raised() {
     let plain = |family| {
@@ -226,9 +226,9 @@ fn outer_cutting_sets_no_limit_inside() {
     assert_eq!(path.carry(&packets)[0].packets.len(), 7);
 }
 
-/// 1500 bytes over TCP are two segments, and the second one is acknowledged before the answer. With timestamps that
-/// is an IPv4 packet of 52 bytes (90 on the wire, 72.0 µs) or an IPv6 packet of 72 (110, 88.0 µs). One and three
-/// segments are acknowledged by the answer, datagrams by nobody.
+/// 1500 bytes over TCP are two segments, and the second one is acknowledged before the answer. With timestamps the
+/// acknowledgement is an IPv4 packet of 52 bytes (90 on the wire, 72.0 µs) or an IPv6 packet of 72 (110, 88.0 µs).
+/// One and three segments are acknowledged by the answer, datagrams not at all.
 #[test]
 fn an_answer_waits_behind_an_acknowledgement() {
     let added = |paths: [&Path; 2], transport, payload| {
@@ -240,7 +240,7 @@ fn an_answer_waits_behind_an_acknowledgement() {
     assert_eq!(added([&four, &four], TIMESTAMPS, 1449), [720, 720]);
     assert_eq!(added([&four, &four], TIMESTAMPS, 4000), [0, 0]);
     assert_eq!(added([&four, &four], Transport::Udp, 1500), [0, 0]);
-    // The IPv6 host acknowledges the answer before it speaks again, the IPv4 host what it has heard.
+    // The IPv6 host acknowledges the answer before it sends again, the IPv4 host the message.
     let translated = [&path("nat64-6to4"), &path("nat64-4to6")];
     assert_eq!(added(translated, TIMESTAMPS, 1500), [880, 720]);
     // With a tunnel's header 92 bytes, 130 on the wire.

@@ -1,5 +1,5 @@
-//! The bound model against tables worked out apart from it, against figures of RFCs, against delays
-//! worked out by hand, and for what must hold of every path.
+//! The bound model against tables that were calculated separately, figures of RFCs, delays calculated by hand, and
+//! properties of every path.
 
 mod hand;
 mod properties;
@@ -20,7 +20,7 @@ fn bytes(payload: u32) -> Payload {
     Payload::new(payload).unwrap()
 }
 
-/// A mechanism's path at 10 Mb/s with Ethernet's MTU.
+/// Returns a mechanism's path at 10 Mb/s with Ethernet's MTU.
 fn path(name: &str) -> Path {
     path_at(name, 10)
 }
@@ -30,7 +30,7 @@ fn path_at(name: &str, rate: u64) -> Path {
     mechanism.path(megabits(rate), Mtu::ETHERNET)
 }
 
-/// Bits per second as the tables have them.
+/// Formats bits per second as in the tables.
 fn in_megabits(value: f64) -> String {
     format!("{:.4}", value / 1e6)
 }

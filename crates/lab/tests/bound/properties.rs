@@ -1,4 +1,4 @@
-//! What holds of every path.
+//! Properties of every path.
 
 use isthmus_lab::bound::{
     Cutting, Family, Form, Link, MECHANISMS, Mechanism, Mtu, Path, Payload, Rate, Stretch,
@@ -49,7 +49,7 @@ fn stretches() -> impl Strategy<Value = Stretches> {
     prop::collection::vec((form(), mtu(), rate()), 1..6)
 }
 
-/// A path whose last stretch has so many links more than one.
+/// Returns a path whose last stretch has this many links in addition.
 fn build(stretches: &Stretches, more: usize) -> Path {
     let last = stretches.len() - 1;
     let mut parts = stretches
@@ -65,7 +65,7 @@ fn build(stretches: &Stretches, more: usize) -> Path {
     parts.fold(Path::new(first), Path::then)
 }
 
-/// What the transport hands to IP for a message.
+/// Returns the bytes that the transport hands to IP for a message.
 fn transport_bytes(transport: Transport, payload: Payload, packets: usize) -> u32 {
     let packets = packets as u32;
     match transport {
@@ -103,8 +103,8 @@ proptest! {
         }
     }
 
-    /// What IP carries is what the transport gave it, however often it was cut and translated; a tunnel
-    /// carries whole packets inside.
+    /// IP carries the transport's bytes, however often they were fragmented and translated. A tunnel carries whole
+    /// packets inside.
     #[test]
     fn pieces_carry_all_bytes(
         stretches in stretches(), transport in transport(), payload in payload(),
@@ -148,7 +148,7 @@ proptest! {
         prop_assert!(longer.streaming(transport, payload) <= shorter.streaming(transport, payload));
     }
 
-    /// A message is not there before its own bits could be.
+    /// A message cannot arrive before its own bits.
     #[test]
     fn delay_is_at_least_the_payload_on_each_link(
         stretches in stretches(), transport in transport(), payload in payload(),

@@ -1,11 +1,11 @@
-//! Figures that RFCs and other people's measurements give.
+//! Figures of RFCs and of other people's measurements.
 
 use isthmus_lab::bound::{MECHANISMS, Rate, ethernet};
 
 use crate::megabits;
 use crate::rows::{Value, values};
 
-/// RFC 8219 appendix A, whose figures are rounded. Its row "678" is of 678 bytes indeed.
+/// RFC 8219 appendix A, with rounded figures. Its row "678" is of 678 bytes indeed.
 #[test]
 fn rfc8219_appendix_a() {
     let vectors = values(include_str!("rfc8219-appendix-a.txt"));
@@ -26,7 +26,7 @@ fn rfc8219_appendix_a() {
     }
 }
 
-/// RFC 8219 section 5.1 takes what a mechanism adds where its packets are longest.
+/// RFC 8219 section 5.1 takes the most bytes that a mechanism adds.
 #[test]
 fn mechanisms_make_frames_this_much_longer() {
     for mechanism in MECHANISMS {
@@ -49,8 +49,8 @@ fn rfc6349_tcp_throughput() {
     }
 }
 
-/// A hardware tester's count of frames of 550 bytes without FCS at 10 Gb/s through an lwAFTR: native
-/// frames sent, tunnelled frames received.
+/// A hardware tester's count of frames of 550 bytes without FCS at 10 Gb/s through an lwAFTR: native frames sent,
+/// tunnelled frames received.
 #[test]
 fn a_measured_lwaftr_is_within_a_thousandth() {
     let rate: Rate = "10G".parse().unwrap();

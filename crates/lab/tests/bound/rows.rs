@@ -1,4 +1,4 @@
-//! The tables of this folder: a line of headings, then a size and its values; `#` begins a comment.
+//! The tables of this directory: a line of headings, then a size and its values; `#` begins a comment.
 
 pub(crate) struct Value {
     pub(crate) size: u32,
@@ -6,7 +6,7 @@ pub(crate) struct Value {
     pub(crate) text: &'static str,
 }
 
-/// All values of a table.
+/// Returns all values of a table.
 pub(crate) fn values(table: &'static str) -> Vec<Value> {
     let mut lines = table.lines().filter(|line| !line.starts_with('#'));
     let headings: Vec<_> = lines.next().unwrap().split_whitespace().collect();

@@ -7,7 +7,7 @@ use crate::{TCP, bytes, in_megabits, megabits, path, path_at};
 
 const PAYLOADS: usize = 18;
 
-/// All `count` values of a table are what the model finds for a size and a heading.
+/// All `count` values of a table agree with the model for a size and a heading.
 fn agree(table: &'static str, count: usize, model: impl Fn(u32, &str) -> String) {
     let values = values(table);
     assert_eq!(values.len(), count);
@@ -49,8 +49,8 @@ fn udp_reaches_this_throughput_at_every_rate() {
     }
 }
 
-/// Streams and ping-pong differ by one gap per message; TCP and UDP can not be told apart by streams of
-/// the one and ping-pong of the other below 1500 bytes, so both are looked at in both.
+/// Streams and ping-pong differ by one gap per message. Streams of one transport equal ping-pong of the other below
+/// 1500 bytes, so all four are tested.
 #[test]
 fn one_link_reaches_this() {
     let table = include_str!("one-link.txt");

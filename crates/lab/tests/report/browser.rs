@@ -1,4 +1,4 @@
-//! The page in a real browser: looked at, clicked and typed into.
+//! The page in a real browser, with clicks and typing.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::{
     laboratory::laboratory,
 };
 
-/// The names of the subjects in the comparison, as they stand there.
+/// The names of the subjects in the comparison, in their order.
 const NAMES: &str =
     "[...document.querySelectorAll('#compare tbody tr:not([hidden]) th')].map(e => e.textContent)";
 
-/// What a column of the comparison shows is sorted by.
+/// Returns the values by which a column of the comparison is sorted.
 fn column(quantity: &str) -> String {
     format!(
         "(() => {{ const table = document.querySelector('#compare');
@@ -105,7 +105,7 @@ fn plots_are_there(page: &mut Page) {
     assert_eq!(broken, json!([]));
 }
 
-/// A row for each mechanism and a column for each application, in words, and the reasons of those that fail.
+/// Checks the row of each mechanism and the column of each application, in words, and the reasons of failures.
 fn applications(page: &mut Page) {
     let table = |name: &str| {
         format!(
@@ -134,7 +134,7 @@ fn applications(page: &mut Page) {
     let reasons = page.eval(&table("reasons"));
     let row = |cells: [&str; 3]| reasons.as_array().unwrap().contains(&json!(cells));
     assert!(row(["map-e", "bittorrent", "bittorrent: nobody answers"]));
-    // Where implementations differ, it is said whose it is.
+    // Where implementations differ, the reason names the implementation.
     let ds_lite = "ipsec: nobody answers ds-lite-isthmus-user";
     assert!(row(["ds-lite", "ipsec", ds_lite]), "{reasons}");
 }
@@ -158,13 +158,13 @@ fn sorting(page: &mut Page) {
     );
     let sort = format!("document.querySelector('{head}').getAttribute('aria-sort')");
     assert_eq!(page.eval(&sort), "descending");
-    // What has no value is below what has one.
+    // Rows without a value are below those with one.
     let last = page.eval(
         "(() => { const rows = document.querySelector('#compare').tBodies[0].rows;
             return rows[rows.length - 1].cells[document.querySelector('[aria-sort=descending]').cellIndex].dataset.sort ?? null; })()",
     );
     assert_eq!(last, Value::Null);
-    // By the keyboard as well.
+    // The keyboard works as well.
     page.eval("document.querySelector('#compare thead button').focus()");
     page.call(
         "Input.dispatchKeyEvent",
@@ -192,7 +192,7 @@ fn filtering(page: &mut Page) {
     page.eval("document.querySelector('#find').select()");
     page.press("Delete", 46);
     assert_eq!(names(&page.eval(NAMES)).len(), all.len());
-    // A choice, by typing into the list as people do.
+    // Chooses by typing into the list.
     page.eval("document.querySelector('#engine').focus()");
     page.call(
         "Input.dispatchKeyEvent",
@@ -219,7 +219,7 @@ fn columns(page: &mut Page) {
     let after = names(&page.eval(shown));
     assert_eq!(before.len(), after.len());
     assert_ne!(before, after);
-    // The body's cells go with the heads.
+    // The cells of the body follow the heads.
     let widths = page.eval(
         "[...document.querySelector('#compare').rows].map(r => [...r.cells].filter(c => !c.hidden).length)",
     );
@@ -308,7 +308,7 @@ fn dark_and_light(page: &mut Page, index: &Path) {
         page.eval("document.querySelector('#theme').getAttribute('aria-pressed')"),
         "false"
     );
-    // Marks can be told from what they stand on: at least 3 to 1, in both.
+    // Marks differ from their background by at least 3 to 1, in both themes.
     page.click("#theme");
     page.prefer("prefers-color-scheme", "light");
     contrast(page);
@@ -317,7 +317,7 @@ fn dark_and_light(page: &mut Page, index: &Path) {
     assert!(index.is_file());
 }
 
-/// The contrast of WCAG 2.2 between each subject's colour and the card.
+/// Checks the contrast of WCAG 2.2 between each subject's colour and the card.
 fn contrast(page: &mut Page) {
     let ratios = page.eval(
         "(() => { const light = text => { const c = text.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)

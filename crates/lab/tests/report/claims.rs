@@ -1,8 +1,8 @@
-//! Claims on runs in which it is known whether they hold.
+//! The claims on runs that decide them.
 
 use isthmus_lab::{
     claims::{CLAIMS, Judgement, Verdict},
-    experiment::questions,
+    experiment::experiments,
     results::{Point, Quantity},
 };
 
@@ -19,7 +19,7 @@ pub(crate) fn verdict(made_up: &MadeUp, id: &str) -> Verdict {
     judge(made_up, id).verdict
 }
 
-/// An experiment without an axis in which each subject has one value of one series.
+/// Returns an experiment without an axis, in which each subject has one value of one series.
 fn values(experiment: &str, quantity: Quantity, series: &str, values: &[(&str, f64)]) -> MadeUp {
     let mut made_up = MadeUp::new();
     add_values(&mut made_up, experiment, quantity, series, values);
@@ -39,7 +39,7 @@ pub(crate) fn add_values(
     }
 }
 
-/// A line of a factor times the payload for each subject.
+/// Adds a line for each subject: a factor times the payload.
 fn add_lines(
     made_up: &mut MadeUp,
     experiment: &str,
@@ -58,7 +58,7 @@ fn add_lines(
 }
 
 #[test]
-fn a_run_of_nothing_tells_nothing() {
+fn an_empty_run_judges_no_claim() {
     let made_up = MadeUp::new();
     for claim in &CLAIMS {
         let judgement = claim.judge(&made_up.summary());
@@ -79,19 +79,19 @@ fn a_run_of_nothing_tells_nothing() {
 }
 
 #[test]
-fn claims_are_about_experiments_that_there_are() {
+fn claims_name_known_experiments() {
     let nothing = MadeUp::new();
     for claim in &CLAIMS {
         let judgement = claim.judge(&nothing.summary());
         let (_, command) = judgement.why.split_once("`isthmus lab run ").unwrap();
         let (names, _) = command.split_once('`').unwrap();
         for name in names.split(' ') {
-            let is_asked = questions().any(|question| question.name == name);
+            let is_asked = experiments().any(|experiment| experiment.name == name);
             assert!(is_asked, "{}: {name} is to be run", claim.id);
         }
         for missing in judgement.missing {
             let name = missing.strip_prefix("the experiment ").unwrap();
-            let is_asked = questions().any(|question| question.name == name);
+            let is_asked = experiments().any(|experiment| experiment.name == name);
             assert!(is_asked, "{}: {name}", claim.id);
         }
     }
@@ -129,10 +129,10 @@ fn h1_round_trips() {
     let judgement = judge(&no_proxy, "H1");
     assert_eq!(judgement.verdict, CannotBeTold);
     assert_eq!(judgement.missing, ["http proxy in paper-004/round-trip"]);
-    // What is measured is enough to refute it, whatever the proxy would do.
+    // The measured values are enough to refute it, whatever the proxy would do.
     let wrong_without_proxy = with(&[("native-ipv4", 2.0), ("native-ipv6", 1.0)]);
     assert_eq!(verdict(&wrong_without_proxy, "H1"), DoesNotHoldHere);
-    // The wrong series is no series.
+    // The wrong series does not count.
     let other = values(
         "paper-004/round-trip",
         Quantity::RoundTrip,
@@ -183,7 +183,7 @@ const PAPER_000: [&str; 5] = [
     "6to4-hosts-isthmus-xdp",
 ];
 
-/// All four experiments on delay, with these factors for the subjects.
+/// Returns all four experiments on delay, with these factors for the subjects.
 fn delays(factors: [f64; 5]) -> MadeUp {
     let mut made_up = MadeUp::new();
     let factors: Vec<(&str, f64)> = PAPER_000.into_iter().zip(factors).collect();
@@ -234,7 +234,7 @@ fn h2_does_not_look_at_fragments() {
         if let isthmus_lab::results::Outcome::Measured(points) = &mut trial.outcome
             && experiment.contains("udp")
         {
-            // Above a packet's size the order is turned round.
+            // The order is reversed above a packet's size.
             for point in points.iter_mut().filter(|point| point.at > 1432.0) {
                 point.value = 1.0 / point.value;
             }
@@ -293,7 +293,7 @@ fn h4_ten_times_the_rate() {
     let mut slow = delays([1.0, 2.0, 3.0, 4.0, 5.0]);
     for trial in &mut slow.trials {
         if let isthmus_lab::results::Outcome::Measured(points) = &mut trial.outcome {
-            // What a node takes is the same at both rates.
+            // The time of a node is the same at both rates.
             points.iter_mut().for_each(|point| point.value += 5000.0);
         }
     }

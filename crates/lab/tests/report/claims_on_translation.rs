@@ -1,4 +1,4 @@
-//! The claims of the paper on what translation costs, on runs in which it is known whether they hold.
+//! The claims of the paper on the cost of translation, on runs that decide them.
 
 use isthmus_lab::{
     claims::Verdict::{CannotBeTold, DoesNotHoldHere, HoldsHere},

@@ -1,7 +1,7 @@
-//! A headless Chromium, driven by its own protocol over a pipe (`--remote-debugging-pipe`): JSON messages with
-//! a zero byte after each. It needs no driver program and no crate.
+//! A headless Chromium, driven by its own protocol over a pipe (`--remote-debugging-pipe`): JSON messages with a zero
+//! byte after each. It needs no driver and no crate.
 //!
-//! Everything that the page does is seen: errors, requests, and what real clicks and keys change.
+//! The tests see all errors and requests of the page, and the effects of real clicks and keys.
 
 use std::{
     collections::VecDeque,
@@ -24,11 +24,11 @@ pub(crate) struct Page {
     events: VecDeque<Value>,
     session: Option<String>,
     number: u64,
-    /// Its profile, removed at the end.
+    /// The browser's profile, removed at the end.
     _profile: tempfile::TempDir,
 }
 
-/// The browser, if one is installed.
+/// Returns the browser, if one is installed.
 pub(crate) fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -43,7 +43,7 @@ impl Page {
     /// Starts a browser with an empty page.
     pub(crate) fn open(program: &Path) -> Self {
         let profile = tempfile::tempdir().unwrap();
-        // The browser reads from 3 and writes to 4, which only a shell can be asked for without `unsafe`.
+        // The browser reads from 3 and writes to 4, which needs a shell without `unsafe`.
         let mut child = Command::new("sh")
             .args([
                 "-c",
@@ -113,7 +113,7 @@ impl Page {
         page
     }
 
-    /// Calls a method of the protocol and gives its result.
+    /// Calls a method of the protocol and returns its result.
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.number += 1;
         let mut message = json!({"id": self.number, "method": method, "params": params});
@@ -137,7 +137,7 @@ impl Page {
         }
     }
 
-    /// Shows a file, and waits until it is there.
+    /// Shows a file, and waits until it is loaded.
     pub(crate) fn visit(&mut self, file: &Path) {
         self.events.clear();
         let answer = self.call(
@@ -157,7 +157,7 @@ impl Page {
         }
     }
 
-    /// What an expression is in the page, as JSON.
+    /// Evaluates an expression in the page, as JSON.
     pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let mut answer = self.call(
             "Runtime.evaluate",
@@ -170,7 +170,7 @@ impl Page {
         answer["result"]["value"].take()
     }
 
-    /// Clicks into the middle of an element, as a mouse does.
+    /// Clicks into the middle of an element with the mouse.
     pub(crate) fn click(&mut self, selector: &str) {
         let [x, y] = self.middle(selector);
         for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
@@ -191,7 +191,7 @@ impl Page {
         );
     }
 
-    /// The middle of an element, which is brought into view and has come to rest.
+    /// Scrolls an element into view, waits until it rests, and returns its middle.
     fn middle(&mut self, selector: &str) -> [f64; 2] {
         let place = self.eval(&format!(
             "(async () => {{ const e = document.querySelector({});
@@ -225,12 +225,12 @@ impl Page {
         }
     }
 
-    /// Types into what has the focus.
+    /// Types into the element that has the focus.
     pub(crate) fn write(&mut self, text: &str) {
         self.call("Input.insertText", json!({"text": text}));
     }
 
-    /// Makes the window as wide and high as this.
+    /// Sets the size of the window.
     pub(crate) fn resize(&mut self, width: u32, height: u32) {
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -238,19 +238,19 @@ impl Page {
         );
     }
 
-    /// What the system prefers, such as `prefers-color-scheme: dark`.
+    /// Sets a preference of the system, such as `prefers-color-scheme: dark`.
     pub(crate) fn prefer(&mut self, feature: &str, value: &str) {
         self.call(
             "Emulation.setEmulatedMedia",
             json!({"features": [
                 {"name": feature, "value": value},
-                // Nothing is on its way when it is looked at.
+                // Nothing moves while the page is inspected.
                 {"name": "prefers-reduced-motion", "value": "reduce"},
             ]}),
         );
     }
 
-    /// Everything that went wrong in the page: errors, exceptions, messages of the console.
+    /// Returns all errors, exceptions and console messages of the page.
     pub(crate) fn complaints(&mut self) -> Vec<Value> {
         self.eval("1");
         let bad = [
@@ -265,7 +265,7 @@ impl Page {
             .collect()
     }
 
-    /// The addresses of everything that the page has asked for.
+    /// Returns the addresses of all requests of the page.
     pub(crate) fn requests(&mut self) -> Vec<String> {
         self.eval("1");
         let asked = self
@@ -285,7 +285,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // Without its pipe the browser ends by itself, with all its processes.
+        // Without its pipe the browser ends itself, with all its processes.
         drop(self.to.take());
         let deadline = Instant::now() + Duration::from_secs(10);
         while Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! Two runs beside each other.
+//! The comparison of two runs.
 
 use isthmus_lab::{
     diff::{By, Change, Diff},
@@ -7,7 +7,7 @@ use isthmus_lab::{
 
 use crate::{laboratory::laboratory, made_up::MadeUp};
 
-/// A run with one point, measured so often, around a middle, each repetition that far from the one before.
+/// Returns a run with one point of this many repetitions around a middle, each `step` from the one before.
 fn run(quantity: Quantity, middle: f64, step: f64, repetitions: i32) -> MadeUp {
     let mut made_up = MadeUp::new();
     made_up.experiment("one", quantity, None);
@@ -48,7 +48,7 @@ fn equal_runs_have_no_difference() {
 }
 
 #[test]
-fn ten_per_cent_are_told_if_the_spread_is_small_and_not_if_it_is_large() {
+fn ten_per_cent_are_significant_with_a_small_spread_only() {
     use Quantity::{RoundTrip, Throughput};
     let small = |quantity, middle| run(quantity, middle, 0.2, 8);
     let large = |quantity, middle| run(quantity, middle, 8.0, 8);
@@ -108,7 +108,7 @@ fn values_of_nothing_are_compared_by_difference() {
 }
 
 #[test]
-fn what_only_one_has_and_where_it_ran_is_told() {
+fn points_of_one_run_and_circumstances_are_listed() {
     let first = run(Quantity::RoundTrip, 1.0, 0.0, 5);
     let mut second = first.clone();
     second.experiment("two", Quantity::Loss, None);
@@ -129,7 +129,7 @@ fn what_only_one_has_and_where_it_ran_is_told() {
         text.contains("only in the second run:\n  two native-ipv4 both"),
         "{text}"
     );
-    // The same name for something else is not the same.
+    // A point of the same name but of another quantity is not the same.
     let mut other = run(Quantity::Loss, 1.0, 0.0, 5);
     other.run.id = "other".into();
     let diff = Diff::between(&first.summary(), &other.summary());

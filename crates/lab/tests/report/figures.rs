@@ -1,4 +1,4 @@
-//! A run summed up.
+//! The summary of a run.
 
 use isthmus_lab::{
     results::{Outcome, Point, Quantity},
@@ -104,7 +104,7 @@ fn order_is_the_runs_and_not_the_trials() {
 }
 
 #[test]
-fn trials_without_figures_are_told_with_their_reason() {
+fn trials_without_figures_are_listed_with_their_reason() {
     let mut made_up = MadeUp::new();
     made_up.experiment("one", Quantity::Loss, None);
     made_up.trial("one", "a", Outcome::NotRun("no such program".into()));
@@ -113,7 +113,7 @@ fn trials_without_figures_are_told_with_their_reason() {
     made_up.line("one", "b", "udp", &[(0.0, 0.5)]);
     made_up.measured("one", "c", vec![]);
     made_up.line("unknown", "a", "udp", &[(0.0, 0.5)]);
-    // The last trial is still to come.
+    // The last trial has not been run yet.
     made_up.line("one", "d", "udp", &[(0.0, 0.5)]);
     made_up.trials.pop();
     let summary = made_up.summary();
@@ -141,6 +141,6 @@ fn a_written_run_has_the_same_figures() {
     let place = tempfile::tempdir().unwrap();
     made_up.write(place.path());
     let read = isthmus_lab::results::Directory::open(place.path()).unwrap();
-    // Too large to be printed.
+    // Too large to be printed with a message.
     assert!(Summary::new(read.run(), read.trials()) == made_up.summary());
 }

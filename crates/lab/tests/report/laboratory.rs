@@ -1,5 +1,5 @@
-//! A made-up run with all experiments of the laboratory, for the looks of the report. Its values come from
-//! plain formulas: what a link takes, what a node takes, and a wobble.
+//! A made-up run with all experiments of the laboratory, for the look of the report. Its values come from plain
+//! formulas: the time of a link, the time of a node, and a wobble.
 
 use isthmus_lab::{
     bound::{MECHANISMS, Mtu, Payload, Rate, TcpOptions, Transport, table::PAPERS_PAYLOADS},
@@ -10,7 +10,7 @@ use crate::made_up::MadeUp;
 
 const REPETITIONS: u32 = 5;
 
-/// Subjects with the seconds that they take for a packet, and their path in the bound.
+/// Subjects with their time for a packet in seconds, and their path in the bound.
 const PAPER_000: [(&str, f64, &str); 10] = [
     ("native-ipv4", 3e-6, "native-ipv4"),
     ("native-ipv6", 3.2e-6, "native-ipv6"),
@@ -37,7 +37,7 @@ const PAPER_002: [(&str, f64); 10] = [
     ("464xlat-tayga", 28e-6),
 ];
 
-/// All of it.
+/// Returns the whole run.
 pub(crate) fn laboratory() -> MadeUp {
     let mut made_up = MadeUp::new();
     paper_000(&mut made_up);
@@ -62,7 +62,7 @@ pub(crate) fn laboratory() -> MadeUp {
     made_up
 }
 
-/// From 0.99 to 1.01, different for each place, the same each time.
+/// Returns a factor from 0.99 to 1.01 that depends on the place only.
 fn wobble(place: &[u64]) -> f64 {
     let mut state = 0xcbf2_9ce4_8422_2325u64;
     for one in place {

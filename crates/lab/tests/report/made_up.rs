@@ -1,16 +1,16 @@
-//! Runs that were never measured: each value is given by a test.
+//! Runs that were never measured: a test gives each value.
 
 use std::path::Path;
 
 use isthmus_lab::{
     results::{
-        Axis, Directory, Environment, Experiment, FORMAT, Outcome, Planned, Point, Quantity, Run,
-        Scale, Subject, Trial,
+        Axis, Directory, Environment, ExperimentInfo, FORMAT, Outcome, Planned, Point, Quantity,
+        Run, Scale, SubjectInfo, Trial,
     },
     summary::Summary,
 };
 
-/// A run in the making.
+/// A run under construction.
 #[derive(Debug, Clone)]
 pub(crate) struct MadeUp {
     pub(crate) run: Run,
@@ -44,14 +44,14 @@ impl MadeUp {
         }
     }
 
-    /// Adds an experiment, with an axis if it is over something: its name and unit.
+    /// Adds an experiment, with the name and the unit of its axis if it has one.
     pub(crate) fn experiment(
         &mut self,
         name: &str,
         quantity: Quantity,
         over: Option<(&str, &str)>,
     ) {
-        self.run.experiments.push(Experiment {
+        self.run.experiments.push(ExperimentInfo {
             name: name.into(),
             title: format!("Made up: {name}"),
             source: "no source".into(),
@@ -71,7 +71,7 @@ impl MadeUp {
         });
     }
 
-    /// Adds a subject, of which mechanism and engine follow from the name, if it is not there.
+    /// Adds a subject, if it is new. Its mechanism and engine follow from its name.
     pub(crate) fn subject(&mut self, name: &str) {
         if self.run.subjects.iter().any(|subject| subject.name == name) {
             return;
@@ -93,7 +93,7 @@ impl MadeUp {
             "http-proxy" => "HTTP proxy".into(),
             _ => mechanism,
         };
-        self.run.subjects.push(Subject {
+        self.run.subjects.push(SubjectInfo {
             name: name.into(),
             mechanism,
             implementation: implementation.into(),
@@ -102,7 +102,7 @@ impl MadeUp {
         });
     }
 
-    /// Adds a trial, the next repetition of its kind.
+    /// Adds a trial, the next repetition of its experiment and subject.
     pub(crate) fn trial(&mut self, experiment: &str, subject: &str, outcome: Outcome) {
         self.subject(subject);
         let same =
@@ -143,7 +143,7 @@ impl MadeUp {
         Summary::new(&self.run, &self.trials)
     }
 
-    /// Writes it as the laboratory does.
+    /// Writes the run as the laboratory does.
     pub(crate) fn write(&self, place: &Path) -> Directory {
         let mut directory = Directory::begin(place, self.run.clone()).unwrap();
         for (number, trial) in self.trials.iter().enumerate() {

@@ -1,19 +1,19 @@
-//! Whether a page is good HTML, by the standard's own rules for what is an error in it.
+//! The validity of a page, by the HTML standard's rules for errors.
 
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 4] = ["meta", "link", "input", "br"];
 
-/// Attributes that have to be numbers, if they are there.
+/// Attributes that must be numbers.
 const NUMBERS: [&str; 9] = ["x", "y", "x1", "x2", "y1", "y2", "width", "height", "cx"];
 
-/// Panics if the page has an error that a browser would have to mend, or a number that is none.
+/// Panics if the page has an error that a browser would have to correct, or NaN.
 pub(crate) fn check(page: &str) {
     let mut open: Vec<String> = Vec::new();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let mut emitter = DefaultEmitter::<()>::default();
-    // Scripts and styles are not looked into.
+    // Scripts and styles are not parsed.
     emitter.naively_switch_states(true);
     for token in Tokenizer::new_with_emitter(page, emitter) {
         match token.unwrap() {
@@ -42,7 +42,7 @@ pub(crate) fn check(page: &str) {
     assert!(open.is_empty(), "never closed: {open:?}");
 }
 
-/// Panics if the picture is no SVG.
+/// Panics if the picture is not SVG.
 pub(crate) fn check_picture(picture: &str) {
     check(picture);
     let tree = resvg::usvg::Tree::from_str(picture, &resvg::usvg::Options::default());

@@ -1,16 +1,16 @@
-//! Files of the report: what is in them, for any run, and always the same.
+//! The files of the report, for any run: their content, and their reproducibility.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use isthmus_lab::{
     report,
-    results::{Axis, Experiment, Outcome, Point, Quantity, Scale},
+    results::{Axis, ExperimentInfo, Outcome, Point, Quantity, Scale},
 };
 use proptest::prelude::*;
 
 use crate::{laboratory::laboratory, made_up::MadeUp, markup};
 
-/// All files below a directory, with their bytes.
+/// Returns all files below a directory, with their bytes.
 fn files(place: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(place).unwrap() {
@@ -114,7 +114,7 @@ fn the_page_has_its_parts_in_order() {
 }
 
 #[test]
-fn what_is_better_than_the_bound_is_told() {
+fn values_above_the_bound_are_marked() {
     let page = |value: f64| {
         let mut made_up = MadeUp::new();
         made_up.experiment("one", Quantity::Throughput, None);
@@ -127,7 +127,7 @@ fn what_is_better_than_the_bound_is_told() {
 }
 
 #[test]
-fn the_tester_is_named_where_it_sets_the_limit() {
+fn values_that_the_tester_limits_are_marked() {
     let page = |ceiling: f64| {
         let mut made_up = MadeUp::new();
         made_up.experiment("one", Quantity::PacketRate, None);
@@ -186,7 +186,7 @@ fn names_of_files_cannot_lead_elsewhere() {
     );
 }
 
-/// Values of all sizes, but not so large that a mean of two is none.
+/// Values of all sizes, but small enough for the mean of two to be finite.
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
         Just(0.0),
@@ -245,7 +245,7 @@ const QUANTITIES: [Quantity; 16] = [
     Quantity::Works,
 ];
 
-fn experiment() -> impl Strategy<Value = (Experiment, Vec<(String, Vec<Point>)>)> {
+fn experiment() -> impl Strategy<Value = (ExperimentInfo, Vec<(String, Vec<Point>)>)> {
     let names = prop_oneof![
         Just("paper-004/round-trip".to_owned()),
         Just("paper-000/delay-udp-10M".to_owned()),
@@ -269,7 +269,7 @@ fn experiment() -> impl Strategy<Value = (Experiment, Vec<(String, Vec<Point>)>)
         trials,
     )
         .prop_map(|(name, text, quantity, over, trials)| {
-            let experiment = Experiment {
+            let experiment = ExperimentInfo {
                 name,
                 title: text.clone(),
                 source: text.clone(),
@@ -286,7 +286,7 @@ fn experiment() -> impl Strategy<Value = (Experiment, Vec<(String, Vec<Point>)>)
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
-    /// Any run has a report: the page is good HTML, the pictures are good XML, and no number is none.
+    /// Any run has a report: the page is valid HTML, the pictures are valid XML, and no number is NaN.
     #[test]
     fn any_run_has_a_report(experiments in proptest::collection::vec(experiment(), 0..4)) {
         let mut made_up = MadeUp::new();

@@ -6,7 +6,7 @@ use isthmus_lab::{
     tester::{Arrivals, StreamResult, TrialResult, Void, search::Offer},
 };
 
-/// The result of a trial in which so many frames were sent and so many came out.
+/// Returns the result of a trial with these frames sent and received.
 pub(crate) fn result(rate: f64, duration: f64, sent: u64, received: u64) -> TrialResult {
     let arrivals = Arrivals {
         received,
@@ -27,7 +27,7 @@ pub(crate) fn result(rate: f64, duration: f64, sent: u64, received: u64) -> Tria
     }
 }
 
-/// A device that forwards so many frames per second, after a burst of so many that it holds.
+/// A device with a capacity in frames per second and a buffer in frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Device {
     pub(crate) capacity: f64,
@@ -45,7 +45,7 @@ impl Device {
     pub(crate) fn trial(&self, offer: Offer) -> Result<TrialResult> {
         let seconds = offer.duration.as_secs_f64();
         let sent = (offer.rate * seconds).round();
-        // What is offered beyond the capacity fills the buffer, and then is lost.
+        // A load beyond the capacity fills the buffer, and then is lost.
         let lost = ((offer.rate - self.capacity) * seconds - self.buffer)
             .max(0.0)
             .ceil();
@@ -53,7 +53,7 @@ impl Device {
         Ok(result(offer.rate, seconds, sent as u64, received as u64))
     }
 
-    /// A burst of so many frames at so many per second.
+    /// Sends a burst of this many frames at this rate per second.
     pub(crate) fn burst(&self, frames: u64, rate: f64) -> Result<TrialResult> {
         let held = frames as f64 * (1.0 - self.capacity / rate);
         let lost = (held - self.buffer).max(0.0).ceil() as u64;
@@ -61,7 +61,7 @@ impl Device {
     }
 }
 
-/// A device whose capacity is another in every trial, by a share more or less.
+/// A device whose capacity varies from trial to trial, by a share.
 pub(crate) struct Noisy {
     pub(crate) capacity: f64,
     pub(crate) spread: f64,
@@ -75,7 +75,7 @@ impl Noisy {
     }
 }
 
-/// A device that loses nothing behind a sender that is late above a rate.
+/// Returns the result of a device without loss, whose sender is late above a rate.
 pub(crate) fn late_sender(most: f64, offer: Offer) -> Result<TrialResult> {
     let mut result = Device::of(f64::INFINITY).trial(offer)?;
     if offer.rate > most {

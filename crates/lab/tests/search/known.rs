@@ -1,4 +1,4 @@
-//! Searches whose answer follows from the device by arithmetic.
+//! Searches with a result that follows from the device by arithmetic.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use isthmus_lab::tester::{
     search::{
         Limit, Range,
         burst::{self, BackToBack},
-        connections::{CapacitySearch, Outcome, RateSearch, tear_down, validation_rate},
+        connections::{CapacitySearch, Completeness, RateSearch, tear_down, validation_rate},
         delay::{self, Delays},
         loss,
         mlr::{self, Goal},
@@ -56,7 +56,7 @@ fn throughput_ends_with_the_range() {
     assert_eq!((found.rate, found.limit), (None, Limit::Least));
 }
 
-/// A token bucket lets more through in a short trial: rate + depth / duration.
+/// A token bucket passes more in a short trial: rate + depth / duration.
 #[test]
 fn a_full_trial_is_not_fooled_by_a_token_bucket() {
     let bucket = Device {
@@ -82,7 +82,7 @@ fn a_late_sender_is_the_limit_and_not_a_loss() {
     } = search().run(|offer| late_sender(400_000.0, offer)).unwrap();
     assert!(near(rate.unwrap(), 400_000.0, 0.001));
     assert_eq!(limit, Limit::Sender);
-    // Each that did not count was tried three times.
+    // Each void trial was tried three times.
     assert_eq!(
         points.iter().filter(|point| point.void.is_some()).count() % 3,
         0
@@ -94,7 +94,7 @@ fn a_late_sender_is_the_limit_and_not_a_loss() {
     assert_eq!(found[0].limit, Limit::Sender);
 }
 
-/// Nothing is known of a device to which not even the least could be offered.
+/// Nothing is known of a device to which not even the lowest rate could be offered.
 #[test]
 fn a_sender_that_is_always_late_finds_no_rate_and_no_fault() {
     let always = |offer| late_sender(0.0, offer);
@@ -204,8 +204,7 @@ fn recovery_counts_from_the_reduction() {
     assert_eq!(recovery::time(5_000, None), Duration::ZERO);
 }
 
-/// Trials whose delays are known: the number of the trial in microseconds, and half a millisecond more at
-/// the worst.
+/// The delays of the trials are known: the number of the trial in microseconds, and half a millisecond more at worst.
 #[test]
 fn delays_are_summed_up_over_repeats() {
     let mut number = 0;
@@ -224,7 +223,7 @@ fn delays_are_summed_up_over_repeats() {
             jitter: 10.0,
             steps: vec![],
         });
-        // Every fourth does not count.
+        // Every fourth trial is void.
         if number % 4 == 0 {
             result.void = Some(Void::SentSlowly {
                 rate: 1.0,
@@ -262,9 +261,9 @@ fn connection_rate_is_found_within_its_error() {
     let establish = |limit: f64| {
         move |rate| {
             Ok(if rate <= limit {
-                Outcome::All
+                Completeness::All
             } else {
-                Outcome::Some
+                Completeness::Some
             })
         }
     };
@@ -275,7 +274,7 @@ fn connection_rate_is_found_within_its_error() {
     assert_eq!(validation_rate(777_000.0, 0.5), 388_500.0);
 }
 
-/// A table whose connections are established at a tenth of the rate once it is full.
+/// Connections are established at a tenth of the rate once the table is full.
 #[test]
 fn capacity_is_that_of_the_table() {
     let search = CapacitySearch {
@@ -296,7 +295,7 @@ fn capacity_is_that_of_the_table() {
         let found = search.run(rate).unwrap();
         assert_eq!((found.connections, found.is_at_the_end), (size, false));
         assert_eq!(found.rate, 500_000.0);
-        // Twice as many each time: 1000, 2000, 4000, ... until it is too many.
+        // The number doubles: 1000, 2000, 4000, ... until it is too large.
         let doubled = asked
             .iter()
             .zip(&asked[1..])

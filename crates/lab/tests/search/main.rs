@@ -1,4 +1,4 @@
-//! The searches of the tester on devices that are only arithmetic, whose right answer is known.
+//! The searches of the tester on devices that are only arithmetic, with known results.
 
 mod devices;
 mod known;

@@ -1,4 +1,4 @@
-//! What holds for every device: searches end, and come as near as they say.
+//! Properties of the searches for every device: they end, and their results are within the width.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ proptest! {
         let device = Device::of(capacity);
         let (found, _) = mlr::search(range(), &[goal], |offer| device.trial(offer)).unwrap();
         let (rate, too_much) = (found[0].rate.unwrap(), found[0].too_much.unwrap());
-        // The rate at which so much is lost, and what ten whole frames per second may hide.
+        // The rate with this loss, and the error of ten whole frames per second.
         let right = capacity / (1.0 - loss);
         prop_assert!(rate <= right + 11.0 && too_much >= right - 11.0);
         prop_assert!(rate >= too_much * (1.0 - goal.width) - 1.0);

@@ -4,29 +4,29 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError, Result,
+    device::{Device, Started},
     experiment::{
         Profile,
-        candidate::{Middle, Site},
-        candidates,
-        question::How,
-        questions,
+        definition::How,
+        experiments,
+        subject::{Middle, Setup},
+        subjects,
     },
     generator::FrameSize,
     isthmus::{Dns64, Engine, Isthmus, Mechanism},
     packet::{Ends, Form},
     peers::{Nftables, Redirect},
     plan, process,
-    subject::{Started, Subject},
     tester::{
         Established, Flows, Ports, Stateful, Traffic, flows,
-        search::connections::{CapacitySearch, Outcome, RateSearch},
+        search::connections::{CapacitySearch, Completeness, RateSearch},
     },
     topology::Network,
 };
 
 use crate::{PATIENT, TIMEOUT, alone, ipv4, only, phases, whole};
 
-/// The responder answers by what arrived, and the device knows where the answers belong.
+/// The responder answers the arrivals, and the device forwards the answers to the initiator.
 #[test]
 fn connections_through_a_masquerade() {
     alone(|| {
@@ -36,7 +36,7 @@ fn connections_through_a_masquerade() {
             ..Flows::many(3000)
         };
         let test = Stateful {
-            subject: &Nftables::Masquerade,
+            device: &Nftables::Masquerade,
             initiated: Traffic {
                 packets: flows.packets(|_| inside),
                 ..ipv4(1, 64)
@@ -47,8 +47,8 @@ fn connections_through_a_masquerade() {
         };
         let mut established = test.build()?.establish(3000, 20_000.0)?;
         assert_eq!(
-            established.outcome(),
-            Outcome::All,
+            established.completeness(),
+            Completeness::All,
             "{:?}",
             established.result
         );
@@ -64,13 +64,13 @@ fn connections_through_a_masquerade() {
     });
 }
 
-/// Without a device that changes them, answers come from where the frames went.
+/// Without a NAT, answers come from the addresses to which the frames went.
 #[test]
 fn answers_to_ipv6() {
     alone(|| {
         let sent = Flows::many(100).packets(flows::ipv6);
         let test = Stateful {
-            subject: &Redirect,
+            device: &Redirect,
             initiated: Traffic {
                 packets: sent.clone(),
                 size: FrameSize::least(Form::V6),
@@ -93,7 +93,7 @@ fn answers_to_ipv6() {
     });
 }
 
-/// Flows of which each has a source port of its own.
+/// Returns flows with a source port of their own each.
 fn masqueraded(count: u16) -> Traffic {
     let flows = Flows {
         ports: Ports::Permuted(2000..=1999 + count, 1..=1),
@@ -105,19 +105,19 @@ fn masqueraded(count: u16) -> Traffic {
     }
 }
 
-/// How many connections the kernel tracks in the gateway's namespace, as it says itself.
+/// Returns the kernel's own count of tracked connections in the gateway's namespace.
 fn tracked(established: &Established<'_>) -> Result<u64> {
     let count = "cat /proc/sys/net/netfilter/nf_conntrack_count";
     let output = established.network().gateway()?.run(count)?;
     Ok(output.trim().parse().unwrap())
 }
 
-/// The kernel's own count is the referee of both phases' table.
+/// The referee of both phases' table is the kernel's own count.
 #[test]
 fn the_table_is_filled_and_emptied() {
     alone(|| {
         let test = Stateful {
-            subject: &Nftables::Masquerade,
+            device: &Nftables::Masquerade,
             initiated: masqueraded(3000),
             phases: phases(),
             tolerance: PATIENT,
@@ -126,7 +126,7 @@ fn the_table_is_filled_and_emptied() {
         let mut device = test.build()?;
         for connections in [2000, 3000] {
             let established = device.establish(connections, 20_000.0)?;
-            assert_eq!(established.outcome(), Outcome::All);
+            assert_eq!(established.completeness(), Completeness::All);
             assert_eq!(tracked(&established)?, connections);
             device = established.tear_down()?.0;
         }
@@ -136,12 +136,11 @@ fn the_table_is_filled_and_emptied() {
     });
 }
 
-/// A masquerade whose ruleset lets so many connections be, and no more.
+/// A masquerade whose ruleset allows this many connections.
 struct Limited(u32);
 
 impl Limited {
-    /// The filter counts what it has seen and looks only now and then whether it is still there: a new one
-    /// begins at zero.
+    /// The filter counts connections and removes dead ones only now and then: a new one begins at zero.
     fn filter(&self, network: &Network) -> Result<()> {
         let rules = format!(
             "table ip bounded\ndelete table ip bounded\ntable ip bounded {{\nchain seen {{\n\
@@ -152,7 +151,7 @@ impl Limited {
     }
 }
 
-impl Subject for Limited {
+impl Device for Limited {
     fn name(&self) -> String {
         format!("{} of {} connections", Nftables::Masquerade.name(), self.0)
     }
@@ -169,14 +168,14 @@ impl Subject for Limited {
     }
 }
 
-/// The capacity that the kernel's packet filter was told is the one that is found.
+/// The capacity that is found is the one that the kernel's packet filter was configured for.
 #[test]
 fn a_limited_table_holds_what_it_may() {
     alone(|| {
         const LIMIT: u64 = 1234;
-        let subject = &Limited(LIMIT as u32);
+        let device = &Limited(LIMIT as u32);
         let test = Stateful {
-            subject,
+            device,
             initiated: masqueraded(4000),
             phases: phases(),
             tolerance: PATIENT,
@@ -197,7 +196,7 @@ fn a_limited_table_holds_what_it_may() {
             };
             rates.run(|rate| {
                 let established = device.take().unwrap().establish(connections, rate)?;
-                let outcome = established.outcome();
+                let outcome = established.completeness();
                 assert_eq!(tracked(&established)?, connections.min(LIMIT));
                 device = Some(established.tear_down()?.0);
                 Ok(outcome)
@@ -208,17 +207,17 @@ fn a_limited_table_holds_what_it_may() {
     });
 }
 
-/// The question of the laboratory finds what a NAT64 was configured for: in user space, which begins anew in no time. On a
-/// busy machine it may find that it could not send in time, and says so.
+/// The experiment finds the capacity that a NAT64 was configured for, in user space, which restarts quickly. On a
+/// busy machine the trial may be void.
 #[test]
 fn the_capacity_of_a_nat64_is_its_configuration() {
     alone(|| {
-        let question = questions().find(|question| question.name == "rfc9693/capacity");
-        let How::Apart(measure) = question.unwrap().how else {
+        let experiment = experiments().find(|experiment| experiment.name == "rfc9693/capacity");
+        let How::Apart(measure) = experiment.unwrap().how else {
             panic!("in the network of others");
         };
-        for mut candidate in candidates() {
-            let Site::Middle(Middle::Isthmus(isthmus), address) = candidate.site else {
+        for mut subject in subjects() {
+            let Setup::Middle(Middle::Isthmus(isthmus), address) = subject.setup else {
                 continue;
             };
             let is_asked = isthmus.engine == Engine::User && isthmus.mechanism == Mechanism::Nat64;
@@ -230,21 +229,21 @@ fn the_capacity_of_a_nat64_is_its_configuration() {
                 sessions,
                 ..isthmus
             };
-            candidate.site = Site::Middle(Middle::Isthmus(limited), address);
-            let points = match measure(&candidate, Profile::Smoke) {
+            subject.setup = Setup::Middle(Middle::Isthmus(limited), address);
+            let points = match measure(&subject, Profile::Smoke) {
                 Err(LabError::Tester(void)) => {
-                    println!("{candidate}: void: {void}");
+                    println!("{subject}: void: {void}");
                     continue;
                 }
                 other => other?,
             };
             let [point] = <[_; 1]>::try_from(points).unwrap();
-            // The search ends within 100 connections.
+            // The width of the search is 100 connections.
             assert!(
                 (1400.0..=1500.0).contains(&point.value),
-                "{candidate}: {point:?}"
+                "{subject}: {point:?}"
             );
-            assert_eq!(point.ceiling, None, "{candidate}");
+            assert_eq!(point.ceiling, None, "{subject}");
         }
         Ok(())
     });

@@ -1,4 +1,4 @@
-//! Paths with a known fault: each must be told, and nothing else.
+//! Paths with a known fault: the tester must report it, and nothing else.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use isthmus_lab::{
 
 use crate::{TIMEOUT, alone, build, check, frames, ipv4, only, phases};
 
-/// What a path with a fault makes of so many frames at 100,000 per second.
+/// Returns the result of a path with a fault, for this many frames at 100,000 per second.
 fn through(fault: Fault, count: u64) -> Result<StreamResult> {
     let mut path = build(&Faulty(fault), Streams::Rightward(ipv4(1, 64)))?;
     Ok(only(path.run(&frames(1e5, count))?))
@@ -53,7 +53,7 @@ fn changed_bits() {
 fn shortened_frames() {
     alone(|| {
         let mut path = build(&Faulty(Fault::Shorten(10)), Streams::Rightward(ipv4(1, 64)))?;
-        // One batch, each frame in a page of its own.
+        // One batch, with each frame in a page of its own.
         let stream = only(path.run(&frames(f64::INFINITY, 64))?);
         check(
             &stream,
@@ -145,10 +145,10 @@ fn frames_that_are_held_back() {
             received, expired, ..
         } = stream.arrivals;
         assert_eq!(received + expired, 1500);
-        // Frames that catch up after a pause are nearer to each other.
+        // Frames that catch up after a pause are closer together.
         assert!(received == 0 || stream.latest_ns > 20_000_000, "{stream:?}");
         assert_eq!(stream.lost(), 2000 - received);
-        // Those that are still held come in the next trial: they are not its own.
+        // The held frames come in the next trial, which does not count them.
         let stream = only(path.run(&frames(1e4, 2000))?);
         let Arrivals {
             received,

@@ -1,5 +1,5 @@
-//! The tester in network namespaces (netns): what it says of paths that are known to do right, or a
-//! known thing wrong. Needs root; without it a test says why it is skipped.
+//! The tester in network namespaces (netns), on paths that are known to be good or to have a known fault. Needs root;
+//! without it a test reports why it is skipped.
 
 mod connections;
 mod faults;
@@ -13,19 +13,19 @@ use std::{
 
 use isthmus_lab::{
     LabError, Result,
+    device::Device,
     generator::FrameSize,
     packet::Form,
-    subject::Subject,
     tester::{
         Arrivals, Extent, Flows, Phases, SingleDevice, StreamResult, Streams, Tolerance, Traffic,
         Trial, TrialResult, flows,
     },
 };
 
-/// Two tests at once would send each other's frames late.
+/// Two tests at once would delay each other's frames.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Runs a test alone, or says why it cannot run here.
+/// Runs a test alone, or prints why it cannot run here.
 fn alone(task: impl FnOnce() -> Result<()>) {
     let _turn = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     match task() {
@@ -41,7 +41,7 @@ fn alone(task: impl FnOnce() -> Result<()>) {
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Short, and without frames before the trial's.
+/// Returns short phases, without learning frames.
 fn phases() -> Phases {
     Phases {
         learning: 0,
@@ -49,7 +49,7 @@ fn phases() -> Phases {
     }
 }
 
-/// Other work on the machine may make frames late: that is not what these tests are about.
+/// Other work on the machine may make frames late; these tests are not about that.
 const PATIENT: Tolerance = Tolerance {
     by: Duration::from_secs(10),
     share: 1.0,
@@ -64,8 +64,8 @@ fn ipv4(count: u32, octets: u16) -> Traffic {
     }
 }
 
-fn build(subject: &dyn Subject, streams: Streams) -> Result<SingleDevice> {
-    SingleDevice::build(subject, streams, phases(), PATIENT)
+fn build(device: &dyn Device, streams: Streams) -> Result<SingleDevice> {
+    SingleDevice::build(device, streams, phases(), PATIENT)
 }
 
 fn frames(rate: f64, frames: u64) -> Trial {
@@ -76,13 +76,13 @@ fn frames(rate: f64, frames: u64) -> Trial {
     }
 }
 
-/// The only stream of a trial.
+/// Returns the only stream of a trial.
 fn only(result: TrialResult) -> StreamResult {
     let [stream] = <[StreamResult; 1]>::try_from(result.streams).unwrap();
     stream
 }
 
-/// Nothing is wrong with these but what `arrivals` names.
+/// Checks that `arrivals` is all that arrived.
 fn check(stream: &StreamResult, sent: u64, arrivals: Arrivals) {
     let expected = Arrivals {
         silence_ns: stream.arrivals.silence_ns,

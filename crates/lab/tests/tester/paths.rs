@@ -1,4 +1,4 @@
-//! Paths that do nothing wrong, with all forms, sizes and directions.
+//! Paths without a fault, with all forms, sizes and directions.
 
 use std::{process::Stdio, time::Duration};
 
@@ -15,7 +15,7 @@ use isthmus_lab::{
 use crate::{PATIENT, TIMEOUT, alone, build, frames, ipv4, only, phases, whole};
 
 #[test]
-fn a_path_that_does_nothing_wrong() {
+fn a_path_without_a_fault() {
     alone(|| {
         let mut path = build(&Redirect, Streams::Rightward(ipv4(1, 64)))?;
         for rate in [1e4, 3e5, f64::INFINITY] {
@@ -35,7 +35,7 @@ fn a_path_that_does_nothing_wrong() {
                 20_000
             );
             assert!(stream.variation.is_some());
-            // A sender that is late is slower, never faster.
+            // A late sender is slower, never faster.
             assert!(
                 stream.sent_rate <= rate * 1.001,
                 "{rate}: {}",
@@ -54,7 +54,7 @@ fn a_path_that_does_nothing_wrong() {
 }
 
 #[test]
-fn every_size_that_a_page_holds() {
+fn every_size_that_fits_a_page() {
     alone(|| {
         for octets in RFC_8219 {
             let mut path = build(&Redirect, Streams::Rightward(ipv4(3, octets)))?;
@@ -66,7 +66,7 @@ fn every_size_that_a_page_holds() {
     });
 }
 
-/// All forms, with few flows and with so many that only their differences are kept.
+/// All forms, with few flows, and with so many that only their differences are kept.
 #[test]
 fn every_form() {
     alone(|| {
@@ -99,8 +99,8 @@ fn every_form() {
     });
 }
 
-/// The rate goes down at once: a device recovers from an overload in a pause as well. Other work on the machine may
-/// make one, but not each time.
+/// The rate goes down at once: a device could recover from an overload during a pause. Other work on the machine may
+/// cause a pause, but not each time.
 #[test]
 fn from_one_rate_to_the_next_there_is_no_pause() {
     alone(|| {
@@ -134,7 +134,7 @@ fn from_one_rate_to_the_next_there_is_no_pause() {
     });
 }
 
-/// tshark says whether the checksums of what is sent are right.
+/// The referee for the checksums of sent frames is tshark.
 #[test]
 fn checksums_are_right_with_every_tag() {
     alone(|| {
@@ -233,7 +233,7 @@ fn a_trial_that_was_sent_late_is_void() {
         let streams = Streams::Rightward(ipv4(1, 64));
         let strict = Tolerance::default();
         let mut path = SingleDevice::build(&Redirect, streams, phases(), strict)?;
-        // Nothing here sends a billion frames per second.
+        // No machine sends a billion frames per second.
         let result = path.run(&frames(1e9, 200_000))?;
         let Some(Void::SentLate { late, sent, .. }) = result.void else {
             panic!("{result:?}");
@@ -260,7 +260,7 @@ fn learning_frames_do_not_count() {
     });
 }
 
-/// A cable and the tester's ports at its ends.
+/// Returns a cable and the tester's ports at its ends.
 fn cable() -> Result<(Network, [Port; 2])> {
     let cable = Topology::direct(Neighbours::Static, Offloads::Off);
     let network = cable.build()?;
@@ -271,7 +271,7 @@ fn cable() -> Result<(Network, [Port; 2])> {
     Ok((network, ports))
 }
 
-/// Between any two interfaces, whatever is between them.
+/// The tester works between any two interfaces.
 #[test]
 fn two_ports_and_a_cable() {
     alone(|| {

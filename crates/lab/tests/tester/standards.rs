@@ -1,11 +1,11 @@
-//! The searches on paths of which is known what they lose.
+//! The searches on paths with a known loss.
 
 use std::time::Duration;
 
 use isthmus_lab::{
     Result,
+    device::Device,
     peers::{Fault, Faulty, Redirect},
-    subject::Subject,
     tester::{
         Extent, Phases, SingleDevice, Streams, Summary, Tolerance, Trial,
         search::{
@@ -18,7 +18,7 @@ use isthmus_lab::{
 
 use crate::{TIMEOUT, alone, build, ipv4};
 
-/// Frames per second, of which a trial of 50 ms has 1000.
+/// Frames per second: a trial of 50 ms has 1000.
 const LEAST: f64 = 20_000.0;
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -30,11 +30,11 @@ fn offered(path: &mut SingleDevice, offer: Offer) -> Result<isthmus_lab::tester:
     })
 }
 
-fn path(subject: &dyn Subject) -> Result<SingleDevice> {
-    build(subject, Streams::Rightward(ipv4(100, 64)))
+fn path(device: &dyn Device) -> Result<SingleDevice> {
+    build(device, Streams::Rightward(ipv4(100, 64)))
 }
 
-/// Up to four times the least, since whatever the redirect gets it takes.
+/// Searches up to four times the lowest rate, which the redirect forwards for sure.
 fn search() -> Search {
     Search {
         range: Range {
@@ -81,13 +81,13 @@ fn without_a_loss_the_curve_ends_and_the_range_is_the_limit() {
     });
 }
 
-/// A policer has a rate that is known and does not hang on the machine's mood: five searches find it, and within 3 %
-/// of each other.
+/// A policer has a known rate that does not depend on the machine's load: five searches find it, and their results
+/// are within 3 %.
 #[test]
 fn the_rate_of_a_policer_is_found_again() {
     const RATE: u32 = 100_000;
     alone(|| {
-        // What comes later, and then at once, is too much for the policer.
+        // Frames that are late, and then come at once, are too fast for the policer.
         let punctual = Tolerance {
             by: Duration::from_micros(500),
             share: 0.01,
@@ -111,7 +111,7 @@ fn the_rate_of_a_policer_is_found_again() {
             ..Goal::ndr().shortened(40)
         };
         let mut rates = Vec::new();
-        // A search that ends because other work had made frames late says nothing of the policer.
+        // A search that ends because other work had made frames late says nothing about the policer.
         for _ in 0..10 {
             let (found, _) = mlr::search(range, &[goal], |offer| {
                 path.run(&Trial {

@@ -10,16 +10,16 @@ use isthmus_lab::{
 };
 
 use crate::{
-    Outcome, delays, direct, measure, median, neighbours, path, payload, punctual, rate, report,
+    Attempt, delays, direct, measure, median, neighbours, path, payload, punctual, rate, report,
     routed, strangers, transport, with,
 };
 
 const PAYLOADS: [u32; 6] = [250, 500, 1000, 1500, 4000, 10_000];
 
-/// How late cables may be in an exchange that counts, or a hundredth of the bound if that is more.
+/// The lateness of cables in an exchange that counts, or a hundredth of the bound if that is more.
 const LATE: Duration = Duration::from_micros(10);
 
-/// What a router may take for a packet, on a slow machine as well: that is not the cables' time.
+/// The time of a router for a packet, on a slow machine as well; it is not the cables' time.
 const ROUTER: Duration = Duration::from_micros(10);
 
 #[test]
@@ -32,7 +32,7 @@ fn through_a_router_at_100_megabits_it_is_the_bound_between_the_cables() {
     through_a_router(100, |_, wires| wires);
 }
 
-/// Compares what `of` chooses of the delay at the sockets and between the cables' ends.
+/// Compares the delay that `of` selects, at the sockets or between the cables' ends.
 fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
     let rate = rate(megabits);
     with(&routed(Ethernet::new(rate)), |network| {
@@ -47,7 +47,7 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                     let path = path(name, rate);
                     let (transport, payload) = (transport(protocol), payload(bytes));
                     let bound = path.delay(transport, payload);
-                    // Both ways are alike.
+                    // Both directions are alike.
                     let [expected, _] = ping_pong([&path, &path], transport, payload);
                     let tolerance = LATE.max(Duration::from_secs_f64(bound / 100.0));
                     measure(&what, || {
@@ -57,7 +57,7 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                             (0, 0, 0)
                         );
                         let Some(exchanges) = punctual(&series, tolerance) else {
-                            return Outcome::Void;
+                            return Attempt::Void;
                         };
                         let (sockets, wires) = delays(&exchanges);
                         report(&format!("{what}, sockets"), sockets, bound);
@@ -66,9 +66,9 @@ fn through_a_router(megabits: u64, of: fn(f64, f64) -> f64) {
                         assert!(sockets > wires, "{what}: the hosts took less than nothing");
                         let most = expected * 1.05 + ROUTER.as_secs_f64();
                         if of(sockets, wires) < most {
-                            Outcome::Good
+                            Attempt::Good
                         } else {
-                            Outcome::Bad
+                            Attempt::Bad
                         }
                     });
                 }
@@ -86,7 +86,7 @@ fn a_millisecond_of_cable_is_a_millisecond() {
             let series = game.play(&neighbours(network)).unwrap();
             assert_eq!(series.exchanges.len(), 100);
             let Some(exchanges) = punctual(&series, LATE) else {
-                return Outcome::Void;
+                return Attempt::Void;
             };
             let (sockets, wires) = delays(&exchanges);
             let half = median(exchanges.iter().map(|exchange| exchange.round_trip)) / 2.0;
@@ -100,9 +100,9 @@ fn a_millisecond_of_cable_is_a_millisecond() {
             // The hosts take time as well.
             let [sockets, wires, half] = ratios;
             if wires < 1.02 && sockets < 1.05 && half < 1.05 {
-                Outcome::Good
+                Attempt::Good
             } else {
-                Outcome::Bad
+                Attempt::Bad
             }
         });
     });

@@ -1,4 +1,4 @@
-//! Each thing that a cable can do wrong is seen by who measures over it.
+//! Each fault of a cable is seen by measurements over it.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -25,13 +25,13 @@ fn faulty(fault: Fault) -> Ethernet {
     Ethernet::new(rate(100)).fault(Direction::Forth, fault)
 }
 
-/// How often it happened, by the cable.
+/// Returns how often the fault occurred, by the cable's count.
 fn happened(network: &Network, what: What) -> u64 {
     let tap = network.wires().unwrap().tap(HOST6, HOST_INTERFACE);
     tap.unwrap().left().wrong(what)
 }
 
-/// A stream over a cable with this fault, and how often it happened.
+/// Sends a stream over a cable with this fault, and checks its arrivals and the count.
 fn stream(fault: Fault, duration: Duration, check: impl FnOnce(Arrivals, u64)) {
     with(&direct(faulty(fault)), |network| {
         let stream = Stream {
@@ -67,7 +67,7 @@ fn losses_by_chance_are_counted_one_by_one() {
     let when = When::OneIn { frames, seed: 7 };
     let what = What::Drop;
     stream(Fault { what, when }, SHORT, |seen, happened| {
-        // Other frames than messages may be among them: hosts look for routers.
+        // There may be other frames than messages: hosts look for routers.
         assert!(seen.lost() > 0 && (seen.lost()..=seen.lost() + 2).contains(&happened));
     });
 }
@@ -98,7 +98,7 @@ fn corruption_is_seen_although_the_checksum_is_right() {
 }
 
 #[test]
-fn what_is_held_back_is_late_and_out_of_order() {
+fn held_frames_are_late_and_out_of_order() {
     let hold = Duration::from_millis(5);
     stream(every(100, What::Hold(hold)), SHORT, |seen, happened| {
         assert!(seen.reordered > 0 && happened.abs_diff(seen.reordered) <= 2);
@@ -119,7 +119,7 @@ fn what_is_held_back_is_late_and_out_of_order() {
     });
 }
 
-/// Nobody sends again what a ping-pong has lost: it is counted, in its direction.
+/// A lost message of a ping-pong is not sent again: it is counted, in its direction.
 #[test]
 fn a_lost_message_is_lost() {
     for (direction, forth, back) in [(Direction::Forth, 10, 0), (Direction::Back, 0, 10)] {
@@ -140,7 +140,7 @@ fn a_lost_message_is_lost() {
     }
 }
 
-/// A message that was given up and comes later is not taken for the next one.
+/// A late message that was given up is not taken for the next one.
 #[test]
 fn a_message_that_comes_too_late_is_a_stray() {
     let hold = What::Hold(Duration::from_millis(30));

@@ -1,5 +1,5 @@
-//! A lone frame's time of the wire, by the kernel's time stamps: tcpdump at both ends. The kernel stamps a packet
-//! as it gives it to the device that sends, and as it takes it from the device that receives.
+//! The time of a single frame on the wire, by the kernel's time stamps: tcpdump at both ends. The kernel stamps a
+//! packet when it gives it to the sending device, and when it takes it from the receiving one.
 
 use std::{fs, time::Duration};
 
@@ -14,7 +14,7 @@ use isthmus_lab::{
 };
 
 use crate::{
-    Outcome, delays, direct, measure, median, neighbours, payload, punctual, rate, report, with,
+    Attempt, delays, direct, measure, median, neighbours, payload, punctual, rate, report, with,
 };
 
 /// A capture of the datagrams at one end.
@@ -27,7 +27,7 @@ impl Capture {
     fn start(network: &Network, node: &str) -> Result<Self> {
         process::require("tcpdump", "tcpdump")?;
         let file = leftovers::file()?;
-        // Not on the CPU of the cables.
+        // It must not use the CPU of the cables.
         let mut command = network.node(node)?.command_on(GATEWAY_CPU, "tcpdump");
         command
             .args([
@@ -49,7 +49,7 @@ impl Capture {
         Ok(Self { tcpdump, file })
     }
 
-    /// The times, in nanoseconds, of the packets of this length of payload from an address.
+    /// Returns the times, in nanoseconds, of the packets of this length of payload from an address.
     fn times(mut self, from: &str, length: u32) -> Result<Vec<i128>> {
         // The last packets are written when the kernel's buffer is handed over.
         std::thread::sleep(Duration::from_millis(1200));
@@ -89,11 +89,11 @@ fn a_lone_frame_takes_its_time_of_the_wire() {
     });
 }
 
-/// Datagrams of this length, 200 in either direction.
+/// Datagrams of each length in either direction.
 const EXCHANGES: u32 = 200;
 
-/// Compares the time that packets of this length take with what it should be.
-fn compare(network: &Network, length: u32) -> Result<Outcome> {
+/// Compares the time of packets of this length with the expected one.
+fn compare(network: &Network, length: u32) -> Result<Attempt> {
     let headers = 20 + 8;
     let message = payload(length - headers);
     let (near, far) = (
@@ -115,7 +115,7 @@ fn compare(network: &Network, length: u32) -> Result<Outcome> {
         Duration::from_nanos(u64::try_from(came - left).expect("a packet arrives after it left"))
     }));
     let Some(exchanges) = punctual(&series, Duration::from_micros(5)) else {
-        return Ok(Outcome::Void);
+        return Ok(Attempt::Void);
     };
     // Preamble 8, header 14, check sequence 4; 0.8 µs each.
     let time = f64::from(8 + 14 + length + 4) * 0.8e-6;
@@ -129,11 +129,11 @@ fn compare(network: &Network, length: u32) -> Result<Outcome> {
         ),
         report(&format!("{length} bytes on the wire"), wires, time),
     ];
-    // Nothing arrives before its last bit.
+    // No packet arrives before its last bit.
     assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{length} bytes");
     Ok(if ratios.iter().all(|ratio| *ratio < 1.02) {
-        Outcome::Good
+        Attempt::Good
     } else {
-        Outcome::Bad
+        Attempt::Bad
     })
 }

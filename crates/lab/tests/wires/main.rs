@@ -1,8 +1,8 @@
-//! Links with line rates in network namespaces (netns), and what is measured over them. Needs root; without it a
-//! test says why it is skipped.
+//! Links with line rates in network namespaces (netns), and measurements over them. Needs root; without it a test
+//! reports why it is skipped.
 //!
-//! What is expected is arithmetic: the lengths of frames and the line rate. What the lab's own clocks say about a
-//! lone frame is compared with the time stamps that the kernel gives to captured packets.
+//! The expectations are arithmetic: the lengths of frames and the line rate. The lab's own clocks for a single frame
+//! are compared with the time stamps that the kernel gives to captured packets.
 
 mod delay;
 mod faults;
@@ -31,7 +31,7 @@ use isthmus_lab::{
 /// Two networks at once would disturb each other's timing on a small machine.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Builds a network and uses it alone, or says why it cannot be built here.
+/// Builds a network and uses it alone, or prints why it cannot be built here.
 fn with(topology: &Topology, task: impl FnOnce(&Network)) {
     let _turn = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     match topology.build() {
@@ -51,12 +51,12 @@ fn payload(bytes: u32) -> Payload {
     Payload::new(bytes).unwrap()
 }
 
-/// Two hosts and a cable.
+/// Returns two hosts and a cable.
 fn direct(ethernet: Ethernet) -> Topology {
     Topology::direct(Neighbours::Static, Offloads::Off).over(&Medium::Ethernet(ethernet))
 }
 
-/// Two hosts and a router that forwards both protocols.
+/// Returns two hosts and a router that forwards both protocols.
 fn routed(ethernet: Ethernet) -> Topology {
     Topology::dual_stack(Neighbours::Static, Offloads::Off).over(&Medium::Ethernet(ethernet))
 }
@@ -68,25 +68,25 @@ fn pair(network: &Network, near: impl Into<IpAddr>, far: impl Into<IpAddr>) -> R
     ))
 }
 
-/// The hosts of [`direct`].
+/// Returns the hosts of [`direct`].
 fn neighbours(network: &Network) -> Pair {
     pair(network, plan::HOST6_AS_IPV4, plan::GATEWAY6_AS_IPV4).unwrap()
 }
 
-/// The hosts of [`routed`], by protocol, with the name of the path in the bound.
+/// Returns the hosts of [`routed`], by protocol, with the name of the path in the bound.
 fn strangers(network: &Network) -> [(&'static str, Pair); 2] {
     let v4 = pair(network, plan::HOST6_AS_IPV4, plan::HOST4).unwrap();
     let v6 = pair(network, plan::HOST6, plan::HOST4_AS_IPV6).unwrap();
     [("native-ipv4", v4), ("native-ipv6", v6)]
 }
 
-/// The bound's path between them.
+/// Returns the bound's path between them.
 fn path(name: &str, rate: Rate) -> bound::Path {
     let mechanism = bound::Mechanism::named(name).unwrap();
     mechanism.path(rate, Mtu::ETHERNET)
 }
 
-/// What the hosts here do: Linux has timestamps in TCP.
+/// Returns the transport of the hosts here: Linux has timestamps in TCP.
 fn transport(protocol: Protocol) -> Transport {
     match protocol {
         Protocol::Udp => Transport::Udp,
@@ -94,42 +94,42 @@ fn transport(protocol: Protocol) -> Transport {
     }
 }
 
-/// What came of a measurement.
-enum Outcome {
-    /// What is to be shown.
+/// The result of a measurement.
+enum Attempt {
+    /// It is as expected.
     Good,
-    /// It is not: something else on this machine may have disturbed it.
+    /// It is not as expected: other work on this machine may have disturbed it.
     Bad,
     /// The cables did not keep time.
     Void,
 }
 
-/// Measures until it is good, a few times at most: what a path is to reach, it has to reach once. Says why the test is
-/// skipped if the cables never kept time.
-fn measure(what: &str, mut once: impl FnMut() -> Outcome) {
+/// Measures until the result is good, a few times at most: one good result is enough. If the cables never kept time,
+/// it prints why the test is skipped.
+fn measure(what: &str, mut once: impl FnMut() -> Attempt) {
     let mut bad = false;
     for _ in 0..4 {
         match once() {
-            Outcome::Good => return,
-            Outcome::Bad => bad = true,
-            Outcome::Void => {}
+            Attempt::Good => return,
+            Attempt::Bad => bad = true,
+            Attempt::Void => {}
         }
     }
     assert!(!bad, "{what}");
     println!("skipped: this machine is too busy for the cables to keep time: {what}");
 }
 
-/// Good if a ratio is within 5 % below one. More than the bound is never right: it happens if the sockets' thread had
-/// to wait when the first message came.
-fn full(ratio: f64) -> Outcome {
+/// A ratio is good if it is at most 5 % below one. A ratio above the bound is never right: it occurs if the sockets'
+/// thread was delayed at the first message.
+fn full(ratio: f64) -> Attempt {
     if (0.95..1.005).contains(&ratio) {
-        Outcome::Good
+        Attempt::Good
     } else {
-        Outcome::Bad
+        Attempt::Bad
     }
 }
 
-/// The exchanges in which the cables kept time, if these are the better half.
+/// Returns the exchanges in which the cables kept time, if these are the majority.
 fn punctual(series: &Series, tolerance: Duration) -> Option<Vec<Exchange>> {
     let in_time =
         |exchange: &&Exchange| exchange.wires_error.is_some_and(|error| error < tolerance);
@@ -137,13 +137,13 @@ fn punctual(series: &Series, tolerance: Duration) -> Option<Vec<Exchange>> {
     (exchanges.len() * 2 > series.exchanges.len()).then_some(exchanges)
 }
 
-/// The median, in seconds.
+/// Returns the median, in seconds.
 fn median(times: impl Iterator<Item = Duration>) -> f64 {
     let mut times: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
     isthmus_lab::measure::median(&mut times)
 }
 
-/// The medians of both ways together: at the sockets, and between the cables' ends.
+/// Returns the medians of both directions together: at the sockets, and between the cables' ends.
 fn delays(exchanges: &[Exchange]) -> (f64, f64) {
     let ways = || {
         exchanges
@@ -161,7 +161,7 @@ fn delays(exchanges: &[Exchange]) -> (f64, f64) {
     )
 }
 
-/// Prints what was seen beside what should have been.
+/// Prints a value and the bound, and returns their ratio.
 fn report(what: &str, seen: f64, bound: f64) -> f64 {
     let ratio = seen / bound;
     println!("{what}: {seen:.6e} of {bound:.6e}, ratio {ratio:.4}");

@@ -1,9 +1,10 @@
-//! Gateways of every kind work between links with line rates, and delay is the bound's and what they take.
+//! Gateways of every kind work between links with line rates. The delay is the bound's and their own.
 
 use std::time::Duration;
 
 use isthmus_lab::{
     LabError,
+    device::Device,
     isthmus::{Engine, Isthmus, Mechanism},
     measure::GATEWAY_CPU,
     peers::Tayga,
@@ -12,20 +13,20 @@ use isthmus_lab::{
         Host, Pair,
         pingpong::{PingPong, Protocol},
     },
-    subject::Subject,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Offloads, Topology},
     wire::{Ethernet, Medium},
 };
 
-use crate::{Outcome, measure, median, path, payload, punctual, rate, report, transport, with};
+use crate::{Attempt, measure, median, path, payload, punctual, rate, report, transport, with};
 
-/// A NAT64 at 10 Mb/s, both ways: they differ, because IPv6's header is longer and fragments are cut for it.
-fn nat64(subject: &dyn Subject) {
+/// Tests a NAT64 at 10 Mb/s in both directions. They differ, because IPv6's header is longer and fragments are cut
+/// for it.
+fn nat64(device: &dyn Device) {
     let rate = rate(10);
     let medium = Medium::Ethernet(Ethernet::new(rate));
     let topology = Topology::translator(Neighbours::Static, Offloads::Off).over(&medium);
     with(&topology, |network| {
-        let started = match subject.start(network, GATEWAY_CPU) {
+        let started = match device.start(network, GATEWAY_CPU) {
             Ok(started) => started,
             Err(reason @ LabError::Missing { .. }) => {
                 println!("skipped: {reason}");
@@ -42,14 +43,14 @@ fn nat64(subject: &dyn Subject) {
             (Protocol::Tcp, 1000),
         ] {
             let game = PingPong::new(protocol, payload(bytes));
-            let what = format!("{} {protocol:?} {bytes} bytes", subject.name());
+            let what = format!("{} {protocol:?} {bytes} bytes", device.name());
             let bounds = ["nat64-6to4", "nat64-4to6"]
                 .map(|name| path(name, rate).delay(transport(protocol), payload(bytes)));
             measure(&what, || {
                 let series = game.play(&pair).unwrap();
                 assert_eq!(series.exchanges.len(), 100, "{what}: {series:?}");
                 let Some(exchanges) = punctual(&series, Duration::from_micros(50)) else {
-                    return Outcome::Void;
+                    return Attempt::Void;
                 };
                 let forth = median(exchanges.iter().map(|exchange| exchange.forth.sockets));
                 let back = median(exchanges.iter().map(|exchange| exchange.back.sockets));
@@ -58,11 +59,11 @@ fn nat64(subject: &dyn Subject) {
                     report(&format!("{what} to IPv6"), back, bounds[1]),
                 ];
                 assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{what}");
-                // What a process takes, it takes: this is about the way there and back.
+                // A process takes its own time: this is about the path there and back.
                 if ratios.iter().all(|ratio| *ratio < 1.1) {
-                    Outcome::Good
+                    Attempt::Good
                 } else {
-                    Outcome::Bad
+                    Attempt::Bad
                 }
             });
         }

@@ -62,9 +62,9 @@ fn a_connection_fills_the_line() {
     }
 }
 
-/// What is offered beyond the line rate waits, and is dropped and counted when the queue is full.
+/// A load beyond the line rate waits, and is dropped and counted when the queue is full.
 #[test]
-fn what_does_not_fit_is_dropped_and_counted() {
+fn excess_messages_are_dropped_and_counted() {
     let ethernet = Ethernet::new(rate(10)).queue(20.try_into().unwrap());
     with(&routed(ethernet), |network| {
         let (_, pair) = &strangers(network)[0];

@@ -44,16 +44,16 @@ impl Side {
     /// What the core routes to it.
     pub(crate) const fn routed(self, row: &Mechanism) -> &'static str {
         match self {
-            Self::Edge => row.to_edge,
-            Self::Border => row.to_border,
+            Self::Edge => row.to_ce,
+            Self::Border => row.to_br,
         }
     }
 
     /// Our instance at this end.
     pub(crate) const fn instance(self, row: &Mechanism) -> &'static str {
         match self {
-            Self::Edge => row.edge,
-            Self::Border => row.border,
+            Self::Edge => row.ce,
+            Self::Border => row.br,
         }
     }
 }
@@ -125,11 +125,11 @@ const SIX_TO_FOUR: Pair = Pair {
 
 /// A site of 6to4 and the rest of the IPv6 internet (RFC 3056 section 5.2).
 const RELAY: Mechanism = Mechanism {
-    edge: r#"mechanism = "6to4"
+    ce: r#"mechanism = "6to4"
 local = "203.0.113.1"
 relay = "203.0.113.129"
 icmp-source-v6 = "2002:cb00:7101::1""#,
-    border: r#"mechanism = "6to4"
+    br: r#"mechanism = "6to4"
 role = "relay"
 local = "203.0.113.129"
 icmp-source-v6 = "2002:cb00:7181::1""#,
@@ -201,7 +201,7 @@ const DS_LITE: Pair = Pair {
 
 /// A whole IPv4 address: EA bits are the rest of the address, and there is no PSID (RFC 7597 section 5.2).
 const WHOLE: Mechanism = Mechanism {
-    edge: r#"mechanism = "map-e"
+    ce: r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 8 }]
@@ -209,7 +209,7 @@ end-user-prefix = "2001:db8:12::/48"
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
-    border: r#"mechanism = "map-e"
+    br: r#"mechanism = "map-e"
 role = "br"
 local = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 8 }]
@@ -242,7 +242,7 @@ const MAP_E: Pair = Pair {
 /// A shared address. Without an offset the ports of a customer are one range (RFC 7597 section 5.1), which
 /// is all that the kernel's NAT can be given: 0x34 of 256 are those from 13312 to 13567.
 const SHARED: Mechanism = Mechanism {
-    edge: r#"mechanism = "map-e"
+    ce: r#"mechanism = "map-e"
 role = "ce"
 br = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16, psid-offset = 0 }]
@@ -250,7 +250,7 @@ end-user-prefix = "2001:db8:12:3400::/56"
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
-    border: r#"mechanism = "map-e"
+    br: r#"mechanism = "map-e"
 role = "br"
 local = "2001:db8:ffff::1"
 rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16, psid-offset = 0 }]
@@ -282,7 +282,7 @@ const MAP_E_SHARED: Pair = Pair {
 
 /// The same ports, given by a binding table.
 const BOUND: Mechanism = Mechanism {
-    edge: r#"mechanism = "lw4o6"
+    ce: r#"mechanism = "lw4o6"
 role = "b4"
 local = "2001:db8:12::1"
 aftr = "2001:db8:ffff::1"
@@ -293,7 +293,7 @@ psid-offset = 0
 inside = ["192.168.0.0/16"]
 max-sessions = 4096
 max-bindings = 4096"#,
-    border: r#"mechanism = "lw4o6"
+    br: r#"mechanism = "lw4o6"
 role = "aftr"
 local = "2001:db8:ffff::1"
 sharing = [{ v4 = "192.0.2.0/24", psid-length = 8, psid-offset = 0 }]

@@ -8,10 +8,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use isthmus_lab::device::Started;
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::provider::others::End;
 use isthmus_lab::provider::{Core, Mechanism, Transport};
-use isthmus_lab::subject::Started;
 use tempfile::TempDir;
 
 use super::pairs::{Pair, Side};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::provider::{self, Core, Mechanism};
-use isthmus_lab::topology::{BORDER, Offloads};
+use isthmus_lab::topology::{BR, Offloads};
 use tempfile::TempDir;
 
 use super::traffic::Hosts;
@@ -38,9 +38,9 @@ impl Net {
         let node = |name| Arc::clone(network.node(name).unwrap());
         let net = Self {
             client: node(provider::CLIENT),
-            edge: node(provider::EDGE),
+            edge: node(provider::CE),
             core: node(provider::CORE),
-            border: node(BORDER),
+            border: node(BR),
             server: node(provider::SERVER),
             folder: tempfile::tempdir().unwrap(),
         };
@@ -98,8 +98,8 @@ impl Net {
         row: &'a Mechanism,
     ) -> [(&'a str, &'a Namespace, &'a str, &'a str); 2] {
         [
-            ("edge", &self.edge, "toc", row.edge),
-            ("border", &self.border, "tos", row.border),
+            ("edge", &self.edge, "toc", row.ce),
+            ("border", &self.border, "tos", row.br),
         ]
     }
 
@@ -125,7 +125,7 @@ impl Net {
     /// are.
     pub(crate) fn narrow(&self, row: &Mechanism) {
         let bytes = row.core.narrow();
-        for (routed, number) in [(row.to_edge, 0), (row.to_border, 1)] {
+        for (routed, number) in [(row.to_ce, 0), (row.to_br, 1)] {
             let link = ["toe", "tob"][number];
             let via = row.core.end_of(number, 2);
             ip(

@@ -172,7 +172,7 @@ pub(super) fn with(instance: &str, more: &str) -> &'static str {
 /// Behind a customer's edge, whose ports are those of its set.
 fn at_an_edge(engine: &str) {
     let row = Mechanism {
-        edge: with(provider::MAP_E.edge, "pcp = { listen = [\"192.168.1.1\"] }"),
+        ce: with(provider::MAP_E.ce, "pcp = { listen = [\"192.168.1.1\"] }"),
         ..provider::MAP_E
     };
     let Some(net) = Net::new(&row) else { return };
@@ -194,7 +194,7 @@ fn at_an_edge(engine: &str) {
 /// At a NAT64, over IPv6.
 fn at_a_nat64(engine: &str) {
     let row = Mechanism {
-        border: with(provider::CLAT.border, "pcp = { listen = [\"3fff:c1::2\"] }"),
+        br: with(provider::CLAT.br, "pcp = { listen = [\"3fff:c1::2\"] }"),
         ..provider::CLAT
     };
     let Some(net) = Net::new(&row) else { return };

@@ -29,12 +29,12 @@ const PAGE: &str = "reached behind two gateways";
 /// A B4 and its concentrator.
 fn ds_lite() -> Mechanism {
     Mechanism {
-        edge: with(
-            provider::DS_LITE.edge,
+        ce: with(
+            provider::DS_LITE.ce,
             "pcp = { listen = [\"192.168.1.1\"], clients = [\"192.168.1.0/24\"] }",
         ),
-        border: with(
-            provider::DS_LITE.border,
+        br: with(
+            provider::DS_LITE.br,
             "pcp = { listen = [\"192.0.0.1\"], clients = [\"2001:db8:12::/48\"] }",
         ),
         ..provider::DS_LITE
@@ -275,12 +275,12 @@ fn linux_b4(node: &Namespace, host: &str) -> Result<(), String> {
 /// The host behind a CLAT gets ports of the PLAT, with which the CLAT speaks by its own address.
 fn behind_a_clat(engine: &str) {
     let row = Mechanism {
-        edge: with(
-            provider::CLAT.edge,
+        ce: with(
+            provider::CLAT.ce,
             "pcp = { listen = [\"192.168.1.1\"], server = \"3fff:c1::2\" }",
         ),
-        border: with(
-            provider::CLAT.border,
+        br: with(
+            provider::CLAT.br,
             "pcp = { listen = [\"3fff:c1::2\"], clients = [\"2001:db8:12::/48\"] }",
         ),
         ..provider::CLAT

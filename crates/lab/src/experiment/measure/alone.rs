@@ -1,4 +1,4 @@
-//! What the tester does by itself, beside which every figure stands.
+//! The tester's own figures, which are shown next to every figure.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -12,29 +12,29 @@ use crate::{
     tester::{Ceiling, Delay, Extent, Streams, Traffic, Trial},
 };
 
-/// The load at which the tester says what it takes itself for a frame, in frames per second.
+/// The load at which the tester's own delay is measured, in frames per second.
 const EASY: f64 = 100_000.0;
 
-/// On the path of a gateway that only redirects frames.
+/// The tester's figures on the path of a gateway that only redirects frames.
 #[derive(Debug, Clone)]
 pub(super) struct Alone {
     /// Frames per second, of each stream.
     pub(super) ceiling: Ceiling,
-    /// What it says of its own delay at an easy load; nothing if it could not send that on time.
+    /// The tester's own delay at an easy load; absent if it could not send that load on time.
     pub(super) delay: Option<Delay>,
 }
 
-/// What the figures depend on, for a stream: form, size and number of flows.
-type Kind = (Form, FrameSize, usize);
-/// What has been measured of the tester by this process.
-static KNOWN: Mutex<Vec<(Vec<Kind>, Alone)>> = Mutex::new(Vec::new());
+/// The shape of a stream, on which the figures depend: form, size and number of flows.
+type Shape = (Form, FrameSize, usize);
+/// The figures that this process has measured.
+static KNOWN: Mutex<Vec<(Vec<Shape>, Alone)>> = Mutex::new(Vec::new());
 
 impl Alone {
-    /// Measured once for each kind of stream, since that takes seconds.
+    /// Returns the figures for these streams. They are measured once for each shape, since that takes seconds.
     pub(super) fn of(streams: &Streams) -> Result<Self> {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = kind(streams);
-        if let Some((_, alone)) = known.iter().find(|(one, _)| *one == kind) {
+        let shape = shape(streams);
+        if let Some((_, alone)) = known.iter().find(|(one, _)| *one == shape) {
             return Ok(alone.clone());
         }
         let trial = Trial {
@@ -45,25 +45,25 @@ impl Alone {
         let (ceiling, mut result) = Ceiling::measure_with(streams, &trial)?;
         let stream = result.streams.pop();
         let alone = Self {
-            ceiling: Ceiling::new(ceiling.rate() / kind.len() as f64),
+            ceiling: Ceiling::new(ceiling.rate() / shape.len() as f64),
             delay: stream
                 .filter(|_| result.void.is_none())
                 .and_then(|stream| stream.delay),
         };
-        known.push((kind, alone.clone()));
+        known.push((shape, alone.clone()));
         Ok(alone)
     }
 }
 
-fn kind(streams: &Streams) -> Vec<Kind> {
-    let kind = |traffic: &Traffic| {
+fn shape(streams: &Streams) -> Vec<Shape> {
+    let shape = |traffic: &Traffic| {
         let flows = traffic.packets.len();
         (traffic.packets[0].form(), traffic.size, flows)
     };
     match streams {
         Streams::Rightward(one) | Streams::Leftward(one) | Streams::Observed(one) => {
-            vec![kind(one)]
+            vec![shape(one)]
         }
-        Streams::Both(one, other) => vec![kind(one), kind(other)],
+        Streams::Both(one, other) => vec![shape(one), shape(other)],
     }
 }

@@ -1,19 +1,19 @@
 //! Whether applications work.
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     Result,
     applications::{self, Call},
     results::Point,
 };
 
-/// 1 for each application that works, and for the others 0 and why.
-pub(crate) fn all(scene: &mut Scene, _: Profile) -> Result<Vec<Point>> {
+/// Returns 1 for each application that works, and 0 with the reason for the others.
+pub(crate) fn all(testbed: &mut Testbed, _: Profile) -> Result<Vec<Point>> {
     let call = Call {
-        client: scene.client()?,
-        server: scene.server()?,
-        target: scene.address(),
-        own: scene.own(),
+        client: testbed.client()?,
+        server: testbed.server()?,
+        target: testbed.address(),
+        own: testbed.own(),
     };
     let tried = applications::try_all(&call)?.into_iter();
     let point = |tried: applications::Tried| match tried.trouble {

@@ -1,12 +1,12 @@
-//! Processor time: whose it is, as exactly as the kernel knows it.
+//! Processor time, and its attribution.
 //!
-//! The clock ticks of `/proc/stat` are samples, a hundred in a second, and miss whoever works between them. These
-//! are not: the scheduler counts what each thread has run, and the kernel counts the time in each BPF program as long
-//! as somebody has asked for that, which costs some ten nanoseconds for each run of a program.
+//! The clock ticks of `/proc/stat` are samples, a hundred in a second, and miss all work between them. The counters
+//! here are exact: the scheduler counts the time of each thread, and the kernel counts the time in each BPF program
+//! on request, at a cost of some ten nanoseconds per run of a program.
 //!
-//! What is done in softirq is the time of the thread that was running. A packet that a host sends over veth pairs is
-//! forwarded in the sender's time, by the kernel as by programs in XDP and tc. So what a gateway of that kind takes is
-//! no process's: it is the difference to a path without it.
+//! Work in softirq is counted as the time of the thread that was running. A packet that a host sends over veth pairs
+//! is forwarded in the sender's time, by the kernel as by programs in XDP and tc. The time of such a gateway is
+//! therefore in no process of its own: it is the difference to a path without the gateway.
 
 use std::{
     collections::BTreeMap,
@@ -20,12 +20,12 @@ use aya::sys::{Stats, enable_stats};
 
 use crate::{LabError, Result, programs::bpf};
 
-/// Until this is dropped, the kernel counts the time in BPF programs.
+/// The kernel's accounting of BPF programs; dropping this ends it.
 #[derive(Debug)]
 pub struct Counting(#[expect(dead_code, reason = "it counts while this is open")] OwnedFd);
 
 impl Counting {
-    /// Begins.
+    /// Begins the accounting.
     pub fn begin() -> Result<Self> {
         let counting = enable_stats(Stats::RunTime);
         counting
@@ -37,17 +37,17 @@ impl Counting {
 /// Processor time that was used, in seconds of one core.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
-    /// By the gateways' processes, and by the kernel's threads that take packets from them.
+    /// The time of the gateways' processes, and of the kernel's threads that take packets from them.
     pub gateways: f64,
-    /// By the kernel's threads that do what softirqs have left.
+    /// The time of the kernel's threads that finish softirqs.
     pub kernel: f64,
-    /// In the gateways' BPF programs, which is part of somebody else's time.
+    /// The time of the gateways' BPF programs, which is part of another thread's time.
     pub programs: f64,
 }
 
 impl Used {
-    /// Until now, by gateways that have these processes. Nobody else's may work on the machine, as the kernel's
-    /// threads do not say whose packets they take.
+    /// Returns the times so far, for gateways with these processes. No other process may use the network, as the
+    /// kernel's threads do not say whose packets they take.
     pub fn now(gateways: &[u32]) -> Result<Self> {
         let mut used = Self::default();
         let mut programs = BTreeMap::new();
@@ -58,7 +58,7 @@ impl Used {
         }
         used.programs = programs.values().sum();
         for process in entries(Path::new("/proc"))? {
-            // Most have ended in the meantime if they are not there.
+            // A missing process has ended in the meantime.
             let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
             if name.starts_with("ksoftirqd/") {
                 used.kernel += ran(&process)?;
@@ -93,13 +93,13 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     })
 }
 
-/// What all threads of a process have run, in seconds: the first number of `schedstat` has nanoseconds
+/// Returns the time of all threads of a process, in seconds. The first number of `schedstat` is in nanoseconds
 /// (Documentation/scheduler/sched-stats.rst).
 fn ran(process: &Path) -> Result<f64> {
     let mut nanoseconds = 0;
     for thread in entries(&process.join("task"))? {
         let path = thread.join("schedstat");
-        // A thread that has ended since is not asked.
+        // A thread that has ended since is left out.
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
@@ -115,7 +115,7 @@ fn ran(process: &Path) -> Result<f64> {
     Ok(nanoseconds as f64 / 1e9)
 }
 
-/// The time in each BPF program that a process has open, by the program's number.
+/// Returns the time in each BPF program that a process has open, by the program's number.
 fn programs_of(process: &Path) -> Result<BTreeMap<u64, f64>> {
     let mut programs = BTreeMap::new();
     for file in entries(&process.join("fdinfo"))? {
@@ -140,10 +140,9 @@ mod tests {
 
     use super::*;
 
-    /// Two threads that work until so much of their own time is over are told as that much: the referee is what the
-    /// shell's `times` says of itself, in hundredths of a second.
+    /// Two threads run for a known time. The referee is the shell's own `times`, in hundredths of a second.
     #[test]
-    fn the_time_of_a_process_is_what_it_says_itself() {
+    fn the_time_of_a_process_agrees_with_its_own_count() {
         let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; times; read stop";
         let mut child = Command::new("sh")
             .args(["-c", script])
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_uses_nothing() {
+    fn a_sleeping_process_uses_no_time() {
         let before = ran(Path::new(&format!("/proc/{}", id()))).unwrap();
         let mut sleeper = Command::new("sleep").arg("10").spawn().unwrap();
         let place = PathBuf::from(format!("/proc/{}", sleeper.id()));
@@ -181,7 +180,7 @@ mod tests {
         assert_eq!(ran(&place).unwrap(), first);
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        // And who works, something.
+        // Work takes time.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(50) {}
         assert!(ran(Path::new(&format!("/proc/{}", id()))).unwrap() > before);

@@ -3,29 +3,29 @@
 use std::{net::IpAddr, sync::Barrier, time::Instant};
 
 use super::{
-    super::{profile::Profile, scene::Scene},
+    super::{profile::Profile, testbed::Testbed},
     http::Connection,
 };
 use crate::{LabError, Result, results::Point, services::Files};
 
-/// How many connections there are at once.
+/// The numbers of simultaneous connections.
 const COUNTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
-/// The answers, in octets: the paper says no more than small and large.
+/// The responses, in octets: the paper says only small and large.
 const ANSWERS: [(&str, usize); 2] = [("small", 100), ("large", 100_000)];
 
-/// From a request to the end of its answer, by the number of connections.
-pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let _server = Files::serve(scene.server()?, &ANSWERS.map(|(_, octets)| octets))?;
-    let address = scene.address();
+/// Returns the time from a request to the end of its response, by the number of connections.
+pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let _server = Files::serve(testbed.server()?, &ANSWERS.map(|(_, octets)| octets))?;
+    let address = testbed.address();
     let problem = |source| LabError::Start {
         command: format!("HTTP from {address}"),
         source,
     };
-    let client = scene.client()?;
+    let client = testbed.client()?;
     client.enter(|| {
         let mut points = Vec::new();
         for (series, octets) in ANSWERS {
-            // The first one finds addresses and warms caches.
+            // The first one resolves addresses and warms caches.
             at_once(address, 1, octets, 10).map_err(problem)?;
             for count in profile.thin(&COUNTS) {
                 let each = (profile.exchanges() as usize).div_ceil(count).max(3);
@@ -37,13 +37,13 @@ pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Poi
     })
 }
 
-/// From a request to the end of a small answer, on one connection.
-pub(crate) fn simplest(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Returns the time from a request to the end of a small response, on one connection.
+pub(crate) fn simplest(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let (_, octets) = ANSWERS[0];
-    let _server = Files::serve(scene.server()?, &[octets])?;
-    let address = scene.address();
+    let _server = Files::serve(testbed.server()?, &[octets])?;
+    let address = testbed.address();
     let each = profile.exchanges() as usize;
-    let samples = scene.client()?.enter(|| {
+    let samples = testbed.client()?.enter(|| {
         let asked = at_once(address, 1, octets, 10).and_then(|_| at_once(address, 1, octets, each));
         asked.map_err(|source| LabError::Start {
             command: format!("HTTP from {address}"),
@@ -53,7 +53,8 @@ pub(crate) fn simplest(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
     Ok(Point::of("both", 0.0, &samples).into_iter().collect())
 }
 
-/// So many connections, each with so many requests one after the other; none begins before all are there.
+/// Opens this many connections, and sends this many requests on each, one after the other. No request is sent before
+/// all connections are open.
 fn at_once(address: IpAddr, count: usize, octets: usize, each: usize) -> std::io::Result<Vec<f64>> {
     let path = Files::path(octets);
     let mut connections = Vec::with_capacity(count);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     LabError, Result,
     bound::{Path, Payload, TcpOptions, Transport, ping_pong, table::PAPERS_PAYLOADS},
@@ -15,19 +15,20 @@ use crate::{
     wire::Counts,
 };
 
-/// An exchange in which a cable kept time worse than by this much, and this share of the round trip, does not count.
+/// The timing error of a cable above which an exchange does not count, if it is also above this share of the round
+/// trip.
 const PUNCTUAL: Duration = Duration::from_micros(20);
 const EXACT: f64 = 0.005;
-/// A frame of a stream that comes later than this is late: the queue behind it does not make up for it.
+/// The lateness above which a frame of a stream is late: the queue behind it does not make up for it.
 const LATE: Duration = Duration::from_millis(1);
-/// The share of frames that may be.
+/// The share of frames that may be late.
 const FEW: f64 = 0.01;
-/// The share of the bound that a sender has to offer at least.
+/// The least share of the bound that a sender must offer.
 const BUSY: f64 = 0.97;
-/// Until a TCP connection has found its rate.
+/// The time in which a TCP connection finds its rate.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// What a protocol makes of a message, in the bounds: Linux sets timestamps.
+/// Returns the transport of a protocol in the bounds: Linux uses timestamps.
 fn transport(protocol: Protocol) -> Transport {
     match protocol {
         Protocol::Udp => Transport::Udp,
@@ -35,27 +36,27 @@ fn transport(protocol: Protocol) -> Transport {
     }
 }
 
-/// The payloads of papers 000 and 003 that a profile measures.
+/// Returns the payloads of papers 000 and 003 that a profile measures.
 fn payloads(profile: Profile) -> Vec<Payload> {
     let all = PAPERS_PAYLOADS.map(|bytes| Payload::new(bytes).expect("the papers' are payloads"));
     profile.thin(&all)
 }
 
-/// One-way delays of datagrams there and back, and half of the round trip.
-pub(crate) fn udp(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    one_way(scene, profile, Protocol::Udp)
+/// Returns one-way delays of datagrams there and back, and half of the round trip.
+pub(crate) fn udp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    one_way(testbed, profile, Protocol::Udp)
 }
 
-/// The same of messages over TCP.
-pub(crate) fn tcp(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    one_way(scene, profile, Protocol::Tcp)
+/// Returns the same for messages over TCP.
+pub(crate) fn tcp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    one_way(testbed, profile, Protocol::Tcp)
 }
 
-fn one_way(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+fn one_way(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for payload in payloads(profile) {
-        let exchanges = play(scene, profile, protocol, payload)?;
-        let [there, back] = match scene.bounds() {
+        let exchanges = play(testbed, profile, protocol, payload)?;
+        let [there, back] = match testbed.bounds() {
             Some(paths) => ping_pong(paths.each_ref(), transport(protocol), payload).map(Some),
             None => [None, None],
         };
@@ -75,10 +76,10 @@ fn one_way(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Po
     Ok(points)
 }
 
-/// Something of an exchange, in seconds.
+/// A time of an exchange, in seconds.
 type Value = fn(&Exchange) -> f64;
 
-/// What the network took where that is known, and else what the hosts took as well.
+/// Returns the delay of the network where it is known, else that between the sockets.
 fn delay(delay: &Delay) -> f64 {
     delay.wires.unwrap_or(delay.sockets).as_secs_f64()
 }
@@ -91,15 +92,15 @@ fn point(series: &str, payload: Payload, samples: &[f64], bound: Option<f64>) ->
     })
 }
 
-/// Round trips by size of message over TCP.
-pub(crate) fn round_trips(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Returns round trips by size of message over TCP.
+pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let all = payloads(profile).into_iter();
-    all.map(|payload| round_trip(scene, profile, payload))
+    all.map(|payload| round_trip(testbed, profile, payload))
         .collect()
 }
 
-fn round_trip(scene: &Scene, profile: Profile, payload: Payload) -> Result<Point> {
-    let exchanges = play(scene, profile, Protocol::Tcp, payload)?;
+fn round_trip(testbed: &Testbed, profile: Profile, payload: Payload) -> Result<Point> {
+    let exchanges = play(testbed, profile, Protocol::Tcp, payload)?;
     let samples: Vec<f64> = exchanges
         .iter()
         .map(|exchange| exchange.round_trip.as_secs_f64())
@@ -110,15 +111,15 @@ fn round_trip(scene: &Scene, profile: Profile, payload: Payload) -> Result<Point
     })
 }
 
-/// The exchanges that count.
+/// Plays a ping-pong, and returns the exchanges that count.
 fn play(
-    scene: &Scene,
+    testbed: &Testbed,
     profile: Profile,
     protocol: Protocol,
     payload: Payload,
 ) -> Result<Vec<Exchange>> {
     // At 10 Mb/s an exchange of the largest message takes 40 ms.
-    let slow = scene.bounds().is_some();
+    let slow = testbed.bounds().is_some();
     let exchanges = if slow {
         profile.exchanges() / 10
     } else {
@@ -134,7 +135,7 @@ fn play(
         lost_back,
         corrupted,
         ..
-    } = game.play(&scene.pair()?)?;
+    } = game.play(&testbed.pair()?)?;
     let failed = lost_forth + lost_back + corrupted;
     let bytes = payload.bytes();
     if failed > game.exchanges / 2 {
@@ -151,7 +152,7 @@ fn play(
             exchange.wires_error.is_none_or(|error| error <= tolerated)
         })
         .collect();
-    // With few left, those would be the ones that suit the machine.
+    // A few exchanges would be a biased selection.
     if punctual.len() < all / 2 {
         return Err(LabError::Tester(format!(
             "messages of {bytes} bytes: the cables kept time in {} of {all} exchanges only",
@@ -161,22 +162,22 @@ fn play(
     Ok(punctual)
 }
 
-/// Throughput of datagrams.
-pub(crate) fn udp_throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    throughput(scene, profile, Protocol::Udp)
+/// Returns the throughput of datagrams.
+pub(crate) fn udp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    throughput(testbed, profile, Protocol::Udp)
 }
 
-/// Throughput of TCP, written to in parts of a size.
-pub(crate) fn tcp_throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    throughput(scene, profile, Protocol::Tcp)
+/// Returns the throughput of TCP, by the size of writes.
+pub(crate) fn tcp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    throughput(testbed, profile, Protocol::Tcp)
 }
 
-fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
-    let pair = scene.pair()?;
+fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    let pair = testbed.pair()?;
     let duration = profile.length();
     let mut points = Vec::new();
     for payload in payloads(profile) {
-        let before = scene.passed();
+        let before = testbed.passed();
         let (goodput, offered) = match protocol {
             Protocol::Udp => {
                 let stream = Stream {
@@ -197,10 +198,10 @@ fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec
                 (bulk.run(&pair)?.goodput(), None)
             }
         };
-        punctual(&before, &scene.passed())?;
-        let bounds = scene.bounds();
+        punctual(&before, &testbed.passed())?;
+        let bounds = testbed.bounds();
         let bound = bounds.map(|[there, _]| most(there, protocol, payload));
-        // What was not sent is not the fault of who was to be measured.
+        // A load that was not offered is the sender's limit, not the subject's.
         let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
         let point = point("forward", payload, &[goodput], bound);
         points.extend(point.map(|point| match ceiling {
@@ -211,7 +212,10 @@ fn throughput(scene: &Scene, profile: Profile, protocol: Protocol) -> Result<Vec
     Ok(points)
 }
 
-/// An error if a cable moved more than a few frames at the wrong time.
+/// Checks that the cables kept time.
+///
+/// # Errors
+/// A cable moved more than a few frames at the wrong time.
 fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {
     let worst = after
         .iter()
@@ -227,7 +231,7 @@ fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {
     )))
 }
 
-/// The bound of a stream. TCP puts writes together, so that all of its segments are full.
+/// Returns the bound of a stream. TCP merges writes, so that all of its segments are full.
 fn most(path: &Path, protocol: Protocol, payload: Payload) -> f64 {
     let large = Payload::new(65_000).expect("65,000 bytes are a payload");
     match protocol {

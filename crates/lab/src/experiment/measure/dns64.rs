@@ -1,4 +1,4 @@
-//! How many queries a DNS64 server answers (RFC 8219 section 9).
+//! The query rate of a DNS64 server (RFC 8219 section 9).
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     LabError, Result,
     generator::pin,
@@ -18,7 +18,7 @@ use crate::{
     tools::{has_answer, query},
 };
 
-/// Shares of queries for names that are in the cache, in percent, that a profile measures.
+/// Returns the shares of queries for cached names, in percent, that a profile measures.
 pub(crate) fn shares(profile: Profile) -> &'static [u32] {
     match profile {
         Profile::Smoke => &[0, 80],
@@ -26,18 +26,18 @@ pub(crate) fn shares(profile: Profile) -> &'static [u32] {
     }
 }
 
-/// Where the search begins, in queries per second.
+/// The first rate of the search, in queries per second.
 const FIRST: f64 = 1000.0;
 /// A query that is not answered within this time is lost.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// RFC 8219 section 9.2.3: the authoritative server and the tester can do this many times as much, for a
-/// quarter of the time.
+/// RFC 8219 section 9.2.3: the authoritative server and the tester must reach this many times the rate, for a quarter
+/// of the time.
 const SPARE: f64 = 2.2;
 
-/// The highest rate at which all queries are answered, by the share of cached names.
-pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let client = scene.client()?;
-    let server = SocketAddr::new(scene.address(), 53);
+/// Returns the highest rate at which all queries are answered, by the share of cached names.
+pub(crate) fn rates(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let client = testbed.client()?;
+    let server = SocketAddr::new(testbed.address(), 53);
     let (length, width) = precision(profile);
     let mut begin = FIRST;
     let mut number = 0;
@@ -62,12 +62,12 @@ pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
             })?;
             Ok(answered == trial.queries())
         };
-        // Every name that is to be in the cache gets there.
+        // Fills the cache with all names that should be in it.
         works(server, Answer::Address, FIRST, Duration::from_secs(1), 100)?;
         let rate = highest(begin, width, |rate| {
             works(server, Answer::Address, rate, length, cached)
         })?;
-        // The next share's is not far from it.
+        // The next share's rate is similar.
         begin = rate.max(FIRST);
         let authority = SocketAddr::new(plan::HOST4.into(), 53);
         let spare = SPARE * rate;
@@ -76,7 +76,7 @@ pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
             if works(authority, Answer::Any, spare, length / 4, cached)? {
                 point.with_ceiling(spare)
             } else {
-                // The figure may be that of the tester.
+                // The tester may limit the figure.
                 point.with_ceiling(rate)
             },
         );
@@ -84,7 +84,7 @@ pub(crate) fn rates(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     Ok(points)
 }
 
-/// How long a trial is, and by which share what works and what does not may differ at the end of a search.
+/// Returns the length of a trial, and the width of the result.
 fn precision(profile: Profile) -> (Duration, f64) {
     match profile {
         Profile::Smoke => (profile.length() / 2, 0.2),
@@ -92,7 +92,7 @@ fn precision(profile: Profile) -> (Duration, f64) {
     }
 }
 
-/// The highest rate that works, between one that does and one that does not: the first to try is given.
+/// Returns the highest rate that works, to a width. The search begins at `first`.
 fn highest(first: f64, width: f64, mut works: impl FnMut(f64) -> Result<bool>) -> Result<f64> {
     let mut low = 0.0;
     let mut high = first;
@@ -111,25 +111,25 @@ fn highest(first: f64, width: f64, mut works: impl FnMut(f64) -> Result<bool>) -
     Ok(low)
 }
 
-/// What a query is answered by.
+/// The response that a query needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// An address: what a DNS64 makes.
+    /// An address, as a DNS64 makes it.
     Address,
-    /// Anything: there is no AAAA where the names come from.
+    /// Any response: the upstream server has no AAAA.
     Any,
 }
 
-/// Queries at a rate.
+/// A trial: queries at a rate.
 #[derive(Clone, Copy)]
 struct Trial {
     server: SocketAddr,
     answer: Answer,
     rate: f64,
     duration: Duration,
-    /// Percent.
+    /// The share of queries for cached names, in percent.
     cached: u32,
-    /// The number of the first name that nobody has asked for yet.
+    /// The number of the first name that is not in any cache.
     first: u64,
 }
 
@@ -138,7 +138,7 @@ impl Trial {
         (self.rate * self.duration.as_secs_f64()).round().max(1.0) as u64
     }
 
-    /// The name of a query: of the cached ones, or one that is asked for the first time.
+    /// Returns the name of a query: a cached one, or a new one.
     fn name(&self, number: u64) -> String {
         if number % 100 < u64::from(self.cached) {
             numbered_name((number % u64::from(NAMES)) as u32)
@@ -147,7 +147,7 @@ impl Trial {
         }
     }
 
-    /// Sends them evenly and returns how many were answered in time.
+    /// Sends the queries evenly and returns how many were answered in time.
     fn run(&self) -> IoResult<u64> {
         let any = if self.server.is_ipv4() {
             "0.0.0.0:0"

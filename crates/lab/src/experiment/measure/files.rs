@@ -1,9 +1,9 @@
-//! Files by HTTP: how long a connection takes to be there, and a file.
+//! Files by HTTP: the time of a connection, and of a file.
 
 use std::{net::IpAddr, time::Instant};
 
 use super::{
-    super::{profile::Profile, scene::Scene},
+    super::{profile::Profile, testbed::Testbed},
     http::Connection,
 };
 use crate::{LabError, Result, results::Point, services::Files};
@@ -11,36 +11,36 @@ use crate::{LabError, Result, results::Point, services::Files};
 /// The sizes of paper 001, in octets.
 const SIZES: [usize; 4] = [104_000, 318_000, 320_000, 531_000];
 
-/// How a file came.
+/// The times of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub struct Fetched {
     octets: usize,
-    /// Until the connection was there, in seconds.
+    /// The time until the connection was open, in seconds.
     connect: f64,
-    /// Until all of the file was there, in seconds.
+    /// The time until the file was complete, in seconds.
     file: f64,
 }
 
-/// Every size, several times: once for a scene, whichever question asks first.
-fn all(scene: &mut Scene, profile: Profile) -> Result<&[Fetched]> {
-    if scene.fetched.is_empty() {
-        let _server = Files::serve(scene.server()?, &SIZES)?;
-        let address = scene.address();
+/// Returns the transfers of every size, several times. They are made once for a testbed.
+fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
+    if testbed.fetched.is_empty() {
+        let _server = Files::serve(testbed.server()?, &SIZES)?;
+        let address = testbed.address();
         let times = profile.exchanges().div_ceil(20);
-        let client = scene.client()?;
-        scene.fetched = client.enter(|| {
+        let client = testbed.client()?;
+        testbed.fetched = client.enter(|| {
             let problem = |source| LabError::Start {
                 command: format!("HTTP from {address}"),
                 source,
             };
-            // The first one finds addresses and warms caches.
+            // The first one resolves addresses and warms caches.
             fetch(address, SIZES[0]).map_err(problem)?;
             let turns = (0..times).flat_map(|_| SIZES);
             let fetched = turns.map(|octets| fetch(address, octets).map_err(problem));
             fetched.collect()
         })?;
     }
-    Ok(&scene.fetched)
+    Ok(&testbed.fetched)
 }
 
 /// Fetches the file of a size over a connection of its own.
@@ -56,11 +56,11 @@ fn fetch(address: IpAddr, octets: usize) -> std::io::Result<Fetched> {
 }
 
 fn points(
-    scene: &mut Scene,
+    testbed: &mut Testbed,
     profile: Profile,
     value: impl Fn(&Fetched) -> f64,
 ) -> Result<Vec<Point>> {
-    let fetched = all(scene, profile)?;
+    let fetched = all(testbed, profile)?;
     let of = |octets| {
         let this = fetched.iter().filter(|fetched| fetched.octets == octets);
         let samples: Vec<f64> = this.map(&value).collect();
@@ -69,19 +69,19 @@ fn points(
     Ok(SIZES.into_iter().filter_map(of).collect())
 }
 
-/// Until the connection was there.
-pub(crate) fn connect(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |fetched| fetched.connect)
+/// Returns the time until the connection was open.
+pub(crate) fn connect(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |fetched| fetched.connect)
 }
 
-/// Until the file was there.
-pub(crate) fn time(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |fetched| fetched.file)
+/// Returns the time until the file was complete.
+pub(crate) fn time(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |fetched| fetched.file)
 }
 
-/// The file by that time, in bits per second.
-pub(crate) fn throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |fetched| {
+/// Returns the throughput of the file, in bits per second.
+pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |fetched| {
         fetched.octets as f64 * 8.0 / fetched.file
     })
 }

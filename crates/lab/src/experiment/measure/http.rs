@@ -1,4 +1,4 @@
-//! A client of HTTP/1.1 (RFC 9112) that looks at the clock.
+//! An HTTP/1.1 client (RFC 9112) that takes the time.
 
 use std::{
     io::{Error, ErrorKind, Read, Result, Write},
@@ -6,20 +6,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long any step may take.
+/// The time that any step may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// More than the head of any answer.
+/// More than the head of any response.
 const HEAD: usize = 1024;
 
-/// A connection that stays for several requests.
+/// A connection for several requests.
 pub(super) struct Connection {
     stream: TcpStream,
-    /// Kept between requests, for what comes.
+    /// The buffer of responses, which is reused.
     answer: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects to port 80. Also tells how long that took, in seconds.
+    /// Connects to port 80. Also returns how long that took, in seconds.
     pub(super) fn open(address: IpAddr) -> Result<(Self, f64)> {
         let start = Instant::now();
         let stream = TcpStream::connect_timeout(&(address, 80).into(), PATIENCE)?;
@@ -30,7 +30,7 @@ impl Connection {
         Ok((Self { stream, answer }, seconds))
     }
 
-    /// Asks for a file of so many octets and reads all of it.
+    /// Requests a file of this many octets and reads all of it.
     pub(super) fn get(&mut self, path: &str, octets: usize) -> Result<()> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: lab\r\n\r\n");
         self.stream.write_all(request.as_bytes())?;
@@ -55,7 +55,7 @@ impl Connection {
     }
 }
 
-/// The length of the head, with the empty line at its end, once all of it is there.
+/// Returns the length of the head, with the empty line at its end, once it is complete.
 fn head(answer: &[u8]) -> Option<usize> {
     let answer = &answer[..answer.len().min(HEAD)];
     let end = answer.windows(4).position(|end| end == b"\r\n\r\n")?;

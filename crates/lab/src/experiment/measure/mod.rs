@@ -1,4 +1,4 @@
-//! How things are measured on a running candidate.
+//! The measurements on a testbed.
 
 mod alone;
 pub(super) mod applications;

@@ -1,8 +1,8 @@
-//! What a mechanism adds to packets, counted where they pass.
+//! The octets that a mechanism adds to packets, counted on the cables.
 
 use std::{net::UdpSocket, time::Duration};
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     LabError, Result,
     measure::median,
@@ -12,46 +12,48 @@ use crate::{
     wire::{Counts, Tap},
 };
 
-/// Datagrams that are sent in a row, and how many rows there are.
+/// The datagrams of a row, and the number of rows.
 const DATAGRAMS: u32 = 40;
 const ROWS: usize = 5;
-/// Octets in each, which is paper 002's smallest.
+/// The payload in octets: paper 002's smallest.
 const PAYLOAD: usize = 100;
-/// Until all are there.
+/// The time in which all arrive.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Octets that a packet from the client has more behind the first gateway: in the core where there is one, and
-/// else at the server.
-pub(crate) fn added(scene: &mut Scene, _: Profile) -> Result<Vec<Point>> {
-    let [client, server] = scene.nodes();
-    let before = tap(scene, client, HOST_INTERFACE);
-    let behind = tap(scene, CORE, CORE_LINKS[0]).or_else(|_| tap(scene, server, HOST_INTERFACE));
+/// Returns the octets that a packet from the client has in addition after the first gateway: in the core if there is
+/// one, else at the server.
+pub(crate) fn added(testbed: &mut Testbed, _: Profile) -> Result<Vec<Point>> {
+    let [client, server] = testbed.nodes();
+    let before = tap(testbed, client, HOST_INTERFACE);
+    let behind =
+        tap(testbed, CORE, CORE_LINKS[0]).or_else(|_| tap(testbed, server, HOST_INTERFACE));
     let (before, behind) = (before?, behind?);
-    // Neighbours and sessions are there after the first ones.
-    send(scene)?;
+    // The first row resolves neighbours and opens sessions.
+    send(testbed)?;
     let mut added = [0.0; ROWS];
     for added in &mut added {
         let (left, arrived) = (before.left(), behind.arrived());
-        send(scene)?;
+        send(testbed)?;
         *added = mean(&behind.arrived().since(&arrived)) - mean(&before.left().since(&left));
     }
     Ok(vec![Point::new("there", 0.0, median(&mut added).round())])
 }
 
-fn tap(scene: &Scene, node: &str, interface: &str) -> Result<Tap> {
-    let wires = scene.network().wires();
+fn tap(testbed: &Testbed, node: &str, interface: &str) -> Result<Tap> {
+    let wires = testbed.network().wires();
     let tap = wires.and_then(|wires| wires.tap(node, interface));
     tap.ok_or_else(|| LabError::NoNode(format!("{node} with a cable at {interface}")))
 }
 
-/// Octets of a frame. Some are not ours, such as questions for neighbours, but few rows have any.
+/// Returns the mean octets of a frame. Some frames are not ours, such as neighbour solicitations, but few rows have
+/// any.
 fn mean(counts: &Counts) -> f64 {
     counts.bytes as f64 / counts.frames.max(1) as f64
 }
 
-fn send(scene: &Scene) -> Result<()> {
-    let address = (scene.address(), crate::generator::PORT);
-    scene.client()?.enter(|| {
+fn send(testbed: &Testbed) -> Result<()> {
+    let address = (testbed.address(), crate::generator::PORT);
+    testbed.client()?.enter(|| {
         let problem = |source| LabError::Start {
             command: format!("datagrams to {}", address.0),
             source,

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, scene::Scene};
+use super::super::{profile::Profile, testbed::Testbed};
 use crate::{LabError, Result, results::Point, tools};
 
 /// Octets of an ICMP header.
 const ICMP: u32 = 8;
-/// Between two requests.
+/// The interval between two requests.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Requests whose answers do not count: addresses are looked for, and caches are cold.
+/// The requests that do not count: addresses are resolved, and caches are cold.
 const FIRST: u32 = 10;
 
-/// The median round trip of packets whose IP payload has so many octets, in seconds.
-fn round_trip(scene: &Scene, profile: Profile, octets: u32) -> Result<Point> {
-    let address = scene.address().to_string();
-    let ping = |count| tools::ping(scene.client()?, &address, count, INTERVAL, octets - ICMP);
+/// Returns the median round trip of packets whose IP payload has this many octets, in seconds.
+fn round_trip(testbed: &Testbed, profile: Profile, octets: u32) -> Result<Point> {
+    let address = testbed.address().to_string();
+    let ping = |count| tools::ping(testbed.client()?, &address, count, INTERVAL, octets - ICMP);
     ping(FIRST)?;
     let seconds: Vec<f64> = ping(profile.exchanges())?
         .into_iter()
@@ -27,16 +27,16 @@ fn round_trip(scene: &Scene, profile: Profile, octets: u32) -> Result<Point> {
     })
 }
 
-/// Of packets of 1024 octets, as in paper 001.
-pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    round_trip(scene, profile, 1024).map(|point| vec![point])
+/// Returns the round trip of packets of 1024 octets, as in paper 001.
+pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    round_trip(testbed, profile, 1024).map(|point| vec![point])
 }
 
-/// Of the sizes of paper 002.
-pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Returns the round trips of the sizes of paper 002.
+pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     profile
         .thin(&super::udp::SIZES)
         .into_iter()
-        .map(|octets| round_trip(scene, profile, octets))
+        .map(|octets| round_trip(testbed, profile, octets))
         .collect()
 }

@@ -1,69 +1,69 @@
-//! Connections of devices with state (RFC 9693): how fast they are made, how many there can be, and how fast they
-//! are removed.
+//! Connections of devices with state (RFC 9693): the rate at which they are established, their number, and the rate
+//! at which they are removed.
 //!
-//! Every trial begins with an empty table. A frame for each connection goes to the responder; a
-//! connection is there if its frame arrives within the timeout.
+//! Every trial begins with an empty table. A frame for each connection goes to the responder; a connection is
+//! established if its frame arrives within the timeout.
 
 use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
 use super::{
     super::{
-        candidate::{Candidate, Site},
         profile::Profile,
+        subject::{Setup, Subject},
     },
     alone::Alone,
 };
 use crate::{
     LabError, Result,
+    device::Device,
     generator::FrameSize,
     packet::{Ends, Form},
     plan,
     results::Point,
-    subject::Subject,
     tester::{
         Ceiling, Empty, Established, Extent, Flows, Networks, Phases, Ports, Stateful, Streams,
         Tolerance, Traffic, Trial, Void,
         search::{
             Limit, Range,
-            connections::{CapacitySearch, Outcome, RateSearch, tear_down, validation_rate},
+            connections::{CapacitySearch, Completeness, RateSearch, tear_down, validation_rate},
             throughput,
         },
     },
 };
 
-/// Source ports (RFC 9693 section 4.1: a few times ten thousand), and the first of the destination ports, which
-/// are as many as it takes.
+/// The source ports (RFC 9693 section 4.1: a few times ten thousand). There are as many destination ports as the
+/// number of connections needs.
 const SOURCES: RangeInclusive<u16> = 1024..=41_023;
 const FIRST_DESTINATION: u16 = 1;
 /// A frame that takes longer is lost: siitperf's value, which RFC 9693 names as an implementation.
 const TIMEOUT: Duration = Duration::from_millis(500);
 /// The share of the rate of connections at which they are validated.
 const ALPHA: f64 = 0.5;
-/// How often a trial that was sent late is run again, and a rate that is not validated is lowered.
+/// The number of times that a late trial is repeated, and that a rate that is not validated is lowered.
 const RETRIES: usize = 4;
-/// A rate that is too high, for the first trial: this many times what was established when too much was asked.
+/// The factor of the first rate above the forwarding rate under overload.
 const ABOVE: f64 = 1.25;
 
-/// Frames of a trial that tells what comes out when too much goes in.
+/// The frames of the trial under overload.
 const FLOOD: u64 = 100_000;
-/// The least rate of interest: so many times less than the most.
+/// The factor of the lowest rate of interest below the highest.
 const BELOW: f64 = 20.0;
-/// Trials of a search are this many times shorter than those that decide.
+/// The factor by which trials of a search are shorter than those that decide.
 const SHORTER: u32 = 5;
 
-/// What a profile asks for.
+/// The extent of a profile.
 struct Scale {
-    /// Connections by which the rate is searched. Fewer than a kernel tracks by default, which is 262,144.
+    /// The connections of the search for the rate: fewer than a kernel tracks by default, which is 262,144.
     connections: u32,
-    /// How near the rate has to be to one that is too high, as a share of the first trial's.
+    /// The width of the rate, as a share of the first trial's.
     width: f64,
-    /// Where connections are only needed: so many per second.
+    /// The rate at which connections are established that are only needed, per second.
     careful: f64,
-    /// Connections with which the search for the capacity begins, and with which it ends.
+    /// The connections at which the search for the capacity begins, and at which it ends.
     capacity: [u32; 2],
-    /// How near the capacity has to be to a number that is too large.
+    /// The width of the capacity.
     error: u64,
-    /// Connections that are torn down.
+    /// The numbers of connections that are torn down.
     torn_down: &'static [u32],
 }
 
@@ -96,26 +96,26 @@ fn scale(profile: Profile) -> Scale {
     }
 }
 
-/// How punctual trials are that last some milliseconds: the last batch of frames is always a little late.
+/// The punctuality of trials of some milliseconds: the last batch of frames is always a little late.
 const TOLERANCE: Tolerance = Tolerance {
     by: Duration::from_millis(1),
     share: 0.01,
     rate: 0.05,
 };
 
-/// A gateway between two hosts, with its hosts' addresses as the first one has them.
-fn gateway(candidate: &Candidate) -> Result<(&dyn Subject, Ends)> {
-    let Site::Middle(middle, address) = &candidate.site else {
+/// Returns a gateway between two hosts, and the hosts' addresses as the first one knows them.
+fn gateway(subject: &Subject) -> Result<(&dyn Device, Ends)> {
+    let Setup::Middle(middle, address) = &subject.setup else {
         return Err(LabError::NoNode("gateway with state".into()));
     };
     let ends = match *address {
         IpAddr::V4(address) => Ends::V4(plan::HOST6_AS_IPV4, address),
         IpAddr::V6(address) => Ends::V6(plan::HOST6, address),
     };
-    Ok((middle.subject(), ends))
+    Ok((middle.device(), ends))
 }
 
-/// A frame for each of so many connections, which arrive by IPv4.
+/// Returns a frame for each of this many connections, which arrive by IPv4.
 fn traffic(connections: u32, ends: Ends) -> Traffic {
     let sources = u32::from(SOURCES.end() - SOURCES.start()) + 1;
     let last = connections.div_ceil(sources) as u16;
@@ -132,14 +132,14 @@ fn traffic(connections: u32, ends: Ends) -> Traffic {
     }
 }
 
-fn test<'a>(profile: Profile, candidate: &'a Candidate, connections: u32) -> Result<Stateful<'a>> {
-    let (subject, ends) = gateway(candidate)?;
+fn test<'a>(profile: Profile, subject: &'a Subject, connections: u32) -> Result<Stateful<'a>> {
+    let (device, ends) = gateway(subject)?;
     let phases = match profile {
         Profile::Smoke | Profile::Standard => Phases::shortened(1000),
         Profile::Rfc => Phases::rfc(),
     };
     Ok(Stateful {
-        subject,
+        device,
         initiated: traffic(connections, ends),
         phases: Phases {
             learning: 0,
@@ -150,11 +150,11 @@ fn test<'a>(profile: Profile, candidate: &'a Candidate, connections: u32) -> Res
     })
 }
 
-/// Trials on a device, whose table is empty before each.
+/// Trials on a device with an empty table.
 struct Trials<'a> {
     test: &'a Stateful<'a>,
     device: Option<Empty<'a>>,
-    /// Why a rate could not be offered, if there was one.
+    /// The reason why a rate could not be offered, if there was one.
     void: Option<Void>,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Trials<'a> {
         device.establish(connections, rate)
     }
 
-    /// Phase 1, again if it was sent late. What is late every time could not be offered.
+    /// Runs phase 1, and repeats it if it was sent late. A rate that is late every time could not be offered.
     fn establish(&mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
         let mut established = self.once(connections, rate)?;
         for _ in 0..RETRIES {
@@ -195,17 +195,17 @@ impl<'a> Trials<'a> {
         Ok(took)
     }
 
-    /// Whether so many connections are established at a rate.
-    fn passes(&mut self, connections: u64, rate: f64) -> Result<Outcome> {
+    /// Returns whether this many connections are established at a rate.
+    fn passes(&mut self, connections: u64, rate: f64) -> Result<Completeness> {
         let established = self.establish(connections, rate)?;
-        let outcome = established.outcome();
+        let outcome = established.completeness();
         self.tear_down(established)?;
         Ok(outcome)
     }
 
-    /// The highest rate at which so many are established, not above the tester's own.
+    /// Returns the highest rate at which this many are established, up to the tester's own.
     fn highest(&mut self, connections: u64, width: f64, ceiling: Ceiling) -> Result<f64> {
-        // What comes out when too much goes in is not far from what can be.
+        // The forwarding rate under overload is near the result.
         let flooded = self.once(connections, f64::INFINITY)?;
         let reached = flooded.result.streams[0].received_rate;
         self.tear_down(flooded)?;
@@ -220,7 +220,8 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Whether answers find their way back through each of so many connections that were made at this rate.
+    /// Returns whether answers are forwarded through each of this many connections that were established at this
+    /// rate.
     fn is_validated(&mut self, connections: u64, rate: f64) -> Result<bool> {
         for _ in 0..RETRIES {
             let established = self.establish(connections, rate)?;
@@ -233,7 +234,7 @@ impl<'a> Trials<'a> {
         Ok(false)
     }
 
-    /// An error that says why there is nothing to be said, if it was the tester's fault.
+    /// Returns the error of an experiment without a result, with the tester's fault if there was one.
     fn nothing(&self, what: &str) -> LabError {
         match &self.void {
             Some(void) => LabError::Tester(void.to_string()),
@@ -245,17 +246,17 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// What the tester reaches with such frames and no device.
+/// Returns the tester's own rate with such frames.
 fn ceiling(test: &Stateful<'_>) -> Result<Ceiling> {
     Alone::of(&Streams::Rightward(test.initiated.clone())).map(|alone| alone.ceiling)
 }
 
-/// The maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
-pub(crate) fn connection_rate(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+/// Measures the maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
+pub(crate) fn connection_rate(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         connections, width, ..
     } = scale(profile);
-    let test = test(profile, candidate, connections)?;
+    let test = test(profile, subject, connections)?;
     let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let mut rate = trials.highest(connections.into(), width, ceiling)?;
@@ -269,9 +270,9 @@ pub(crate) fn connection_rate(candidate: &Candidate, profile: Profile) -> Result
     Err(trials.nothing("at no rate were all connections established"))
 }
 
-/// The capacity of the connection tracking table (RFC 9693 section 4.9). If the search ended before the table was
-/// full, that end stands beside it as the ceiling.
-pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+/// Measures the capacity of the connection tracking table (RFC 9693 section 4.9). If the search ended before the
+/// table was full, its end is the ceiling of the value.
+pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         capacity: [initial, most],
         error,
@@ -285,7 +286,7 @@ pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Po
         error,
         ..CapacitySearch::default()
     };
-    let test = test(profile, candidate, most)?;
+    let test = test(profile, subject, most)?;
     let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let found = search.run(|connections, known| {
@@ -293,7 +294,7 @@ pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Po
             return trials.highest(connections, width, ceiling);
         }
         let most = known.unwrap_or(careful);
-        // Below this share of the rate before there are too many connections: it need not be known better.
+        // Below this share of the rate before, there are too many connections: a higher precision is not needed.
         let error = most * search.beta / 2.0;
         RateSearch { most, error }.run(|rate| trials.passes(connections, rate))
     })?;
@@ -308,18 +309,18 @@ pub(crate) fn capacity(candidate: &Candidate, profile: Profile) -> Result<Vec<Po
     }])
 }
 
-/// The connection tear-down rate, by the number of connections (RFC 9693 section 4.8).
-pub(crate) fn tear_down_rates(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+/// Measures the connection tear-down rate, by the number of connections (RFC 9693 section 4.8).
+pub(crate) fn tear_down_rates(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         torn_down, careful, ..
     } = scale(profile);
     let most = torn_down.iter().copied().max().unwrap_or(1);
-    let test = test(profile, candidate, most)?;
+    let test = test(profile, subject, most)?;
     let mut trials = Trials::new(&test);
     let mut points = Vec::new();
     for connections in torn_down.iter().copied() {
         let established = trials.establish(connections.into(), careful)?;
-        if established.outcome() == Outcome::Some {
+        if established.completeness() == Completeness::Some {
             return Err(trials.nothing("not all connections were established"));
         }
         let took = trials.tear_down(established)?;
@@ -331,20 +332,20 @@ pub(crate) fn tear_down_rates(candidate: &Candidate, profile: Profile) -> Result
     Ok(points)
 }
 
-/// Phase 2: the highest rate without loss through connections that are there, from the initiator and to it (RFC 9693
-/// section 4.7).
-pub(crate) fn throughput(candidate: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+/// Measures phase 2: the highest rate without loss through established connections, from the initiator and to it (RFC
+/// 9693 section 4.7).
+pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let Scale {
         connections,
         careful,
         width,
         ..
     } = scale(profile);
-    let test = test(profile, candidate, connections)?;
+    let test = test(profile, subject, connections)?;
     let ceiling = ceiling(&test)?;
     let mut trials = Trials::new(&test);
     let established = trials.establish(connections.into(), careful)?;
-    if established.outcome() == Outcome::Some {
+    if established.completeness() == Completeness::Some {
         return Err(trials.nothing("not all connections were established"));
     }
     let (mut device, [initiated, answers]) = established.phase_2()?;
@@ -384,10 +385,10 @@ pub(crate) fn throughput(candidate: &Candidate, profile: Profile) -> Result<Vec<
     Ok(points)
 }
 
-/// About how long the questions take, in seconds: of a trial most is the removal of what it left.
+/// The time that it takes to remove a trial, about, in seconds: most of the time of an experiment.
 const REMOVED: f64 = 0.5;
 
-/// See [`connection_rate`].
+/// Estimates [`connection_rate`].
 pub(crate) fn connection_rate_takes(profile: Profile) -> f64 {
     let Scale {
         connections, width, ..
@@ -396,7 +397,7 @@ pub(crate) fn connection_rate_takes(profile: Profile) -> f64 {
     trials * (REMOVED + f64::from(connections) / 100_000.0)
 }
 
-/// See [`capacity`].
+/// Estimates [`capacity`].
 pub(crate) fn capacity_takes(profile: Profile) -> f64 {
     let Scale {
         capacity: [_, most],
@@ -406,7 +407,7 @@ pub(crate) fn capacity_takes(profile: Profile) -> f64 {
     3.0 * REMOVED + 4.0 * f64::from(most) / careful
 }
 
-/// See [`tear_down_rates`].
+/// Estimates [`tear_down_rates`].
 pub(crate) fn tear_down_takes(profile: Profile) -> f64 {
     let Scale {
         torn_down, careful, ..
@@ -415,7 +416,7 @@ pub(crate) fn tear_down_takes(profile: Profile) -> f64 {
     torn_down.iter().map(established).sum()
 }
 
-/// See [`throughput()`].
+/// Estimates [`throughput()`].
 pub(crate) fn throughput_takes(profile: Profile) -> f64 {
     let Scale { width, .. } = scale(profile);
     let length = profile.length().as_secs_f64();

@@ -1,7 +1,7 @@
-//! What the steps of a translation cost, by running our own code for it on packets in memory.
+//! The cost of the steps of a translation, measured by running our own code on packets in memory.
 //!
-//! Paper 001 took the time inside of a kernel and of a machine without one. Here a step is repeated some
-//! thousand times between two looks at the clock, and the median of many such batches counts.
+//! Paper 001 took the time inside a kernel and on a machine without one. Here a step is repeated some thousand times
+//! between two readings of the clock, and the median of many such batches counts.
 
 use std::{
     hint::black_box,
@@ -23,17 +23,17 @@ use isthmus_engine::{
 };
 use isthmus_gateway::{capture, config};
 
-use super::super::{candidate::Candidate, profile::Profile};
+use super::super::{profile::Profile, subject::Subject};
 use crate::{LabError, Result, plan, results::Point};
 
-/// Repetitions between two looks at the clock.
+/// The repetitions between two readings of the clock.
 const BATCH: u32 = 2000;
 /// Octets of the packets' payload, so that an IPv4 packet with UDP has 1024.
 const PAYLOAD: usize = 996;
 /// The prefix lengths of RFC 6052 section 2.2.
 const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
-/// What one execution of a step takes, in seconds: a sample of each batch.
+/// Returns the time of one execution of a step, in seconds: a sample of each batch.
 fn samples(profile: Profile, mut step: impl FnMut()) -> Vec<f64> {
     let batches = profile.exchanges().clamp(100, 2000);
     let batch = |_| {
@@ -66,7 +66,7 @@ impl Protocol {
         }
     }
 
-    /// Its number in the header of a family.
+    /// Returns its number in the header of a family.
     fn number(self, family: Family) -> u8 {
         match (self, family) {
             (Self::Tcp, _) => 6,
@@ -76,7 +76,7 @@ impl Protocol {
         }
     }
 
-    /// Its header without checksum, where the checksum goes, and how zero is written there.
+    /// Returns its header without checksum, the offset of the checksum, and its treatment of zero.
     fn header(self, family: Family) -> (Vec<u8>, usize, ChecksumKind) {
         match self {
             Self::Tcp => {
@@ -109,12 +109,12 @@ enum Family {
     Six,
 }
 
-/// Both ends of the packets as IPv6 has them, by prefix; as IPv4 has them they are the plan's.
+/// Returns both ends of the packets in IPv6, by prefix. In IPv4 they are the plan's.
 fn ends(prefix: &Prefix) -> [Ipv6Addr; 2] {
     [plan::HOST6_AS_IPV4, plan::HOST4].map(|address| Ipv6Addr::from(prefix.embed(address.into())))
 }
 
-/// A packet of 1016 or 1024 octets over IPv4, and 20 more over IPv6, whose checksums are right.
+/// Returns a packet of 1016 or 1024 octets over IPv4, and 20 more over IPv6, with right checksums.
 fn packet(protocol: Protocol, family: Family, prefix: &Prefix) -> Vec<u8> {
     let (transport, checksum, _) = protocol.header(family);
     let length = transport.len() + PAYLOAD;
@@ -158,8 +158,8 @@ fn packet(protocol: Protocol, family: Family, prefix: &Prefix) -> Vec<u8> {
     header
 }
 
-/// The steps, each by itself, and the whole.
-pub(crate) fn all(_: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+/// Measures each step by itself, and the whole.
+pub(crate) fn all(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let prefix = prefix(96)?;
     let mut points = Vec::new();
     for (family, way) in [(Family::Four, "4to6"), (Family::Six, "6to4")] {
@@ -181,8 +181,8 @@ pub(crate) fn all(_: &Candidate, profile: Profile) -> Result<Vec<Point>> {
     Ok(points)
 }
 
-/// The whole translation, by the length of the prefix.
-pub(crate) fn by_prefix(_: &Candidate, profile: Profile) -> Result<Vec<Point>> {
+/// Measures the whole translation, by the length of the prefix.
+pub(crate) fn by_prefix(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for length in LENGTHS {
         let prefix = prefix(length)?;
@@ -207,7 +207,7 @@ fn inside(problem: String) -> LabError {
     }
 }
 
-/// Reading a packet's headers and checking them.
+/// Measures the parsing and checking of a packet's headers.
 fn parse(profile: Profile, family: Family, bytes: &[u8]) -> Vec<f64> {
     let mut storage = storage(bytes);
     let packet = Buffer::new(&mut storage, HEADROOM);
@@ -224,7 +224,7 @@ fn parse(profile: Profile, family: Family, bytes: &[u8]) -> Vec<f64> {
     })
 }
 
-/// Finding both addresses in the other protocol.
+/// Measures the translation of both addresses.
 fn address(profile: Profile, family: Family, prefix: &Prefix) -> Vec<f64> {
     let four: [V4; 2] = [plan::HOST6_AS_IPV4, plan::HOST4].map(Ipv4Addr::into);
     let six: [V6; 2] = ends(prefix).map(Ipv6Addr::into);
@@ -238,7 +238,7 @@ fn address(profile: Profile, family: Family, prefix: &Prefix) -> Vec<f64> {
     })
 }
 
-/// Adjusting the checksum of the protocol above IP to the new addresses.
+/// Measures the adjustment of the upper-layer checksum to the new addresses.
 fn checksum(
     profile: Profile,
     protocol: Protocol,
@@ -271,7 +271,7 @@ fn checksum(
     })
 }
 
-/// A packet through the user-space engine, from its first octet to the last of what comes out.
+/// Measures the whole path of a packet through the user-space engine.
 fn whole(profile: Profile, bytes: &[u8], length: u8) -> Result<Vec<f64>> {
     let text = format!(
         "[[instance]]\nname = \"steps\"\nmechanism = \"siit\"\nprefix = \"{}\"\n",
@@ -296,7 +296,7 @@ fn whole(profile: Profile, bytes: &[u8], length: u8) -> Result<Vec<f64>> {
     }
 }
 
-/// A packet with room in front of it.
+/// Returns a packet with headroom.
 fn storage(bytes: &[u8]) -> Vec<u8> {
     [&[0; HEADROOM], bytes].concat()
 }
@@ -305,9 +305,9 @@ fn storage(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A second opinion on what is measured: etherparse reads the packets and computes their checksums.
+    /// The referee is etherparse, which reads the packets and computes their checksums.
     #[test]
-    fn packets_are_as_they_should_be() {
+    fn packets_are_valid() {
         for length in LENGTHS {
             let prefix = prefix(length).unwrap();
             for protocol in Protocol::ALL {
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn every_step_takes_some_time_and_not_more_than_the_whole() {
-        let points = all(&super::super::super::candidates()[0], Profile::Smoke).unwrap();
+        let points = all(&super::super::super::subjects()[0], Profile::Smoke).unwrap();
         assert_eq!(points.len(), 12);
         assert!(
             points

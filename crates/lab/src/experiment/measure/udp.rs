@@ -1,8 +1,8 @@
-//! UDP at a fixed rate by iperf3, which answers five questions at once: how much arrives, what is lost, how
-//! much delay varies, how busy that keeps the machine, and what a packet costs.
+//! UDP at a fixed rate by iperf3, which serves five experiments at once: payload that arrives, loss, jitter,
+//! processor time, and the cost of a packet.
 
 use super::{
-    super::{profile::Profile, scene::Scene},
+    super::{profile::Profile, testbed::Testbed},
     busy::{Counting, Used},
 };
 use crate::{
@@ -18,21 +18,21 @@ pub(crate) const SIZES: [u32; 5] = [100, 250, 500, 1000, 1400];
 /// Its offered load, in megabits of payload per second.
 const OFFERED: u32 = 100;
 
-/// What one size of payload came to.
+/// The result of one size of payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Offered {
     octets: u32,
     transfer: Transfer,
-    /// By others than sender and receiver.
+    /// The processor time of all but sender and receiver.
     used: Used,
 }
 
-/// All sizes: once for a scene, whichever question asks first.
-fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
-    if scene.offered.is_empty() {
-        let _server = services::start_iperf(scene.server()?, TESTER_CPU)?;
-        let address = scene.address().to_string();
-        let gateways = scene.gateways();
+/// Returns the results of all sizes. They are measured once for a testbed.
+fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Offered]> {
+    if testbed.offered.is_empty() {
+        let _server = services::start_iperf(testbed.server()?, TESTER_CPU)?;
+        let address = testbed.address().to_string();
+        let gateways = testbed.gateways();
         let _counting = Counting::begin()?;
         let mut offered = Vec::new();
         for octets in profile.thin(&SIZES) {
@@ -42,7 +42,7 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
             };
             let bits = f64::from(OFFERED) * 1e6 * profile.length().as_secs_f64();
             let blocks = Until::Blocks((bits / f64::from(8 * octets)) as u32);
-            let client = scene.client()?;
+            let client = testbed.client()?;
             let up = Direction::Upload;
             let before = Used::now(&gateways)?;
             let transfer = tools::iperf(client, TESTER_CPU, &address, traffic, up, blocks)?;
@@ -53,44 +53,44 @@ fn all(scene: &mut Scene, profile: Profile) -> Result<&[Offered]> {
                 used,
             });
         }
-        scene.offered = offered;
+        testbed.offered = offered;
     }
-    Ok(&scene.offered)
+    Ok(&testbed.offered)
 }
 
 fn points(
-    scene: &mut Scene,
+    testbed: &mut Testbed,
     profile: Profile,
     value: impl Fn(&Offered) -> f64,
 ) -> Result<Vec<Point>> {
     let point = |offered: &Offered| Point::new("udp", f64::from(offered.octets), value(offered));
-    Ok(all(scene, profile)?.iter().map(point).collect())
+    Ok(all(testbed, profile)?.iter().map(point).collect())
 }
 
-/// Payload that arrived, in bits per second.
-pub(crate) fn throughput(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |offered| offered.transfer.bits_per_second)
+/// Returns the payload that arrived, in bits per second.
+pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |offered| offered.transfer.bits_per_second)
 }
 
-/// The share that did not.
-pub(crate) fn loss(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |offered| {
+/// Returns the share that did not arrive.
+pub(crate) fn loss(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |offered| {
         offered.transfer.lost_percent / 100.0
     })
 }
 
-/// Jitter (RFC 3550 section 6.4.1), in seconds.
-pub(crate) fn jitter(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |offered| offered.transfer.jitter)
+/// Returns the jitter (RFC 3550 section 6.4.1), in seconds.
+pub(crate) fn jitter(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |offered| offered.transfer.jitter)
 }
 
 impl Offered {
-    /// Processor time of everybody together, in seconds of one core.
+    /// Returns the whole processor time, in seconds of one core.
     fn everybody(&self) -> f64 {
         self.transfer.cpu + self.used.gateways + self.used.kernel
     }
 
-    /// The same, and whose it is.
+    /// Returns the processor times by name.
     fn times(&self) -> [(&'static str, f64); 4] {
         [
             ("udp", self.everybody()),
@@ -100,7 +100,7 @@ impl Offered {
         ]
     }
 
-    /// A point of each time in relation to something, without those of whom there is nothing.
+    /// Returns a point of each time divided by `beside`, without times of zero.
     fn points(&self, beside: f64) -> impl Iterator<Item = Point> {
         let times = self.times().into_iter().filter(|(_, time)| *time > 0.0);
         let at = f64::from(self.octets);
@@ -108,18 +108,18 @@ impl Offered {
     }
 }
 
-/// Cores that were busy: of everybody (`udp`), of sender and receiver, of the gateways' processes, and of the
+/// Returns the cores that were busy: all (`udp`), with sender and receiver, the gateways' processes, and the
 /// gateways' programs.
-pub(crate) fn cpu(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let offered = all(scene, profile)?.iter();
+pub(crate) fn cpu(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let offered = all(testbed, profile)?.iter();
     Ok(offered
         .flat_map(|offered| offered.points(offered.transfer.seconds))
         .collect())
 }
 
-/// Seconds for each packet that was sent, of the same.
-pub(crate) fn cost(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let offered = all(scene, profile)?.iter();
+/// Returns the same in seconds for each packet that was sent.
+pub(crate) fn cost(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let offered = all(testbed, profile)?.iter();
     Ok(offered
         .flat_map(|offered| offered.points(offered.transfer.datagrams))
         .collect())

@@ -1,8 +1,8 @@
-//! Which applications work through which mechanism: a table of words and marks, and why the others do not.
+//! The table of applications and mechanisms, in words and marks, and the reasons of those that do not work.
 
 use maud::{Markup, html};
 
-use crate::summary::{Answers, Figure};
+use crate::summary::{ExperimentSummary, Figure};
 
 /// A mechanism and an application, with a figure of each implementation.
 struct Cell<'s> {
@@ -13,7 +13,7 @@ struct Cell<'s> {
 }
 
 impl<'s> Cell<'s> {
-    fn new(answers: &'s Answers<'_>, mechanism: &'s str, application: &'s str) -> Self {
+    fn new(answers: &'s ExperimentSummary<'_>, mechanism: &'s str, application: &'s str) -> Self {
         let lines = answers
             .lines
             .iter()
@@ -32,7 +32,7 @@ impl<'s> Cell<'s> {
         self.figures.iter().filter(works).count()
     }
 
-    /// What it comes to over all implementations, which mostly are of one opinion.
+    /// Returns the result over all implementations, which mostly agree.
     fn markup(&self) -> Markup {
         let (working, all) = (self.working(), self.figures.len());
         html! {
@@ -48,7 +48,7 @@ impl<'s> Cell<'s> {
         }
     }
 
-    /// Each reason, and the implementations that have given it.
+    /// Returns each reason, and the implementations that gave it.
     fn reasons(&self) -> Vec<(&'s str, Vec<&'s str>)> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for (subject, figure) in &self.figures {
@@ -64,8 +64,8 @@ impl<'s> Cell<'s> {
     }
 }
 
-/// A row for each mechanism, a column for each application; below it the reasons.
-pub(super) fn matrix(answers: &Answers<'_>) -> Markup {
+/// Returns a row for each mechanism and a column for each application, with the reasons below.
+pub(super) fn matrix(answers: &ExperimentSummary<'_>) -> Markup {
     let mut mechanisms: Vec<&str> = Vec::new();
     for subject in answers.subjects() {
         if !mechanisms.contains(&subject.mechanism.as_str()) {
@@ -109,14 +109,12 @@ fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
     html! {
         @if cells().any(|cell| !cell.reasons().is_empty()) {
             details {
-                summary { "Why not" }
+                summary { "Reasons" }
                 div.wide tabindex="0" {
                     table.reasons {
-                        caption { "What the applications say that fail" }
+                        caption { "Messages of the applications that fail" }
                         thead { tr {
-                            th scope="col" { "mechanism" }
-                            th scope="col" { "application" }
-                            th scope="col" { "reason" }
+                            (super::heads(&["mechanism", "application", "reason"]))
                         } }
                         tbody {
                             @for cell in cells() {
@@ -141,7 +139,7 @@ fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
     }
 }
 
-/// Whether an application works, see [`Quantity::Works`](crate::results::Quantity::Works).
+/// Returns the mark of an application, see [`Quantity::Works`](crate::results::Quantity::Works).
 pub(super) fn works(value: f64) -> Markup {
     html! {
         @if value >= 1.0 {

@@ -7,7 +7,7 @@ use crate::{
     summary::Summary,
 };
 
-/// How many hold, of how many that can be told.
+/// Returns how many claims hold, of those that can be judged.
 pub(super) fn score(summary: &Summary<'_>) -> String {
     let verdicts: Vec<Verdict> = CLAIMS
         .iter()
@@ -23,11 +23,11 @@ pub(super) fn score(summary: &Summary<'_>) -> String {
     format!("{holds} of {}", holds + count(Verdict::DoesNotHoldHere))
 }
 
-/// All of them.
+/// Returns all claims.
 pub(super) fn claims(summary: &Summary<'_>) -> Markup {
     html! {
         p.about {
-            "The papers measured what there was from 2008 to 2016. A claim that does not hold here is a result: it says \
+            "The papers measured the implementations of 2008 to 2016. A claim that does not hold here is a result: it shows \
              what has changed since."
         }
         ol.claims {

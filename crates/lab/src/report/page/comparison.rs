@@ -1,7 +1,7 @@
-//! The comparison: a line for each subject, a column for each quantity.
+//! The comparison: a row for each subject, a column for each quantity.
 //!
-//! A quantity is often measured by several experiments. All their columns are in the page; one is shown, and
-//! the reader chooses another.
+//! Several experiments may measure one quantity. All their columns are in the page. One is shown, and the reader can
+//! choose another.
 
 use maud::{Markup, html};
 
@@ -13,37 +13,37 @@ use crate::{
         style::{Look, is_native},
         words,
     },
-    results::{Better, Quantity, Subject},
-    summary::{Answers, Figure, Line, Summary},
+    results::{Better, Quantity, SubjectInfo},
+    summary::{ExperimentSummary, Figure, Line, Summary},
 };
 
 /// One experiment as a column: a value for each subject.
 struct Column<'s, 'a> {
-    answers: &'s Answers<'a>,
+    answers: &'s ExperimentSummary<'a>,
     number: usize,
-    /// At which place on the axis.
+    /// The place on the axis.
     at: Option<f64>,
-    /// The one unit of all its values.
+    /// The unit of all its values.
     unit: Unit,
-    /// In the order of the run's subjects.
+    /// The values in the order of the run's subjects.
     values: Vec<Option<Value>>,
 }
 
 #[derive(Clone)]
 struct Value {
     value: f64,
-    /// In words, where a number alone would not do.
+    /// The value in words, where a number is not enough.
     text: Option<String>,
     beside: Option<String>,
     limited: bool,
 }
 
-/// The table with what it is filtered by.
+/// Returns the table with its filters.
 pub(super) fn table(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     let columns: Vec<Column<'_, '_>> = shown.iter().map(|one| Column::new(summary, one)).collect();
     let quantities = quantities(&columns);
     let measured = |place: usize| columns.iter().any(|column| column.values[place].is_some());
-    let subjects: Vec<(usize, &Subject)> = summary
+    let subjects: Vec<(usize, &SubjectInfo)> = summary
         .run
         .subjects
         .iter()
@@ -98,7 +98,7 @@ fn row(
     columns: &[Column<'_, '_>],
     quantities: &[(Quantity, usize)],
     place: usize,
-    subject: &Subject,
+    subject: &SubjectInfo,
 ) -> Markup {
     html! {
         tr.native[is_native(subject)] data-mechanism=(subject.mechanism) data-engine=(subject.engine) {
@@ -129,13 +129,13 @@ fn row(
     }
 }
 
-/// What the table is filtered by, and which experiment a column is of.
+/// Returns the filters of the table, and the choice of each column's experiment.
 fn tools(
     columns: &[Column<'_, '_>],
     quantities: &[(Quantity, usize)],
-    subjects: &[(usize, &Subject)],
+    subjects: &[(usize, &SubjectInfo)],
 ) -> Markup {
-    let different = |of: fn(&Subject) -> &str| {
+    let different = |of: fn(&SubjectInfo) -> &str| {
         let mut values: Vec<&str> = subjects.iter().map(|(_, subject)| of(subject)).collect();
         values.sort_unstable();
         values.dedup();
@@ -172,8 +172,8 @@ fn tools(
     }
 }
 
-/// The quantities in the order in which they come first, each with the column that is shown: the first of
-/// those with the most subjects.
+/// Returns the quantities in the order of their first columns, each with the column that is shown: the first of those
+/// with the most subjects.
 fn quantities(columns: &[Column<'_, '_>]) -> Vec<(Quantity, usize)> {
     let mut quantities: Vec<(Quantity, usize)> = Vec::new();
     for quantity in ORDER {
@@ -181,7 +181,7 @@ fn quantities(columns: &[Column<'_, '_>]) -> Vec<(Quantity, usize)> {
             .iter()
             .filter(|column| column.quantity() == quantity);
         let covered = |column: &&Column<'_, '_>| column.values.iter().flatten().count();
-        // Of equals, `max_by_key` has the last.
+        // Of equal ones, `max_by_key` returns the last.
         if let Some(column) = of_quantity.rev().max_by_key(covered) {
             quantities.push((quantity, column.number));
         }
@@ -189,7 +189,7 @@ fn quantities(columns: &[Column<'_, '_>]) -> Vec<(Quantity, usize)> {
     quantities
 }
 
-/// What people ask for first stands first.
+/// The order of quantities: the most wanted first.
 const ORDER: [Quantity; 18] = [
     Quantity::RoundTrip,
     Quantity::OneWayDelay,
@@ -230,7 +230,7 @@ impl<'s, 'a> Column<'s, 'a> {
         let values: Vec<Option<Value>> = subjects
             .map(|subject| value(answers, subject, at))
             .collect();
-        // In the middle: what is far from it is read as well as what is near.
+        // The middle: values far from it stay as readable as near ones.
         let sizes = values.iter().flatten().map(|value| value.value.abs());
         let typical = median(&mut sizes.collect::<Vec<_>>());
         Self {
@@ -242,7 +242,7 @@ impl<'s, 'a> Column<'s, 'a> {
         }
     }
 
-    /// A value in the column's unit.
+    /// Formats a value in the column's unit.
     fn text(&self, value: &Value) -> String {
         let number = || amount::number(value.value / self.unit.divisor);
         value.text.clone().unwrap_or_else(number)
@@ -257,15 +257,15 @@ impl<'s, 'a> Column<'s, 'a> {
         Some(format!("at {}", words::place(axis, self.at?)))
     }
 
-    /// The length of a value's bar, in per cent of the longest.
+    /// Returns the length of a value's bar, in per cent of the longest.
     fn share(&self, value: f64) -> u8 {
         let values = self.values.iter().flatten().map(|value| value.value);
         let most = values.fold(0.0, f64::max);
-        // Of a number that is none the conversion makes 0.
+        // The conversion turns NaN into 0.
         (value / most * 100.0).round().clamp(0.0, 100.0) as u8
     }
 
-    /// Whether it is the best or the worst of the mechanisms, if these differ.
+    /// Marks the best and the worst of the mechanisms, if these differ.
     fn mark(&self, summary: &Summary<'_>, place: usize, value: f64) -> Markup {
         let subjects = &summary.run.subjects;
         let of_mechanisms = self
@@ -289,9 +289,9 @@ impl<'s, 'a> Column<'s, 'a> {
     }
 }
 
-/// A subject's value at a place: its mean direction if it has one, else the worst of its series. Of
-/// applications, how many work.
-fn value(answers: &Answers<'_>, subject: &Subject, at: Option<f64>) -> Option<Value> {
+/// Returns a subject's value at a place: the mean of its directions if there is one, else the worst of its series.
+/// For applications it is the number that work.
+fn value(answers: &ExperimentSummary<'_>, subject: &SubjectInfo, at: Option<f64>) -> Option<Value> {
     let quantity = answers.experiment.quantity;
     let of_subject = |line: &&Line<'_>| line.subject.name == subject.name;
     let figures: Vec<(&str, &Figure)> = answers

@@ -1,4 +1,4 @@
-//! One experiment: what the paper found, the plot, the figures as a table, and how to measure it again.
+//! One experiment: the finding of the paper, the plot, the figures as a table, and the command.
 
 use maud::{Markup, html};
 
@@ -12,18 +12,18 @@ use crate::{
         words,
     },
     results::{Axis, Quantity, Run},
-    summary::{Answers, Figure, is_of},
+    summary::{ExperimentSummary, Figure, is_of},
 };
 
-/// A share of the bound above this is not the noise of a measurement.
+/// The share of the bound above which a value is not explained by noise.
 const IMPOSSIBLE: f64 = 1.01;
 
-/// The figure with everything that belongs to it.
+/// Returns the figure with its surroundings.
 pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup {
     let answers = shown.answers;
     let experiment = answers.experiment;
     let id = format!("e{}", shown.number);
-    // Whether applications work is better read than drawn.
+    // The results of applications are easier to read as a table.
     let is_matrix = experiment.quantity == Quantity::Works;
     html! {
         article.card id=(id) aria-labelledby={(id) "-head"} {
@@ -54,8 +54,8 @@ pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup
     }
 }
 
-/// The plots, of which one is shown at a time, and the legend.
-fn panels(run: &Run, answers: &Answers<'_>, id: &str) -> Markup {
+/// Returns the plots, of which one is shown at a time, and the legend.
+fn panels(run: &Run, answers: &ExperimentSummary<'_>, id: &str) -> Markup {
     let plots = plot::plots(run, answers);
     let main = plot::main_series(answers);
     let chosen = plots
@@ -89,15 +89,15 @@ fn panels(run: &Run, answers: &Answers<'_>, id: &str) -> Markup {
     }
 }
 
-fn title(answers: &Answers<'_>, plot: &Plot) -> String {
+fn title(answers: &ExperimentSummary<'_>, plot: &Plot) -> String {
     match &plot.series {
         Some(series) => format!("{}: {series}", answers.experiment.title),
         None => answers.experiment.title.clone(),
     }
 }
 
-/// The plot in words: what is on its axes, and who is best and worst in the middle.
-fn about(answers: &Answers<'_>) -> String {
+/// Describes the plot in words: its axes, and the best and the worst subject in the middle.
+fn about(answers: &ExperimentSummary<'_>) -> String {
     let quantity = answers.experiment.quantity;
     let subjects: Vec<&str> = answers
         .subjects()
@@ -113,7 +113,7 @@ fn about(answers: &Answers<'_>) -> String {
     )
 }
 
-fn legend(run: &Run, answers: &Answers<'_>) -> Markup {
+fn legend(run: &Run, answers: &ExperimentSummary<'_>) -> Markup {
     html! {
         ul.legend aria-label="Subjects: press to hide or show" {
             @for (key, subject) in answers.subjects().into_iter().enumerate() {
@@ -138,7 +138,7 @@ fn legend(run: &Run, answers: &Answers<'_>) -> Markup {
     }
 }
 
-fn has(answers: &Answers<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
+fn has(answers: &ExperimentSummary<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
     answers
         .lines
         .iter()
@@ -146,8 +146,8 @@ fn has(answers: &Answers<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
         .any(wanted)
 }
 
-/// What the paper prints, and what was measured here at the same place.
-fn beside(answers: &Answers<'_>) -> Markup {
+/// Returns the values that the paper prints, and those that were measured here at the same place.
+fn beside(answers: &ExperimentSummary<'_>) -> Markup {
     let rows: Vec<(&Printed, Vec<String>)> = papers::printed_for(&answers.experiment.name)
         .map(|printed| (printed, here(answers, printed)))
         .collect();
@@ -155,7 +155,7 @@ fn beside(answers: &Answers<'_>) -> Markup {
         @if !rows.is_empty() {
             div.wide tabindex="0" {
                 table.beside {
-                    caption { "The paper’s values beside ours" }
+                    caption { "The paper’s values and ours" }
                     thead { tr {
                         th scope="col" { "of" }
                         th.n scope="col" { "paper" }
@@ -179,7 +179,7 @@ fn beside(answers: &Answers<'_>) -> Markup {
     }
 }
 
-fn of(answers: &Answers<'_>, printed: &Printed) -> String {
+fn of(answers: &ExperimentSummary<'_>, printed: &Printed) -> String {
     let axis = answers.experiment.over.as_ref();
     let at = printed
         .at
@@ -194,7 +194,7 @@ fn of(answers: &Answers<'_>, printed: &Printed) -> String {
     parts.join(", ")
 }
 
-fn here(answers: &Answers<'_>, printed: &Printed) -> Vec<String> {
+fn here(answers: &ExperimentSummary<'_>, printed: &Printed) -> Vec<String> {
     let lines = answers.lines.iter().filter(|line| {
         (printed.mechanism.is_empty() || is_of(line.subject, printed.mechanism))
             && (printed.series.is_empty() || line.series == printed.series)
@@ -202,7 +202,7 @@ fn here(answers: &Answers<'_>, printed: &Printed) -> Vec<String> {
     let values = lines.filter_map(|line| {
         let figure = match printed.at {
             Some(at) => line.at(at)?,
-            // Over an axis that the paper's value does not name, the middle stands for it.
+            // If the paper's value names no place on the axis, the middle stands for it.
             None => line.figures.get(line.figures.len() / 2)?,
         };
         let value = amount::amount(answers.experiment.quantity, figure.value());
@@ -219,8 +219,8 @@ fn here(answers: &Answers<'_>, printed: &Printed) -> Vec<String> {
     values.collect()
 }
 
-/// What the reader has to know about marks, if there are any.
-fn notes(answers: &Answers<'_>) -> Markup {
+/// Returns the explanation of marks, if there are any.
+fn notes(answers: &ExperimentSummary<'_>) -> Markup {
     let quantity = answers.experiment.quantity;
     let limited = has(answers, |figure| figure.limited(quantity));
     let spread = has(answers, |figure| figure.spread.is_some());
@@ -234,7 +234,7 @@ fn notes(answers: &Answers<'_>) -> Markup {
             p.notes {
                 @if spread { "Whiskers: first to 99th percentile. " }
                 @if limited {
-                    "Ringed, or with †: the tester by itself takes more than half of it, so the subject may be better \
+                    "Ringed, or with †: more than half of the value may be the tester’s own, so the subject may be better \
                      than that. "
                 }
                 @if impossible {
@@ -245,8 +245,8 @@ fn notes(answers: &Answers<'_>) -> Markup {
     }
 }
 
-/// All values.
-fn table(answers: &Answers<'_>, open: bool) -> Markup {
+/// Returns the table of all values.
+fn table(answers: &ExperimentSummary<'_>, open: bool) -> Markup {
     let body = match &answers.experiment.over {
         Some(axis) => html! {
             @for series in answers.series() { (over_axis(answers, axis, series)) }
@@ -261,7 +261,7 @@ fn table(answers: &Answers<'_>, open: bool) -> Markup {
     }
 }
 
-fn over_axis(answers: &Answers<'_>, axis: &Axis, series: &str) -> Markup {
+fn over_axis(answers: &ExperimentSummary<'_>, axis: &Axis, series: &str) -> Markup {
     let lines: Vec<_> = answers
         .lines
         .iter()
@@ -291,7 +291,7 @@ fn over_axis(answers: &Answers<'_>, axis: &Axis, series: &str) -> Markup {
     }
 }
 
-fn without_axis(answers: &Answers<'_>) -> Markup {
+fn without_axis(answers: &ExperimentSummary<'_>) -> Markup {
     let series = answers.series();
     let experiment = answers.experiment;
     html! {
@@ -320,7 +320,7 @@ fn without_axis(answers: &Answers<'_>) -> Markup {
     }
 }
 
-/// A value with what belongs beside it.
+/// Returns the cell of a value and its bound, ceiling and reason.
 fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
     let Some(figure) = figure else {
         return html! { span.none { "–" } };

@@ -9,12 +9,12 @@ mod remarks;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::papers::{SOURCES, Source};
-use crate::summary::{Answers, Summary};
+use crate::summary::{ExperimentSummary, Summary};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Nothing but what is in the page may be loaded or run.
+/// Only the content of the page itself may be loaded or run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
      base-uri 'none'; form-action 'none'";
 
@@ -27,15 +27,15 @@ struct Section {
 
 /// An experiment with figures.
 struct Shown<'s, 'a> {
-    answers: &'s Answers<'a>,
-    /// Its place among these, which its elements' names are made of.
+    answers: &'s ExperimentSummary<'a>,
+    /// Its index among these, by which its elements are named.
     number: usize,
-    /// What its files are called.
+    /// The name of its files.
     file: &'s str,
 }
 
-/// The whole page. `files` has a name for each experiment with figures; the links to pictures are left out
-/// if there are none.
+/// Returns the whole page. `files` has a name for each experiment with figures; links to pictures are left out if
+/// there are none.
 pub(super) fn page(summary: &Summary<'_>, files: &[String], pictures: bool) -> Markup {
     let shown: Vec<Shown<'_, '_>> = super::with_figures(summary)
         .zip(files)
@@ -122,12 +122,12 @@ fn sections(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> V
     });
     sections.push(Section {
         id: "missing",
-        title: "What could not be measured",
+        title: "Not measured",
         body: remarks::missing(summary),
     });
     sections.push(Section {
         id: "environment",
-        title: "Where it was measured",
+        title: "Environment",
         body: remarks::environment(summary),
     });
     sections.push(Section {
@@ -138,7 +138,7 @@ fn sections(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> V
     sections
 }
 
-/// What this is, in a few figures.
+/// Returns the summary of the run in a few figures.
 fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     let run = summary.run;
     let here = run
@@ -148,10 +148,10 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
         .count();
     html! {
         div.opening {
-            h1 { "IPv4 and IPv6 together, measured" }
+            h1 { "IPv6 transition mechanisms, measured" }
             p.lead {
-                "Transition mechanisms beside native forwarding, beside each other’s implementations and beside \
-                 what Ethernet allows at most. Profile " strong { (run.profile) } ", begun " time { (run.begun) }
+                "A comparison of transition mechanisms with native forwarding, of their implementations, and with \
+                 the most that Ethernet allows. Profile " strong { (run.profile) } ", begun " time { (run.begun) }
                 ", on " (run.environment.cpu) " with Linux " (run.environment.kernel) "."
             }
             dl.facts {
@@ -164,7 +164,16 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     }
 }
 
-/// The experiments of one paper or standard.
+/// Returns the heads of columns.
+fn heads(columns: &[&str]) -> Markup {
+    html! {
+        @for column in columns {
+            th scope="col" { (column) }
+        }
+    }
+}
+
+/// Returns the experiments of one paper or standard.
 fn group(
     summary: &Summary<'_>,
     shown: &[Shown<'_, '_>],
@@ -177,7 +186,7 @@ fn group(
         h3 id=(source.name) { (source.title) }
         p.about { (source.about) }
         @if experiments.is_empty() {
-            p.none { "Nothing of it is in this run." }
+            p.none { "This run has none of its experiments." }
         }
         div.figures {
             @for one in experiments { (experiment::figure(summary.run, one, pictures)) }
@@ -185,7 +194,7 @@ fn group(
     }
 }
 
-/// Experiments that belong to no paper and no standard.
+/// Returns the experiments that belong to no paper and no standard.
 fn others(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> Markup {
     let known = |name: &str| SOURCES.iter().any(|source| source.name == name);
     let of_none = |one: &&Shown<'_, '_>| !known(source_of(&one.answers.experiment.name));
@@ -204,8 +213,8 @@ fn source_of(experiment: &str) -> &str {
     experiment.split('/').next().unwrap_or_default()
 }
 
-/// How many repetitions experiments have, such as `5` or `1 to 20`.
-fn repetitions(answers: &Answers<'_>) -> String {
+/// Returns the number of repetitions of the experiments, such as `5` or `1 to 20`.
+fn repetitions(answers: &ExperimentSummary<'_>) -> String {
     let counts = answers
         .lines
         .iter()

@@ -1,10 +1,10 @@
-//! What belongs to the figures: what is missing, the machine, the commands.
+//! The remarks: the missing figures, the machine, the commands.
 
 use maud::{Markup, html};
 
 use crate::{report::words, summary::Summary};
 
-/// Subjects that could not be measured, and trials without figures.
+/// Returns the subjects that could not be measured, and the trials without figures.
 pub(super) fn missing(summary: &Summary<'_>) -> Markup {
     let subjects = summary.run.subjects.iter();
     let absent: Vec<_> = subjects
@@ -19,9 +19,7 @@ pub(super) fn missing(summary: &Summary<'_>) -> Markup {
                 table {
                     caption { "Subjects that cannot run here" }
                     thead { tr {
-                        th scope="col" { "subject" }
-                        th scope="col" { "mechanism" }
-                        th scope="col" { "why" }
+                        (super::heads(&["subject", "mechanism", "why"]))
                     } }
                     tbody {
                         @for (subject, why) in absent {
@@ -40,11 +38,9 @@ pub(super) fn missing(summary: &Summary<'_>) -> Markup {
                 table {
                     caption { "Trials without figures" }
                     thead { tr {
-                        th scope="col" { "experiment" }
-                        th scope="col" { "subject" }
+                        (super::heads(&["experiment", "subject"]))
                         th.n scope="col" { "trials" }
-                        th scope="col" { "what" }
-                        th scope="col" { "why" }
+                        (super::heads(&["what", "why"]))
                     } }
                     tbody {
                         @for trouble in &summary.troubles {
@@ -64,7 +60,7 @@ pub(super) fn missing(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// The machine and the program.
+/// Returns the machine and the program.
 pub(super) fn environment(summary: &Summary<'_>) -> Markup {
     let run = summary.run;
     let place = &run.environment;
@@ -88,12 +84,12 @@ pub(super) fn environment(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// What repeats the run, each experiment, and the page.
+/// Returns the commands that repeat the run, each experiment, and the page.
 pub(super) fn commands(summary: &Summary<'_>) -> Markup {
     html! {
         p { "The whole run: " code { (summary.run.command) } }
         p { "This page, from the directory of a run: " code { "isthmus lab report RUN" } }
-        p { "Two runs beside each other: " code { "isthmus lab diff RUN OTHER" } }
+        p { "A comparison of two runs: " code { "isthmus lab diff RUN OTHER" } }
         div.wide tabindex="0" {
             table {
                 caption { "One experiment alone" }

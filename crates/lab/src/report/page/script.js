@@ -5,22 +5,22 @@
     const root = document.documentElement;
     root.classList.add("js");
 
-    // Dark and light: as the system has it, until somebody presses the button.
+    // The theme follows the system until the button is pressed.
     const theme = one("#theme");
     const system = matchMedia("(prefers-color-scheme: dark)");
     const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
     const showTheme = () => theme.setAttribute("aria-pressed", String(isDark()));
-    // A page that was opened from a file may not be allowed to remember anything.
+    // A page that was opened from a file may have no storage.
     try { root.dataset.theme = localStorage.getItem("isthmus-theme") || ""; } catch { root.dataset.theme = ""; }
     theme.addEventListener("click", () => {
         root.dataset.theme = isDark() ? "light" : "dark";
-        try { localStorage.setItem("isthmus-theme", root.dataset.theme); } catch { /* then not */ }
+        try { localStorage.setItem("isthmus-theme", root.dataset.theme); } catch { /* not stored */ }
         showTheme();
     });
     system.addEventListener("change", showTheme);
     showTheme();
 
-    // The comparison: sorted by any column, filtered by words and choices.
+    // The comparison can be sorted by any column, and filtered by words and choices.
     const table = one("#compare");
     if (table) {
         const body = table.tBodies[0];
@@ -36,7 +36,7 @@
             const up = head.getAttribute("aria-sort") !== "ascending";
             heads.forEach((other) => other.setAttribute("aria-sort", "none"));
             head.setAttribute("aria-sort", up ? "ascending" : "descending");
-            // What was not measured stands last either way.
+            // Missing values are last in both orders.
             body.append(...[...rows].sort((first, second) => {
                 const [a, b] = [key(first, column), key(second, column)];
                 if (a === null || b === null) return (a === null) - (b === null);
@@ -70,7 +70,7 @@
         }
     }
 
-    // Figures: one series at a time, subjects that are hidden or stand out, values under the pointer.
+    // Figures show one series at a time, hide or highlight subjects, and show the values under the pointer.
     const tip = one("#tip");
     let marked = null;
     const forget = () => {
@@ -188,7 +188,7 @@
     }
     addEventListener("scroll", putTip, { passive: true, capture: true });
 
-    // On paper there is nothing to press: everything is open.
+    // On paper everything is unfolded.
     let opened = [];
     addEventListener("beforeprint", () => {
         opened = all("details:not([open]):not(.columns)");

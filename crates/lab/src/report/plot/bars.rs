@@ -1,63 +1,95 @@
 //! Bars: one group for each subject, in it a bar for each series.
 
-use maud::html;
+use maud::{Markup, html};
 
 use super::{Plot, WIDTH, key};
 use crate::{
     amount,
     report::{ruler::Ruler, style::Look},
-    results::Run,
-    summary::{Answers, Figure, Line},
+    results::{Run, SubjectInfo},
+    summary::{ExperimentSummary, Figure, Line},
 };
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 12.0;
-/// A subject's name.
+/// The height of a subject's name.
 const NAME: f64 = 24.0;
-/// A bar with what is written over it, or beside the name if the subject has only one.
+/// The height of a bar with its text, which is above it, or beside the name if the subject has only one bar.
 const BAR: f64 = 14.0;
 const LABEL: f64 = 20.0;
 const GAP: f64 = 12.0;
 
-/// All subjects and series.
-pub(super) fn plot(run: &Run, answers: &Answers<'_>) -> Plot {
-    let quantity = answers.experiment.quantity;
-    let figures = || answers.lines.iter().flat_map(|line| line.figures.first());
-    let mut values: Vec<f64> = figures().map(Figure::value).collect();
-    values.extend(figures().filter_map(|figure| figure.bound));
-    values.extend(figures().filter_map(|figure| figure.spread).flatten());
-    let ruler = Ruler::of_bars(&values);
-    let greatest = values.iter().copied().fold(0.0, f64::max);
-    // The longest bar fills the width: ticks are not drawn, as each bar has its value.
-    let full = ruler.place(greatest).max(f64::MIN_POSITIVE);
-    let x = |value: f64| LEFT + (ruler.place(value) / full).min(1.0) * (RIGHT - LEFT);
-    let mut y = 4.0;
-    let mut groups = Vec::new();
-    for subject in answers.subjects() {
-        let look = Look::of(run, subject);
+/// The horizontal axis of bars.
+struct Lengths {
+    ruler: Ruler,
+    /// The place of the longest bar's end on the ruler.
+    full: f64,
+}
+
+impl Lengths {
+    /// Returns the axis on which the longest bar fills the width. There are no ticks, as each bar has its value.
+    fn of(answers: &ExperimentSummary<'_>) -> Self {
+        let figures = || answers.lines.iter().flat_map(|line| line.figures.first());
+        let mut values: Vec<f64> = figures().map(Figure::value).collect();
+        values.extend(figures().filter_map(|figure| figure.bound));
+        values.extend(figures().filter_map(|figure| figure.spread).flatten());
+        let ruler = Ruler::of_bars(&values);
+        let greatest = values.iter().copied().fold(0.0, f64::max);
+        let full = ruler.place(greatest).max(f64::MIN_POSITIVE);
+        Self { ruler, full }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        LEFT + (self.ruler.place(value) / self.full).min(1.0) * (RIGHT - LEFT)
+    }
+}
+
+/// A subject's bars, and their places.
+struct Group<'s, 'a> {
+    subject: &'a SubjectInfo,
+    lines: Vec<&'s Line<'a>>,
+    top: f64,
+    /// The bars with their figures and their upper edges.
+    bars: Vec<(&'s Line<'a>, &'s Figure, f64)>,
+    bottom: f64,
+}
+
+impl<'s, 'a> Group<'s, 'a> {
+    fn at(top: f64, answers: &'s ExperimentSummary<'a>, subject: &'a SubjectInfo) -> Self {
         let of_subject = |line: &&Line<'_>| line.subject.name == subject.name;
-        let lines: Vec<&Line<'_>> = answers.lines.iter().filter(of_subject).collect();
-        let top = y;
-        let single = lines.len() == 1;
-        y += NAME;
+        let lines: Vec<_> = answers.lines.iter().filter(of_subject).collect();
+        let mut y = top + NAME;
         let mut bars = Vec::new();
         for line in &lines {
             let Some(figure) = line.figures.first() else {
                 continue;
             };
-            if !single {
+            if lines.len() > 1 {
                 y += LABEL;
             }
-            bars.push((line, figure, y));
+            bars.push((*line, figure, y));
             y += BAR;
         }
-        y += GAP;
-        groups.push(html! {
-            g class={"line bars " (look.hue)} data-key=(key(answers, lines[0])) {
-                text.who x=(LEFT) y=(top + 16.0) { (subject.name) }
-                @for (line, figure, y) in &bars {
+        Self {
+            subject,
+            lines,
+            top,
+            bars,
+            bottom: y + GAP,
+        }
+    }
+
+    fn markup(&self, run: &Run, answers: &ExperimentSummary<'_>, lengths: &Lengths) -> Markup {
+        let quantity = answers.experiment.quantity;
+        let look = Look::of(run, self.subject);
+        let single = self.lines.len() == 1;
+        let x = |value| lengths.x(value);
+        html! {
+            g class={"line bars " (look.hue)} data-key=(key(answers, self.lines[0])) {
+                text.who x=(LEFT) y=(self.top + 16.0) { (self.subject.name) }
+                @for (line, figure, y) in &self.bars {
                     @let (from, to) = (x(0.0), x(figure.value()));
-                    @let label = if single { top + 16.0 } else { y - 5.0 };
+                    @let label = if single { self.top + 16.0 } else { y - 5.0 };
                     @if !single {
                         text.what x=(LEFT) y=(label) { (line.series) }
                     }
@@ -84,7 +116,19 @@ pub(super) fn plot(run: &Run, answers: &Answers<'_>) -> Plot {
                     }
                 }
             }
-        });
+        }
+    }
+}
+
+/// Returns the bars of all subjects and series.
+pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
+    let lengths = Lengths::of(answers);
+    let mut y = 4.0;
+    let mut groups = Vec::new();
+    for subject in answers.subjects() {
+        let group = Group::at(y, answers, subject);
+        y = group.bottom;
+        groups.push(group.markup(run, answers, &lengths));
     }
     Plot {
         series: None,

@@ -1,11 +1,11 @@
-//! An experiment's plots as one picture that stands by itself.
+//! An experiment's plots as a self-contained picture.
 
 use maud::{Markup, html};
 
 use super::{WIDTH, plots};
-use crate::{report::style::Look, results::Run, summary::Answers};
+use crate::{report::style::Look, results::Run, summary::ExperimentSummary};
 
-/// Light colours, as the page has them; `style.css` says the same in variables.
+/// The light colours of the page; `style.css` has the same in variables.
 const STYLE: &str = include_str!("image.css");
 
 const HEAD: f64 = 44.0;
@@ -13,8 +13,8 @@ const CAPTION: f64 = 26.0;
 const ENTRY: f64 = 22.0;
 const COLUMNS: usize = 3;
 
-/// An SVG document with title, plots and legend. Nothing if there are no figures.
-pub(in crate::report) fn image(run: &Run, answers: &Answers<'_>) -> Option<Markup> {
+/// Returns an SVG document with title, plots and legend; `None` if there are no figures.
+pub(in crate::report) fn image(run: &Run, answers: &ExperimentSummary<'_>) -> Option<Markup> {
     let plots = plots(run, answers);
     if plots.is_empty() {
         return None;
@@ -29,7 +29,7 @@ pub(in crate::report) fn image(run: &Run, answers: &Answers<'_>) -> Option<Marku
         panels.push(html! { g transform=(format!("translate(0 {y})")) { (plot.body) } });
         y += plot.height;
     }
-    // Bars have their subjects' names already.
+    // Bars are labelled with their subjects already.
     let over_axis = plots.iter().any(|plot| plot.series.is_some());
     let subjects = if over_axis {
         answers.subjects()

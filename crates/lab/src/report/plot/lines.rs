@@ -8,8 +8,8 @@ use super::{Plot, Shows, WIDTH, key, marker, of_series};
 use crate::{
     amount::{self, Unit},
     report::{ruler::Ruler, style::Look, words},
-    results::{Axis, Run, Scale},
-    summary::{Answers, Figure, Line},
+    results::{Axis, Quantity, Run, Scale},
+    summary::{ExperimentSummary, Figure, Line},
 };
 
 const HEIGHT: f64 = 384.0;
@@ -42,7 +42,7 @@ impl Frame {
         path
     }
 
-    /// From the first to the 99th percentile of each figure, as one path.
+    /// Returns the ranges from the first to the 99th percentile of each figure, as one path.
     fn whiskers(&self, figures: &[Figure]) -> String {
         let mut path = String::new();
         for figure in figures {
@@ -61,10 +61,10 @@ impl Frame {
     }
 }
 
-/// The lines of one series.
+/// Returns the lines of one series.
 pub(super) fn plot(
     run: &Run,
-    answers: &Answers<'_>,
+    answers: &ExperimentSummary<'_>,
     axis: &Axis,
     series: &str,
     shows: Shows,
@@ -79,24 +79,8 @@ pub(super) fn plot(
     let mut places: Vec<f64> = figures().map(|figure| figure.at).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let mut values: Vec<f64> = figures().map(height).collect();
-    let (y, unit, name) = match shows {
-        Shows::Values => {
-            values.extend(figures().filter_map(|figure| figure.bound));
-            values.extend(figures().filter_map(|figure| figure.spread).flatten());
-            let y = Ruler::of_values(&values);
-            let unit = Unit::of(quantity, y.largest());
-            (y, unit, words::quantity(quantity))
-        }
-        Shows::ShareOfBound => {
-            values.push(1.0);
-            (
-                Ruler::over(Scale::Linear, &values),
-                Unit::percent(),
-                "Share of the bound",
-            )
-        }
-    };
+    let heights = figures().map(height).collect();
+    let (y, unit, name) = vertical(quantity, &lines, shows, heights);
     let frame = Frame {
         x: Ruler::at_places(axis.scale, &places),
         y,
@@ -133,7 +117,31 @@ pub(super) fn plot(
     }
 }
 
-/// The axes, with their ticks and names.
+/// Returns the vertical axis with its unit and name. `values` are the heights of the figures.
+fn vertical(
+    quantity: Quantity,
+    lines: &[&Line<'_>],
+    shows: Shows,
+    mut values: Vec<f64>,
+) -> (Ruler, Unit, &'static str) {
+    let figures = || lines.iter().flat_map(|line| &line.figures);
+    match shows {
+        Shows::Values => {
+            values.extend(figures().filter_map(|figure| figure.bound));
+            values.extend(figures().filter_map(|figure| figure.spread).flatten());
+            let y = Ruler::of_values(&values);
+            let unit = Unit::of(quantity, y.largest());
+            (y, unit, words::quantity(quantity))
+        }
+        Shows::ShareOfBound => {
+            values.push(1.0);
+            let y = Ruler::over(Scale::Linear, &values);
+            (y, Unit::percent(), "Share of the bound")
+        }
+    }
+}
+
+/// Returns the axes, with their ticks and names.
 fn scaffold(frame: &Frame, unit: &Unit, quantity: &str, axis: &Axis) -> Markup {
     let text = |value: f64| format!("{value:.1}");
     html! {
@@ -160,8 +168,12 @@ fn scaffold(frame: &Frame, unit: &Unit, quantity: &str, axis: &Axis) -> Markup {
     }
 }
 
-/// The different bounds, each with the keys of the subjects that it is of.
-fn bounds(frame: &Frame, answers: &Answers<'_>, lines: &[&Line<'_>]) -> Vec<(String, String)> {
+/// Returns the different bounds, each with the keys of its subjects.
+fn bounds(
+    frame: &Frame,
+    answers: &ExperimentSummary<'_>,
+    lines: &[&Line<'_>],
+) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in lines {
         let points = line

@@ -1,7 +1,7 @@
-//! Plots, as SVG: lines over an axis, and bars where there is none.
+//! Plots, as SVG: lines over an axis, or bars if there is none.
 //!
-//! The same elements stand in the page and, with a style sheet and a legend of their own, in the
-//! images. Colours come from classes, so that the page can be light or dark.
+//! The page and the pictures have the same elements; a picture has a style sheet and a legend of its own. Colours
+//! come from classes, so that the page can be light or dark.
 
 mod bars;
 mod image;
@@ -15,7 +15,7 @@ use super::style::Look;
 use crate::{
     amount,
     results::{Quantity, Run},
-    summary::{Answers, Figure, Line},
+    summary::{ExperimentSummary, Figure, Line},
 };
 
 /// The width of a plot in its own units.
@@ -23,16 +23,17 @@ const WIDTH: f64 = 640.0;
 
 /// One plot of an experiment.
 pub(super) struct Plot {
-    /// What it shows: the series, or nothing if it shows all of them.
+    /// The series that it shows, or all of them if absent.
     pub(super) series: Option<String>,
     /// Its height in its own units.
     height: f64,
     body: Markup,
 }
 
-/// The plots of an experiment: of bars, or over an axis one for each series, and one more that shows how near the
-/// [main series](main_series) is to its bound, which lines that lie on each other do not tell. None without figures.
-pub(super) fn plots(run: &Run, answers: &Answers<'_>) -> Vec<Plot> {
+/// Returns the plots of an experiment. Without an axis it is one plot of bars. With an axis there is one plot for
+/// each series, and one more of the share of the bound that the [main series](main_series) reaches, which shows the
+/// differences of lines that cover each other. There is none without figures.
+pub(super) fn plots(run: &Run, answers: &ExperimentSummary<'_>) -> Vec<Plot> {
     let Some(axis) = &answers.experiment.over else {
         return if answers.lines.is_empty() {
             Vec::new()
@@ -52,8 +53,8 @@ pub(super) fn plots(run: &Run, answers: &Answers<'_>) -> Vec<Plot> {
     plots
 }
 
-/// The series that stands in front: the mean of both directions, or the first.
-pub(super) fn main_series<'a>(answers: &Answers<'a>) -> Option<&'a str> {
+/// Returns the main series: the mean of both directions, or the first.
+pub(super) fn main_series<'a>(answers: &ExperimentSummary<'a>) -> Option<&'a str> {
     let series = answers.series();
     series
         .iter()
@@ -63,7 +64,7 @@ pub(super) fn main_series<'a>(answers: &Answers<'a>) -> Option<&'a str> {
 }
 
 fn of_series<'s, 'a>(
-    answers: &'s Answers<'a>,
+    answers: &'s ExperimentSummary<'a>,
     series: &'s str,
 ) -> impl Iterator<Item = &'s Line<'a>> {
     answers
@@ -72,17 +73,18 @@ fn of_series<'s, 'a>(
         .filter(move |line| line.series == series)
 }
 
-/// What lines show.
+/// The values of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shows {
-    /// What was measured.
+    /// The measured values.
     Values,
-    /// How near it is to the bound.
+    /// The shares of the bound.
     ShareOfBound,
 }
 
 impl Plot {
-    /// As an element of the page, named for those who do not see it. `id` is unique in the page.
+    /// Returns the plot as an element of the page, with a title and a description for screen readers. `id` is unique
+    /// in the page.
     pub(super) fn element(&self, id: &str, title: &str, description: &str) -> Markup {
         html! {
             svg.plot viewBox=(format!("0 0 {WIDTH} {}", self.height)) role="img"
@@ -95,8 +97,8 @@ impl Plot {
     }
 }
 
-/// A line's subject by its place among the experiment's, which legend and script know it by.
-fn key(answers: &Answers<'_>, line: &Line<'_>) -> usize {
+/// Returns the key of a line's subject for legend and script: its index among the experiment's subjects.
+fn key(answers: &ExperimentSummary<'_>, line: &Line<'_>) -> usize {
     let subjects = answers.subjects();
     let place = subjects
         .iter()
@@ -104,7 +106,7 @@ fn key(answers: &Answers<'_>, line: &Line<'_>) -> usize {
     place.unwrap_or(0)
 }
 
-/// A marker with all that the page says about it when it is pointed at.
+/// Returns a marker, with the text that the page shows when it is pointed at.
 fn marker(
     quantity: Quantity,
     look: &Look,

@@ -1,5 +1,5 @@
 //! Back-to-back frames: the longest burst at the least gap that a device takes without loss (RFC 2544
-//! section 26.4), and what that says of its buffer (RFC 9004).
+//! section 26.4), and the buffer that follows from it (RFC 9004).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,21 +8,21 @@ use crate::{
     tester::{Summary, TrialResult},
 };
 
-/// How to search.
+/// The parameters of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
     /// The longest burst to try, in frames: 1 or more. RFC 9004 section 5.4: up to 30 seconds.
     pub most: u64,
-    /// How near the result has to be to a burst that is too long, in frames: 1 or more.
+    /// The width of the result in frames: 1 or more.
     pub step: u64,
-    /// How often a burst has to lose frames to be too long: 1 or more. RFC 9004 section 5.2 asks for
-    /// verification, since one loss may be chance.
+    /// The number of losses after which a burst is too long: 1 or more. RFC 9004 section 5.2 asks for verification,
+    /// since one loss may be chance.
     pub losses: u32,
-    /// How often to search: 1 or more (RFC 2544: 50).
+    /// The number of searches: 1 or more (RFC 2544: 50).
     pub repeats: usize,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackToBack {
     /// The longest burst without loss of each repeat, in frames.
@@ -35,19 +35,19 @@ pub struct BackToBack {
     pub step: u64,
 }
 
-/// A buffer, as bursts show it (RFC 9004 section 6).
+/// A buffer, as bursts reveal it (RFC 9004 section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Buffer {
     /// Seconds for which the average burst lasts.
     pub implied: f64,
-    /// The same without what the device forwards meanwhile.
+    /// The same without the frames that the device forwards meanwhile.
     pub corrected: f64,
     /// The corrected size in frames.
     pub frames: f64,
 }
 
 impl Search {
-    /// Searches. `trial` sends a burst of so many frames, and waits until no more come out.
+    /// Searches. `trial` sends a burst of this many frames, and waits until no more arrive.
     ///
     /// # Errors
     /// Those of the trials.
@@ -94,8 +94,8 @@ impl Search {
 }
 
 impl BackToBack {
-    /// The buffer that the bursts show, if they were sent at `most` frames per second and the device's
-    /// throughput is so many.
+    /// Returns the size of the buffer, if the bursts were sent at `most` frames per second and the device has this
+    /// throughput.
     pub fn buffer(&self, throughput: f64, most: f64) -> Buffer {
         let implied = self.summary.mean / most;
         let corrected = implied - implied * throughput / most;

@@ -1,6 +1,6 @@
-//! Latency, packet delay variation and its kin at a rate (RFC 8219 sections 7.2 and 7.3).
+//! Latency, packet delay variation and interpacket delay variation at a rate (RFC 8219 sections 7.2 and 7.3).
 //!
-//! Every frame is tagged and counts, where RFC 8219 asks for 500.
+//! Every frame is tagged and counts; RFC 8219 asks for 500.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,25 +9,26 @@ use crate::{
     tester::{Delay, Summary, TrialResult, Variation},
 };
 
-/// Delays of repeated trials at one rate, in nanoseconds, of one direction.
+/// The delays of repeated trials at one rate, in nanoseconds, of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delays {
     /// TL: the median delay of each trial.
     pub typical: Summary,
-    /// WCL: the 99.9th percentile of each.
+    /// WCL: the 99.9th percentile of each trial.
     pub worst_case: Summary,
-    /// PDV: from the least delay to the 99.9th percentile.
+    /// PDV: the 99.9th percentile less the least delay.
     pub pdv: Summary,
-    /// IPDV: its least value in each trial; nothing if no two frames arrived that follow each other.
+    /// IPDV: the least, the median and the greatest of each trial; absent if no two consecutive frames arrived.
     pub ipdv: Option<[Summary; 3]>,
     /// Interarrival jitter (RFC 3550).
     pub jitter: Summary,
 }
 
-/// Repeats a trial (RFC 8219: 20 times at least), and gives the delays of each direction. A trial that is
-/// void, or in which nothing arrived, is run again, twice as often as there are repeats at most.
+/// Repeats a trial (RFC 8219: 20 times at least), and returns the delays of each direction. A trial that is void, or
+/// in which nothing arrived, is repeated; there are at most twice as many such trials as repeats.
 ///
 /// # Errors
+/// Those of the trials.
 /// Those of the trials.
 pub fn repeat(
     repeats: usize,

@@ -1,17 +1,18 @@
-//! Frame loss rate: which share of frames is lost as the offered rate goes down (RFC 2544 section 26.3).
+//! Frame loss rate: the share of lost frames as the offered rate goes down (RFC 2544 section 26.3).
 
 use std::time::Duration;
 
 use super::{Offer, Point, offer};
 use crate::{Result, tester::TrialResult};
 
-/// The shares of the most rate that RFC 2544 asks for at least: 100 %, 90 %, and so on.
+/// The shares of the highest rate that RFC 2544 asks for at least: 100 %, 90 %, and so on.
 pub const TENTHS: [f64; 10] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1];
 
-/// Measures at these shares (0 to 1, the largest first) of the most rate (frames per second of each stream), until
-/// two trials in a row lose nothing. A rate that cannot be offered has a point that is void.
+/// Measures at these shares (0 to 1, the largest first) of the highest rate (frames per second of each stream), until
+/// two trials in a row lose nothing. A rate that cannot be offered gives a void point.
 ///
 /// # Errors
+/// Those of the trials.
 /// Those of the trials.
 pub fn curve(
     most: f64,

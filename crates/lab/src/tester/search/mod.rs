@@ -1,7 +1,7 @@
-//! From trials to the figures that the RFCs define.
+//! Searches: from trials to the figures that the RFCs define.
 //!
-//! Every search takes a function that runs a trial and gives its result. So it knows nothing of networks,
-//! and can be tried on a device that is only arithmetic.
+//! Every search takes a function that runs a trial and returns its result. It knows nothing of networks, and can be
+//! tested with a device that is only arithmetic.
 //!
 //! * [`throughput`]: RFC 2544 section 26.1
 //! * [`mlr`]: rates without loss and with little loss, by repeated short trials
@@ -26,40 +26,40 @@ use serde::{Deserialize, Serialize};
 use super::{TrialResult, Void};
 use crate::Result;
 
-/// How often a trial that does not count is run again.
+/// The number of times that a void trial is repeated.
 const RETRIES: usize = 2;
 
-/// What a search asks for.
+/// The load that a search offers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offer {
     /// Frames per second of each stream.
     pub rate: f64,
-    /// How long.
+    /// The length of the trial.
     pub duration: Duration,
 }
 
 /// Rates to search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// The least of interest, in frames per second: above 0.
+    /// The lowest rate of interest, in frames per second: above 0.
     pub least: f64,
-    /// The most that can be offered or that the medium allows: above the least.
+    /// The highest rate that can be offered or that the medium allows: above the lowest.
     pub most: f64,
 }
 
-/// What keeps a figure from being higher.
+/// The limit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// Frames were lost.
     Loss,
-    /// More cannot be offered: frames were sent too late. Where the device shares the core of the sender,
-    /// its work is the reason. Where there is no rate at all, not even the least could be offered, and nothing
-    /// is known of the device.
+    /// A higher rate cannot be offered: frames were sent too late. Where the device shares the core of the sender,
+    /// its work is the reason. If there is no rate at all, even the lowest rate could not be offered, and nothing is
+    /// known of the device.
     Sender,
-    /// The range ends here.
+    /// The range ends at this rate.
     Most,
-    /// Even the least of the range was too much.
+    /// Even the lowest rate of the range was too much.
     Least,
 }
 
@@ -68,11 +68,11 @@ pub enum Limit {
 pub struct Point {
     /// Frames per second offered to each stream.
     pub rate: f64,
-    /// In seconds.
+    /// The length, in seconds.
     pub duration: f64,
     /// The share of frames that were lost.
     pub loss_ratio: f64,
-    /// Why it does not count.
+    /// The reason why it does not count.
     pub void: Option<Void>,
 }
 
@@ -87,7 +87,7 @@ impl Point {
     }
 }
 
-/// Runs a trial, again if it does not count. What comes back void could not be offered.
+/// Runs a trial, and repeats it if it is void. A result that is still void could not be offered.
 fn offer(
     trial: &mut impl FnMut(Offer) -> Result<TrialResult>,
     offer: Offer,

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::{Limit, Offer, Point, Range, offer};
 use crate::{Result, tester::TrialResult};
 
-/// How to search.
+/// The parameters of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Where.
+    /// The rates to search.
     pub range: Range,
-    /// How near the result has to be to a rate that is too high, as a share of that: 0 to 1, not 0.
+    /// The width of the result, as a share of the rate: 0 to 1, not 0.
     pub width: f64,
     /// The length of trials while searching.
     pub short: Duration,
@@ -20,12 +20,12 @@ pub struct Search {
     pub full: Duration,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// Frames per second of each stream; nothing if the least of the range was too much.
+    /// Frames per second of each stream; absent if the lowest rate of the range was too much.
     pub rate: Option<f64>,
-    /// What keeps it from being higher.
+    /// The limit of the rate.
     pub limit: Limit,
     /// The trials, in their order.
     pub points: Vec<Point>,
@@ -67,7 +67,7 @@ impl Search {
         let mut confirmed = limit_at(bracket.low, self.full)?;
         while let Some(limit) = confirmed {
             if bracket.low <= least {
-                // What could not be offered says nothing about the device.
+                // A load that could not be offered says nothing about the device.
                 let limit = match limit {
                     Limit::Sender => Limit::Sender,
                     _ => Limit::Least,
@@ -91,7 +91,7 @@ impl Search {
         })
     }
 
-    /// Halves the bracket, in proportion, until it is as narrow as it has to be.
+    /// Halves the bracket, in proportion, until it is narrow enough.
     fn narrow(
         &self,
         bracket: &mut Bracket,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::super::{profile::Profile, scene::Scene},
+    super::super::{profile::Profile, testbed::Testbed},
     Bench, FLOWS,
     throughput::{Found, all},
 };
@@ -19,8 +19,8 @@ use crate::{
     },
 };
 
-/// The shares of the rate without loss at which delays are measured: at the first that can be sent on time. Where
-/// the subject shares the sender's core, the whole is just what can be sent.
+/// The shares of the rate without loss at which delays are measured: the first that can be sent on time. Where the
+/// subject shares the sender's core, the whole rate can only just be sent.
 const SHARES: [f64; 3] = [1.0, 0.9, 0.5];
 
 /// The delays of one direction and size.
@@ -29,13 +29,13 @@ pub(crate) struct Timed {
     series: &'static str,
     octets: u16,
     delays: Delays,
-    /// The same of the tester alone.
+    /// The tester's own delays.
     own: Option<Delay>,
 }
 
-/// TL and WCL: the median of the delays, and the 99.9th percentile.
-pub(crate) fn latency(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |timed| {
+/// Returns TL and WCL: the median of the delays, and the 99.9th percentile.
+pub(crate) fn latency(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |timed| {
         vec![
             timed.point("", timed.delays.typical.median, |own| own.median),
             timed.point("99.9 %", timed.delays.worst_case.median, |own| own.p999),
@@ -43,16 +43,16 @@ pub(crate) fn latency(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
     })
 }
 
-/// PDV: from the least delay to the 99.9th percentile.
-pub(crate) fn pdv(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |timed| {
+/// Returns PDV: the 99.9th percentile less the least delay.
+pub(crate) fn pdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |timed| {
         vec![timed.point("", timed.delays.pdv.median, Delay::pdv)]
     })
 }
 
-/// IPDV: the least, the median and the most of the differences from frame to frame.
-pub(crate) fn ipdv(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    points(scene, profile, |timed| {
+/// Returns IPDV: the least, the median and the greatest difference from frame to frame.
+pub(crate) fn ipdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    points(testbed, profile, |timed| {
         let values = timed.delays.ipdv.iter().flatten();
         let names = ["least", "median", "most"].iter();
         let both = values.zip(names);
@@ -72,7 +72,7 @@ impl Timed {
         format!("{} {part}", self.series).trim_end().to_owned()
     }
 
-    /// A time in nanoseconds, beside the tester's own.
+    /// Returns a time in nanoseconds, with the tester's own.
     fn point(&self, part: &str, value: f64, own: impl Fn(&Delay) -> f64) -> Point {
         let point = Point::new(&self.series(part), f64::from(self.octets), value / 1e9);
         match &self.own {
@@ -83,26 +83,26 @@ impl Timed {
 }
 
 fn points(
-    scene: &mut Scene,
+    testbed: &mut Testbed,
     profile: Profile,
     of: impl Fn(&Timed) -> Vec<Point>,
 ) -> Result<Vec<Point>> {
-    if scene.timed.is_empty() {
+    if testbed.timed.is_empty() {
         let mut timed = Vec::new();
-        for found in all(scene, profile)? {
-            timed.extend(time(scene, &found, profile)?);
+        for found in all(testbed, profile)? {
+            timed.extend(time(testbed, &found, profile)?);
         }
-        scene.timed = timed;
+        testbed.timed = timed;
     }
-    if scene.timed.is_empty() {
+    if testbed.timed.is_empty() {
         return Err(LabError::Tester(
             "there is no rate without loss at which delays could be measured".into(),
         ));
     }
-    Ok(scene.timed.iter().flat_map(of).collect())
+    Ok(testbed.timed.iter().flat_map(of).collect())
 }
 
-/// How long frames are sent. Runs repeat that as often as RFC 8219 asks.
+/// Returns the length of a trial. The repetitions of a run are those that RFC 8219 asks for.
 fn length(profile: Profile) -> Duration {
     match profile {
         Profile::Smoke => Duration::from_millis(100),
@@ -112,12 +112,12 @@ fn length(profile: Profile) -> Duration {
     }
 }
 
-/// Nothing if there is no rate without loss.
-fn time(scene: &Scene, found: &Found, profile: Profile) -> Result<Option<Timed>> {
+/// Measures the delays of a direction and size; `None` if there is no rate without loss.
+fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Timed>> {
     let Some(rate) = found.rate else {
         return Ok(None);
     };
-    let mut bench = Bench::new(scene, &found.direction, found.size, FLOWS, profile)?;
+    let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
     let duration = length(profile);
     for share in SHARES {
         let offer = Offer {

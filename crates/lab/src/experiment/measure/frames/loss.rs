@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::super::{profile::Profile, scene::Scene},
+    super::super::{profile::Profile, testbed::Testbed},
     Bench, FLOWS, directions,
     throughput::all,
 };
@@ -17,15 +17,15 @@ use crate::{
     },
 };
 
-/// Loads below a tenth of what the tester can do, where gateways in user space have their limit.
+/// Loads below a tenth of the tester's own rate, where gateways in user space have their limit.
 const BELOW: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
-/// In a hurry.
+/// The loads of `smoke`.
 const FEW: [f64; 3] = [0.5, 0.05, 0.01];
-/// The smallest frames tell most; RFC 2544 has a line for each size.
+/// The smallest frames, which are the hardest load; RFC 2544 has a line for each size.
 const OCTETS: u16 = 64;
 
-/// The share of frames that is lost, over the load in percent of what the tester can do by itself.
-pub(crate) fn by_load(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Returns the share of frames that is lost, over the load in percent of the tester's own rate.
+pub(crate) fn by_load(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let shares = match profile {
         Profile::Smoke => FEW.to_vec(),
         Profile::Standard | Profile::Rfc => [&TENTHS[..], &BELOW].concat(),
@@ -38,11 +38,11 @@ pub(crate) fn by_load(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
     };
     let mut points = Vec::new();
     let mut void = None;
-    for direction in directions(scene, profile)? {
+    for direction in directions(testbed, profile)? {
         let Some(size) = direction.size(OCTETS) else {
             continue;
         };
-        let mut bench = Bench::new(scene, &direction, size, FLOWS, profile)?;
+        let mut bench = Bench::new(testbed, &direction, size, FLOWS, profile)?;
         let most = bench.alone.ceiling.rate();
         for trial in curve(most, &shares, duration, |offer| bench.offer(offer))? {
             match trial.void {
@@ -60,8 +60,9 @@ pub(crate) fn by_load(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
     }
 }
 
-/// The longest burst at the sender's full rate that arrives whole, and the buffer that this shows, both in frames.
-pub(crate) fn back_to_back(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Returns the longest burst at the sender's full rate that arrives whole, and the buffer that follows from it, both
+/// in frames.
+pub(crate) fn back_to_back(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let (most, repeats) = match profile {
         Profile::Smoke => (20_000, 1),
         Profile::Standard => (200_000, 3),
@@ -75,8 +76,8 @@ pub(crate) fn back_to_back(scene: &mut Scene, profile: Profile) -> Result<Vec<Po
         repeats,
     };
     let mut points = Vec::new();
-    for found in all(scene, profile)? {
-        let mut bench = Bench::new(scene, &found.direction, found.size, FLOWS, profile)?;
+    for found in all(testbed, profile)? {
+        let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
         let Some(bursts) = search.run(|frames| bench.burst(frames))? else {
             continue;
         };
@@ -86,7 +87,7 @@ pub(crate) fn back_to_back(scene: &mut Scene, profile: Profile) -> Result<Vec<Po
             ..Point::new(series, at, bursts.summary.mean)
         };
         points.push(mean.with_ceiling(most as f64));
-        // A burst as long as the search goes shows no buffer.
+        // A burst at the end of the search reveals no buffer.
         if bursts.summary.mean < most as f64 {
             let buffer = bursts.buffer(found.rate.unwrap_or(0.0), found.ceiling);
             points.push(Point::new(&format!("{series} buffer"), at, buffer.frames));

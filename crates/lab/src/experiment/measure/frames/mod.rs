@@ -1,10 +1,10 @@
-//! Tagged frames through a running candidate, by the tester of RFC 8219 in the place of both hosts.
+//! Tagged frames through a running subject, by the tester of RFC 8219 in the place of both hosts.
 //!
-//! * here: in which directions, in which frames, and how thoroughly
+//! * this module: directions, frames, and thoroughness
 //! * [`throughput`]: rates without loss; by the number of flows
 //! * [`delay`]: latency and its variation at those rates
 //! * [`loss`]: loss over the load, and the longest burst without it
-//! * [`outage`]: how long frames are lost after an overload, and while a gateway is started anew
+//! * [`outage`]: the time for which frames are lost after an overload, and during a restart of a gateway
 
 pub(crate) mod delay;
 pub(crate) mod loss;
@@ -15,9 +15,9 @@ use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
 use super::{
     super::{
-        candidate::{Candidate, Carries, Site},
         profile::Profile,
-        scene::Scene,
+        subject::{Carries, Setup, Subject},
+        testbed::Testbed,
     },
     alone::Alone,
 };
@@ -34,24 +34,24 @@ use crate::{
 
 /// Frames of RFC 8219 section 5.1.1 that links of 1500 octets carry, in octets with check sequence.
 const SIZES: [u16; 8] = [64, 128, 256, 512, 768, 1024, 1280, 1518];
-/// Flows, where their number is not what is asked. Fewer than the ports that a customer of MAP has here.
+/// The number of flows, where it is not the axis: fewer than the ports that a customer of MAP has here.
 const FLOWS: u32 = 100;
 /// Source ports, of those of RFC 4814 section 4.5.
 const SOURCES: RangeInclusive<u16> = FIRST_PORT..=65_023;
-/// The least rate of interest, in frames per second.
+/// The lowest rate of interest, in frames per second.
 const LEAST: f64 = 1000.0;
 /// The MTU of the links.
 const MTU: u32 = 1500;
 
-/// Whether frames can be sent through it that make their sessions, if there are any, themselves: both hosts
-/// are plain ones, and the gateways carry packets.
-pub(crate) fn is_known(candidate: &Candidate) -> bool {
-    candidate.carries == Carries::Packets
-        && matches!(candidate.site, Site::Middle(..) | Site::Provider(..))
+/// Returns whether frames can be sent through it that open their sessions, if any, themselves: both hosts are plain
+/// ones, and the gateways carry packets.
+pub(crate) fn is_known(subject: &Subject) -> bool {
+    subject.carries == Carries::Packets
+        && matches!(subject.setup, Setup::Middle(..) | Setup::Provider(..))
 }
 
-/// Whether packets from the server pass without a session.
-fn is_stateless(candidate: &Candidate) -> bool {
+/// Returns whether packets from the server pass without a session.
+fn is_stateless(subject: &Subject) -> bool {
     let mechanisms = [
         "native IPv4",
         "native IPv6",
@@ -61,10 +61,10 @@ fn is_stateless(candidate: &Candidate) -> bool {
         "6rd",
         "4in6",
     ];
-    mechanisms.contains(&candidate.mechanism)
+    mechanisms.contains(&subject.mechanism)
 }
 
-/// The sizes that a profile measures: the smallest tells most.
+/// Returns the sizes that a profile measures: the smallest is the hardest.
 pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
     match profile {
         Profile::Smoke => &[64],
@@ -73,66 +73,66 @@ pub(crate) fn sizes(profile: Profile) -> &'static [u16] {
     }
 }
 
-/// What goes through a candidate at once.
+/// The traffic through a subject at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Direction {
-    /// What points call it.
+    /// The series of its points.
     pub(super) series: &'static str,
-    ways: Ways,
+    routes: Routes,
 }
 
-/// Who sends.
+/// The senders, and the routes of their packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ways {
-    /// The client.
-    There(Way),
-    /// The server.
-    Back(Way),
-    /// Both: the client's way, and the server's.
-    Both(Way, Way),
+enum Routes {
+    /// The client sends.
+    There(Route),
+    /// The server sends.
+    Back(Route),
+    /// Both send: the client's route, and the server's.
+    Both(Route, Route),
 }
 
-/// A way through a candidate.
+/// A route through a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Way {
+struct Route {
     ends: Ends,
     arrives: Form,
-    /// Octets that a frame has more on the way than where it begins, at most.
+    /// The most octets by which a frame grows on the route.
     growth: u32,
 }
 
-/// The ways through a candidate, of which the first is the client's, and in a hurry the only one.
-fn directions(scene: &Scene, profile: Profile) -> Result<Vec<Direction>> {
-    let candidate = scene.candidate();
-    let [client, server] = scene.own();
+/// Returns the directions through a subject. The first is the client's, and the only one in `smoke`.
+fn directions(testbed: &Testbed, profile: Profile) -> Result<Vec<Direction>> {
+    let subject = testbed.subject();
+    let [client, server] = testbed.own();
     let translates = client.is_ipv4() != server.is_ipv4();
     let names = match (client, server) {
         (IpAddr::V6(_), IpAddr::V4(_)) => ["6to4", "4to6"],
         (IpAddr::V4(_), IpAddr::V6(_)) => ["4to6", "6to4"],
         _ => ["forward", "back"],
     };
-    let growth = |from: IpAddr, to: IpAddr| match candidate.site {
-        Site::Provider(mechanism, ..) => added(mechanism),
+    let growth = |from: IpAddr, to: IpAddr| match subject.setup {
+        Setup::Provider(mechanism, ..) => added(mechanism),
         _ if from.is_ipv4() && to.is_ipv6() => 20,
         _ => 0,
     };
-    let way = |[source, destination]: [IpAddr; 2], to| {
-        let no_way = || {
+    let route = |[source, destination]: [IpAddr; 2], to| {
+        let no_route = || {
             LabError::Tester(format!(
                 "a packet has no way from {source} to {destination}"
             ))
         };
-        Ok::<_, LabError>(Way {
-            ends: Ends::between(source, destination).ok_or_else(no_way)?,
+        Ok::<_, LabError>(Route {
+            ends: Ends::between(source, destination).ok_or_else(no_route)?,
             arrives: Form::of(to),
             growth: growth(source, to),
         })
     };
     let mut all = vec![Direction {
         series: names[0],
-        ways: Ways::There(way([client, scene.address()], server)?),
+        routes: Routes::There(route([client, testbed.address()], server)?),
     }];
-    if is_stateless(candidate) && profile != Profile::Smoke {
+    if is_stateless(subject) && profile != Profile::Smoke {
         let seen = if translates {
             plan::HOST6_AS_IPV4.into()
         } else {
@@ -140,27 +140,27 @@ fn directions(scene: &Scene, profile: Profile) -> Result<Vec<Direction>> {
         };
         all.push(Direction {
             series: names[1],
-            ways: Ways::Back(way([server, seen], client)?),
+            routes: Routes::Back(route([server, seen], client)?),
         });
     }
     Ok(all)
 }
 
-/// Both directions at once, if there are two.
+/// Returns both directions at once, if there are two.
 fn both_ways(directions: &[Direction]) -> Option<Direction> {
     let [there, back] = directions else {
         return None;
     };
-    match (there.ways, back.ways) {
-        (Ways::There(there), Ways::Back(back)) => Some(Direction {
+    match (there.routes, back.routes) {
+        (Routes::There(there), Routes::Back(back)) => Some(Direction {
             series: "both ways",
-            ways: Ways::Both(there, back),
+            routes: Routes::Both(there, back),
         }),
         _ => None,
     }
 }
 
-/// Octets that a packet has more in the core of a provider.
+/// Returns the octets by which a packet grows in the core of a provider.
 fn added(mechanism: &provider::Mechanism) -> u32 {
     match (mechanism.core, mechanism.transport) {
         (provider::Core::V6, provider::Transport::Tunnel) => 40,
@@ -170,37 +170,39 @@ fn added(mechanism: &provider::Mechanism) -> u32 {
 }
 
 impl Direction {
-    /// A size of RFC 8219 as frames of this direction have it, of the client's if both hosts send; nothing if they grow
-    /// beyond a link's MTU.
+    /// Returns a size of RFC 8219 for frames of this direction, of the client's if both hosts send; `None` if they
+    /// grow beyond a link's MTU.
     fn size(&self, octets: u16) -> Option<FrameSize> {
-        let (Ways::There(first) | Ways::Back(first) | Ways::Both(first, _)) = self.ways;
+        let (Routes::There(first) | Routes::Back(first) | Routes::Both(first, _)) = self.routes;
         let form = first.ends.form();
         // RFC 8219 section 5.1.1: 84 octets in place of 64 where 64 are too few.
         let size = FrameSize::new(octets, form).unwrap_or(FrameSize::least(form));
-        let fits = |way: Way, size: FrameSize| size.mtu() + way.growth <= MTU;
-        let all_fit = match self.ways {
-            Ways::There(way) | Ways::Back(way) => fits(way, size),
-            Ways::Both(there, back) => fits(there, size) && fits(back, there.answered(size, back)),
+        let fits = |route: Route, size: FrameSize| size.mtu() + route.growth <= MTU;
+        let all_fit = match self.routes {
+            Routes::There(route) | Routes::Back(route) => fits(route, size),
+            Routes::Both(there, back) => {
+                fits(there, size) && fits(back, there.answered(size, back))
+            }
         };
         all_fit.then_some(size)
     }
 
     fn streams(&self, size: FrameSize, flows: u32) -> Streams {
-        // Each has a port of its own at the sender's end: a NAT44 on the way gives each a port as well.
+        // Each flow has a port of its own at the sender's end: a NAT44 on the route gives each a port as well.
         let flows = Flows {
             count: flows,
             networks: Networks::One,
             ports: Ports::Permuted(SOURCES, PORT..=PORT),
         };
-        let traffic = |way: Way, size| Traffic {
-            packets: flows.packets(|_| way.ends),
+        let traffic = |route: Route, size| Traffic {
+            packets: flows.packets(|_| route.ends),
             size,
-            arrives: way.arrives,
+            arrives: route.arrives,
         };
-        match self.ways {
-            Ways::There(way) => Streams::Rightward(traffic(way, size)),
-            Ways::Back(way) => Streams::Leftward(traffic(way, size)),
-            Ways::Both(there, back) => Streams::Both(
+        match self.routes {
+            Routes::There(route) => Streams::Rightward(traffic(route, size)),
+            Routes::Back(route) => Streams::Leftward(traffic(route, size)),
+            Routes::Both(there, back) => Streams::Both(
                 traffic(there, size),
                 traffic(back, there.answered(size, back)),
             ),
@@ -208,14 +210,14 @@ impl Direction {
     }
 }
 
-impl Way {
-    /// The size of the frame that answers one of this size.
+impl Route {
+    /// Returns the size of the frame that answers one of this size.
     fn answered(self, size: FrameSize, back: Self) -> FrameSize {
         size.when(self.ends.form(), back.ends.form())
     }
 }
 
-/// How a profile sends: what lies around each trial, when a frame is lost, and when the sender was late.
+/// The parameters of sending: the phases of a trial, the timeout of a frame, and the tolerance of lateness.
 struct Manner {
     phases: Phases,
     timeout: Duration,
@@ -236,7 +238,7 @@ impl Manner {
                 ..phases
             },
             timeout: Duration::from_millis(milliseconds),
-            // What the sender shares its core with makes single frames late, and trials are short.
+            // Other work on the sender's core makes single frames late, and trials are short.
             tolerance: match profile {
                 Profile::Smoke | Profile::Standard => Tolerance {
                     share: 0.01,
@@ -249,13 +251,13 @@ impl Manner {
     }
 }
 
-/// The tester at both ends of a running candidate.
-fn tester(scene: &Scene, streams: Streams, manner: &Manner) -> Result<Tester> {
-    let [left, right] = scene.ports()?;
+/// Attaches the tester to both ends of a testbed.
+fn tester(testbed: &Testbed, streams: Streams, manner: &Manner) -> Result<Tester> {
+    let [left, right] = testbed.ports()?;
     Tester::new(&left, &right, streams, manner.phases, manner.tolerance)
 }
 
-/// The same with the streams of one direction, and beside what it does by itself.
+/// A tester with the streams of one direction, and its own figures.
 pub(super) struct Bench {
     tester: Tester,
     timeout: Duration,
@@ -264,7 +266,7 @@ pub(super) struct Bench {
 
 impl Bench {
     fn new(
-        scene: &Scene,
+        testbed: &Testbed,
         direction: &Direction,
         size: FrameSize,
         flows: u32,
@@ -274,13 +276,13 @@ impl Bench {
         let alone = Alone::of(&streams)?;
         let manner = Manner::of(profile, flows);
         Ok(Self {
-            tester: tester(scene, streams, &manner)?,
+            tester: tester(testbed, streams, &manner)?,
             timeout: manner.timeout,
             alone,
         })
     }
 
-    /// A trial at a rate.
+    /// Runs a trial at a rate.
     fn offer(&mut self, offer: Offer) -> Result<TrialResult> {
         self.tester.run(&Trial {
             rate: offer.rate,
@@ -289,7 +291,7 @@ impl Bench {
         })
     }
 
-    /// So many frames as fast as the sender can.
+    /// Sends this many frames as fast as the sender can.
     fn burst(&mut self, frames: u64) -> Result<TrialResult> {
         self.tester.run(&Trial {
             rate: f64::INFINITY,
@@ -303,14 +305,14 @@ impl Bench {
 mod tests {
     use super::*;
     use crate::{
-        experiment::{candidate::Maker, candidates, question::Links},
+        experiment::{definition::Links, subject::Maker, subjects},
         isthmus::Engine,
     };
 
     fn direction(ends: Ends, growth: u32) -> Direction {
         Direction {
             series: "forward",
-            ways: Ways::There(Way {
+            routes: Routes::There(Route {
                 ends,
                 arrives: Form::V4,
                 growth,
@@ -326,7 +328,7 @@ mod tests {
         let octets = |direction: Direction, octets| direction.size(octets).map(FrameSize::octets);
         assert_eq!(octets(direction(six, 0), 64), Some(84));
         assert_eq!(octets(direction(four, 0), 64), Some(64));
-        // 1518 octets are a packet of 1500, which an IPv6 header more would not let pass.
+        // 1518 octets are a packet of 1500, which does not fit with another IPv6 header.
         assert_eq!(octets(direction(four, 0), 1518), Some(1518));
         assert_eq!(octets(direction(four, 40), 1518), None);
         assert_eq!(octets(direction(four, 40), 1280), Some(1280));
@@ -334,21 +336,21 @@ mod tests {
 
     #[test]
     fn an_answer_is_as_much_longer_as_its_header() {
-        let six = Way {
+        let six = Route {
             ends: Ends::V6(plan::HOST4_AS_IPV6, plan::HOST6),
             arrives: Form::V4,
             growth: 0,
         };
-        let four = Way {
+        let four = Route {
             ends: Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4),
             arrives: Form::V6,
             growth: 20,
         };
         let both = |there, back| {
-            let one = |series, ways| Direction { series, ways };
+            let one = |series, routes| Direction { series, routes };
             both_ways(&[
-                one("there", Ways::There(there)),
-                one("back", Ways::Back(back)),
+                one("there", Routes::There(there)),
+                one("back", Routes::Back(back)),
             ])
             .unwrap()
         };
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_have_ports_of_their_own() {
+    fn every_flow_has_a_unique_port() {
         let ends = Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4);
         let Streams::Rightward(traffic) =
             direction(ends, 0).streams(FrameSize::least(Form::V4), 300)
@@ -384,8 +386,8 @@ mod tests {
         assert_eq!(ports.len(), 300);
     }
 
-    /// Through every mechanism, in every direction, nothing is lost at a load that nobody notices. What other work on
-    /// the machine makes late is not what this is about.
+    /// Through every mechanism, in every direction, nothing is lost at a light load. Frames that other work on the
+    /// machine makes late do not matter here.
     #[test]
     #[ignore = "builds every network, as root: of the tier namespaces"]
     fn frames_arrive_in_every_direction() {
@@ -398,23 +400,23 @@ mod tests {
             },
             ..Manner::of(Profile::Standard, FLOWS)
         };
-        let one_of_ours = |candidate: &Candidate| match candidate.maker {
+        let one_of_ours = |subject: &Subject| match subject.maker {
             Maker::Isthmus(engine) => engine == Engine::Xdp,
             _ => true,
         };
-        let here = |candidate: &Candidate| candidate.describe().missing.is_none();
-        let all = candidates();
+        let here = |subject: &Subject| subject.describe().missing.is_none();
+        let all = subjects();
         let asked = all
             .iter()
             .filter(|one| is_known(one) && one_of_ours(one) && here(one));
-        for candidate in asked {
-            let scene = Scene::build(candidate, Links::Unlimited).unwrap();
-            let directions = directions(&scene, Profile::Standard).unwrap();
+        for subject in asked {
+            let testbed = Testbed::build(subject, Links::Unlimited).unwrap();
+            let directions = directions(&testbed, Profile::Standard).unwrap();
             for direction in directions.iter().copied().chain(both_ways(&directions)) {
                 for octets in [64, 1280] {
                     let size = direction.size(octets).unwrap();
                     let streams = direction.streams(size, FLOWS);
-                    let mut tester = tester(&scene, streams, &manner).unwrap();
+                    let mut tester = tester(&testbed, streams, &manner).unwrap();
                     let trial = Trial {
                         rate: 2000.0,
                         extent: Extent::Frames(200),
@@ -424,7 +426,7 @@ mod tests {
                     let series = direction.series;
                     for stream in &result.streams {
                         let arrivals = &stream.arrivals;
-                        assert_eq!(arrivals.received, 200, "{candidate} {series}: {arrivals:?}");
+                        assert_eq!(arrivals.received, 200, "{subject} {series}: {arrivals:?}");
                     }
                 }
             }

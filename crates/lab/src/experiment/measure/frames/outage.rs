@@ -1,13 +1,13 @@
-//! How long frames are lost: after an overload (RFC 2544 section 26.5), and while a gateway is ended and started anew
+//! The time for which frames are lost: after an overload (RFC 2544 section 26.5), and during a restart of a gateway
 //! (RFC 6201 section 4.2).
 
 use std::time::Duration;
 
 use super::{
     super::super::{
-        candidate::{Candidate, Maker, Site},
         profile::Profile,
-        scene::Scene,
+        subject::{Maker, Setup, Subject},
+        testbed::Testbed,
     },
     Bench, FLOWS, LEAST, directions,
     throughput::all,
@@ -21,14 +21,14 @@ use crate::{
     },
 };
 
-/// The rate at which an outage is watched, in frames per second: it tells a tenth of a millisecond, and is what
-/// every subject forwards beside its own start.
+/// The rate at which an outage is watched, in frames per second. It resolves a tenth of a millisecond, and every
+/// subject forwards it during its own start.
 const WATCH: f64 = 10_000.0;
-/// Frames of the smallest size that RFC 8219 has.
+/// The smallest frame of RFC 8219.
 const OCTETS: u16 = 64;
 
-/// After an overload of 110 % of the throughput, at half of that load.
-pub(crate) fn recovery(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Measures recovery after an overload of 110 % of the throughput, at half of that load.
+pub(crate) fn recovery(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let duration = match profile {
         Profile::Smoke => Duration::from_millis(200),
         Profile::Standard => Duration::from_secs(2),
@@ -37,13 +37,13 @@ pub(crate) fn recovery(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
     };
     let mut points = Vec::new();
     let mut shared = false;
-    for found in all(scene, profile)? {
+    for found in all(testbed, profile)? {
         let Some(rate) = found.rate else { continue };
         if found.limit == Limit::Sender {
             shared = true;
             continue;
         }
-        let mut bench = Bench::new(scene, &found.direction, found.size, FLOWS, profile)?;
+        let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
         let legs = legs(rate, found.ceiling, duration);
         let timeout = bench.timeout;
         let Some(times) = bench.tester.recovery(&legs, timeout)? else {
@@ -62,27 +62,28 @@ pub(crate) fn recovery(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>
     Ok(points)
 }
 
-/// Whose process can be ended and started anew between two hosts: ours. TAYGA's link outlives it here.
-pub(crate) fn can_be_reset(candidate: &Candidate) -> bool {
-    let is_ours = matches!(candidate.maker, Maker::Isthmus(_));
-    super::is_known(candidate) && is_ours && matches!(candidate.site, Site::Middle(..))
+/// Selects the subjects whose process can be restarted between two hosts: ours. TAYGA's link outlives its process
+/// here.
+pub(crate) fn can_be_reset(subject: &Subject) -> bool {
+    let is_ours = matches!(subject.maker, Maker::Isthmus(_));
+    super::is_known(subject) && is_ours && matches!(subject.setup, Setup::Middle(..))
 }
 
-/// From the last frame before the gateway's end to the first one behind its new start.
-pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Measures a reset: from the last frame before the gateway's end to the first one after its restart.
+pub(crate) fn reset(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     // RFC 6201 section 4: frames are forwarded for 15 seconds before.
     let (before, after) = match profile {
         Profile::Smoke => (Duration::from_millis(300), Duration::from_secs(5)),
         Profile::Standard => (Duration::from_secs(2), Duration::from_secs(10)),
         Profile::Rfc => (Duration::from_secs(15), Duration::from_secs(45)),
     };
-    let Some(direction) = directions(scene, profile)?.into_iter().next() else {
+    let Some(direction) = directions(testbed, profile)?.into_iter().next() else {
         return Ok(Vec::new());
     };
     let Some(size) = direction.size(OCTETS) else {
         return Ok(Vec::new());
     };
-    let mut bench = Bench::new(scene, &direction, size, FLOWS, profile)?;
+    let mut bench = Bench::new(testbed, &direction, size, FLOWS, profile)?;
     let offer = Offer {
         rate: WATCH,
         duration: before + after,
@@ -90,21 +91,21 @@ pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     let (result, restarted) = std::thread::scope(|scope| {
         let sender = scope.spawn(|| bench.offer(offer));
         std::thread::sleep(before);
-        let restarted = scene.restart();
+        let restarted = testbed.restart();
         let result = sender.join();
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (result, restarted)
     });
     restarted?;
     let time = silence(&result?)?;
-    // It works as before.
+    // The gateway must work as before.
     let again = bench.offer(Offer {
         rate: LEAST,
         duration: Duration::from_millis(100),
     })?;
     if again.received() == 0 {
         return Err(LabError::SelfCheck {
-            what: format!("{} after its new start", scene.candidate()),
+            what: format!("{} after its new start", testbed.subject()),
             sent: again.sent(),
             received: 0,
             invalid: 0,
@@ -113,7 +114,7 @@ pub(crate) fn reset(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
     Ok(vec![Point::new(direction.series, 0.0, time.as_secs_f64())])
 }
 
-/// The longest time without a frame, if that is more than the pauses of the sender.
+/// Returns the longest time without a frame, if it is longer than the pauses of the sender.
 fn silence(result: &TrialResult) -> Result<Duration> {
     if let Some(void) = &result.void {
         return Err(LabError::Tester(void.to_string()));

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{
     super::super::{
-        candidate::{Candidate, Site},
         profile::Profile,
-        scene::Scene,
+        subject::{Setup, Subject},
+        testbed::Testbed,
     },
     Bench, Direction, FLOWS, LEAST, both_ways, directions, is_stateless, sizes,
 };
@@ -23,34 +23,34 @@ use crate::{
 
 /// A packet of 1024 octets in its frame, as paper 001 has it.
 const PAPER_001: u16 = 1024 + 18;
-/// Frames by which the sender finds out how much comes through.
+/// The frames by which the sender estimates the throughput.
 const OVERLOAD: u64 = 20_000;
-/// How often the least is tried.
+/// The number of attempts at the lowest rate.
 const PATIENCE: u32 = 5;
-/// Numbers of flows.
+/// The numbers of flows.
 const SCALE: [u32; 5] = [1, 10, 100, 1000, 10_000];
 
-/// A rate that was found, for the questions that are asked at it.
+/// A rate that was found, for the experiments that use it.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(super) direction: Direction,
-    /// As RFC 8219 has it.
+    /// The size of RFC 8219.
     pub(super) octets: u16,
-    /// As frames have it.
+    /// The size of the frames.
     pub(super) size: FrameSize,
-    /// Frames per second; nothing if even the least of interest was too much.
+    /// Frames per second; absent if even the lowest rate of interest was too much.
     pub(super) rate: Option<f64>,
     pub(super) limit: Limit,
-    /// What the tester reaches by itself.
+    /// The tester's own rate.
     pub(super) ceiling: f64,
 }
 
-/// By the size of frames; where both hosts send, each at that rate.
-pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let mut found = all(scene, profile)?;
-    if let Some(direction) = both_ways(&directions(scene, profile)?) {
+/// Measures by the size of frames. If both hosts send, each sends at that rate.
+pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let mut found = all(testbed, profile)?;
+    if let Some(direction) = both_ways(&directions(testbed, profile)?) {
         for octets in sizes(profile) {
-            found.extend(find(scene, &direction, *octets, FLOWS, profile)?);
+            found.extend(find(testbed, &direction, *octets, FLOWS, profile)?);
         }
     }
     Ok(found
@@ -59,50 +59,50 @@ pub(crate) fn by_size(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>>
         .collect())
 }
 
-/// At the size of paper 001.
-pub(crate) fn of_1024(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
+/// Measures at the size of paper 001.
+pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let mut points = Vec::new();
-    for direction in directions(scene, profile)? {
-        let found = find(scene, &direction, PAPER_001, FLOWS, profile)?;
+    for direction in directions(testbed, profile)? {
+        let found = find(testbed, &direction, PAPER_001, FLOWS, profile)?;
         points.extend(found.map(|found| found.point(0_u16)));
     }
     Ok(points)
 }
 
-/// By the number of flows (RFC 8219 section 10), in the smallest frames.
-pub(crate) fn by_flows(scene: &mut Scene, profile: Profile) -> Result<Vec<Point>> {
-    let most = most_flows(scene.candidate());
+/// Measures by the number of flows (RFC 8219 section 10), in the smallest frames.
+pub(crate) fn by_flows(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
+    let most = most_flows(testbed.subject());
     let mut points = Vec::new();
-    for direction in directions(scene, profile)? {
+    for direction in directions(testbed, profile)? {
         for flows in SCALE.into_iter().filter(|flows| *flows <= most) {
-            let found = find(scene, &direction, 64, flows, profile)?;
+            let found = find(testbed, &direction, 64, flows, profile)?;
             points.extend(found.map(|found| found.point(flows)));
         }
     }
     Ok(points)
 }
 
-/// The flows that there is room for: a customer who shares an address has 4032 ports here, and what has state in a
+/// Returns the flows that fit. A customer with a shared address has 4032 ports here, and a stateful gateway in a
 /// provider's network is configured for 4096 sessions.
-fn most_flows(candidate: &Candidate) -> u32 {
-    match candidate.site {
-        Site::Provider(..) if !is_stateless(candidate) => 4032,
+fn most_flows(subject: &Subject) -> u32 {
+    match subject.setup {
+        Setup::Provider(..) if !is_stateless(subject) => 4032,
         _ => u32::MAX,
     }
 }
 
-/// All directions and sizes: once for a scene, whichever question asks first.
-pub(super) fn all(scene: &mut Scene, profile: Profile) -> Result<Vec<Found>> {
-    if scene.found.is_empty() {
+/// Returns the rates of all directions and sizes. They are measured once for a testbed.
+pub(super) fn all(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Found>> {
+    if testbed.found.is_empty() {
         let mut all = Vec::new();
-        for direction in directions(scene, profile)? {
+        for direction in directions(testbed, profile)? {
             for octets in sizes(profile) {
-                all.extend(find(scene, &direction, *octets, FLOWS, profile)?);
+                all.extend(find(testbed, &direction, *octets, FLOWS, profile)?);
             }
         }
-        scene.found = all;
+        testbed.found = all;
     }
-    Ok(scene.found.clone())
+    Ok(testbed.found.clone())
 }
 
 impl Found {
@@ -112,10 +112,10 @@ impl Found {
     }
 }
 
-/// The highest rate without loss (NDR): by halves and to the letter, by MLRsearch, or by halves and quickly. Nothing
-/// if frames of this size have no room on the links.
+/// Returns the highest rate without loss (NDR), by a full binary search, by MLRsearch, or by a quick binary search;
+/// `None` if frames of this size do not fit the links.
 fn find(
-    scene: &Scene,
+    testbed: &Testbed,
     direction: &Direction,
     octets: u16,
     flows: u32,
@@ -124,7 +124,7 @@ fn find(
     let Some(size) = direction.size(octets) else {
         return Ok(None);
     };
-    let mut bench = Bench::new(scene, direction, size, flows, profile)?;
+    let mut bench = Bench::new(testbed, direction, size, flows, profile)?;
     let ceiling = bench.alone.ceiling.rate();
     if !is_punctual(&mut bench)? {
         return Err(late(size));
@@ -165,8 +165,8 @@ fn find(
     }))
 }
 
-/// Whether the least of interest can be sent on time. On a machine with other work a search would only take longer to
-/// find out that it can not.
+/// Returns whether the lowest rate of interest can be sent on time. On a busy machine a search would only take longer
+/// to find out that it cannot.
 fn is_punctual(bench: &mut Bench) -> Result<bool> {
     let least = Offer {
         rate: LEAST,
@@ -186,8 +186,8 @@ fn late(size: FrameSize) -> LabError {
     ))
 }
 
-/// A rate above what can be found, in frames per second: what comes out when too much goes in is not far below. Too
-/// much may keep a gateway from its work, so it is not too near.
+/// Returns a rate slightly above the result, in frames per second: the forwarding rate under a moderate overload. A
+/// heavy one could keep a gateway from its work.
 fn near(bench: &mut Bench, flows: u64, ceiling: f64) -> Result<f64> {
     let flood = bench.burst(OVERLOAD.max(flows))?;
     let forwarded = flood.streams.iter().map(|stream| stream.received_rate);
@@ -204,7 +204,8 @@ const GOAL: Goal = Goal {
     sum: Duration::from_millis(500),
 };
 
-/// RFC 2544 section 26.1, with short and full trials of so many milliseconds.
+/// Returns the search of RFC 2544 section 26.1, with short and full trials of this many milliseconds.
+///
 fn by_halves(range: Range, width: f64, [short, full]: [u64; 2]) -> Search {
     Search {
         range,

@@ -1,32 +1,33 @@
-//! What the trials at one load say about a goal (draft-ietf-bmwg-mlrsearch, load classification).
+//! The classification of a load by its trials (draft-ietf-bmwg-mlrsearch, load classification).
 //!
-//! A load is a lower bound if the goal's loss is exceeded in no more than a share of the time that counts,
-//! and an upper bound if it is exceeded in more. Trials that are shorter than the goal asks for may speak
+//! A load is a lower bound if the goal's loss is exceeded in no more than a share of the time that counts, and an
+//! upper bound if it is exceeded in more. Trials that are shorter than the goal asks for may count against a load,
+//! not for it. As long as the missing trials could change the result, it is open.
 //! against a load, not for it. As long as the missing trials could turn the answer, it is open.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a search is to find.
+/// The goal of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// The share of frames that a trial may lose: 0 to 1.
     pub loss_ratio: f64,
     /// The share of time in which trials may lose more: 0 to 1, not 1.
     pub exceed_ratio: f64,
-    /// How near lower and upper bound have to come, as a share of the upper: 0 to 1, not 0.
+    /// The width of the result, as a share of the upper bound: 0 to 1, not 0.
     pub width: f64,
     /// The length of the shortest trials.
     pub initial: Duration,
     /// The length of the trials that count in full.
     pub full: Duration,
-    /// How long trials at a load have to last together.
+    /// The total length of the trials at a load.
     pub sum: Duration,
 }
 
 impl Goal {
-    /// The non-drop rate as FD.io CSIT has it: no loss.
+    /// Returns the goal of the non-drop rate of FD.io CSIT: no loss.
     pub fn ndr() -> Self {
         Self {
             loss_ratio: 0.0,
@@ -38,7 +39,7 @@ impl Goal {
         }
     }
 
-    /// The partial drop rate: 0.5 % of the frames.
+    /// Returns the goal of the partial drop rate: 0.5 % of the frames.
     pub fn pdr() -> Self {
         Self {
             loss_ratio: 0.005,
@@ -46,7 +47,7 @@ impl Goal {
         }
     }
 
-    /// What RFC 2544 asks for: one trial of 60 seconds without loss.
+    /// Returns the goal of RFC 2544: one trial of 60 seconds without loss.
     pub fn rfc2544() -> Self {
         Self {
             exceed_ratio: 0.0,
@@ -56,7 +57,7 @@ impl Goal {
         }
     }
 
-    /// The same with times so many times shorter, 1 or more.
+    /// Returns the goal with shorter times, divided by `divisor`, 1 or more.
     pub fn shortened(self, divisor: u32) -> Self {
         Self {
             initial: self.initial / divisor,
@@ -67,23 +68,23 @@ impl Goal {
     }
 }
 
-/// What a load is to a goal.
+/// The class of a load for a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// A lower bound: it meets the goal.
+    /// A lower bound: the load meets the goal.
     Lower,
     /// An upper bound: it does not.
     Upper,
-    /// That takes more trials.
+    /// Not known yet: more trials are needed.
     Open,
 }
 
 /// The trials at a load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Load {
-    /// Seconds, and the share of frames lost.
+    /// The length in seconds, and the share of frames lost.
     trials: Vec<(f64, f64)>,
-    /// Seconds of trials in which the load was not offered.
+    /// The length of the trials in which the load was not offered, in seconds.
     missed: f64,
 }
 
@@ -93,25 +94,25 @@ impl Load {
         self.trials.push((duration.as_secs_f64(), loss_ratio));
     }
 
-    /// Adds a trial in which the load was not offered. It speaks against the load, as if all were lost.
+    /// Adds a trial in which the load was not offered. It counts against the load, as if all frames were lost.
     pub fn add_missed(&mut self, duration: Duration) {
         self.missed += duration.as_secs_f64();
         self.add(duration, 1.0);
     }
 
-    /// Whether most of what speaks against the load for a goal is that it was not offered.
+    /// Returns whether most of the evidence against the load is that it was not offered.
     pub fn is_missed(&self, goal: &Goal) -> bool {
         let high = self.trials.iter().filter(|trial| trial.1 > goal.loss_ratio);
         2.0 * self.missed > high.map(|trial| trial.0).sum()
     }
 
-    /// What the load is to a goal.
+    /// Returns the class of the load.
     pub fn class(&self, goal: &Goal) -> Class {
         let exceed = goal.exceed_ratio;
         let (low, high) = self.effective(goal);
         let whole = (low + high).max(goal.sum.as_secs_f64());
         let tolerated = whole * exceed;
-        // The times are sums: what they are equal to, they may miss by the last bit.
+        // The times are sums, which may differ from what they equal by the last bit.
         let within = |time: f64| time <= tolerated + 1e-9 * whole;
         match (within(whole - low), within(high)) {
             (true, true) => Class::Lower,
@@ -120,7 +121,7 @@ impl Load {
         }
     }
 
-    /// Seconds of trials that speak for the load, and against it.
+    /// Returns the seconds of trials for the load, and against it.
     fn effective(&self, goal: &Goal) -> (f64, f64) {
         let sum = |is_full: bool, is_high: bool| -> f64 {
             let full = goal.full.as_secs_f64();
@@ -129,14 +130,14 @@ impl Load {
             };
             self.trials.iter().filter(counts).map(|trial| trial.0).sum()
         };
-        // Short trials with little loss outweigh short ones with much; what is left of these counts.
+        // Short trials with little loss outweigh short ones with much; the rest of these counts.
         let balancing = sum(false, false) * goal.exceed_ratio / (1.0 - goal.exceed_ratio);
         let short_high = (sum(false, true) - balancing).max(0.0);
         (sum(true, false), sum(true, true) + short_high)
     }
 
-    /// What is forwarded of this load, in frames per second, in all but the tolerated share of time: full
-    /// trials in the order of their loss, those that are missing counted as all lost.
+    /// Returns the conditional throughput in frames per second: the rate that is forwarded of this load in all but
+    /// the tolerated share of time. Full trials are in the order of their loss; missing ones count as all lost.
     pub fn conditional_throughput(&self, rate: f64, goal: &Goal) -> f64 {
         let (low, high) = self.effective(goal);
         let whole = (low + high).max(goal.sum.as_secs_f64());
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_offered_speaks_against_a_load() {
+    fn a_load_that_was_not_offered_is_an_upper_bound() {
         let goal = Goal::ndr();
         let mut load = load(&[(1, 0.0); 10]);
         for _ in 0..11 {

@@ -1,9 +1,8 @@
-//! A search in the manner of MLRsearch (draft-ietf-bmwg-mlrsearch) for rates that meet goals: many short
-//! trials in place of few long ones, and what is measured for one goal serves the others.
+//! A search after MLRsearch (draft-ietf-bmwg-mlrsearch) for rates that meet goals. It has many short trials in place
+//! of few long ones, and the trials for one goal serve the others.
 //!
-//! A first trial at the most rate tells what comes out when too much goes in; the search begins there.
-//! Each goal is approached by coarser ones, whose trials at a load are fewer and whose bounds may be
-//! further apart.
+//! A first trial at the highest rate measures the forwarding rate under overload; the search begins there. Each goal
+//! is approached by coarser ones, whose trials at a load are fewer and whose bounds may be further apart.
 
 mod load;
 
@@ -16,22 +15,21 @@ pub use load::{Class, Goal, Load};
 use super::{Limit, Offer, Point, Range, offer};
 use crate::{Result, tester::TrialResult};
 
-/// How much wider apart the bounds of the goals before the last may be.
+/// The factors by which the bounds of the coarser goals may be wider apart.
 const WIDER: [f64; 3] = [4.0, 2.0, 1.0];
 
-/// What was found for a goal.
+/// The result for a goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     /// The goal.
     pub goal: Goal,
-    /// The highest rate that meets it, in frames per second of each stream; nothing if none of the range
-    /// does.
+    /// The highest rate that meets it, in frames per second of each stream; absent if no rate of the range does.
     pub rate: Option<f64>,
-    /// The lowest rate above that does not; nothing if the whole range meets the goal.
+    /// The lowest rate above that does not meet it; absent if the whole range does.
     pub too_much: Option<f64>,
-    /// What is forwarded at the rate that was found.
+    /// The conditional throughput at that rate.
     pub conditional_throughput: Option<f64>,
-    /// What keeps it from being higher.
+    /// The limit of the rate.
     pub limit: Limit,
 }
 
@@ -41,13 +39,14 @@ struct Search<'a, T> {
     loads: BTreeMap<u64, Load>,
     points: &'a mut Vec<Point>,
     trial: T,
-    /// What came out when the most went in.
+    /// The forwarding rate at the highest load.
     forwarded: f64,
 }
 
-/// Searches a range for all goals, one after the other; also gives the trials, in their order.
+/// Searches a range for all goals, one after the other. Also returns the trials, in their order.
 ///
 /// # Errors
+/// Those of the trials.
 /// Those of the trials.
 pub fn search(
     range: Range,
@@ -111,7 +110,7 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
         })
     }
 
-    /// Measures loads until the bounds for a goal are as near as it asks.
+    /// Measures loads until the bounds for a goal are near enough.
     fn approach(&mut self, goal: &Goal) -> Result<()> {
         let (least, most) = (self.range.least.ceil() as u64, self.range.most as u64);
         let mut step = goal.width;
@@ -139,7 +138,7 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
         }
     }
 
-    /// Runs trials at a rate until it is known what it is to the goal.
+    /// Runs trials at a rate until its class for the goal is known.
     fn decide(&mut self, rate: u64, goal: &Goal) -> Result<()> {
         loop {
             let load = self.loads.entry(rate).or_default();
@@ -150,7 +149,7 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
                 rate: rate as f64,
                 duration: goal.full,
             };
-            // Where one bad trial decides, it must not be the sender's.
+            // Where one bad trial decides, it must not be the sender's fault.
             let result = if goal.exceed_ratio == 0.0 {
                 offer(&mut self.trial, offered, self.points)?
             } else {
@@ -165,7 +164,7 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
         }
     }
 
-    /// The lowest rate that is too much for a goal, and the highest below that meets it.
+    /// Returns the lowest rate that is too high for a goal, and the highest below that meets it.
     fn bounds(&self, goal: &Goal) -> (Option<u64>, Option<u64>) {
         let class = |load: &Load| load.class(goal);
         let mut all = self.loads.iter();
@@ -181,10 +180,10 @@ impl<T: FnMut(Offer) -> Result<TrialResult>> Search<'_, T> {
     }
 }
 
-/// A stage on the way to a goal: at first trials as short as they may be, and one at a load.
+/// Returns a stage on the way to a goal. The first stage has the shortest trials, and one of them at a load.
 fn coarser(goal: &Goal, stage: usize, wider: f64) -> Goal {
     let part = stage as f64 / (WIDER.len() - 1) as f64;
-    // From the one time to the other in equal proportions.
+    // From one time to the other in equal proportions.
     let between = |from: Duration, to: Duration| {
         let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
         Duration::from_secs_f64(from * (to / from).powf(part))

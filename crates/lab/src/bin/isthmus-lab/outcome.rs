@@ -1,4 +1,4 @@
-//! `isthmus lab report`, `diff` and `claims`: what is made of the directory of a run.
+//! `isthmus lab report`, `diff` and `claims`, which read the directory of a run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,12 +15,12 @@ use serde::Serialize;
 /// Write a run's report: a page, and its figures as CSV and PNG (needs no root)
 ///
 /// The page needs no network and no other file. Everything follows from the run's JSON alone. A run that was
-/// stopped has a report as well, which says what is missing.
+/// stopped has a report as well, which lists what is missing.
 #[derive(Args, Debug)]
 pub(super) struct Report {
     /// The directory of the run
     run: PathBuf,
-    /// Where the report goes
+    /// The directory of the report
     #[arg(long, value_name = "DIRECTORY", default_value = "report")]
     output: PathBuf,
 }

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use isthmus_lab::bench::{self, Outcome, Row, Thoroughness};
+use isthmus_lab::bench::{self, Row, RowResult, Thoroughness};
 
 /// Compare Isthmus with the kernel and with other gateways
 ///
-/// Prints a table and writes JSON. A row below its target gets a profile of where the time goes, in
-/// the folder `profile` beside the JSON, if `perf` is installed. Exit status 0 if every row was
+/// Prints a table and writes JSON. A row below its target gets a profile in the folder `profile` beside
+/// the JSON, if `perf` is installed. Exit status 0 if every row was
 /// measured and met its target, 2 if not.
 #[derive(Args, Debug)]
 pub(super) struct Bench {
@@ -22,7 +22,7 @@ pub(super) struct Bench {
     /// One short repetition of each row
     #[arg(long)]
     quick: bool,
-    /// Where the JSON goes
+    /// The file of the JSON
     #[arg(long, value_name = "FILE", default_value = "bench/latest.json")]
     output: PathBuf,
 }
@@ -52,7 +52,7 @@ impl Bench {
         let count = |wanted: fn(&bench::RowReport) -> bool| {
             report.rows.iter().filter(|row| wanted(row)).count()
         };
-        let missing = count(|row| matches!(row.outcome, Outcome::NotRun { .. }));
+        let missing = count(|row| matches!(row.outcome, RowResult::NotRun { .. }));
         let missed = count(|row| row.met == Some(false));
         println!(
             "{} rows: {missed} below target, {missing} not run",
@@ -66,7 +66,7 @@ impl Bench {
     }
 }
 
-/// What `--quick` stands for.
+/// Returns the thoroughness of `--quick`.
 pub(super) fn thoroughness(quick: bool) -> Thoroughness {
     if quick {
         Thoroughness::Quick

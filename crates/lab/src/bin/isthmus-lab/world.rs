@@ -12,10 +12,10 @@ use isthmus_lab::world::{Live, Narrow};
 /// Prints how to get a shell on each of its hosts.
 #[derive(Args, Debug)]
 pub(super) struct World {
-    /// Where packets are translated
+    /// The engine of the gateway
     #[arg(long, value_enum, default_value_t = Engine::Xdp)]
     engine: Engine,
-    /// What the gateway does
+    /// The mechanism of the gateway
     #[arg(long, value_enum, default_value_t = Mechanism::Nat64)]
     mechanism: Mechanism,
 }

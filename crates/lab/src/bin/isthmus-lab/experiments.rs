@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_lab::experiment::{candidates, questions};
+use isthmus_lab::experiment::{experiments, subjects};
 
 /// Show the experiments that can be carried out
 #[derive(Args, Debug)]
@@ -12,24 +12,24 @@ pub(super) struct Experiments {}
 
 impl Experiments {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        for question in questions() {
+        for experiment in experiments() {
             println!(
                 "{:<28}  {} ({})",
-                question.name, question.title, question.source
+                experiment.name, experiment.title, experiment.source
             );
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Show what can be measured, and what can not and why
+/// Show the subjects, and why some cannot be measured
 #[derive(Args, Debug)]
 pub(super) struct Subjects {}
 
 impl Subjects {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        for candidate in candidates() {
-            let subject = candidate.describe();
+        for subject in subjects() {
+            let subject = subject.describe();
             let missing = match subject.missing {
                 Some(reason) => format!("  not here: {reason}"),
                 None => String::new(),

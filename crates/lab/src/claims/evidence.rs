@@ -1,30 +1,30 @@
-//! A case: what is said for and against a claim, until it is decided.
+//! The evidence for and against a claim, and its judgement.
 
 use super::{ALIKE, ALMOST_ALL, Judgement, Verdict};
 use crate::{
     amount,
-    summary::{Answers, Line, Summary, is_of},
+    summary::{ExperimentSummary, Line, Summary, is_of},
 };
 
-/// What has been found so far.
+/// The evidence so far.
 #[derive(Debug, Default)]
-pub(super) struct Case {
+pub(super) struct Evidence {
     figures: Vec<String>,
     against: Vec<String>,
     missing: Vec<String>,
     tested: usize,
-    /// The experiments that answer it.
+    /// The experiments that decide the claim.
     asked: Vec<String>,
 }
 
-/// How the first of two values should be to the second.
+/// The expected relation of the first of two values to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// Smaller.
     Below,
-    /// Smaller or alike.
+    /// Smaller or similar.
     NotAbove,
-    /// Alike.
+    /// Similar.
     Alike,
 }
 
@@ -47,13 +47,13 @@ impl Relation {
     }
 }
 
-impl Case {
-    /// An experiment with figures, or a note that there is none.
+impl Evidence {
+    /// Returns the figures of an experiment; notes it as missing if there are none.
     pub(super) fn experiment<'s, 'a>(
         &mut self,
         summary: &'s Summary<'a>,
         name: &str,
-    ) -> Option<&'s Answers<'a>> {
+    ) -> Option<&'s ExperimentSummary<'a>> {
         self.asks(name);
         let found = summary
             .experiment(name)
@@ -64,7 +64,23 @@ impl Case {
         found
     }
 
-    /// Notes that an experiment would tell.
+    /// Returns the line of the same subject and series in another experiment; notes it as missing if there is none.
+    pub(super) fn counterpart<'s, 'a>(
+        &mut self,
+        line: &Line<'_>,
+        other: &'s ExperimentSummary<'a>,
+    ) -> Option<&'s Line<'a>> {
+        let found = other.line(&line.subject.name, line.series);
+        if found.is_none() {
+            self.lacks(format!(
+                "{} in {}",
+                line.subject.name, other.experiment.name
+            ));
+        }
+        found
+    }
+
+    /// Notes an experiment that decides the claim.
     pub(super) fn asks(&mut self, experiment: &str) {
         self.asked.push(experiment.into());
     }
@@ -74,12 +90,12 @@ impl Case {
         self.missing.push(what.into());
     }
 
-    /// Notes a figure on which nothing is decided.
+    /// Notes a figure that decides nothing.
     pub(super) fn note(&mut self, figure: impl Into<String>) {
         self.figures.push(figure.into());
     }
 
-    /// Notes what was tested, and whether it came out as the claim says.
+    /// Notes a test, and whether its result agrees with the claim.
     pub(super) fn test(&mut self, true_here: bool, figure: impl Into<String>) {
         let figure = figure.into();
         self.tested += 1;
@@ -89,11 +105,11 @@ impl Case {
         self.figures.push(figure);
     }
 
-    /// One of these mechanisms in one series, all in the same engine if there is one that has all:
-    /// first ours in XDP, tc and user space, then what else there is. Native forwarding stands for itself.
+    /// Returns one of these mechanisms in one series, all in the same engine if one engine has all: first ours in
+    /// XDP, tc and user space, then other implementations. Native forwarding has no engine.
     pub(super) fn standing<'s, 'a>(
         &mut self,
-        answers: &'s Answers<'a>,
+        answers: &'s ExperimentSummary<'a>,
         series: &str,
         mechanisms: &[&str],
     ) -> Vec<Option<&'s Line<'a>>> {
@@ -133,11 +149,11 @@ impl Case {
         lines
     }
 
-    /// Tests two lines of an experiment at the places that both have, and that are not past the last.
-    /// If it does not come out, the other implementations of both are looked at as well.
+    /// Tests two lines of an experiment at the places that both have, up to the last. If the claim fails, the other
+    /// implementations of both are tested as well.
     pub(super) fn compare(
         &mut self,
-        answers: &Answers<'_>,
+        answers: &ExperimentSummary<'_>,
         one: &Line<'_>,
         relation: Relation,
         other: &Line<'_>,
@@ -176,12 +192,12 @@ impl Case {
         }
     }
 
-    /// Whether another implementation came out as the claim says where the first one did not.
+    /// Returns whether another implementation agrees with the claim where the first one does not.
     pub(super) fn depends_on_implementation(&self) -> bool {
         self.figures.iter().any(|figure| figure.starts_with("but "))
     }
 
-    /// Decides: one test against it is enough, and all are needed for it.
+    /// Judges the claim: one test against it is enough, and all are needed for it.
     pub(super) fn decide(self, holds: &str, fails: &str) -> Judgement {
         let (verdict, why) = if !self.against.is_empty() {
             let first = self.against.first().map(String::as_str).unwrap_or_default();
@@ -210,9 +226,9 @@ impl Case {
     }
 }
 
-/// The share of places at which the relation is true, and that in words. Nothing without a place.
+/// Returns the share of places at which the relation is true, and that in words; `None` without a place.
 fn compared(
-    answers: &Answers<'_>,
+    answers: &ExperimentSummary<'_>,
     one: &Line<'_>,
     relation: Relation,
     other: &Line<'_>,

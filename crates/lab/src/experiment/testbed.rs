@@ -1,19 +1,20 @@
-//! A candidate in its network, running.
+//! The testbed: a subject in its network, running.
 
 use std::{net::IpAddr, sync::Arc};
 
 use super::{
-    candidate::{Candidate, Carries, Gateway, Site, ours},
+    definition::Links,
     hosts,
     measure::{
         files::Fetched,
         frames::{delay::Timed, throughput::Found},
         udp::Offered,
     },
-    question::Links,
+    subject::{Carries, Endpoint, Setup, Subject, ours},
 };
 use crate::{
     Result, bound,
+    device::Started,
     measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
@@ -21,22 +22,21 @@ use crate::{
     provider,
     services::Dns,
     sockets::{Host, Pair},
-    subject::Started,
     tester::Port,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
     wire::Counts,
 };
 
-/// A running candidate between two hosts; dropping it removes all.
+/// A running subject between two hosts; dropping it removes everything.
 #[derive(Debug)]
-pub struct Scene {
-    /// What the last measurement of several things at once has brought, for those that ask later.
+pub struct Testbed {
+    /// Results of a measurement that serves several experiments.
     pub(super) offered: Vec<Offered>,
-    /// See above.
+    /// Files, likewise.
     pub(super) fetched: Vec<Fetched>,
-    /// See above.
+    /// Rates without loss, likewise.
     pub(super) found: Vec<Found>,
-    /// See above.
+    /// Delays, likewise.
     pub(super) timed: Vec<Timed>,
     /// The bounds there and back, if links have a rate.
     bounds: Option<[bound::Path; 2]>,
@@ -44,23 +44,23 @@ pub struct Scene {
     started: Vec<Started>,
     _authority: Option<Dns>,
     ends: Ends,
-    candidate: Candidate,
+    subject: Subject,
     network: Network,
 }
 
 /// The hosts at the ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
-    /// The node of the host that calls, and of the one that is called.
+    /// The nodes of the calling host and of the called one.
     pub(super) nodes: [&'static str; 2],
     /// Their own addresses.
     pub(super) own: [IpAddr; 2],
-    /// What the first one calls the second one.
+    /// The second host's address as the first one knows it.
     pub(super) target: IpAddr,
 }
 
 impl Ends {
-    /// Two hosts that nobody translates between.
+    /// Returns two hosts without a translator between them.
     fn new(nodes: [&'static str; 2], own: [IpAddr; 2]) -> Self {
         Self {
             nodes,
@@ -70,36 +70,36 @@ impl Ends {
     }
 }
 
-impl Scene {
-    /// Builds the network and starts who is to be measured.
+impl Testbed {
+    /// Builds the network and starts the subject.
     ///
     /// # Errors
-    /// It does not run here, and why.
-    pub fn build(candidate: &Candidate, links: Links) -> Result<Self> {
-        // As on a wire: XDP can not see that a checksum is to be completed later.
+    /// It does not run on this machine.
+    pub fn build(subject: &Subject, links: Links) -> Result<Self> {
+        // As on a wire: XDP cannot see that a checksum is unfinished.
         let offloads = Offloads::Off;
         let medium = links.medium();
         let build = |topology: Topology| topology.over(&medium).build();
         let mut authority = None;
-        let (network, started, ends) = match candidate.site {
-            Site::Direct(target) => {
+        let (network, started, ends) = match subject.setup {
+            Setup::Direct(target) => {
                 let network = build(Topology::direct(Neighbours::Resolved, offloads))?;
                 (network, Vec::new(), between(target))
             }
-            Site::Middle(middle, target) => {
+            Setup::Middle(middle, target) => {
                 let network = build(Topology::dual_stack(Neighbours::Resolved, offloads))?;
-                if candidate.carries == Carries::Dns {
+                if subject.carries == Carries::Dns {
                     authority = Some(Dns::start(network.host4()?, plan::HOST4.into())?);
                 }
-                let started = vec![middle.subject().start(&network, GATEWAY_CPU)?];
+                let started = vec![middle.device().start(&network, GATEWAY_CPU)?];
                 (network, started, between(target))
             }
-            Site::Hosts(tunnel) => {
+            Setup::Hosts(tunnel) => {
                 let network = build(hosts::topology(tunnel, offloads))?;
                 let (started, own) = hosts::start(tunnel, &network)?;
                 (network, started, Ends::new([HOST6, HOST4], own))
             }
-            Site::Provider(mechanism, gateways) => {
+            Setup::Provider(mechanism, gateways) => {
                 let network = build(mechanism.topology(offloads))?;
                 let mut started = Vec::new();
                 for ((node, interfaces, keys), gateway) in
@@ -107,11 +107,11 @@ impl Scene {
                 {
                     let (node, cpu) = (network.node(node)?, Some(GATEWAY_CPU));
                     started.push(match gateway {
-                        Gateway::Isthmus(engine) => {
-                            let isthmus = ours(candidate.mechanism, keys, engine).on(interfaces);
+                        Endpoint::Isthmus(engine) => {
+                            let isthmus = ours(subject.mechanism, keys, engine).on(interfaces);
                             isthmus.up(node, cpu)?.into_started()
                         }
-                        Gateway::Other(end) => end.start(node, cpu)?,
+                        Endpoint::Other(end) => end.start(node, cpu)?,
                     });
                 }
                 let own = [mechanism.client, mechanism.server].map(|host| host.address());
@@ -124,60 +124,60 @@ impl Scene {
             fetched: Vec::new(),
             found: Vec::new(),
             timed: Vec::new(),
-            bounds: links.rate().map(|rate| candidate.paths(rate)),
+            bounds: links.rate().map(|rate| subject.paths(rate)),
             started,
             _authority: authority,
             ends,
-            candidate: candidate.clone(),
+            subject: subject.clone(),
             network,
         })
     }
 
-    /// The host that calls.
+    /// Returns the calling host.
     pub fn client(&self) -> Result<&Arc<Namespace>> {
         self.network.node(self.ends.nodes[0])
     }
 
-    /// The host that is called.
+    /// Returns the called host.
     pub fn server(&self) -> Result<&Arc<Namespace>> {
         self.network.node(self.ends.nodes[1])
     }
 
-    /// Both hosts, for those who look after both ends of what is sent.
+    /// Returns both hosts, for measurements with a socket at each end.
     pub fn pair(&self) -> Result<Pair> {
         let Ends { nodes, own, target } = self.ends;
         let host = |end: usize| Host::new(&self.network, nodes[end], HOST_INTERFACE, own[end]);
         Ok(Pair::translated(host(0)?, host(1)?, target))
     }
 
-    /// What the client calls the server.
+    /// Returns the server's address as the client knows it.
     pub fn address(&self) -> IpAddr {
         self.ends.target
     }
 
-    /// The bounds there and back, if links have a rate.
+    /// Returns the bounds there and back, if links have a rate.
     pub fn bounds(&self) -> Option<&[bound::Path; 2]> {
         self.bounds.as_ref()
     }
 
-    /// The addresses that both hosts have themselves.
+    /// Returns the hosts' own addresses.
     pub(super) fn own(&self) -> [IpAddr; 2] {
         self.ends.own
     }
 
-    /// Who is measured.
-    pub(super) fn candidate(&self) -> &Candidate {
-        &self.candidate
+    /// Returns the subject.
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
     }
 
-    /// The interfaces of both hosts, at which a tester takes their place.
+    /// Returns the interfaces of both hosts, at which a tester takes their place.
     pub(super) fn ports(&self) -> Result<[Port; 2]> {
         let [client, server] = self.ends.nodes;
-        // The links of topologies stand in their order from the first host on.
-        let last = match self.candidate.site {
-            Site::Direct(_) => (0, 1),
-            Site::Middle(..) | Site::Hosts(_) => (1, 1),
-            Site::Provider(..) => (3, 0),
+        // The links of topologies are in their order from the first host on.
+        let last = match self.subject.setup {
+            Setup::Direct(_) => (0, 1),
+            Setup::Middle(..) | Setup::Hosts(_) => (1, 1),
+            Setup::Provider(..) => (3, 0),
         };
         Ok([
             Port::of(&self.network, client, 0, 0)?,
@@ -185,22 +185,22 @@ impl Scene {
         ])
     }
 
-    /// Ends the gateway between two hosts and starts it anew.
+    /// Ends the gateway between two hosts and starts it again.
     pub(super) fn restart(&mut self) -> Result<()> {
-        if let Site::Middle(middle, _) = self.candidate.site {
+        if let Setup::Middle(middle, _) = self.subject.setup {
             self.started.clear();
-            let started = middle.subject().start(&self.network, GATEWAY_CPU)?;
+            let started = middle.device().start(&self.network, GATEWAY_CPU)?;
             self.started.push(started);
         }
         Ok(())
     }
 
-    /// The nodes of both hosts.
+    /// Returns the nodes of both hosts.
     pub(super) fn nodes(&self) -> [&'static str; 2] {
         self.ends.nodes
     }
 
-    /// What has passed each end of cables with a line rate.
+    /// Returns the counters of each end of cables with a line rate.
     pub(super) fn passed(&self) -> Vec<Counts> {
         let wires = self.network.wires().into_iter();
         wires
@@ -208,24 +208,27 @@ impl Scene {
             .collect()
     }
 
-    /// The network, for tools that look at other nodes.
+    /// Returns the network, for tools that inspect other nodes.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The processes of the gateways.
+    /// Returns the processes of the gateways.
     pub(super) fn gateways(&self) -> Vec<u32> {
         let processes = self.started.iter().flat_map(|started| &started.processes);
         processes.map(Process::id).collect()
     }
 
-    /// An error if somebody who is measured has ended.
+    /// Checks that the subject is running.
+    ///
+    /// # Errors
+    /// A process of the subject has ended.
     pub fn check(&mut self) -> Result<()> {
         self.started.iter_mut().try_for_each(Started::check)
     }
 }
 
-/// The hosts of a dual-stack network, of which the first one calls the second one by this address.
+/// Returns the hosts of a dual-stack network, of which the first calls the second by this address.
 fn between(target: IpAddr) -> Ends {
     let nodes = [HOST6, HOST4];
     match target {

@@ -10,7 +10,7 @@ use isthmus_lab::bound::{
     self, MECHANISMS, Measure, Mechanism, Mtu, Payload, Quantity, Rate, Table, TcpOptions,
 };
 
-/// Print what Ethernet lets each mechanism reach at most (needs no root)
+/// Print the most that Ethernet lets each mechanism reach (needs no root)
 ///
 /// The bound counts bytes: headers, fragments, tunnels and Ethernet's framing. Nodes take no time. A
 /// line is a size of a message (with `--what frames`: of a frame), a column is a mechanism; throughput is
@@ -26,14 +26,14 @@ pub(super) struct Bound {
     /// The sizes of messages, separated by commas; 18 from 50 to 10000 if absent
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     payloads: Vec<Payload>,
-    /// What carries the messages; UDP if absent
+    /// The transport of the messages; UDP if absent
     #[arg(long, value_enum)]
     transport: Option<Transport>,
     /// Only these mechanisms, separated by commas; all if absent
     #[arg(long, value_name = "NAME", value_delimiter = ',',
         value_parser = PossibleValuesParser::new(MECHANISMS.iter().map(|mechanism| mechanism.name)))]
     mechanism: Vec<String>,
-    /// What is asked
+    /// The quantity
     #[arg(long, value_enum, default_value_t = What::Throughput)]
     what: What,
     /// Print JSON, in bits per second, seconds or frames per second
@@ -43,7 +43,7 @@ pub(super) struct Bound {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Transport {
-    /// Datagrams, cut by IP
+    /// Datagrams, fragmented by IP
     Udp,
     /// Segments without options
     Tcp,

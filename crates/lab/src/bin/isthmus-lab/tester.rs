@@ -15,15 +15,15 @@ use isthmus_lab::process::require_root;
 use isthmus_lab::tester::{Phases, Port, Streams, Tester as Pair, Tolerance, Traffic};
 use serde::Serialize;
 
-/// Frames per second of each direction, where an interface does not say how fast it is.
+/// Frames per second of each direction, where the speed of an interface is unknown.
 const MOST: f64 = 1e7;
-/// The waits of a trial are so many times shorter than those of RFC 2544.
+/// The factor by which the waits of a trial are shorter than those of RFC 2544.
 const SHORTER: u32 = 10;
 
 /// Measure a device between two of this machine's interfaces
 ///
-/// Frames go out of one interface and come back by the other, in the names of two hosts, one at each side. For a
-/// translator give --prefix, or --right-as and --left-as: what a host is called on the other side. Each interface needs
+/// Frames go out of one interface and come back by the other, from the addresses of two hosts, one at each side. For a
+/// translator give --prefix, or --right-as and --left-as: the address of a host at the other side. Each interface needs
 /// an address in the device's network (`ip addr add`), so that the device finds its host; nothing else is changed. While
 /// a test lasts, UDP that arrives there does not reach this machine. Exit status 0 if something was
 /// measured, 2 if this machine could not send in time or the device loses frames at every rate, 1 after an error.
@@ -47,39 +47,39 @@ pub(super) struct Tester {
     /// The host at the right
     #[arg(long, value_name = "ADDRESS")]
     right_host: IpAddr,
-    /// What the right host calls the left one, if that is not its address
+    /// The address of the left host at the right one, if it is another
     #[arg(long, value_name = "ADDRESS")]
     left_as: Option<IpAddr>,
-    /// What the left host calls the right one, if that is not its address
+    /// The address of the right host at the left one, if it is another
     #[arg(long, value_name = "ADDRESS")]
     right_as: Option<IpAddr>,
-    /// The prefix under which the left host calls the right one (RFC 6052)
+    /// The prefix of the right host's address at the left one (RFC 6052)
     #[arg(long, value_name = "PREFIX", conflicts_with = "right_as")]
     prefix: Option<Ipv6Net>,
-    /// Who sends
+    /// The direction of traffic
     #[arg(long, value_enum, default_value_t = Direction::Rightward)]
     direction: Direction,
-    /// What is measured
+    /// The test
     #[arg(long, value_enum, default_value_t = What::Throughput)]
     test: What,
-    /// Frames per second of each direction: what a trial sends; where latency is measured, which is the throughput if
-    /// this is absent
+    /// Frames per second of each direction, of a trial and of latency, which is measured at the throughput if this is
+    /// absent
     #[arg(long, value_name = "FRAMES", value_parser = positive)]
     rate: Option<f64>,
-    /// The most frames per second of each direction; what the slower cable takes if absent
+    /// The most frames per second of each direction; the rate of the slower cable if absent
     #[arg(long, value_name = "FRAMES", value_parser = positive)]
     most: Option<f64>,
     /// Octets of a frame on the left cable, with frame check sequence; the least if absent
     #[arg(long, value_name = "OCTETS")]
     size: Option<u16>,
-    /// Flows, which have other ports each
+    /// The number of flows, each with ports of its own
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     flows: u32,
     /// Seconds of a trial that counts (RFC 2544: 60; RFC 8219 for latency: 120), and of the longest burst
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive)]
     duration: f64,
-    /// How often latency and bursts are measured (RFC 8219: 20; RFC 2544 for bursts: 50)
+    /// The number of measurements of latency and bursts (RFC 8219: 20; RFC 2544 for bursts: 50)
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
@@ -115,7 +115,7 @@ enum What {
     BackToBack,
 }
 
-/// A number above zero.
+/// Parses a number above zero.
 fn positive(text: &str) -> Result<f64, String> {
     let number = text
         .parse()
@@ -124,14 +124,14 @@ fn positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{text} is no number above zero"))
 }
 
-/// What JSON has.
+/// The JSON document.
 #[derive(Serialize)]
 struct Document<'a> {
     streams: Vec<Sent>,
     figures: &'a Figures,
 }
 
-/// What one direction sends.
+/// The traffic of one direction.
 #[derive(Serialize)]
 struct Sent {
     interface: String,
@@ -170,7 +170,7 @@ impl Tester {
             ports.push(interface.port(care)?);
             if !interface.has(host)? {
                 eprintln!(
-                    "{name} does not have {host}: nobody will answer the device if it asks where that is \
+                    "{name} does not have {host}: it will not answer the device's address resolution \
                      (`ip addr add {host}/LENGTH dev {name}`)"
                 );
             }
@@ -227,7 +227,7 @@ impl Tester {
             }
             (Some(prefix), IpAddr::V6(address)) => {
                 bail!(
-                    "--prefix {prefix}: only IPv4 hosts are called by a prefix, and the right one is {address}"
+                    "--prefix {prefix}: only IPv4 hosts have an address under a prefix, and the right one is {address}"
                 )
             }
         };
@@ -261,7 +261,7 @@ impl Tester {
     }
 }
 
-/// What is sent, and at which end: 0 is the left one.
+/// Returns the traffic and its ends: 0 is the left one.
 fn traffic(streams: &Streams) -> Vec<(usize, &Traffic)> {
     match streams {
         Streams::Rightward(traffic) | Streams::Observed(traffic) => vec![(0, traffic)],

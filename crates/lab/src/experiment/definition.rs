@@ -1,49 +1,49 @@
-//! What is asked of candidates.
+//! The definition of an experiment.
 
-use super::{candidate::Candidate, profile::Profile, scene::Scene};
+use super::{profile::Profile, subject::Subject, testbed::Testbed};
 use crate::{
     Result,
     bound::Rate,
-    results::{Axis, Experiment, Point, Quantity, Scale},
+    results::{Axis, ExperimentInfo, Point, Quantity, Scale},
     wire::{Ethernet, Medium},
 };
 
 /// An experiment that can be carried out.
 #[derive(Debug, Clone, Copy)]
-pub struct Question {
-    /// See [`Experiment::name`].
+pub struct Experiment {
+    /// See [`ExperimentInfo::name`].
     pub name: &'static str,
-    /// See [`Experiment::title`].
+    /// See [`ExperimentInfo::title`].
     pub title: &'static str,
-    /// See [`Experiment::source`].
+    /// See [`ExperimentInfo::source`].
     pub source: &'static str,
-    /// What is measured.
+    /// The quantity.
     pub quantity: Quantity,
-    /// Over what, if over anything: name, unit, scale.
+    /// The axis, if there is one: name, unit, scale.
     pub over: Option<(&'static str, &'static str, Scale)>,
-    /// See [`Experiment::network`].
+    /// See [`ExperimentInfo::network`].
     pub network: &'static str,
-    /// See [`Experiment::method`].
+    /// See [`ExperimentInfo::method`].
     pub method: &'static str,
-    /// Of whom it is asked.
-    pub of: fn(&Candidate) -> bool,
-    /// How.
+    /// Returns whether the experiment is for a subject.
+    pub of: fn(&Subject) -> bool,
+    /// The measurement.
     pub how: How,
-    /// How long one trial takes, in seconds: the value of a profile is a guess before there is experience.
+    /// The length of one trial, in seconds: an estimate for as long as no trial has been run.
     pub takes: fn(Profile) -> f64,
 }
 
-/// What the links of a network are.
+/// The links of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Links {
-    /// As fast as the machine.
+    /// Links at the speed of the machine.
     Unlimited,
-    /// Ethernet of so many megabits per second.
+    /// Ethernet of this many megabits per second.
     Ethernet(u32),
 }
 
 impl Links {
-    /// Their rate, if they have one.
+    /// Returns their rate, if they have one.
     pub fn rate(self) -> Option<Rate> {
         match self {
             Self::Unlimited => None,
@@ -51,7 +51,7 @@ impl Links {
         }
     }
 
-    /// What connects their ends.
+    /// Returns the medium of the links.
     pub fn medium(self) -> Medium {
         match self.rate() {
             None => Medium::Veth,
@@ -60,17 +60,17 @@ impl Links {
     }
 }
 
-/// How something is measured.
+/// The way of measuring.
 #[derive(Debug, Clone, Copy)]
 pub enum How {
-    /// On a running candidate in its network.
-    Live(Links, fn(&mut Scene, Profile) -> Result<Vec<Point>>),
+    /// On a testbed.
+    Live(Links, fn(&mut Testbed, Profile) -> Result<Vec<Point>>),
     /// Without a network, or in one of its own.
-    Apart(fn(&Candidate, Profile) -> Result<Vec<Point>>),
+    Apart(fn(&Subject, Profile) -> Result<Vec<Point>>),
 }
 
 impl How {
-    /// The links of the network, if it is one of those that candidates stand in.
+    /// Returns the links of the testbed, if there is one.
     pub fn links(self) -> Option<Links> {
         match self {
             Self::Live(links, _) => Some(links),
@@ -79,16 +79,16 @@ impl How {
     }
 }
 
-impl Question {
-    /// Whether it goes by this name: its own, its paper's, or `all`.
+impl Experiment {
+    /// Returns whether it has this name: its own, its paper's, or `all`.
     pub fn is_called(&self, name: &str) -> bool {
         let paper = self.name.split('/').next();
         name == "all" || name == self.name || paper == Some(name)
     }
 
-    /// As a run's file has it.
-    pub fn describe(&self) -> Experiment {
-        Experiment {
+    /// Returns its description in `run.json`.
+    pub fn describe(&self) -> ExperimentInfo {
+        ExperimentInfo {
             name: self.name.into(),
             title: self.title.into(),
             source: self.source.into(),

@@ -7,36 +7,36 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use isthmus_lab::advise::{
-    self, Advice, Border, Choice, Core, Edges, Hosts, Inbound, Needs, Peers,
+    self, Advice, BrState, CeRouters, Choice, Core, Hosts, Inbound, Needs, Peers,
 };
 use isthmus_lab::results::{Better, Directory};
 
 /// Recommend mechanisms for a network
 ///
-/// Asks what is not given. With --run, what the laboratory has measured stands beside each.
+/// Asks for what is not given. With --run, the recommendations have the figures of the laboratory.
 #[derive(Args, Debug)]
 pub(super) struct Advise {
-    /// What hosts and their programs speak: v6-only, dual
+    /// The protocols of hosts and their programs: v6-only, dual
     #[arg(long, value_parser = <Hosts as Choice>::parse)]
     hosts: Option<Hosts>,
-    /// What is between the customers and the border: v6, v4
+    /// The protocol between the customers and the border: v6, v4
     #[arg(long, value_parser = <Core as Choice>::parse)]
     core: Option<Core>,
-    /// Who is to be reached with help: v4, v6
+    /// The destinations that need help: v4, v6
     #[arg(long, value_parser = <Peers as Choice>::parse)]
     reach: Option<Peers>,
-    /// How many customers share an IPv4 address
+    /// The number of customers that share an IPv4 address
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
     sharing: Option<u32>,
     /// Connections from outside: none, some, every
     #[arg(long, value_parser = <Inbound as Choice>::parse)]
     inbound: Option<Inbound>,
     /// The routers at the customers: ours, none
-    #[arg(long, value_parser = <Edges as Choice>::parse)]
-    edges: Option<Edges>,
-    /// What the provider's end may keep: state, stateless
-    #[arg(long, value_parser = <Border as Choice>::parse)]
-    border: Option<Border>,
+    #[arg(long, value_parser = <CeRouters as Choice>::parse)]
+    edges: Option<CeRouters>,
+    /// The state that the provider's end may keep: state, stateless
+    #[arg(long, value_parser = <BrState as Choice>::parse)]
+    border: Option<BrState>,
     /// A run of the laboratory
     #[arg(long, value_name = "DIRECTORY")]
     run: Option<PathBuf>,
@@ -51,8 +51,8 @@ impl Advise {
             peers: answer(self.reach, "--reach")?,
             customers_per_address: self.sharing()?,
             inbound: answer(self.inbound, "--inbound")?,
-            edges: answer(self.edges, "--edges")?,
-            border: answer(self.border, "--border")?,
+            ce: answer(self.edges, "--edges")?,
+            br: answer(self.border, "--border")?,
         };
         let advice = advise::advise(&needs, run.as_ref());
         let (possible, not): (Vec<_>, Vec<_>) = advice.iter().partition(|it| it.is_possible());
@@ -106,7 +106,7 @@ fn tell(advice: &Advice) {
     }
 }
 
-/// What was given, or else what is answered.
+/// Returns the given value, or else the answer to its question.
 fn answer<T: Choice>(given: Option<T>, flag: &str) -> Result<T> {
     if let Some(given) = given {
         return Ok(given);
@@ -118,10 +118,10 @@ fn answer<T: Choice>(given: Option<T>, flag: &str) -> Result<T> {
     T::parse(&ask(&question, flag)?).map_err(anyhow::Error::msg)
 }
 
-/// The answer to a question, if somebody is there to be asked.
+/// Asks a question at the terminal.
 fn ask(question: &str, flag: &str) -> Result<String> {
     if !stdin().is_terminal() {
-        bail!("{flag} is missing, and nobody is here to be asked");
+        bail!("{flag} is missing, and there is no terminal to ask for it");
     }
     print!("{question}\n> ");
     stdout().flush()?;

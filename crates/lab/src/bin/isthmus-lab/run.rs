@@ -1,33 +1,34 @@
 //! `isthmus lab run`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use isthmus_lab::experiment::{self, Event, Options, Profile};
+use isthmus_lab::isthmus;
 use isthmus_lab::results::{Directory, Outcome, Trial};
 
-/// Carry out experiments, and keep what they bring
+/// Carry out experiments, and keep their results
 ///
-/// Networks are made in namespaces, one for each subject, and everything that is measured goes to a directory
-/// as it comes. A run that was interrupted goes on with --resume.
+/// Networks are made in namespaces, one for each subject, and results are written to a directory as they come. A run
+/// that was interrupted continues with --resume.
 #[derive(Args, Debug)]
 pub(super) struct Run {
     /// Experiments, papers (`paper-002`) or `all`
     #[arg(value_name = "NAME", default_value = "all")]
     names: Vec<String>,
-    /// How thoroughly to measure: smoke, standard or rfc
+    /// The thoroughness: smoke, standard or rfc
     #[arg(long, default_value = "smoke")]
     profile: Profile,
     /// Only these subjects, separated by commas; all that are here if absent
     #[arg(long, value_name = "SUBJECT", value_delimiter = ',')]
     subjects: Vec<String>,
-    /// Where results go
+    /// The directory of the results
     #[arg(long, value_name = "DIRECTORY", default_value = "report/run")]
     output: PathBuf,
-    /// Go on with the run that is there, as it was planned
+    /// Continue the run in the directory, as it was planned
     #[arg(long)]
     resume: bool,
 }
@@ -37,8 +38,7 @@ impl Run {
         let mut directory = if self.resume {
             Directory::open(&self.output)?
         } else {
-            let program = std::env::current_exe().context("the path of this program")?;
-            let plan = self.options().plan(command(), &program)?;
+            let plan = self.options().plan(command(), &isthmus::programs())?;
             Directory::begin(&self.output, plan)?
         };
         let missing = directory.run().subjects.iter();
@@ -78,19 +78,16 @@ impl Run {
     }
 }
 
-/// The command line of this process, with the program's name and not its path.
+/// Returns the command line of this process, as its users write it.
 fn command() -> String {
-    let words = std::env::args().enumerate().map(|(number, word)| {
-        let name = Path::new(&word).file_name().and_then(|name| name.to_str());
-        match (number, name) {
-            (0, Some(name)) => name.to_owned(),
-            _ => word,
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
+    let arguments = std::env::args().skip(1);
+    let words = ["isthmus".into(), "lab".into()]
+        .into_iter()
+        .chain(arguments);
+    words.collect::<Vec<String>>().join(" ")
 }
 
-/// Says what came of a trial, if it is not as it should be.
+/// Prints the outcome of a trial that was not measured.
 fn tell(trial: &Trial) {
     match &trial.outcome {
         Outcome::Measured(_) => {}
@@ -99,7 +96,7 @@ fn tell(trial: &Trial) {
     }
 }
 
-/// Success if every trial was measured.
+/// Returns success if every trial was measured.
 fn status(directory: &Directory) -> ExitCode {
     let measured = |trial: &Trial| matches!(trial.outcome, Outcome::Measured(_));
     let failed = directory.trials().filter(|trial| !measured(trial)).count();

@@ -1,0 +1,27 @@
+//! The command line of the gateway. A library, because the laboratory's program completes the commands of both.
+
+mod cmd;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+/// Does what the arguments of this process say.
+pub fn run() -> ExitCode {
+    let asked = match cmd::lab::help(std::env::args_os().skip(1)) {
+        Some(help) => help.run(),
+        None => cmd::Isthmus::parse().run(),
+    };
+    match asked {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("isthmus: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the commands and their options. Those of `lab` are not among them.
+pub fn command() -> clap::Command {
+    cmd::Isthmus::command()
+}
