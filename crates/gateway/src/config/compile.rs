@@ -13,14 +13,13 @@ use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::encap::path_mtu;
 use isthmus_core::nat;
 use isthmus_core::table::{FillError, Line, Memory, Seed};
-use isthmus_core::time::{Instant, Span};
+use isthmus_core::time::Instant;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
 use super::composed::fit_v4;
 use super::document::{
-    Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Pooling, PortPolicy,
-    Prefix, Protocol, Siit, StaticBinding, Timers, Tun, UnsolicitedSyn,
+    Document, Instance, Link, Mechanism, Nat, NonGlobal, PortPolicy, Prefix, Siit, Tun,
 };
 use super::overlap;
 
@@ -88,10 +87,7 @@ impl Document {
         for (number, instance) in self.instances.iter().enumerate() {
             if let Some(nat) = instance.mechanism.nat() {
                 let fixed = nat.static_bindings.iter();
-                let fixed = fixed.filter_map(|at| static_binding(&at.value));
-                compiled
-                    .fixed
-                    .extend(fixed.map(|binding| (number, binding)));
+                compiled.fixed.extend(fixed.map(|at| (number, at.value)));
             }
             let mechanism = match &instance.mechanism {
                 Mechanism::Siit(siit) => core::Mechanism::Siit(compiled.siit(siit)),
@@ -269,25 +265,16 @@ impl Compiled {
         Ok(nat::NatConfig {
             layout,
             seed: *secret,
-            filtering: match nat.filtering {
-                Filtering::EndpointIndependent => nat::Filtering::EndpointIndependent,
-                Filtering::AddressDependent => nat::Filtering::AddressDependent,
-            },
-            unsolicited_syn: match nat.unsolicited_syn {
-                UnsolicitedSyn::Drop => nat::UnsolicitedSyn::Drop,
-                UnsolicitedSyn::Answer => nat::UnsolicitedSyn::Answer,
-            },
-            pooling: match nat.pooling {
-                Pooling::Strict => nat::Pooling::Strict,
-                Pooling::Soft => nat::Pooling::Soft,
-            },
+            filtering: nat.filtering,
+            unsolicited_syn: nat.unsolicited_syn,
+            pooling: nat.pooling,
             subscriber,
             limits: nat::Limits {
                 bindings: nat.subscriber_bindings,
                 sessions: nat.subscriber_sessions,
             },
             blocks,
-            timers: timers(&nat.timers),
+            timers: nat.timers,
             pool: pool(nat),
         })
     }
@@ -300,37 +287,6 @@ fn deterministic(inside: IpNet, subscriber: u8, size: u16) -> nat::Deterministic
         IpAddr::V6(prefix) => nat::Deterministic::v6(prefix.into(), bits, subscriber, size),
         IpAddr::V4(prefix) => nat::Deterministic::v4(prefix.into(), bits, size),
     }
-}
-
-/// A static binding as the tables take it. The check has seen to it that the outside is IPv4.
-fn static_binding(binding: &StaticBinding) -> Option<nat::StaticBinding> {
-    let IpAddr::V4(outside) = binding.outside.ip() else {
-        return None;
-    };
-    let port = binding.inside.port();
-    Some(nat::StaticBinding {
-        protocol: match binding.protocol {
-            Protocol::Tcp => nat::Protocol::Tcp,
-            Protocol::Udp => nat::Protocol::Udp,
-            Protocol::Icmp => nat::Protocol::Icmp,
-        },
-        inside: match binding.inside.ip() {
-            IpAddr::V6(address) => nat::Inside {
-                address: address.into(),
-                port,
-                ..nat::Inside::default()
-            },
-            IpAddr::V4(v4) => nat::Inside {
-                v4: v4.into(),
-                port,
-                ..nat::Inside::default()
-            },
-        },
-        outside: nat::Endpoint4 {
-            address: outside.into(),
-            port: binding.outside.port(),
-        },
-    })
 }
 
 fn pool(nat: &Nat) -> nat::Pool {
@@ -355,18 +311,6 @@ fn pool(nat: &Nat) -> nat::Pool {
     nat::Pool::new(&ranges).unwrap_or_else(|error| unreachable!("the check let pass: {error:?}"))
 }
 
-fn timers(timers: &Timers) -> nat::Timers {
-    let span = |seconds: u32| Span::from_secs(seconds.into());
-    nat::Timers {
-        udp: span(timers.udp),
-        tcp_established: span(timers.tcp_established),
-        tcp_opening: span(timers.tcp_opening),
-        tcp_closing: span(timers.tcp_closing),
-        icmp: span(timers.icmp),
-        fragment: span(timers.fragment),
-    }
-}
-
 fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Policy {
     let policy = &instance.policy;
     let own_v4 = own_v4(instance, tun);
@@ -383,7 +327,7 @@ fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Policy {
         ipv6_mtu: link.ipv6_mtu,
         zero_udp_checksum: policy.zero_udp_checksum,
         allow_non_global: policy.non_global == NonGlobal::Allow,
-        mss_clamp: policy.mss_clamp == MssClamp::Auto,
+        mss_clamp: policy.mss_clamp,
         icmp_pool: (
             icmp_pool.network().into(),
             1 << (32 - icmp_pool.prefix_len()),

@@ -12,12 +12,14 @@ use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::port_set::PortSet;
 use isthmus_core::address::{ivi, rfc6052};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
+use isthmus_core::nat::{Filtering, Pooling, StaticBinding, Timers, UnsolicitedSyn};
 
 use super::source::At;
 
 pub use super::announce::Announce;
 pub use super::composed::{Claim, Composed};
 pub use super::discovery::{Discovery, Resolvers};
+pub use isthmus_dns64::NonGlobal;
 
 /// One gateway.
 #[derive(Clone, Debug)]
@@ -58,24 +60,9 @@ pub struct Gateway {
 #[derive(Clone, Copy, Debug)]
 pub struct Log {
     /// The least important messages that are written.
-    pub level: LogLevel,
+    pub level: tracing::Level,
     /// How they are written.
     pub format: LogFormat,
-}
-
-/// `level` of `[log]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogLevel {
-    /// What went wrong.
-    Error,
-    /// What may go wrong.
-    Warn,
-    /// What an operator wants to know.
-    Info,
-    /// What a developer wants to know.
-    Debug,
-    /// Everything, up to single packets.
-    Trace,
 }
 
 /// `format` of `[log]`
@@ -194,28 +181,10 @@ pub struct Policy {
     pub icmp_source_v6: Option<At<Ipv6Addr>>,
     /// Source of the gateway's own ICMPv4 errors.
     pub own_v4: Option<At<Ipv4Addr>>,
-    /// Whether the TCP maximum segment size is adjusted.
-    pub mss_clamp: MssClamp,
-    /// Whether non-global IPv4 addresses may appear under the well-known prefix.
+    /// Whether the MSS option of TCP SYN segments follows the MTU of the egress.
+    pub mss_clamp: bool,
+    /// Whether non-global IPv4 addresses may appear under the well-known prefix (RFC 6052 section 3.1).
     pub non_global: NonGlobal,
-}
-
-/// `mss-clamp`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MssClamp {
-    /// TCP options are left alone.
-    Off,
-    /// The MSS option of SYN segments follows the MTU of the egress.
-    Auto,
-}
-
-/// `allow-non-global` (RFC 6052 section 3.1)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NonGlobal {
-    /// Packets with such addresses under the well-known prefix are dropped.
-    Refuse,
-    /// They pass.
-    Allow,
 }
 
 /// `mechanism` and its keys.
@@ -426,33 +395,6 @@ pub struct Pool {
     pub ports: (u16, u16),
 }
 
-/// `filtering`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filtering {
-    /// Anyone may send to a binding (RFC 4787 section 5).
-    EndpointIndependent,
-    /// Only hosts to which the inside host has sent (RFC 6146 section 3.5).
-    AddressDependent,
-}
-
-/// `unsolicited-syn`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnsolicitedSyn {
-    /// The SYN is dropped silently.
-    Drop,
-    /// Its sender is told after 6 seconds (RFC 5382 section 4.3, RFC 6146 section 3.5.2.2).
-    Answer,
-}
-
-/// `pooling`: a subscriber keeps its outside address (RFC 4787 section 4.1) …
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pooling {
-    /// … even when that has no port left.
-    Strict,
-    /// … as long as that has ports.
-    Soft,
-}
-
 /// How ports are given to subscribers: `port-blocks`, `deterministic`, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortPolicy {
@@ -472,45 +414,6 @@ pub enum PortPolicy {
         /// Ports of each, 8 to 32768.
         size: u16,
     },
-}
-
-/// An entry of `static`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StaticBinding {
-    /// Protocol of the ports.
-    pub protocol: Protocol,
-    /// Address and port (for ICMP, the identifier) of the inside host.
-    pub inside: SocketAddr,
-    /// Where it is reached from outside.
-    pub outside: SocketAddr,
-}
-
-/// `protocol` of a static binding
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// TCP
-    Tcp,
-    /// UDP
-    Udp,
-    /// ICMP echo
-    Icmp,
-}
-
-/// `[instance.timers]`: seconds (RFC 6146 section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timers {
-    /// UDP sessions (UDP_DEFAULT).
-    pub udp: u32,
-    /// Established TCP sessions (TCP_EST).
-    pub tcp_established: u32,
-    /// TCP sessions that are being opened (TCP_TRANS; RFC 7857 section 2.1).
-    pub tcp_opening: u32,
-    /// TCP sessions that are being closed (TCP_TRANS; RFC 7857 section 2.1).
-    pub tcp_closing: u32,
-    /// ICMP sessions (ICMP_DEFAULT).
-    pub icmp: u32,
-    /// Fragmented datagrams (FRAGMENT_MIN).
-    pub fragment: u32,
 }
 
 /// `[records]`: sessions and port blocks.

@@ -5,10 +5,9 @@ use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{Hairpin, ServiceClass, V4Networks, ZeroUdpChecksum};
 
+use super::choice::PrefixFormat;
 use super::diagnose::Diagnostic;
-use super::document::{
-    Composed, Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
-};
+use super::document::{Composed, Instance, Mechanism, Nat44, Nat64, NonGlobal, Policy, Siit};
 use super::rows::Files;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -145,16 +144,12 @@ fn lw4o6(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
 }
 
 fn policy(reader: &Reader<'_>) -> Policy {
-    let zero = [
-        ("compute", ZeroUdpChecksum::Compute),
-        ("drop", ZeroUdpChecksum::Drop),
-    ];
-    let clamp = [("off", MssClamp::Off), ("auto", MssClamp::Auto)];
     let class = |key| reader.get(key).and_then(|v| service_class(&v));
     let lowest = reader.get("lowest-ipv6-mtu");
     let errors = reader.get("icmp-errors");
-    let zero_udp_checksum = reader.get("zero-udp-checksum").and_then(|v| v.word(&zero));
-    let mss_clamp = reader.get("mss-clamp").and_then(|v| v.word(&clamp));
+    let zero_udp_checksum = reader.choice("zero-udp-checksum");
+    let clamp = reader.get("mss-clamp");
+    let clamp = clamp.and_then(|v| v.word(&[("off", false), ("auto", true)]));
     let allowed = reader.get("allow-non-global").and_then(|v| v.boolean());
     Policy {
         traffic_class: class("traffic-class").unwrap_or(ServiceClass::Copy),
@@ -171,7 +166,7 @@ fn policy(reader: &Reader<'_>) -> Policy {
             .get("icmp-source-v6")
             .and_then(|v| Some(v.at(v.ipv6()?))),
         own_v4: reader.get("own-v4").and_then(|v| Some(v.at(v.ipv4()?))),
-        mss_clamp: mss_clamp.unwrap_or(MssClamp::Off),
+        mss_clamp: clamp.unwrap_or(false),
         non_global: match allowed {
             Some(true) => NonGlobal::Allow,
             Some(false) | None => NonGlobal::Refuse,
@@ -208,26 +203,11 @@ fn icmp_source_v4(reader: &Reader<'_>) -> Option<At<Ipv4Net>> {
 }
 
 fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
-    let formats = [("rfc6052", false), ("ivi", true)];
-    let hairpins = [
-        ("off", Hairpin::Off),
-        ("simple", Hairpin::Simple),
-        ("intrinsic", Hairpin::Intrinsic),
-    ];
-    let ivi = reader
-        .get("prefix-format")
-        .and_then(|v| v.word(&formats))
-        .unwrap_or(false);
+    let format = reader.choice("prefix-format");
+    let format = format.unwrap_or(PrefixFormat::Rfc6052);
     let prefix = reader.get("prefix");
     let given = prefix.is_some();
-    let prefix = prefix.and_then(|v| {
-        let prefix = if ivi {
-            Prefix::Ivi(prefix::ivi(&v)?)
-        } else {
-            Prefix::Rfc6052(prefix::rfc6052(&v)?)
-        };
-        Some(v.at(prefix))
-    });
+    let prefix = prefix.and_then(|v| Some(v.at(format.prefix(&v)?)));
     let mut hosts = networks(reader, "hosts");
     let mut eam = section::each(reader, "eam", "a list of mappings", mapping);
     let file = reader.get("eam-file");
@@ -235,7 +215,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
     if let Some(value) = file {
         eam.extend(mapping::file(&value, files));
     }
-    let hairpin = reader.get("hairpin").and_then(|v| v.word(&hairpins));
+    let hairpin = reader.choice("hairpin");
     if let (Some(prefix), true) = (&prefix, eam.is_empty() && !mapped && hosts.is_empty()) {
         let message = "no `hosts` and no mappings: every IPv4 address is translated";
         let label = "as if `hosts = [\"0.0.0.0/0\"]` were there";
@@ -296,7 +276,7 @@ fn mapping(value: Value<'_>) -> Option<At<Mapping>> {
 fn nat64(reader: &Reader<'_>) -> Option<Nat64> {
     let prefix = reader.require("prefix", "\"64:ff9b::/96\"");
     if let Some(format) = reader.get("prefix-format")
-        && format.word(&[("rfc6052", false), ("ivi", true)]) == Some(true)
+        && format.choice() == Some(PrefixFormat::Ivi)
     {
         let expected = "IVI is stateless: `mechanism = \"siit\"` (RFC 6219)";
         format.refuse("is \"ivi\" in a stateful instance", expected);

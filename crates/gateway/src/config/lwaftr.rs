@@ -126,25 +126,11 @@ fn network(value: Value<'_>) -> Option<Network> {
 }
 
 fn policy(reader: &Reader<'_>) -> core::LwAftrPolicy {
-    let permission = |key, allow| {
-        let words = [
-            (allow, core::Permission::Allow),
-            ("drop", core::Permission::Drop),
-        ];
-        let word = reader.get(key).and_then(|v| v.word(&words));
-        word.unwrap_or(core::Permission::Allow)
-    };
-    let unbound = |key| {
-        let words = [
-            ("answer", core::Unbound::Answer),
-            ("drop", core::Unbound::Drop),
-        ];
-        let word = reader.get(key).and_then(|v| v.word(&words));
-        word.unwrap_or(core::Unbound::Answer)
-    };
+    let permission = |key| reader.choice(key).unwrap_or(core::Permission::Allow);
+    let unbound = |key| reader.choice(key).unwrap_or(core::Unbound::Answer);
     core::LwAftrPolicy {
-        hairpin: permission("hairpin", "forward"),
-        incoming_icmp: permission("incoming-icmp", "forward"),
+        hairpin: permission("hairpin"),
+        incoming_icmp: permission("incoming-icmp"),
         unbound_v4: unbound("unbound-v4"),
         unbound_v6: unbound("unbound-v6"),
     }

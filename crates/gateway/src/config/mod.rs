@@ -9,6 +9,7 @@
 
 mod announce;
 mod check;
+mod choice;
 mod compile;
 mod composed;
 mod diagnose;
@@ -38,6 +39,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+pub use choice::Choice;
 pub use compile::{CompileError, Compiled, CompiledInstance, Secret};
 pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;

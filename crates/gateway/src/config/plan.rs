@@ -3,14 +3,14 @@
 use std::fmt;
 
 use isthmus_core::mechanism::aftr;
+use isthmus_core::nat::{Filtering, Pooling, UnsolicitedSyn};
 use isthmus_core::table::Line;
 use serde::Serialize;
 
 use super::compile::Compiled;
 use super::document::{
-    Announce, Destinations, Dns64, Document, Engine, Filtering, Forward, Instance, Interface,
-    Mechanism, Nat, NonGlobal, Pooling, PortPolicy, Prefix, Records, Routes, Siit, UnsolicitedSyn,
-    XdpMode,
+    Announce, Destinations, Dns64, Document, Engine, Forward, Instance, Interface, Mechanism, Nat,
+    NonGlobal, PortPolicy, Prefix, Records, Routes, Siit, XdpMode,
 };
 use super::overlap;
 

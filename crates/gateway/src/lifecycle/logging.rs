@@ -2,13 +2,14 @@
 
 use std::io::IsTerminal;
 
+use tracing::Level;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::Handle;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
-use crate::config::{LogFormat, LogLevel};
+use crate::config::LogFormat;
 
 /// Libraries whose own messages say nothing to an operator.
 const QUIET: &str = ",netlink_proto=warn,rtnetlink=warn,hyper=warn,hyper_util=warn";
@@ -25,7 +26,7 @@ impl Logging {
     /// # Errors
     ///
     /// If there is one already.
-    pub fn start(level: LogLevel, format: LogFormat) -> Result<Self, TryInitError> {
+    pub fn start(level: Level, format: LogFormat) -> Result<Self, TryInitError> {
         let (filter, handle) = reload::Layer::new(filter(level));
         let registry = tracing_subscriber::registry().with(filter);
         match format {
@@ -55,20 +56,14 @@ impl Logging {
     }
 
     /// Changes which messages are written.
-    pub fn set_level(&self, level: LogLevel) {
+    pub fn set_level(&self, level: Level) {
         // Fails only if the log is gone, and then nobody would read of it.
         let _ = self.filter.reload(filter(level));
     }
 }
 
-fn filter(level: LogLevel) -> EnvFilter {
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
+fn filter(level: Level) -> EnvFilter {
+    let level = LevelFilter::from_level(level);
     let quiet = if level > LevelFilter::WARN { QUIET } else { "" };
     EnvFilter::builder().parse_lossy(format!("{level}{quiet}"))
 }

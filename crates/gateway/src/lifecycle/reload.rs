@@ -8,7 +8,7 @@ use super::running::{self, Running, names};
 use super::start::{self, Prepared};
 use super::view::{Current, lock};
 use super::{UpError, systemd};
-use crate::config::{self, Document, LoadError, Loaded, PotentialRouters};
+use crate::config::{self, Choice, Document, LoadError, Loaded, PotentialRouters};
 use crate::link::{Changes, Forwarding, Wanted};
 
 impl Running {
@@ -286,7 +286,7 @@ fn services(old: &Document, new: &Document) -> Vec<String> {
         });
     }
     if old.log.level != new.log.level {
-        changes.push(format!("log level {:?}", new.log.level).to_lowercase());
+        changes.push(format!("log level {}", new.log.level.name()));
     }
     if start::record_settings(old) != start::record_settings(new) {
         changes.push("records changed".into());

@@ -1,7 +1,7 @@
 //! Whether a stateful instance makes sense.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::address::special;
@@ -9,7 +9,7 @@ use isthmus_core::nat::POOL_RANGES;
 
 use super::Seen;
 use crate::config::diagnose::{Diagnostic, Sink};
-use crate::config::document::{Document, Mechanism, Nat, Nat44, Nat64, PortPolicy, StaticBinding};
+use crate::config::document::{Document, Mechanism, Nat, Nat44, Nat64, PortPolicy};
 use crate::config::overlap;
 use crate::config::source::At;
 
@@ -20,8 +20,8 @@ pub(super) fn check_nat64(nat64: &Nat64, sink: &Sink) {
     let prefix = IpNet::V6(overlap::of_rfc6052(&nat64.prefix));
     check(&nat64.nat, nat64.nat.subscriber_prefix, sink);
     for binding in &nat64.nat.static_bindings {
-        if prefix.contains(&binding.inside.ip()) {
-            let message = format!("{} stands for an IPv4 host", binding.inside.ip());
+        if prefix.contains(&binding.inside.host()) {
+            let message = format!("{} stands for an IPv4 host", binding.inside.host());
             let label = "expected the address of an IPv6 host";
             sink.push(
                 Diagnostic::error(binding.span, message, label)
@@ -50,8 +50,8 @@ pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
             .any(|n| IpNet::V4(n.value).contains(&address))
     };
     for binding in &nat44.nat.static_bindings {
-        if !inside(binding.inside.ip()) {
-            let message = format!("{} is not inside", binding.inside.ip());
+        if !inside(binding.inside.host()) {
+            let message = format!("{} is not inside", binding.inside.host());
             let label = "expected an address in one of the networks of `inside`";
             sink.push(Diagnostic::error(binding.span, message, label));
         }
@@ -227,24 +227,23 @@ fn deterministic(nat: &Nat, inside: IpNet, size: u16, subscriber_prefix: u8, sin
 }
 
 fn static_bindings(nat: &Nat, sink: &Sink) {
-    let (mut inside, mut outside) = (Seen::new(), Seen::new());
+    let (mut insides, mut outsides) = (Seen::new(), Seen::new());
     for binding in &nat.static_bindings {
         let At { value, span } = *binding;
-        let StaticBinding { protocol, .. } = value;
+        let outside = Ipv4Addr::from(value.outside.address);
         let twice = |seen: &mut Seen<_>, socket: SocketAddr| {
-            if let Some(first) = seen.before((protocol as u8, socket), span) {
+            if let Some(first) = seen.before((value.protocol, socket), span) {
                 let message = format!("{socket} has two static bindings");
                 sink.push(Diagnostic::error(span, message, "again here").also(first, "first here"));
             }
         };
-        twice(&mut inside, value.inside);
-        twice(&mut outside, value.outside);
-        let ours = |pool: &At<_>| {
-            let pool: &crate::config::document::Pool = pool;
-            IpNet::V4(pool.addresses).contains(&value.outside.ip())
-        };
-        if !nat.pool.iter().any(ours) {
-            let message = format!("{} is not in the pool", value.outside.ip());
+        twice(
+            &mut insides,
+            (value.inside.host(), value.inside.port).into(),
+        );
+        twice(&mut outsides, (outside, value.outside.port).into());
+        if !nat.pool.iter().any(|p| p.addresses.contains(&outside)) {
+            let message = format!("{outside} is not in the pool");
             let label = "expected an address of the pool; any port of it will do";
             let mut diagnostic = Diagnostic::error(span, message, label);
             if let Some(pool) = nat.pool.first() {
