@@ -1,5 +1,5 @@
-//! The names that the values of a choice have in a configuration, each in one place. The types are those of
-//! the crates that act on them.
+//! The names that the values of a choice have in configurations and records, each in one place. The types are
+//! those of the crates that act on them.
 
 use isthmus_core::config::{Hairpin, Permission, Unbound, ZeroUdpChecksum};
 use isthmus_core::nat::{Filtering, Pooling, Protocol, UnsolicitedSyn};
@@ -68,6 +68,38 @@ impl PrefixFormat {
             Self::Rfc6052 => Prefix::Rfc6052(prefix::rfc6052(value)?),
             Self::Ivi => Prefix::Ivi(prefix::ivi(value)?),
         })
+    }
+}
+
+/// Serialises a choice as the name of its value, for `#[serde(with = "by_name")]`.
+pub(crate) mod by_name {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    use super::Choice;
+
+    /// Writes the name.
+    ///
+    /// # Errors
+    /// Those of the serialiser.
+    pub(crate) fn serialize<C: Choice, S: Serializer>(
+        choice: &C,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.serialize_str(choice.name())
+    }
+
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// The text is none of the names.
+    pub(crate) fn deserialize<'de, C: Choice, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<C, D::Error> {
+        let text = String::deserialize(from)?;
+        let found = C::NAMES.iter().find(|(name, _)| *name == text);
+        let (_, choice) =
+            found.ok_or_else(|| de::Error::custom(format_args!("{text:?} is no name")))?;
+        Ok(*choice)
     }
 }
 

@@ -40,6 +40,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 pub use choice::Choice;
+pub(crate) use choice::by_name;
 pub use compile::{CompileError, Compiled, CompiledInstance, Secret};
 pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;

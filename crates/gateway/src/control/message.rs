@@ -1,11 +1,13 @@
 //! What goes over the control socket. Keys are stable: scripts read them.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
+use crate::records::Session;
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +58,7 @@ pub enum Reply {
     /// All counters that are not zero, or all.
     Counters(Vec<CounterRow>),
     /// One session.
-    Session(SessionRow),
+    Session(Listed),
     /// One event, in the form of a line of the JSON records.
     Record(serde_json::Value),
     /// There are no more sessions.
@@ -194,28 +196,17 @@ pub struct CounterRow {
     pub value: u64,
 }
 
-/// One session.
+/// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SessionRow {
+pub struct Listed {
     /// Its instance.
-    pub instance: String,
-    /// `tcp`, `udp` or `icmp`.
-    pub protocol: String,
-    /// The subscriber.
-    pub inside_address: IpAddr,
-    /// Its port or ICMP identifier.
-    pub inside_port: u16,
-    /// The address of the pool.
-    pub outside_address: Ipv4Addr,
-    /// Its port or ICMP identifier.
-    pub outside_port: u16,
-    /// The correspondent.
-    pub remote_address: Ipv4Addr,
-    /// Its port; 0 for ICMP.
-    pub remote_port: u16,
+    pub instance: Arc<str>,
+    /// Its ends.
+    #[serde(flatten)]
+    pub session: Session,
     /// State of the TCP state machine (RFC 6146 section 3.5.2); `-` for others.
-    pub state: String,
+    pub state: Cow<'static, str>,
     /// Seconds until it ends if no packet comes.
     pub expires: u64,
 }
@@ -228,4 +219,36 @@ pub struct End {
     pub matched: u64,
     /// Sessions that were listed.
     pub listed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::samples;
+
+    /// The keys that docs/running.md promises, in their order.
+    #[test]
+    fn a_listed_session_is_one_flat_object() {
+        let listed = Listed {
+            instance: "plat".into(),
+            session: Session {
+                remote_inside: None,
+                ..samples::session()
+            },
+            state: "established".into(),
+            expires: 7440,
+        };
+        let text = serde_json::to_string(&listed).unwrap();
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"instance":"plat","protocol":"tcp","#,
+                r#""inside-address":"2001:db8:1::7","inside-port":40000,"#,
+                r#""outside-address":"203.0.113.1","outside-port":1024,"#,
+                r#""remote-address":"192.0.2.80","remote-port":443,"#,
+                r#""state":"established","expires":7440}"#
+            )
+        );
+        assert_eq!(serde_json::from_str::<Listed>(&text).unwrap(), listed);
+    }
 }

@@ -172,11 +172,11 @@ impl Service for View {
         self.rows()
     }
 
-    fn sessions(&self, visit: &mut dyn FnMut(&str, &Listed) -> ControlFlow<()>) {
+    fn sessions(&self, visit: &mut dyn FnMut(Listed) -> ControlFlow<()>) {
         for table in &self.current().tables {
             let all = 0..table.config.layout.buckets();
             let flow = nat::sessions(&*self.state, &table.config, all, |session| {
-                visit(&table.name, &table.listed(&session))
+                visit(table.listed(&session))
             });
             if flow.is_break() {
                 return;

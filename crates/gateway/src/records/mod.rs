@@ -12,7 +12,9 @@ mod limiter;
 mod recorder;
 mod syslog;
 
-pub use event::{Block, Endpoint, Event, Mapping, Protocol, Record, Session};
+#[cfg(test)]
+pub(crate) use event::samples;
+pub use event::{Binding, Block, Change, Record, Session, Subject};
 pub(crate) use json::line;
 pub use recorder::{Recorder, Settings};
 

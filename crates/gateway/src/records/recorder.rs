@@ -15,7 +15,7 @@ use super::ipfix::Ipfix;
 use super::json::Json;
 use super::limiter::{Admission, Limiter};
 use super::syslog::Syslog;
-use super::{Event, Record, Sink};
+use super::{Record, Sink, Subject};
 use crate::config::Destinations;
 use crate::worker::Worker;
 
@@ -158,10 +158,8 @@ impl Recorder {
             return;
         }
         // RFC 6888 section 4, REQ-12: the binding, which is recorded too, tells whose port it was.
-        if matches!(
-            record.event,
-            Event::SessionCreated(_) | Event::SessionRemoved(_)
-        ) && self.shared.omits_sessions.load(Ordering::Relaxed)
+        if matches!(record.subject, Subject::Session(_))
+            && self.shared.omits_sessions.load(Ordering::Relaxed)
         {
             return;
         }
@@ -263,9 +261,9 @@ impl Writer {
     fn write(&mut self, record: &Record) {
         // A port block stands for all sessions of a subscriber: it is not to be lost in a flood of
         // them.
-        let admission = match record.event {
-            Event::BlockAllocated(_) | Event::BlockReleased(_) => Admission::Passed,
-            _ => self.limiter.admit(Instant::now()),
+        let admission = match record.subject {
+            Subject::Block(_) => Admission::Passed,
+            Subject::Session(_) | Subject::Binding(_) => self.limiter.admit(Instant::now()),
         };
         match admission {
             Admission::Passed => {
@@ -306,7 +304,7 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::samples;
+    use super::super::event::{Change, samples};
     use super::*;
 
     fn settings(json: PathBuf, rate: u32) -> Settings {
@@ -322,12 +320,20 @@ mod tests {
         }
     }
 
+    fn session(change: Change) -> Record {
+        samples::record(change, Subject::Session(samples::session()))
+    }
+
+    fn block() -> Record {
+        samples::record(Change::Began, Subject::Block(samples::block()))
+    }
+
     #[test]
     fn what_is_over_the_rate_is_counted_and_the_count_is_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("records.jsonl");
         let recorder = Recorder::start(&settings(path.clone(), 5)).unwrap();
-        let record = samples::record(Event::SessionCreated(samples::session()));
+        let record = session(Change::Began);
         for _ in 0..50 {
             recorder.record(record.clone());
         }
@@ -353,8 +359,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("records.jsonl");
         let recorder = Recorder::start(&settings(path.clone(), 0)).unwrap();
-        recorder.record(samples::record(Event::SessionCreated(samples::session())));
-        recorder.record(samples::record(Event::BlockAllocated(samples::block())));
+        recorder.record(session(Change::Began));
+        recorder.record(block());
         recorder.stop();
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("port-block-allocated"), "{text}");
@@ -371,11 +377,10 @@ mod tests {
             ..settings(path.clone(), 1000)
         })
         .unwrap();
-        recorder.record(samples::record(Event::SessionCreated(samples::session())));
-        recorder.record(samples::record(Event::BindingCreated(
-            samples::session().mapping,
-        )));
-        recorder.record(samples::record(Event::SessionRemoved(samples::session())));
+        recorder.record(session(Change::Began));
+        let binding = Subject::Binding(samples::session().binding);
+        recorder.record(samples::record(Change::Began, binding));
+        recorder.record(session(Change::Ended));
         recorder.stop();
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("binding-created"), "{text}");
@@ -388,11 +393,10 @@ mod tests {
         let path = directory.path().join("records.jsonl");
         let recorder = Recorder::start(&settings(path, 0)).unwrap();
         let mut follower = recorder.follow();
-        recorder.record(samples::record(Event::BlockAllocated(samples::block())));
-        assert_eq!(
-            follower.try_recv().unwrap().event,
-            Event::BlockAllocated(samples::block())
-        );
+        recorder.record(block());
+        let heard = follower.try_recv().unwrap();
+        assert_eq!(heard.change, Change::Began);
+        assert_eq!(heard.subject, Subject::Block(samples::block()));
     }
 
     #[test]
@@ -403,7 +407,7 @@ mod tests {
         let missing = directory.path().join("none/records.jsonl");
         let error = recorder.replace(&settings(missing, 1000)).unwrap_err();
         assert!(error.to_string().contains("none/records.jsonl"), "{error}");
-        recorder.record(samples::record(Event::SessionRemoved(samples::session())));
+        recorder.record(session(Change::Ended));
         recorder.stop();
         assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 1);
     }
