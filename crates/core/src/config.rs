@@ -17,7 +17,7 @@ pub use tunnel::{
 };
 
 /// One configured mechanism.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Instance {
     /// What it does.
@@ -27,7 +27,7 @@ pub struct Instance {
 }
 
 /// A mapping and a role.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 #[allow(
     clippy::large_enum_variant,
@@ -107,7 +107,7 @@ impl Mechanism {
 }
 
 /// The mappings of a stateless translator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Siit {
     /// Prefix of IPv4-converted addresses.
@@ -134,7 +134,7 @@ pub enum Overlap {
 }
 
 /// How a prefix and an IPv4 address make an IPv6 address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct PrefixMapping {
     embedding: Embedding,
@@ -221,7 +221,7 @@ impl From<ivi::Prefix> for PrefixMapping {
 }
 
 /// A few IPv4 networks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V4Networks {
     networks: [V4Network; Self::MOST],
@@ -229,7 +229,7 @@ pub struct V4Networks {
 }
 
 /// An IPv4 network: an address and a mask, both as they lie in a packet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V4Network {
     address: V4,
@@ -304,7 +304,7 @@ impl V4Networks {
 }
 
 /// A stateful translator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Nat64 {
     /// Prefix under which IPv6 hosts reach IPv4 hosts.
@@ -314,7 +314,7 @@ pub struct Nat64 {
 }
 
 /// A stateful translator within IPv4.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Nat44 {
     /// The hosts that share the pool.
@@ -338,7 +338,7 @@ pub enum Hairpin {
 }
 
 /// Where the explicit mappings lie in the rules memory; see [`crate::address::eam`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct EamTable {
     /// First line.
@@ -416,7 +416,7 @@ pub enum ZeroUdpChecksum {
 }
 
 /// How headers are treated; RFC 7915's administrative choices.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Policy {
     /// Traffic class of translated packets (RFC 7915 section 4.1).

@@ -4,7 +4,7 @@ use crate::address::V6;
 use crate::address::softwire::SharedNetworks;
 
 /// An lwAFTR.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct LwAftr {
     /// The addresses of this end of softwires.
@@ -52,7 +52,7 @@ pub enum Unbound {
 }
 
 /// Where the softwires lie in the rules memory; see [`crate::address::softwire`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SoftwireTable {
     /// First line.
@@ -62,7 +62,7 @@ pub struct SoftwireTable {
 }
 
 /// A few addresses of this end of softwires.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Borders {
     addresses: [V6; Self::MOST],

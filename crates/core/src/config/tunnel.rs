@@ -9,7 +9,7 @@ use crate::nat::NatConfig;
 use crate::packet::Word;
 
 /// IPv6 packets in IPv4 packets (protocol 41, RFC 4213).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SixInFour {
     /// The address of this end.
@@ -23,7 +23,7 @@ pub struct SixInFour {
 }
 
 /// The other end of a tunnel over IPv4.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum PeerV4 {
     /// One address, whatever the packet (RFC 4213 section 3).
@@ -35,7 +35,7 @@ pub enum PeerV4 {
 }
 
 /// A node of an ISATAP link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Isatap {
     /// The routers that there may be.
@@ -59,7 +59,7 @@ pub enum IsatapRole {
 }
 
 /// Seconds that what a router announces holds (RFC 4861 section 6.2.1).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Lifetimes {
     /// That the router is there for all that is elsewhere; 0: it is not.
@@ -71,7 +71,7 @@ pub struct Lifetimes {
 }
 
 /// The Potential Router List (RFC 5214 section 8.1).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Routers {
     addresses: [V4; Self::MOST],
@@ -111,7 +111,7 @@ impl Routers {
 }
 
 /// A domain whose IPv6 addresses tell the other end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Embedded {
     /// The prefixes of all customers.
@@ -121,7 +121,7 @@ pub struct Embedded {
 }
 
 /// How what is outside of a domain is reached, and what comes from there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum Outside {
     /// By the IPv6 routes of this machine: it is a border relay, or a relay of 6to4. Packets come
@@ -135,7 +135,7 @@ pub enum Outside {
 }
 
 /// IPv4 packets in IPv6 packets (RFC 2473).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FourInSix {
     /// The address of this end.
@@ -152,7 +152,7 @@ pub struct FourInSix {
 }
 
 /// A few IPv6 networks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V6Networks {
     networks: [V6Network; Self::MOST],
@@ -160,7 +160,7 @@ pub struct V6Networks {
 }
 
 /// An IPv6 network: an address and a mask, both as they lie in a packet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V6Network {
     address: V6,
@@ -233,7 +233,7 @@ impl V6Networks {
 }
 
 /// The concentrator of DS-Lite (RFC 6333).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Aftr {
     /// The address of this end of all softwires.
@@ -245,7 +245,7 @@ pub struct Aftr {
 }
 
 /// The border relay of MAP-E (RFC 7597).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SoftwireBorder {
     /// The address of this end of all softwires.
@@ -257,7 +257,7 @@ pub struct SoftwireBorder {
 }
 
 /// A customer's edge of MAP-E (RFC 7597) or lw4o6 (RFC 7596).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SoftwireCustomer {
     /// The address of this end.
@@ -273,7 +273,7 @@ pub struct SoftwireCustomer {
 }
 
 /// The border relay of MAP-T (RFC 7599).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapTBorder {
     /// The IPv4 internet, seen from customers: the default mapping rule.
@@ -285,7 +285,7 @@ pub struct MapTBorder {
 }
 
 /// A customer's edge of MAP-T (RFC 7599), or a CLAT (RFC 6877).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapTCustomer {
     /// The IPv4 internet, seen from here: the default mapping rule, or the prefix of the PLAT.

@@ -44,7 +44,7 @@ pub struct Compiled {
 }
 
 /// One instance as the engines take it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompiledInstance {
     /// What the core sees of it.
     pub instance: core::Instance,

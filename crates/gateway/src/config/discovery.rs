@@ -35,8 +35,7 @@ impl Discovery {
     /// Whether the other looks in the same places.
     #[must_use]
     pub fn looks_like(&self, other: &Self) -> bool {
-        let interface = |it: &Self| it.interface.as_ref().map(|name| name.value.clone());
-        interface(self) == interface(other) && self.resolvers == other.resolvers
+        self.interface == other.interface && self.resolvers == other.resolvers
     }
 
     /// The places, in plain words.

@@ -3,13 +3,14 @@
 //! The names are those of the keys in `docs/configuration.md`, which also tells units, ranges and
 //! defaults.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::port_set::PortSet;
+use isthmus_core::address::softwire::Softwire;
 use isthmus_core::address::{ivi, rfc6052};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 use isthmus_core::nat::{Filtering, Pooling, StaticBinding, Timers, UnsolicitedSyn};
@@ -84,7 +85,7 @@ pub struct Link {
 }
 
 /// `[[interface]]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Name of a link of the machine.
     pub name: At<String>,
@@ -235,17 +236,14 @@ impl Mechanism {
         }
     }
 
-    /// A number that is another one, as a rule, if the rows of its tables are: the tables themselves are
-    /// too large to be compared.
+    /// The rows of its tables.
     #[must_use]
-    pub fn digest(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
+    pub fn rows(&self) -> Rows {
         match self {
-            Self::Siit(siit) => siit.eam.iter().for_each(|row| row.value.hash(&mut hasher)),
-            Self::Composed(composed) => composed.softwires.hash(&mut hasher),
-            Self::Nat64(_) | Self::Nat44(_) => {}
+            Self::Siit(siit) => Rows::Mappings(Arc::clone(&siit.eam)),
+            Self::Composed(composed) => Rows::Softwires(Arc::clone(&composed.softwires)),
+            Self::Nat64(_) | Self::Nat44(_) => Rows::None,
         }
-        hasher.finish()
     }
 
     /// Its translation prefix, if that is one of RFC 6052.
@@ -268,6 +266,17 @@ impl Mechanism {
     }
 }
 
+/// The rows of the tables of a mechanism.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// It has no tables.
+    None,
+    /// Explicit address mappings.
+    Mappings(Arc<[At<Mapping>]>),
+    /// Softwires.
+    Softwires(Arc<[Softwire]>),
+}
+
 /// `mechanism = "siit"`
 #[derive(Clone, Debug)]
 pub struct Siit {
@@ -276,7 +285,7 @@ pub struct Siit {
     /// IPv4 addresses that stand for IPv6 hosts under the prefix.
     pub hosts: Vec<At<Ipv4Net>>,
     /// Explicit address mappings, from `eam` and `eam-file`.
-    pub eam: Vec<At<Mapping>>,
+    pub eam: Arc<[At<Mapping>]>,
     /// Hairpinning between explicit mappings.
     pub hairpin: Hairpin,
 }
@@ -300,7 +309,7 @@ pub struct Nat64 {
 }
 
 /// `[instance.pcp]`: hosts may ask for ports (RFC 6887, RFC 6886).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pcp {
     /// Addresses of this machine at which they do.
     pub listen: Vec<At<IpAddr>>,
@@ -315,7 +324,7 @@ pub struct Pcp {
 }
 
 /// `[instance.pcp]` where the ports are elsewhere: what hosts ask is passed on (RFC 7648).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PcpProxy {
     /// Addresses of this machine at which hosts ask, at least one.
     pub listen: Vec<At<IpAddr>>,

@@ -235,7 +235,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
     Some(Siit {
         prefix,
         hosts,
-        eam,
+        eam: eam.into(),
         hairpin: hairpin.unwrap_or(Hairpin::Simple),
     })
 }

@@ -5,8 +5,10 @@
 //! from then on or none.
 
 mod clock;
+mod described;
 mod dns;
 mod fixed;
+mod in_force;
 mod ledger;
 mod logging;
 mod pcp;
@@ -18,6 +20,7 @@ mod start;
 mod sweeper;
 mod systemd;
 mod tables;
+mod undo;
 mod view;
 
 use std::io;

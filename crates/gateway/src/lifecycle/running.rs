@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::UpError;
+use super::described::Described;
 use super::dns::Dns;
 use super::ledger::Ledger;
 use super::logging::Logging;
@@ -35,7 +36,7 @@ pub(super) struct Running {
     pub(super) logging: Logging,
     pub(super) secret: Seed,
     pub(super) placement: Placement,
-    pub(super) descriptions: Vec<(String, String)>,
+    pub(super) described: Vec<Described>,
     /// The rules in force.
     pub(super) ruleset: Arc<Ruleset>,
     pub(super) link: Option<Link>,
@@ -111,7 +112,7 @@ impl Running {
             tables,
             placement,
             again: _,
-            descriptions,
+            described,
             ruleset,
         } = prepared;
         let recorder = Arc::new(recorder);
@@ -140,7 +141,7 @@ impl Running {
             logging,
             secret,
             placement,
-            descriptions,
+            described,
             ruleset,
             link: None,
             sysctls,
@@ -169,14 +170,9 @@ impl Running {
             self.sysctls.forward()?;
         }
         self.dns.apply(&current.document).await?;
-        let opened = self.pcp.open(&current.document, &self.descriptions).await?;
+        let opened = self.pcp.open(&current.document, &self.described).await?;
         self.pcp
-            .apply(
-                opened,
-                &current.document,
-                &current.tables,
-                &self.descriptions,
-            )
+            .apply(opened, &current.document, &current.tables, &self.described)
             .await;
         self.solicit(&current.document).await;
         let ready = self.prefixes.prepare(&current.document)?;

@@ -10,6 +10,7 @@ use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
 
 use super::UpError;
+use super::described::{Described, described};
 use super::placement::Placement;
 use super::tables::{self, Table};
 use crate::config::{self, Document, Interface, Report};
@@ -28,8 +29,7 @@ pub(super) struct Prepared {
     pub(super) placement: Placement,
     /// Lines that are to be cleared before the tables are in force.
     pub(super) again: Vec<Range<u32>>,
-    /// What each instance is to the core, for telling what a reload changed.
-    pub(super) descriptions: Vec<(String, String)>,
+    pub(super) described: Vec<Described>,
 }
 
 /// Writes to the log what may not be meant as it stands in the file.
@@ -60,18 +60,7 @@ pub(super) fn prepare(
             error: std::io::Error::other(error),
         })?;
     let tables = tables::tables(&document, &compiled);
-    let descriptions = document
-        .instances
-        .iter()
-        .zip(&compiled.instances)
-        .map(|(document, compiled)| {
-            let name = document.name.value.clone();
-            let table = tables.iter().find(|table| *table.name == *name);
-            let fixed = table.map(|table| &table.fixed);
-            let rows = document.mechanism.digest();
-            (name, format!("{compiled:?} {fixed:?} {rows:x}"))
-        })
-        .collect();
+    let described = described(&document, &compiled.instances, &tables);
     Ok(Prepared {
         tables,
         ruleset: Arc::new(
@@ -82,7 +71,7 @@ pub(super) fn prepare(
         document,
         placement,
         again,
-        descriptions,
+        described,
     })
 }
 

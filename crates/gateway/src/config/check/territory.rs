@@ -63,7 +63,7 @@ fn claims(document: &Document) -> Vec<Claim> {
                 for hosts in &siit.hosts {
                     claim(hosts.value.into(), What::Hosts, hosts.span);
                 }
-                for mapping in &siit.eam {
+                for mapping in siit.eam.iter() {
                     let (v4, _) = overlap::of_mapping(mapping);
                     claim(v4.into(), What::Mapping, mapping.span);
                 }

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::interval;
 
 use super::super::UpError;
+use super::super::described::Described;
 use super::super::view::lock;
 use super::listener::{Announcements, LONGEST, Listener};
 use super::own::Own;
@@ -33,8 +34,7 @@ pub(super) struct Relays(BTreeMap<String, Relay>);
 
 /// The proxies of an instance, one for each place where it listens.
 struct Relay {
-    /// What it was made from.
-    description: String,
+    made_of: MadeOf,
     running: Vec<Running>,
 }
 
@@ -46,6 +46,10 @@ struct Running {
     task: JoinHandle<()>,
 }
 
+/// What a proxy was made from: its keys, and where it takes ports of its instance, which that is, and its
+/// place.
+type MadeOf = (PcpProxy, Option<(usize, Described)>);
+
 /// What a proxy needs.
 struct Sockets {
     listener: Listener,
@@ -53,7 +57,7 @@ struct Sockets {
 }
 
 /// Sockets of the instances whose proxies are new or have changed.
-pub(super) struct Opened(BTreeMap<String, (String, Vec<Sockets>)>);
+pub(super) struct Opened(BTreeMap<String, (MadeOf, Vec<Sockets>)>);
 
 impl Relays {
     /// Opens the sockets that `document` needs besides those that are there.
@@ -64,13 +68,13 @@ impl Relays {
     pub(super) async fn open(
         &self,
         document: &Document,
-        descriptions: &[(String, String)],
+        described: &[Described],
     ) -> Result<Opened, UpError> {
         let mut opened = BTreeMap::new();
         for (name, wanted) in wanted(document) {
-            let description = describe(name, wanted, descriptions);
+            let made_of = made_of(name, wanted, described);
             let there = self.0.get(name);
-            if there.is_some_and(|there| there.description == description) {
+            if there.is_some_and(|there| there.made_of == made_of) {
                 continue;
             }
             let running = || there.iter().flat_map(|there| &there.running);
@@ -87,7 +91,7 @@ impl Relays {
                 let upstream = bind(own).map_err(refused)?;
                 all.push(Sockets { listener, upstream });
             }
-            opened.insert(name.to_owned(), (description, all));
+            opened.insert(name.to_owned(), (made_of, all));
         }
         Ok(Opened(opened))
     }
@@ -104,7 +108,7 @@ impl Relays {
         let mut before = std::mem::take(&mut self.0);
         for (name, wanted) in wanted(document) {
             let there = before.remove(name);
-            let Some((description, sockets)) = opened.0.remove(name) else {
+            let Some((made_of, sockets)) = opened.0.remove(name) else {
                 self.0.extend(there.map(|relay| (name.to_owned(), relay)));
                 continue;
             };
@@ -119,10 +123,7 @@ impl Relays {
                 };
                 running.push(Running::start(wanted, sockets, near, own));
             }
-            let relay = Relay {
-                description,
-                running,
-            };
+            let relay = Relay { made_of, running };
             self.0.insert(name.to_owned(), relay);
         }
         for relay in before.into_values() {
@@ -147,13 +148,13 @@ fn wanted(document: &Document) -> impl Iterator<Item = (&str, &PcpProxy)> {
 }
 
 /// What a proxy is made from: if it takes ports of its instance, also which that is.
-fn describe(name: &str, wanted: &PcpProxy, descriptions: &[(String, String)]) -> String {
-    let instances = descriptions.iter().enumerate();
+fn made_of(name: &str, wanted: &PcpProxy, described: &[Described]) -> MadeOf {
+    let mut instances = described.iter().cloned().enumerate();
     let instance = match wanted.way {
         PcpWay::Softwire => None,
-        PcpWay::Nat => instances.into_iter().find(|(_, (of, _))| of == name),
+        PcpWay::Nat => instances.find(|(_, one)| one.name == name),
     };
-    format!("{wanted} {instance:?}")
+    (wanted.clone(), instance)
 }
 
 /// A socket at an address; one of IPv6 need not be that of a link.

@@ -102,9 +102,9 @@ impl Service {
     }
 }
 
-/// What a server is told, but for its addresses.
-pub(super) fn describe(wanted: &config::Pcp) -> String {
-    format!("{:?} {:?}", limits(wanted), clients(wanted))
+/// The limits of a server, and who may ask it.
+pub(super) fn terms(wanted: &config::Pcp) -> (Limits, Vec<IpNet>) {
+    (limits(wanted), clients(wanted))
 }
 
 fn limits(wanted: &config::Pcp) -> Limits {
