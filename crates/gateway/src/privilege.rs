@@ -69,7 +69,7 @@ pub fn drop_privileges() -> Result<(), PrivilegeError> {
         };
         caps::set(None, set, &wanted).map_err(|error| refused(&error))?;
     }
-    rustix::thread::set_no_new_privs(true).map_err(|error| refused(&error))
+    nix::sys::prctl::set_no_new_privs().map_err(|error| refused(&error))
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
                     "{gone}"
                 );
             }
-            assert!(rustix::thread::no_new_privs().unwrap());
+            assert!(nix::sys::prctl::get_no_new_privs().unwrap());
         })
         .join()
         .unwrap();

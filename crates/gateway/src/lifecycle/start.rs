@@ -8,6 +8,7 @@ use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
+use nix::sys::utsname::uname;
 
 use super::UpError;
 use super::described::{Described, described};
@@ -149,10 +150,10 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
     } = &document.records;
     records::Settings {
         gateway: document.gateway.name.clone(),
-        host: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
+        host: uname().map_or_else(
+            |_| String::new(),
+            |uname| uname.nodename().to_string_lossy().into_owned(),
+        ),
         domain: domain(&document.gateway.name),
         json: json.as_ref().map(|path| path.value.clone()),
         syslog: *syslog,

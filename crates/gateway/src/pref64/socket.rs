@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use isthmus_core::wire::router::{ADVERTISEMENT, Envelope, HOP_LIMIT, SOLICITATION};
 use nix::cmsg_space;
+use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg};
-use rustix::net::netdevice::name_to_index;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tokio::io::unix::AsyncFd;
 
@@ -50,7 +50,7 @@ impl RouterSocket {
             Type::RAW.nonblocking().cloexec(),
             Some(Protocol::ICMPV6),
         )?;
-        let index = name_to_index(&socket, link)?;
+        let index = if_nametoindex(link)?;
         socket.attach_filter(&filter())?;
         socket.bind_device(Some(link.as_bytes()))?;
         socket.set_recv_hoplimit_v6(true)?;
@@ -73,7 +73,7 @@ impl RouterSocket {
     /// their name when a modem has dialled again. `None`: it is the same, or there is none.
     #[must_use]
     pub fn renewed(&self, link: &str) -> Option<Self> {
-        let index = name_to_index(self.socket.get_ref(), link).ok()?;
+        let index = if_nametoindex(link).ok()?;
         (index != self.link).then(|| Self::open(link).ok())?
     }
 
