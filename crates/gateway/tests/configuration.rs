@@ -261,7 +261,7 @@ fn defaults_are_those_of_the_manual() {
     assert_eq!(nat64.nat.subscriber_prefix, 64);
 }
 
-/// What each example routes to the gateway.
+/// The routes to the gateway of each example.
 #[test]
 fn routes_lead_to_the_gateway_and_not_back() {
     for (example, expected) in [

@@ -1,14 +1,15 @@
-//! From what a configuration says to what the data plane takes.
+//! From a document to what the data plane takes.
+
+mod policy;
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use isthmus_core::address::eam::{self, Mapping};
 use isthmus_core::address::softwire::{SharedNetworks, Softwire, Softwires};
-use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::encap::path_mtu;
 use isthmus_core::nat;
@@ -18,15 +19,11 @@ use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
 use super::composed::fit_v4;
-use super::document::{
-    Document, Instance, Link, Mechanism, Nat, NonGlobal, PortPolicy, Prefix, Siit, Tun,
-};
+use super::document::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
 use super::overlap;
+use policy::policy;
 
-/// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
-const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
-
-/// The key of all hashes over what strangers send; random, and the same for as long as the tables
+/// The key of all hashes over what strangers send; random, and constant for as long as the tables
 /// live.
 pub type Secret = Seed;
 
@@ -46,13 +43,13 @@ pub struct Compiled {
 /// One instance as the engines take it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompiledInstance {
-    /// What the core sees of it.
+    /// The part that the core sees.
     pub instance: core::Instance,
     /// ICMP errors per second that it may send; 0: none.
     pub icmp_errors: u32,
 }
 
-/// What a document says and the data plane can not do.
+/// Why a document cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileError {
     /// The tables of all instances together are larger than can be addressed.
@@ -73,7 +70,7 @@ impl fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 impl Document {
-    /// What the data plane takes.
+    /// Compiles the document for the data plane.
     ///
     /// # Errors
     /// See [`CompileError`].
@@ -156,7 +153,7 @@ impl Compiled {
     /// Makes the static bindings in empty tables.
     ///
     /// # Errors
-    /// The first one that can not be made, and why not.
+    /// The first one that cannot be made, and why not.
     pub fn insert_static<M: Memory + ?Sized>(
         &self,
         state: &M,
@@ -311,33 +308,7 @@ fn pool(nat: &Nat) -> nat::Pool {
     nat::Pool::new(&ranges).unwrap_or_else(|error| unreachable!("the check let pass: {error:?}"))
 }
 
-fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Policy {
-    let policy = &instance.policy;
-    let own_v4 = own_v4(instance, tun);
-    let dummy = Ipv4Net::new_assert(DUMMY, 32);
-    let icmp_pool = policy
-        .icmp_source_v4
-        .as_ref()
-        .map_or(dummy, |pool| pool.value);
-    core::Policy {
-        traffic_class: policy.traffic_class,
-        tos: policy.tos,
-        lowest_ipv6_mtu: policy.lowest_ipv6_mtu,
-        ipv4_mtu: link.ipv4_mtu,
-        ipv6_mtu: link.ipv6_mtu,
-        zero_udp_checksum: policy.zero_udp_checksum,
-        allow_non_global: policy.non_global == NonGlobal::Allow,
-        mss_clamp: policy.mss_clamp,
-        icmp_pool: (
-            icmp_pool.network().into(),
-            1 << (32 - icmp_pool.prefix_len()),
-        ),
-        own_v4,
-        own_v6: own_v6(instance, tun, own_v4),
-    }
-}
-
-/// How the explicit mappings lie to the prefix.
+/// Whether some explicit mappings lie under the prefix.
 fn lie(siit: &Siit) -> core::Overlap {
     let under = siit.prefix.as_ref().is_some_and(|prefix| {
         let prefix = overlap::of_prefix(&prefix.value).into();
@@ -354,48 +325,4 @@ fn lie(siit: &Siit) -> core::Overlap {
     } else {
         core::Overlap::Apart
     }
-}
-
-/// What is configured, else the end of the tunnel, else an address of the gateway's link, else the
-/// dummy address.
-fn own_v4(instance: &Instance, tun: &Tun) -> V4 {
-    let configured = instance.policy.own_v4.as_ref().map(|at| at.value);
-    let end = match &instance.mechanism {
-        Mechanism::Composed(composed) => composed.own.0,
-        _ => None,
-    };
-    let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
-    });
-    configured.or(end).or(of_link).unwrap_or(DUMMY).into()
-}
-
-/// What is configured, else an address of the gateway's link, else what represents the IPv4 address
-/// of the gateway.
-fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
-    let configured = instance.policy.icmp_source_v6.as_ref().map(|at| at.value);
-    let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
-        IpAddr::V4(_) => None,
-        IpAddr::V6(address) => Some(address),
-    });
-    let embedded = || match &instance.mechanism {
-        Mechanism::Siit(siit) => match siit.prefix.as_ref()?.value {
-            Prefix::Rfc6052(prefix) => Some(prefix.embed(own_v4)),
-            Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
-        },
-        Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
-        Mechanism::Composed(composed) => match (&composed.core, composed.own.1) {
-            (_, Some(address)) => Some(address.into()),
-            (core::Mechanism::MapTBorder(border), None) => Some(border.prefix.embed(own_v4)),
-            (_, None) => None,
-        },
-        // There is no IPv6 side.
-        Mechanism::Nat44(_) => None,
-    };
-    configured
-        .or(of_link)
-        .map(V6::from)
-        .or_else(embedded)
-        .unwrap_or_else(|| Ipv6Addr::UNSPECIFIED.into())
 }

@@ -91,7 +91,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("6in4", Kind::Composed(tunnel::six_in_four)),
         ("4in6", Kind::Composed(tunnel::four_in_six)),
         ("6to4", Kind::Composed(tunnel::six_to_four)),
-        ("6rd", Kind::Composed(tunnel::rapid)),
+        ("6rd", Kind::Composed(tunnel::six_rd)),
         ("isatap", Kind::Composed(isatap::isatap)),
         ("ds-lite", Kind::Composed(ds_lite)),
         ("map-e", Kind::Composed(sharing::map_e)),
@@ -136,10 +136,10 @@ fn ds_lite(reader: &Reader<'_>) -> Option<Composed> {
 }
 
 fn lw4o6(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
-    let roles = [("b4", Role::Edge), ("aftr", Role::Border)];
+    let roles = [("b4", Role::Ce), ("aftr", Role::Br)];
     match reader.require("role", "\"b4\"")?.word(&roles)? {
-        Role::Edge => sharing::lwb4(reader),
-        Role::Border => lwaftr::lwaftr(reader, files),
+        Role::Ce => sharing::lw_b4(reader),
+        Role::Br => lwaftr::lwaftr(reader, files),
     }
 }
 
@@ -245,7 +245,7 @@ fn networks(reader: &Reader<'_>, key: &'static str) -> Vec<At<Ipv4Net>> {
     let networks = section::each(reader, key, "a list of IPv4 networks", |v| {
         Some(v.at(v.ipv4_net()?))
     });
-    composed::excess(reader, key, &networks, V4Networks::MOST);
+    composed::excess(reader, key, &networks, V4Networks::MOST, "networks");
     networks
 }
 

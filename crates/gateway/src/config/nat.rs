@@ -26,8 +26,8 @@ pub(super) enum Side {
     V4,
 }
 
-/// The NAT of a customer's edge, whose one address is what the customer has; its PCP is for the caller.
-pub(super) fn of_edge(reader: &Reader<'_>, address: At<Pool>) -> Nat {
+/// The NAT of a CE, which has one address. The caller reads its PCP.
+pub(super) fn of_ce(reader: &Reader<'_>, address: At<Pool>) -> Nat {
     let defaults = Defaults {
         table: 1 << 16,
         subscribers: 1 << 10,
@@ -35,7 +35,7 @@ pub(super) fn of_edge(reader: &Reader<'_>, address: At<Pool>) -> Nat {
     keys(reader, Side::V4, vec![address], &defaults)
 }
 
-/// Reads what all mechanisms with a pool have in common.
+/// Reads the keys that all mechanisms with a pool have in common.
 pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
     with_pool(reader, side, side.into())
 }
@@ -62,7 +62,7 @@ fn with_pool(reader: &Reader<'_>, side: Side, asking: Asking) -> Option<Nat> {
     (!nat.pool.is_empty()).then_some(nat)
 }
 
-/// How large tables are if nothing is said.
+/// The default sizes of tables.
 struct Defaults {
     /// Sessions, and bindings.
     table: u32,
@@ -266,7 +266,7 @@ fn refuse_family<T>(value: &Value<'_>, socket: impl Display, family: &str) -> Op
     None
 }
 
-/// What a timer below its minimum is.
+/// The severity of a timer below its minimum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Short {
     /// A mistake: an RFC says that it must not be.

@@ -14,7 +14,7 @@ use super::table::{Reader, Value};
 
 const NOWHERE: fn(&str) -> Option<String> = |_| None;
 
-/// `[gateway]`; `name` is what the gateway is called if the file does not tell.
+/// `[gateway]`; `name` is the name of the gateway if the file has none.
 pub(super) fn gateway(reader: Option<Reader<'_>>, name: &str) -> Gateway {
     let default = |name: &str| PathBuf::from(format!("/run/isthmus/{name}.sock"));
     let Some(reader) = reader else {

@@ -80,7 +80,7 @@ impl OutsideFilter {
     }
 }
 
-/// What is wrong with a filter.
+/// The mistake in a filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// Neither form of an [`OutsideFilter`].

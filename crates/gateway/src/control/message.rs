@@ -1,4 +1,4 @@
-//! What goes over the control socket. Keys are stable: scripts read them.
+//! The messages of the control socket. Keys are stable: scripts read them.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::filter::Filter;
 use crate::records::Session;
 
-/// What a client asks.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Request {
-    /// How the gateway is: answered by [`Reply::Status`].
+    /// The state of the gateway: answered by [`Reply::Status`].
     Status,
     /// All counters: answered by [`Reply::Counters`].
     Counters,
@@ -24,19 +24,19 @@ pub enum Request {
     Reload,
 }
 
-/// Which sessions, and what of them.
+/// A request for sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SessionsRequest {
-    /// Which.
+    /// The conditions that they meet.
     pub filter: Filter,
-    /// What of them.
+    /// The form of the answer.
     pub wish: Wish,
     /// Lines at most; 0: all.
     pub limit: u64,
 }
 
-/// What a client wants of the sessions that match.
+/// The form in which a client wants the sessions that match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wish {
@@ -49,11 +49,11 @@ pub enum Wish {
     Follow,
 }
 
-/// What the gateway answers.
+/// An answer of the gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// How the gateway is.
+    /// The state of the gateway.
     Status(Box<Status>),
     /// All counters that are not zero, or all.
     Counters(Vec<CounterRow>),
@@ -69,7 +69,7 @@ pub enum Reply {
     Error(String),
 }
 
-/// How the gateway is.
+/// The state of the gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Status {
@@ -88,13 +88,13 @@ pub struct Status {
     /// The message of the last reload, if it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reload_error: Option<String>,
-    /// What moves packets.
+    /// Its engines.
     pub engines: Vec<EngineStatus>,
     /// The configured mechanisms.
     pub instances: Vec<InstanceStatus>,
     /// Where the DNS64 service listens.
     pub dns64: Vec<String>,
-    /// What is announced to hosts.
+    /// The prefixes that are announced to hosts.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub announcements: Vec<AnnouncementStatus>,
     /// Records of sessions and port blocks.
@@ -128,27 +128,27 @@ pub struct InstanceStatus {
     /// Its tables: name, entries in use, most entries.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tables: Vec<TableStatus>,
-    /// Its prefix, if it finds that out.
+    /// Its prefix, if that is discovered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prefix: Option<PrefixStatus>,
 }
 
-/// A prefix that is found out; without any of these it is waited for.
+/// A prefix that is discovered; all fields are absent until there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct PrefixStatus {
     /// The prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Who told it: `DNS`, or `router` and its address.
+    /// Its source: `DNS`, or `router` and its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Seconds until it ends if nobody tells it again.
+    /// Seconds until it expires unless it is announced again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
 }
 
-/// What is announced to the hosts of a link.
+/// The prefixes that are announced on a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AnnouncementStatus {
@@ -170,7 +170,7 @@ pub struct TableStatus {
     pub limit: u64,
 }
 
-/// What became of the records.
+/// The numbers of records by their outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RecordsStatus {

@@ -19,9 +19,9 @@ const LONGEST_REQUEST: u64 = 64 * 1024;
 /// Sessions that may wait for a slow client.
 const AHEAD: usize = 256;
 
-/// What the socket gives access to.
+/// The gateway, as the control socket sees it.
 pub trait Service: Send + Sync + 'static {
-    /// How the gateway is.
+    /// The state of the gateway.
     fn status(&self) -> Status;
 
     /// All counters.

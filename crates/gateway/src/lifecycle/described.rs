@@ -1,4 +1,4 @@
-//! What an instance is to the data plane, by which a reload tells whether it changed.
+//! The identity of instances: by it a reload decides which of them changed.
 
 use isthmus_core::nat::StaticBinding;
 

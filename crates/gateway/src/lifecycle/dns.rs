@@ -14,7 +14,7 @@ pub(super) struct Dns {
     figures: Arc<Mutex<Figures>>,
 }
 
-/// What others may see of it.
+/// Its figures, for the status and the metrics.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     counters: Option<Arc<Counters>>,
@@ -51,7 +51,7 @@ impl Dns {
         Ok(())
     }
 
-    /// What others may see of it.
+    /// Its figures, for the status and the metrics.
     pub(super) fn figures(&self) -> Arc<Mutex<Figures>> {
         Arc::clone(&self.figures)
     }

@@ -21,7 +21,7 @@ use crate::link::{Changes, Forwarding, Link, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
 
-/// What the last steps take, none of which can fail.
+/// The things that the last steps need, none of which can fail.
 struct Opened {
     /// The metrics server, if it changes: another one, or none.
     metrics: Option<Option<Endpoint>>,
@@ -34,7 +34,7 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// What a step was refused; nothing has changed then.
+    /// The step that failed; nothing has changed then.
     pub(super) async fn put_in_force(
         &mut self,
         document: Document,

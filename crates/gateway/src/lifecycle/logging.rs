@@ -57,7 +57,7 @@ impl Logging {
 
     /// Changes which messages are written.
     pub fn set_level(&self, level: Level) {
-        // Fails only if the log is gone, and then nobody would read of it.
+        // Fails only if the log is gone.
         let _ = self.filter.reload(filter(level));
     }
 }

@@ -8,7 +8,7 @@ use super::{UpError, start, systemd};
 use crate::config::{self, Document, LoadError, Loaded, PotentialRouters};
 
 impl Running {
-    /// Reads the file again. What changed, one line each, or why nothing did.
+    /// Reads the file again. Returns what changed, one line each, or why nothing did.
     pub(super) async fn reload(&mut self) -> Result<Vec<String>, String> {
         systemd::reloading();
         let outcome = self.try_reload().await;
@@ -100,7 +100,7 @@ impl Running {
     }
 }
 
-/// Refuses what can not change while the gateway runs.
+/// Refuses what cannot change while the gateway runs.
 fn fixed(old: &Document, new: &Document) -> Result<(), UpError> {
     let keys = [
         ("`name` of [gateway]", old.gateway.name != new.gateway.name),

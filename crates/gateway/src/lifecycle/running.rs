@@ -57,13 +57,13 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// What failed; what was started before it has ended again.
+    /// The step that failed; those before it were undone.
     pub(super) async fn start(file: PathBuf) -> Result<Self, UpError> {
         let Loaded { document, warnings } = config::load(&file)?.on_this_machine()?;
         let logging = Logging::start(document.log.level, document.log.format)
             .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
         start::warn(&warnings);
-        // First what tells whether another gateway is in our place.
+        // First the socket: it shows whether this gateway runs already.
         let socket = ControlSocket::bind(&document.gateway.control)?;
         let sysctls = Sysctls::new(document.gateway.control.with_extension("state"))?;
         let metrics = match document.gateway.metrics {
@@ -234,7 +234,7 @@ impl Running {
         )
     }
 
-    /// What somebody wants of the gateway next.
+    /// Waits for the next request to the gateway.
     pub(super) async fn wish(&mut self) -> Wish {
         let news = self.prefixes.news();
         tokio::select! {
@@ -256,7 +256,7 @@ impl Running {
         Some((failed.name().into(), links.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Takes everything back: first what brings packets and people here, last what is shared.
+    /// Ends everything: first the parts that receive packets and requests, last those that are shared.
     pub(super) async fn stop(mut self) {
         for task in [self.control.take(), self.metrics.take()]
             .into_iter()
@@ -286,7 +286,7 @@ impl Running {
     }
 }
 
-/// What the gateway is asked to do while it runs.
+/// A request to the gateway while it runs.
 pub(super) enum Wish {
     /// A client wants the configuration to be read again.
     Reload(ReloadReply),

@@ -16,7 +16,7 @@ use super::placement::Placement;
 use super::tables::{self, Table};
 use crate::config::{self, Document, Interface, Report};
 use crate::engine::{Engine, KernelEngine, UserEngine};
-use crate::records;
+use crate::{hash, records};
 
 /// Memory for sessions beyond what the first configuration needs, as a multiple of it, so that a
 /// reload can make tables of other sizes. It costs nothing until it is used.
@@ -126,7 +126,7 @@ pub(super) fn engines(
     Ok(engines)
 }
 
-/// A key for the hashes that nobody can guess.
+/// A random key for the hashes.
 pub(super) fn secret() -> Result<Seed, UpError> {
     let mut bytes = [0; size_of::<Seed>()];
     getrandom::fill(&mut bytes).map_err(|error| UpError::system("random numbers")(error.into()))?;
@@ -163,10 +163,7 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
     }
 }
 
-/// The observation domain of a gateway: the same for the same name, never 0 (FNV-1a).
+/// The observation domain of a gateway: the same for the same name, never 0.
 fn domain(name: &str) -> u32 {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    hash.max(1)
+    hash::of_name(name).max(1)
 }

@@ -48,8 +48,8 @@ impl Hosts {
     fn of(mechanism: &Mechanism) -> Self {
         match mechanism {
             Mechanism::Nat44(nat44) => Self::V4(nat44.inside),
-            Mechanism::SoftwireCustomer(edge) => Self::V4(edge.inside),
-            Mechanism::MapTCustomer(edge) => Self::V4(edge.inside),
+            Mechanism::SoftwireCustomer(ce) => Self::V4(ce.inside),
+            Mechanism::MapTCustomer(ce) => Self::V4(ce.inside),
             Mechanism::Aftr(aftr) => Self::Softwires {
                 local: aftr.local.into(),
                 customers: aftr.softwires,

@@ -4,13 +4,13 @@ use std::future::Future;
 
 use tokio::runtime::Handle;
 
-/// Something that was done to `T`. It is undone when this is dropped, so that a later step that fails need
-/// not know of those before it.
+/// Something that was done to `T`. It is undone when this is dropped, so that a step that fails need not know
+/// those before it.
 #[must_use = "it is undone when it is dropped"]
 pub(super) struct Done<T, U: FnOnce(T)>(Option<(T, U)>);
 
 impl<T, U: FnOnce(T)> Done<T, U> {
-    /// What was done to `to` is undone by `undo`.
+    /// A step that was done to `to`, and that `undo` undoes.
     pub(super) const fn new(to: T, undo: U) -> Self {
         Self(Some((to, undo)))
     }

@@ -30,10 +30,10 @@ pub struct RouterSocket {
     link: u32,
 }
 
-/// What came in.
+/// A message that came in.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// What the header around it tells.
+    /// The facts of the header around it.
     pub envelope: Envelope,
     /// The message, from its ICMPv6 type on; its checksum is right.
     pub bytes: Vec<u8>,
@@ -60,7 +60,7 @@ impl RouterSocket {
         // What this machine says is not news to it.
         socket.set_multicast_loop_v6(false)?;
         socket.join_multicast_v6(&ALL_ROUTERS, index)?;
-        // SAFETY: a socket has one open descriptor from its making to its drop, and nobody takes it
+        // SAFETY: a socket has one open descriptor from its making to its drop, and it is never taken
         // out of the `AsyncFd`.
         let socket = unsafe { AsyncFd::register(socket) }?;
         Ok(Self {
@@ -80,7 +80,7 @@ impl RouterSocket {
     /// The next message.
     ///
     /// # Errors
-    /// What the system says, for example that the link is down. The socket is as good as before.
+    /// The system's error, for example that the link is down. The socket is as good as before.
     pub async fn receive(&self) -> io::Result<Message> {
         loop {
             let mut ready = self.socket.readable().await?;
@@ -94,7 +94,7 @@ impl RouterSocket {
     /// Sends a message to all nodes or all routers of the link.
     ///
     /// # Errors
-    /// What the system says: the link is down, or has no link-local address yet.
+    /// The system's error: the link is down, or has no link-local address yet.
     pub fn send(&self, message: &[u8], to: Ipv6Addr) -> io::Result<()> {
         let to = SocketAddrV6::new(to, 0, 0, self.link);
         self.socket.get_ref().send_to(message, &to.into())?;
@@ -122,7 +122,7 @@ fn receive(socket: &Socket) -> io::Result<Message> {
     Ok(Message {
         envelope: Envelope {
             source: source.unwrap_or(Ipv6Addr::UNSPECIFIED),
-            // Without one nobody can tell that it is right.
+            // Without one it cannot be checked.
             hop_limit: hop_limit.unwrap_or(0),
         },
         bytes,

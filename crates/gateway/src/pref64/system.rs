@@ -7,7 +7,7 @@ use nix::net::if_::if_nametoindex;
 /// The port of DNS.
 const PORT: u16 = 53;
 
-/// The resolvers that the file names, in its order; none if it can not be read.
+/// The resolvers that the file names, in its order; none if it cannot be read.
 pub(super) fn resolvers() -> Vec<SocketAddr> {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     nameservers(&text, |link| if_nametoindex(link).ok())

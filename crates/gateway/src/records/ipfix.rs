@@ -76,7 +76,7 @@ impl Ipfix {
     /// observation domain, by which a collector tells the gateways of one exporter apart.
     pub(super) fn open(domain: u32, collector: SocketAddr) -> io::Result<Self> {
         Ok(Self {
-            socket: super::recorder::udp_towards(collector)?,
+            socket: super::settings::udp_towards(collector)?,
             collector,
             domain,
             sequence: 0,

@@ -31,7 +31,7 @@ impl Syslog {
     /// Will send to `server`. UDP: nobody needs to listen there yet.
     pub(super) fn open(gateway: String, host: &str, server: SocketAddr) -> io::Result<Self> {
         Ok(Self {
-            socket: super::recorder::udp_towards(server)?,
+            socket: super::settings::udp_towards(server)?,
             server,
             host: printable(host, 255),
             gateway,

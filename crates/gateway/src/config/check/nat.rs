@@ -9,7 +9,7 @@ use isthmus_core::nat::POOL_RANGES;
 
 use super::Seen;
 use crate::config::diagnose::{Diagnostic, Sink};
-use crate::config::document::{Document, Mechanism, Nat, Nat44, Nat64, PortPolicy};
+use crate::config::document::{Document, Mechanism, Nat, Nat44, Nat64, Pool, PortPolicy};
 use crate::config::overlap;
 use crate::config::source::At;
 
@@ -56,30 +56,34 @@ pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
             sink.push(Diagnostic::error(binding.span, message, label));
         }
     }
-    for network in &nat44.exempt {
-        for pool in &nat44.nat.pool {
-            if overlap::overlap(network.value.into(), pool.addresses.into()) {
-                let message = format!("{} is exempt, and in the pool", network.value);
-                let label = "expected destinations that inside hosts reach without translation";
-                sink.push(
-                    Diagnostic::error(network.span, message, label)
-                        .also(pool.span, "packets to the pool are always translated"),
-                );
-            }
-        }
+    for (network, pool) in in_pool(&nat44.exempt, &nat44.nat) {
+        let message = format!("{} is exempt, and in the pool", network.value);
+        let label = "expected destinations that inside hosts reach without translation";
+        sink.push(
+            Diagnostic::error(network.span, message, label)
+                .also(pool.span, "packets to the pool are always translated"),
+        );
     }
-    for network in &nat44.inside {
-        for pool in &nat44.nat.pool {
-            if overlap::overlap(network.value.into(), pool.addresses.into()) {
-                let message = format!("{} is inside and outside", pool.addresses);
-                let label = "expected outside addresses only";
-                sink.push(
-                    Diagnostic::error(pool.span, message, label)
-                        .also(network.span, "these are inside"),
-                );
-            }
-        }
+    for (network, pool) in in_pool(&nat44.inside, &nat44.nat) {
+        let message = format!("{} is inside and outside", pool.addresses);
+        let label = "expected outside addresses only";
+        sink.push(
+            Diagnostic::error(pool.span, message, label).also(network.span, "these are inside"),
+        );
     }
+}
+
+/// The networks that overlap an entry of the pool, each with the entry.
+fn in_pool<'n>(
+    networks: &'n [At<Ipv4Net>],
+    nat: &'n Nat,
+) -> impl Iterator<Item = (&'n At<Ipv4Net>, &'n At<Pool>)> {
+    networks.iter().flat_map(|network| {
+        let pool = nat.pool.iter();
+        let overlapping =
+            pool.filter(|pool| overlap::overlap(network.value.into(), pool.addresses.into()));
+        overlapping.map(move |pool| (network, pool))
+    })
 }
 
 /// Whether what is exempt from translation can be, and is the same for all instances: their routes are
@@ -110,7 +114,7 @@ pub(super) fn check_exempt(document: &Document, sink: &Sink) {
     }
 }
 
-/// What holds for every NAT.
+/// The checks that every NAT has in common.
 pub(super) fn check(nat: &Nat, subscriber_prefix: u8, sink: &Sink) {
     pool(nat, sink);
     static_bindings(nat, sink);
@@ -232,10 +236,9 @@ fn static_bindings(nat: &Nat, sink: &Sink) {
         let At { value, span } = *binding;
         let outside = Ipv4Addr::from(value.outside.address);
         let twice = |seen: &mut Seen<_>, socket: SocketAddr| {
-            if let Some(first) = seen.before((value.protocol, socket), span) {
-                let message = format!("{socket} has two static bindings");
-                sink.push(Diagnostic::error(span, message, "again here").also(first, "first here"));
-            }
+            seen.once((value.protocol, socket), span, sink, || {
+                format!("{socket} has two static bindings")
+            });
         };
         twice(
             &mut insides,

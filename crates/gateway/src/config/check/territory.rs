@@ -1,4 +1,4 @@
-//! Whether each address is the business of one instance only.
+//! Whether each address belongs to one instance only.
 
 use std::collections::HashSet;
 
@@ -98,7 +98,7 @@ fn between_instances(document: &Document, claims: &[Claim], sink: &Sink) {
         };
         let inner = &claims[index];
         let pair = (inner.instance, inner.what, outer.instance, outer.what);
-        // Tables of mappings overlap in many rows or in none: one message tells enough.
+        // Tables of mappings overlap in many rows or in none: one message is enough.
         if inner.instance == outer.instance || !told.insert(pair) {
             continue;
         }

@@ -39,14 +39,14 @@ pub(super) struct Pcp {
 
 /// The server of one instance.
 struct Served {
-    /// What it was made from: mappings for something else have no place in it.
+    /// Its instance and limits: mappings of another instance have no place in it.
     terms: Terms,
     service: Arc<Service>,
     listening: BTreeMap<IpAddr, JoinHandle<()>>,
     expiring: JoinHandle<()>,
 }
 
-/// The instance, and whom it serves with what limits.
+/// The instance, the limits of its server, and the clients that it serves.
 type Terms = (Option<Described>, (Limits, Vec<IpNet>));
 
 /// Sockets that a configuration needs and that are not there yet, by instance.
@@ -56,8 +56,8 @@ pub(super) struct Opened {
 }
 
 impl Pcp {
-    /// No servers; the tables of all instances lie in `state`. The engines hand over to `own` what is for
-    /// the gateway.
+    /// No servers; the tables of all instances lie in `state`. The engines hand packets for the gateway to
+    /// `own`.
     pub(super) fn new(state: Arc<Region>, own: Arc<Own>) -> Self {
         Self {
             state,
@@ -68,7 +68,7 @@ impl Pcp {
         }
     }
 
-    /// What was counted: bindings that hosts asked for.
+    /// The counters: bindings that hosts asked for.
     pub(super) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
@@ -78,7 +78,7 @@ impl Pcp {
     ///
     /// # Errors
     ///
-    /// If one can not be had; nothing has changed then.
+    /// If one cannot be had; nothing has changed then.
     pub(super) async fn open(
         &self,
         document: &Document,

@@ -1,4 +1,4 @@
-//! Requests that are passed on to who has the ports (RFC 7648).
+//! PCP proxies: requests are passed on to the server that has the ports (RFC 7648).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,9 +21,9 @@ use super::listener::{Announcements, LONGEST, Listener};
 use super::own::Own;
 use super::ports::NatPorts;
 use super::service::may_ask;
-use crate::config::{Document, PcpProxy, PcpWay};
+use crate::config::{Document, PcpPath, PcpProxy};
 
-/// How often ports that nobody needs any more are given back.
+/// How often ports that are not needed any more are given back.
 const TICK: Duration = Duration::from_secs(1);
 /// Responses that wait for the proxy at most.
 const RESPONSES: usize = 64;
@@ -41,16 +41,15 @@ struct Relay {
 struct Running {
     listener: Listener,
     proxy: Arc<Mutex<Proxy<NatPorts>>>,
-    /// Where responses come that no socket gets.
+    /// The receiver of responses that no socket gets.
     own: Option<(Arc<Own>, SocketAddrV6)>,
     task: JoinHandle<()>,
 }
 
-/// What a proxy was made from: its keys, and where it takes ports of its instance, which that is, and its
-/// place.
+/// The keys of a proxy and, where it takes ports of its instance, that instance and its place.
 type MadeOf = (PcpProxy, Option<(usize, Described)>);
 
-/// What a proxy needs.
+/// The sockets of a proxy.
 struct Sockets {
     listener: Listener,
     upstream: UdpSocket,
@@ -64,7 +63,7 @@ impl Relays {
     ///
     /// # Errors
     ///
-    /// If one can not be had; nothing has changed then.
+    /// If one cannot be had; nothing has changed then.
     pub(super) async fn open(
         &self,
         document: &Document,
@@ -117,8 +116,8 @@ impl Relays {
             }
             let mut running = Vec::new();
             for sockets in sockets {
-                let near = match (wanted.way, ports(name)) {
-                    (PcpWay::Nat, Some(ports)) => Near::Nat(ports),
+                let near = match (wanted.path, ports(name)) {
+                    (PcpPath::Nat, Some(ports)) => Near::Nat(ports),
                     _ => Near::Hosts,
                 };
                 running.push(Running::start(wanted, sockets, near, own));
@@ -147,12 +146,12 @@ fn wanted(document: &Document) -> impl Iterator<Item = (&str, &PcpProxy)> {
     })
 }
 
-/// What a proxy is made from: if it takes ports of its instance, also which that is.
+/// The keys of a proxy and, where it takes ports of its instance, that instance.
 fn made_of(name: &str, wanted: &PcpProxy, described: &[Described]) -> MadeOf {
     let mut instances = described.iter().cloned().enumerate();
-    let instance = match wanted.way {
-        PcpWay::Softwire => None,
-        PcpWay::Nat => instances.find(|(_, one)| one.name == name),
+    let instance = match wanted.path {
+        PcpPath::Softwire => None,
+        PcpPath::Nat => instances.find(|(_, one)| one.name == name),
     };
     (wanted.clone(), instance)
 }
@@ -238,7 +237,7 @@ impl Relaying {
                 (length, client) = self.listener.receive(&mut request) => {
                     self.pass(client, request.get(..length).unwrap_or(&[])).await;
                 }
-                // An error is that of a request that nobody took: the host asks again.
+                // An error is that of a request that was not delivered: the host asks again.
                 Ok((length, from)) = self.upstream.recv_from(&mut response) => {
                     let response = response.get(..length).filter(|_| from == self.server);
                     self.answer(response.unwrap_or(&[]), &mut announcements).await;
