@@ -173,15 +173,15 @@ fn swap<'e>(
     for lines in &prepared.again {
         placement::clear(state, lines.clone());
     }
-    let swap = |engine: &'e Box<dyn Engine>| {
+    let swapped = engines.iter().map(|engine| {
         engine.swap(&prepared.ruleset)?;
         Ok(Done::new(&**engine, move |engine: &'e dyn Engine| {
             if let Err(error) = engine.swap(before) {
                 tracing::error!(%error, "an engine could not be put back");
             }
         }))
-    };
-    engines.iter().map(swap).collect()
+    });
+    swapped.collect()
 }
 
 /// Services that changed.
