@@ -36,7 +36,7 @@ pub enum ZeroUdpChecksum {
 }
 
 /// How headers are treated; RFC 7915's administrative choices.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Policy {
     /// Traffic class of translated packets (RFC 7915 section 4.1).

@@ -18,7 +18,7 @@ const NEGATIVE_TTL_MAX: u32 = 10_800;
 /// Whether we speak for the zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Authority {
-    /// Something that someone else told us.
+    /// An answer of an upstream resolver.
     None,
     /// RFC 8880 section 7.1: we act as authoritative for ipv4only.arpa.
     Ours,
@@ -43,7 +43,7 @@ pub(crate) struct Answer {
     lifetime: u32,
 }
 
-/// What became of a response when it was rendered.
+/// The outcome of rendering a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rendered {
     Whole,
@@ -186,7 +186,7 @@ pub(crate) fn render_header(id: u16, flags: u16, rcode: u16, out: &mut Vec<u8>) 
     out.extend_from_slice(&[0; 8]);
 }
 
-/// What every response takes from its query.
+/// The parts that every response takes from its query.
 fn finish(query: &Query, set: u16, extended: u8, question_end: usize, out: &mut Vec<u8>) {
     out[..2].copy_from_slice(&query.id.to_be_bytes());
     let echoed = query.flags & (flag::RECURSION_DESIRED | flag::CHECKING_DISABLED);

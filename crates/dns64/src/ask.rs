@@ -39,7 +39,7 @@ pub enum NotOurs {
     Mismatch,
     /// An error without question: the other side did not read ours.
     Unread,
-    /// It has our ID and question, and can not be read.
+    /// It has our ID and question, and cannot be read.
     Malformed,
 }
 

@@ -1,6 +1,6 @@
 //! Following CNAME and DNAME from the question to the data (RFC 6147 section 5.1.5, RFC 6672).
 //!
-//! Only records on the way from the question's name are taken from an answer; whatever else is in
+//! Only records of the chain from the question's name are taken from an answer; whatever else is in
 //! it was not asked for.
 
 use hickory_proto::rr::rdata::CNAME;
@@ -13,7 +13,7 @@ const LINKS_MAX: usize = 16;
 /// A chain as far as it is known.
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// CNAME and DNAME records in the order of the way, with their signatures.
+    /// CNAME and DNAME records in the order of the chain, with their signatures.
     pub(crate) links: Vec<Record>,
     /// Where it has led to.
     pub(crate) end: Name,

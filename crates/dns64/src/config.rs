@@ -1,4 +1,4 @@
-//! What a DNS64 is told: where to listen, whom to ask, what to synthesize.
+//! The configuration of a DNS64: where to listen, which resolvers to ask, what to synthesize.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct Config {
     /// Bound of the cache, 0..=16,777,216. An answer counts as one entry per 512 bytes begun, so
     /// this bounds the memory too. 0: no cache.
     pub cache_entries: usize,
-    /// Different questions under way upstream at the same time, 1..=65,536. Each holds a socket.
+    /// Different questions in flight upstream at the same time, 1..=65,536. Each holds a socket.
     pub max_in_flight: usize,
     /// Threads that answer from the cache, per listening address, 1..=64.
     pub udp_threads: usize,
@@ -107,7 +107,7 @@ impl Translation {
     }
 }
 
-/// What is wrong with a configuration.
+/// The mistake in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// Nowhere to listen.
@@ -121,7 +121,7 @@ pub enum ConfigError {
         "`upstream` is empty: give at least one recursive resolver, such as \"[2001:db8::53]:53\""
     )]
     NoUpstream,
-    /// Something that can not be asked.
+    /// Something that cannot be asked.
     #[error("`upstream` has {0}, which is not the address and port of a resolver")]
     Unaskable(SocketAddr),
     /// A loop.
@@ -132,7 +132,7 @@ pub enum ConfigError {
     Bounds {
         /// The key, as in the configuration file.
         key: &'static str,
-        /// What was given.
+        /// The given value.
         value: u128,
         /// The least that is right.
         least: u128,

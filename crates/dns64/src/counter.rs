@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 isthmus_core::counters! {
-    /// What a counter counts.
+    /// The kind of a counter.
     pub enum Kind {
         /// Queries that came in.
         Query = "query";
@@ -15,7 +15,7 @@ isthmus_core::counters! {
         /// Something other than the beginning or the end of a query.
         Event = "event";
     }
-    /// What can happen to a query, and is counted.
+    /// The fates of a query that are counted.
     pub enum Counter {
         /// Datagrams that came in over UDP.
         QueryUdp = "query-udp", Query;
@@ -29,7 +29,7 @@ isthmus_core::counters! {
         /// Queries answered without anyone else: ipv4only.arpa (RFC 8880 section 7.1), its reverse names, ANY (RFC 8482).
         AnsweredLocal = "answered-local", Answered;
 
-        /// Too short for a header, or itself a response: nothing is sent, so that two servers can not be made to talk for ever.
+        /// Too short for a header, or itself a response: nothing is sent, so that two servers cannot be made to talk for ever.
         Ignored = "ignored", Refused;
         /// The query contradicts itself; FORMERR was sent (RFC 1035 section 4.1.1).
         Malformed = "malformed", Refused;
@@ -77,7 +77,7 @@ isthmus_core::counters! {
         UpstreamUnreachable = "upstream-unreachable", Event;
         /// Replies whose ID or question is not ours (RFC 5452 section 4.2).
         UpstreamMismatch = "upstream-mismatch", Event;
-        /// Replies that can not be read.
+        /// Replies that cannot be read.
         UpstreamMalformed = "upstream-malformed", Event;
         /// Times that an upstream resolver was taken for down.
         UpstreamDown = "upstream-down", Event;

@@ -1,7 +1,9 @@
 //! Datagrams in batches: `recvmmsg` and `sendmmsg`, with the local address that each came to, so
 //! that the response leaves from there (a server on a wildcard address has many).
 //!
-//! All `unsafe` of this crate is here.
+//! The system calls are made by hand: nix's `sendmmsg` has one set of control messages for a whole batch,
+//! where each response needs the address that its query came to, and its `recvmmsg` needs new buffers for
+//! every call. All `unsafe` of this crate is here.
 
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
@@ -83,7 +85,7 @@ impl Batch {
     /// Receives what is there, without waiting. Forgets earlier datagrams and responses.
     ///
     /// # Errors
-    /// What `recvmmsg(2)` says; `WouldBlock` if nothing is there.
+    /// Those of `recvmmsg(2)`; `WouldBlock` if nothing is there.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let mut iovs = [NO_IOV; BATCH];
         let mut headers: [libc::mmsghdr; BATCH] = std::array::from_fn(|_| header(ptr::null_mut()));
@@ -178,7 +180,7 @@ impl Batch {
 /// Sends one response.
 ///
 /// # Errors
-/// What `sendmmsg(2)` says.
+/// Those of `sendmmsg(2)`.
 pub fn send_one(socket: &UdpSocket, mut peer: Peer, mut out: Vec<u8>) -> io::Result<()> {
     let mut iov = NO_IOV;
     let mut header = header(ptr::null_mut());
@@ -216,7 +218,7 @@ fn fill(header_: &mut libc::mmsghdr, iov: &mut libc::iovec, peer: &mut Peer, out
     }
 }
 
-/// Forgets by which interface a datagram came, unless the local address means nothing without it,
+/// Clears the interface by which a datagram came, unless the local address means nothing without it,
 /// so that the response takes the route that the routing table says.
 fn leave_route_to_kernel(peer: &mut Peer) {
     const DATA: usize = size_of::<libc::cmsghdr>();
@@ -249,11 +251,11 @@ fn leave_route_to_kernel(peer: &mut Peer) {
     }
 }
 
-/// Makes a socket tell the local address of each datagram, if it is bound to all of them, and never
+/// Has a socket report the local address of each datagram, if it is bound to all of them, and never
 /// use what ICMP says about path MTUs, which anyone can forge: our responses fit the smallest.
 ///
 /// # Errors
-/// What `setsockopt(2)` says.
+/// Those of `setsockopt(2)`.
 pub fn prepare(socket: &UdpSocket) -> io::Result<()> {
     let ip = socket.local_addr()?.ip();
     let (level, mtu, omit, tell) = match ip {
@@ -308,7 +310,7 @@ pub enum Woken {
 /// Waits for a datagram, or for the end of `stop`.
 ///
 /// # Errors
-/// What `poll(2)` says.
+/// Those of `poll(2)`.
 pub fn wait(socket: &UdpSocket, stop: BorrowedFd<'_>) -> io::Result<Woken> {
     let watch = |fd: BorrowedFd<'_>| libc::pollfd {
         fd: fd.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! One query through the server: cache, answers of our own, or one of the questions under way.
+//! One query through the server: cache, answers of our own, or one of the questions in flight.
 //!
 //! Identical questions are asked once: the first one starts a flight, later ones wait for it.
 
@@ -23,24 +23,24 @@ use crate::wire::rcode;
 /// Clients waiting for all flights, for each flight that there may be.
 const WAITING_PER_FLIGHT: usize = 16;
 
-/// What to do with a message from a client.
+/// The treatment of a message from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Served {
     /// The response is in the buffer.
     Now,
-    /// It will come through the way that was given.
+    /// It will come through the function that was given.
     Later,
     /// There will be none.
     Never,
 }
 
-/// The way back to a client whose answer is not there yet. Called once.
-pub(crate) type WayBack = Box<dyn FnOnce(Vec<u8>) + Send>;
+/// Sends the answer to a client that waits for it. Called once.
+pub(crate) type Respond = Box<dyn FnOnce(Vec<u8>) + Send>;
 
 struct Waiting {
     query: Query,
     transport: Transport,
-    way: WayBack,
+    respond: Respond,
 }
 
 #[derive(Default)]
@@ -101,14 +101,14 @@ impl Engine {
         self.epoch.elapsed().as_secs() as Seconds
     }
 
-    /// Serves a message. The response is in `out`, or goes `way` later.
+    /// Serves a message. The response is in `out`, or goes through `respond` later.
     pub(crate) fn serve(
         self: &Arc<Self>,
         message: &[u8],
         transport: Transport,
         now: Seconds,
         out: &mut Vec<u8>,
-        way: impl FnOnce() -> WayBack,
+        respond: impl FnOnce() -> Respond,
     ) -> Served {
         let query = match triage::sort(&self.policy, message) {
             Triage::Ask(query) => query,
@@ -132,7 +132,7 @@ impl Engine {
             self.render(&answer, &query, age, transport, out);
             return Served::Now;
         }
-        self.fly(query, transport, out, way)
+        self.fly(query, transport, out, respond)
     }
 
     fn render(
@@ -154,7 +154,7 @@ impl Engine {
         query: Query,
         transport: Transport,
         out: &mut Vec<u8>,
-        way: impl FnOnce() -> WayBack,
+        respond: impl FnOnce() -> Respond,
     ) -> Served {
         let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
         let full = flights.by_key.len() >= self.max_in_flight;
@@ -173,7 +173,7 @@ impl Engine {
                 flight.get_mut().push(Waiting {
                     query,
                     transport,
-                    way: way(),
+                    respond: respond(),
                 });
             }
             Entry::Vacant(place) => {
@@ -181,7 +181,7 @@ impl Engine {
                 place.insert(vec![Waiting {
                     query,
                     transport,
-                    way: way(),
+                    respond: respond(),
                 }]);
                 let engine = self.clone();
                 self.runtime
@@ -214,12 +214,12 @@ impl Engine {
         for Waiting {
             query,
             transport,
-            way,
+            respond,
         } in landed
         {
             let mut out = Vec::new();
             self.render(&answer, &query, age, transport, &mut out);
-            way(out);
+            respond(out);
         }
     }
 

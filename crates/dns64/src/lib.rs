@@ -5,7 +5,7 @@
 //! names nor validates DNSSEC. [`Server::start`] runs it; [`respond()`] is all of it but sockets,
 //! cache and clock.
 //!
-//! Reading order: [`config`] is what it is told; `query` and `wire` read what a client sends;
+//! Reading order: [`config`] has its settings; `query` and `wire` read what a client sends;
 //! `triage` sorts out what can be said at once, with `special` for the names that are ours;
 //! `resolution` is RFC 6147 itself, without socket or clock, with `chain` for aliases, `reverse`
 //! for names of addresses and [`Policy`] for what to synthesize; `ask` and `upstream` put

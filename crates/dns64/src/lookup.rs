@@ -1,5 +1,5 @@
 //! The other side of RFC 7050: asking resolvers for the AAAA records of `ipv4only.arpa`, in whose
-//! addresses a DNS64 tells its prefix.
+//! addresses a DNS64 shows its prefix.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::special::IPV4ONLY;
 use crate::upstream::Upstreams;
 use crate::wire::{self, Layout, Section, kind, rcode};
 
-/// What resolvers say about the name.
+/// The answers of resolvers about the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// Its IPv6 addresses, in the order of the reply; at least one.
@@ -26,7 +26,7 @@ pub enum Told {
     },
     /// That it has none: there is no DNS64.
     Nothing {
-        /// For how long that holds, if the reply tells (RFC 2308 section 5).
+        /// The time for which that holds, if the reply has it (RFC 2308 section 5).
         ttl: Option<Duration>,
     },
 }
@@ -92,7 +92,7 @@ mod tests {
         Record::from_rdata(name(owner), ttl, RData::AAAA(AAAA(address)))
     }
 
-    /// What is understood of a reply, made by hickory-proto.
+    /// The reading of a reply that hickory-proto made.
     fn of(change: impl FnOnce(&mut Message)) -> Option<Told> {
         let ask = Ask::plain(IPV4ONLY, kind::AAAA);
         let mut message = Message::from_vec(&ask.encode(7, Dialect::Plain)).unwrap();

@@ -1,4 +1,4 @@
-//! What to synthesize and what to leave alone: the part of the configuration that answers depend on.
+//! The part of the configuration that answers depend on: what to synthesize, and what to leave alone.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -56,9 +56,9 @@ impl Policy {
             .map(move |translation| translation.prefix.embed(address.into()).into())
     }
 
-    /// The representations of an address of ipv4only.arpa, which tell clients the prefixes (RFC
+    /// The representations of an address of ipv4only.arpa, which show clients the prefixes (RFC
     /// 7050 section 3). A client uses a prefix that it has learned for all of IPv4, so those for
-    /// some ranges alone are told only if there is no other. Exceptions do not matter.
+    /// some ranges alone are shown only if there is no other. Exceptions do not matter.
     pub(crate) fn announce(&self, address: Ipv4Addr) -> Vec<Ipv6Addr> {
         let general = |translation: &&Translation| translation.ranges.is_empty();
         let some = self

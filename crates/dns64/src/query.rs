@@ -1,11 +1,11 @@
-//! What a client asks: the header, one question and EDNS of a query, and nothing more.
+//! A query: its header, one question and EDNS, and nothing more.
 
 use crate::wire::{self, flag, kind, rcode, u16_at, u32_at};
 
 /// The largest response that we send over UDP: no fragments on any IPv6 path, and the size that
 /// resolvers agreed on in 2020.
 pub const UDP_MAX: u16 = 1232;
-/// What a client without EDNS can receive over UDP (RFC 1035 section 4.2.1).
+/// The bytes that a client without EDNS can receive over UDP (RFC 1035 section 4.2.1).
 pub const UDP_PLAIN: u16 = 512;
 
 /// Longest question: name, type and class.
@@ -97,7 +97,7 @@ impl Query {
         &self.key[..usize::from(self.length) - 4]
     }
 
-    /// What identical answers have in common: the name in lower case, type, class, DO and CD.
+    /// The key that queries with identical answers have in common: the name in lower case, type, class, DO and CD.
     pub(crate) fn key(&self) -> &[u8] {
         &self.key[..=usize::from(self.length)]
     }

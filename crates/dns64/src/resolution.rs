@@ -24,7 +24,7 @@ const TTL_WITHOUT_SOA: u32 = 600;
 /// Questions asked for one client at most.
 const ASKS_MAX: u32 = 12;
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug)]
 pub(crate) enum Step {
     Ask(Ask),
@@ -38,7 +38,7 @@ pub(crate) enum Hurry {
     LeaveHalf,
 }
 
-/// What we are after.
+/// The goal of a resolution.
 enum Stage {
     /// Whatever upstream says.
     Pass,
@@ -50,7 +50,7 @@ enum Stage {
     Ptr(Chain),
 }
 
-/// What the AAAA question gave.
+/// The outcome of the AAAA question.
 struct Basis {
     /// Seconds that its negative answer allows a synthesized record.
     ttl: u32,
@@ -68,7 +68,7 @@ impl Basis {
     }
 }
 
-/// A query on its way to its answer.
+/// A query that is being resolved.
 pub(crate) struct Resolution {
     policy: Arc<Policy>,
     counters: Arc<Counters>,
@@ -79,7 +79,7 @@ pub(crate) struct Resolution {
 }
 
 impl Resolution {
-    /// Chooses the way for a query and says what to ask first.
+    /// Begins the resolution of a query. Returns it with the first question.
     pub(crate) fn begin(policy: Arc<Policy>, counters: Arc<Counters>, query: Query) -> (Self, Ask) {
         let name = Name::read(&mut BinDecoder::new(query.name())).unwrap_or_default();
         let mut ask = Ask::same(&query);
@@ -279,7 +279,7 @@ impl Resolution {
         }
     }
 
-    /// What to ask when an answer ends in an alias whose target it says nothing about: the
+    /// The next question when an answer ends in an alias without the records of its target: the
     /// upstream does not follow chains itself (RFC 6147 section 5.1.5).
     fn unfinished(
         &self,
@@ -353,7 +353,7 @@ impl Resolution {
     }
 }
 
-/// A reply and its records; `None` if there is none or the records can not be read, which counts
+/// A reply and its records; `None` if there is none or the records cannot be read, which counts
 /// as a failure of the server (RFC 6147 section 5.1.3).
 fn readable(reply: Option<Reply>) -> Option<(Reply, Message)> {
     let reply = reply.filter(|reply| reply.rcode <= 15)?;

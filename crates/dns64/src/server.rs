@@ -52,7 +52,7 @@ pub enum StartError {
         address: SocketAddr,
         /// UDP or TCP.
         transport: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A thread could not be started.
@@ -115,7 +115,7 @@ impl Server {
 }
 
 impl Handle {
-    /// Exchanges the configuration. Questions under way are finished under the old one; addresses
+    /// Exchanges the configuration. Questions in flight are finished under the old one; addresses
     /// in both keep their sockets, so that no query is lost; the cache is kept if prefixes,
     /// exclusions and upstream resolvers stay the same. The number of threads and the limits of TCP
     /// connections hold for addresses that are new.
@@ -157,7 +157,7 @@ impl Handle {
         self.listening.iter().map(|listening| listening.local)
     }
 
-    /// Stops listening and waits until the threads have ended. Questions under way get no answer.
+    /// Stops listening and waits until the threads have ended. Questions in flight get no answer.
     pub async fn stop(self) {
         // Joining threads blocks, though only for the batch that is being answered.
         let _ = tokio::task::spawn_blocking(move || drop(self)).await;

@@ -30,7 +30,7 @@ pub(crate) fn answer(policy: &Policy, query: &Query) -> Option<Answer> {
         return None;
     }
     match place(query.name()) {
-        // RFC 8880 section 7.1: only DS is resolved the usual way.
+        // RFC 8880 section 7.1: only DS is resolved as usual.
         Place::Apex if query.kind() == kind::DS => return None,
         Place::Apex => return ipv4only(policy, query),
         Place::Below => return denial(query, ResponseCode::NXDomain),

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::answer::Transport;
 use crate::counter::{Counter, Counters};
-use crate::engine::{Served, WayBack};
+use crate::engine::{Respond, Served};
 use crate::server::Current;
 
 /// Queries of one connection that may be without answer at the same time; then we stop reading.
@@ -45,7 +45,7 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// What all connections share. The numbers are those of the configuration at the start.
+/// The state that all connections share. The numbers are those of the configuration at the start.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) current: Current,
@@ -112,7 +112,7 @@ async fn read(mut stream: OwnedReadHalf, shared: &Shared, answers: mpsc::Sender<
         let now = engine.now();
         let mut out = Vec::new();
         let mut place = Some(place);
-        let way = || -> WayBack {
+        let respond = || -> Respond {
             let place = place.take();
             Box::new(move |response| {
                 if let Some(place) = place {
@@ -120,7 +120,7 @@ async fn read(mut stream: OwnedReadHalf, shared: &Shared, answers: mpsc::Sender<
                 }
             })
         };
-        let served = engine.serve(&message, Transport::Tcp, now, &mut out, way);
+        let served = engine.serve(&message, Transport::Tcp, now, &mut out, respond);
         if served == Served::Now
             && let Some(place) = place
         {

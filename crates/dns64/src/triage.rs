@@ -7,7 +7,7 @@ use crate::query::{Query, Unanswerable};
 use crate::special;
 use crate::wire::{kind, rcode};
 
-/// What a message is.
+/// The class of a message.
 pub(crate) enum Triage {
     /// Nothing to send.
     Ignore,
@@ -65,14 +65,14 @@ pub(crate) fn sort(policy: &Policy, message: &[u8]) -> Triage {
     if let Some(answer) = special::answer(policy, &query) {
         return Triage::Answer { query, answer };
     }
-    // Whom else we answered is nobody's business, so not even from the cache.
+    // The client may not learn what others asked, so not even from the cache.
     if !query.recursion_desired() {
         return refuse(query, (Counter::NotAllowed, rcode::REFUSED));
     }
     Triage::Ask(query)
 }
 
-/// What is wrong with a question, whoever asks.
+/// The mistake in a question, whoever asks.
 fn objection(query: &Query) -> Option<(Counter, u16)> {
     if query.edns.is_some_and(|edns| edns.version != 0) {
         return Some((Counter::BadVersion, rcode::BADVERS));

@@ -14,10 +14,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::answer::Transport;
 use crate::counter::{Counter, Counters};
 use crate::datagram::{self, Batch, Woken};
-use crate::engine::{Served, WayBack};
+use crate::engine::{Respond, Served};
 use crate::server::Current;
 
-/// Bytes of datagrams that may wait in the kernel, each way.
+/// Bytes of datagrams that may wait in the kernel, in each direction.
 const SOCKET_BUFFER: usize = 1 << 20;
 
 /// The threads of one listening address. They end when this is dropped.
@@ -121,8 +121,8 @@ fn run(socket: &Arc<UdpSocket>, current: &Current, counters: &Arc<Counters>, sto
         let now = engine.now();
         for i in 0..count {
             let (message, peer, out) = batch.exchange(i);
-            let way = || -> WayBack {
-                // Weak: a question under way must not keep the address of a listener that ended.
+            let respond = || -> Respond {
+                // Weak: a question in flight must not keep the address of a listener that ended.
                 let (socket, peer, counters) = (Arc::downgrade(socket), *peer, counters.clone());
                 Box::new(move |response| {
                     let sent = socket
@@ -133,7 +133,7 @@ fn run(socket: &Arc<UdpSocket>, current: &Current, counters: &Arc<Counters>, sto
                     }
                 })
             };
-            match engine.serve(message, Transport::Udp, now, out, way) {
+            match engine.serve(message, Transport::Udp, now, out, respond) {
                 Served::Now => {}
                 Served::Later | Served::Never => out.clear(),
             }

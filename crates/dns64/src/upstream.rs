@@ -50,7 +50,7 @@ struct Server {
 enum Failure {
     /// No reply in time; another try may help.
     Timeout,
-    /// It can not be reached, or does not speak DNS; another try will not help now.
+    /// It cannot be reached, or does not speak DNS; another try will not help now.
     Hard,
 }
 
@@ -80,12 +80,12 @@ impl Upstreams {
         }
     }
 
-    /// Asks until someone replies. A reply that is an error counts only if nobody has a better
-    /// one. `None`: nobody replied.
+    /// Asks one resolver after the other. A reply that is an error counts only if there is no better
+    /// one. `None`: no resolver replied.
     pub(crate) async fn exchange(&self, ask: &Ask, deadline: Instant) -> Option<Reply> {
         let mut order: Vec<_> = self.servers.iter().collect();
         order.sort_by_key(|server| self.is_down(server));
-        // When all are down, nobody shall wait long to hear it.
+        // When all are down, clients hear it soon.
         let all_down = order.first().is_none_or(|server| self.is_down(server));
         let rounds = if all_down { 1 } else { ROUNDS };
         let mut second_best = None;
@@ -224,7 +224,7 @@ impl Upstreams {
     }
 }
 
-/// What came over UDP.
+/// A message that came over UDP.
 enum Heard {
     Reply(Reply),
     /// It did not fit, or someone floods us.

@@ -151,7 +151,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Walks a message. The question's name must not be compressed. `None` if anything is cut
-    /// off or illegal; bytes after the last record are none of its business.
+    /// off or illegal; bytes after the last record are ignored.
     pub(crate) fn of(message: &[u8]) -> Option<Self> {
         if u16_at(message, 4)? != 1 {
             return None;

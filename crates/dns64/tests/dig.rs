@@ -157,7 +157,7 @@ async fn start(resolver: &Resolver) -> (Handle, SocketAddr) {
     (handle, address)
 }
 
-/// What `dig` prints.
+/// The output of `dig`.
 async fn dig(server: SocketAddr, arguments: &str) -> String {
     let arguments: Vec<_> = arguments.split(' ').map(str::to_owned).collect();
     tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! What holds for every response: EDNS, truncation, refusals, names with an answer of our own.
+//! Rules for every response: EDNS, truncation, refusals, names with an answer of our own.
 
 mod common;
 

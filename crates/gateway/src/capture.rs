@@ -10,7 +10,7 @@ use isthmus_engine::offline::UserTranslator;
 
 use crate::config::{CompileError, Compiled, Document, Secret};
 
-/// Why a configuration can not run on a capture file.
+/// Why a configuration cannot run on a capture file.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// No engine takes it.

@@ -1,4 +1,4 @@
-//! What the gateway expects of an engine, whichever it is.
+//! The interface of engines.
 
 mod kernel;
 mod user;
@@ -15,7 +15,7 @@ pub use user::UserEngine;
 
 /// Something that moves packets through the core. It works from its making until it stops.
 pub trait Engine: Send + Sync {
-    /// What its counters go by.
+    /// Its name in counters.
     fn name(&self) -> &'static str;
 
     /// Where it works, and how.
@@ -26,10 +26,10 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If it can not; the one before stays in force then.
+    /// If it cannot; the one before stays in force then.
     fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError>;
 
-    /// What it counted since the start, for the gateway and for every instance.
+    /// Its counters since the start, for the gateway and for every instance.
     fn counters(&self) -> Vec<(Owner, Snapshot)>;
 
     /// Whether it does its work. One that fails does not recover.
@@ -47,6 +47,6 @@ pub struct EngineError {
     pub engine: &'static str,
     /// The links that it works on.
     pub interface: String,
-    /// What went wrong.
+    /// The reason.
     pub reason: String,
 }

@@ -4,6 +4,7 @@ pub mod capture;
 pub mod config;
 pub mod control;
 pub mod engine;
+mod hash;
 pub mod isatap;
 pub mod lifecycle;
 pub mod link;

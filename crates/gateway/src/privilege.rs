@@ -1,4 +1,4 @@
-//! What the process may do: no more than the gateway needs, from the start on.
+//! The capabilities of the process: only those that the gateway needs, from the start on.
 //!
 //! The capabilities that stay are those of a start and of any later reload:
 //!
@@ -10,14 +10,14 @@
 //! | `CAP_SYS_NICE` | making the kernel threads of the TUN link wait for ours |
 //! | `CAP_BPF`, `CAP_PERFMON` | loading the XDP and tc programs |
 //!
-//! What goes includes the right to read and write other users' files: the configuration, the
+//! The right to read and write other users' files is dropped, too: the configuration, the
 //! records and the control socket's directory must be accessible to the user that runs the
 //! gateway. It goes before the configuration is read, so that a reload can do what the start
 //! could. Capabilities belong to threads: this must run before the first thread is made.
 
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// What stays.
+/// The capabilities that are kept.
 const KEPT: [Capability; 6] = [
     Capability::CAP_NET_ADMIN,
     Capability::CAP_NET_RAW,
@@ -27,7 +27,7 @@ const KEPT: [Capability; 6] = [
     Capability::CAP_SYS_NICE,
 ];
 
-/// Why the process can not become a gateway.
+/// Why the process cannot become a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
     /// It may not configure links.
@@ -69,7 +69,7 @@ pub fn drop_privileges() -> Result<(), PrivilegeError> {
         };
         caps::set(None, set, &wanted).map_err(|error| refused(&error))?;
     }
-    rustix::thread::set_no_new_privs(true).map_err(|error| refused(&error))
+    nix::sys::prctl::set_no_new_privs().map_err(|error| refused(&error))
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
                     "{gone}"
                 );
             }
-            assert!(rustix::thread::no_new_privs().unwrap());
+            assert!(nix::sys::prctl::get_no_new_privs().unwrap());
         })
         .join()
         .unwrap();

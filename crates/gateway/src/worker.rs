@@ -1,4 +1,4 @@
-//! A thread of the daemon that is told to end, once, from wherever.
+//! A thread of the daemon that is stopped once, from any place.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,7 @@ impl Worker {
         })
     }
 
-    /// Waits for its end, which somebody has told it to come to. Does nothing if that was done before.
+    /// Waits for its end, which the caller has requested. Does nothing if that was done before.
     pub(crate) fn join(&self) {
         let thread = self
             .thread

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use isthmus_core::address::V4;
 use isthmus_core::config as core;
 use isthmus_core::nat::Blocks;
+use isthmus_core::time::Span;
 
 use isthmus_gateway::config::{self, Document, Loaded, Mechanism, Plan};
 use proptest::prelude::*;
@@ -209,14 +210,16 @@ fn defaults_are_those_of_the_manual() {
     };
     // RFC 6146 section 4.
     let timers = &nat64.nat.timers;
-    assert_eq!((timers.udp, timers.icmp, timers.fragment), (300, 60, 2));
-    assert_eq!(timers.tcp_established, 2 * 3600 + 4 * 60);
-    assert_eq!((timers.tcp_opening, timers.tcp_closing), (240, 240));
+    let (udp, icmp, fragment) = (timers.udp, timers.icmp, timers.fragment);
+    assert_eq!([udp, icmp, fragment], [300, 60, 2].map(Span::from_secs));
+    assert_eq!(timers.tcp_established, Span::from_secs(2 * 3600 + 4 * 60));
+    assert_eq!(timers.tcp_opening, Span::from_secs(240));
+    assert_eq!(timers.tcp_closing, Span::from_secs(240));
     assert_eq!(nat64.nat.pool[0].ports, (1024, 65535));
     assert_eq!(nat64.nat.subscriber_prefix, 64);
 }
 
-/// What each example routes to the gateway.
+/// The routes to the gateway of each example.
 #[test]
 fn routes_lead_to_the_gateway_and_not_back() {
     for (example, expected) in [

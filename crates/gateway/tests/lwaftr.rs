@@ -28,7 +28,7 @@ fn gateway(text: &str) -> UserTranslator {
     UserTranslator::new(compiled.ruleset().unwrap(), state, 1)
 }
 
-/// What comes of a packet.
+/// The outcome of a packet.
 fn through(gateway: &mut UserTranslator, packet: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let mut send = |head: &[u8], tail: &[u8]| out.push([head, tail].concat());
@@ -222,7 +222,7 @@ fn flow() -> impl Strategy<Value = (usize, u8, Kind, u16, u16)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What a lwB4 sends, its lwAFTR lets pass, with a port that no other lwB4 has; the answer comes
+    /// A lwAFTR lets the packets of its lwB4s pass, each with a port that no other lwB4 has; the answer comes
     /// back to the host; from another lwB4 it would not have passed.
     #[test]
     fn packets_of_a_b4_pass_its_aftr(

@@ -8,69 +8,65 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use isthmus_core::nat::Protocol;
 use isthmus_gateway::config::Destinations;
 use isthmus_gateway::records::{
-    Block, Endpoint, Event, Mapping, Protocol, Record, Recorder, Session, Settings,
+    Binding, Block, Change, Record, Recorder, Session, Settings, Subject,
 };
 use serde_json::Value;
 
+type Event = (Change, Subject);
+
 const TIME: &str = "2026-11-21T08:09:10.123456Z";
 
-fn mapping(protocol: Protocol, inside: &str) -> Mapping {
-    Mapping {
+fn binding(protocol: Protocol, inside: &str) -> Binding {
+    Binding {
         protocol,
-        inside: Endpoint {
-            address: inside.parse().unwrap(),
-            port: 40_000,
-        },
-        outside: Endpoint {
-            address: Ipv4Addr::new(203, 0, 113, 1),
-            port: 1024,
-        },
+        inside_address: inside.parse().unwrap(),
+        inside_port: 40_000,
+        outside_address: Ipv4Addr::new(203, 0, 113, 1),
+        outside_port: 1024,
     }
 }
 
-fn session(protocol: Protocol, inside: &str) -> Session {
-    let mapping = mapping(protocol, inside);
-    Session {
-        mapping,
-        remote: Endpoint {
-            address: Ipv4Addr::new(192, 0, 2, 80),
-            port: 443,
-        },
-        remote_inside: mapping
-            .inside
-            .address
-            .is_ipv6()
-            .then(|| "64:ff9b::c000:250".parse().unwrap()),
-    }
+fn session(protocol: Protocol, inside: &str) -> Subject {
+    let binding = binding(protocol, inside);
+    let is_v6 = binding.inside_address.is_ipv6();
+    Subject::Session(Session {
+        binding,
+        remote_address: Ipv4Addr::new(192, 0, 2, 80),
+        remote_port: 443,
+        remote_inside: is_v6.then(|| "64:ff9b::c000:250".parse().unwrap()),
+    })
 }
 
-fn block(inside: &str) -> Block {
-    Block {
-        inside: inside.parse().unwrap(),
-        outside: Ipv4Addr::new(203, 0, 113, 2),
-        first: 2048,
-        last: 2559,
-    }
+fn block(inside: &str) -> Subject {
+    Subject::Block(Block {
+        inside_address: inside.parse().unwrap(),
+        outside_address: Ipv4Addr::new(203, 0, 113, 2),
+        outside_port: 2048,
+        outside_port_last: 2559,
+    })
 }
 
 fn events() -> Vec<Event> {
     let v6 = "2001:db8:1::7";
     let v4 = "10.0.0.7";
+    let udp6 = Subject::Binding(binding(Protocol::Udp, v6));
+    let tcp4 = Subject::Binding(binding(Protocol::Tcp, v4));
     vec![
-        Event::SessionCreated(session(Protocol::Tcp, v6)),
-        Event::SessionRemoved(session(Protocol::Icmp, v6)),
-        Event::BindingCreated(mapping(Protocol::Udp, v6)),
-        Event::BindingRemoved(mapping(Protocol::Udp, v6)),
-        Event::BlockAllocated(block("2001:db8:1::")),
-        Event::BlockReleased(block("2001:db8:1::")),
-        Event::SessionCreated(session(Protocol::Icmp, v4)),
-        Event::SessionRemoved(session(Protocol::Tcp, v4)),
-        Event::BindingCreated(mapping(Protocol::Tcp, v4)),
-        Event::BindingRemoved(mapping(Protocol::Tcp, v4)),
-        Event::BlockAllocated(block("10.0.0.7")),
-        Event::BlockReleased(block("10.0.0.7")),
+        (Change::Began, session(Protocol::Tcp, v6)),
+        (Change::Ended, session(Protocol::Icmp, v6)),
+        (Change::Began, udp6),
+        (Change::Ended, udp6),
+        (Change::Began, block("2001:db8:1::")),
+        (Change::Ended, block("2001:db8:1::")),
+        (Change::Began, session(Protocol::Icmp, v4)),
+        (Change::Ended, session(Protocol::Tcp, v4)),
+        (Change::Began, tcp4),
+        (Change::Ended, tcp4),
+        (Change::Began, block("10.0.0.7")),
+        (Change::Ended, block("10.0.0.7")),
     ]
 }
 
@@ -105,12 +101,13 @@ fn datagrams(
     };
     sink(&mut settings, &server);
     let recorder = Recorder::start(&settings).unwrap();
-    for event in events {
+    for (change, subject) in events {
         recorder.record(Record {
             time: TIME.parse().unwrap(),
             instance: "plat".into(),
             number: 3,
-            event: *event,
+            change: *change,
+            subject: *subject,
         });
     }
     recorder.stop();

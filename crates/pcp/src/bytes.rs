@@ -1,6 +1,7 @@
 //! Fields of messages, in network byte order.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
 
 /// `N` octets at an offset; `None` past the end.
 pub(crate) fn at<const N: usize>(message: &[u8], offset: usize) -> Option<[u8; N]> {
@@ -12,9 +13,15 @@ pub(crate) fn u16_at(message: &[u8], offset: usize) -> Option<u16> {
     at(message, offset).map(u16::from_be_bytes)
 }
 
-/// A 32-bit number.
-pub(crate) fn u32_at(message: &[u8], offset: usize) -> Option<u32> {
-    at(message, offset).map(u32::from_be_bytes)
+/// A time in 32 bits of seconds.
+pub(crate) fn seconds_at(message: &[u8], offset: usize) -> Option<Duration> {
+    let seconds = at(message, offset).map(u32::from_be_bytes)?;
+    Some(Duration::from_secs(seconds.into()))
+}
+
+/// Whole seconds, as many as a field takes.
+pub(crate) fn seconds(time: Duration) -> u32 {
+    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// An address in 16 octets; IPv4 addresses are mapped (RFC 6887 section 5).

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::ports::{Granted, Host, Internal, Lasting, Ports, Protocol, Refused, Wish};
 
-/// What proves that a request is from whoever made the mapping (RFC 6887 section 11.1). NAT-PMP has
+/// The proof that a request is from the client that made the mapping (RFC 6887 section 11.1). NAT-PMP has
 /// none: zeros.
 pub(crate) type Nonce = [u8; 12];
 

@@ -3,12 +3,12 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::bytes::{u16_at, u32_at};
+use crate::bytes::{seconds, seconds_at, u16_at};
 use crate::ports::Protocol;
 
 /// Version of the protocol.
 pub(crate) const VERSION: u8 = 0;
-/// What makes an opcode that of a response.
+/// The bit that makes an opcode that of a response.
 const RESPONSE: u8 = 0x80;
 
 /// Result codes (section 3.5).
@@ -23,7 +23,7 @@ pub(crate) enum ResultCode {
 }
 
 impl ResultCode {
-    /// What a PCP server said, for those who do not speak PCP (RFC 6887 section 7.4).
+    /// The result code of a PCP server (RFC 6887 section 7.4) for clients of NAT-PMP.
     pub(crate) const fn of_pcp(result: u8) -> Self {
         match result {
             0 => Self::Success,
@@ -53,7 +53,7 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// Reads a message; `None` for what has to be ignored: responses, and what is too short.
+    /// Reads a message; `None` for responses and short messages, which are ignored.
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
         let protocol = match message.get(1)? {
             0 => return Some(Self::Address),
@@ -66,7 +66,7 @@ impl Request {
             protocol,
             internal_port: u16_at(message, 4)?,
             suggested_port: u16_at(message, 6)?,
-            lifetime: Duration::from_secs(u32_at(message, 8)?.into()),
+            lifetime: seconds_at(message, 8)?,
         })
     }
 }
@@ -97,7 +97,7 @@ pub(crate) fn map(
     response
 }
 
-/// The response to a request that is not known: the request itself, with a result (section 3.5).
+/// The response to an unknown request: the request itself, with a result (section 3.5).
 pub(crate) fn unsupported(request: &[u8]) -> Vec<u8> {
     let opcode = request.get(1).copied().unwrap_or(0);
     let mut response = header(opcode, ResultCode::UnsupportedOpcode, Duration::ZERO);
@@ -111,8 +111,4 @@ fn header(opcode: u8, result: ResultCode, epoch: Duration) -> Vec<u8> {
     response.extend((result as u16).to_be_bytes());
     response.extend(seconds(epoch).to_be_bytes());
     response
-}
-
-fn seconds(time: Duration) -> u32 {
-    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What stands between the hosts of a proxy and the way to its server.
+//! The NAT, if there is one, between the hosts of a proxy and its server.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use crate::pcp::{self, ResultCode};
 use crate::ports::{self, Granted, Host, Lasting, Ports, Protocol, Wish};
 
-/// What stands there (RFC 7648 section 3.3).
+/// The kind of proxy (RFC 7648 section 3.3).
 #[derive(Clone, Debug)]
 pub enum Near<P> {
     /// Nothing: the server sees the addresses of hosts, and is asked for them as third parties.
@@ -15,7 +15,7 @@ pub enum Near<P> {
     Nat(P),
 }
 
-/// What a mapping is for.
+/// The inside endpoint of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Internal {
     pub(crate) host: IpAddr,
@@ -23,14 +23,14 @@ pub(crate) struct Internal {
     pub(crate) port: u16,
 }
 
-/// The same at work: a NAT keeps what the server knows by its ports.
+/// The hosts' side at work, with the ports of the NAT that are held for them.
 #[derive(Debug)]
-pub(crate) struct Way<P> {
+pub(crate) struct Side<P> {
     near: Near<P>,
     held: HashMap<Internal, Granted>,
 }
 
-impl<P: Ports> Way<P> {
+impl<P: Ports> Side<P> {
     pub(crate) fn new(near: Near<P>) -> Self {
         Self {
             near,
@@ -48,10 +48,10 @@ impl<P: Ports> Way<P> {
         !self.has_nat() || self.held.contains_key(internal)
     }
 
-    /// Makes a request one of the proxy, and gives the address that the answer will be recognised by.
+    /// Turns a request into one of the proxy. Returns the address by which the answer will be recognised.
     ///
     /// # Errors
-    /// What the host is to be answered with: the NAT has no port for it.
+    /// The NAT has no port for it: the result code to answer with.
     pub(crate) fn adapt(
         &mut self,
         request: &mut Vec<u8>,
@@ -76,8 +76,7 @@ impl<P: Ports> Way<P> {
         Ok(own)
     }
 
-    /// The address that an answer is recognised by. The answer becomes one without what only the proxy
-    /// asked.
+    /// The address by which an answer is recognised. The option that only the proxy asked with is removed.
     pub(crate) fn named(&self, answer: &mut Vec<u8>, own: IpAddr) -> Option<IpAddr> {
         if self.has_nat() {
             return Some(own);
@@ -88,7 +87,7 @@ impl<P: Ports> Way<P> {
         Some(host)
     }
 
-    /// Gives back what nobody needs any more.
+    /// Gives back the ports that are not needed any more.
     pub(crate) fn keep(&mut self, needed: impl Fn(&Internal) -> bool) {
         let Near::Nat(nat) = &mut self.near else {
             return;
@@ -108,14 +107,8 @@ impl<P: Ports> Way<P> {
 
 /// An endpoint as a NAT knows it.
 fn of_nat(internal: &Internal) -> Result<ports::Internal, ResultCode> {
-    let protocol = match internal.protocol {
-        6 => Protocol::Tcp,
-        17 => Protocol::Udp,
-        _ => return Err(ResultCode::UnsuppProtocol),
-    };
-    if internal.port == 0 {
-        return Err(ResultCode::UnsuppProtocol);
-    }
+    let protocol = Protocol::of_number(internal.protocol).filter(|_| internal.port != 0);
+    let protocol = protocol.ok_or(ResultCode::UnsuppProtocol)?;
     Ok(ports::Internal {
         host: Host::Plain(internal.host),
         protocol,

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::bytes::{address, address_at, at, put, u16_at, u32_at};
+use crate::bytes::{address, address_at, at, put, seconds, seconds_at, u16_at};
 use crate::mapping::Nonce;
-use crate::ports::{Protocol, Refused};
+use crate::ports::Refused;
 
 /// Version of the protocol.
 pub(crate) const VERSION: u8 = 2;
@@ -14,7 +14,7 @@ pub(crate) const VERSION: u8 = 2;
 pub(crate) const HEADER: usize = 24;
 /// The longest message.
 pub(crate) const LONGEST: usize = 1100;
-/// What makes an opcode that of a response.
+/// The bit that makes an opcode that of a response.
 pub(crate) const RESPONSE: u8 = 0x80;
 /// The opcode of announcements (section 14.1).
 pub(crate) const ANNOUNCE: u8 = 0;
@@ -74,7 +74,7 @@ impl From<Refused> for ResultCode {
     }
 }
 
-/// What the header of a request says.
+/// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) opcode: u8,
@@ -87,13 +87,13 @@ impl Header {
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
         Some(Self {
             opcode: *message.get(1)?,
-            lifetime: Duration::from_secs(u32_at(message, 4)?.into()),
+            lifetime: seconds_at(message, 4)?,
             client: address_at(message, 8)?,
         })
     }
 }
 
-/// What the beginning of a message is worth (section 8.2).
+/// The result of the checks that all requests have in common (section 8.2).
 pub(crate) enum Checked {
     /// It is to be ignored.
     Silent,
@@ -123,7 +123,7 @@ pub(crate) fn check(message: &[u8], source: IpAddr) -> Checked {
     }
 }
 
-/// What a MAP request asks for, or what a response grants.
+/// The data of a MAP request, or of a response that grants one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Map {
     pub(crate) nonce: Nonce,
@@ -143,10 +143,10 @@ pub(crate) struct Options {
 }
 
 impl Map {
-    /// Reads what follows the header.
+    /// Reads the part behind the header.
     ///
     /// # Errors
-    /// What the request has to be answered with.
+    /// The result code to answer with.
     pub(crate) fn read(message: &[u8]) -> Result<Self, ResultCode> {
         let data = message.get(HEADER..).unwrap_or(&[]);
         let options = data.get(MAP_DATA..).ok_or(ResultCode::MalformedRequest)?;
@@ -171,7 +171,7 @@ impl Map {
         })
     }
 
-    /// Writes what follows the header.
+    /// Writes the part behind the header.
     fn write(&self, message: &mut Vec<u8>) {
         message.extend(self.nonce);
         message.extend([self.protocol, 0, 0, 0]);
@@ -186,7 +186,7 @@ impl Options {
     /// Reads options (section 7.3).
     ///
     /// # Errors
-    /// What the request has to be answered with.
+    /// The result code to answer with.
     pub(crate) fn read(mut rest: &[u8]) -> Result<Self, ResultCode> {
         let mut options = Self::default();
         while let Some(code) = rest.first().copied() {
@@ -218,7 +218,7 @@ impl Options {
     }
 }
 
-/// What tells MAP and PEER messages apart: who asked for what.
+/// The fields that tell MAP and PEER messages apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     pub(crate) opcode: u8,
@@ -253,7 +253,7 @@ fn options_at(opcode: u8) -> Option<usize> {
 /// Where the THIRD_PARTY option of a MAP or PEER message lies, head and all, if there is one.
 ///
 /// # Errors
-/// What a request has to be answered with whose options end in the middle.
+/// The options end in the middle: the result code to answer with.
 pub(crate) fn third_party(message: &[u8]) -> Result<Option<Range<usize>>, ResultCode> {
     let opcode = message.get(1).copied().unwrap_or(0) & !RESPONSE;
     let mut at = options_at(opcode).unwrap_or(message.len());
@@ -271,12 +271,12 @@ pub(crate) fn third_party(message: &[u8]) -> Result<Option<Range<usize>>, Result
     Ok(None)
 }
 
-/// The host that a THIRD_PARTY option names which lies there in a message.
+/// The host that the THIRD_PARTY option at this place of a message names.
 pub(crate) fn named(message: &[u8], option: &Range<usize>) -> Option<IpAddr> {
     address_at(message.get(option.clone())?, 4)
 }
 
-/// Makes a request one of another client, for the host that it was of (section 13.1).
+/// Turns a host's request into one of another client on its behalf (section 13.1).
 pub(crate) fn ask_for(request: &mut Vec<u8>, client: IpAddr, host: IpAddr) {
     put(request, 8, &address(client));
     let options = Options {
@@ -286,7 +286,7 @@ pub(crate) fn ask_for(request: &mut Vec<u8>, client: IpAddr, host: IpAddr) {
     options.write(request);
 }
 
-/// Makes a request one of another client, for a port of its own.
+/// Turns a request into one of another client, for a port of its own.
 pub(crate) fn ask_from(request: &mut [u8], client: IpAddr, port: u16) {
     put(request, 8, &address(client));
     set_internal_port(request, port);
@@ -306,15 +306,7 @@ pub(crate) fn map_request(lifetime: Duration, client: IpAddr, map: &Map) -> Vec<
     request
 }
 
-/// The number of a transport protocol.
-pub(crate) const fn number(protocol: Protocol) -> u8 {
-    match protocol {
-        Protocol::Tcp => 6,
-        Protocol::Udp => 17,
-    }
-}
-
-/// The header of what a server says.
+/// The header of a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Response {
     pub(crate) result: u8,
@@ -332,7 +324,7 @@ impl Response {
         Some(Self {
             result,
             lifetime: header.lifetime,
-            epoch: Duration::from_secs(u32_at(message, 8)?.into()),
+            epoch: seconds_at(message, 8)?,
         })
     }
 }
@@ -396,9 +388,4 @@ pub(crate) fn error(
     let opcode = request.get(1).copied().unwrap_or(0);
     fill(&mut response, opcode, result, lifetime, epoch);
     response
-}
-
-/// Whole seconds, as many as a field takes.
-fn seconds(time: Duration) -> u32 {
-    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What has the ports: a NAT.
+//! A NAT, which has the ports.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
@@ -9,6 +9,25 @@ pub enum Protocol {
     Tcp,
     /// UDP
     Udp,
+}
+
+impl Protocol {
+    /// The number that IANA gives it.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+        }
+    }
+
+    /// The protocol with this number, if it is one of these.
+    pub(crate) const fn of_number(number: u8) -> Option<Self> {
+        match number {
+            6 => Some(Self::Tcp),
+            17 => Some(Self::Udp),
+            _ => None,
+        }
+    }
 }
 
 /// A host on the inside of the NAT.
@@ -25,7 +44,7 @@ pub enum Host {
     },
 }
 
-/// What a mapping is for.
+/// The inside endpoint of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Internal {
     /// The host.
@@ -36,7 +55,7 @@ pub struct Internal {
     pub port: u16,
 }
 
-/// What a host would like to have.
+/// The outside endpoint that a host would like to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// Any outside endpoint.
@@ -52,7 +71,7 @@ pub enum Wish {
 pub enum Lasting {
     /// Until it is taken back with [`Ports::unmap`].
     Held,
-    /// Always: somebody configured it.
+    /// Always: it is configured.
     Static,
 }
 
@@ -68,7 +87,7 @@ pub struct Granted {
 /// Why there is no outside endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The one that was asked for can not be had.
+    /// The one that was asked for cannot be had.
     Elsewhere,
     /// The subscriber has as many as it may have.
     Quota,

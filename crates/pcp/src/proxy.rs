@@ -1,5 +1,5 @@
-//! A proxy (RFC 7648): a customer's edge passes the requests of its hosts on to the server of who has the
-//! ports. What hosts ask by NAT-PMP it asks by PCP.
+//! A proxy (RFC 7648): a B4 or a CLAT passes the requests of its hosts on to the server of the NAT that has
+//! the ports. It translates NAT-PMP to PCP.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use crate::mapping::Nonce;
 use crate::nat_pmp;
-use crate::near::{Internal, Near, Way};
+use crate::near::{Internal, Near, Side};
 use crate::pcp::{self, Checked, Header, Map, Options, Question, Response, ResultCode};
 use crate::ports::{Ports, Protocol};
 use crate::upstream::{Epoch, Memory};
 
-/// For how long an answer is waited for. Hosts ask again sooner (RFC 6887 section 8.1.1).
+/// The time to wait for an answer. Hosts ask again sooner (RFC 6887 section 8.1.1).
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Requests that wait at most, of a host and of all.
+/// Requests that may wait for an answer, of one host and of all.
 const MOST_OF_HOST: usize = 64;
 const MOST: usize = 4096;
-/// The port of a mapping that is made to learn the outside address alone, discard, and for how long
-/// (RFC 6887 section 11.6).
+/// Port (discard) and lifetime of a mapping that is made only to learn the outside address (RFC 6887 section
+/// 11.6).
 const PROBE_PORT: u16 = 9;
 const PROBE_LIFETIME: Duration = Duration::from_secs(120);
 
@@ -29,30 +29,31 @@ const PROBE_LIFETIME: Duration = Duration::from_secs(120);
 pub struct Proxy<P> {
     /// Its address towards the server.
     own: IpAddr,
-    way: Way<P>,
-    /// Since when it remembers (RFC 7648 section 3: it has an epoch of its own).
+    hosts: Side<P>,
+    /// The start of its own epoch (RFC 7648 section 3).
     epoch: Duration,
     server: Epoch,
-    /// By what an answer is recognised by: the address that the server knows, and the request.
+    /// Requests without an answer yet, by the address that the server knows and the fields that its answer
+    /// repeats.
     waiting: HashMap<(IpAddr, Question), Waiting>,
     granted: HashMap<Internal, Granted>,
 }
 
-/// What becomes of a request.
+/// The messages that a request leads to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// What the host is answered at once.
+    /// To the host, at once.
     pub answer: Option<Vec<u8>>,
-    /// What is to be sent to the server.
+    /// To the server.
     pub on: Vec<Vec<u8>>,
 }
 
-/// What becomes of a response.
+/// The outcome of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Which host is answered what.
+    /// The host that is answered, and the answer.
     pub answer: Option<(SocketAddr, Vec<u8>)>,
-    /// Whether the server has forgotten what it granted: hosts are to be told.
+    /// Whether the server has lost its mappings: hosts are to be notified.
     pub lost: bool,
 }
 
@@ -99,12 +100,12 @@ impl Passed {
 }
 
 impl<P: Ports> Proxy<P> {
-    /// A proxy that nobody has asked yet, with this address towards the server.
+    /// A proxy without requests yet, with this address towards the server.
     #[must_use]
     pub fn new(own: IpAddr, near: Near<P>, now: Duration) -> Self {
         Self {
             own,
-            way: Way::new(near),
+            hosts: Side::new(near),
             epoch: now,
             server: Epoch::default(),
             waiting: HashMap::new(),
@@ -114,8 +115,8 @@ impl<P: Ports> Proxy<P> {
 
     /// Takes a request of a host.
     ///
-    /// Whether it may ask at all, and whether it came in where it should, is for who has the socket to
-    /// know (RFC 6887 section 8.2).
+    /// The owner of the socket checks whether the host may ask at all, and whether the request came in where
+    /// it should (RFC 6887 section 8.2).
     pub fn request(&mut self, now: Duration, client: SocketAddr, request: &[u8]) -> Passed {
         self.expire(now);
         let host = client.ip().to_canonical();
@@ -133,8 +134,7 @@ impl<P: Ports> Proxy<P> {
         passed.unwrap_or_default()
     }
 
-    /// Takes what the server says; whether it is the server that says it, is for who has the socket to
-    /// know (RFC 6887 section 8.3).
+    /// Takes a response. The owner of the socket checks that it is from the server (RFC 6887 section 8.3).
     pub fn response(&mut self, now: Duration, message: &[u8]) -> Heard {
         let Some(response) = Response::read(message) else {
             let (answer, lost) = (None, false);
@@ -150,22 +150,22 @@ impl<P: Ports> Proxy<P> {
         Heard { answer, lost }
     }
 
-    /// What tells clients, at [`CLIENT_PORT`](crate::CLIENT_PORT), that their mappings are gone (RFC 6887
+    /// The message to clients, at [`CLIENT_PORT`](crate::CLIENT_PORT), that their mappings are gone (RFC 6887
     /// section 14.1.3).
     #[must_use]
     pub fn announcement(&self, now: Duration) -> Vec<u8> {
         pcp::header(pcp::ANNOUNCE, Duration::ZERO, self.age(now))
     }
 
-    /// Forgets what is over, and gives back ports of the NAT that are not needed any more.
+    /// Removes what has expired, and gives back ports of the NAT that are not needed any more.
     pub fn expire(&mut self, now: Duration) {
         self.waiting
             .retain(|_, waiting| now.saturating_sub(waiting.since) < PATIENCE);
         self.granted.retain(|_, granted| granted.ends > now);
-        if self.way.has_nat() {
+        if self.hosts.has_nat() {
             let waiting: HashSet<_> = self.waiting.values().map(|it| it.internal).collect();
             let needed = |it: &Internal| waiting.contains(it) || self.granted.contains_key(it);
-            self.way.keep(needed);
+            self.hosts.keep(needed);
         }
     }
 
@@ -173,7 +173,7 @@ impl<P: Ports> Proxy<P> {
     pub fn clear(&mut self) {
         self.waiting.clear();
         self.granted.clear();
-        self.way.keep(|_| false);
+        self.hosts.keep(|_| false);
     }
 
     fn age(&self, now: Duration) -> Duration {
@@ -201,7 +201,7 @@ impl<P: Ports> Proxy<P> {
             // Never passed on (section 3.5).
             pcp::ANNOUNCE => Some(Passed::answered(self.announcement(now))),
             // A NAT here would have to know of the peer.
-            pcp::PEER if self.way.has_nat() => Some(refuse(ResultCode::UnsuppOpcode)),
+            pcp::PEER if self.hosts.has_nat() => Some(refuse(ResultCode::UnsuppOpcode)),
             pcp::MAP | pcp::PEER => {
                 let passed = self.relay(now, client, host, &header, request);
                 Some(passed.unwrap_or_else(refuse))
@@ -219,7 +219,7 @@ impl<P: Ports> Proxy<P> {
         request: &[u8],
     ) -> Result<Passed, ResultCode> {
         let question = Question::read(request).ok_or(ResultCode::MalformedRequest)?;
-        // A host asks for itself: the edge is no way to ask for others (RFC 6887 section 13.1).
+        // A host asks for itself only (RFC 6887 section 13.1).
         if pcp::third_party(request)?.is_some() {
             return Err(ResultCode::UnsuppOption);
         }
@@ -238,9 +238,8 @@ impl<P: Ports> Proxy<P> {
         Ok(Passed::on(message))
     }
 
-    /// The answer to a request that the server need not hear of: for a mapping that is there and lasts for
-    /// long enough, which is three quarters of what is asked for (RFC 7648 section 3); or for the end of one
-    /// that there can not be.
+    /// The answer to a request that need not be passed on: for a mapping that lasts for at least three
+    /// quarters of the requested lifetime (RFC 7648 section 3), or for the end of one that cannot exist.
     fn at_once(
         &mut self,
         now: Duration,
@@ -252,7 +251,7 @@ impl<P: Ports> Proxy<P> {
         let age = self.age(now);
         if lifetime.is_zero() {
             self.granted.remove(internal);
-            let nothing = !self.way.knows(internal);
+            let nothing = !self.hosts.knows(internal);
             return nothing.then(|| pcp::map(&map, map.suggested, Duration::ZERO, age));
         }
         let granted = self.granted.get(internal)?;
@@ -264,7 +263,7 @@ impl<P: Ports> Proxy<P> {
     /// The request to the server, whose answer a host waits for from now on.
     ///
     /// # Errors
-    /// What the host is to be answered with instead.
+    /// The result code to answer with instead.
     fn pass_on(
         &mut self,
         now: Duration,
@@ -273,7 +272,7 @@ impl<P: Ports> Proxy<P> {
         mut message: Vec<u8>,
         asked: Asked,
     ) -> Result<Vec<u8>, ResultCode> {
-        let named = self.way.adapt(&mut message, self.own, &internal)?;
+        let named = self.hosts.adapt(&mut message, self.own, &internal)?;
         let question = Question::read(&message).filter(|_| message.len() <= pcp::LONGEST);
         let waiting = Waiting {
             client,
@@ -333,7 +332,7 @@ impl<P: Ports> Proxy<P> {
                 let internal = internal_of(host, &map);
                 if lifetime.is_zero() {
                     self.granted.remove(&internal);
-                    if !self.way.knows(&internal) {
+                    if !self.hosts.knows(&internal) {
                         return Some(answer(nat_pmp::ResultCode::Success, lifetime));
                     }
                 }
@@ -362,8 +361,8 @@ impl<P: Ports> Proxy<P> {
         Ok(Passed::on(message))
     }
 
-    /// Ends all mappings of a host and protocol that it asked for by NAT-PMP (RFC 6886 section 3.4): as
-    /// far as they are known here.
+    /// Ends all mappings of a host and protocol that it asked for by NAT-PMP (RFC 6886 section 3.4),
+    /// as far as they are known here.
     fn end_all(
         &mut self,
         now: Duration,
@@ -381,7 +380,7 @@ impl<P: Ports> Proxy<P> {
             return passed;
         }
         let (address, nonce) = (IpAddr::V4(host), nat_pmp_nonce(host));
-        let number = pcp::number(protocol);
+        let number = protocol.number();
         let its = |(internal, granted): &(Internal, Granted)| {
             (internal.host, internal.protocol, granted.nonce) == (address, number, nonce)
         };
@@ -396,7 +395,7 @@ impl<P: Ports> Proxy<P> {
         passed
     }
 
-    /// What the host that waits for a response is answered.
+    /// The answer to the host that waits for a response.
     fn answer(
         &mut self,
         now: Duration,
@@ -405,7 +404,7 @@ impl<P: Ports> Proxy<P> {
     ) -> Option<(SocketAddr, Vec<u8>)> {
         let question = Question::read(message)?;
         let mut answer = message.to_vec();
-        let named = self.way.named(&mut answer, self.own)?;
+        let named = self.hosts.named(&mut answer, self.own)?;
         let waiting = self.waiting.remove(&(named, question))?;
         let internal = waiting.internal;
         let external = pcp::external(message);
@@ -450,7 +449,7 @@ impl<P: Ports> Proxy<P> {
     }
 }
 
-/// What a host asks for by NAT-PMP.
+/// The inside endpoint of a mapping that a host asks for by NAT-PMP.
 fn internal_of(host: Ipv4Addr, map: &Map) -> Internal {
     Internal {
         host: host.into(),
@@ -470,7 +469,7 @@ fn nat_pmp_nonce(host: Ipv4Addr) -> Nonce {
 fn nat_pmp_map(host: Ipv4Addr, protocol: Protocol, (internal, suggested): (u16, u16)) -> Map {
     Map {
         nonce: nat_pmp_nonce(host),
-        protocol: pcp::number(protocol),
+        protocol: protocol.number(),
         internal_port: internal,
         suggested: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, suggested),
         options: Options::default(),

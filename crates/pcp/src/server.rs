@@ -1,4 +1,4 @@
-//! The server: what it answers to a datagram.
+//! The server: datagrams in, answers out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct Server<P> {
     ports: P,
     limits: Limits,
     mappings: Mappings,
-    /// Since when it remembers (RFC 6887 section 8.5).
+    /// The start of its epoch (RFC 6887 section 8.5).
     epoch: Duration,
 }
 
@@ -25,30 +25,30 @@ pub struct Server<P> {
 #[derive(Clone, Copy, Debug)]
 struct Client {
     address: IpAddr,
-    way: Way,
+    path: Path,
     now: Duration,
 }
 
-/// Which way a request comes.
+/// The path of a request.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Path {
     /// From an address that is one host's alone.
     Plain,
     /// Through the softwire of a customer.
     Softwire(Ipv6Addr),
 }
 
-/// The addresses that a customer's edge has in its softwire (RFC 6333 section 5.7), 192.0.0.2 to 192.0.0.6.
-fn is_edge(address: Ipv4Addr) -> bool {
+/// Whether an address is that of a B4 in its softwire (RFC 6333 section 5.7): 192.0.0.2 to 192.0.0.6.
+fn is_b4(address: Ipv4Addr) -> bool {
     let [network @ .., host] = address.octets();
     network == [192, 0, 0] && (2..=6).contains(&host)
 }
 
 impl Client {
-    /// The host that he is himself.
+    /// The host that the client is itself.
     fn host(&self) -> Host {
-        match (self.way, self.address) {
-            (Way::Softwire(customer), IpAddr::V4(address)) => Host::Softwire { customer, address },
+        match (self.path, self.address) {
+            (Path::Softwire(customer), IpAddr::V4(address)) => Host::Softwire { customer, address },
             (_, address) => Host::Plain(address),
         }
     }
@@ -82,16 +82,16 @@ impl<P: Ports> Server<P> {
 
     /// The answer to a datagram from an address; `None` if there is to be none.
     ///
-    /// Whether the address may ask at all, and whether it came in where it should, is for who has the
-    /// socket to know (RFC 6887 section 8.2).
+    /// The owner of the socket checks whether the address may ask at all, and whether the datagram came in
+    /// where it should (RFC 6887 section 8.2).
     pub fn answer(&mut self, now: Duration, source: IpAddr, request: &[u8]) -> Option<Vec<u8>> {
         let address = source.to_canonical();
-        let way = Way::Plain;
-        self.answer_to(Client { address, way, now }, request)
+        let path = Path::Plain;
+        self.answer_to(Client { address, path, now }, request)
     }
 
-    /// The same for a datagram that came through the softwire of a customer, from an address that others
-    /// may have behind theirs.
+    /// The same for a datagram that came through the softwire of a customer, from an address that
+    /// hosts behind other softwires may have as well.
     pub fn answer_in_softwire(
         &mut self,
         now: Duration,
@@ -100,8 +100,8 @@ impl<P: Ports> Server<P> {
         request: &[u8],
     ) -> Option<Vec<u8>> {
         let address = source.into();
-        let way = Way::Softwire(customer);
-        self.answer_to(Client { address, way, now }, request)
+        let path = Path::Softwire(customer);
+        self.answer_to(Client { address, path, now }, request)
     }
 
     fn answer_to(&mut self, client: Client, request: &[u8]) -> Option<Vec<u8>> {
@@ -129,7 +129,7 @@ impl<P: Ports> Server<P> {
         self.mappings.clear(&mut self.ports);
     }
 
-    /// What tells clients, at [`CLIENT_PORT`], that the server has begun anew (section 14.1.3).
+    /// The message to clients, at [`CLIENT_PORT`], that the server has begun anew (section 14.1.3).
     pub fn announcement(&self, now: Duration) -> Vec<u8> {
         pcp::header(pcp::ANNOUNCE, Duration::ZERO, self.age(now))
     }
@@ -179,11 +179,8 @@ impl<P: Ports> Server<P> {
         if map.protocol == 0 && map.internal_port != 0 {
             return Err(plain(ResultCode::MalformedRequest));
         }
-        let protocol = match map.protocol {
-            6 => Protocol::Tcp,
-            17 => Protocol::Udp,
-            _ => return Err(plain(ResultCode::UnsuppProtocol)),
-        };
+        let protocol = Protocol::of_number(map.protocol);
+        let protocol = protocol.ok_or(plain(ResultCode::UnsuppProtocol))?;
         // All ports of a protocol: there is no such mapping, not even to end.
         if map.internal_port == 0 {
             return Err(plain(ResultCode::UnsuppProtocol));
@@ -214,8 +211,8 @@ impl<P: Ports> Server<P> {
         Ok(pcp::map(&map, lease.external, lifetime, age))
     }
 
-    /// The host that a request is for (RFC 6887 section 13.1). Only customers' edges may ask for others:
-    /// for those who are behind their own softwire.
+    /// The host that a request is for (RFC 6887 section 13.1). Only B4s may ask for others:
+    /// for the hosts behind their own softwire.
     fn host(&self, client: Client, options: &Options) -> Result<Host, ResultCode> {
         let Some(party) = options.third_party else {
             return Ok(client.host());
@@ -223,13 +220,13 @@ impl<P: Ports> Server<P> {
         if party == client.address {
             return Err(ResultCode::MalformedRequest);
         }
-        match (client.way, client.address, party) {
-            (Way::Plain, IpAddr::V6(customer), IpAddr::V4(address))
+        match (client.path, client.address, party) {
+            (Path::Plain, IpAddr::V6(customer), IpAddr::V4(address))
                 if self.ports.has_softwires() =>
             {
                 Ok(Host::Softwire { customer, address })
             }
-            (Way::Softwire(customer), IpAddr::V4(edge), IpAddr::V4(address)) if is_edge(edge) => {
+            (Path::Softwire(customer), IpAddr::V4(b4), IpAddr::V4(address)) if is_b4(b4) => {
                 Ok(Host::Softwire { customer, address })
             }
             _ => Err(ResultCode::UnsuppOption),
@@ -323,8 +320,7 @@ impl<P: Ports> Server<P> {
     }
 }
 
-/// What a request would like to have; ports of this protocol itself are not to be had (RFC 6887
-/// section 11.3).
+/// The endpoint that a request asks for. The ports of PCP itself are not given (RFC 6887 section 11.3).
 fn wish(map: &Map) -> Result<Wish, ResultCode> {
     let own = map.protocol == 17 && [SERVER_PORT, CLIENT_PORT].contains(&map.suggested.port());
     match (map.options.prefer_failure, map.suggested.port()) {

@@ -1,11 +1,11 @@
-//! What a client knows of a server by what it says (RFC 6887 section 8.5).
+//! Whether a server has lost its state, by the epochs in its responses (RFC 6887 section 8.5).
 
 use std::time::Duration;
 
-/// Whether a server still knows what it granted.
+/// Whether a server still has its mappings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
-    /// As far as its epoch tells.
+    /// It does, by its epoch.
     Kept,
     /// It began anew.
     Lost,
@@ -55,7 +55,7 @@ mod tests {
         epoch.hear(seconds(server), seconds(client))
     }
 
-    /// By the arithmetic of RFC 6887 section 8.5: 1600 seconds may be told as 1498 to 1708.
+    /// By the arithmetic of RFC 6887 section 8.5: 1600 seconds may be reported as 1498 to 1708.
     #[test]
     fn rfc6887_8_5_epochs() {
         for (server, client, expected) in [

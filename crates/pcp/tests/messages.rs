@@ -1,4 +1,4 @@
-//! What the server answers, octet by octet, by the figures of RFC 6887 and RFC 6886.
+//! The server's answers, octet by octet, by the figures of RFC 6887 and RFC 6886.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What a proxy makes of requests and responses, by RFC 7648 section 3 and the figures of RFC 6887 and RFC
+//! The proxy's treatment of requests and responses, by RFC 7648 section 3 and the figures of RFC 6887 and RFC
 //! 6886. The server behind it is ours where its answers are not written down here.
 
 mod support;
@@ -201,13 +201,13 @@ fn an_answer_that_nobody_waits_for_goes_nowhere() {
     assert_eq!(proxy.response(at(1000), &answer).answer, None, "once only");
 }
 
-/// A concentrator, and the way of a message to it and back.
-struct Concentrator {
+/// An AFTR, with the path of a message to it and back.
+struct Aftr {
     proxy: Proxy<Nat>,
     server: Server<Nat>,
 }
 
-impl Concentrator {
+impl Aftr {
     fn new() -> Self {
         let nat = Nat {
             softwires: true,
@@ -219,7 +219,7 @@ impl Concentrator {
         }
     }
 
-    /// What a host is answered.
+    /// The answer to a host.
     fn ask(&mut self, now: u64, host: Ipv4Addr, request: &[u8]) -> Vec<u8> {
         let passed = self.proxy.request(at(now), client(host), request);
         let mut answer = passed.answer;
@@ -261,19 +261,19 @@ fn nat_pmp(opcode: u8, internal: u16, external: u16, lifetime: u32) -> Vec<u8> {
 
 #[test]
 fn rfc6886_3_2_the_outside_address() {
-    let mut concentrator = Concentrator::new();
+    let mut aftr = Aftr::new();
     let mut expected = vec![0, 0x80, 0, 0];
     expected.extend(5_u32.to_be_bytes());
     expected.extend(OUTSIDE.octets());
-    assert_eq!(concentrator.ask(1005, HOST, &[0, 0]), expected);
+    assert_eq!(aftr.ask(1005, HOST, &[0, 0]), expected);
     // From what is known by now.
-    let passed = concentrator.proxy.request(at(1005), client(HOST), &[0, 0]);
+    let passed = aftr.proxy.request(at(1005), client(HOST), &[0, 0]);
     assert_eq!((passed.answer, passed.on.len()), (Some(expected), 0));
 }
 
 #[test]
 fn rfc6886_3_3_mappings_and_their_ends() {
-    let mut concentrator = Concentrator::new();
+    let mut aftr = Aftr::new();
     let mut expected = vec![0, 0x82, 0, 0];
     expected.extend(1_u32.to_be_bytes());
     expected.extend(8080_u16.to_be_bytes());
@@ -281,32 +281,32 @@ fn rfc6886_3_3_mappings_and_their_ends() {
     // Never more than was asked for, whatever the server grants.
     expected.extend(60_u32.to_be_bytes());
     let request = nat_pmp(2, 8080, 1080, 60);
-    assert_eq!(concentrator.ask(1001, HOST, &request), expected);
-    assert!(concentrator.holds(HOST, Protocol::Tcp, 8080));
-    let ended = concentrator.ask(1002, HOST, &nat_pmp(2, 8080, 0, 0));
+    assert_eq!(aftr.ask(1001, HOST, &request), expected);
+    assert!(aftr.holds(HOST, Protocol::Tcp, 8080));
+    let ended = aftr.ask(1002, HOST, &nat_pmp(2, 8080, 0, 0));
     assert_eq!(ended[..4], [0, 0x82, 0, 0]);
     assert_eq!(ended[8..], [0x1f, 0x90, 0, 0, 0, 0, 0, 0]);
-    assert!(!concentrator.holds(HOST, Protocol::Tcp, 8080));
+    assert!(!aftr.holds(HOST, Protocol::Tcp, 8080));
 }
 
 #[test]
 fn rfc6886_3_4_all_mappings_of_a_protocol_end() {
-    let mut concentrator = Concentrator::new();
+    let mut aftr = Aftr::new();
     let other = Ipv4Addr::new(192, 168, 1, 6);
     for (host, opcode, port) in [(HOST, 2, 80), (HOST, 2, 81), (HOST, 1, 80), (other, 2, 80)] {
-        concentrator.ask(1001, host, &nat_pmp(opcode, port, 0, 600));
+        aftr.ask(1001, host, &nat_pmp(opcode, port, 0, 600));
     }
-    let ended = concentrator.ask(1002, HOST, &nat_pmp(2, 0, 0, 0));
+    let ended = aftr.ask(1002, HOST, &nat_pmp(2, 0, 0, 0));
     assert_eq!(ended[..4], [0, 0x82, 0, 0]);
     assert_eq!(ended[8..], [0; 8]);
-    let holds = |host, protocol, port| concentrator.holds(host, protocol, port);
+    let holds = |host, protocol, port| aftr.holds(host, protocol, port);
     assert!(!holds(HOST, Protocol::Tcp, 80) && !holds(HOST, Protocol::Tcp, 81));
     assert!(holds(HOST, Protocol::Udp, 80) && holds(other, Protocol::Tcp, 80));
 }
 
 #[test]
 fn errors_are_told_in_the_terms_of_who_asked() {
-    let mut concentrator = Concentrator::new();
+    let mut aftr = Aftr::new();
     let internal = Internal {
         host: Host::Softwire {
             customer: CUSTOMER,
@@ -316,20 +316,20 @@ fn errors_are_told_in_the_terms_of_who_asked() {
         port: 0,
     };
     for port in 1024..=1100 {
-        let taken = &mut concentrator.server.ports_mut().taken;
+        let taken = &mut aftr.server.ports_mut().taken;
         taken.insert((Protocol::Tcp, port), internal);
     }
     // NO_RESOURCES in PCP, Out of resources in NAT-PMP.
-    let answer = concentrator.ask(1000, HOST, &map(HOST, 3600));
+    let answer = aftr.ask(1000, HOST, &map(HOST, 3600));
     assert_eq!((answer[3], answer.len()), (8, 60));
-    let answer = concentrator.ask(1000, HOST, &nat_pmp(2, 8080, 0, 60));
+    let answer = aftr.ask(1000, HOST, &nat_pmp(2, 8080, 0, 60));
     assert_eq!(answer[..4], [0, 0x82, 0, 4]);
 }
 
-/// RFC 6887 section 13.1: who is not the edge of the customer asks for himself only.
+/// RFC 6887 section 13.1: only the B4 of a customer asks for others.
 #[test]
-fn only_the_edge_asks_for_others_in_its_softwire() {
-    let mut server = Concentrator::new().server;
+fn only_the_b4_asks_for_others_in_its_softwire() {
+    let mut server = Aftr::new().server;
     let request = [map(HOST, 3600), third_party(Ipv4Addr::new(192, 168, 1, 6))].concat();
     let answer = server.answer_in_softwire(at(1000), CUSTOMER, HOST, &request);
     assert_eq!(answer.unwrap()[3], UNSUPP_OPTION);
@@ -342,7 +342,7 @@ fn only_the_edge_asks_for_others_in_its_softwire() {
 /// Two customers with the same address, the same port and the same nonce have two mappings.
 #[test]
 fn rfc6333_6_6_the_softwire_tells_hosts_apart() {
-    let mut server = Concentrator::new().server;
+    let mut server = Aftr::new().server;
     let other = Ipv6Addr::new(0x2001, 0xdb8, 0xb, 0, 0, 0, 0, 1);
     let mut ask = |customer, lifetime| {
         let request = map(HOST, lifetime);
@@ -361,7 +361,7 @@ fn rfc6333_6_6_the_softwire_tells_hosts_apart() {
     assert_eq!(ask(CUSTOMER, 3600), (0, 1024, 1), "it is still there");
 }
 
-/// The NAT of an edge, to look into while a proxy has it.
+/// The NAT of a CLAT, to look into while a proxy has it.
 #[derive(Clone, Debug, Default)]
 struct Shared(Rc<RefCell<Nat>>);
 
@@ -490,7 +490,7 @@ fn a_nat_without_ports_is_told_at_once() {
 /// Whoever has many addresses behind his softwire has no more mappings for it.
 #[test]
 fn rfc6888_3_req4_the_mappings_of_a_softwire_are_limited() {
-    let mut server = Concentrator::new().server;
+    let mut server = Aftr::new().server;
     let mut ask = |customer, last| {
         let host = Ipv4Addr::new(192, 168, 1, last);
         let answer = server.answer_in_softwire(at(1000), customer, host, &map(host, 3600));

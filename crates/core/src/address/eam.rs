@@ -25,7 +25,7 @@ pub use crate::table::{FillError, Place};
 pub use fill::{fill, lines_for};
 
 /// Where the explicit mappings lie in the rules memory; see the [module](self).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct EamTable {
     /// First line.

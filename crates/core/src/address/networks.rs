@@ -4,7 +4,7 @@ use super::{V4, V6};
 use crate::word::Word;
 
 /// A few IPv4 networks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V4Networks {
     networks: [V4Network; Self::MOST],
@@ -12,7 +12,7 @@ pub struct V4Networks {
 }
 
 /// An IPv4 network: an address and a mask, both as they lie in a packet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V4Network {
     address: V4,
@@ -87,7 +87,7 @@ impl V4Networks {
 }
 
 /// A few IPv6 networks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V6Networks {
     networks: [V6Network; Self::MOST],
@@ -95,7 +95,7 @@ pub struct V6Networks {
 }
 
 /// An IPv6 network: an address and a mask, both as they lie in a packet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct V6Network {
     address: V6,

@@ -38,7 +38,7 @@ pub use fill::Softwires;
 pub use shared::SharedNetworks;
 
 /// Where the softwires lie in the rules memory; see the [module](self).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SoftwireTable {
     /// First line.

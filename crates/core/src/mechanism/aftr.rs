@@ -18,7 +18,7 @@ use crate::wire::tuple::{Ends, Tuple};
 pub const OWN: V4 = V4::from_number(0xc000_0001);
 
 /// The AFTR of DS-Lite (RFC 6333).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Aftr {
     /// The address of the AFTR, one endpoint of all softwires.

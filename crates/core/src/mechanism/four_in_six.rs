@@ -11,7 +11,7 @@ use crate::wire::ipv4;
 use crate::wire::tuple::Ends;
 
 /// IPv4 packets in IPv6 packets (RFC 2473).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FourInSix {
     /// The address of this end.

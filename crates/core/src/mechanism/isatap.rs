@@ -8,7 +8,7 @@ use crate::verdict::{IcmpError, Refusal};
 use crate::wire::ipv6;
 
 /// A node of an ISATAP link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Isatap {
     /// The routers that there may be.
@@ -32,7 +32,7 @@ pub enum IsatapRole {
 }
 
 /// Seconds that what a router announces holds (RFC 4861 section 6.2.1).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Lifetimes {
     /// That the router is there for all that is elsewhere; 0: it is not.
@@ -44,7 +44,7 @@ pub struct Lifetimes {
 }
 
 /// The Potential Router List (RFC 5214 section 8.1).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Routers {
     addresses: [V4; Self::MOST],

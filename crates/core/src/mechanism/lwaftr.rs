@@ -14,7 +14,7 @@ use crate::wire::transport::{Content, Transport};
 use crate::wire::tuple::{Ends, Tuple};
 
 /// An lwAFTR.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct LwAftr {
     /// The addresses of this end of softwires.
@@ -62,7 +62,7 @@ pub enum Unbound {
 }
 
 /// A few addresses of this end of softwires.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Borders {
     addresses: [V6; Self::MOST],

@@ -14,7 +14,7 @@ use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
 /// The border relay of MAP-E (RFC 7597).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapEBr {
     /// The address of the BR, one endpoint of all softwires.

@@ -15,7 +15,7 @@ use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
 /// A CE of MAP-E (RFC 7597) or a lwB4 (RFC 7596).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapECe {
     /// The address of the CE.

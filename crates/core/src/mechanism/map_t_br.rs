@@ -14,7 +14,7 @@ use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// The border relay of MAP-T (RFC 7599).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapTBr {
     /// The IPv4 internet, seen from CEs: the default mapping rule.

@@ -15,7 +15,7 @@ use crate::wire::transport::{Content, Transport};
 use crate::wire::tuple::Tuple;
 
 /// A CE of MAP-T (RFC 7599), or a CLAT (RFC 6877).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapTCe {
     /// The IPv4 internet, seen from here: the default mapping rule, or the prefix of the PLAT.

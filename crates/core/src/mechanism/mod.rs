@@ -151,7 +151,7 @@ pub trait Member: Mechanism + Sized {
 macro_rules! any_mechanism {
     ($($(#[$about:meta])+ $module:ident::$name:ident,)+) => {
         /// A mechanism of any kind.
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(C, u32)]
         #[allow(
             clippy::large_enum_variant,
@@ -260,7 +260,7 @@ impl Member for AnyMechanism {
 }
 
 /// One configured instance of a mechanism.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Instance {
     /// The mechanism.

@@ -14,7 +14,7 @@ use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// A stateful translator within IPv4.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Nat44 {
     /// The hosts that share the pool.

@@ -13,7 +13,7 @@ use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// A stateful translator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Nat64 {
     /// Prefix under which IPv6 hosts reach IPv4 hosts.

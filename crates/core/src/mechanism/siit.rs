@@ -16,7 +16,7 @@ use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// The mappings of a stateless translator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Siit {
     /// Prefix of IPv4-converted addresses.
@@ -43,7 +43,7 @@ pub enum Overlap {
 }
 
 /// How a prefix and an IPv4 address make an IPv6 address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct PrefixMapping {
     embedding: Embedding,

@@ -14,7 +14,7 @@ use crate::wire::tuple::Ends;
 use crate::wire::{ipv6, protocol};
 
 /// IPv6 packets in IPv4 packets (protocol 41, RFC 4213).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SixInFour {
     /// The address of this end.
@@ -28,7 +28,7 @@ pub struct SixInFour {
 }
 
 /// The other end of a tunnel over IPv4.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum PeerV4 {
     /// One address, whatever the packet (RFC 4213 section 3).
@@ -40,7 +40,7 @@ pub enum PeerV4 {
 }
 
 /// A domain whose IPv6 addresses tell the other end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Embedded {
     /// The prefixes of all customers.
@@ -50,7 +50,7 @@ pub struct Embedded {
 }
 
 /// How what is outside of a domain is reached, and what comes from there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum Outside {
     /// By the IPv6 routes of this machine: it is a border relay, or a relay of 6to4. Packets come

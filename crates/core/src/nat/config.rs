@@ -15,7 +15,7 @@ use super::layout::Layout;
 pub const POOL_RANGES: usize = 64;
 
 /// Pool, limits, timers and table layout of one stateful instance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct NatConfig {
     /// Where the tables lie.
@@ -219,7 +219,7 @@ impl PoolRange {
 }
 
 /// The pool of outside addresses (pool4): ranges in ascending order that do not overlap.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Pool {
     ranges: [PoolRange; POOL_RANGES],

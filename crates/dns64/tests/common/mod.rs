@@ -1,4 +1,4 @@
-//! What tests share: queries as a client writes them, and an upstream resolver that says what a
+//! Helpers of the tests: queries as a client writes them, and an upstream resolver that says what a
 //! test wants it to. Messages are made and read by hickory-proto, not by the code under test.
 // Each test file uses some of it.
 #![allow(dead_code, unreachable_pub)]
@@ -95,7 +95,7 @@ impl Client {
     }
 }
 
-/// What an upstream resolver says to one question.
+/// The answer of an upstream resolver to one question.
 #[derive(Clone, Default)]
 pub struct Says {
     pub code: Option<ResponseCode>,

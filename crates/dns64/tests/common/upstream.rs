@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::common::Book;
 
-/// What makes the replies over UDP: bytes to send, in order, for each question.
+/// The function that makes the replies over UDP: bytes to send, in order, for each question.
 type Mischief = dyn Fn(&[u8], Option<Vec<u8>>) -> Vec<Vec<u8>> + Send + Sync;
 
 pub struct Upstream {

@@ -22,7 +22,7 @@ const LONGEST_ROUTER_LIFETIME: u16 = 9000;
 pub struct Announce {
     /// Name of the link.
     pub interface: At<String>,
-    /// What is announced; those of the `nat64` instances by default.
+    /// The prefixes to announce; those of the `nat64` instances by default.
     pub prefixes: Vec<At<Prefix>>,
     /// MaxRtrAdvInterval: most seconds between two advertisements, 4 to 1800.
     pub interval: u16,
@@ -55,7 +55,7 @@ pub(super) fn announce(reader: Reader<'_>) -> Option<Announce> {
     let prefixes = section::each(&reader, "prefixes", "a list of prefixes", |v| {
         Some(v.at(prefix::rfc6052(&v)?))
     });
-    composed::excess(&reader, "prefixes", &prefixes, MOST_PREFIXES);
+    composed::excess(&reader, "prefixes", &prefixes, MOST_PREFIXES, "networks");
     let interval = reader.get("interval");
     let interval = interval.map_or(Some(INTERVAL), |v| v.integer(4..=LONGEST_INTERVAL));
     // RFC 8781 section 4.1: three times the interval.

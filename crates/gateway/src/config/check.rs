@@ -1,4 +1,4 @@
-//! What single values do not show: whether the parts of a configuration fit together.
+//! Whether the parts of a configuration fit together, which single values do not show.
 
 mod announce;
 mod dns64;
@@ -17,7 +17,7 @@ use super::diagnose::{Diagnostic, Sink};
 use super::document::{Document, Instance, Mechanism};
 use super::source::{At, Span};
 
-/// Tells the sink everything that does not fit.
+/// Reports everything that does not fit to the sink.
 pub(super) fn check(document: &Document, sink: &Sink) {
     interfaces(document, sink);
     instances(document, sink);
@@ -60,16 +60,23 @@ impl<K: Hash + Eq> Seen<K> {
     }
 }
 
+impl<K: Hash + Eq> Seen<K> {
+    /// Complains if the same was there before.
+    fn once(&mut self, key: K, span: Span, sink: &Sink, message: impl FnOnce() -> String) {
+        if let Some(first) = self.before(key, span) {
+            let again = Diagnostic::error(span, message(), "again here");
+            sink.push(again.also(first, "first here"));
+        }
+    }
+}
+
 fn interfaces(document: &Document, sink: &Sink) {
     let mut seen = Seen::new();
     for interface in &document.interfaces {
         let name = &interface.name;
-        if let Some(first) = seen.before(name.value.as_str(), name.span) {
-            let message = format!("the interface \"{}\" is there twice", name.value);
-            sink.push(
-                Diagnostic::error(name.span, message, "again here").also(first, "first here"),
-            );
-        }
+        seen.once(name.value.as_str(), name.span, sink, || {
+            format!("the interface \"{}\" is there twice", name.value)
+        });
         if name.value == document.tun.name.value {
             let message = format!("\"{}\" is the gateway's own TUN link", name.value);
             let label = "name a link of the machine here, or rename the other in [tun]";
@@ -78,12 +85,9 @@ fn interfaces(document: &Document, sink: &Sink) {
     }
     let mut addresses = Seen::new();
     for address in &document.tun.addresses {
-        if let Some(first) = addresses.before(address.addr(), address.span) {
-            let message = format!("the address {} is there twice", address.addr());
-            sink.push(
-                Diagnostic::error(address.span, message, "again here").also(first, "first here"),
-            );
-        }
+        addresses.once(address.addr(), address.span, sink, || {
+            format!("the address {} is there twice", address.addr())
+        });
         let illegal = match address.addr() {
             IpAddr::V4(address) => special::is_illegal_source_v4(address.into()),
             IpAddr::V6(address) => special::is_illegal_source_v6(address.into()),
@@ -100,12 +104,9 @@ fn instances(document: &Document, sink: &Sink) {
     let mut seen = Seen::new();
     for instance in &document.instances {
         let name = &instance.name;
-        if let Some(first) = seen.before(name.value.as_str(), name.span) {
-            let message = format!("two instances are called \"{}\"", name.value);
-            sink.push(
-                Diagnostic::error(name.span, message, "again here").also(first, "first here"),
-            );
-        }
+        seen.once(name.value.as_str(), name.span, sink, || {
+            format!("two instances are called \"{}\"", name.value)
+        });
     }
     if let Some(instance) = document.instances.get(MOST_INSTANCES as usize) {
         let message = format!("a gateway has at most {MOST_INSTANCES} instances");

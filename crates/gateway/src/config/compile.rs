@@ -1,34 +1,30 @@
-//! From what a configuration says to what the data plane takes.
+//! From a document to what the data plane takes.
+
+mod policy;
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use isthmus_core::address::eam::{self, Mapping};
 use isthmus_core::address::softwire::{SharedNetworks, Softwire, Softwires};
-use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::encap::path_mtu;
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat;
 use isthmus_core::table::{FillError, Line, Memory, Seed};
-use isthmus_core::time::{Instant, Span};
+use isthmus_core::time::Instant;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
 use super::composed::fit_v4;
-use super::document::{
-    Document, Filtering, Instance, Link, Mechanism, MssClamp, Nat, NonGlobal, Pooling, PortPolicy,
-    Prefix, Protocol, Siit, StaticBinding, Timers, Tun, UnsolicitedSyn,
-};
+use super::document::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
 use super::overlap;
+use policy::policy;
 
-/// The dummy address that stands for nodes without an IPv4 address (RFC 7600 section 4.8).
-const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
-
-/// The key of all hashes over what strangers send; random, and the same for as long as the tables
+/// The key of all hashes over what strangers send; random, and constant for as long as the tables
 /// live.
 pub type Secret = Seed;
 
@@ -46,15 +42,15 @@ pub struct Compiled {
 }
 
 /// One instance as the engines take it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompiledInstance {
-    /// What the core sees of it.
+    /// The part that the core sees.
     pub instance: core::Instance,
     /// ICMP errors per second that it may send; 0: none.
     pub icmp_errors: u32,
 }
 
-/// What a document says and the data plane can not do.
+/// Why a document cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileError {
     /// The tables of all instances together are larger than can be addressed.
@@ -75,7 +71,7 @@ impl fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 impl Document {
-    /// What the data plane takes.
+    /// Compiles the document for the data plane.
     ///
     /// # Errors
     /// See [`CompileError`].
@@ -89,10 +85,7 @@ impl Document {
         for (number, instance) in self.instances.iter().enumerate() {
             if let Some(nat) = instance.mechanism.nat() {
                 let fixed = nat.static_bindings.iter();
-                let fixed = fixed.filter_map(|at| static_binding(&at.value));
-                compiled
-                    .fixed
-                    .extend(fixed.map(|binding| (number, binding)));
+                compiled.fixed.extend(fixed.map(|at| (number, at.value)));
             }
             let mechanism = match &instance.mechanism {
                 Mechanism::Siit(siit) => core::AnyMechanism::Siit(compiled.siit(siit)),
@@ -161,7 +154,7 @@ impl Compiled {
     /// Makes the static bindings in empty tables.
     ///
     /// # Errors
-    /// The first one that can not be made, and why not.
+    /// The first one that cannot be made, and why not.
     pub fn insert_static<M: Memory + ?Sized>(
         &self,
         state: &M,
@@ -270,25 +263,16 @@ impl Compiled {
         Ok(nat::NatConfig {
             layout,
             seed: *secret,
-            filtering: match nat.filtering {
-                Filtering::EndpointIndependent => nat::Filtering::EndpointIndependent,
-                Filtering::AddressDependent => nat::Filtering::AddressDependent,
-            },
-            unsolicited_syn: match nat.unsolicited_syn {
-                UnsolicitedSyn::Drop => nat::UnsolicitedSyn::Drop,
-                UnsolicitedSyn::Answer => nat::UnsolicitedSyn::Answer,
-            },
-            pooling: match nat.pooling {
-                Pooling::Strict => nat::Pooling::Strict,
-                Pooling::Soft => nat::Pooling::Soft,
-            },
+            filtering: nat.filtering,
+            unsolicited_syn: nat.unsolicited_syn,
+            pooling: nat.pooling,
             subscriber,
             limits: nat::Limits {
                 bindings: nat.subscriber_bindings,
                 sessions: nat.subscriber_sessions,
             },
             blocks,
-            timers: timers(&nat.timers),
+            timers: nat.timers,
             pool: pool(nat),
         })
     }
@@ -301,37 +285,6 @@ fn deterministic(inside: IpNet, subscriber: u8, size: u16) -> nat::Deterministic
         IpAddr::V6(prefix) => nat::Deterministic::v6(prefix.into(), bits, subscriber, size),
         IpAddr::V4(prefix) => nat::Deterministic::v4(prefix.into(), bits, size),
     }
-}
-
-/// A static binding as the tables take it. The check has seen to it that the outside is IPv4.
-fn static_binding(binding: &StaticBinding) -> Option<nat::StaticBinding> {
-    let IpAddr::V4(outside) = binding.outside.ip() else {
-        return None;
-    };
-    let port = binding.inside.port();
-    Some(nat::StaticBinding {
-        protocol: match binding.protocol {
-            Protocol::Tcp => nat::Protocol::Tcp,
-            Protocol::Udp => nat::Protocol::Udp,
-            Protocol::Icmp => nat::Protocol::Icmp,
-        },
-        inside: match binding.inside.ip() {
-            IpAddr::V6(address) => nat::Inside {
-                address: address.into(),
-                port,
-                ..nat::Inside::default()
-            },
-            IpAddr::V4(v4) => nat::Inside {
-                v4: v4.into(),
-                port,
-                ..nat::Inside::default()
-            },
-        },
-        outside: nat::Endpoint4 {
-            address: outside.into(),
-            port: binding.outside.port(),
-        },
-    })
 }
 
 fn pool(nat: &Nat) -> nat::Pool {
@@ -356,45 +309,7 @@ fn pool(nat: &Nat) -> nat::Pool {
     nat::Pool::new(&ranges).unwrap_or_else(|error| unreachable!("the check let pass: {error:?}"))
 }
 
-fn timers(timers: &Timers) -> nat::Timers {
-    let span = |seconds: u32| Span::from_secs(seconds.into());
-    nat::Timers {
-        udp: span(timers.udp),
-        tcp_established: span(timers.tcp_established),
-        tcp_opening: span(timers.tcp_opening),
-        tcp_closing: span(timers.tcp_closing),
-        icmp: span(timers.icmp),
-        fragment: span(timers.fragment),
-    }
-}
-
-fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Policy {
-    let policy = &instance.policy;
-    let own_v4 = own_v4(instance, tun);
-    let dummy = Ipv4Net::new_assert(DUMMY, 32);
-    let icmp_pool = policy
-        .icmp_source_v4
-        .as_ref()
-        .map_or(dummy, |pool| pool.value);
-    core::Policy {
-        traffic_class: policy.traffic_class,
-        tos: policy.tos,
-        lowest_ipv6_mtu: policy.lowest_ipv6_mtu,
-        ipv4_mtu: link.ipv4_mtu,
-        ipv6_mtu: link.ipv6_mtu,
-        zero_udp_checksum: policy.zero_udp_checksum,
-        allow_non_global: policy.non_global == NonGlobal::Allow,
-        mss_clamp: policy.mss_clamp == MssClamp::Auto,
-        icmp_pool: (
-            icmp_pool.network().into(),
-            1 << (32 - icmp_pool.prefix_len()),
-        ),
-        own_v4,
-        own_v6: own_v6(instance, tun, own_v4),
-    }
-}
-
-/// How the explicit mappings lie to the prefix.
+/// Whether some explicit mappings lie under the prefix.
 fn lie(siit: &Siit) -> core::Overlap {
     let under = siit.prefix.as_ref().is_some_and(|prefix| {
         let prefix = overlap::of_prefix(&prefix.value).into();
@@ -411,48 +326,4 @@ fn lie(siit: &Siit) -> core::Overlap {
     } else {
         core::Overlap::Apart
     }
-}
-
-/// What is configured, else the end of the tunnel, else an address of the gateway's link, else the
-/// dummy address.
-fn own_v4(instance: &Instance, tun: &Tun) -> V4 {
-    let configured = instance.policy.own_v4.as_ref().map(|at| at.value);
-    let end = match &instance.mechanism {
-        Mechanism::Composed(composed) => composed.own.0,
-        _ => None,
-    };
-    let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
-    });
-    configured.or(end).or(of_link).unwrap_or(DUMMY).into()
-}
-
-/// What is configured, else an address of the gateway's link, else what represents the IPv4 address
-/// of the gateway.
-fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
-    let configured = instance.policy.icmp_source_v6.as_ref().map(|at| at.value);
-    let of_link = tun.addresses.iter().find_map(|net| match net.addr() {
-        IpAddr::V4(_) => None,
-        IpAddr::V6(address) => Some(address),
-    });
-    let embedded = || match &instance.mechanism {
-        Mechanism::Siit(siit) => match siit.prefix.as_ref()?.value {
-            Prefix::Rfc6052(prefix) => Some(prefix.embed(own_v4)),
-            Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
-        },
-        Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
-        Mechanism::Composed(composed) => match (&composed.core, composed.own.1) {
-            (_, Some(address)) => Some(address.into()),
-            (core::AnyMechanism::MapTBr(border), None) => Some(border.prefix.embed(own_v4)),
-            (_, None) => None,
-        },
-        // There is no IPv6 side.
-        Mechanism::Nat44(_) => None,
-    };
-    configured
-        .or(of_link)
-        .map(V6::from)
-        .or_else(embedded)
-        .unwrap_or_else(|| Ipv6Addr::UNSPECIFIED.into())
 }

@@ -1,18 +1,21 @@
-//! A mechanism that is put together from parts: what the data plane takes, and what the rest of the
+//! A mechanism that is put together from parts: the form that the data plane takes, and what the rest of the
 //! gateway has to know of it. Everything is decided where its keys are read, so that a new
 //! mechanism is one more file like those beside this one.
 
+use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use isthmus_core::address::softwire::Softwire;
+use isthmus_core::address::special;
 use isthmus_core::config as core;
 use isthmus_core::nat;
 
 use super::diagnose::Diagnostic;
 use super::discovery::Discovery;
-use super::document::{Nat, PcpProxy};
+use super::document::{Document, Mechanism, Nat, PcpProxy};
 use super::isatap::PotentialRouters;
 use super::section;
 use super::source::{At, Span};
@@ -23,17 +26,17 @@ use super::table::{Reader, Value};
 pub struct Composed {
     /// The value of `mechanism`, and the role.
     pub name: &'static str,
-    /// What the data plane takes; its NAT, if it has one, is filled in when tables are laid out.
+    /// The mechanism as the data plane takes it; its NAT, if it has one, is filled in when tables are laid out.
     pub core: core::AnyMechanism,
     /// How its prefix is found out, if it is not configured.
     pub discovery: Option<Discovery>,
     /// The NAT, and how it knows subscribers.
     pub nat: Option<(Nat, nat::Subscriber)>,
-    /// How requests for ports are passed on to who has them.
+    /// The PCP proxy, if the ports are elsewhere.
     pub pcp_proxy: Option<PcpProxy>,
     /// The softwires of its table, if it has one; it is filled in when tables are laid out.
     pub softwires: Arc<[Softwire]>,
-    /// Addresses that are its own business.
+    /// Addresses that no other instance may have.
     pub claims: Vec<Claim>,
     /// Destinations that are routed to the gateway.
     pub routes: Vec<IpNet>,
@@ -49,7 +52,7 @@ pub struct Composed {
     pub potential: Option<PotentialRouters>,
     /// Whether they are asked for more addresses (RFC 5214 section 8.3).
     pub solicits: bool,
-    /// What it will do, in plain words.
+    /// Its description in plain words.
     pub plan: Vec<String>,
 }
 
@@ -58,7 +61,7 @@ pub struct Composed {
 pub struct Claim {
     /// The addresses.
     pub network: IpNet,
-    /// What they are.
+    /// Their use.
     pub what: &'static str,
     /// Where the file says so.
     pub span: Span,
@@ -103,7 +106,7 @@ impl Composed {
         }
     }
 
-    /// What the data plane takes, with what was found out.
+    /// The mechanism as the data plane takes it, with what was found out.
     pub(super) fn mechanism(&self) -> core::AnyMechanism {
         match (&self.discovery, &self.potential) {
             (Some(discovery), _) => discovery.complete(self.core),
@@ -123,6 +126,28 @@ impl Composed {
                 what,
                 span,
             });
+        }
+    }
+}
+
+impl Document {
+    /// The mechanisms that are put together from parts, with the names of their instances.
+    pub(super) fn composed(&self) -> impl Iterator<Item = (&str, &Composed)> {
+        self.instances.iter().filter_map(|instance| {
+            let Mechanism::Composed(composed) = &instance.mechanism else {
+                return None;
+            };
+            Some((instance.name.value.as_str(), &**composed))
+        })
+    }
+
+    /// The one of the instance with this name, to be changed.
+    pub(super) fn composed_mut(&mut self, name: &str) -> Option<&mut Composed> {
+        let mut instances = self.instances.iter_mut();
+        let instance = instances.find(|instance| instance.name.value == name)?;
+        match &mut instance.mechanism {
+            Mechanism::Composed(composed) => Some(composed),
+            _ => None,
         }
     }
 }
@@ -150,12 +175,9 @@ pub(super) fn v4(
     example: &'static str,
 ) -> Option<At<Ipv4Addr>> {
     let value = reader.require(key, example)?;
-    let address = value.ipv4()?;
-    if isthmus_core::address::special::is_illegal_source_v4(address.into()) {
-        value.refuse(format_args!("is \"{address}\""), UNICAST);
-        return None;
-    }
-    Some(value.at(address))
+    unicast(&value, value.ipv4()?, |it| {
+        special::is_illegal_source_v4(it.into())
+    })
 }
 
 /// A required IPv6 address.
@@ -165,15 +187,24 @@ pub(super) fn v6(
     example: &'static str,
 ) -> Option<At<Ipv6Addr>> {
     let value = reader.require(key, example)?;
-    let address = value.ipv6()?;
-    if isthmus_core::address::special::is_illegal_source_v6(address.into()) {
+    unicast(&value, value.ipv6()?, |it| {
+        special::is_illegal_source_v6(it.into())
+    })
+}
+
+fn unicast<A: Copy + Display>(
+    value: &Value<'_>,
+    address: A,
+    is_illegal: fn(A) -> bool,
+) -> Option<At<A>> {
+    if is_illegal(address) {
         value.refuse(format_args!("is \"{address}\""), UNICAST);
         return None;
     }
     Some(value.at(address))
 }
 
-/// What would be right in place of an address that nobody can have.
+/// The advice in place of an address that no host can have.
 pub(super) const UNICAST: &str =
     "expected a unicast address that is neither loopback nor link-local";
 
@@ -186,14 +217,8 @@ pub(super) fn v4_networks(
 ) -> Vec<At<Ipv4Net>> {
     let read = |v: Value<'_>| Some(v.at(v.ipv4_net()?));
     let networks = section::each(reader, key, "a list of IPv4 networks", read);
-    bounded(
-        reader,
-        key,
-        default.and_then(|net| net.parse().ok()),
-        example,
-        networks,
-        core::V4Networks::MOST,
-    )
+    excess(reader, key, &networks, core::V4Networks::MOST, "networks");
+    filled(reader, key, default, example, networks)
 }
 
 /// The same for IPv6.
@@ -205,47 +230,45 @@ pub(super) fn v6_networks(
 ) -> Vec<At<Ipv6Net>> {
     let read = |v: Value<'_>| Some(v.at(v.ipv6_net()?));
     let networks = section::each(reader, key, "a list of IPv6 networks", read);
-    bounded(
-        reader,
-        key,
-        default.and_then(|net| net.parse().ok()),
-        example,
-        networks,
-        core::V6Networks::MOST,
-    )
+    excess(reader, key, &networks, core::V6Networks::MOST, "networks");
+    filled(reader, key, default, example, networks)
 }
 
-fn bounded<N>(
+/// The networks, or the default if the key is not there. Complains if there are none.
+fn filled<N: FromStr>(
     reader: &Reader<'_>,
     key: &'static str,
-    default: Option<N>,
+    default: Option<&str>,
     example: &'static str,
     mut networks: Vec<At<N>>,
-    most: usize,
 ) -> Vec<At<N>> {
-    match (reader.get(key), default) {
+    match (reader.get(key), default.and_then(|net| net.parse().ok())) {
         (None, None) => reader.missing(key, example),
-        (None, Some(default)) => networks.push(At {
-            value: default,
+        (None, Some(value)) => networks.push(At {
+            value,
             span: reader.span,
         }),
         (Some(value), _) if networks.is_empty() => {
             value.refuse("is empty", format!("expected networks such as {example}"));
         }
-        (Some(_), _) => excess(reader, key, &networks, most),
+        (Some(_), _) => {}
     }
     networks
 }
 
-/// Refuses more networks than fit.
-pub(super) fn excess<N>(reader: &Reader<'_>, key: &'static str, networks: &[At<N>], most: usize) {
-    if let (Some(excess), Some(value)) = (networks.get(most), reader.get(key)) {
-        let expected = format!("at most {most} networks");
-        Value {
-            span: excess.span,
-            ..value
-        }
-        .refuse("has too many networks", expected);
+/// Refuses more elements of a list than fit; `what` is what they are called.
+pub(super) fn excess<N>(
+    reader: &Reader<'_>,
+    key: &'static str,
+    list: &[At<N>],
+    most: usize,
+    what: &str,
+) {
+    if let (Some(excess), Some(value)) = (list.get(most), reader.get(key)) {
+        value.spanning(excess.span).refuse(
+            format_args!("has too many {what}"),
+            format!("at most {most} {what}"),
+        );
     }
 }
 
@@ -270,7 +293,7 @@ pub(super) fn fit_v6(networks: &[At<Ipv6Net>]) -> core::V6Networks {
 }
 
 /// Complains if both ends of a tunnel have the same address.
-pub(super) fn different<A: PartialEq + std::fmt::Display>(
+pub(super) fn different<A: PartialEq + Display>(
     reader: &Reader<'_>,
     local: &At<A>,
     remote: &At<A>,
@@ -285,7 +308,7 @@ pub(super) fn different<A: PartialEq + std::fmt::Display>(
 }
 
 /// Things in a list, for people.
-pub(super) fn list<T: std::fmt::Display>(items: &[At<T>]) -> String {
+pub(super) fn list<T: Display>(items: &[At<T>]) -> String {
     let items: Vec<_> = items.iter().map(|item| item.value.to_string()).collect();
     items.join(", ")
 }

@@ -11,7 +11,7 @@ use super::source::{Source, Span};
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The configuration can not be used.
+    /// The configuration cannot be used.
     Error,
     /// It can be used, but may not do what is meant.
     Warning,
@@ -29,7 +29,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error about a place. `label` is written under the place and tells what would be right.
+    /// An error about a place. `label` is written under the place and says what would be right.
     pub(super) fn error(place: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -128,9 +128,9 @@ pub struct Problem {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What would be right.
+    /// The advice: what would be right.
     pub expected: String,
     /// Advice.
     pub help: Option<String>,

@@ -6,7 +6,7 @@ use isthmus_core::address::V6;
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::config as core;
 
-use super::document::{Document, Mechanism};
+use super::document::Document;
 use super::source::At;
 use super::table::{Reader, Value};
 use super::{prefix, section};
@@ -16,9 +16,9 @@ use super::{prefix, section};
 pub struct Discovery {
     /// The link on which routers announce it (RFC 8781), if they are listened to.
     pub interface: Option<At<String>>,
-    /// Whom to ask (RFC 7050).
+    /// The resolvers to ask (RFC 7050).
     pub resolvers: Resolvers,
-    /// What was found; none yet in a configuration that was just read.
+    /// The prefix that was found; none yet in a configuration that was just read.
     pub found: Option<Prefix>,
 }
 
@@ -27,7 +27,7 @@ pub struct Discovery {
 pub enum Resolvers {
     /// Those of the machine, in `/etc/resolv.conf`.
     System,
-    /// These, in this order; nobody is asked if there are none.
+    /// These, in this order; none is asked if there are none.
     These(Vec<SocketAddr>),
 }
 
@@ -35,8 +35,7 @@ impl Discovery {
     /// Whether the other looks in the same places.
     #[must_use]
     pub fn looks_like(&self, other: &Self) -> bool {
-        let interface = |it: &Self| it.interface.as_ref().map(|name| name.value.clone());
-        interface(self) == interface(other) && self.resolvers == other.resolvers
+        self.interface == other.interface && self.resolvers == other.resolvers
     }
 
     /// The places, in plain words.
@@ -59,15 +58,15 @@ impl Discovery {
 
     /// A mechanism with the prefix that was found. Until there is one it owns no packet.
     pub(super) fn complete(&self, mechanism: core::AnyMechanism) -> core::AnyMechanism {
-        let core::AnyMechanism::MapTCe(edge) = mechanism else {
+        let core::AnyMechanism::MapTCe(ce) = mechanism else {
             return mechanism;
         };
         core::AnyMechanism::MapTCe(match self.found {
-            Some(prefix) => core::MapTCe { prefix, ..edge },
+            Some(prefix) => core::MapTCe { prefix, ..ce },
             None => core::MapTCe {
                 local: V6::default(),
                 inside: core::V4Networks::default(),
-                ..edge
+                ..ce
             },
         })
     }
@@ -76,21 +75,14 @@ impl Discovery {
 impl Document {
     /// Every instance that finds its prefix out, and how.
     pub fn discoveries(&self) -> impl Iterator<Item = (&str, &Discovery)> {
-        self.instances.iter().filter_map(|instance| {
-            let Mechanism::Composed(composed) = &instance.mechanism else {
-                return None;
-            };
-            Some((instance.name.value.as_str(), composed.discovery.as_ref()?))
-        })
+        let all = self.composed();
+        all.filter_map(|(name, composed)| Some((name, composed.discovery.as_ref()?)))
     }
 
     /// Gives an instance the prefix that was found for it, or takes it away.
     pub fn set_found(&mut self, instance: &str, found: Option<Prefix>) {
-        let named = |at: &&mut super::Instance| at.name.value == instance;
-        if let Some(instance) = self.instances.iter_mut().find(named)
-            && let Mechanism::Composed(composed) = &mut instance.mechanism
-            && let Some(discovery) = &mut composed.discovery
-        {
+        let composed = self.composed_mut(instance);
+        if let Some(discovery) = composed.and_then(|composed| composed.discovery.as_mut()) {
             discovery.found = found;
         }
     }

@@ -1,23 +1,28 @@
-//! What a configuration says, as plain Rust: every value checked, every default filled in.
+//! A configuration as plain Rust: every value checked, every default filled in.
 //!
-//! The names are those of the keys in `docs/configuration.md`, which also tells units, ranges and
+//! The names are those of the keys in `docs/configuration.md`, which also has units, ranges and
 //! defaults.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+mod nat;
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use isthmus_core::address::eam::Mapping;
-use isthmus_core::address::port_set::PortSet;
+use isthmus_core::address::softwire::Softwire;
 use isthmus_core::address::{ivi, rfc6052};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 
 use super::source::At;
 
+pub use nat::{Nat, Pcp, PcpPath, PcpProxy, Pool, PortPolicy};
+
 pub use super::announce::Announce;
 pub use super::composed::{Claim, Composed};
 pub use super::discovery::{Discovery, Resolvers};
+pub use isthmus_dns64::NonGlobal;
 
 /// One gateway.
 #[derive(Clone, Debug)]
@@ -46,7 +51,7 @@ pub struct Document {
 /// `[gateway]`
 #[derive(Clone, Debug)]
 pub struct Gateway {
-    /// How it calls itself in logs and records.
+    /// Its name in logs and records.
     pub name: String,
     /// UNIX socket for `isthmus status` and friends.
     pub control: PathBuf,
@@ -58,24 +63,9 @@ pub struct Gateway {
 #[derive(Clone, Copy, Debug)]
 pub struct Log {
     /// The least important messages that are written.
-    pub level: LogLevel,
+    pub level: tracing::Level,
     /// How they are written.
     pub format: LogFormat,
-}
-
-/// `level` of `[log]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogLevel {
-    /// What went wrong.
-    Error,
-    /// What may go wrong.
-    Warn,
-    /// What an operator wants to know.
-    Info,
-    /// What a developer wants to know.
-    Debug,
-    /// Everything, up to single packets.
-    Trace,
 }
 
 /// `format` of `[log]`
@@ -87,7 +77,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// `[link]`: MTUs in bytes that hold where no route tells.
+/// `[link]`: MTUs in bytes for destinations whose route has none.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     /// Of the IPv4 side, 68 to 65535.
@@ -97,11 +87,11 @@ pub struct Link {
 }
 
 /// `[[interface]]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Name of a link of the machine.
     pub name: At<String>,
-    /// What translates the packets that come in there.
+    /// The engine for packets that come in there.
     pub engine: At<Engine>,
     /// How an XDP program is attached.
     pub mode: XdpMode,
@@ -134,7 +124,7 @@ pub enum XdpMode {
 /// `forward` of an `[[interface]]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// Straight out of the link that the routing table tells.
+    /// Straight out of the link of the route.
     Redirect,
     /// Up into the kernel, which filters and routes it.
     Kernel,
@@ -158,7 +148,7 @@ pub struct Tun {
 /// `routes` of `[tun]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routes {
-    /// What the instances translate is routed into the link.
+    /// Routes into the link are made for everything that the instances translate.
     Auto,
     /// Routing is left alone.
     None,
@@ -171,16 +161,16 @@ pub struct Instance {
     pub name: At<String>,
     /// How headers are treated.
     pub policy: Policy,
-    /// What it does.
+    /// Its mechanism and the keys of that.
     pub mechanism: Mechanism,
 }
 
 /// Keys that every mechanism has.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// What is written as traffic class of translated packets.
+    /// The traffic class of translated packets.
     pub traffic_class: ServiceClass,
-    /// What is written as type of service of translated packets.
+    /// The type of service of translated packets.
     pub tos: ServiceClass,
     /// Bytes to which packets without DF are split, 1280 to 65535 (RFC 7915 section 4.1).
     pub lowest_ipv6_mtu: u16,
@@ -194,28 +184,10 @@ pub struct Policy {
     pub icmp_source_v6: Option<At<Ipv6Addr>>,
     /// Source of the gateway's own ICMPv4 errors.
     pub own_v4: Option<At<Ipv4Addr>>,
-    /// Whether the TCP maximum segment size is adjusted.
-    pub mss_clamp: MssClamp,
-    /// Whether non-global IPv4 addresses may appear under the well-known prefix.
+    /// Whether the MSS option of TCP SYN segments follows the MTU of the egress.
+    pub mss_clamp: bool,
+    /// Whether non-global IPv4 addresses may appear under the well-known prefix (RFC 6052 section 3.1).
     pub non_global: NonGlobal,
-}
-
-/// `mss-clamp`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MssClamp {
-    /// TCP options are left alone.
-    Off,
-    /// The MSS option of SYN segments follows the MTU of the egress.
-    Auto,
-}
-
-/// `allow-non-global` (RFC 6052 section 3.1)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NonGlobal {
-    /// Packets with such addresses under the well-known prefix are dropped.
-    Refuse,
-    /// They pass.
-    Allow,
 }
 
 /// `mechanism` and its keys.
@@ -243,7 +215,7 @@ impl Mechanism {
         }
     }
 
-    /// What it has of a stateful mechanism.
+    /// Its NAT, if it is stateful.
     #[must_use]
     pub fn nat(&self) -> Option<&Nat> {
         match self {
@@ -257,7 +229,7 @@ impl Mechanism {
         }
     }
 
-    /// How it passes on what hosts ask, if it does.
+    /// Its PCP proxy, if it has one.
     #[must_use]
     pub fn pcp_proxy(&self) -> Option<&PcpProxy> {
         match self {
@@ -266,17 +238,14 @@ impl Mechanism {
         }
     }
 
-    /// A number that is another one, as a rule, if the rows of its tables are: the tables themselves are
-    /// too large to be compared.
+    /// The rows of its tables.
     #[must_use]
-    pub fn digest(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
+    pub fn rows(&self) -> Rows {
         match self {
-            Self::Siit(siit) => siit.eam.iter().for_each(|row| row.value.hash(&mut hasher)),
-            Self::Composed(composed) => composed.softwires.hash(&mut hasher),
-            Self::Nat64(_) | Self::Nat44(_) => {}
+            Self::Siit(siit) => Rows::Mappings(Arc::clone(&siit.eam)),
+            Self::Composed(composed) => Rows::Softwires(Arc::clone(&composed.softwires)),
+            Self::Nat64(_) | Self::Nat44(_) => Rows::None,
         }
-        hasher.finish()
     }
 
     /// Its translation prefix, if that is one of RFC 6052.
@@ -291,12 +260,23 @@ impl Mechanism {
             Self::Nat44(_) => None,
             Self::Composed(composed) => match &composed.mechanism() {
                 _ if composed.is_waiting() => None,
-                isthmus_core::config::AnyMechanism::MapTBr(border) => Some(border.prefix),
-                isthmus_core::config::AnyMechanism::MapTCe(edge) => Some(edge.prefix),
+                isthmus_core::config::AnyMechanism::MapTBr(br) => Some(br.prefix),
+                isthmus_core::config::AnyMechanism::MapTCe(ce) => Some(ce.prefix),
                 _ => None,
             },
         }
     }
+}
+
+/// The rows of the tables of a mechanism.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// It has no tables.
+    None,
+    /// Explicit address mappings.
+    Mappings(Arc<[At<Mapping>]>),
+    /// Softwires.
+    Softwires(Arc<[Softwire]>),
 }
 
 /// `mechanism = "siit"`
@@ -307,7 +287,7 @@ pub struct Siit {
     /// IPv4 addresses that stand for IPv6 hosts under the prefix.
     pub hosts: Vec<At<Ipv4Net>>,
     /// Explicit address mappings, from `eam` and `eam-file`.
-    pub eam: Vec<At<Mapping>>,
+    pub eam: Arc<[At<Mapping>]>,
     /// Hairpinning between explicit mappings.
     pub hairpin: Hairpin,
 }
@@ -330,45 +310,6 @@ pub struct Nat64 {
     pub nat: Nat,
 }
 
-/// `[instance.pcp]`: hosts may ask for ports (RFC 6887, RFC 6886).
-#[derive(Clone, Debug)]
-pub struct Pcp {
-    /// Addresses of this machine at which they do.
-    pub listen: Vec<At<IpAddr>>,
-    /// Whether they do at the address that a concentrator has in its softwires.
-    pub in_softwires: bool,
-    /// Who may ask; everybody if empty.
-    pub clients: Vec<At<IpNet>>,
-    /// Shortest and longest lifetime in seconds.
-    pub lifetime: (u32, u32),
-    /// Most mappings of one host, or of one softwire.
-    pub per_host: u32,
-}
-
-/// `[instance.pcp]` where the ports are elsewhere: what hosts ask is passed on (RFC 7648).
-#[derive(Clone, Debug)]
-pub struct PcpProxy {
-    /// Addresses of this machine at which hosts ask, at least one.
-    pub listen: Vec<At<IpAddr>>,
-    /// Who may ask; everybody if empty.
-    pub clients: Vec<At<IpNet>>,
-    /// Whom they are passed on to.
-    pub server: IpAddr,
-    /// The address that they are passed on from.
-    pub own: IpAddr,
-    /// What they pass by.
-    pub way: PcpWay,
-}
-
-/// What stands between hosts and the server that their requests are passed on to (RFC 7648 section 3.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PcpWay {
-    /// A softwire: hosts are known by their own addresses.
-    Softwire,
-    /// The NAT of the instance.
-    Nat,
-}
-
 /// `mechanism = "nat44"`
 #[derive(Clone, Debug)]
 pub struct Nat44 {
@@ -378,139 +319,6 @@ pub struct Nat44 {
     pub exempt: Vec<At<Ipv4Net>>,
     /// Everything stateful.
     pub nat: Nat,
-}
-
-/// What `nat64` and `nat44` have in common.
-#[derive(Clone, Debug)]
-pub struct Nat {
-    /// Outside addresses, at least one.
-    pub pool: Vec<At<Pool>>,
-    /// The ports of the one address that there are, if it is shared with other customers.
-    pub set: PortSet,
-    /// Bits of the inside address that make a subscriber: 32 to 128, for `nat44` always 32.
-    pub subscriber_prefix: u8,
-    /// What lets hosts ask for ports.
-    pub pcp: Option<Pcp>,
-    /// Which packets from outside a binding lets in.
-    pub filtering: Filtering,
-    /// What becomes of TCP connections from outside that nobody waits for.
-    pub unsolicited_syn: UnsolicitedSyn,
-    /// Most bindings.
-    pub max_bindings: u32,
-    /// Most sessions.
-    pub max_sessions: u32,
-    /// Most subscribers.
-    pub max_subscribers: u32,
-    /// Most fragmented datagrams whose fragments are under way.
-    pub max_fragments: u32,
-    /// Most sessions of a subscriber; 0: no bound.
-    pub subscriber_sessions: u32,
-    /// Most bindings of a subscriber; 0: no bound.
-    pub subscriber_bindings: u32,
-    /// What happens when the ports of a subscriber's outside address run out.
-    pub pooling: Pooling,
-    /// How ports are given to subscribers.
-    pub ports: At<PortPolicy>,
-    /// Bindings that are always there.
-    pub static_bindings: Vec<At<StaticBinding>>,
-    /// When idle state ends.
-    pub timers: Timers,
-}
-
-/// An entry of `pool`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pool {
-    /// Outside addresses.
-    pub addresses: Ipv4Net,
-    /// First and last port of each, not 0.
-    pub ports: (u16, u16),
-}
-
-/// `filtering`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filtering {
-    /// Anyone may send to a binding (RFC 4787 section 5).
-    EndpointIndependent,
-    /// Only hosts to which the inside host has sent (RFC 6146 section 3.5).
-    AddressDependent,
-}
-
-/// `unsolicited-syn`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnsolicitedSyn {
-    /// The SYN is dropped silently.
-    Drop,
-    /// Its sender is told after 6 seconds (RFC 5382 section 4.3, RFC 6146 section 3.5.2.2).
-    Answer,
-}
-
-/// `pooling`: a subscriber keeps its outside address (RFC 4787 section 4.1) …
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pooling {
-    /// … even when that has no port left.
-    Strict,
-    /// … as long as that has ports.
-    Soft,
-}
-
-/// How ports are given to subscribers: `port-blocks`, `deterministic`, or neither.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortPolicy {
-    /// One by one.
-    Single,
-    /// In blocks that are logged once.
-    Blocks {
-        /// Ports in a block, a power of two from 8 to 8192.
-        size: u16,
-        /// Most blocks of a subscriber, 1 to 4.
-        per_subscriber: u16,
-    },
-    /// By a computation that needs no log (RFC 7422).
-    Deterministic {
-        /// Addresses of the subscribers; IPv6 for `nat64`, IPv4 for `nat44`.
-        inside: IpNet,
-        /// Ports of each, 8 to 32768.
-        size: u16,
-    },
-}
-
-/// An entry of `static`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StaticBinding {
-    /// Protocol of the ports.
-    pub protocol: Protocol,
-    /// Address and port (for ICMP, the identifier) of the inside host.
-    pub inside: SocketAddr,
-    /// Where it is reached from outside.
-    pub outside: SocketAddr,
-}
-
-/// `protocol` of a static binding
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// TCP
-    Tcp,
-    /// UDP
-    Udp,
-    /// ICMP echo
-    Icmp,
-}
-
-/// `[instance.timers]`: seconds (RFC 6146 section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timers {
-    /// UDP sessions (UDP_DEFAULT).
-    pub udp: u32,
-    /// Established TCP sessions (TCP_EST).
-    pub tcp_established: u32,
-    /// TCP sessions that are being opened (TCP_TRANS; RFC 7857 section 2.1).
-    pub tcp_opening: u32,
-    /// TCP sessions that are being closed (TCP_TRANS; RFC 7857 section 2.1).
-    pub tcp_closing: u32,
-    /// ICMP sessions (ICMP_DEFAULT).
-    pub icmp: u32,
-    /// Fragmented datagrams (FRAGMENT_MIN).
-    pub fragment: u32,
 }
 
 /// `[records]`: sessions and port blocks.
@@ -554,8 +362,8 @@ pub struct Dns64 {
 }
 
 impl Document {
-    /// The prefixes of RFC 6052 that the instances translate: what a DNS64 makes addresses with
-    /// unless it is told otherwise.
+    /// The prefixes of RFC 6052 that the instances translate: a DNS64 makes addresses with
+    /// them by default.
     #[must_use]
     pub fn prefixes(&self) -> Vec<rfc6052::Prefix> {
         let of = |instance: &Instance| instance.mechanism.rfc6052();

@@ -5,10 +5,9 @@ use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{Hairpin, ServiceClass, V4Networks, ZeroUdpChecksum};
 
+use super::choice::PrefixFormat;
 use super::diagnose::Diagnostic;
-use super::document::{
-    Composed, Instance, Mechanism, MssClamp, Nat44, Nat64, NonGlobal, Policy, Prefix, Siit,
-};
+use super::document::{Composed, Instance, Mechanism, Nat44, Nat64, NonGlobal, Policy, Siit};
 use super::rows::Files;
 use super::source::At;
 use super::table::{Reader, Value};
@@ -92,7 +91,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("6in4", Kind::Composed(tunnel::six_in_four)),
         ("4in6", Kind::Composed(tunnel::four_in_six)),
         ("6to4", Kind::Composed(tunnel::six_to_four)),
-        ("6rd", Kind::Composed(tunnel::rapid)),
+        ("6rd", Kind::Composed(tunnel::six_rd)),
         ("isatap", Kind::Composed(isatap::isatap)),
         ("ds-lite", Kind::Composed(ds_lite)),
         ("map-e", Kind::Composed(sharing::map_e)),
@@ -154,24 +153,20 @@ fn ds_lite(reader: &Reader<'_>) -> Option<Composed> {
 }
 
 fn lw4o6(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
-    let roles = [("b4", Role::Edge), ("aftr", Role::Border)];
+    let roles = [("b4", Role::Ce), ("aftr", Role::Br)];
     match role(reader, "\"b4\"", &roles)? {
-        Role::Edge => sharing::lwb4(reader),
-        Role::Border => lwaftr::lwaftr(reader, files),
+        Role::Ce => sharing::lw_b4(reader),
+        Role::Br => lwaftr::lwaftr(reader, files),
     }
 }
 
 fn policy(reader: &Reader<'_>) -> Policy {
-    let zero = [
-        ("compute", ZeroUdpChecksum::Compute),
-        ("drop", ZeroUdpChecksum::Drop),
-    ];
-    let clamp = [("off", MssClamp::Off), ("auto", MssClamp::Auto)];
     let class = |key| reader.get(key).and_then(|v| service_class(&v));
     let lowest = reader.get("lowest-ipv6-mtu");
     let errors = reader.get("icmp-errors");
-    let zero_udp_checksum = reader.get("zero-udp-checksum").and_then(|v| v.word(&zero));
-    let mss_clamp = reader.get("mss-clamp").and_then(|v| v.word(&clamp));
+    let zero_udp_checksum = reader.choice("zero-udp-checksum");
+    let clamp = reader.get("mss-clamp");
+    let clamp = clamp.and_then(|v| v.word(&[("off", false), ("auto", true)]));
     let allowed = reader.get("allow-non-global").and_then(|v| v.boolean());
     Policy {
         traffic_class: class("traffic-class").unwrap_or(ServiceClass::Copy),
@@ -188,7 +183,7 @@ fn policy(reader: &Reader<'_>) -> Policy {
             .get("icmp-source-v6")
             .and_then(|v| Some(v.at(v.ipv6()?))),
         own_v4: reader.get("own-v4").and_then(|v| Some(v.at(v.ipv4()?))),
-        mss_clamp: mss_clamp.unwrap_or(MssClamp::Off),
+        mss_clamp: clamp.unwrap_or(false),
         non_global: match allowed {
             Some(true) => NonGlobal::Allow,
             Some(false) | None => NonGlobal::Refuse,
@@ -225,26 +220,11 @@ fn icmp_source_v4(reader: &Reader<'_>) -> Option<At<Ipv4Net>> {
 }
 
 fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
-    let formats = [("rfc6052", false), ("ivi", true)];
-    let hairpins = [
-        ("off", Hairpin::Off),
-        ("simple", Hairpin::Simple),
-        ("intrinsic", Hairpin::Intrinsic),
-    ];
-    let ivi = reader
-        .get("prefix-format")
-        .and_then(|v| v.word(&formats))
-        .unwrap_or(false);
+    let format = reader.choice("prefix-format");
+    let format = format.unwrap_or(PrefixFormat::Rfc6052);
     let prefix = reader.get("prefix");
     let given = prefix.is_some();
-    let prefix = prefix.and_then(|v| {
-        let prefix = if ivi {
-            Prefix::Ivi(prefix::ivi(&v)?)
-        } else {
-            Prefix::Rfc6052(prefix::rfc6052(&v)?)
-        };
-        Some(v.at(prefix))
-    });
+    let prefix = prefix.and_then(|v| Some(v.at(format.prefix(&v)?)));
     let mut hosts = networks(reader, "hosts");
     let mut eam = section::each(reader, "eam", "a list of mappings", mapping);
     let file = reader.get("eam-file");
@@ -252,7 +232,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
     if let Some(value) = file {
         eam.extend(mapping::file(&value, files));
     }
-    let hairpin = reader.get("hairpin").and_then(|v| v.word(&hairpins));
+    let hairpin = reader.choice("hairpin");
     if let (Some(prefix), true) = (&prefix, eam.is_empty() && !mapped && hosts.is_empty()) {
         let message = "no `hosts` and no mappings: every IPv4 address is translated";
         let label = "as if `hosts = [\"0.0.0.0/0\"]` were there";
@@ -272,7 +252,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
     Some(Siit {
         prefix,
         hosts,
-        eam,
+        eam: eam.into(),
         hairpin: hairpin.unwrap_or(Hairpin::Simple),
     })
 }
@@ -282,7 +262,7 @@ fn networks(reader: &Reader<'_>, key: &'static str) -> Vec<At<Ipv4Net>> {
     let networks = section::each(reader, key, "a list of IPv4 networks", |v| {
         Some(v.at(v.ipv4_net()?))
     });
-    composed::excess(reader, key, &networks, V4Networks::MOST);
+    composed::excess(reader, key, &networks, V4Networks::MOST, "networks");
     networks
 }
 
@@ -313,7 +293,7 @@ fn mapping(value: Value<'_>) -> Option<At<Mapping>> {
 fn nat64(reader: &Reader<'_>) -> Option<Nat64> {
     let prefix = reader.require("prefix", "\"64:ff9b::/96\"");
     if let Some(format) = reader.get("prefix-format")
-        && format.word(&[("rfc6052", false), ("ivi", true)]) == Some(true)
+        && format.choice() == Some(PrefixFormat::Ivi)
     {
         let expected = "IVI is stateless: `mechanism = \"siit\"` (RFC 6219)";
         format.refuse("is \"ivi\" in a stateful instance", expected);

@@ -2,18 +2,17 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use ipnet::{Ipv4Net, Ipv6Net};
+use ipnet::Ipv6Net;
 use isthmus_core::address::V4;
 use isthmus_core::address::isatap::{self, Unique};
 use isthmus_core::config as core;
 use isthmus_core::mechanism::isatap::link_local;
 
 use super::composed::{self, Composed, list};
-use super::document::{Document, Instance, Mechanism};
-use super::instance;
-use super::section;
+use super::document::Document;
 use super::source::At;
 use super::table::{Reader, Value};
+use super::{instance, section, tunnel};
 
 /// The least that a router announces of itself, and the most (RFC 4861 section 6.2.1).
 const ROUTER_LIFETIME: std::ops::RangeInclusive<u16> = 4..=9000;
@@ -24,7 +23,7 @@ pub(super) fn isatap(reader: &Reader<'_>) -> Option<Composed> {
     instance::role(reader, "\"host\"", &roles)?(reader)
 }
 
-/// A router: it announces the prefix, and is the way of the site's nodes to everywhere else.
+/// A router: it announces the prefix, and is the next hop of the site's nodes to everywhere else.
 fn router(reader: &Reader<'_>) -> Option<Composed> {
     let local = composed::v4(reader, "local", "\"192.0.2.1\"");
     let prefix = prefix(reader.require("prefix", "\"2001:db8:1:2::/64\""));
@@ -43,7 +42,12 @@ fn router(reader: &Reader<'_>) -> Option<Composed> {
             ..LIFETIMES
         },
     };
-    let mut composed = node("isatap router", &local, link, &networks);
+    let mut composed = tunnel::over_v4(
+        "isatap router",
+        &local,
+        core::PeerV4::Isatap(link),
+        &networks,
+    );
     composed.plan.push(format!(
         "IPv6 packets to {} go to the IPv4 address that theirs embeds, from {}",
         prefix.value, local.value
@@ -74,7 +78,8 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
         prefix: Ipv6Addr::UNSPECIFIED.into(),
         lifetimes: LIFETIMES,
     };
-    let mut composed = node("isatap host", &local, link, &networks);
+    let mut composed =
+        tunnel::over_v4("isatap host", &local, core::PeerV4::Isatap(link), &networks);
     composed.plan.push(format!(
         "IPv6 packets to {} go to {} in IPv4 packets from {}; those to the own prefix go to the IPv4 \
          address that theirs embeds",
@@ -115,9 +120,9 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
 /// Routers that are not listed, but have a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PotentialRouters {
-    /// What the machine's resolver is asked for.
+    /// The name that the machine's resolver is asked for.
     pub name: String,
-    /// What was found; none yet in a configuration that was just read.
+    /// The routers that were found; none yet in a configuration that was just read.
     pub found: Vec<Ipv4Addr>,
 }
 
@@ -144,21 +149,14 @@ impl PotentialRouters {
 impl Document {
     /// Every instance that looks for its routers, and what it knows of them.
     pub fn potential_routers(&self) -> impl Iterator<Item = (&str, &PotentialRouters)> {
-        self.instances.iter().filter_map(|instance| {
-            let Mechanism::Composed(composed) = &instance.mechanism else {
-                return None;
-            };
-            Some((instance.name.value.as_str(), composed.potential.as_ref()?))
-        })
+        let all = self.composed();
+        all.filter_map(|(name, composed)| Some((name, composed.potential.as_ref()?)))
     }
 
     /// Gives an instance the routers that were found for it, or takes them away.
     pub fn set_routers(&mut self, instance: &str, found: Vec<Ipv4Addr>) {
-        let named = |at: &&mut Instance| at.name.value == instance;
-        if let Some(instance) = self.instances.iter_mut().find(named)
-            && let Mechanism::Composed(composed) = &mut instance.mechanism
-            && let Some(potential) = &mut composed.potential
-        {
+        let composed = self.composed_mut(instance);
+        if let Some(potential) = composed.and_then(|composed| composed.potential.as_mut()) {
             potential.found = found;
         }
     }
@@ -203,29 +201,6 @@ const LIFETIMES: core::Lifetimes = core::Lifetimes {
     preferred: 604_800,
 };
 
-/// What both roles have.
-fn node(
-    name: &'static str,
-    local: &At<Ipv4Addr>,
-    link: core::Isatap,
-    networks: &[At<Ipv6Net>],
-) -> Composed {
-    let core = core::AnyMechanism::SixInFour(core::SixInFour {
-        local: local.value.into(),
-        peer: core::PeerV4::Isatap(link),
-        destinations: composed::fit_v6(networks),
-        everything: networks.iter().any(|net| net.prefix_len() == 0),
-    });
-    let mut composed = Composed::new(name, core);
-    for network in networks {
-        composed.claim(network.value, "networks behind the tunnel", network.span);
-    }
-    // Other protocols to the same address are others' business.
-    composed.routes.push(Ipv4Net::from(local.value).into());
-    composed.own.0 = Some(local.value);
-    composed
-}
-
 /// A prefix whose interface identifiers have 64 bits.
 fn prefix(value: Option<Value<'_>>) -> Option<At<Ipv6Net>> {
     let value = value?;
@@ -242,25 +217,14 @@ fn prefix(value: Option<Value<'_>>) -> Option<At<Ipv6Net>> {
 
 /// The Potential Router List.
 fn routers(reader: &Reader<'_>) -> Vec<At<Ipv4Addr>> {
-    const MOST: usize = core::Routers::MOST;
     let read = |v: Value<'_>| Some(v.at(v.ipv4()?));
     let routers = section::each(reader, "routers", "a list of IPv4 addresses", read);
-    if let (Some(excess), Some(value)) = (routers.get(MOST), reader.get("routers")) {
-        let at = Value {
-            span: excess.span,
-            ..value
-        };
-        at.refuse("has too many routers", format!("at most {MOST} routers"));
-    }
+    composed::excess(reader, "routers", &routers, core::Routers::MOST, "routers");
     for router in &routers {
         if isthmus_core::address::special::is_illegal_source_v4(router.value.into())
             && let Some(value) = reader.get("routers")
         {
-            let at = Value {
-                span: router.span,
-                ..value
-            };
-            at.refuse(
+            value.spanning(router.span).refuse(
                 format_args!("has \"{}\"", router.value),
                 "expected unicast addresses",
             );

@@ -17,9 +17,9 @@ use super::diagnose::{Diagnostic, Sink};
 use super::rows::{self, Files, Rows, Wrong};
 use super::source::{At, Span};
 use super::table::{Reader, Value};
-use super::{section, sharing};
+use super::{map_rules, section};
 
-/// The border of lw4o6 (RFC 7596 section 6).
+/// The lwAFTR of lw4o6 (RFC 7596 section 6).
 pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
     let local = composed::v6(reader, "local", "\"2001:db8:ffff::1\"");
     let networks = networks(reader);
@@ -82,7 +82,7 @@ fn networks(reader: &Reader<'_>) -> Option<Vec<Network>> {
         return None;
     }
     let refuse = |span, problem: String, expected: &str| {
-        Value { span, ..given }.refuse(problem, expected);
+        given.spanning(span).refuse(problem, expected);
     };
     for (index, network) in networks.iter().enumerate() {
         if networks[..index].iter().any(|other| other.v4 == network.v4) {
@@ -109,7 +109,7 @@ fn network(value: Value<'_>) -> Option<Network> {
         None => Some(0),
         Some(value) => value.integer(0..=16),
     };
-    let offset = sharing::offset(&reader);
+    let offset = map_rules::offset(&reader);
     reader.finish(|_| None);
     let (v4, length, offset) = (v4?, length?, offset?);
     match Sharing::new(offset, length) {
@@ -126,34 +126,20 @@ fn network(value: Value<'_>) -> Option<Network> {
 }
 
 fn policy(reader: &Reader<'_>) -> core::LwAftrPolicy {
-    let permission = |key, allow| {
-        let words = [
-            (allow, core::Permission::Allow),
-            ("drop", core::Permission::Drop),
-        ];
-        let word = reader.get(key).and_then(|v| v.word(&words));
-        word.unwrap_or(core::Permission::Allow)
-    };
-    let unbound = |key| {
-        let words = [
-            ("answer", core::Unbound::Answer),
-            ("drop", core::Unbound::Drop),
-        ];
-        let word = reader.get(key).and_then(|v| v.word(&words));
-        word.unwrap_or(core::Unbound::Answer)
-    };
+    let permission = |key| reader.choice(key).unwrap_or(core::Permission::Allow);
+    let unbound = |key| reader.choice(key).unwrap_or(core::Unbound::Answer);
     core::LwAftrPolicy {
-        hairpin: permission("hairpin", "forward"),
-        incoming_icmp: permission("incoming-icmp", "forward"),
+        hairpin: permission("hairpin"),
+        incoming_icmp: permission("incoming-icmp"),
         unbound_v4: unbound("unbound-v4"),
         unbound_v6: unbound("unbound-v6"),
     }
 }
 
-/// What a row must be like.
+/// An example of a row.
 const ROW: &str = "2001:db8:a::1,192.0.2.18,52";
 
-/// What rows are read by.
+/// The context in which rows are read.
 struct Rules {
     shared: SharedNetworks,
     /// Its networks, for people.

@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, SocketType, socket};
+use nix::net::if_::if_nametoindex;
 
 use super::diagnose::Diagnostic;
 use super::document::Document;
@@ -32,10 +31,6 @@ impl Loaded {
 }
 
 fn interfaces(document: &Document) -> Vec<Diagnostic> {
-    // Without a socket nobody can be asked; what is missing will show.
-    let Ok(socket) = socket(AddressFamily::INET, SocketType::DGRAM, None) else {
-        return Vec::new();
-    };
     let names = document.interfaces.iter().map(|interface| &interface.name);
     let discovered = document.discoveries();
     let discovered = discovered.filter_map(|(_, discovery)| discovery.interface.as_ref());
@@ -43,7 +38,7 @@ fn interfaces(document: &Document) -> Vec<Diagnostic> {
     names
         .chain(discovered)
         .chain(announced)
-        .filter(|name| name_to_index(&socket, name.value.as_str()).is_err())
+        .filter(|name| if_nametoindex(name.value.as_str()).is_err())
         .map(|name| {
             let message = format!("there is no link \"{}\" on this machine", name.value);
             let label = "expected a link that `ip link` shows";

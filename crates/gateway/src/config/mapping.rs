@@ -8,7 +8,7 @@ use super::source::At;
 use super::table::Value;
 use super::value::{v4_net, v6_net};
 
-/// What would be right where two prefixes are no mapping.
+/// The advice where two prefixes are no mapping.
 pub(super) const ADVICE: &str = "expected a pair such as 192.0.2.0/28 and 2001:db8::/124";
 
 /// The mappings in the file that `eam-file` names.

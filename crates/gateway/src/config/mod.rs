@@ -2,13 +2,14 @@
 //! what the data plane takes.
 //!
 //! A mistake anywhere means that there is no configuration at all; everything that is wrong is
-//! told at once, each with its place in the file ([`Report`]). [`Document`] is what the file says,
-//! [`Compiled`] what it means to the core.
+//! reported at once, each with its place in the file ([`Report`]). [`Document`] has the content of the file,
+//! [`Compiled`] the form that the core takes.
 //!
 //! `docs/configuration.md` is the description for users.
 
 mod announce;
 mod check;
+mod choice;
 mod compile;
 mod composed;
 mod diagnose;
@@ -18,6 +19,7 @@ mod instance;
 mod isatap;
 mod lwaftr;
 mod machine;
+mod map_rules;
 mod mapping;
 mod nat;
 mod overlap;
@@ -38,6 +40,8 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+pub use choice::Choice;
+pub(crate) use choice::by_name;
 pub use compile::{CompileError, Compiled, CompiledInstance, Secret};
 pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;
@@ -52,16 +56,16 @@ use table::Reader;
 /// A configuration that can be used.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What it says.
+    /// The configuration.
     pub document: Document,
-    /// What may not be meant as it stands there.
+    /// Warnings about what may not be meant as it stands there.
     pub warnings: Report,
 }
 
 /// Why there is no configuration.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The file can not be read.
+    /// The file cannot be read.
     Read {
         /// Its path.
         path: PathBuf,
@@ -114,8 +118,8 @@ fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('.')
 }
 
-/// Checks a configuration that was read already. `path` is what it is called in messages, `name`
-/// what the gateway is called if the text does not tell, `folder` what paths in it are relative
+/// Checks a configuration that was read already. `path` is its name in messages, `name`
+/// the name of the gateway if the text has none, `folder` the folder that its paths are relative
 /// to.
 ///
 /// # Errors
@@ -156,7 +160,7 @@ pub fn parse(path: &str, name: &str, text: String, folder: &Path) -> Result<Load
     }
 }
 
-/// Reads all sections. What can not be read is told to the sink, and replaced or left out.
+/// Reads all sections. Mistakes go to the sink, and what cannot be read is replaced or left out.
 fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>) -> Document {
     let start = Span::new(0, 0..0);
     let top = Reader::new(table, start, "the document", sink);

@@ -1,14 +1,17 @@
 //! The keys of the stateful mechanisms.
 
-use std::net::SocketAddr;
+use std::fmt::Display;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use ipnet::IpNet;
 use isthmus_core::address::port_set::PortSet;
+use isthmus_core::nat::{
+    Endpoint4, Filtering, Inside, Pooling, StaticBinding, Timers, UnsolicitedSyn,
+};
+use isthmus_core::time::Span;
 
 use super::diagnose::Diagnostic;
-use super::document::{
-    Filtering, Nat, Pool, Pooling, PortPolicy, Protocol, StaticBinding, Timers, UnsolicitedSyn,
-};
+use super::document::{Nat, Pool, PortPolicy};
 use super::pcp::{self, Asking};
 use super::section;
 use super::source::At;
@@ -23,8 +26,8 @@ pub(super) enum Side {
     V4,
 }
 
-/// The NAT of a customer's edge, whose one address is what the customer has; its PCP is for the caller.
-pub(super) fn of_edge(reader: &Reader<'_>, address: At<Pool>) -> Nat {
+/// The NAT of a CE, which has one address. The caller reads its PCP.
+pub(super) fn of_ce(reader: &Reader<'_>, address: At<Pool>) -> Nat {
     let defaults = Defaults {
         table: 1 << 16,
         subscribers: 1 << 10,
@@ -32,7 +35,7 @@ pub(super) fn of_edge(reader: &Reader<'_>, address: At<Pool>) -> Nat {
     keys(reader, Side::V4, vec![address], &defaults)
 }
 
-/// Reads what all mechanisms with a pool have in common.
+/// Reads the keys that all mechanisms with a pool have in common.
 pub(super) fn nat(reader: &Reader<'_>, side: Side) -> Option<Nat> {
     with_pool(reader, side, side.into())
 }
@@ -59,7 +62,7 @@ fn with_pool(reader: &Reader<'_>, side: Side, asking: Asking) -> Option<Nat> {
     (!nat.pool.is_empty()).then_some(nat)
 }
 
-/// How large tables are if nothing is said.
+/// The default sizes of tables.
 struct Defaults {
     /// Sessions, and bindings.
     table: u32,
@@ -67,15 +70,6 @@ struct Defaults {
 }
 
 fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Defaults) -> Nat {
-    let filters = [
-        ("endpoint-independent", Filtering::EndpointIndependent),
-        ("address-dependent", Filtering::AddressDependent),
-    ];
-    let unsolicited = [
-        ("drop", UnsolicitedSyn::Drop),
-        ("answer", UnsolicitedSyn::Answer),
-    ];
-    let poolings = [("strict", Pooling::Strict), ("soft", Pooling::Soft)];
     let most = |key, range| reader.get(key).and_then(|v| v.integer::<u32>(range));
     // Bounds that keep the tables within 2^32 lines of memory, and the memory within reason.
     let table = 16..=(1 << 28);
@@ -85,17 +79,12 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
         pcp: None,
         subscriber_prefix: subscriber_prefix(reader, side),
         filtering: reader
-            .get("filtering")
-            .and_then(|v| v.word(&filters))
+            .choice("filtering")
             .unwrap_or(Filtering::EndpointIndependent),
         unsolicited_syn: reader
-            .get("unsolicited-syn")
-            .and_then(|v| v.word(&unsolicited))
+            .choice("unsolicited-syn")
             .unwrap_or(UnsolicitedSyn::Drop),
-        pooling: reader
-            .get("pooling")
-            .and_then(|v| v.word(&poolings))
-            .unwrap_or(Pooling::Strict),
+        pooling: reader.choice("pooling").unwrap_or(Pooling::Strict),
         max_bindings: most("max-bindings", table.clone()).unwrap_or(defaults.table),
         max_sessions: most("max-sessions", table.clone()).unwrap_or(defaults.table),
         max_subscribers: most("max-subscribers", table).unwrap_or(defaults.subscribers),
@@ -216,11 +205,6 @@ fn by_calculation(value: &Value<'_>, side: Side) -> Option<PortPolicy> {
 
 /// `{ protocol = "…", inside = "…", outside = "…" }`
 fn static_binding(value: Value<'_>, side: Side) -> Option<At<StaticBinding>> {
-    let protocols = [
-        ("tcp", Protocol::Tcp),
-        ("udp", Protocol::Udp),
-        ("icmp", Protocol::Icmp),
-    ];
     let (example, inside) = match side {
         Side::V6 => (
             "{ protocol = \"tcp\", inside = \"[2001:db8::80]:80\", outside = \"203.0.113.1:80\" }",
@@ -235,36 +219,57 @@ fn static_binding(value: Value<'_>, side: Side) -> Option<At<StaticBinding>> {
         "an entry of `static`",
         &format!("a table such as {example}"),
     )?;
-    let protocol = reader
-        .require("protocol", "\"tcp\"")
-        .and_then(|v| v.word(&protocols));
-    let v6 = side == Side::V6;
-    let inside = reader
-        .require("inside", inside)
-        .and_then(|v| endpoint(&v, v6));
+    let protocol = reader.require("protocol", "\"tcp\"");
+    let protocol = protocol.and_then(|v| v.choice());
+    let inside = reader.require("inside", inside);
+    let inside = inside.and_then(|v| match side {
+        Side::V6 => v6_endpoint(&v).map(|end| Inside {
+            address: (*end.ip()).into(),
+            port: end.port(),
+            ..Inside::default()
+        }),
+        Side::V4 => v4_endpoint(&v).map(|end| Inside {
+            v4: (*end.ip()).into(),
+            port: end.port(),
+            ..Inside::default()
+        }),
+    });
     let outside = reader.require("outside", "\"203.0.113.1:80\"");
-    let outside = outside.and_then(|v| endpoint(&v, false));
+    let outside = outside.and_then(|v| v4_endpoint(&v));
     reader.finish(|_| None);
     Some(value.at(StaticBinding {
         protocol: protocol?,
         inside: inside?,
-        outside: outside?,
+        outside: outside.map(|end| Endpoint4 {
+            address: (*end.ip()).into(),
+            port: end.port(),
+        })?,
     }))
 }
 
-/// An address and a port of one family.
-fn endpoint(value: &Value<'_>, v6: bool) -> Option<SocketAddr> {
-    let socket = value.socket()?;
-    if socket.is_ipv6() != v6 {
-        let family = if v6 { "IPv6" } else { "IPv4" };
-        let expected = format!("expected an {family} address here");
-        value.refuse(format_args!("is \"{socket}\""), expected);
-        return None;
+/// An IPv4 address and a port.
+fn v4_endpoint(value: &Value<'_>) -> Option<SocketAddrV4> {
+    match value.socket()? {
+        SocketAddr::V4(socket) => Some(socket),
+        SocketAddr::V6(socket) => refuse_family(value, socket, "IPv4"),
     }
-    Some(socket)
 }
 
-/// What a timer below its minimum is.
+/// An IPv6 address and a port.
+fn v6_endpoint(value: &Value<'_>) -> Option<SocketAddrV6> {
+    match value.socket()? {
+        SocketAddr::V6(socket) => Some(socket),
+        SocketAddr::V4(socket) => refuse_family(value, socket, "IPv6"),
+    }
+}
+
+fn refuse_family<T>(value: &Value<'_>, socket: impl Display, family: &str) -> Option<T> {
+    let expected = format!("expected an {family} address here");
+    value.refuse(format_args!("is \"{socket}\""), expected);
+    None
+}
+
+/// The severity of a timer below its minimum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Short {
     /// A mistake: an RFC says that it must not be.
@@ -275,14 +280,7 @@ enum Short {
 
 /// `[instance.timers]`, and `allow-short-timers` beside it.
 fn timers(reader: &Reader<'_>, side: Side) -> Timers {
-    let mut timers = Timers {
-        udp: 300,
-        tcp_established: 7440,
-        tcp_opening: 240,
-        tcp_closing: 240,
-        icmp: 60,
-        fragment: 2,
-    };
+    let mut timers = Timers::default();
     let allowed = reader.get("allow-short-timers").and_then(|v| v.boolean());
     let Some(value) = reader.get("timers") else {
         return timers;
@@ -291,12 +289,12 @@ fn timers(reader: &Reader<'_>, side: Side) -> Timers {
         return timers;
     };
     // What a shorter timer breaks is said by the RFC that sets the minimum.
-    let seconds = |key, into: &mut u32, least: u32, short: Short, rfc: &str| {
+    let seconds = |key, into: &mut Span, least: u32, short: Short, rfc: &str| {
         let Some(value) = reader.get(key) else { return };
-        let Some(number) = value.integer(1..=31_536_000) else {
+        let Some(number) = value.integer::<u32>(1..=31_536_000) else {
             return;
         };
-        *into = number;
+        *into = Span::from_secs(number.into());
         if number >= least {
             return;
         }

@@ -8,13 +8,13 @@ use isthmus_core::address::rfc6052;
 use isthmus_core::mechanism::aftr;
 use isthmus_pcp::Limits;
 
-use super::document::{Pcp, PcpProxy, PcpWay};
+use super::document::{Pcp, PcpPath, PcpProxy};
 use super::nat::Side;
 use super::section;
 use super::source::At;
 use super::table::{Reader, Value};
 
-/// The address that a B4 has in its softwire (RFC 6333 section 5.7).
+/// The address of a B4 in its softwire (RFC 6333 section 5.7).
 const B4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 2);
 
 /// The address at which the nearest server is asked (RFC 7723 section 3).
@@ -27,7 +27,7 @@ pub(super) enum Asking {
     V6,
     /// IPv4 hosts.
     V4,
-    /// Customers, in their softwires or over IPv6.
+    /// B4s, in their softwires or over IPv6.
     Softwires,
 }
 
@@ -88,12 +88,12 @@ pub(super) struct OfClat<'t> {
     listen: Vec<At<IpAddr>>,
     clients: Vec<At<IpNet>>,
     server: Ipv6Addr,
-    /// Where that is told.
-    told: Value<'t>,
+    /// Where the server is configured.
+    place: Value<'t>,
 }
 
-/// Reads the table of a CLAT, whose NAT has ports that nobody outside knows: requests are passed on to the
-/// PLAT.
+/// Reads the table of a CLAT. The ports of its NAT are not known outside, so that requests are passed on to
+/// the PLAT.
 pub(super) fn of_clat<'t>(value: &Value<'t>) -> Option<OfClat<'t>> {
     let reader = table(value, Asking::V4)?;
     let (listen, clients) = places(&reader, Asking::V4);
@@ -107,7 +107,7 @@ pub(super) fn of_clat<'t>(value: &Value<'t>) -> Option<OfClat<'t>> {
         listen: listen?,
         clients,
         server: server?,
-        told: given.unwrap_or(*value),
+        place: given.unwrap_or(*value),
     })
 }
 
@@ -116,7 +116,7 @@ impl OfClat<'_> {
     pub(super) fn at(self, local: Ipv6Addr, prefix: &rfc6052::Prefix) -> Option<PcpProxy> {
         let server = self.server;
         if prefix.extract(server.into()).is_some() || server == local {
-            self.told.refuse(
+            self.place.refuse(
                 format_args!(
                     "passes requests on to {server}, which is `local` or lies under `prefix`"
                 ),
@@ -129,19 +129,18 @@ impl OfClat<'_> {
             clients: self.clients,
             server: server.into(),
             own: local.into(),
-            way: PcpWay::Nat,
+            path: PcpPath::Nat,
         })
     }
 }
 
-/// What to say of keys that are those of servers.
+/// Advice for keys that only servers have.
 fn of_servers(key: &str) -> Option<String> {
     let theirs = ["min-lifetime", "max-lifetime", "per-host"].contains(&key);
     theirs.then(|| "only where the ports are, at the concentrator or the PLAT".to_owned())
 }
 
-/// Reads the table of a B4, whose ports are those of its concentrator, which is the default router that
-/// it asks (RFC 6887 section 8.1, RFC 6333 section 10). What is sent to `networks` goes there.
+/// Reads the table of a B4. The ports are at its AFTR, which is its default router and so the default server (RFC 6887 section 8.1, RFC 6333 section 10). Packets to `networks` go there.
 pub(super) fn of_b4(value: &Value<'_>, networks: &[At<Ipv4Net>]) -> Option<PcpProxy> {
     let reader = table(value, Asking::V4)?;
     let (listen, clients) = places(&reader, Asking::V4);
@@ -165,7 +164,7 @@ pub(super) fn of_b4(value: &Value<'_>, networks: &[At<Ipv4Net>]) -> Option<PcpPr
         clients,
         server: server.into(),
         own: B4.into(),
-        way: PcpWay::Softwire,
+        path: PcpPath::Softwire,
     })
 }
 
@@ -242,9 +241,9 @@ impl fmt::Display for PcpProxy {
             listen.join(", "),
             self.server,
             self.own,
-            match self.way {
-                PcpWay::Softwire => "",
-                PcpWay::Nat => ", with ports of the NAT",
+            match self.path {
+                PcpPath::Softwire => "",
+                PcpPath::Nat => ", with ports of the NAT",
             }
         )?;
         if self.clients.is_empty() {

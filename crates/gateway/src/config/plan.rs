@@ -1,18 +1,19 @@
-//! What a configuration will do, in plain words.
+//! A description of a configuration in plain words.
+
+mod nat;
 
 use std::fmt;
 
-use isthmus_core::mechanism::aftr;
 use isthmus_core::table::Line;
 use serde::Serialize;
 
 use super::compile::Compiled;
 use super::document::{
-    Announce, Destinations, Dns64, Document, Engine, Filtering, Forward, Instance, Interface,
-    Mechanism, Nat, NonGlobal, Pooling, PortPolicy, Prefix, Records, Routes, Siit, UnsolicitedSyn,
-    XdpMode,
+    Announce, Destinations, Dns64, Document, Engine, Forward, Instance, Interface, Mechanism,
+    NonGlobal, Prefix, Routes, Siit, XdpMode,
 };
 use super::overlap;
+use nat::of_nat;
 
 /// A description of a configuration: sections with a heading and a few sentences each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,7 +21,7 @@ use super::overlap;
 pub struct Plan {
     /// Name of the gateway.
     pub gateway: String,
-    /// What is described, in order.
+    /// Its parts, in order.
     pub sections: Vec<Section>,
     /// Bytes that the tables take, once full.
     pub memory: u64,
@@ -30,14 +31,14 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Section {
-    /// What it is about.
+    /// Its heading.
     pub heading: String,
     /// Sentences.
     pub lines: Vec<String>,
 }
 
 impl Plan {
-    /// Describes a document and what became of it.
+    /// Describes a document and its compiled form.
     #[must_use]
     pub fn new(document: &Document, compiled: &Compiled) -> Self {
         let mut sections = Vec::new();
@@ -169,90 +170,6 @@ fn of_siit(siit: &Siit) -> Vec<String> {
     lines
 }
 
-fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
-    let pool = list(nat.pool.iter().map(|pool| {
-        let (low, high) = pool.ports;
-        format!("{} ports {low}-{high}", pool.addresses)
-    }));
-    let ports = match nat.ports.value {
-        PortPolicy::Single => "ports one by one".to_owned(),
-        PortPolicy::Blocks {
-            size,
-            per_subscriber,
-        } => {
-            format!("ports in up to {per_subscriber} blocks of {size}")
-        }
-        PortPolicy::Deterministic { inside, size } => {
-            format!("{size} ports by calculation, for subscribers in {inside}")
-        }
-    };
-    let subscriber = match nat.subscriber_prefix {
-        128 | 32 => "an address".to_owned(),
-        bits => format!("a /{bits}"),
-    };
-    let pooling = match nat.pooling {
-        Pooling::Strict => "always has the same outside address",
-        Pooling::Soft => "keeps its outside address while that has ports",
-    };
-    let filtering = match nat.filtering {
-        Filtering::EndpointIndependent => "anyone may send to a binding (endpoint-independent)",
-        Filtering::AddressDependent => {
-            "only hosts that were sent to may answer (address-dependent)"
-        }
-    };
-    let unsolicited = match nat.unsolicited_syn {
-        UnsolicitedSyn::Drop => "TCP connections that nobody waits for are dropped silently",
-        UnsolicitedSyn::Answer => {
-            "TCP connections that nobody waits for are answered after 6 seconds"
-        }
-    };
-    let mut lines = vec![
-        format!("there {hosts} appear as {pool}"),
-        format!("a subscriber is {subscriber}; it has {ports} and {pooling}"),
-        filtering.to_owned(),
-        unsolicited.to_owned(),
-        format!(
-            "at most {} bindings, {} sessions, {} fragmented datagrams",
-            nat.max_bindings, nat.max_sessions, nat.max_fragments
-        ),
-    ];
-    let limit = |n: u32, what: &str| (n != 0).then(|| format!("{n} {what}"));
-    let limits: Vec<_> = [
-        limit(nat.subscriber_bindings, "bindings"),
-        limit(nat.subscriber_sessions, "sessions"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if !limits.is_empty() {
-        lines.push(format!(
-            "a subscriber has at most {}",
-            list(limits.into_iter())
-        ));
-    }
-    match nat.static_bindings.len() {
-        0 => {}
-        1 => lines.push("one static binding".to_owned()),
-        n => lines.push(format!("{n} static bindings")),
-    }
-    if let Some(pcp) = &nat.pcp {
-        let in_softwires = pcp
-            .in_softwires
-            .then(|| format!("{} in softwires", aftr::OWN));
-        let listen = pcp.listen.iter().map(|at| at.value.to_string());
-        let listen = list(in_softwires.into_iter().chain(listen));
-        let clients = match pcp.clients.as_slice() {
-            [] => "all of them".to_owned(),
-            nets => list(nets.iter().map(|net| net.value.to_string())),
-        };
-        lines.push(format!(
-            "by PCP and NAT-PMP at {listen} hosts may ask for ports: {clients}, up to {} each",
-            pcp.per_host
-        ));
-    }
-    lines
-}
-
 fn links(document: &Document) -> Vec<String> {
     let mut lines: Vec<_> = document.interfaces.iter().map(of_interface).collect();
     let tun = &document.tun;
@@ -345,18 +262,12 @@ fn services(document: &Document) -> Vec<String> {
         Some(address) => format!("OpenMetrics at http://{address}/metrics"),
         None => "no metrics over HTTP".to_owned(),
     });
-    let Records {
-        json,
-        syslog,
-        ipfix,
-        rate,
-        destinations,
-    } = &document.records;
+    let records = &document.records;
+    let json = records.json.as_ref();
     let sinks: Vec<_> = [
-        json.as_ref()
-            .map(|path| format!("JSON lines in {}", path.display())),
-        syslog.map(|address| format!("syslog to {address}")),
-        ipfix.map(|address| format!("IPFIX to {address}")),
+        json.map(|path| format!("JSON lines in {}", path.display())),
+        records.syslog.map(|address| format!("syslog to {address}")),
+        records.ipfix.map(|address| format!("IPFIX to {address}")),
     ]
     .into_iter()
     .flatten()
@@ -365,8 +276,9 @@ fn services(document: &Document) -> Vec<String> {
         "no records of sessions or port blocks".to_owned()
     } else {
         format!(
-            "up to {rate} records per second{} as {}",
-            match destinations {
+            "up to {} records per second{} as {}",
+            records.rate,
+            match records.destinations {
                 Destinations::Record => "",
                 Destinations::Omit => ", without destinations,",
             },

@@ -8,21 +8,21 @@ use super::table::Value;
 
 /// The files of a configuration, the document itself being number 0.
 pub(super) struct Files<'a> {
-    /// What was read so far.
+    /// The files that were read so far.
     pub(super) sources: Vec<Source>,
     /// The folder that paths in the document are relative to.
     pub(super) folder: &'a Path,
 }
 
-/// What the rows of a file are.
+/// The kind of rows of a file.
 pub(super) struct Rows {
-    /// What one of them is called.
+    /// The name of one row.
     pub(super) what: &'static str,
-    /// One of them.
+    /// An example of one.
     pub(super) example: &'static str,
 }
 
-/// What is wrong with a row, and what would be right.
+/// The mistake in a row, and what would be right.
 pub(super) type Wrong = (String, String);
 
 /// The rows of the file that a value names. Empty lines and what follows a `#` do not count.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use tracing::Level;
+
 use super::diagnose::Diagnostic;
 use super::document::{
-    Destinations, Dns64, Engine, Forward, Gateway, Interface, Link, Log, LogFormat, LogLevel,
-    Records, Routes, Tun, XdpMode,
+    Dns64, Engine, Forward, Gateway, Interface, Link, Log, LogFormat, Records, Routes, Tun, XdpMode,
 };
 use super::prefix;
 use super::source::At;
@@ -13,7 +14,7 @@ use super::table::{Reader, Value};
 
 const NOWHERE: fn(&str) -> Option<String> = |_| None;
 
-/// `[gateway]`; `name` is what the gateway is called if the file does not tell.
+/// `[gateway]`; `name` is the name of the gateway if the file has none.
 pub(super) fn gateway(reader: Option<Reader<'_>>, name: &str) -> Gateway {
     let default = |name: &str| PathBuf::from(format!("/run/isthmus/{name}.sock"));
     let Some(reader) = reader else {
@@ -40,26 +41,12 @@ pub(super) fn gateway(reader: Option<Reader<'_>>, name: &str) -> Gateway {
 /// `[log]`
 pub(super) fn log(reader: Option<Reader<'_>>) -> Log {
     let mut log = Log {
-        level: LogLevel::Info,
+        level: Level::INFO,
         format: LogFormat::Text,
     };
     let Some(reader) = reader else { return log };
-    let levels = [
-        ("error", LogLevel::Error),
-        ("warn", LogLevel::Warn),
-        ("info", LogLevel::Info),
-        ("debug", LogLevel::Debug),
-        ("trace", LogLevel::Trace),
-    ];
-    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-    log.level = reader
-        .get("level")
-        .and_then(|v| v.word(&levels))
-        .unwrap_or(log.level);
-    log.format = reader
-        .get("format")
-        .and_then(|v| v.word(&formats))
-        .unwrap_or(log.format);
+    log.level = reader.choice("level").unwrap_or(log.level);
+    log.format = reader.choice("format").unwrap_or(log.format);
     reader.finish(NOWHERE);
     log
 }
@@ -85,21 +72,10 @@ pub(super) fn link(reader: Option<Reader<'_>>) -> Link {
 
 /// One `[[interface]]`
 pub(super) fn interface(reader: Reader<'_>) -> Option<Interface> {
-    let engines = [
-        ("xdp", Engine::Xdp),
-        ("tc", Engine::Tc),
-        ("user", Engine::User),
-    ];
-    let modes = [
-        ("auto", XdpMode::Auto),
-        ("native", XdpMode::Native),
-        ("generic", XdpMode::Generic),
-    ];
-    let ways = [("redirect", Forward::Redirect), ("kernel", Forward::Kernel)];
     let name = reader.require("name", "\"eth0\"");
     let engine = reader.require("engine", "\"xdp\"");
     let name = name.and_then(|v| Some(v.at(v.link_name()?)));
-    let engine = engine.and_then(|v| Some(v.at(v.word(&engines)?)));
+    let engine = engine.and_then(|v| Some(v.at(v.choice()?)));
     let mode = reader.get("mode");
     let forward = reader.get("forward");
     let kind = engine.as_ref().map(|engine| engine.value);
@@ -112,10 +88,9 @@ pub(super) fn interface(reader: Reader<'_>) -> Option<Interface> {
             "only with `engine = \"xdp\"` or \"tc\"",
         );
     }
-    let mode = mode.and_then(|v| v.word(&modes)).unwrap_or(XdpMode::Auto);
-    let forward = forward
-        .and_then(|v| v.word(&ways))
-        .unwrap_or(Forward::Redirect);
+    let mode = mode.and_then(|v| v.choice()).unwrap_or(XdpMode::Auto);
+    let forward = forward.and_then(|v| v.choice());
+    let forward = forward.unwrap_or(Forward::Redirect);
     reader.finish(NOWHERE);
     Some(Interface {
         name: name?,
@@ -138,7 +113,6 @@ pub(super) fn tun(reader: Option<Reader<'_>>, whole: super::source::Span) -> Tun
         routes: Routes::Auto,
     };
     let Some(reader) = reader else { return tun };
-    let routes = [("auto", Routes::Auto), ("none", Routes::None)];
     if let Some(value) = reader.get("name")
         && let Some(name) = value.link_name()
     {
@@ -153,10 +127,7 @@ pub(super) fn tun(reader: Option<Reader<'_>>, whole: super::source::Span) -> Tun
     tun.addresses = each(&reader, "addresses", "a list of addresses", |v| {
         Some(v.at(v.interface_address()?))
     });
-    tun.routes = reader
-        .get("routes")
-        .and_then(|v| v.word(&routes))
-        .unwrap_or(tun.routes);
+    tun.routes = reader.choice("routes").unwrap_or(tun.routes);
     reader.finish(NOWHERE);
     tun
 }
@@ -173,12 +144,7 @@ pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
     records.ipfix = reader.get("ipfix").and_then(|v| v.socket());
     let rate = reader.get("rate").and_then(|v| v.integer(1..=10_000_000));
     records.rate = rate.unwrap_or(records.rate);
-    let choices = [
-        ("record", Destinations::Record),
-        ("omit", Destinations::Omit),
-    ];
-    let destinations = reader.get("destinations").and_then(|v| v.word(&choices));
-    records.destinations = destinations.unwrap_or_default();
+    records.destinations = reader.choice("destinations").unwrap_or_default();
     if records.json.is_none() && records.syslog.is_none() && records.ipfix.is_none() {
         let message = "[records] tells nowhere to write records to";
         let label = "needs `json`, `syslog` or `ipfix`";

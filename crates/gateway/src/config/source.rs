@@ -45,6 +45,15 @@ pub struct At<T> {
     pub span: Span,
 }
 
+/// Compares the values alone: the place is for messages.
+impl<T: PartialEq> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: Eq> Eq for At<T> {}
+
 impl<T> Deref for At<T> {
     type Target = T;
 

@@ -15,7 +15,7 @@ pub(super) struct Reader<'t> {
     table: &'t DeTable<'t>,
     /// Where its heading stands, for what is missing.
     pub(super) span: Span,
-    /// What it is called in messages, such as `[gateway]`.
+    /// Its name in messages, such as `[gateway]`.
     name: &'static str,
     known: RefCell<Vec<&'static str>>,
     pub(super) sink: &'t Sink,
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
         self.sink.push(Diagnostic::error(self.span, message, label));
     }
 
-    /// Reports the keys that nobody asked for. `elsewhere` tells where such a key would be right.
+    /// Reports the keys that were not read. `elsewhere` says where such a key would be right.
     pub(super) fn finish(self, elsewhere: impl Fn(&str) -> Option<String>) {
         let known = self.known.into_inner();
         for (key, _) in self.table {
@@ -109,6 +109,11 @@ impl<'t> Value<'t> {
             span: Span::new(source, value.span()),
             sink,
         }
+    }
+
+    /// The same for messages about another place.
+    pub(super) const fn spanning(self, span: Span) -> Self {
+        Self { span, ..self }
     }
 
     /// This value has the wrong type or content.
@@ -191,7 +196,7 @@ impl<'t> Value<'t> {
         found.map(|(_, value)| *value)
     }
 
-    /// A string that some function makes a value of. What it answers instead tells what is wrong.
+    /// A string that `parse` makes a value of. Its error says what is wrong.
     pub(super) fn parse<T, E: Display>(
         &self,
         expected: &str,

@@ -1,4 +1,4 @@
-//! Tunnels without state: `6in4`, `4in6`, `6to4`, `6rd`, and `ds-lite` at a customer's edge.
+//! Tunnels without state: `6in4`, `4in6`, `6to4`, `6rd`, and `ds-lite` at a B4.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -33,8 +33,8 @@ pub(super) fn six_in_four(reader: &Reader<'_>) -> Option<Composed> {
     Some(composed)
 }
 
-/// The part that all tunnels over IPv4 have.
-fn over_v4(
+/// A tunnel over IPv4, which leads to these networks.
+pub(super) fn over_v4(
     name: &'static str,
     local: &At<Ipv4Addr>,
     peer: core::PeerV4,
@@ -50,53 +50,53 @@ fn over_v4(
     for network in networks {
         composed.claim(network.value, "networks behind the tunnel", network.span);
     }
-    // Other protocols to the same address are others' business.
+    // Packets of other protocols to the same address are left to the machine.
     composed.routes.push(Ipv4Net::from(local.value).into());
     composed.own.0 = Some(local.value);
     composed
 }
 
-/// 6to4 (RFC 3056): a site's router, or with `role = "relay"` the way to the rest of the IPv6
+/// 6to4 (RFC 3056): a site's router, or with `role = "relay"` the next hop to the rest of the IPv6
 /// internet.
 pub(super) fn six_to_four(reader: &Reader<'_>) -> Option<Composed> {
-    let roles = [("router", Role::Edge), ("relay", Role::Border)];
+    let roles = [("router", Role::Ce), ("relay", Role::Br)];
     let role = reader.get("role").map(|v| v.word(&roles));
     let local = composed::v4(reader, "local", "\"198.51.100.1\"");
     let relay = reader.get("relay").map(|v| Some(v.at(v.ipv4()?)));
     let role = match role {
-        None => Role::Edge,
+        None => Role::Ce,
         Some(role) => role?,
     };
-    if let (Role::Border, Some(value)) = (role, reader.get("relay")) {
+    if let (Role::Br, Some(value)) = (role, reader.get("relay")) {
         value.refuse("is for routers of sites", "a relay needs none");
     }
     let local = local?;
     let domain = Domain::SIX_TO_FOUR;
     let (outside, networks) = match (role, relay) {
-        (Role::Edge, Some(relay)) => (
+        (Role::Ce, Some(relay)) => (
             core::Outside::AnyRelay(relay?.value.into()),
             everything(reader),
         ),
-        (Role::Edge, None) => (
+        (Role::Ce, None) => (
             // Without a relay there are other sites only; what comes back comes from any relay.
             core::Outside::AnyRelay(local.value.into()),
             of_domain(reader, &domain),
         ),
-        (Role::Border, _) => (core::Outside::Here, of_domain(reader, &domain)),
+        (Role::Br, _) => (core::Outside::Here, of_domain(reader, &domain)),
     };
     let peer = core::PeerV4::Embedded(core::Embedded { domain, outside });
     let name = match role {
-        Role::Edge => "6to4 router",
-        Role::Border => "6to4 relay",
+        Role::Ce => "6to4 router",
+        Role::Br => "6to4 relay",
     };
     let mut composed = over_v4(name, &local, peer, &networks);
     embedded_plan(&mut composed, &local, &domain, role, relay.flatten());
     Some(composed)
 }
 
-/// 6rd (RFC 5969): a customer's edge, or the border relay.
-pub(super) fn rapid(reader: &Reader<'_>) -> Option<Composed> {
-    let roles = [("ce", Role::Edge), ("br", Role::Border)];
+/// 6rd (RFC 5969): a CE, or the BR.
+pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
+    let roles = [("ce", Role::Ce), ("br", Role::Br)];
     let role = reader.require("role", "\"ce\"");
     let role = role.and_then(|v| v.word(&roles));
     let local = composed::v4(reader, "local", "\"10.1.2.3\"");
@@ -106,11 +106,11 @@ pub(super) fn rapid(reader: &Reader<'_>) -> Option<Composed> {
         None => Some(Ipv4Net::default()),
         Some(value) => value.ipv4_net(),
     };
-    let border = match role {
-        Some(Role::Edge) => composed::v4(reader, "br", "\"10.0.0.1\"").map(Some),
+    let br = match role {
+        Some(Role::Ce) => composed::v4(reader, "br", "\"10.0.0.1\"").map(Some),
         _ => Some(None),
     };
-    if let (Some(Role::Border), Some(value)) = (role, reader.get("br")) {
+    if let (Some(Role::Br), Some(value)) = (role, reader.get("br")) {
         value.refuse("is for customers' edges", "a border relay is its own");
     }
     let (role, local, prefix, common) = (role?, local?, prefix?, common?);
@@ -133,34 +133,34 @@ pub(super) fn rapid(reader: &Reader<'_>) -> Option<Composed> {
         value.refuse(format_args!("is \"{}\"", local.value), expected);
         return None;
     }
-    let (outside, networks, name) = match (role, border?) {
-        (Role::Edge, Some(border)) => {
-            different(reader, &local, &border);
-            let outside = core::Outside::Relay(border.value.into());
+    let (outside, networks, name) = match (role, br?) {
+        (Role::Ce, Some(br)) => {
+            different(reader, &local, &br);
+            let outside = core::Outside::Relay(br.value.into());
             (outside, everything(reader), "6rd ce")
         }
         (_, _) => (core::Outside::Here, of_domain(reader, &domain), "6rd br"),
     };
     let peer = core::PeerV4::Embedded(core::Embedded { domain, outside });
     let mut composed = over_v4(name, &local, peer, &networks);
-    let border = match outside {
+    let br = match outside {
         core::Outside::Relay(address) => Some(At {
             value: address.into(),
             span: local.span,
         }),
         _ => None,
     };
-    embedded_plan(&mut composed, &local, &domain, role, border);
+    embedded_plan(&mut composed, &local, &domain, role, br);
     Some(composed)
 }
 
 /// Which end of a domain this is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A customer's edge, or a site's router.
-    Edge,
-    /// The border relay, or a relay.
-    Border,
+    /// The customer's end: a CE or a B4, or a site's router.
+    Ce,
+    /// The provider's end: a BR or an AFTR, or a relay.
+    Br,
 }
 
 fn everything(reader: &Reader<'_>) -> Vec<At<Ipv6Net>> {
@@ -190,7 +190,7 @@ fn embedded_plan(
         "IPv6 packets to {prefix}/{length} go to the IPv4 address that theirs embeds, from {}",
         local.value
     ));
-    if let (Role::Edge, Some(delegated)) = (role, domain.delegated(local.value.into())) {
+    if let (Role::Ce, Some(delegated)) = (role, domain.delegated(local.value.into())) {
         composed.plan.push(format!(
             "the prefix of this site is {delegated}/{}",
             domain.delegated_length()
@@ -210,14 +210,14 @@ pub(super) fn four_in_six(reader: &Reader<'_>) -> Option<Composed> {
     over_v6("4in6", reader, remote, networks, &[])
 }
 
-/// DS-Lite's customer edge (RFC 6333 section 5): a tunnel to the AFTR for all of IPv4.
+/// The B4 of DS-Lite (RFC 6333 section 5): a tunnel to the AFTR for all of IPv4.
 pub(super) fn b4(reader: &Reader<'_>) -> Option<Composed> {
     let remote = composed::v6(reader, "aftr", "\"2001:db8::2\"");
     let networks = composed::v4_networks(reader, "networks", Some("0.0.0.0/0"), "[\"0.0.0.0/0\"]");
     let read = |v: Value<'_>| Some(v.at(v.ipv4_net()?));
     let mut exempt = section::each(reader, "exempt", "a list of IPv4 networks", read);
     let proxy = reader.get("pcp").map(|v| v.at(pcp::of_b4(&v, &networks)));
-    // What hosts ask of this machine is not for the concentrator.
+    // Requests of hosts to this machine are not for the AFTR.
     for listen in proxy
         .iter()
         .filter_map(|at| at.value.as_ref())
@@ -232,7 +232,7 @@ pub(super) fn b4(reader: &Reader<'_>) -> Option<Composed> {
         }
     }
     let key = reader.get("exempt").map_or("pcp", |_| "exempt");
-    composed::excess(reader, key, &exempt, core::V4Networks::MOST);
+    composed::excess(reader, key, &exempt, core::V4Networks::MOST, "networks");
     let mut composed = over_v6("ds-lite b4", reader, remote, networks, &exempt)?;
     let Some(proxy) = proxy else {
         return Some(composed);

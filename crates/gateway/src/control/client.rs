@@ -14,7 +14,7 @@ pub enum ClientError {
     Unreachable {
         /// The socket.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The connection broke.
@@ -95,7 +95,7 @@ impl Client {
 ///
 /// # Errors
 ///
-/// If the directory is there and can not be read.
+/// If the directory is there and cannot be read.
 pub fn sockets(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,

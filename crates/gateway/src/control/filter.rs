@@ -4,9 +4,11 @@ use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use isthmus_core::nat::Protocol;
 use serde::{Deserialize, Serialize};
 
-use crate::records::{Protocol, Session};
+use crate::config::Choice;
+use crate::records::Session;
 
 /// Conditions that a session must meet, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,21 +35,18 @@ impl Filter {
     /// Whether a session of the instance with this name meets all conditions.
     #[must_use]
     pub fn admits(&self, instance: &str, session: &Session) -> bool {
-        let mapping = &session.mapping;
-        self.instance.as_ref().is_none_or(|name| name == instance)
-            && self
-                .protocol
-                .as_ref()
-                .is_none_or(|name| name == mapping.protocol.name())
+        let binding = &session.binding;
+        let (outside, remote) = (&self.outside, &self.remote);
+        let differs = |name: &Option<String>, is: &str| name.as_ref().is_some_and(|it| it != is);
+        let outside_end = (binding.outside_address, binding.outside_port);
+        let remote_end = (session.remote_address, session.remote_port);
+        !differs(&self.instance, instance)
+            && !differs(&self.protocol, binding.protocol.name())
             && self
                 .inside
-                .is_none_or(|net| net.contains(&mapping.inside.address))
-            && self
-                .outside
-                .is_none_or(|outside| outside.admits(mapping.outside.address, mapping.outside.port))
-            && self
-                .remote
-                .is_none_or(|remote| remote.admits(session.remote.address, session.remote.port))
+                .is_none_or(|net| net.contains(&binding.inside_address))
+            && outside.is_none_or(|outside| outside.admits(outside_end))
+            && remote.is_none_or(|remote| remote.admits(remote_end))
     }
 
     /// Says what is wrong with a filter that could never admit anything.
@@ -56,9 +55,8 @@ impl Filter {
     ///
     /// If the protocol is none of those that have sessions.
     pub fn check(&self) -> Result<(), FilterError> {
-        let known = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp];
         match &self.protocol {
-            Some(name) if known.iter().all(|protocol| protocol.name() != name) => {
+            Some(name) if Protocol::NAMES.iter().all(|(known, _)| known != name) => {
                 Err(FilterError::Protocol(name.clone()))
             }
             _ => Ok(()),
@@ -77,12 +75,12 @@ pub struct OutsideFilter {
 }
 
 impl OutsideFilter {
-    fn admits(&self, address: Ipv4Addr, port: u16) -> bool {
+    fn admits(&self, (address, port): (Ipv4Addr, u16)) -> bool {
         self.address == address && self.port.is_none_or(|wanted| wanted == port)
     }
 }
 
-/// What is wrong with a filter.
+/// The mistake in a filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// Neither form of an [`OutsideFilter`].
@@ -131,25 +129,19 @@ impl From<OutsideFilter> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{Endpoint, Mapping};
+    use crate::records::Binding;
 
     fn session() -> Session {
         Session {
-            mapping: Mapping {
+            binding: Binding {
                 protocol: Protocol::Udp,
-                inside: Endpoint {
-                    address: "2001:db8:1::7".parse().unwrap(),
-                    port: 5000,
-                },
-                outside: Endpoint {
-                    address: Ipv4Addr::new(203, 0, 113, 1),
-                    port: 1024,
-                },
+                inside_address: "2001:db8:1::7".parse().unwrap(),
+                inside_port: 5000,
+                outside_address: Ipv4Addr::new(203, 0, 113, 1),
+                outside_port: 1024,
             },
-            remote: Endpoint {
-                address: Ipv4Addr::new(192, 0, 2, 53),
-                port: 53,
-            },
+            remote_address: Ipv4Addr::new(192, 0, 2, 53),
+            remote_port: 53,
             remote_inside: None,
         }
     }

@@ -1,17 +1,19 @@
-//! What goes over the control socket. Keys are stable: scripts read them.
+//! The messages of the control socket. Keys are stable: scripts read them.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
+use crate::records::Session;
 
-/// What a client asks.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Request {
-    /// How the gateway is: answered by [`Reply::Status`].
+    /// The state of the gateway: answered by [`Reply::Status`].
     Status,
     /// All counters: answered by [`Reply::Counters`].
     Counters,
@@ -22,19 +24,19 @@ pub enum Request {
     Reload,
 }
 
-/// Which sessions, and what of them.
+/// A request for sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SessionsRequest {
-    /// Which.
+    /// The conditions that they meet.
     pub filter: Filter,
-    /// What of them.
+    /// The form of the answer.
     pub wish: Wish,
     /// Lines at most; 0: all.
     pub limit: u64,
 }
 
-/// What a client wants of the sessions that match.
+/// The form in which a client wants the sessions that match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wish {
@@ -47,16 +49,16 @@ pub enum Wish {
     Follow,
 }
 
-/// What the gateway answers.
+/// An answer of the gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// How the gateway is.
+    /// The state of the gateway.
     Status(Box<Status>),
     /// All counters that are not zero, or all.
     Counters(Vec<CounterRow>),
     /// One session.
-    Session(SessionRow),
+    Session(Listed),
     /// One event, in the form of a line of the JSON records.
     Record(serde_json::Value),
     /// There are no more sessions.
@@ -67,7 +69,7 @@ pub enum Reply {
     Error(String),
 }
 
-/// How the gateway is.
+/// The state of the gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Status {
@@ -86,13 +88,13 @@ pub struct Status {
     /// The message of the last reload, if it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reload_error: Option<String>,
-    /// What moves packets.
+    /// Its engines.
     pub engines: Vec<EngineStatus>,
     /// The configured mechanisms.
     pub instances: Vec<InstanceStatus>,
     /// Where the DNS64 service listens.
     pub dns64: Vec<String>,
-    /// What is announced to hosts.
+    /// The prefixes that are announced to hosts.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub announcements: Vec<AnnouncementStatus>,
     /// Records of sessions and port blocks.
@@ -126,27 +128,27 @@ pub struct InstanceStatus {
     /// Its tables: name, entries in use, most entries.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tables: Vec<TableStatus>,
-    /// Its prefix, if it finds that out.
+    /// Its prefix, if that is discovered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prefix: Option<PrefixStatus>,
 }
 
-/// A prefix that is found out; without any of these it is waited for.
+/// A prefix that is discovered; all fields are absent until there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct PrefixStatus {
     /// The prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Who told it: `DNS`, or `router` and its address.
+    /// Its source: `DNS`, or `router` and its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Seconds until it ends if nobody tells it again.
+    /// Seconds until it expires unless it is announced again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
 }
 
-/// What is announced to the hosts of a link.
+/// The prefixes that are announced on a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AnnouncementStatus {
@@ -168,7 +170,7 @@ pub struct TableStatus {
     pub limit: u64,
 }
 
-/// What became of the records.
+/// The numbers of records by their outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RecordsStatus {
@@ -194,28 +196,17 @@ pub struct CounterRow {
     pub value: u64,
 }
 
-/// One session.
+/// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct SessionRow {
+pub struct Listed {
     /// Its instance.
-    pub instance: String,
-    /// `tcp`, `udp` or `icmp`.
-    pub protocol: String,
-    /// The subscriber.
-    pub inside_address: IpAddr,
-    /// Its port or ICMP identifier.
-    pub inside_port: u16,
-    /// The address of the pool.
-    pub outside_address: Ipv4Addr,
-    /// Its port or ICMP identifier.
-    pub outside_port: u16,
-    /// The correspondent.
-    pub remote_address: Ipv4Addr,
-    /// Its port; 0 for ICMP.
-    pub remote_port: u16,
+    pub instance: Arc<str>,
+    /// Its ends.
+    #[serde(flatten)]
+    pub session: Session,
     /// State of the TCP state machine (RFC 6146 section 3.5.2); `-` for others.
-    pub state: String,
+    pub state: Cow<'static, str>,
     /// Seconds until it ends if no packet comes.
     pub expires: u64,
 }
@@ -228,4 +219,36 @@ pub struct End {
     pub matched: u64,
     /// Sessions that were listed.
     pub listed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::samples;
+
+    /// The keys that docs/running.md promises, in their order.
+    #[test]
+    fn a_listed_session_is_one_flat_object() {
+        let listed = Listed {
+            instance: "plat".into(),
+            session: Session {
+                remote_inside: None,
+                ..samples::session()
+            },
+            state: "established".into(),
+            expires: 7440,
+        };
+        let text = serde_json::to_string(&listed).unwrap();
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"instance":"plat","protocol":"tcp","#,
+                r#""inside-address":"2001:db8:1::7","inside-port":40000,"#,
+                r#""outside-address":"203.0.113.1","outside-port":1024,"#,
+                r#""remote-address":"192.0.2.80","remote-port":443,"#,
+                r#""state":"established","expires":7440}"#
+            )
+        );
+        assert_eq!(serde_json::from_str::<Listed>(&text).unwrap(), listed);
+    }
 }

@@ -13,10 +13,10 @@ mod socket;
 pub use client::{Client, ClientError, sockets};
 pub use filter::{Filter, FilterError, OutsideFilter};
 pub use message::{
-    AnnouncementStatus, CounterRow, End, EngineStatus, InstanceStatus, PrefixStatus, RecordsStatus,
-    Reply, Request, SessionRow, SessionsRequest, Status, TableStatus, Wish,
+    AnnouncementStatus, CounterRow, End, EngineStatus, InstanceStatus, Listed, PrefixStatus,
+    RecordsStatus, Reply, Request, SessionsRequest, Status, TableStatus, Wish,
 };
-pub use server::{Listed, Service, serve};
+pub use server::{Service, serve};
 pub use socket::{ControlSocket, SocketError};
 
 /// Where control sockets are unless the configuration says otherwise.

@@ -10,26 +10,25 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{broadcast, mpsc};
 
-use super::message::{CounterRow, End, Reply, Request, SessionRow, SessionsRequest, Status, Wish};
+use super::message::{CounterRow, End, Listed, Reply, Request, SessionsRequest, Status, Wish};
 use super::socket::ControlSocket;
-use crate::records::{Event, Record, Session};
+use crate::records::{Record, Subject};
 
 /// Bytes of a request, at most.
 const LONGEST_REQUEST: u64 = 64 * 1024;
 /// Sessions that may wait for a slow client.
 const AHEAD: usize = 256;
 
-/// What the socket gives access to.
+/// The gateway, as the control socket sees it.
 pub trait Service: Send + Sync + 'static {
-    /// How the gateway is.
+    /// The state of the gateway.
     fn status(&self) -> Status;
 
     /// All counters.
     fn counters(&self) -> Vec<CounterRow>;
 
-    /// Shows every session to `visit`, with the name of its instance, until it breaks off. May
-    /// take a while.
-    fn sessions(&self, visit: &mut dyn FnMut(&str, &Listed) -> ControlFlow<()>);
+    /// Shows every session to `visit` until it breaks off. May take a while.
+    fn sessions(&self, visit: &mut dyn FnMut(Listed) -> ControlFlow<()>);
 
     /// All events from now on.
     fn follow(&self) -> broadcast::Receiver<Arc<Record>>;
@@ -39,17 +38,6 @@ pub trait Service: Send + Sync + 'static {
 
     /// Reads the configuration again. What changed, or why nothing did.
     fn reload(&self) -> impl Future<Output = Result<Vec<String>, String>> + Send;
-}
-
-/// A session with what only a list shows.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    /// The session.
-    pub session: Session,
-    /// State of the TCP state machine; `-` for others.
-    pub state: &'static str,
-    /// Seconds until it ends.
-    pub expires: u64,
 }
 
 /// Answers clients until the task is dropped.
@@ -168,15 +156,15 @@ impl<S: Service> Connection<S> {
                     continue;
                 }
             };
-            let (Event::SessionCreated(session) | Event::SessionRemoved(session)) = &record.event
-            else {
+            let Subject::Session(session) = &record.subject else {
                 continue;
             };
             if !request.filter.admits(&record.instance, session) {
                 continue;
             }
-            let line = crate::records::line(&self.service.name(), &record);
-            let line = serde_json::from_str(&line).map_err(io::Error::other)?;
+            let name = self.service.name();
+            let line = serde_json::to_value(crate::records::line(&name, &record));
+            let line = line.map_err(io::Error::other)?;
             self.reply(&Reply::Record(line)).await?;
             sent += 1;
             if request.limit != 0 && sent == request.limit {
@@ -198,21 +186,17 @@ impl<S: Service> Connection<S> {
 }
 
 /// Walks over all sessions and sends those that match, up to the limit; counts the rest.
-fn walk<S: Service>(
-    service: &S,
-    request: &SessionsRequest,
-    rows: &mpsc::Sender<SessionRow>,
-) -> End {
+fn walk<S: Service>(service: &S, request: &SessionsRequest, rows: &mpsc::Sender<Listed>) -> End {
     let mut end = End::default();
-    service.sessions(&mut |instance, listed| {
-        if !request.filter.admits(instance, &listed.session) {
+    service.sessions(&mut |listed| {
+        if !request.filter.admits(&listed.instance, &listed.session) {
             return ControlFlow::Continue(());
         }
         end.matched += 1;
         let wanted =
             request.wish == Wish::List && (request.limit == 0 || end.listed < request.limit);
         if wanted {
-            if rows.blocking_send(row(instance, listed)).is_err() {
+            if rows.blocking_send(listed).is_err() {
                 return ControlFlow::Break(());
             }
             end.listed += 1;
@@ -220,22 +204,4 @@ fn walk<S: Service>(
         ControlFlow::Continue(())
     });
     end
-}
-
-fn row(instance: &str, listed: &Listed) -> SessionRow {
-    let Session {
-        mapping, remote, ..
-    } = &listed.session;
-    SessionRow {
-        instance: instance.into(),
-        protocol: mapping.protocol.name().into(),
-        inside_address: mapping.inside.address,
-        inside_port: mapping.inside.port,
-        outside_address: mapping.outside.address,
-        outside_port: mapping.outside.port,
-        remote_address: remote.address,
-        remote_port: remote.port,
-        state: listed.state.into(),
-        expires: listed.expires,
-    }
 }

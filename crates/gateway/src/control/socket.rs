@@ -23,7 +23,7 @@ pub enum SocketError {
     Refused {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }

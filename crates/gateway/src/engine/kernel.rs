@@ -1,7 +1,7 @@
 //! The engines in the kernel: XDP and tc programs on the links of the machine.
 //!
 //! They share one set of programs and maps, and their memory of sessions is the user-space
-//! engine's as well, which does what they can not.
+//! engine's as well, which does what they cannot.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::control::EngineStatus;
 /// The programs and the links that they are attached to.
 #[derive(Debug)]
 pub struct KernelEngine {
-    // Taken when it stops: the kernel detaches what nobody holds.
+    // Taken when it stops: the kernel detaches a program when its last holder drops it.
     programs: Mutex<Option<Programs>>,
     links: Vec<EngineStatus>,
     /// The names of its links, for errors.
@@ -141,7 +141,7 @@ fn warn_of_source_checks(link: &str) {
     }
 }
 
-/// What the programs of these links say.
+/// An error of the programs on these links.
 fn failed(names: &str, error: &isthmus_engine::bpf::Error) -> EngineError {
     EngineError {
         engine: "BPF",

@@ -29,7 +29,7 @@ impl UserEngine {
     ///
     /// # Errors
     ///
-    /// If the link can not be had, or no threads.
+    /// If the link cannot be had, or no threads.
     pub fn start(
         tun: &Tun,
         ruleset: &Arc<Ruleset>,

@@ -1,4 +1,4 @@
-//! What a router advertisement says that a host of an ISATAP link needs (RFC 4861 section 4.2).
+//! The parts of a router advertisement that a host of an ISATAP link needs (RFC 4861 section 4.2).
 //!
 //! The packet path has looked at hop limit, checksum and the lengths of options, and at who sent it.
 

@@ -49,7 +49,7 @@ impl Host {
         }
     }
 
-    /// Asks and listens until it is told to end, and gives back then what it has formed.
+    /// Asks and listens until `ending` resolves, and then removes the addresses that it has formed.
     ///
     /// # Errors
     /// There is no socket to be had.

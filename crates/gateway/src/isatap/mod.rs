@@ -33,7 +33,7 @@ pub struct Solicitors {
     running: Vec<(Site, Running)>,
 }
 
-/// A task, and how it is told to end.
+/// A task, and the sender that ends it.
 #[derive(Debug)]
 struct Running {
     end: oneshot::Sender<()>,
@@ -52,14 +52,14 @@ impl Drop for Ending {
 
 impl Running {
     async fn end(self) {
-        // One that has ended by itself is told in vain.
+        // Fails if it has ended by itself.
         let _ = self.end.send(());
         let _ = self.task.await;
     }
 }
 
 impl Solicitors {
-    /// Makes the hosts those of `document`; the gateway's link has this number and name. One that can not
+    /// Makes the hosts those of `document`; the gateway's link has this number and name. One that cannot
     /// ask says so in the log, and the rest of the gateway works.
     pub async fn apply(&mut self, document: &Document, index: u32, link: &str) {
         let wanted = sites(document);

@@ -1,5 +1,5 @@
 //! Potential router lists that are not configured: the machine's resolver is asked for a name, which the
-//! hosts file, the DNS or whatever else the machine is told by may know (RFC 5214 section 8.3.2).
+//! hosts file, the DNS or another source of the machine may know (RFC 5214 section 8.3.2).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -95,7 +95,7 @@ impl Running {
     }
 }
 
-/// Asks again and again. A list that was found stays when nobody answers any more: routers are likelier to
+/// Asks again and again. A list that was found stays when no resolver answers any more: routers are likelier to
 /// be there than not.
 async fn keep(name: String, found: Arc<Mutex<Vec<Ipv4Addr>>>, news: Arc<Notify>) {
     let mut wait = FIRST;
@@ -129,7 +129,7 @@ async fn keep(name: String, found: Arc<Mutex<Vec<Ipv4Addr>>>, news: Arc<Notify>)
 }
 
 /// The IPv4 addresses of a name that can be a router's, in the order of numbers: resolvers turn them round.
-/// The resolver may take its time. It does so in a thread that nobody waits for when the gateway ends.
+/// The resolver may take its time. It does so in a thread that the end of the gateway does not wait for.
 async fn ask(name: &str) -> io::Result<Vec<Ipv4Addr>> {
     let (tell, told) = oneshot::channel();
     let name = name.to_owned();

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use isthmus_core::time::Instant;
 use jiff::Timestamp;
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 
 /// Now, on the clock that all engines use: CLOCK_MONOTONIC, which BPF programs have as well.
 pub(super) fn now() -> Instant {
-    let time = clock_gettime(ClockId::Monotonic);
-    Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or_else(|error| {
+        unreachable!("every Linux has this clock: {error}");
+    });
+    Instant::from_nanos(Duration::from(time).as_nanos() as u64)
 }
 
 /// When, by the wall clock, an instant of the tables was.

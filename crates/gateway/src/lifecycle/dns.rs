@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use isthmus_dns64::{Config, Counter, Counters, Handle, NonGlobal, Server, Translation};
 
 use super::UpError;
-use crate::config::{self, Document, Instance};
+use crate::config::{Document, Instance};
 
 /// The service, or its absence.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct Dns {
     figures: Arc<Mutex<Figures>>,
 }
 
-/// What others may see of it.
+/// Its figures, for the status and the metrics.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     counters: Option<Arc<Counters>>,
@@ -51,7 +51,7 @@ impl Dns {
         Ok(())
     }
 
-    /// What others may see of it.
+    /// Its figures, for the status and the metrics.
     pub(super) fn figures(&self) -> Arc<Mutex<Figures>> {
         Arc::clone(&self.figures)
     }
@@ -110,10 +110,6 @@ fn settings(document: &Document) -> Option<Config> {
 /// Addresses that the translator lets pass are worth an answer.
 fn non_global(document: &Document, prefix: &isthmus_core::address::rfc6052::Prefix) -> NonGlobal {
     let has_prefix = |instance: &&Instance| instance.mechanism.rfc6052() == Some(*prefix);
-    match document.instances.iter().find(has_prefix) {
-        Some(instance) if instance.policy.non_global == config::NonGlobal::Allow => {
-            NonGlobal::Allow
-        }
-        _ => NonGlobal::Refuse,
-    }
+    let instance = document.instances.iter().find(has_prefix);
+    instance.map_or(NonGlobal::Refuse, |instance| instance.policy.non_global)
 }

@@ -10,10 +10,10 @@ use isthmus_engine::counters::{Owner, Snapshot};
 
 use crate::control::CounterRow;
 
-/// What one engine counted, by owner.
+/// The counters of one engine, by owner.
 pub(super) type Reading = Vec<(Owner, Snapshot)>;
 
-/// What was counted before the last reload.
+/// The counts from before the last reload.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// Names of the instances at their places.

@@ -2,13 +2,14 @@
 
 use std::io::IsTerminal;
 
+use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::Handle;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Registry, fmt, reload};
 
-use crate::config::{LogFormat, LogLevel};
+use crate::config::LogFormat;
 
 /// Libraries whose own messages say nothing to an operator.
 const QUIET: [&str; 4] = ["netlink_proto", "rtnetlink", "hyper", "hyper_util"];
@@ -25,7 +26,7 @@ impl Logging {
     /// # Errors
     ///
     /// If there is one already.
-    pub fn start(level: LogLevel, format: LogFormat) -> Result<Self, TryInitError> {
+    pub fn start(level: Level, format: LogFormat) -> Result<Self, TryInitError> {
         let (filter, handle) = reload::Layer::new(filter(level));
         let registry = tracing_subscriber::registry().with(filter);
         match format {
@@ -55,21 +56,15 @@ impl Logging {
     }
 
     /// Changes which messages are written.
-    pub fn set_level(&self, level: LogLevel) {
-        // Fails only if the log is gone, and then nobody would read of it.
+    pub fn set_level(&self, level: Level) {
+        // Fails only if the log is gone.
         let _ = self.filter.reload(filter(level));
     }
 }
 
-fn filter(level: LogLevel) -> Targets {
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
-    // "At most": a library is never told more of than this level.
+fn filter(level: Level) -> Targets {
+    let level = LevelFilter::from_level(level);
+    // A library never logs more than this level.
     let quiet = QUIET.map(|library| (library, level.min(LevelFilter::WARN)));
     Targets::new().with_default(level).with_targets(quiet)
 }

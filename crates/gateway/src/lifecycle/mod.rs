@@ -5,8 +5,10 @@
 //! from then on or none.
 
 mod clock;
+mod described;
 mod dns;
 mod fixed;
+mod in_force;
 mod ledger;
 mod logging;
 mod pcp;
@@ -18,6 +20,7 @@ mod start;
 mod sweeper;
 mod systemd;
 mod tables;
+mod undo;
 mod view;
 
 use std::io;
@@ -41,7 +44,7 @@ pub enum UpError {
     /// The configuration is not usable.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The configuration asks for what the data plane can not do.
+    /// The configuration asks for what the data plane cannot do.
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// There is no control socket.
@@ -50,10 +53,10 @@ pub enum UpError {
     /// An engine does not start.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The link can not be configured.
+    /// The link cannot be configured.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Forwarding can not be turned on.
+    /// Forwarding cannot be turned on.
     #[error(transparent)]
     Sysctl(#[from] SysctlError),
     /// DNS64 does not start.
@@ -65,9 +68,9 @@ pub enum UpError {
     /// Something else that the system refuses.
     #[error("{what}: {error}")]
     System {
-        /// What was wanted.
+        /// The operation.
         what: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// An engine failed while it ran.

@@ -3,7 +3,7 @@
 //! An instance is known by its name. If its tables keep their sizes, and ports are given to
 //! subscribers in the same way, they stay where they are with all that is in them; otherwise it
 //! gets others, and the old ones are given up. They are not used again for a while: what a packet
-//! still writes there under the old configuration harms nobody.
+//! still writes there under the old configuration does no harm.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +25,7 @@ const REST: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
     tables: BTreeMap<String, Place>,
-    /// What was given up and lies below the end, in order.
+    /// The lines that were given up and lie below the end, in order.
     free: Vec<Free>,
     /// The line after all of them. There has never been anything from here on, if not below `used`.
     end: u32,
@@ -84,8 +84,8 @@ impl Place {
 pub(super) struct NoRoom(String);
 
 impl Placement {
-    /// Moves the tables of `compiled` to their places and says what the placement is then, and which
-    /// lines have to be [cleared](clear) before they are used again. There are `lines` lines in all.
+    /// Moves the tables of `compiled` to their places. Returns the placement then, and the
+    /// lines that have to be [cleared](clear) before they are used again. There are `lines` lines in all.
     pub(super) fn place(
         &self,
         document: &Document,
@@ -169,7 +169,7 @@ impl Free {
     }
 }
 
-/// Forgets what lies in lines that nobody uses.
+/// Clears lines that are not used.
 pub(super) fn clear<M: Memory + ?Sized>(state: &M, lines: Range<u32>) {
     for word in lines.filter_map(|number| state.line(number)).flatten() {
         word.store(0, Ordering::Relaxed);

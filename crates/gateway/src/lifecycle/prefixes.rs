@@ -1,4 +1,4 @@
-//! Prefixes of NAT64s as a part of the gateway: who looks for them, and who announces them.
+//! Prefixes of NAT64s as a part of the gateway: discovery and announcement.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ pub(super) struct Prefixes {
     figures: Arc<Mutex<Figures>>,
 }
 
-/// What others may see of it.
+/// The figures, for the status and the metrics.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     seekers: BTreeMap<String, SeekerFigures>,
@@ -155,13 +155,13 @@ impl Prefixes {
         Arc::clone(&self.news)
     }
 
-    /// The prefix that an instance has now, and who told it.
+    /// The source of the prefix that an instance has now.
     pub(super) fn origin(&self, instance: &str) -> Option<String> {
         let (_, seeker) = self.seekers.get(instance)?;
         Some(seeker.latest()?.origin.to_string())
     }
 
-    /// What others may see of it.
+    /// The figures, for the status and the metrics.
     pub(super) fn figures(&self) -> Arc<Mutex<Figures>> {
         Arc::clone(&self.figures)
     }
@@ -175,7 +175,7 @@ impl Prefixes {
             .map(|announcer| tokio::spawn(announcer.stop()))
             .collect();
         for farewell in farewells {
-            // Whether it was heard nobody knows anyway.
+            // Whether it was received is not known anyway.
             let _ = farewell.await;
         }
     }
@@ -219,7 +219,7 @@ impl Figures {
         })
     }
 
-    /// What is announced.
+    /// The prefixes that are announced, by link.
     pub(super) fn announcements(&self) -> Vec<AnnouncementStatus> {
         self.announcements.clone()
     }

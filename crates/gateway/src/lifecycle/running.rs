@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::UpError;
+use super::described::Described;
 use super::dns::Dns;
 use super::ledger::Ledger;
 use super::logging::Logging;
@@ -35,7 +36,7 @@ pub(super) struct Running {
     pub(super) logging: Logging,
     pub(super) secret: Seed,
     pub(super) placement: Placement,
-    pub(super) descriptions: Vec<(String, String)>,
+    pub(super) described: Vec<Described>,
     /// The rules in force.
     pub(super) ruleset: Arc<Ruleset>,
     pub(super) link: Option<Link>,
@@ -56,13 +57,13 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// What failed; what was started before it has ended again.
+    /// The step that failed; those before it were undone.
     pub(super) async fn start(file: PathBuf) -> Result<Self, UpError> {
         let Loaded { document, warnings } = config::load(&file)?.on_this_machine()?;
         let logging = Logging::start(document.log.level, document.log.format)
             .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
         start::warn(&warnings);
-        // First what tells whether another gateway is in our place.
+        // First the socket: it shows whether this gateway runs already.
         let socket = ControlSocket::bind(&document.gateway.control)?;
         let sysctls = Sysctls::new(document.gateway.control.with_extension("state"))?;
         let metrics = match document.gateway.metrics {
@@ -111,7 +112,7 @@ impl Running {
             tables,
             placement,
             again: _,
-            descriptions,
+            described,
             ruleset,
         } = prepared;
         let recorder = Arc::new(recorder);
@@ -140,7 +141,7 @@ impl Running {
             logging,
             secret,
             placement,
-            descriptions,
+            described,
             ruleset,
             link: None,
             sysctls,
@@ -169,14 +170,9 @@ impl Running {
             self.sysctls.forward()?;
         }
         self.dns.apply(&current.document).await?;
-        let opened = self.pcp.open(&current.document, &self.descriptions).await?;
+        let opened = self.pcp.open(&current.document, &self.described).await?;
         self.pcp
-            .apply(
-                opened,
-                &current.document,
-                &current.tables,
-                &self.descriptions,
-            )
+            .apply(opened, &current.document, &current.tables, &self.described)
             .await;
         self.solicit(&current.document).await;
         let ready = self.prefixes.prepare(&current.document)?;
@@ -238,7 +234,7 @@ impl Running {
         )
     }
 
-    /// What somebody wants of the gateway next.
+    /// Waits for the next request to the gateway.
     pub(super) async fn wish(&mut self) -> Wish {
         let news = self.prefixes.news();
         tokio::select! {
@@ -260,7 +256,7 @@ impl Running {
         Some((failed.name().into(), links.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Takes everything back: first what brings packets and people here, last what is shared.
+    /// Ends everything: first the parts that receive packets and requests, last those that are shared.
     pub(super) async fn stop(mut self) {
         for task in [self.control.take(), self.metrics.take()]
             .into_iter()
@@ -290,7 +286,7 @@ impl Running {
     }
 }
 
-/// What the gateway is asked to do while it runs.
+/// A request to the gateway while it runs.
 pub(super) enum Wish {
     /// A client wants the configuration to be read again.
     Reload(ReloadReply),

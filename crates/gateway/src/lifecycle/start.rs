@@ -8,13 +8,15 @@ use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
+use nix::sys::utsname::uname;
 
 use super::UpError;
+use super::described::{Described, described};
 use super::placement::Placement;
 use super::tables::{self, Table};
 use crate::config::{self, Document, Interface, Report};
 use crate::engine::{Engine, KernelEngine, UserEngine};
-use crate::records;
+use crate::{hash, records};
 
 /// Memory for sessions beyond what the first configuration needs, as a multiple of it, so that a
 /// reload can make tables of other sizes. It costs nothing until it is used.
@@ -28,8 +30,7 @@ pub(super) struct Prepared {
     pub(super) placement: Placement,
     /// Lines that are to be cleared before the tables are in force.
     pub(super) again: Vec<Range<u32>>,
-    /// What each instance is to the core, for telling what a reload changed.
-    pub(super) descriptions: Vec<(String, String)>,
+    pub(super) described: Vec<Described>,
 }
 
 /// Writes to the log what may not be meant as it stands in the file.
@@ -60,18 +61,7 @@ pub(super) fn prepare(
             error: std::io::Error::other(error),
         })?;
     let tables = tables::tables(&document, &compiled);
-    let descriptions = document
-        .instances
-        .iter()
-        .zip(&compiled.instances)
-        .map(|(document, compiled)| {
-            let name = document.name.value.clone();
-            let table = tables.iter().find(|table| *table.name == *name);
-            let fixed = table.map(|table| &table.fixed);
-            let rows = document.mechanism.digest();
-            (name, format!("{compiled:?} {fixed:?} {rows:x}"))
-        })
-        .collect();
+    let described = described(&document, &compiled.instances, &tables);
     Ok(Prepared {
         tables,
         ruleset: Arc::new(
@@ -82,7 +72,7 @@ pub(super) fn prepare(
         document,
         placement,
         again,
-        descriptions,
+        described,
     })
 }
 
@@ -136,7 +126,7 @@ pub(super) fn engines(
     Ok(engines)
 }
 
-/// A key for the hashes that nobody can guess.
+/// A random key for the hashes.
 pub(super) fn secret() -> Result<Seed, UpError> {
     let mut bytes = [0; size_of::<Seed>()];
     getrandom::fill(&mut bytes).map_err(|error| UpError::system("random numbers")(error.into()))?;
@@ -160,10 +150,10 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
     } = &document.records;
     records::Settings {
         gateway: document.gateway.name.clone(),
-        host: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
+        host: uname().map_or_else(
+            |_| String::new(),
+            |uname| uname.nodename().to_string_lossy().into_owned(),
+        ),
         domain: domain(&document.gateway.name),
         json: json.as_ref().map(|path| path.value.clone()),
         syslog: *syslog,
@@ -173,10 +163,7 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
     }
 }
 
-/// The observation domain of a gateway: the same for the same name, never 0 (FNV-1a).
+/// The observation domain of a gateway: the same for the same name, never 0.
 fn domain(name: &str) -> u32 {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    hash.max(1)
+    hash::of_name(name).max(1)
 }

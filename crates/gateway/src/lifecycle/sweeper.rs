@@ -71,7 +71,7 @@ impl Sweeper {
         Ok(Self { shared, worker })
     }
 
-    /// Ends everything in tables that are not among `new`, so that it is told of.
+    /// Ends everything in tables that are not among `new`, so that it is recorded.
     pub(super) fn retire(&self, new: &[Table]) {
         let shared = &self.shared;
         let mut current = shared.lock();
@@ -104,7 +104,7 @@ impl Sweeper {
         *current = walks(tables);
     }
 
-    /// What the sweeper counted: ends of sessions and bindings.
+    /// The counters of the sweeper: ends of sessions and bindings.
     pub(super) fn counters(&self, owner: Owner) -> Snapshot {
         self.shared.counters.read(owner)
     }

@@ -10,7 +10,7 @@ use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
 
 use crate::config::{Compiled, Document};
 use crate::control::Listed;
-use crate::records::{self, Block, Endpoint, Event, Mapping, Protocol, Record, Session};
+use crate::records::{Binding, Block, Change, Record, Session, Subject};
 
 use super::clock;
 
@@ -49,8 +49,8 @@ impl Hosts {
     fn of(mechanism: &AnyMechanism) -> Self {
         match mechanism {
             AnyMechanism::Nat44(nat44) => Self::V4(nat44.inside),
-            AnyMechanism::MapECe(edge) => Self::V4(edge.inside),
-            AnyMechanism::MapTCe(edge) => Self::V4(edge.inside),
+            AnyMechanism::MapECe(ce) => Self::V4(ce.inside),
+            AnyMechanism::MapTCe(ce) => Self::V4(ce.inside),
             AnyMechanism::Aftr(aftr) => Self::Softwires {
                 local: aftr.local.into(),
                 customers: aftr.softwires,
@@ -89,36 +89,41 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
 impl Table {
     /// The record of an event in the tables; `None` for what is not recorded.
     pub(super) fn record(&self, event: &nat::Event) -> Option<Record> {
-        let (created, event) = match event {
-            nat::Event::BindingCreated(binding) => (
-                Some(binding.created),
-                Event::BindingCreated(mapping(binding)),
-            ),
-            nat::Event::BindingRemoved(binding) => (None, Event::BindingRemoved(mapping(binding))),
-            nat::Event::SessionCreated(session) => (
-                Some(session.binding.created),
-                Event::SessionCreated(self.session(session)),
-            ),
-            nat::Event::SessionRemoved(session) => {
-                (None, Event::SessionRemoved(self.session(session)))
-            }
+        let (change, time) = match event {
+            nat::Event::BindingCreated(binding) => (Change::Began, Some(binding.created)),
+            nat::Event::SessionCreated(session) => (Change::Began, Some(session.binding.created)),
+            nat::Event::BlockAssigned(_) => (Change::Began, None),
+            nat::Event::BindingRemoved(_)
+            | nat::Event::SessionRemoved(_)
+            | nat::Event::BlockReleased(_) => (Change::Ended, None),
             nat::Event::SessionIdle(_) => return None,
-            nat::Event::BlockAssigned(given) => (None, Event::BlockAllocated(block(given))),
-            nat::Event::BlockReleased(given) => (None, Event::BlockReleased(block(given))),
+        };
+        let subject = match event {
+            nat::Event::BindingCreated(it) | nat::Event::BindingRemoved(it) => {
+                Subject::Binding(binding(it))
+            }
+            nat::Event::SessionCreated(it)
+            | nat::Event::SessionRemoved(it)
+            | nat::Event::SessionIdle(it) => Subject::Session(self.session(it)),
+            nat::Event::BlockAssigned(it) | nat::Event::BlockReleased(it) => {
+                Subject::Block(block(it))
+            }
         };
         Some(Record {
-            time: created.map_or_else(jiff::Timestamp::now, clock::wall),
+            time: time.map_or_else(jiff::Timestamp::now, clock::wall),
             instance: Arc::clone(&self.name),
             number: self.number,
-            event,
+            change,
+            subject,
         })
     }
 
     /// A session in the terms of records.
     pub(super) fn session(&self, session: &nat::Session) -> Session {
         Session {
-            mapping: mapping(&session.binding),
-            remote: endpoint(session.remote),
+            binding: binding(&session.binding),
+            remote_address: session.remote.address.into(),
+            remote_port: session.remote.port,
             remote_inside: self
                 .prefix
                 .map(|prefix| prefix.embed(session.remote.address).into()),
@@ -129,11 +134,13 @@ impl Table {
     pub(super) fn listed(&self, session: &nat::Session) -> Listed {
         let left = session.expires.since(clock::now());
         Listed {
+            instance: Arc::clone(&self.name),
             session: self.session(session),
             state: match session.binding.protocol {
                 nat::Protocol::Tcp => state_name(session.state),
                 nat::Protocol::Udp | nat::Protocol::Icmp => "-",
-            },
+            }
+            .into(),
             expires: clock::duration(left.0).as_secs(),
         }
     }
@@ -166,32 +173,20 @@ impl Table {
 
 fn block(block: &nat::Block) -> Block {
     Block {
-        inside: block.subscriber.host(),
-        outside: block.first.address.into(),
-        first: block.first.port,
-        last: block.first.port + (block.size - 1),
+        inside_address: block.subscriber.host(),
+        outside_address: block.first.address.into(),
+        outside_port: block.first.port,
+        outside_port_last: block.first.port + (block.size - 1),
     }
 }
 
-fn mapping(binding: &nat::Binding) -> Mapping {
-    Mapping {
-        protocol: match binding.protocol {
-            nat::Protocol::Tcp => Protocol::Tcp,
-            nat::Protocol::Udp => Protocol::Udp,
-            nat::Protocol::Icmp => Protocol::Icmp,
-        },
-        inside: Endpoint {
-            address: binding.inside.host(),
-            port: binding.inside.port,
-        },
-        outside: endpoint(binding.outside),
-    }
-}
-
-fn endpoint(endpoint: nat::Endpoint4) -> records::Endpoint<std::net::Ipv4Addr> {
-    Endpoint {
-        address: endpoint.address.into(),
-        port: endpoint.port,
+fn binding(binding: &nat::Binding) -> Binding {
+    Binding {
+        protocol: binding.protocol,
+        inside_address: binding.inside.host(),
+        inside_port: binding.inside.port,
+        outside_address: binding.outside.address.into(),
+        outside_port: binding.outside.port,
     }
 }
 

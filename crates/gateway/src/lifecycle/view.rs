@@ -1,4 +1,4 @@
-//! What the control socket and the metrics see of a gateway.
+//! A gateway as the control socket and the metrics see it.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::records::{Record, Recorder};
 /// A reload that a client of the control socket waits for.
 pub(super) type ReloadReply = oneshot::Sender<Result<Vec<String>, String>>;
 
-/// What others see.
+/// The parts of a gateway that others see.
 pub(super) struct View {
     pub(super) file: PathBuf,
     pub(super) started: Instant,
@@ -62,7 +62,7 @@ impl View {
         Arc::clone(&lock(&self.current))
     }
 
-    /// What every engine counted, and the sweeper.
+    /// The counters of every engine, of the sweeper and of PCP.
     pub(super) fn readings(&self) -> Vec<(String, Reading)> {
         let instances = 0..self.current().document.instances.len() as u32;
         let mut readings: Vec<(String, Reading)> = Vec::new();
@@ -172,11 +172,11 @@ impl Service for View {
         self.rows()
     }
 
-    fn sessions(&self, visit: &mut dyn FnMut(&str, &Listed) -> ControlFlow<()>) {
+    fn sessions(&self, visit: &mut dyn FnMut(Listed) -> ControlFlow<()>) {
         for table in &self.current().tables {
             let all = 0..table.config.layout.buckets();
             let flow = nat::sessions(&*self.state, &table.config, all, |session| {
-                visit(&table.name, &table.listed(&session))
+                visit(table.listed(&session))
             });
             if flow.is_break() {
                 return;

@@ -31,7 +31,7 @@ pub enum LinkError {
     Refused {
         /// The change.
         what: String,
-        /// What the kernel says.
+        /// The kernel's error.
         reason: String,
     },
 }
@@ -49,7 +49,7 @@ impl LinkError {
     }
 }
 
-/// What a change of the link did.
+/// The changes that were made to a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Addresses and routes that are there now.
@@ -359,7 +359,7 @@ impl Link {
     }
 }
 
-/// What tells that an address is ours.
+/// The mark of our addresses.
 pub(crate) fn mark() -> AddressAttribute {
     AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL))
 }

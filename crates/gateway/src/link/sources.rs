@@ -1,5 +1,5 @@
-//! Routes by source: what the inside hosts of a NAT within IPv4 send goes into the link, wherever it
-//! is to. A rule for each of their networks leads to a routing table of our own, whose default is the
+//! Routes by source: packets of the inside hosts of a NAT within IPv4 go into the link, whatever their
+//! destination. A rule for each of their networks leads to a routing table of our own, whose default is the
 //! link, and which sends what is for other inside hosts, or exempt from translation, back to the machine's
 //! own tables.
 
@@ -14,6 +14,7 @@ use rtnetlink::{Handle, IpVersion, RouteMessageBuilder};
 
 use super::netlink::{Changes, LinkError, PROTOCOL};
 use super::wanted::Wanted;
+use crate::hash;
 
 /// Where our rules stand among others: behind that of local addresses, before the main table.
 const PRIORITY: u32 = 14_600;
@@ -135,7 +136,7 @@ impl Sources {
                 .map_err(LinkError::refused("route from inside".to_owned()))?;
         }
         for network in past.difference(&self.past.clone()) {
-            let add = self.handle.route().add(self.way_past(*network)).execute();
+            let add = self.handle.route().add(self.exception(*network)).execute();
             let refused = LinkError::refused(format!("route to {network} past the link"));
             add.await.map_err(refused)?;
             self.past.insert(*network);
@@ -159,7 +160,7 @@ impl Sources {
         }
         let mut routes = Vec::new();
         for network in self.past.difference(past) {
-            routes.push((format!("route to {network}"), self.way_past(*network)));
+            routes.push((format!("route to {network}"), self.exception(*network)));
         }
         if networks.is_empty() && !self.networks.is_empty() {
             routes.push(("route from inside".to_owned(), self.default_route()));
@@ -194,9 +195,8 @@ impl Sources {
         message.clone()
     }
 
-    /// What is for an inside host or is not to be translated is not ours: on with the machine's own
-    /// tables.
-    fn way_past(&self, network: Ipv4Net) -> RouteMessage {
+    /// Packets to an inside host, or to a destination that is exempt, look into the machine's own tables.
+    fn exception(&self, network: Ipv4Net) -> RouteMessage {
         self.route()
             .destination_prefix(network.network(), network.prefix_len())
             .kind(RouteType::Throw)
@@ -218,11 +218,8 @@ fn what(network: Ipv4Net) -> String {
     format!("route from {network}")
 }
 
-/// The number of the table of a link: [`PROTOCOL`] and 24 bits of its name (FNV-1a), so that a restart
+/// The number of the table of a link: [`PROTOCOL`] and 24 bits of the hash of its name, so that a restart
 /// finds it again, and several gateways of a machine do not meet.
 fn table_of(name: &str) -> u32 {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    u32::from(PROTOCOL) << 24 | hash & 0x00ff_ffff
+    u32::from(PROTOCOL) << 24 | hash::of_name(name) & 0x00ff_ffff
 }

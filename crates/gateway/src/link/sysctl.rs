@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is switched, and the values that the kernel moves along with it.
+/// The switches, and the values that the kernel changes with them.
 const SWITCHES: [(&str, &str, &[&str]); 2] = [
     (
         "ipv4/ip_forward",
@@ -22,20 +22,20 @@ const SWITCHES: [(&str, &str, &[&str]); 2] = [
 /// Why forwarding could not be turned on or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
-    /// A value can not be read or written.
+    /// A value cannot be read or written.
     #[error("sysctl {path}: {error}")]
     Sysctl {
         /// The value.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// The file of saved values can not be read or written.
+    /// The file of saved values cannot be read or written.
     #[error("saved values in {path}: {error}")]
     Saved {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -81,7 +81,7 @@ impl Sysctls {
     ///
     /// # Errors
     ///
-    /// If a value can not be read or written, or not be saved.
+    /// If a value cannot be read or written, or not be saved.
     pub fn forward(&mut self) -> Result<(), SysctlError> {
         for (switch, directory, leaves) in SWITCHES {
             if self.read(switch)? != "0" {
@@ -101,11 +101,11 @@ impl Sysctls {
         Ok(())
     }
 
-    /// Puts back what was changed. Links that are gone are none of its business any more.
+    /// Puts back what was changed. Links that are gone are left out.
     ///
     /// # Errors
     ///
-    /// If a value can not be read or written; the others are restored nevertheless.
+    /// If a value cannot be read or written; the others are restored nevertheless.
     pub fn restore(&mut self) -> Result<(), SysctlError> {
         let mut failed = None;
         // The switches first: they overwrite the values of the links.
@@ -231,7 +231,7 @@ mod tests {
             .into()
     }
 
-    /// What the kernel does when a switch is turned.
+    /// Does what the kernel does when a switch is turned.
     fn kernel_copies(machine: &tempfile::TempDir, value: &str) {
         for link in ["all", "default", "eth0", "eth1"] {
             let path = machine.path().join(format!("ipv4/conf/{link}/forwarding"));

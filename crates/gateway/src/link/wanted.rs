@@ -15,9 +15,9 @@ pub struct Wanted {
     pub mtu: u32,
     /// Addresses on it.
     pub addresses: BTreeSet<IpNet>,
-    /// What is routed into it.
+    /// The destinations that are routed into it.
     pub routes: BTreeSet<IpNet>,
-    /// Networks whose packets are routed into it wherever they go.
+    /// Networks whose packets are routed into it, whatever their destination.
     pub sources: BTreeSet<Ipv4Net>,
     /// Destinations that they reach past it.
     pub exempt: BTreeSet<Ipv4Net>,
@@ -25,7 +25,7 @@ pub struct Wanted {
     pub forwarding: Forwarding,
 }
 
-/// Whether the machine's forwarding is the gateway's business.
+/// Whether the gateway turns forwarding on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
     /// It is needed, and turned on where it is off.
@@ -35,7 +35,7 @@ pub enum Forwarding {
 }
 
 impl Wanted {
-    /// What `document` asks for.
+    /// The link that `document` asks for.
     #[must_use]
     pub fn of(document: &Document) -> Self {
         let automatic = document.tun.routes == Routes::Auto;

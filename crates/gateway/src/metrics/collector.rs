@@ -8,14 +8,14 @@ use super::openmetrics::{Exposition, Type};
 use crate::control::{CounterRow, Status, TableStatus};
 use crate::pref64;
 
-/// What a scrape shows.
+/// The content of a scrape.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// How the gateway is.
     pub status: Status,
     /// All counters of the data plane.
     pub counters: Vec<CounterRow>,
-    /// Name, explanation and value of what the DNS64 service counts.
+    /// Name, explanation and value of the counters of the DNS64 service.
     pub dns64: Vec<(&'static str, &'static str, u64)>,
 }
 

@@ -46,7 +46,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// If the system does not tell.
+    /// Those of `getsockname(2)`.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

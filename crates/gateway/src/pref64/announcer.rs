@@ -19,7 +19,7 @@ const WITHDRAWALS: u8 = 3;
 /// How long the last advertisement may take.
 const LAST: Duration = Duration::from_secs(4);
 
-/// What is announced on a link.
+/// The announcement on a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// The prefixes.
@@ -95,7 +95,7 @@ struct Voice {
     socket: RouterSocket,
     schedule: Schedule,
     announcement: Announcement,
-    /// Prefixes that hosts may have heard of, and how often they are still told of their end.
+    /// Prefixes that hosts may have heard of, and how often their end is still announced.
     withdrawn: Vec<(Prefix, u8)>,
     /// Another router that announces other prefixes, if there was one.
     strange: Option<std::net::Ipv6Addr>,
@@ -197,7 +197,7 @@ impl Voice {
         }
     }
 
-    /// RFC 8781 section 5.2: other routers of the link should tell the same prefixes, if any.
+    /// RFC 8781 section 5.2: other routers of the link should announce the same prefixes, if any.
     fn compare(&mut self, message: &Message) {
         let router = message.envelope.source;
         let Ok(advertisement) = Advertisement::parse(&message.envelope, &message.bytes) else {

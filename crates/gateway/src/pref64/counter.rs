@@ -1,16 +1,16 @@
-//! What is counted of prefixes that are found out and announced.
+//! The counters of prefixes that are discovered and announced.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 isthmus_core::counters! {
-    /// What a counter counts.
+    /// The kind of a counter.
     pub enum Kind {
-        /// What was heard, asked and told about prefixes of NAT64s.
+        /// Messages about prefixes of NAT64s that were received and sent.
         Event = "event";
     }
-    /// What is counted.
+    /// A counter of prefixes.
     pub enum Counter {
-        /// Router advertisements that tell a prefix (RFC 8781 section 4).
+        /// Router advertisements that announce a prefix (RFC 8781 section 4).
         AdvertisementHeard = "pref64-advertisement-heard", Event;
         /// Router advertisements discarded because a router may have forwarded them: their hop limit is not 255 (RFC 4861 section 6.1.2).
         AdvertisementHopLimit = "pref64-advertisement-hop-limit", Event;
@@ -26,7 +26,7 @@ isthmus_core::counters! {
         Asked = "pref64-asked", Event;
         /// Questions that no resolver replied to.
         AskedInVain = "pref64-asked-in-vain", Event;
-        /// Addresses of ipv4only.arpa that tell no prefix, or not which one (RFC 7050 section 3).
+        /// Addresses of ipv4only.arpa that contain no prefix, or leave open which one (RFC 7050 section 3).
         AddressIgnored = "pref64-address-ignored", Event;
 
         /// Router advertisements sent with prefixes of ours (RFC 8781 section 4).
@@ -37,7 +37,7 @@ isthmus_core::counters! {
         SolicitationHeard = "pref64-solicitation-heard", Event;
         /// Router solicitations discarded because of their hop limit or content (RFC 4861 section 6.1.1).
         SolicitationIgnored = "pref64-solicitation-ignored", Event;
-        /// Router advertisements of others on the link that tell other prefixes than ours (RFC 8781 section 5.2).
+        /// Router advertisements of others on the link that announce other prefixes than ours (RFC 8781 section 5.2).
         Inconsistent = "pref64-inconsistent", Event;
     }
 }

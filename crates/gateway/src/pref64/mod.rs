@@ -1,6 +1,6 @@
 //! The prefix of a NAT64, found out by those who need it and announced by those who have it.
 //!
-//! A CLAT finds it in router advertisements (RFC 8781) or, where there are none that tell it, in what
+//! A CLAT finds it in router advertisements (RFC 8781) or, where none announces it, in what
 //! the DNS says of `ipv4only.arpa` (RFC 7050); a NAT64 announces it in router advertisements of its own.
 //! [`selection`] and [`schedule`] are all of this but sockets and clock; [`Seeker`] and [`Announcer`] are
 //! tasks around them, [`socket`] is how both speak to a link.

@@ -84,7 +84,7 @@ impl Schedule {
         self.next = self.next.min(recent.unwrap_or(now) + delay);
     }
 
-    /// What is told has changed, and the interval perhaps (RFC 4861 section 6.2.4).
+    /// The announcement has changed, and perhaps the interval (RFC 4861 section 6.2.4).
     pub fn changed(&mut self, now: Instant, longest: Duration) {
         self.longest = longest;
         self.initial = INITIAL;
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(schedule.next(), due);
     }
 
-    /// RFC 4861 section 6.2.4: what has changed is told soon, three times.
+    /// RFC 4861 section 6.2.4: a change is announced soon, three times.
     #[test]
     fn rfc4861_6_2_4_changes() {
         let begun = Instant::now();

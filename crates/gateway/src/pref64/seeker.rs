@@ -27,7 +27,7 @@ pub struct Seeker {
     counters: Arc<Counters>,
 }
 
-/// What a task has found, for others to look at.
+/// The prefix that a task has found, for others to read.
 #[derive(Clone, Debug, Default)]
 pub struct Latest(Arc<Mutex<Option<Selected>>>);
 
@@ -46,7 +46,7 @@ impl Latest {
     }
 }
 
-/// What a task needs of the system, opened before anything else changes.
+/// The sockets of a task, opened before anything else changes.
 #[derive(Debug)]
 pub struct Ear(Option<(String, RouterSocket)>);
 
@@ -94,7 +94,7 @@ impl Seeker {
         }
     }
 
-    /// What was found; `None` while there is nothing.
+    /// The prefix that was found; `None` while there is none.
     #[must_use]
     pub fn latest(&self) -> Option<Selected> {
         self.latest.get()
@@ -106,7 +106,7 @@ impl Seeker {
         self.latest.clone()
     }
 
-    /// What it counts.
+    /// Its counters.
     #[must_use]
     pub const fn counters(&self) -> &Arc<Counters> {
         &self.counters
@@ -134,10 +134,10 @@ struct Search {
     news: Arc<Notify>,
 }
 
-/// A question under way.
+/// A question that waits for its answer.
 type Question = Pin<Box<dyn Future<Output = Option<Told>> + Send>>;
 
-/// What happened next.
+/// The next thing that happened.
 enum Event {
     Heard(io::Result<Message>),
     Told(Option<Told>),

@@ -1,7 +1,7 @@
 //! Which prefix is used, and when to look for one: no sockets, and the time is a parameter.
 //!
 //! One source counts at a time: router advertisements before the DNS (RFC 8781 section 5.1), which is
-//! not asked while a router tells a prefix. Of several prefixes of a source the one in use stays, else
+//! not asked while a router announces a prefix. Of several prefixes of a source the one in use stays, else
 //! it is the first (RFC 7050 section 3: "in the order received"); a translator can use only one.
 
 use std::net::Ipv6Addr;
@@ -19,14 +19,14 @@ const LONGEST_SOLICITATION: Duration = Duration::from_secs(3600);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long before the end of a TTL the question is repeated (RFC 7050 section 3).
 const AHEAD: Duration = Duration::from_secs(10);
-/// What was told for less holds for so long, so that there is time to ask again.
+/// The least lifetime of a prefix: one that is shorter is extended, so that there is time to ask again.
 const SHORTEST_TTL: Duration = Duration::from_secs(20);
-/// What was told for longer is asked again after so long.
+/// The longest time between two questions, however long the lifetime.
 const LONGEST_TTL: Duration = Duration::from_secs(86_400);
-/// How long "no such name" holds if the reply does not tell, and at most (RFC 2308 section 5).
+/// How long "no such name" holds if the reply has no TTL for it, and at most (RFC 2308 section 5).
 const NEGATIVE_TTL: Duration = Duration::from_secs(60);
 const LONGEST_NEGATIVE_TTL: Duration = Duration::from_secs(10_800);
-/// Time between a question that nobody answered and its first repetition, and at most.
+/// Time between an unanswered question and its first repetition, and at most.
 const RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(64);
 /// Prefixes that are remembered of router advertisements: more are a mistake, or an attack.
@@ -50,7 +50,7 @@ pub enum Source {
     Unused,
 }
 
-/// Who told a prefix.
+/// The source of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A router, by its link-local address.
@@ -64,13 +64,13 @@ pub enum Origin {
 pub struct Selected {
     /// The prefix.
     pub prefix: Prefix,
-    /// Who told it.
+    /// Its source.
     pub origin: Origin,
-    /// Until when it holds if nobody tells it again.
+    /// Until when it holds unless it is announced again.
     pub expires: Instant,
 }
 
-/// What is to be done now.
+/// The thing to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Send a router solicitation.
@@ -80,7 +80,7 @@ pub enum Task {
     Ask,
 }
 
-/// What is known, and when to look again.
+/// The known prefixes, and when to look again.
 #[derive(Debug)]
 pub struct Selection {
     sources: Sources,
@@ -94,7 +94,7 @@ pub struct Selection {
 /// A repetition whose intervals grow.
 #[derive(Debug)]
 struct Timer {
-    /// `None` while its task is under way.
+    /// `None` while its task runs.
     next: Option<Instant>,
     interval: Duration,
 }
@@ -126,7 +126,7 @@ impl Selection {
         }
     }
 
-    /// A router advertised prefixes. Says how many of them can not be that of a translator.
+    /// A router advertised prefixes. Says how many of them cannot be that of a translator.
     pub fn advertised(&mut self, now: Instant, router: Ipv6Addr, options: &[Pref64]) -> usize {
         let mut refused = 0;
         let origin = Origin::Router(router);
@@ -152,7 +152,7 @@ impl Selection {
         refused
     }
 
-    /// The link is another one: what routers told on the one before does not count.
+    /// The link is another one: prefixes from the one before do not count.
     pub fn moved(&mut self, now: Instant) {
         self.advertised.clear();
         self.solicit = Timer {
@@ -161,7 +161,7 @@ impl Selection {
         };
     }
 
-    /// The DNS told prefixes, at least one, for so long.
+    /// The DNS has prefixes, at least one, for so long.
     pub fn answered(&mut self, now: Instant, prefixes: &[Prefix], ttl: Duration) {
         let holds = ttl.clamp(SHORTEST_TTL, LONGEST_TTL);
         self.resolved = prefixes
@@ -178,7 +178,7 @@ impl Selection {
         };
     }
 
-    /// The DNS told that there is no prefix, for so long. What it told before holds to its end.
+    /// The DNS has no prefix, for so long. An earlier one holds until it expires.
     pub fn denied(&mut self, now: Instant, ttl: Option<Duration>) {
         let holds = ttl
             .unwrap_or(NEGATIVE_TTL)
@@ -189,13 +189,13 @@ impl Selection {
         };
     }
 
-    /// Nobody answered. What was told before holds to its end.
+    /// No resolver answered. An earlier prefix holds until it expires.
     pub fn unanswered(&mut self, now: Instant) {
         self.ask.next = Some(now + self.ask.interval);
         self.ask.interval = (2 * self.ask.interval).min(LONGEST_RETRY);
     }
 
-    /// What is to be done now, if anything; asked again until there is nothing more.
+    /// The next thing to do now, if there is one. Call it again until there is none.
     pub fn task(&mut self, now: Instant) -> Option<Task> {
         self.forget(now);
         let (solicit, ask) = self.wanted();
@@ -241,7 +241,7 @@ impl Selection {
         selected
     }
 
-    /// Whether to solicit, and whether to ask: neither while a router tells a prefix.
+    /// Whether to solicit, and whether to ask: neither while a router announces a prefix.
     fn wanted(&self) -> (bool, bool) {
         let quiet = self.advertised.is_empty();
         let used = |source| source == Source::Used && quiet;
@@ -253,7 +253,7 @@ impl Selection {
         self.advertised.retain(|entry| entry.expires > now);
         self.resolved.retain(|entry| entry.expires > now);
         if told && self.advertised.is_empty() {
-            // The routers have fallen silent, or have withdrawn what they told: look anew.
+            // The routers have fallen silent, or have withdrawn their prefixes: look anew.
             self.solicit = Timer {
                 next: Some(now + SOLICITATION),
                 interval: SOLICITATION,

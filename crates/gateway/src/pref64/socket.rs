@@ -8,8 +8,8 @@ use std::time::Duration;
 use isthmus_core::wire::icmpv6::{ROUTER_ADVERTISEMENT, ROUTER_SOLICITATION};
 use isthmus_core::wire::router::{Envelope, HOP_LIMIT};
 use nix::cmsg_space;
+use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg};
-use rustix::net::netdevice::name_to_index;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tokio::io::unix::AsyncFd;
 
@@ -31,10 +31,10 @@ pub struct RouterSocket {
     link: u32,
 }
 
-/// What came in.
+/// A message that came in.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// What the header around it tells.
+    /// The facts of the header around it.
     pub envelope: Envelope,
     /// The message, from its ICMPv6 type on; its checksum is right.
     pub bytes: Vec<u8>,
@@ -51,7 +51,7 @@ impl RouterSocket {
             Type::RAW.nonblocking().cloexec(),
             Some(Protocol::ICMPV6),
         )?;
-        let index = name_to_index(&socket, link)?;
+        let index = if_nametoindex(link)?;
         socket.attach_filter(&filter())?;
         socket.bind_device(Some(link.as_bytes()))?;
         socket.set_recv_hoplimit_v6(true)?;
@@ -61,7 +61,7 @@ impl RouterSocket {
         // What this machine says is not news to it.
         socket.set_multicast_loop_v6(false)?;
         socket.join_multicast_v6(&ALL_ROUTERS, index)?;
-        // SAFETY: a socket has one open descriptor from its making to its drop, and nobody takes it
+        // SAFETY: a socket has one open descriptor from its making to its drop, and it is never taken
         // out of the `AsyncFd`.
         let socket = unsafe { AsyncFd::register(socket) }?;
         Ok(Self {
@@ -74,14 +74,14 @@ impl RouterSocket {
     /// their name when a modem has dialled again. `None`: it is the same, or there is none.
     #[must_use]
     pub fn renewed(&self, link: &str) -> Option<Self> {
-        let index = name_to_index(self.socket.get_ref(), link).ok()?;
+        let index = if_nametoindex(link).ok()?;
         (index != self.link).then(|| Self::open(link).ok())?
     }
 
     /// The next message.
     ///
     /// # Errors
-    /// What the system says, for example that the link is down. The socket is as good as before.
+    /// The system's error, for example that the link is down. The socket is as good as before.
     pub async fn receive(&self) -> io::Result<Message> {
         loop {
             let mut ready = self.socket.readable().await?;
@@ -95,7 +95,7 @@ impl RouterSocket {
     /// Sends a message to all nodes or all routers of the link.
     ///
     /// # Errors
-    /// What the system says: the link is down, or has no link-local address yet.
+    /// The system's error: the link is down, or has no link-local address yet.
     pub fn send(&self, message: &[u8], to: Ipv6Addr) -> io::Result<()> {
         let to = SocketAddrV6::new(to, 0, 0, self.link);
         self.socket.get_ref().send_to(message, &to.into())?;
@@ -123,7 +123,7 @@ fn receive(socket: &Socket) -> io::Result<Message> {
     Ok(Message {
         envelope: Envelope {
             source: source.unwrap_or(Ipv6Addr::UNSPECIFIED),
-            // Without one nobody can tell that it is right.
+            // Without one it cannot be checked.
             hop_limit: hop_limit.unwrap_or(0),
         },
         bytes,

@@ -2,16 +2,15 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, SocketType, socket};
+use nix::net::if_::if_nametoindex;
 
 /// The port of DNS.
 const PORT: u16 = 53;
 
-/// The resolvers that the file names, in its order; none if it can not be read.
+/// The resolvers that the file names, in its order; none if it cannot be read.
 pub(super) fn resolvers() -> Vec<SocketAddr> {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    nameservers(&text, index)
+    nameservers(&text, |link| if_nametoindex(link).ok())
 }
 
 fn nameservers(text: &str, index: impl Fn(&str) -> Option<u32>) -> Vec<SocketAddr> {
@@ -27,12 +26,6 @@ fn nameservers(text: &str, index: impl Fn(&str) -> Option<u32>) -> Vec<SocketAdd
         Some(SocketAddr::new(address, PORT))
     };
     text.lines().filter_map(address).collect()
-}
-
-/// The number of a link.
-fn index(link: &str) -> Option<u32> {
-    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None).ok()?;
-    name_to_index(&socket, link).ok()
 }
 
 #[cfg(test)]

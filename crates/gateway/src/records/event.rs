@@ -1,181 +1,161 @@
-//! What is recorded: sessions, bindings and port blocks that came and went.
+//! Records of sessions, bindings and port blocks that began or ended. Their fields have the same names and the
+//! same order everywhere: in files, on the control socket, and where people read them.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use isthmus_core::nat::Protocol;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
-/// The transports that have bindings (RFC 6146 section 2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-    /// ICMP queries; the identifier stands in place of the port.
-    Icmp,
-}
+use crate::config::by_name;
 
-impl Protocol {
-    /// The name in records, in filters and in tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Icmp => "icmp",
-        }
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// An address with a port or ICMP identifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Endpoint<A> {
-    /// The address.
-    pub address: A,
-    /// The port, or the ICMP identifier.
-    pub port: u16,
-}
-
-impl fmt::Display for Endpoint<Ipv4Addr> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}:{}", self.address, self.port))
-    }
-}
-
-impl fmt::Display for Endpoint<IpAddr> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&std::net::SocketAddr::new(self.address, self.port).to_string())
-    }
-}
-
-/// A binding: the inside transport address and the outside one that stands for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// Its transport.
+/// A binding: the inside transport address and the outside one that stands for it. Where there are no ports,
+/// the ICMP identifier stands in their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Binding {
+    /// Its transport protocol.
+    #[serde(with = "by_name")]
     pub protocol: Protocol,
-    /// The subscriber's transport address: IPv6 for NAT64, IPv4 for NAT44.
-    pub inside: Endpoint<IpAddr>,
-    /// The pool's transport address.
-    pub outside: Endpoint<Ipv4Addr>,
+    /// The subscriber's address: IPv6 for NAT64, IPv4 for NAT44.
+    pub inside_address: IpAddr,
+    /// The subscriber's port.
+    pub inside_port: u16,
+    /// The pool's address.
+    pub outside_address: Ipv4Addr,
+    /// The pool's port.
+    pub outside_port: u16,
 }
 
 /// A session: a binding in use towards one remote transport address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Session {
     /// The binding.
-    pub mapping: Mapping,
-    /// The remote transport address as the outside sees it.
-    pub remote: Endpoint<Ipv4Addr>,
-    /// The remote address as a NAT64's inside sees it: `remote` under the translation prefix.
+    #[serde(flatten)]
+    pub binding: Binding,
+    /// The remote address as the outside sees it.
+    pub remote_address: Ipv4Addr,
+    /// The remote port; 0 for ICMP.
+    pub remote_port: u16,
+    /// The remote address as a NAT64's inside sees it: under the translation prefix. Only IPFIX exports it.
+    #[serde(skip)]
     pub remote_inside: Option<Ipv6Addr>,
 }
 
 /// A block of ports that one subscriber has to itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Block {
     /// The subscriber's address or, for IPv6, the first address of its prefix.
-    pub inside: IpAddr,
+    pub inside_address: IpAddr,
     /// The pool's address.
-    pub outside: Ipv4Addr,
+    pub outside_address: Ipv4Addr,
     /// First port.
-    pub first: u16,
+    pub outside_port: u16,
     /// Last port.
-    pub last: u16,
+    pub outside_port_last: u16,
 }
 
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A session was made.
-    SessionCreated(Session),
-    /// A session ended.
-    SessionRemoved(Session),
-    /// A binding was made.
-    BindingCreated(Mapping),
-    /// A binding ended.
-    BindingRemoved(Mapping),
-    /// A subscriber was given a block of ports.
-    BlockAllocated(Block),
-    /// A subscriber's block of ports is free again.
-    BlockReleased(Block),
+/// The subject of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Subject {
+    /// A session.
+    Session(Session),
+    /// A binding.
+    Binding(Binding),
+    /// A block of ports.
+    Block(Block),
 }
 
-impl Event {
-    /// The name in records.
+impl Subject {
+    /// The subscriber's address.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn inside(&self) -> IpAddr {
         match self {
-            Self::SessionCreated(_) => "session-created",
-            Self::SessionRemoved(_) => "session-removed",
-            Self::BindingCreated(_) => "binding-created",
-            Self::BindingRemoved(_) => "binding-removed",
-            Self::BlockAllocated(_) => "port-block-allocated",
-            Self::BlockReleased(_) => "port-block-released",
+            Self::Session(session) => session.binding.inside_address,
+            Self::Binding(binding) => binding.inside_address,
+            Self::Block(block) => block.inside_address,
         }
     }
 }
 
-/// Something that happened, when, and to which instance.
+/// Whether something began or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A session or a binding was made, or a block of ports was allocated.
+    Began,
+    /// It is gone.
+    Ended,
+}
+
+/// A record: the change of a subject, when, and of which instance.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// When; the wall clock.
+    /// The time, by the wall clock.
     pub time: Timestamp,
     /// The instance by name.
     pub instance: Arc<str>,
     /// The instance by its place in the configuration, from 0.
     pub number: u32,
-    /// What happened.
-    pub event: Event,
+    /// Whether the subject began or ended.
+    pub change: Change,
+    /// The session, binding or block.
+    pub subject: Subject,
+}
+
+impl Record {
+    /// The name of the event.
+    #[must_use]
+    pub const fn event(&self) -> &'static str {
+        match (&self.subject, self.change) {
+            (Subject::Session(_), Change::Began) => "session-created",
+            (Subject::Session(_), Change::Ended) => "session-removed",
+            (Subject::Binding(_), Change::Began) => "binding-created",
+            (Subject::Binding(_), Change::Ended) => "binding-removed",
+            (Subject::Block(_), Change::Began) => "port-block-allocated",
+            (Subject::Block(_), Change::Ended) => "port-block-released",
+        }
+    }
 }
 
 #[cfg(test)]
-pub(super) mod samples {
+pub(crate) mod samples {
     use super::*;
 
     pub(crate) fn session() -> Session {
         Session {
-            mapping: Mapping {
+            binding: Binding {
                 protocol: Protocol::Tcp,
-                inside: Endpoint {
-                    address: "2001:db8:1::7".parse().unwrap(),
-                    port: 40_000,
-                },
-                outside: Endpoint {
-                    address: Ipv4Addr::new(203, 0, 113, 1),
-                    port: 1024,
-                },
+                inside_address: "2001:db8:1::7".parse().unwrap(),
+                inside_port: 40_000,
+                outside_address: Ipv4Addr::new(203, 0, 113, 1),
+                outside_port: 1024,
             },
-            remote: Endpoint {
-                address: Ipv4Addr::new(192, 0, 2, 80),
-                port: 443,
-            },
+            remote_address: Ipv4Addr::new(192, 0, 2, 80),
+            remote_port: 443,
             remote_inside: Some("64:ff9b::c000:250".parse().unwrap()),
         }
     }
 
     pub(crate) fn block() -> Block {
         Block {
-            inside: "2001:db8:1::".parse().unwrap(),
-            outside: Ipv4Addr::new(203, 0, 113, 2),
-            first: 2048,
-            last: 2559,
+            inside_address: "2001:db8:1::".parse().unwrap(),
+            outside_address: Ipv4Addr::new(203, 0, 113, 2),
+            outside_port: 2048,
+            outside_port_last: 2559,
         }
     }
 
-    pub(crate) fn record(event: Event) -> Record {
+    pub(crate) fn record(change: Change, subject: Subject) -> Record {
         Record {
             time: "2026-11-21T08:09:10.123456Z".parse().unwrap(),
             instance: "plat".into(),
             number: 3,
-            event,
+            change,
+            subject,
         }
     }
 }

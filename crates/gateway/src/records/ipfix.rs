@@ -1,169 +1,36 @@
 //! Records as IPFIX messages over UDP: RFC 7011 for the protocol, RFC 8158 for the templates of
 //! NAT events.
 
+mod message;
+mod template;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use isthmus_core::nat::Protocol;
 use jiff::Timestamp;
 
-use super::Sink;
-use super::event::{Block, Event, Mapping, Protocol, Record, Session};
+use message::Message;
+use template::{RELIABILITY, Template};
 
-/// RFC 7011 section 3.1.
-const VERSION: u16 = 10;
-/// Bytes of a message header.
-const HEADER: usize = 16;
-/// Bytes of a message, so that the packet stays within 512 bytes over IPv6: RFC 7011 section
-/// 10.3.3 for a path whose MTU is not known.
-const LARGEST: usize = 512 - 48;
-/// Set identifier of templates (RFC 7011 section 3.3.2).
-const TEMPLATE_SET: u16 = 2;
-/// Set identifier of options templates.
-const OPTIONS_SET: u16 = 3;
+use super::Sink;
+use super::event::{Binding, Block, Change, Record, Session, Subject};
+
 /// Over UDP templates are sent again and again (RFC 7011 section 8.4); seconds between.
 const TEMPLATES_EVERY: i64 = 60;
 
-/// An information element: its number in IANA's registry and its length in bytes.
-#[derive(Clone, Copy)]
-struct Element(u16, u16);
-
-const PROTOCOL_IDENTIFIER: Element = Element(4, 1);
-const SOURCE_PORT: Element = Element(7, 2);
-const SOURCE_V4: Element = Element(8, 4);
-const DESTINATION_PORT: Element = Element(11, 2);
-const DESTINATION_V4: Element = Element(12, 4);
-const SOURCE_V6: Element = Element(27, 16);
-const DESTINATION_V6: Element = Element(28, 16);
-const EXPORTING_PROCESS: Element = Element(144, 4);
-const NOT_SENT_FLOWS: Element = Element(166, 8);
-const POST_NAT_SOURCE_V4: Element = Element(225, 4);
-const POST_NAT_DESTINATION_V4: Element = Element(226, 4);
-const POST_NAPT_SOURCE_PORT: Element = Element(227, 2);
-const POST_NAPT_DESTINATION_PORT: Element = Element(228, 2);
-const NAT_EVENT: Element = Element(230, 1);
-/// `timeStamp` of RFC 8158: observationTimeMilliseconds in IANA's registry.
-const TIME: Element = Element(323, 8);
-const PORT_RANGE_START: Element = Element(361, 2);
-const PORT_RANGE_END: Element = Element(362, 2);
-const NAT_INSTANCE: Element = Element(463, 4);
-
-/// A template: its number (256 and up, RFC 7011 section 3.4.1) and its fields.
-struct Template(u16, &'static [Element]);
-
-/// RFC 8158 section 4.6.2.
-const NAT64_SESSION: Template = Template(
-    256,
-    &[
-        TIME,
-        NAT_EVENT,
-        SOURCE_V6,
-        POST_NAT_SOURCE_V4,
-        PROTOCOL_IDENTIFIER,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-        DESTINATION_V6,
-        POST_NAT_DESTINATION_V4,
-        DESTINATION_PORT,
-        POST_NAPT_DESTINATION_PORT,
-        NAT_INSTANCE,
-    ],
-);
-/// RFC 8158 section 4.6.4.
-const NAT64_BINDING: Template = Template(
-    257,
-    &[
-        TIME,
-        NAT_EVENT,
-        SOURCE_V6,
-        POST_NAT_SOURCE_V4,
-        PROTOCOL_IDENTIFIER,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-        NAT_INSTANCE,
-    ],
-);
-/// RFC 8158 section 4.6.10, with an IPv6 subscriber.
-const NAT64_BLOCK: Template = Template(
-    258,
-    &[
-        TIME,
-        NAT_EVENT,
-        SOURCE_V6,
-        POST_NAT_SOURCE_V4,
-        PORT_RANGE_START,
-        PORT_RANGE_END,
-        NAT_INSTANCE,
-    ],
-);
-/// RFC 8158 section 4.6.1.
-const NAT44_SESSION: Template = Template(
-    259,
-    &[
-        TIME,
-        NAT_EVENT,
-        SOURCE_V4,
-        POST_NAT_SOURCE_V4,
-        PROTOCOL_IDENTIFIER,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-        DESTINATION_V4,
-        POST_NAT_DESTINATION_V4,
-        DESTINATION_PORT,
-        POST_NAPT_DESTINATION_PORT,
-        NAT_INSTANCE,
-    ],
-);
-/// RFC 8158 section 4.6.3.
-const NAT44_BINDING: Template = Template(
-    260,
-    &[
-        TIME,
-        NAT_EVENT,
-        SOURCE_V4,
-        POST_NAT_SOURCE_V4,
-        PROTOCOL_IDENTIFIER,
-        SOURCE_PORT,
-        POST_NAPT_SOURCE_PORT,
-        NAT_INSTANCE,
-    ],
-);
-/// RFC 8158 section 4.6.10, with an IPv4 subscriber.
-const NAT44_BLOCK: Template = Template(
-    261,
-    &[
-        TIME,
-        NAT_EVENT,
-        SOURCE_V4,
-        POST_NAT_SOURCE_V4,
-        PORT_RANGE_START,
-        PORT_RANGE_END,
-        NAT_INSTANCE,
-    ],
-);
-const TEMPLATES: [&Template; 6] = [
-    &NAT64_SESSION,
-    &NAT64_BINDING,
-    &NAT64_BLOCK,
-    &NAT44_SESSION,
-    &NAT44_BINDING,
-    &NAT44_BLOCK,
-];
-/// RFC 7011 section 4.3: how many records the exporting process did not send.
-const RELIABILITY: Template = Template(262, &[EXPORTING_PROCESS, NOT_SENT_FLOWS]);
-
-/// RFC 8158 section 4.3, table 2. The two families have numbers of their own.
-fn nat_event(event: &Event, family: Family) -> u8 {
-    match (event, family) {
-        (Event::SessionCreated(_), Family::Nat44) => 4,
-        (Event::SessionRemoved(_), Family::Nat44) => 5,
-        (Event::SessionCreated(_), Family::Nat64) => 6,
-        (Event::SessionRemoved(_), Family::Nat64) => 7,
-        (Event::BindingCreated(_), Family::Nat44) => 8,
-        (Event::BindingRemoved(_), Family::Nat44) => 9,
-        (Event::BindingCreated(_), Family::Nat64) => 10,
-        (Event::BindingRemoved(_), Family::Nat64) => 11,
-        (Event::BlockAllocated(_), _) => 16,
-        (Event::BlockReleased(_), _) => 17,
+/// RFC 8158 section 4.3, table 2. Sessions and bindings have numbers of their own in each family.
+fn nat_event(record: &Record, family: Family) -> u8 {
+    let first = match (&record.subject, family) {
+        (Subject::Session(_), Family::Nat44) => 4,
+        (Subject::Session(_), Family::Nat64) => 6,
+        (Subject::Binding(_), Family::Nat44) => 8,
+        (Subject::Binding(_), Family::Nat64) => 10,
+        (Subject::Block(_), _) => 16,
+    };
+    match record.change {
+        Change::Began => first,
+        Change::Ended => first + 1,
     }
 }
 
@@ -201,121 +68,58 @@ pub(super) struct Ipfix {
     /// Data records sent so far, modulo 2^32 (RFC 7011 section 3.1).
     sequence: u32,
     templates_sent: Option<Timestamp>,
-    message: Vec<u8>,
-    records: u32,
-    /// Where the last set begins, and its number.
-    set: Option<(usize, u16)>,
+    message: Message,
 }
 
 impl Ipfix {
     /// Will send to `collector`. UDP: nobody needs to listen there yet. `domain` is the
-    /// observation domain, which tells the gateways of one exporter apart.
+    /// observation domain, by which a collector tells the gateways of one exporter apart.
     pub(super) fn open(domain: u32, collector: SocketAddr) -> io::Result<Self> {
         Ok(Self {
-            socket: super::recorder::udp_towards(collector)?,
+            socket: super::settings::udp_towards(collector)?,
             collector,
             domain,
             sequence: 0,
             templates_sent: None,
-            message: vec![0; HEADER],
-            records: 0,
-            set: None,
+            message: Message::new(),
         })
     }
 
     /// Adds a data record, after the templates if these are due, in a new message if this one is
     /// full.
     fn data(&mut self, now: Timestamp, template: &Template, record: &[u8]) -> io::Result<()> {
-        debug_assert_eq!(
-            record.len(),
-            template
-                .1
-                .iter()
-                .map(|element| element.1 as usize)
-                .sum::<usize>()
-        );
         self.templates(now)?;
-        let set_header = match self.set {
-            Some((_, number)) if number == template.0 => 0,
-            _ => 4,
-        };
-        if self.message.len() + set_header + record.len() > LARGEST {
+        if !self.message.has_room(template) {
             self.send(now)?;
         }
-        self.open_set(template.0);
-        self.message.extend_from_slice(record);
-        self.records += 1;
+        self.message.add(template, record);
         Ok(())
     }
 
     /// Sends all templates in a message of their own if they were not sent lately.
     fn templates(&mut self, now: Timestamp) -> io::Result<()> {
-        let due = match self.templates_sent {
-            None => true,
-            Some(sent) => now.as_second() - sent.as_second() >= TEMPLATES_EVERY,
-        };
+        let due = self
+            .templates_sent
+            .is_none_or(|sent| now.as_second() - sent.as_second() >= TEMPLATES_EVERY);
         if !due {
             return Ok(());
         }
         self.send(now)?;
         self.templates_sent = Some(now);
-        self.open_set(TEMPLATE_SET);
-        for Template(number, fields) in TEMPLATES {
-            self.message.extend(number.to_be_bytes());
-            self.message.extend((fields.len() as u16).to_be_bytes());
-            self.fields(fields);
-        }
-        self.open_set(OPTIONS_SET);
-        let Template(number, fields) = RELIABILITY;
-        self.message.extend(number.to_be_bytes());
-        self.message.extend((fields.len() as u16).to_be_bytes());
-        // One scope field: the exporting process.
-        self.message.extend(1_u16.to_be_bytes());
-        self.fields(fields);
+        self.message.add_templates();
         self.send(now)
     }
 
-    fn fields(&mut self, fields: &[Element]) {
-        for Element(number, length) in fields {
-            self.message.extend(number.to_be_bytes());
-            self.message.extend(length.to_be_bytes());
-        }
-    }
-
-    fn open_set(&mut self, number: u16) {
-        if self.set.is_some_and(|(_, open)| open == number) {
-            return;
-        }
-        self.close_set();
-        self.set = Some((self.message.len(), number));
-        self.message.extend(number.to_be_bytes());
-        self.message.extend([0, 0]);
-    }
-
-    fn close_set(&mut self) {
-        if let Some((start, _)) = self.set.take() {
-            let length = (self.message.len() - start) as u16;
-            self.message[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
-        }
-    }
-
-    /// Sends the message if there is anything in it. What can not be sent is lost, as UDP may
+    /// Sends the message if there is anything in it. What cannot be sent is lost, as UDP may
     /// lose it, and shows as a gap in the sequence.
     fn send(&mut self, now: Timestamp) -> io::Result<()> {
-        self.close_set();
-        if self.message.len() == HEADER {
+        if self.message.is_empty() {
             return Ok(());
         }
-        let length = self.message.len() as u16;
-        self.message[0..2].copy_from_slice(&VERSION.to_be_bytes());
-        self.message[2..4].copy_from_slice(&length.to_be_bytes());
-        self.message[4..8].copy_from_slice(&(now.as_second() as u32).to_be_bytes());
-        self.message[8..12].copy_from_slice(&self.sequence.to_be_bytes());
-        self.message[12..16].copy_from_slice(&self.domain.to_be_bytes());
-        let sent = self.socket.send(&self.message);
-        self.message.truncate(HEADER);
-        self.sequence = self.sequence.wrapping_add(self.records);
-        self.records = 0;
+        let message = self.message.finish(now, self.sequence, self.domain);
+        let sent = self.socket.send(message);
+        self.sequence = self.sequence.wrapping_add(self.message.records);
+        self.message.clear();
         sent.map(drop)
     }
 }
@@ -363,31 +167,31 @@ impl Fields {
         }
     }
 
-    fn mapping(self, mapping: &Mapping, family: Family) -> Self {
-        self.either(mapping.inside.address)
-            .v4(mapping.outside.address)
-            .octet(protocol_number(mapping.protocol, family))
-            .port(mapping.inside.port)
-            .port(mapping.outside.port)
+    fn binding(self, binding: &Binding, family: Family) -> Self {
+        self.either(binding.inside_address)
+            .v4(binding.outside_address)
+            .octet(protocol_number(binding.protocol, family))
+            .port(binding.inside_port)
+            .port(binding.outside_port)
     }
 
     fn session(self, session: &Session, family: Family) -> Self {
-        let fields = self.mapping(&session.mapping, family);
+        let fields = self.binding(&session.binding, family);
         let fields = match family {
-            Family::Nat44 => fields.v4(session.remote.address),
+            Family::Nat44 => fields.v4(session.remote_address),
             Family::Nat64 => fields.v6(session.remote_inside.unwrap_or(Ipv6Addr::UNSPECIFIED)),
         };
         fields
-            .v4(session.remote.address)
-            .port(session.remote.port)
-            .port(session.remote.port)
+            .v4(session.remote_address)
+            .port(session.remote_port)
+            .port(session.remote_port)
     }
 
     fn block(self, block: &Block) -> Self {
-        self.either(block.inside)
-            .v4(block.outside)
-            .port(block.first)
-            .port(block.last)
+        self.either(block.inside_address)
+            .v4(block.outside_address)
+            .port(block.outside_port)
+            .port(block.outside_port_last)
     }
 }
 
@@ -397,35 +201,16 @@ impl Sink for Ipfix {
     }
 
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        let family = Family::of(match &record.event {
-            Event::SessionCreated(session) | Event::SessionRemoved(session) => {
-                session.mapping.inside.address
-            }
-            Event::BindingCreated(mapping) | Event::BindingRemoved(mapping) => {
-                mapping.inside.address
-            }
-            Event::BlockAllocated(block) | Event::BlockReleased(block) => block.inside,
-        });
-        let fields = Fields::new(record.time, nat_event(&record.event, family));
-        let (template, fields) = match (&record.event, family) {
-            (Event::SessionCreated(session) | Event::SessionRemoved(session), Family::Nat64) => {
-                (&NAT64_SESSION, fields.session(session, family))
-            }
-            (Event::SessionCreated(session) | Event::SessionRemoved(session), Family::Nat44) => {
-                (&NAT44_SESSION, fields.session(session, family))
-            }
-            (Event::BindingCreated(mapping) | Event::BindingRemoved(mapping), Family::Nat64) => {
-                (&NAT64_BINDING, fields.mapping(mapping, family))
-            }
-            (Event::BindingCreated(mapping) | Event::BindingRemoved(mapping), Family::Nat44) => {
-                (&NAT44_BINDING, fields.mapping(mapping, family))
-            }
-            (Event::BlockAllocated(block) | Event::BlockReleased(block), Family::Nat64) => {
-                (&NAT64_BLOCK, fields.block(block))
-            }
-            (Event::BlockAllocated(block) | Event::BlockReleased(block), Family::Nat44) => {
-                (&NAT44_BLOCK, fields.block(block))
-            }
+        let family = Family::of(record.subject.inside());
+        let fields = Fields::new(record.time, nat_event(record, family));
+        let templates = match family {
+            Family::Nat64 => &template::NAT64,
+            Family::Nat44 => &template::NAT44,
+        };
+        let (template, fields) = match &record.subject {
+            Subject::Session(session) => (&templates.session, fields.session(session, family)),
+            Subject::Binding(binding) => (&templates.binding, fields.binding(binding, family)),
+            Subject::Block(block) => (&templates.block, fields.block(block)),
         };
         let fields = fields.number(record.number);
         self.data(record.time, template, &fields.0)

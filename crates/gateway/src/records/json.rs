@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -10,102 +9,35 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Sink;
-use super::event::{Block, Event, Mapping, Record, Session};
+use super::event::Record;
 
 /// One line. Keys are stable.
 #[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Line<'a> {
+struct Line<'a, F> {
     time: String,
     gateway: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instance: Option<&'a str>,
     event: &'a str,
     #[serde(flatten)]
-    fields: Fields,
+    fields: F,
 }
 
-#[derive(Serialize, Default)]
-#[serde(rename_all = "kebab-case")]
-struct Fields {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    protocol: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    inside_address: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    inside_port: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outside_address: Option<Ipv4Addr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outside_port: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outside_port_last: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remote_address: Option<Ipv4Addr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remote_port: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<u64>,
+/// The number of records that were not written.
+#[derive(Serialize)]
+struct Suppressed {
+    count: u64,
 }
 
-impl From<&Mapping> for Fields {
-    fn from(mapping: &Mapping) -> Self {
-        Self {
-            protocol: Some(mapping.protocol.name()),
-            inside_address: Some(mapping.inside.address),
-            inside_port: Some(mapping.inside.port),
-            outside_address: Some(mapping.outside.address),
-            outside_port: Some(mapping.outside.port),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<&Session> for Fields {
-    fn from(session: &Session) -> Self {
-        Self {
-            remote_address: Some(session.remote.address),
-            remote_port: Some(session.remote.port),
-            ..Self::from(&session.mapping)
-        }
-    }
-}
-
-impl From<&Block> for Fields {
-    fn from(block: &Block) -> Self {
-        Self {
-            inside_address: Some(block.inside),
-            outside_address: Some(block.outside),
-            outside_port: Some(block.first),
-            outside_port_last: Some(block.last),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<&Event> for Fields {
-    fn from(event: &Event) -> Self {
-        match event {
-            Event::SessionCreated(session) | Event::SessionRemoved(session) => session.into(),
-            Event::BindingCreated(mapping) | Event::BindingRemoved(mapping) => mapping.into(),
-            Event::BlockAllocated(block) | Event::BlockReleased(block) => block.into(),
-        }
-    }
-}
-
-/// The record as one line of JSON without its newline, as files and followers get it.
-pub(crate) fn line(gateway: &str, record: &Record) -> String {
-    encode(&Line {
+/// A record in JSON, as files and followers get it.
+pub(crate) fn line<'a>(gateway: &'a str, record: &'a Record) -> impl Serialize + 'a {
+    Line {
         time: time(record.time),
         gateway,
         instance: Some(&record.instance),
-        event: record.event.name(),
-        fields: (&record.event).into(),
-    })
-}
-
-fn encode(line: &Line<'_>) -> String {
-    serde_json::to_string(line).expect("strings, numbers and addresses always serialize")
+        event: record.event(),
+        fields: &record.subject,
+    }
 }
 
 /// RFC 3339 in UTC with microseconds, as RFC 5424 section 6.2.3 takes it too.
@@ -141,13 +73,18 @@ fn open(path: &std::path::Path) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
+fn write(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *file, line)?;
+    file.write_all(b"\n")
+}
+
 impl Sink for Json {
     fn name(&self) -> String {
         self.path.display().to_string()
     }
 
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        writeln!(self.file, "{}", line(&self.gateway, record))
+        write(&mut self.file, &line(&self.gateway, record))
     }
 
     fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()> {
@@ -156,12 +93,9 @@ impl Sink for Json {
             gateway: &self.gateway,
             instance: None,
             event: "records-suppressed",
-            fields: Fields {
-                count: Some(total),
-                ..Fields::default()
-            },
+            fields: Suppressed { count: total },
         };
-        writeln!(self.file, "{}", encode(&line))
+        write(&mut self.file, &line)
     }
 
     fn flush(&mut self, _now: Timestamp) -> io::Result<()> {
@@ -177,14 +111,18 @@ impl Sink for Json {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::samples;
+    use super::super::event::{Change, Subject, samples};
     use super::*;
+
+    fn text(record: &Record) -> String {
+        serde_json::to_string(&line("edge", record)).unwrap()
+    }
 
     #[test]
     fn a_session_has_all_six_ends() {
-        let record = samples::record(Event::SessionCreated(samples::session()));
+        let record = samples::record(Change::Began, Subject::Session(samples::session()));
         assert_eq!(
-            line("edge", &record),
+            text(&record),
             concat!(
                 r#"{"time":"2026-11-21T08:09:10.123456Z","gateway":"edge","instance":"plat","#,
                 r#""event":"session-created","protocol":"tcp","#,
@@ -197,8 +135,8 @@ mod tests {
 
     #[test]
     fn a_block_has_its_range() {
-        let record = samples::record(Event::BlockReleased(samples::block()));
-        let line: serde_json::Value = serde_json::from_str(&line("edge", &record)).unwrap();
+        let record = samples::record(Change::Ended, Subject::Block(samples::block()));
+        let line: serde_json::Value = serde_json::from_str(&text(&record)).unwrap();
         assert_eq!(line["event"], "port-block-released");
         assert_eq!(line["outside-port"], 2048);
         assert_eq!(line["outside-port-last"], 2559);
@@ -210,7 +148,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("records.jsonl");
         let old = directory.path().join("records.jsonl.1");
-        let record = samples::record(Event::SessionCreated(samples::session()));
+        let record = samples::record(Change::Began, Subject::Session(samples::session()));
         let mut sink = Json::open("edge".into(), path.clone()).unwrap();
         sink.write(&record).unwrap();
         std::fs::rename(&path, &old).unwrap();

@@ -35,7 +35,7 @@ impl Limiter {
     }
 }
 
-/// What a [`Limiter`] says of a record.
+/// The decision of a [`Limiter`] on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     /// It is within the rate.

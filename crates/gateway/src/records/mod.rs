@@ -10,11 +10,16 @@ mod ipfix;
 mod json;
 mod limiter;
 mod recorder;
+mod settings;
 mod syslog;
+mod writer;
 
-pub use event::{Block, Endpoint, Event, Mapping, Protocol, Record, Session};
+#[cfg(test)]
+pub(crate) use event::samples;
+pub use event::{Binding, Block, Change, Record, Session, Subject};
 pub(crate) use json::line;
-pub use recorder::{Recorder, Settings};
+pub use recorder::Recorder;
+pub use settings::Settings;
 
 use std::io;
 
@@ -22,7 +27,7 @@ use jiff::Timestamp;
 
 /// Where records go.
 trait Sink: Send {
-    /// What it is called in logs.
+    /// Its name in logs.
     fn name(&self) -> String;
 
     /// Takes one record. It may be kept until [`flush`](Self::flush).

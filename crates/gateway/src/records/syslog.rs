@@ -6,8 +6,9 @@ use std::net::{SocketAddr, UdpSocket};
 use jiff::Timestamp;
 
 use super::Sink;
-use super::event::{Event, Mapping, Record};
+use super::event::{Binding, Record, Subject};
 use super::json::time;
+use crate::config::Choice;
 
 /// Facility local0 (16), severity informational (6): RFC 5424 section 6.2.1.
 const INFORMATIONAL: u8 = 16 * 8 + 6;
@@ -30,7 +31,7 @@ impl Syslog {
     /// Will send to `server`. UDP: nobody needs to listen there yet.
     pub(super) fn open(gateway: String, host: &str, server: SocketAddr) -> io::Result<Self> {
         Ok(Self {
-            socket: super::recorder::udp_towards(server)?,
+            socket: super::settings::udp_towards(server)?,
             server,
             host: printable(host, 255),
             gateway,
@@ -49,43 +50,42 @@ impl Syslog {
     }
 
     fn message(&self, record: &Record) -> String {
-        let mut message = self.header(INFORMATIONAL, record.time, record.event.name());
+        let mut message = self.header(INFORMATIONAL, record.time, record.event());
         message.push_str(&format!(
             "[{STRUCTURE} gateway=\"{}\" instance=\"{}\"",
             escaped(&self.gateway),
             escaped(&record.instance)
         ));
-        match &record.event {
-            Event::SessionCreated(session) | Event::SessionRemoved(session) => {
-                mapping(&mut message, &session.mapping);
+        match &record.subject {
+            Subject::Session(session) => {
+                of_binding(&mut message, &session.binding);
                 message.push_str(&format!(
                     " remote-address=\"{}\" remote-port=\"{}\"",
-                    session.remote.address, session.remote.port
+                    session.remote_address, session.remote_port
                 ));
             }
-            Event::BindingCreated(binding) | Event::BindingRemoved(binding) => {
-                mapping(&mut message, binding);
-            }
-            Event::BlockAllocated(block) | Event::BlockReleased(block) => {
-                message.push_str(&format!(
-                    " inside-address=\"{}\" outside-address=\"{}\" outside-port=\"{}\" outside-port-last=\"{}\"",
-                    block.inside, block.outside, block.first, block.last
-                ));
-            }
+            Subject::Binding(binding) => of_binding(&mut message, binding),
+            Subject::Block(block) => message.push_str(&format!(
+                " inside-address=\"{}\" outside-address=\"{}\" outside-port=\"{}\" outside-port-last=\"{}\"",
+                block.inside_address,
+                block.outside_address,
+                block.outside_port,
+                block.outside_port_last
+            )),
         }
         message.push(']');
         message
     }
 }
 
-fn mapping(message: &mut String, mapping: &Mapping) {
+fn of_binding(message: &mut String, binding: &Binding) {
     message.push_str(&format!(
         " protocol=\"{}\" inside-address=\"{}\" inside-port=\"{}\" outside-address=\"{}\" outside-port=\"{}\"",
-        mapping.protocol.name(),
-        mapping.inside.address,
-        mapping.inside.port,
-        mapping.outside.address,
-        mapping.outside.port
+        binding.protocol.name(),
+        binding.inside_address,
+        binding.inside_port,
+        binding.outside_address,
+        binding.outside_port
     ));
 }
 
@@ -141,7 +141,7 @@ impl Sink for Syslog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::samples;
+    use super::super::event::{Change, samples};
     use super::*;
 
     fn sink(gateway: &str) -> (Syslog, UdpSocket) {
@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn a_session_in_the_form_of_rfc5424() {
         let (mut sink, server) = sink("edge");
-        sink.write(&samples::record(Event::SessionCreated(samples::session())))
+        let session = Subject::Session(samples::session());
+        sink.write(&samples::record(Change::Began, session))
             .unwrap();
         let process = std::process::id();
         assert_eq!(

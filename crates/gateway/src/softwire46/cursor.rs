@@ -7,7 +7,7 @@ use ipnet::Ipv6Net;
 use super::error::{Error, Problem};
 use super::option::Code;
 
-/// What is left of a message or an option.
+/// The rest of a message or an option.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],

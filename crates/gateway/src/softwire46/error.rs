@@ -1,4 +1,4 @@
-//! What can be wrong with softwire46 options.
+//! Mistakes in softwire46 options.
 
 use ipnet::Ipv6Net;
 use isthmus_core::address::map::RuleError;
@@ -13,11 +13,11 @@ use super::option::Code;
 pub struct Error {
     /// The byte at which it is wrong, from 0.
     pub offset: usize,
-    /// What is wrong.
+    /// The mistake.
     pub problem: Problem,
 }
 
-/// What is wrong, and what would be right.
+/// The mistake, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The end comes within a field.
@@ -74,9 +74,9 @@ pub enum Problem {
     Psid {
         /// Bits of the PSID.
         length: u8,
-        /// What stands there.
+        /// The value there.
         value: u16,
-        /// What should stand there.
+        /// The values that may stand there.
         right: u16,
     },
     /// Offset, length and PSID are no port set.

@@ -1,4 +1,4 @@
-//! What DHCPv6 tells a customer's router about MAP-E, MAP-T and lw4o6 (RFC 7598, "softwire46"): the
+//! The options of DHCPv6 for a CE of MAP-E, MAP-T or lw4o6 (RFC 7598, "softwire46"): the
 //! options, read and checked.
 //!
 //! [`read`] takes a message or a run of options, for instance from a capture. Crates that read DHCPv6
@@ -22,7 +22,7 @@ use cursor::Cursor;
 pub use error::{Error, Problem};
 pub use option::Code;
 
-/// What a message has for a customer's router.
+/// The containers of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provisioned {
     /// The containers, in their order.
@@ -38,7 +38,7 @@ pub struct Provisioned {
 pub struct Ignored {
     /// Where it begins.
     pub offset: usize,
-    /// What it is.
+    /// Its kind.
     pub code: Code,
     /// Why it has none.
     pub reason: Reason,
@@ -86,14 +86,14 @@ pub enum Domain {
 pub struct Rule {
     /// The rule.
     pub rule: MapRule,
-    /// What it is for.
+    /// Its use.
     pub role: Role,
     /// A port set that comes with the rule and must be discarded, because its customers have IPv4
     /// prefixes (RFC 7598 section 4.5).
     pub discarded: Option<PortSet>,
 }
 
-/// What a mapping rule is for (the F-flag of RFC 7598 section 4.1).
+/// The use of a mapping rule (the F-flag of RFC 7598 section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Basic Mapping Rule of those under its prefix.
@@ -107,7 +107,7 @@ pub enum Role {
 pub struct Binding {
     /// The IPv4 address.
     pub v4: Ipv4Addr,
-    /// The prefix that tells which of the router's prefixes the tunnel's address is from.
+    /// The prefix that selects which of the CE's prefixes the tunnel's address is from.
     pub prefix: Ipv6Net,
     /// The ports of the address.
     pub ports: PortSet,

@@ -63,7 +63,7 @@ pub(super) fn delegated(mut content: Cursor<'_>) -> Result<Vec<Ipv6Net>, Error> 
     Ok(prefixes)
 }
 
-/// What is in a container so far.
+/// The options of a container so far.
 #[derive(Default)]
 struct Contents {
     rules: Vec<Rule>,
@@ -224,7 +224,7 @@ fn parameters(container: Code, mut content: Cursor<'_>) -> Result<Option<Paramet
         let padding = 16 - u32::from(length);
         let psid = value >> padding;
         if psid << padding != value {
-            // Somebody who did not shift it, or somebody who filled the field up.
+            // The sender did not shift it, or filled the field up.
             let right = match value >> length {
                 0 => value << padding,
                 _ => psid << padding,

@@ -252,15 +252,20 @@ fn rfc7598_6_containers() {
     }
 }
 
-/// RFC 7598 section 4: what each field may be.
+fn map_e(rule: Vec<u8>) -> Vec<u8> {
+    option(94, &[&rule, &relay()])
+}
+
+/// A rule of which one octet is another one.
+fn fields(at: usize, value: u8) -> Vec<u8> {
+    let mut fields = [1, 16, 24, 192, 0, 2, 0, 40, 0x20, 0x01, 0x0d, 0xb8, 0];
+    fields[at] = value;
+    map_e(option(89, &[&fields]))
+}
+
+/// RFC 7598 section 4: the ranges of the fields.
 #[test]
 fn rfc7598_4_values() {
-    let map_e = |rule: Vec<u8>| option(94, &[&rule, &relay()]);
-    let fields = |at: usize, value| {
-        let mut fields = [1, 16, 24, 192, 0, 2, 0, 40, 0x20, 0x01, 0x0d, 0xb8, 0];
-        fields[at] = value;
-        map_e(option(89, &[&fields]))
-    };
     for (bytes, offset, says) in [
         (fields(1, 49), 9, "ea-len is 0 to 48, not 49"),
         (fields(2, 33), 10, "prefix4-len is 0 to 32, not 33"),
@@ -310,6 +315,11 @@ fn rfc7598_4_values() {
         assert_eq!(error.offset, offset, "{error}");
         assert!(error.to_string().contains(says), "{error}");
     }
+}
+
+/// The same as values.
+#[test]
+fn problems_are_values() {
     let error = refused(&map_e(rule(&ports(9, 8, 0))));
     let sum = PortSetError::Sum {
         offset: 9,

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use ipnet::IpNet;
+use isthmus_gateway::config::Choice;
 use isthmus_gateway::control::{
-    End, Filter, OutsideFilter, Reply, Request, SessionRow, SessionsRequest, Wish,
+    End, Filter, Listed, OutsideFilter, Reply, Request, SessionsRequest, Wish,
 };
 
 use super::target::Target;
@@ -145,13 +146,15 @@ fn heading() -> String {
     ])
 }
 
-fn line(row: &SessionRow) -> String {
+fn line(row: &Listed) -> String {
+    let session = &row.session;
+    let binding = &session.binding;
     columns([
         &row.instance,
-        &row.protocol,
-        &SocketAddr::new(row.inside_address, row.inside_port).to_string(),
-        &format!("{}:{}", row.outside_address, row.outside_port),
-        &format!("{}:{}", row.remote_address, row.remote_port),
+        binding.protocol.name(),
+        &SocketAddr::new(binding.inside_address, binding.inside_port).to_string(),
+        &format!("{}:{}", binding.outside_address, binding.outside_port),
+        &format!("{}:{}", session.remote_address, session.remote_port),
         &row.state,
         &format!("{} s", row.expires),
     ])

@@ -9,7 +9,7 @@ use crate::address::port_set::PortSet;
 use crate::address::{V4, V6};
 
 /// A few mapping rules, plain data for the packet path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapRules {
     /// Longest Rule IPv4 prefix first.

@@ -7,7 +7,7 @@ use crate::address::networks::V4Network;
 use crate::address::port_set::Sharing;
 
 /// The networks whose addresses customers have, and how the ports of each are divided.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SharedNetworks {
     /// Shortest prefix first.
@@ -15,7 +15,7 @@ pub struct SharedNetworks {
     count: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 struct SharedNetwork {
     network: V4Network,

@@ -1,7 +1,7 @@
 //! Whether a stateful instance makes sense.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::address::special;
@@ -9,7 +9,7 @@ use isthmus_core::nat::POOL_RANGES;
 
 use super::Seen;
 use crate::config::diagnose::{Diagnostic, Sink};
-use crate::config::document::{Document, Mechanism, Nat, Nat44, Nat64, PortPolicy, StaticBinding};
+use crate::config::document::{Document, Mechanism, Nat, Nat44, Nat64, Pool, PortPolicy};
 use crate::config::overlap;
 use crate::config::source::At;
 
@@ -20,8 +20,8 @@ pub(super) fn check_nat64(nat64: &Nat64, sink: &Sink) {
     let prefix = IpNet::V6(overlap::of_rfc6052(&nat64.prefix));
     check(&nat64.nat, nat64.nat.subscriber_prefix, sink);
     for binding in &nat64.nat.static_bindings {
-        if prefix.contains(&binding.inside.ip()) {
-            let message = format!("{} stands for an IPv4 host", binding.inside.ip());
+        if prefix.contains(&binding.inside.host()) {
+            let message = format!("{} stands for an IPv4 host", binding.inside.host());
             let label = "expected the address of an IPv6 host";
             sink.push(
                 Diagnostic::error(binding.span, message, label)
@@ -50,36 +50,40 @@ pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
             .any(|n| IpNet::V4(n.value).contains(&address))
     };
     for binding in &nat44.nat.static_bindings {
-        if !inside(binding.inside.ip()) {
-            let message = format!("{} is not inside", binding.inside.ip());
+        if !inside(binding.inside.host()) {
+            let message = format!("{} is not inside", binding.inside.host());
             let label = "expected an address in one of the networks of `inside`";
             sink.push(Diagnostic::error(binding.span, message, label));
         }
     }
-    for network in &nat44.exempt {
-        for pool in &nat44.nat.pool {
-            if overlap::overlap(network.value.into(), pool.addresses.into()) {
-                let message = format!("{} is exempt, and in the pool", network.value);
-                let label = "expected destinations that inside hosts reach without translation";
-                sink.push(
-                    Diagnostic::error(network.span, message, label)
-                        .also(pool.span, "packets to the pool are always translated"),
-                );
-            }
-        }
+    for (network, pool) in in_pool(&nat44.exempt, &nat44.nat) {
+        let message = format!("{} is exempt, and in the pool", network.value);
+        let label = "expected destinations that inside hosts reach without translation";
+        sink.push(
+            Diagnostic::error(network.span, message, label)
+                .also(pool.span, "packets to the pool are always translated"),
+        );
     }
-    for network in &nat44.inside {
-        for pool in &nat44.nat.pool {
-            if overlap::overlap(network.value.into(), pool.addresses.into()) {
-                let message = format!("{} is inside and outside", pool.addresses);
-                let label = "expected outside addresses only";
-                sink.push(
-                    Diagnostic::error(pool.span, message, label)
-                        .also(network.span, "these are inside"),
-                );
-            }
-        }
+    for (network, pool) in in_pool(&nat44.inside, &nat44.nat) {
+        let message = format!("{} is inside and outside", pool.addresses);
+        let label = "expected outside addresses only";
+        sink.push(
+            Diagnostic::error(pool.span, message, label).also(network.span, "these are inside"),
+        );
     }
+}
+
+/// The networks that overlap an entry of the pool, each with the entry.
+fn in_pool<'n>(
+    networks: &'n [At<Ipv4Net>],
+    nat: &'n Nat,
+) -> impl Iterator<Item = (&'n At<Ipv4Net>, &'n At<Pool>)> {
+    networks.iter().flat_map(|network| {
+        let pool = nat.pool.iter();
+        let overlapping =
+            pool.filter(|pool| overlap::overlap(network.value.into(), pool.addresses.into()));
+        overlapping.map(move |pool| (network, pool))
+    })
 }
 
 /// Whether what is exempt from translation can be, and is the same for all instances: their routes are
@@ -110,7 +114,7 @@ pub(super) fn check_exempt(document: &Document, sink: &Sink) {
     }
 }
 
-/// What holds for every NAT.
+/// The checks that every NAT has in common.
 pub(super) fn check(nat: &Nat, subscriber_prefix: u8, sink: &Sink) {
     pool(nat, sink);
     static_bindings(nat, sink);
@@ -227,24 +231,22 @@ fn deterministic(nat: &Nat, inside: IpNet, size: u16, subscriber_prefix: u8, sin
 }
 
 fn static_bindings(nat: &Nat, sink: &Sink) {
-    let (mut inside, mut outside) = (Seen::new(), Seen::new());
+    let (mut insides, mut outsides) = (Seen::new(), Seen::new());
     for binding in &nat.static_bindings {
         let At { value, span } = *binding;
-        let StaticBinding { protocol, .. } = value;
+        let outside = Ipv4Addr::from(value.outside.address);
         let twice = |seen: &mut Seen<_>, socket: SocketAddr| {
-            if let Some(first) = seen.before((protocol as u8, socket), span) {
-                let message = format!("{socket} has two static bindings");
-                sink.push(Diagnostic::error(span, message, "again here").also(first, "first here"));
-            }
+            seen.once((value.protocol, socket), span, sink, || {
+                format!("{socket} has two static bindings")
+            });
         };
-        twice(&mut inside, value.inside);
-        twice(&mut outside, value.outside);
-        let ours = |pool: &At<_>| {
-            let pool: &crate::config::document::Pool = pool;
-            IpNet::V4(pool.addresses).contains(&value.outside.ip())
-        };
-        if !nat.pool.iter().any(ours) {
-            let message = format!("{} is not in the pool", value.outside.ip());
+        twice(
+            &mut insides,
+            (value.inside.host(), value.inside.port).into(),
+        );
+        twice(&mut outsides, (outside, value.outside.port).into());
+        if !nat.pool.iter().any(|p| p.addresses.contains(&outside)) {
+            let message = format!("{outside} is not in the pool");
             let label = "expected an address of the pool; any port of it will do";
             let mut diagnostic = Diagnostic::error(span, message, label);
             if let Some(pool) = nat.pool.first() {

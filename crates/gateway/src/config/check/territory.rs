@@ -1,4 +1,4 @@
-//! Whether each address is the business of one instance only.
+//! Whether each address belongs to one instance only.
 
 use std::collections::HashSet;
 
@@ -63,7 +63,7 @@ fn claims(document: &Document) -> Vec<Claim> {
                 for hosts in &siit.hosts {
                     claim(hosts.value.into(), What::Hosts, hosts.span);
                 }
-                for mapping in &siit.eam {
+                for mapping in siit.eam.iter() {
                     let (v4, _) = overlap::of_mapping(mapping);
                     claim(v4.into(), What::Mapping, mapping.span);
                 }
@@ -98,7 +98,7 @@ fn between_instances(document: &Document, claims: &[Claim], sink: &Sink) {
         };
         let inner = &claims[index];
         let pair = (inner.instance, inner.what, outer.instance, outer.what);
-        // Tables of mappings overlap in many rows or in none: one message tells enough.
+        // Tables of mappings overlap in many rows or in none: one message is enough.
         if inner.instance == outer.instance || !told.insert(pair) {
             continue;
         }

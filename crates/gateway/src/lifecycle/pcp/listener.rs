@@ -16,7 +16,7 @@ use super::service::Service;
 
 /// Requests are no longer (RFC 6887 section 7); what is longer is noticed to be.
 pub(super) const LONGEST: usize = 1101;
-/// How often, and how long after the first, hosts are told that their mappings are gone; the time
+/// How often, and how long after the first, hosts are notified that their mappings are gone; the time
 /// between two doubles (RFC 6887 section 14.1.3).
 const ANNOUNCEMENTS: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(250);
@@ -31,7 +31,7 @@ pub(super) struct Listener {
     interface: Option<NonZeroU32>,
 }
 
-/// When hosts are told that their mappings are gone.
+/// When hosts are notified that their mappings are gone.
 pub(super) struct Announcements {
     made: u32,
     next: Instant,
@@ -89,7 +89,7 @@ impl Listener {
         self.address
     }
 
-    /// Answers requests, and tells hosts when their mappings are gone.
+    /// Answers requests, and notifies hosts when their mappings are gone.
     pub(super) async fn run(self, service: Arc<Service>) {
         let mut epoch = service.epoch();
         let mut announcements = Announcements::begin();
@@ -116,7 +116,7 @@ impl Listener {
     /// The next request: its length, and who sends it.
     pub(super) async fn receive(&self, request: &mut [u8]) -> (usize, SocketAddr) {
         loop {
-            // An error is that of an answer that nobody took.
+            // An error is that of an answer that was not delivered.
             if let Ok(received) = self.socket.recv_from(request).await {
                 return received;
             }

@@ -11,11 +11,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use isthmus_engine::counters::Counters;
 use isthmus_engine::memory::Region;
+use isthmus_pcp::Limits;
 use tokio::task::JoinHandle;
 
 use super::UpError;
+use super::described::{self, Described};
 use super::tables::{Hosts, Table};
 use crate::config::{self, Document};
 use listener::Listener;
@@ -36,12 +39,15 @@ pub(super) struct Pcp {
 
 /// The server of one instance.
 struct Served {
-    /// What it was made from: the mappings for something else have no place in it.
-    description: String,
+    /// Its instance and limits: mappings of another instance have no place in it.
+    terms: Terms,
     service: Arc<Service>,
     listening: BTreeMap<IpAddr, JoinHandle<()>>,
     expiring: JoinHandle<()>,
 }
+
+/// The instance, the limits of its server, and the clients that it serves.
+type Terms = (Option<Described>, (Limits, Vec<IpNet>));
 
 /// Sockets that a configuration needs and that are not there yet, by instance.
 pub(super) struct Opened {
@@ -50,8 +56,8 @@ pub(super) struct Opened {
 }
 
 impl Pcp {
-    /// No servers; the tables of all instances lie in `state`. The engines hand over to `own` what is for
-    /// the gateway.
+    /// No servers; the tables of all instances lie in `state`. The engines hand packets for the gateway to
+    /// `own`.
     pub(super) fn new(state: Arc<Region>, own: Arc<Own>) -> Self {
         Self {
             state,
@@ -62,21 +68,21 @@ impl Pcp {
         }
     }
 
-    /// What was counted: bindings that hosts asked for.
+    /// The counters: bindings that hosts asked for.
     pub(super) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
-    /// Opens the sockets that `document` needs besides those that are there. `descriptions` tell which
+    /// Opens the sockets that `document` needs besides those that are there. `described` shows which
     /// instances are what they were.
     ///
     /// # Errors
     ///
-    /// If one can not be had; nothing has changed then.
+    /// If one cannot be had; nothing has changed then.
     pub(super) async fn open(
         &self,
         document: &Document,
-        descriptions: &[(String, String)],
+        described: &[Described],
     ) -> Result<Opened, UpError> {
         let mut listeners: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
         for (name, wanted) in wanted(document) {
@@ -90,18 +96,18 @@ impl Pcp {
                 listeners.entry(name.to_owned()).or_default().push(listener);
             }
         }
-        let relays = self.relays.open(document, descriptions).await?;
+        let relays = self.relays.open(document, described).await?;
         Ok(Opened { listeners, relays })
     }
 
     /// Makes the servers those that `document` wants. Before its tables are swept, because what is
-    /// over is given back here. `descriptions` tell which instances are what they were.
+    /// over is given back here. `described` shows which instances are what they were.
     pub(super) async fn apply(
         &mut self,
         mut opened: Opened,
         document: &Document,
         tables: &[Table],
-        descriptions: &[(String, String)],
+        described: &[Described],
     ) {
         let mut before = std::mem::take(&mut self.served);
         let mut in_softwires = BTreeMap::new();
@@ -109,12 +115,14 @@ impl Pcp {
             let Some(table) = tables.iter().find(|table| &*table.name == name) else {
                 continue;
             };
-            let described = descriptions.iter().find(|(of, _)| of == name);
-            let description = format!("{described:?} {}", service::describe(wanted));
+            let terms = (
+                described::find(described, name).cloned(),
+                service::terms(wanted),
+            );
             let ports = NatPorts::new(&self.state, &self.counters, table);
             let mut served = match before.remove(name) {
-                Some(served) => served.changed(description, ports, wanted),
-                None => Served::start(description, ports, wanted),
+                Some(served) => served.changed(terms, ports, wanted),
+                None => Served::start(terms, ports, wanted),
             };
             let opened = opened.listeners.remove(name).unwrap_or_default();
             served.listen(wanted, opened).await;
@@ -154,10 +162,10 @@ fn wanted(document: &Document) -> impl Iterator<Item = (&str, &config::Pcp)> {
 }
 
 impl Served {
-    fn start(description: String, ports: NatPorts, wanted: &config::Pcp) -> Self {
+    fn start(terms: Terms, ports: NatPorts, wanted: &config::Pcp) -> Self {
         let service = Arc::new(Service::new(ports, wanted));
         Self {
-            description,
+            terms,
             expiring: tokio::spawn(Arc::clone(&service).expire()),
             service,
             listening: BTreeMap::new(),
@@ -165,16 +173,13 @@ impl Served {
     }
 
     /// The same server for what the instance is now.
-    fn changed(self, description: String, ports: NatPorts, wanted: &config::Pcp) -> Self {
-        if self.description == description {
+    fn changed(self, terms: Terms, ports: NatPorts, wanted: &config::Pcp) -> Self {
+        if self.terms == terms {
             self.service.renumber(&ports);
         } else {
             self.service.restart(ports, wanted);
         }
-        Self {
-            description,
-            ..self
-        }
+        Self { terms, ..self }
     }
 
     /// Listens where it is wanted, and nowhere else.

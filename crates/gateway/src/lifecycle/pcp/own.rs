@@ -1,5 +1,5 @@
-//! What comes to the gateway itself the way of packets that are not for it: requests in softwires, to the
-//! address that it has in there, and what servers say to an edge that asked them with its address.
+//! Packets on the data path that are for the gateway itself: requests in softwires, to the
+//! address that it has in there, and responses of servers to a CLAT that asked them with its address.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use super::service::Service;
 pub(in super::super) struct Own {
     /// The servers by the ends of their softwires.
     servers: Mutex<BTreeMap<Ipv6Addr, Arc<Service>>>,
-    /// Where responses go, by whom they are for.
+    /// The receivers of responses, by the address that they are for.
     askers: Mutex<BTreeMap<SocketAddrV6, Asker>>,
 }
 
@@ -45,7 +45,7 @@ impl Own {
         *lock(&self.servers) = services;
     }
 
-    /// Takes what a server says to somebody, until [`deafen`](Self::deafen).
+    /// Takes responses of a server to an address, until [`deafen`](Self::deafen).
     pub(super) fn listen(
         &self,
         to: SocketAddrV6,
@@ -55,7 +55,7 @@ impl Own {
         lock(&self.askers).insert(to, Asker { server, responses });
     }
 
-    /// Takes nothing more that is for somebody.
+    /// Takes no more responses to an address.
     pub(super) fn deafen(&self, to: &SocketAddrV6) {
         lock(&self.askers).remove(to);
     }

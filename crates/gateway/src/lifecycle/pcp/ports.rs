@@ -121,7 +121,7 @@ impl Ports for NatPorts {
             Held::Now(outside) => (outside, Lasting::Held),
             Held::Before(outside) => (outside, Lasting::Static),
         };
-        // A port of PCP itself can not be anybody's (RFC 6887 section 11.3).
+        // A port of PCP itself cannot be anybody's (RFC 6887 section 11.3).
         let reserved = internal.protocol == Protocol::Udp
             && [SERVER_PORT, CLIENT_PORT].contains(&outside.port);
         let elsewhere = matches!(wish, Wish::Only(_)) && Some(outside) != wanted;
@@ -162,7 +162,7 @@ fn socket(endpoint: Endpoint4) -> SocketAddrV4 {
     SocketAddrV4::new(endpoint.address.into(), endpoint.port)
 }
 
-/// What a host is told that gets no port.
+/// The answer to a host that gets no port.
 fn refused(refusal: Refusal) -> Refused {
     match refusal {
         Refusal::Reply(_, Counter::SubscriberLimit) | Refusal::Drop(Counter::SubscriberLimit) => {
@@ -172,7 +172,7 @@ fn refused(refusal: Refusal) -> Refused {
     }
 }
 
-/// The tables, for somebody who is not a packet.
+/// The tables, for callers outside the packet path.
 struct Asking<'a>(&'a NatPorts);
 
 impl CoreHost for Asking<'_> {

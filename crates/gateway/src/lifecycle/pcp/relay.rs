@@ -1,4 +1,4 @@
-//! Requests that are passed on to who has the ports (RFC 7648).
+//! PCP proxies: requests are passed on to the server that has the ports (RFC 7648).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,14 +15,15 @@ use tokio::task::JoinHandle;
 use tokio::time::interval;
 
 use super::super::UpError;
+use super::super::described::Described;
 use super::super::view::lock;
 use super::listener::{Announcements, LONGEST, Listener};
 use super::own::Own;
 use super::ports::NatPorts;
 use super::service::may_ask;
-use crate::config::{Document, PcpProxy, PcpWay};
+use crate::config::{Document, PcpPath, PcpProxy};
 
-/// How often ports that nobody needs any more are given back.
+/// How often ports that are not needed any more are given back.
 const TICK: Duration = Duration::from_secs(1);
 /// Responses that wait for the proxy at most.
 const RESPONSES: usize = 64;
@@ -33,44 +34,46 @@ pub(super) struct Relays(BTreeMap<String, Relay>);
 
 /// The proxies of an instance, one for each place where it listens.
 struct Relay {
-    /// What it was made from.
-    description: String,
+    made_of: MadeOf,
     running: Vec<Running>,
 }
 
 struct Running {
     listener: Listener,
     proxy: Arc<Mutex<Proxy<NatPorts>>>,
-    /// Where responses come that no socket gets.
+    /// The receiver of responses that no socket gets.
     own: Option<(Arc<Own>, SocketAddrV6)>,
     task: JoinHandle<()>,
 }
 
-/// What a proxy needs.
+/// The keys of a proxy and, where it takes ports of its instance, that instance and its place.
+type MadeOf = (PcpProxy, Option<(usize, Described)>);
+
+/// The sockets of a proxy.
 struct Sockets {
     listener: Listener,
     upstream: UdpSocket,
 }
 
 /// Sockets of the instances whose proxies are new or have changed.
-pub(super) struct Opened(BTreeMap<String, (String, Vec<Sockets>)>);
+pub(super) struct Opened(BTreeMap<String, (MadeOf, Vec<Sockets>)>);
 
 impl Relays {
     /// Opens the sockets that `document` needs besides those that are there.
     ///
     /// # Errors
     ///
-    /// If one can not be had; nothing has changed then.
+    /// If one cannot be had; nothing has changed then.
     pub(super) async fn open(
         &self,
         document: &Document,
-        descriptions: &[(String, String)],
+        described: &[Described],
     ) -> Result<Opened, UpError> {
         let mut opened = BTreeMap::new();
         for (name, wanted) in wanted(document) {
-            let description = describe(name, wanted, descriptions);
+            let made_of = made_of(name, wanted, described);
             let there = self.0.get(name);
-            if there.is_some_and(|there| there.description == description) {
+            if there.is_some_and(|there| there.made_of == made_of) {
                 continue;
             }
             let running = || there.iter().flat_map(|there| &there.running);
@@ -87,7 +90,7 @@ impl Relays {
                 let upstream = bind(own).map_err(refused)?;
                 all.push(Sockets { listener, upstream });
             }
-            opened.insert(name.to_owned(), (description, all));
+            opened.insert(name.to_owned(), (made_of, all));
         }
         Ok(Opened(opened))
     }
@@ -104,7 +107,7 @@ impl Relays {
         let mut before = std::mem::take(&mut self.0);
         for (name, wanted) in wanted(document) {
             let there = before.remove(name);
-            let Some((description, sockets)) = opened.0.remove(name) else {
+            let Some((made_of, sockets)) = opened.0.remove(name) else {
                 self.0.extend(there.map(|relay| (name.to_owned(), relay)));
                 continue;
             };
@@ -113,16 +116,13 @@ impl Relays {
             }
             let mut running = Vec::new();
             for sockets in sockets {
-                let near = match (wanted.way, ports(name)) {
-                    (PcpWay::Nat, Some(ports)) => Near::Nat(ports),
+                let near = match (wanted.path, ports(name)) {
+                    (PcpPath::Nat, Some(ports)) => Near::Nat(ports),
                     _ => Near::Hosts,
                 };
                 running.push(Running::start(wanted, sockets, near, own));
             }
-            let relay = Relay {
-                description,
-                running,
-            };
+            let relay = Relay { made_of, running };
             self.0.insert(name.to_owned(), relay);
         }
         for relay in before.into_values() {
@@ -146,14 +146,14 @@ fn wanted(document: &Document) -> impl Iterator<Item = (&str, &PcpProxy)> {
     })
 }
 
-/// What a proxy is made from: if it takes ports of its instance, also which that is.
-fn describe(name: &str, wanted: &PcpProxy, descriptions: &[(String, String)]) -> String {
-    let instances = descriptions.iter().enumerate();
-    let instance = match wanted.way {
-        PcpWay::Softwire => None,
-        PcpWay::Nat => instances.into_iter().find(|(_, (of, _))| of == name),
+/// The keys of a proxy and, where it takes ports of its instance, that instance.
+fn made_of(name: &str, wanted: &PcpProxy, described: &[Described]) -> MadeOf {
+    let mut instances = described.iter().cloned().enumerate();
+    let instance = match wanted.path {
+        PcpPath::Softwire => None,
+        PcpPath::Nat => instances.find(|(_, one)| one.name == name),
     };
-    format!("{wanted} {instance:?}")
+    (wanted.clone(), instance)
 }
 
 /// A socket at an address; one of IPv6 need not be that of a link.
@@ -237,7 +237,7 @@ impl Relaying {
                 (length, client) = self.listener.receive(&mut request) => {
                     self.pass(client, request.get(..length).unwrap_or(&[])).await;
                 }
-                // An error is that of a request that nobody took: the host asks again.
+                // An error is that of a request that was not delivered: the host asks again.
                 Ok((length, from)) = self.upstream.recv_from(&mut response) => {
                     let response = response.get(..length).filter(|_| from == self.server);
                     self.answer(response.unwrap_or(&[]), &mut announcements).await;

@@ -1,4 +1,4 @@
-//! What the tasks of one server share.
+//! A PCP server, as its tasks share it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,7 +21,7 @@ pub(super) struct Service {
     /// Everybody if empty.
     clients: Mutex<Vec<IpNet>>,
     started: Instant,
-    /// Changes when the server forgets what it granted.
+    /// Changes when the server loses its mappings.
     epoch: watch::Sender<()>,
 }
 
@@ -66,12 +66,12 @@ impl Service {
         may.then(answer)?
     }
 
-    /// What tells hosts that their mappings are gone.
+    /// The message to hosts that their mappings are gone.
     pub(super) fn announcement(&self) -> Vec<u8> {
         self.server().announcement(self.now())
     }
 
-    /// Tells when the server has forgotten its mappings.
+    /// Changes when the server has lost its mappings.
     pub(super) fn epoch(&self) -> watch::Receiver<()> {
         self.epoch.subscribe()
     }
@@ -102,9 +102,9 @@ impl Service {
     }
 }
 
-/// What a server is told, but for its addresses.
-pub(super) fn describe(wanted: &config::Pcp) -> String {
-    format!("{:?} {:?}", limits(wanted), clients(wanted))
+/// The limits of a server, and who may ask it.
+pub(super) fn terms(wanted: &config::Pcp) -> (Limits, Vec<IpNet>) {
+    (limits(wanted), clients(wanted))
 }
 
 fn limits(wanted: &config::Pcp) -> Limits {
@@ -117,7 +117,7 @@ fn limits(wanted: &config::Pcp) -> Limits {
     }
 }
 
-/// Whether somebody may ask; `clients` are everybody if there are none.
+/// Whether a source may ask; every source may if there are no `clients`.
 pub(super) fn may_ask(clients: &[IpNet], source: IpAddr) -> bool {
     clients.is_empty() || clients.iter().any(|net| net.contains(&source))
 }

@@ -45,7 +45,7 @@ impl Fake {
         self.begun + Duration::from_secs_f64(seconds)
     }
 
-    /// The prefix at a time, and who told it.
+    /// The prefix at a time, and its source.
     fn uses(&mut self, seconds: f64) -> Option<(String, Origin)> {
         let selected = self.selection.selected(self.at(seconds))?;
         Some((selected.prefix.to_string(), selected.origin))
@@ -114,7 +114,7 @@ fn rfc8781_4_1_a_lifetime_of_zero_removes() {
         &[option("64:ff9b::", 0), option("2001:db8:64::", 1800)],
     );
     assert_eq!(fake.uses(1.0).unwrap().0, "2001:db8:64::/96");
-    // What one router withdraws, another may go on to tell.
+    // What one router withdraws, another may go on to announce.
     fake.hears(2.0, 2, &[option("2001:db8:64::", 1800)]);
     fake.hears(3.0, 1, &[option("2001:db8:64::", 0)]);
     let told = Some(("2001:db8:64::/96".into(), Origin::Router(router(2))));
@@ -123,7 +123,7 @@ fn rfc8781_4_1_a_lifetime_of_zero_removes() {
     assert_eq!(fake.uses(4.0), None);
 }
 
-/// RFC 7050 section 3: in the order received; and what is in use stays as long as it is told.
+/// RFC 7050 section 3: in the order received; and what is in use stays as long as it is announced.
 #[test]
 fn rfc7050_3_the_first_of_several_and_no_change_without_need() {
     let mut fake = Fake::new(DNS);
@@ -138,7 +138,7 @@ fn rfc7050_3_the_first_of_several_and_no_change_without_need() {
 }
 
 /// RFC 7050 section 3: repeated ten seconds before the TTL ends, and like any other question where
-/// nobody answers; the prefix holds to the end of its TTL.
+/// no resolver answers; the prefix holds to the end of its TTL.
 #[test]
 fn rfc7050_3_the_question_is_repeated() {
     let mut fake = Fake::new(DNS);
@@ -170,7 +170,7 @@ fn rfc7050_3_a_negative_response_holds() {
 }
 
 /// RFC 7559 section 2: solicitations at growing intervals until a router answers. The DNS is asked when
-/// the routers had time to, and not while they tell a prefix.
+/// the routers had time to, and not while they announce a prefix.
 #[test]
 fn rfc7559_2_solicitations() {
     let mut fake = Fake::new(BOTH);
@@ -223,7 +223,7 @@ fn a_flood_of_prefixes_has_an_end() {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: what is used was told and has not ended, and there is
+    /// Whatever comes in whatever order: the one in use was announced and has not expired, and there is
     /// always a next time unless nothing is to be looked for any more.
     #[test]
     fn it_goes_on(events in proptest::collection::vec((0u8..6, 0u32..200, 0u16..4), 0..60)) {

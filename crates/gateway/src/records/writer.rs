@@ -1,0 +1,104 @@
+//! The thread that hands records to the sinks.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::limiter::{Admission, Limiter};
+use super::recorder::{Order, Shared};
+use super::{Record, Sink, Subject};
+
+/// How often kept records are sent and the count of suppressed ones is reported.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The sinks, and how much they get.
+pub(super) struct Writer {
+    limiter: Limiter,
+    sinks: Vec<Box<dyn Sink>>,
+    shared: Arc<Shared>,
+    reported: u64,
+    complained: Option<Instant>,
+}
+
+impl Writer {
+    /// The sinks, `rate` records a second at most.
+    pub(super) fn new(sinks: Vec<Box<dyn Sink>>, rate: u32, shared: Arc<Shared>) -> Self {
+        Self {
+            limiter: Limiter::new(rate, Instant::now()),
+            sinks,
+            shared,
+            reported: 0,
+            complained: None,
+        }
+    }
+
+    /// Carries out orders until one is to stop.
+    pub(super) fn run(mut self, queue: &Receiver<Order>) {
+        let mut tick = Instant::now() + TICK;
+        loop {
+            let wait = tick.saturating_duration_since(Instant::now());
+            match queue.recv_timeout(wait) {
+                Ok(Order::Write(record)) => self.write(&record),
+                Ok(Order::Reopen) => self.each(|sink| sink.reopen()),
+                Ok(Order::Replace(sinks, rate)) => {
+                    self.tick();
+                    self.sinks = sinks;
+                    self.limiter = Limiter::new(rate, Instant::now());
+                }
+                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return self.tick(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() >= tick {
+                self.tick();
+                tick = Instant::now() + TICK;
+            }
+        }
+    }
+
+    fn write(&mut self, record: &Record) {
+        // A port block stands for all sessions of a subscriber: it is not to be lost in a flood of
+        // them.
+        let admission = match record.subject {
+            Subject::Block(_) => Admission::Passed,
+            Subject::Session(_) | Subject::Binding(_) => self.limiter.admit(Instant::now()),
+        };
+        match admission {
+            Admission::Passed => {
+                self.each(|sink| sink.write(record));
+                self.shared.written.fetch_add(1, Ordering::Relaxed);
+            }
+            Admission::Suppressed => {
+                self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = Timestamp::now();
+        let suppressed = self.shared.suppressed.load(Ordering::Relaxed);
+        if suppressed != self.reported {
+            self.reported = suppressed;
+            self.each(|sink| sink.suppressed(now, suppressed));
+        }
+        self.each(|sink| sink.flush(now));
+    }
+
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
+        for sink in &mut self.sinks {
+            if let Err(error) = act(sink.as_mut()) {
+                let now = Instant::now();
+                let due = self
+                    .complained
+                    .is_none_or(|last| now.duration_since(last) >= Duration::from_secs(60));
+                if due {
+                    self.complained = Some(now);
+                    tracing::warn!(sink = sink.name(), %error, "records are being lost");
+                }
+            }
+        }
+    }
+}
