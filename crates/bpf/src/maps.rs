@@ -5,14 +5,17 @@ use core::cell::Cell;
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use aya_ebpf::macros::btf_map;
+use isthmus_abi::banks::{self, Active, InstanceWords};
+use isthmus_abi::clock::Clock;
+use isthmus_abi::counts;
+use isthmus_abi::lines::{LineWords, MMAPABLE};
+use isthmus_abi::programs::{self, Slot};
 use isthmus_core::address::eam::MappedV4;
 use isthmus_core::address::softwire::Customer;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{EamTable, Instance, Mechanism, SoftwireTable};
 use isthmus_core::encap::tunnel_error::telling_protocol;
-use isthmus_core::host::{
-    Destination, Host, Instances, MOST_INSTANCES, Mechanisms, Route, Sessions,
-};
+use isthmus_core::host::{Destination, Host, Instances, Mechanisms, Route, Sessions};
 use isthmus_core::mechanism;
 use isthmus_core::packet::Packet;
 use isthmus_core::reason::Counter;
@@ -25,46 +28,17 @@ use crate::route::Egress;
 use crate::search;
 use crate::stage::Stage;
 
-/// `BPF_F_MMAPABLE`: the daemon works on the same memory.
-pub(crate) const MMAPABLE: usize = 1 << 10;
-
-/// An [`Instance`] as plain words: BTF need not know what is in it.
-type InstanceWords = [u64; size_of::<Instance>() / 8];
-const _: () = assert!(size_of::<Instance>() % 8 == 0 && align_of::<Instance>() <= 8);
-
-/// Two configurations fit: the one in force and the one that is about to be.
-const BANKS: u32 = 2;
-
-/// Counters of one instance: one more row than there are instances, for packets of nobody.
-const COUNTERS: usize = (MOST_INSTANCES as usize + 1) * COUNTER_ROW;
-/// Room for the counters of one instance.
-const COUNTER_ROW: usize = 64;
-const _: () = assert!(Counter::ALL.len() <= COUNTER_ROW);
-
 /// The instances of both banks.
 #[btf_map]
-static INSTANCES: Array<InstanceWords, { (BANKS * MOST_INSTANCES) as usize }> = Array::new();
+static INSTANCES: Array<InstanceWords, { banks::ENTRIES as usize }, MMAPABLE> = Array::new();
 
-/// How many instances each bank holds, and which bank is in force.
+/// Which bank is in force. It changes at once.
 #[btf_map]
 static ACTIVE: Array<Active, 1> = Array::new();
-
-/// Content of [`ACTIVE`]: one word, so that it changes at once. The bank in the upper half, the
-/// number of instances in the lowest octet.
-type Active = u64;
 
 /// Time and chance where the daemon decides on them; see [`OFFLINE`].
 #[btf_map]
 static CLOCK: Array<Clock, 1> = Array::new();
-
-/// Content of [`CLOCK`].
-#[repr(C)]
-pub(crate) struct Clock {
-    /// Nanoseconds.
-    now: u64,
-    /// State of the random numbers.
-    random: u64,
-}
 
 /// Whether [`CLOCK`] counts. Set before the program is loaded, so that the verifier leaves out
 /// whichever does not apply.
@@ -79,35 +53,34 @@ pub(crate) fn offline() -> bool {
 
 /// Bindings, sessions, fragments. The daemon sets the number of lines before it loads.
 #[btf_map]
-static STATE: Array<[u64; 8], 1, MMAPABLE> = Array::new();
+static STATE: Array<LineWords, 1, MMAPABLE> = Array::new();
 
 /// Tables of the configuration. The daemon sets the number of lines before it loads.
 #[btf_map]
-static RULES: Array<[u64; 8], 1, MMAPABLE> = Array::new();
+static RULES: Array<LineWords, 1, MMAPABLE> = Array::new();
 
 /// Counters by instance and [`Counter`].
 #[btf_map]
-static COUNTS: PerCpuArray<u64, COUNTERS> = PerCpuArray::new();
+static COUNTS: PerCpuArray<u64, { counts::ENTRIES as usize }> = PerCpuArray::new();
 
 /// The XDP programs that others hand packets to.
 #[btf_map]
-pub(crate) static XDP_PROGRAMS: ProgramArray<5> = ProgramArray::new();
+pub(crate) static XDP_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArray::new();
 
 /// The tc programs that others hand packets to. A program array takes one kind.
 #[btf_map]
-pub(crate) static TC_PROGRAMS: ProgramArray<5> = ProgramArray::new();
+pub(crate) static TC_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArray::new();
 
-/// Place of the first program of a kind.
-pub(crate) const FIRST: u32 = 0;
-/// Places of the programs that make sessions. One for each direction, because each is as much as
-/// the verifier looks at.
-pub(crate) const OPEN_V4: u32 = 1;
-/// See [`OPEN_V4`].
-pub(crate) const OPEN_V6: u32 = 2;
-/// Place of the program that shares IPv4 addresses over IPv6.
-pub(crate) const SHARING: u32 = 3;
-/// Place of the program that does so by translation.
-pub(crate) const MAP_T: u32 = 4;
+/// See [`Slot::First`].
+pub(crate) const FIRST: u32 = Slot::First as u32;
+/// See [`Slot::OpenV4`].
+pub(crate) const OPEN_V4: u32 = Slot::OpenV4 as u32;
+/// See [`Slot::OpenV6`].
+pub(crate) const OPEN_V6: u32 = Slot::OpenV6 as u32;
+/// See [`Slot::Sharing`].
+pub(crate) const SHARING: u32 = Slot::Sharing as u32;
+/// See [`Slot::MapT`].
+pub(crate) const MAP_T: u32 = Slot::MapT as u32;
 
 /// [`INSTANCES`] as the core wants them: those that were in force when the packet came.
 #[derive(Clone, Copy)]
@@ -122,7 +95,7 @@ impl Configured {
         // SAFETY: an aligned word that the daemon writes at once.
         let active = ACTIVE
             .get_ptr(0)
-            .map_or(0, |active| unsafe { active.read_volatile() });
+            .map_or(Active(0), |active| unsafe { active.read_volatile() });
         Self { active }
     }
 
@@ -154,7 +127,7 @@ impl Configured {
         match ipv6::Header::read(packet, 0) {
             Ok(header) => {
                 let (from, to) = (header.source().halves(), header.destination().halves());
-                search::instance_v6(from.0, from.1, to.0, to.1, self.active)
+                search::instance_v6(from.0, from.1, to.0, to.1, self.number())
             }
             Err(_) => search::NOTHING,
         }
@@ -163,7 +136,7 @@ impl Configured {
     #[inline(always)]
     fn find(self, header: &ipv4::Header, protocol: u8) -> u64 {
         let (source, destination) = (header.source(), header.destination());
-        search::instance_v4(source.0.0, destination.0.0, protocol, self.active)
+        search::instance_v4(source.0.0, destination.0.0, protocol, self.number())
     }
 
     /// The mechanism of the instance that a search found; `None` if it found none.
@@ -179,7 +152,7 @@ impl Configured {
     /// The instance of a gateway that has one, as most have.
     #[inline(always)]
     fn only(&self) -> Option<&Instance> {
-        if self.active as u8 == 1 {
+        if self.active.count() == 1 {
             self.get(0)
         } else {
             None
@@ -189,26 +162,28 @@ impl Configured {
     /// The same as a number, for a search.
     #[inline(always)]
     pub(crate) fn number(self) -> u64 {
-        self.active
+        self.active.0
     }
 
     /// What [`number`](Self::number) gave.
     #[inline(always)]
     pub(crate) fn from_number(active: u64) -> Self {
-        Self { active }
+        Self {
+            active: Active(active),
+        }
     }
 }
 
 impl Instances for Configured {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
-        if index >= u32::from(self.active as u8) {
+        if index >= u32::from(self.active.count()) {
             return None;
         }
-        let bank = (self.active >> 32) as u32;
-        let words = INSTANCES.get_ptr(bank * MOST_INSTANCES + index)?;
+        let words = INSTANCES.get_ptr(banks::place(self.active.bank(), index))?;
         // SAFETY: the daemon writes valid instances into a bank before it puts it in force, and
-        // changes none before every program that may have seen it has ended.
+        // changes none before every program that may have seen it has ended. The words are read as
+        // an instance only: padding is not looked at.
         Some(unsafe { &*words.cast::<Instance>() })
     }
 
@@ -225,7 +200,13 @@ impl Instances for Configured {
     #[inline(always)]
     fn find_v6<H: Host>(&self, _host: &H, source: V6, destination: V6) -> Option<u32> {
         let (from, to) = (source.halves(), destination.halves());
-        search::number(search::instance_v6(from.0, from.1, to.0, to.1, self.active))
+        search::number(search::instance_v6(
+            from.0,
+            from.1,
+            to.0,
+            to.1,
+            self.number(),
+        ))
     }
 
     #[inline(always)]
@@ -236,7 +217,7 @@ impl Instances for Configured {
         {
             return false;
         }
-        search::pools_own(destination.0.0, self.active) != 0
+        search::pools_own(destination.0.0, self.number()) != 0
     }
 }
 
@@ -295,7 +276,7 @@ pub(crate) fn told<P: Packet>(packet: &P) -> u32 {
 const ONLY: u64 = search::NOTHING - 1;
 
 /// A memory of lines in a map.
-pub(crate) struct Lines(&'static Array<[u64; 8], 1, MMAPABLE>);
+pub(crate) struct Lines(&'static Array<LineWords, 1, MMAPABLE>);
 
 impl Memory for Lines {
     #[inline(always)]
@@ -340,8 +321,8 @@ fn next_random() -> u32 {
 /// Counts a packet that no program of ours takes.
 #[inline(always)]
 pub(crate) fn count(counter: Counter) {
-    let row = MOST_INSTANCES * COUNTER_ROW as u32;
-    if let Some(count) = COUNTS.get_ptr_mut(row + counter as u32) {
+    let place = counts::place(counts::OF_GATEWAY, counter);
+    if let Some(count) = COUNTS.get_ptr_mut(place) {
         // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
         unsafe { *count += 1 };
     }
@@ -362,7 +343,7 @@ impl<S: Stage, E> Services<S, E> {
     pub(crate) fn new(egress: E) -> Self {
         Self {
             egress,
-            row: MOST_INSTANCES * COUNTER_ROW as u32,
+            row: counts::OF_GATEWAY,
             now: Cell::new(0),
             stage: S::default(),
         }
@@ -459,12 +440,12 @@ impl<S: Stage, E: Egress> Host for Services<S, E> {
 
     #[inline(always)]
     fn select(&mut self, instance: u32) {
-        self.row = instance * COUNTER_ROW as u32;
+        self.row = counts::of_instance(instance);
     }
 
     #[inline(always)]
     fn count(&mut self, counter: Counter) {
-        if let Some(count) = COUNTS.get_ptr_mut(self.row + counter as u32) {
+        if let Some(count) = COUNTS.get_ptr_mut(counts::place(self.row, counter)) {
             // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
             unsafe { *count += 1 };
         }

@@ -8,90 +8,27 @@ use std::{iter, thread};
 use aya::Ebpf;
 use aya::maps::ProgramArray;
 use aya::programs::{Program, ProgramFd};
+use isthmus_abi::programs::{Hook, Slot};
 use isthmus_core::config::{Instance, Mechanism};
 
 use super::Error;
 
-/// Where in the kernel programs run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hook {
-    /// In the driver.
-    Xdp,
-    /// In the traffic control layer.
-    Tc,
-}
-
-/// A program, by its place in the array by which those of a hook hand packets on
-/// (`crates/bpf/src/maps.rs`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Takes packets first.
-    First,
-    /// Makes sessions of NAT64 for packets from IPv4.
-    OpenV4,
-    /// Makes sessions of NAT64 for packets from IPv6.
-    OpenV6,
-    /// Shares IPv4 addresses by tunnels.
-    Sharing,
-    /// Shares IPv4 addresses by translation.
-    MapT,
-}
-
-impl Stage {
-    const ALL: [Self; 5] = [
-        Self::First,
-        Self::OpenV4,
-        Self::OpenV6,
-        Self::Sharing,
-        Self::MapT,
-    ];
-
-    /// Whether packets of a mechanism come to this program.
-    const fn takes(self, mechanism: &Mechanism) -> bool {
-        match self {
-            Self::First => true,
-            Self::OpenV4 | Self::OpenV6 => matches!(mechanism, Mechanism::Nat64(_)),
-            Self::Sharing => matches!(
-                mechanism,
-                Mechanism::Aftr(_)
-                    | Mechanism::SoftwireBorder(_)
-                    | Mechanism::LwAftr(_)
-                    | Mechanism::SoftwireCustomer(_)
-            ),
-            Self::MapT => matches!(
-                mechanism,
-                Mechanism::MapTBorder(_) | Mechanism::MapTCustomer(_)
-            ),
-        }
-    }
-
-    const fn name(self, hook: Hook) -> &'static str {
-        match (hook, self) {
-            (Hook::Xdp, Self::First) => "isthmus_xdp",
-            (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
-            (Hook::Xdp, Self::OpenV6) => "isthmus_xdp_open_v6",
-            (Hook::Xdp, Self::Sharing) => "isthmus_xdp_sharing",
-            (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
-            (Hook::Tc, Self::First) => "isthmus_tc",
-            (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
-            (Hook::Tc, Self::OpenV6) => "isthmus_tc_open_v6",
-            (Hook::Tc, Self::Sharing) => "isthmus_tc_sharing",
-            (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
-        }
-    }
-}
-
-impl Hook {
-    /// The program that takes packets first.
-    pub(super) const fn program(self) -> &'static str {
-        Stage::First.name(self)
-    }
-
-    const fn array(self) -> &'static str {
-        match self {
-            Self::Xdp => "XDP_PROGRAMS",
-            Self::Tc => "TC_PROGRAMS",
-        }
+/// Whether packets of a mechanism come to a program.
+const fn takes(slot: Slot, mechanism: &Mechanism) -> bool {
+    match slot {
+        Slot::First => true,
+        Slot::OpenV4 | Slot::OpenV6 => matches!(mechanism, Mechanism::Nat64(_)),
+        Slot::Sharing => matches!(
+            mechanism,
+            Mechanism::Aftr(_)
+                | Mechanism::SoftwireBorder(_)
+                | Mechanism::LwAftr(_)
+                | Mechanism::SoftwireCustomer(_)
+        ),
+        Slot::MapT => matches!(
+            mechanism,
+            Mechanism::MapTBorder(_) | Mechanism::MapTCustomer(_)
+        ),
     }
 }
 
@@ -99,30 +36,30 @@ impl Hook {
 /// loaded, and tells the others where they are. The kernel verifies each for a fraction of a second:
 /// on all cores that there are for this process, and none that nobody needs.
 pub(super) fn load(ebpf: &mut Ebpf, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
-    let needed = Stage::ALL.into_iter().filter(|stage| {
-        let takes = |instance: &Instance| stage.takes(&instance.mechanism);
-        *stage == Stage::First || instances.iter().any(takes)
+    let needed = Slot::ALL.into_iter().filter(|slot| {
+        let takes = |instance: &Instance| takes(*slot, &instance.mechanism);
+        *slot == Slot::First || instances.iter().any(takes)
     });
-    let mut needed: HashMap<_, _> = needed.map(|stage| (stage.name(hook), stage)).collect();
+    let mut needed: HashMap<_, _> = needed.map(|slot| (slot.name(hook), slot)).collect();
     let mut missing = Vec::new();
     for (name, program) in ebpf.programs_mut() {
-        if let Some(stage) = needed.remove(name)
+        if let Some(slot) = needed.remove(name)
             && program.fd().is_err()
         {
-            missing.push((stage, program));
+            missing.push((slot, program));
         }
     }
     if let Some(name) = needed.into_keys().next() {
         return Err(Error::Missing(name));
     }
-    let loaded = on_all_cores(missing, |(stage, program)| Ok((stage, load_one(program)?)))?;
+    let loaded = on_all_cores(missing, |(slot, program)| Ok((slot, load_one(program)?)))?;
     // Taken out of the object and dropped at the end, an array would be gone: a program array is
     // emptied when its last descriptor closes.
     let array = hook.array();
     let map = ebpf.map_mut(array).ok_or(Error::Missing(array))?;
     let mut array: ProgramArray<_> = map.try_into()?;
-    for (stage, descriptor) in loaded {
-        array.set(stage as u32, &descriptor, 0)?;
+    for (slot, descriptor) in loaded {
+        array.set(slot as u32, &descriptor, 0)?;
     }
     Ok(())
 }
