@@ -16,10 +16,20 @@ pub type Tuple = [u32; TUPLE_WORDS];
 /// Words of a [`Tuple`].
 pub const TUPLE_WORDS: usize = 9;
 
-/// What a trial expects, and what all processors share.
+/// A trial and its progress, which all processors share.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Expected {
+    /// The trial, which programs only read.
+    pub trial: Trial,
+    /// The number after the highest so far.
+    pub next: u64,
+}
+
+/// The frames that a trial expects.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Trial {
     /// The stream, where a tag has it.
     pub stream: u64,
     /// The number of the trial's first frame.
@@ -28,11 +38,10 @@ pub struct Expected {
     pub length: u64,
     /// Nanoseconds; a frame that takes longer is lost.
     pub timeout: u64,
-    /// The number after the highest so far.
-    pub next: u64,
 }
 
-layout!(Expected: 40, stream: 0, first: 8, length: 16, timeout: 24, next: 32);
+layout!(Trial: 32, stream: 0, first: 8, length: 16, timeout: 24);
+layout!(Expected: 40, trial: 0, next: 32);
 
 /// The frames that one processor has received. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

@@ -1,6 +1,9 @@
 //! The sink, which counts the generator's datagrams, and the bare redirect.
 
-use bytemuck::{Pod, Zeroable};
+use core::array;
+use core::ops::Add;
+
+use bytemuck::{Pod, Zeroable, cast};
 
 /// The map of one [`Configuration`].
 pub const SINK: &str = "SINK";
@@ -42,3 +45,25 @@ pub struct Counts {
 }
 
 layout!(Counts: 56, ipv4: 0, ipv6: 8, six_in_four: 16, four_in_six: 24, other: 32, valid: 40, invalid: 48);
+
+type Words = [u64; size_of::<Counts>() / 8];
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let (ours, theirs): (Words, Words) = (cast(self), cast(other));
+        let sum: Words = array::from_fn(|n| ours[n] + theirs[n]);
+        cast(sum)
+    }
+}
+
+impl Counts {
+    /// Returns what was added since an `earlier` reading.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        let (late, early): (Words, Words) = (cast(self), cast(earlier));
+        let added: Words = array::from_fn(|n| late[n] - early[n]);
+        cast(added)
+    }
+}

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use aya::Ebpf;
 use aya::maps::{Array, Map, MapData, PerCpuArray};
-use bytemuck::cast;
 use isthmus_abi::banks::{self, ACTIVE, Active, INSTANCES, InstanceWords};
 use isthmus_abi::clock::{CLOCK, Clock};
 use isthmus_abi::counts::{self, COUNTS};
@@ -17,6 +16,14 @@ use isthmus_core::table::Memory;
 use super::Error;
 use crate::counters::{Owner, Snapshot};
 use crate::memory::{Region, Values};
+
+/// A structure of `isthmus-abi` as the value of a map.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Plain<T>(pub T);
+
+// SAFETY: plain old data has no padding, and is valid whatever its bits are.
+unsafe impl<T: bytemuck::Pod> aya::Pod for Plain<T> {}
 
 /// The memory of an array map of lines.
 pub(super) fn region(ebpf: &Ebpf, name: &'static str, lines: u32) -> Result<Region, Error> {
@@ -51,19 +58,19 @@ pub(super) fn instances(ebpf: &Ebpf) -> Result<Values<Instance>, Error> {
 /// Puts the instances of a bank in force.
 pub(super) fn activate(ebpf: &mut Ebpf, active: Active) -> Result<(), Error> {
     let map = ebpf.map_mut(ACTIVE).ok_or(Error::Missing(ACTIVE))?;
-    let mut map: Array<_, u64> = map.try_into()?;
-    Ok(map.set(0, active.0, 0)?)
+    let mut map: Array<_, Plain<Active>> = map.try_into()?;
+    Ok(map.set(0, Plain(active), 0)?)
 }
 
 /// Sets the clock of the packets, and for the first of them the seed of chance.
 pub(super) fn set_clock(ebpf: &mut Ebpf, now: u64, seed: Option<u64>) -> Result<(), Error> {
     let map = ebpf.map_mut(CLOCK).ok_or(Error::Missing(CLOCK))?;
-    let mut map: Array<_, [u64; 2]> = map.try_into()?;
+    let mut map: Array<_, Plain<Clock>> = map.try_into()?;
     let random = match seed {
         Some(seed) => seed,
-        None => cast::<_, Clock>(map.get(&0, 0)?).random,
+        None => map.get(&0, 0)?.0.random,
     };
-    Ok(map.set(0, cast::<_, [u64; 2]>(Clock { now, random }), 0)?)
+    Ok(map.set(0, Plain(Clock { now, random }), 0)?)
 }
 
 /// One counter, summed over processors and owners.

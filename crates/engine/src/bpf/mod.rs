@@ -37,6 +37,7 @@ use ranges::Ranges;
 use routes::RouteWatch;
 
 pub use isthmus_abi::programs::Hook;
+pub use map::Plain;
 pub use offline::KernelTranslator;
 
 /// The programs, built by `crates/bpf/build.sh` and committed, so that building Isthmus takes no

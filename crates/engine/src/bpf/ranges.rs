@@ -1,4 +1,4 @@
-//! Tells the programs which destinations share a way (`crates/bpf/src/ranges.rs`), so that a border asks
+//! Tells the programs which destinations share a way (`isthmus_abi::routes`), so that a border asks
 //! the kernel once for a million customers behind one router.
 //!
 //! The first and the last addresses of the networks that there are routes to divide all destinations into
