@@ -122,13 +122,19 @@ fn rivals_in_two_buckets_see_each_other() {
         // Bucket 0 and then bucket 1.
         let hash = 0x0000_0000_ffff_ffff;
         let memory = memory(3);
-        // With one more in the first bucket, entries go to the second.
-        for n in 1..=4 {
-            table.insert(&memory[..], hash, USED | n << 16).unwrap();
-        }
+        // With five in the first bucket, entries go to the second. A rival that makes room and goes to the
+        // first must not miss one in the second: acquire without a full barrier would let both miss.
+        let [.., last] = [1, 2, 3, 4, 5].map(|n| {
+            let inserted = table.insert(&memory[..], hash, USED | n << 16);
+            inserted.unwrap()
+        });
         let claim = move |memory: &[Line], word| table.insert_unique(memory, hash, TAG, word);
         let (a, b) = (USED | 0x101, USED | 0x102);
-        let (one, other) = both(&memory, move |m| claim(m, a), |m| claim(m, b));
+        let make_room = move |memory: &[Line]| {
+            table.remove(memory, last);
+            claim(memory, a)
+        };
+        let (one, other) = both(&memory, make_room, |m| claim(m, b));
         judge(table, &memory, hash, [(a, one), (b, other)]);
     });
 }
