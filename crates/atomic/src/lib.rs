@@ -1,9 +1,26 @@
 //! The atomic word of the tables: [`core::sync::atomic::AtomicU64`], or what stands for it in BPF.
 //!
-//! LLVM can not select an instruction for an atomic load or store on BPF before the fourth version
+//! LLVM cannot select an instruction for an atomic load or store on BPF before the fourth version
 //! of the instruction set, which Linux 6.1 does not know; read-modify-write operations it can.
 //! The kernel's own memory model makes an aligned 64-bit load or store of a BPF program single, so
-//! a volatile access is what `READ_ONCE` and `WRITE_ONCE` are in C.
+//! a volatile access is what `READ_ONCE` and `WRITE_ONCE` are in C. The word of BPF takes an
+//! [`Ordering`](core::sync::atomic::Ordering) as the other does and cannot heed it. It is right where the
+//! processor orders plain accesses by itself:
+//!
+//! - **x86-64**: yes. LLVM keeps volatile accesses in order, also with atomic operations, and so do the
+//!   verifier and the JIT, which makes one instruction of each: `mov` of a load or a store, `lock` or
+//!   `xchg` of a read-modify-write. The processor keeps loads in order, keeps stores in order, and makes a
+//!   full barrier of a locked instruction. Therefore a plain load acquires, a plain store releases, and a
+//!   plain load has its place in the one order of all read-modify-writes: it is what the host's compiler
+//!   makes of a `SeqCst` load, too.
+//! - **aarch64**: no. A read-modify-write that returns a value is a full barrier there as well, but the JIT
+//!   makes plain `ldr` and `str` of the rest, and of two plain loads only an address that depends on the
+//!   first keeps them in order. Tables have none: a search compares tags, which is a control dependency, and
+//!   a reader checks the life of a slot after words that it does not depend on. So a program could take
+//!   the words of an entry that has ended for those of the next one. The test of the tables under `loom`
+//!   finds this with relaxed loads. `BPF_LOAD_ACQ`, which would help, came with Linux 6.15.
+//!
+//! The engine refuses to load programs where the answer is not yes.
 //!
 //! This is a crate of its own so that the core can forbid `unsafe`.
 //!
@@ -45,14 +62,14 @@ mod bpf {
             Self(UnsafeCell::new(value))
         }
 
-        /// Reads the word. The order is that of the processor: whoever relies on more checks again.
+        /// Reads the word, in the processor's order: see [the crate](crate).
         #[inline(always)]
         pub fn load(&self, _order: Ordering) -> u64 {
             // SAFETY: the pointer is valid and aligned.
             unsafe { self.0.get().read_volatile() }
         }
 
-        /// Writes the word. The order is that of the processor: publish with [`swap`](Self::swap).
+        /// Writes the word, in the processor's order: see [the crate](crate).
         #[inline(always)]
         pub fn store(&self, value: u64, _order: Ordering) {
             // SAFETY: the pointer is valid and aligned.

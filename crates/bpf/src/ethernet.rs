@@ -1,5 +1,6 @@
 //! What lies before the IP header.
 
+use isthmus_abi::links::{SERVICE, VLAN_NUMBER, tag_number};
 use isthmus_core::packet::Family;
 
 /// Bytes of an Ethernet header.
@@ -124,10 +125,6 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    const VLAN_NUMBER: u16 = 0xfff;
-    /// In [`Self::number`]: a service tag.
-    const SERVICE: u16 = 1 << 12;
-
     #[inline(always)]
     pub(crate) fn new(kind: u16, control: u16) -> Self {
         Self { kind, control }
@@ -139,31 +136,22 @@ impl Tag {
         matches!(self.kind, VLAN | SERVICE_VLAN)
     }
 
-    /// What tells VLANs apart, as one number of 13 bits. It is 0 for a tag with nothing but a
-    /// priority.
+    /// Its [`tag_number`].
     #[inline(always)]
     pub(crate) fn number(self) -> u16 {
-        let service = if self.kind == SERVICE_VLAN {
-            Self::SERVICE
-        } else {
-            0
-        };
-        match self.control & Self::VLAN_NUMBER {
-            0 => 0,
-            number => number | service,
-        }
+        tag_number(self.control, self.kind == SERVICE_VLAN)
     }
 
     /// The tag with this number, without a priority.
     #[inline(always)]
     pub(crate) fn from_number(number: u16) -> Self {
         Self {
-            kind: if number & Self::SERVICE == 0 {
+            kind: if number & SERVICE == 0 {
                 VLAN
             } else {
                 SERVICE_VLAN
             },
-            control: number & Self::VLAN_NUMBER,
+            control: number & VLAN_NUMBER,
         }
     }
 

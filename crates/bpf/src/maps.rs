@@ -3,52 +3,26 @@
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
 use aya_ebpf::helpers::bpf_get_prandom_u32;
 use aya_ebpf::macros::btf_map;
-use isthmus_core::config::Instance;
-use isthmus_core::mechanism::instances::MOST_INSTANCES;
+use isthmus_abi::banks::{self, Active, InstanceWords};
+use isthmus_abi::clock::Clock;
+use isthmus_abi::counts;
+use isthmus_abi::lines::{LineWords, MMAPABLE};
+use isthmus_abi::programs::{self, Slot};
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 
-/// `BPF_F_MMAPABLE`: the daemon works on the same memory.
-pub(crate) const MMAPABLE: usize = 1 << 10;
-
-/// An [`Instance`] as plain words: BTF need not know what is in it.
-pub(crate) type InstanceWords = [u64; size_of::<Instance>() / 8];
-const _: () = assert!(size_of::<Instance>() % 8 == 0 && align_of::<Instance>() <= 8);
-
-/// Two configurations fit: the one in force and the one that is about to be.
-const BANKS: u32 = 2;
-
-/// Counters of one instance: one more row than there are instances, for packets of nobody.
-const COUNTERS: usize = (MOST_INSTANCES as usize + 1) * COUNTER_ROW;
-/// Room for the counters of one instance.
-pub(crate) const COUNTER_ROW: usize = 64;
-const _: () = assert!(Counter::ALL.len() <= COUNTER_ROW);
-
 /// The instances of both banks.
 #[btf_map]
-pub(crate) static INSTANCES: Array<InstanceWords, { (BANKS * MOST_INSTANCES) as usize }> =
+pub(crate) static INSTANCES: Array<InstanceWords, { banks::ENTRIES as usize }, MMAPABLE> =
     Array::new();
 
-/// How many instances each bank holds, and which bank is in force.
+/// Which bank is in force. It changes at once.
 #[btf_map]
 pub(crate) static ACTIVE: Array<Active, 1> = Array::new();
-
-/// Content of [`ACTIVE`]: one word, so that it changes at once. The bank in the upper half, the
-/// number of instances in the lowest octet.
-pub(crate) type Active = u64;
 
 /// Time and chance where the daemon decides on them; see [`OFFLINE`].
 #[btf_map]
 pub(crate) static CLOCK: Array<Clock, 1> = Array::new();
-
-/// Content of [`CLOCK`].
-#[repr(C)]
-pub(crate) struct Clock {
-    /// Nanoseconds.
-    pub(crate) now: u64,
-    /// State of the random numbers.
-    pub(crate) random: u64,
-}
 
 /// Whether [`CLOCK`] counts. Set before the program is loaded, so that the verifier leaves out
 /// whichever does not apply.
@@ -63,38 +37,37 @@ pub(crate) fn offline() -> bool {
 
 /// Bindings, sessions, fragments. The daemon sets the number of lines before it loads.
 #[btf_map]
-static STATE: Array<[u64; 8], 1, MMAPABLE> = Array::new();
+static STATE: Array<LineWords, 1, MMAPABLE> = Array::new();
 
 /// Tables of the configuration. The daemon sets the number of lines before it loads.
 #[btf_map]
-static RULES: Array<[u64; 8], 1, MMAPABLE> = Array::new();
+static RULES: Array<LineWords, 1, MMAPABLE> = Array::new();
 
 /// Counters by instance and [`Counter`].
 #[btf_map]
-pub(crate) static COUNTS: PerCpuArray<u64, COUNTERS> = PerCpuArray::new();
+pub(crate) static COUNTS: PerCpuArray<u64, { counts::ENTRIES as usize }> = PerCpuArray::new();
 
 /// The XDP programs that others hand packets to.
 #[btf_map]
-pub(crate) static XDP_PROGRAMS: ProgramArray<5> = ProgramArray::new();
+pub(crate) static XDP_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArray::new();
 
 /// The tc programs that others hand packets to. A program array takes one kind.
 #[btf_map]
-pub(crate) static TC_PROGRAMS: ProgramArray<5> = ProgramArray::new();
+pub(crate) static TC_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArray::new();
 
-/// Place of the program that takes packets first.
-pub(crate) const BASE: u32 = 0;
-/// Places of the programs that make sessions. One for each direction, because each is as much as
-/// the verifier looks at.
-pub(crate) const OPEN_V4: u32 = 1;
-/// See [`OPEN_V4`].
-pub(crate) const OPEN_V6: u32 = 2;
-/// Place of the program that shares IPv4 addresses by softwires.
-pub(crate) const SOFTWIRES: u32 = 3;
-/// Place of the program of MAP-T.
-pub(crate) const MAP_T: u32 = 4;
+/// See [`Slot::Base`].
+pub(crate) const BASE: u32 = Slot::Base as u32;
+/// See [`Slot::OpenV4`].
+pub(crate) const OPEN_V4: u32 = Slot::OpenV4 as u32;
+/// See [`Slot::OpenV6`].
+pub(crate) const OPEN_V6: u32 = Slot::OpenV6 as u32;
+/// See [`Slot::Softwires`].
+pub(crate) const SOFTWIRES: u32 = Slot::Softwires as u32;
+/// See [`Slot::MapT`].
+pub(crate) const MAP_T: u32 = Slot::MapT as u32;
 
 /// A memory of lines in a map.
-pub(crate) struct Lines(&'static Array<[u64; 8], 1, MMAPABLE>);
+pub(crate) struct Lines(&'static Array<LineWords, 1, MMAPABLE>);
 
 impl Memory for Lines {
     #[inline(always)]
@@ -139,8 +112,8 @@ pub(crate) fn next_random() -> u32 {
 /// Counts a packet that no program of ours takes.
 #[inline(always)]
 pub(crate) fn count(counter: Counter) {
-    let row = MOST_INSTANCES * COUNTER_ROW as u32;
-    if let Some(count) = COUNTS.get_ptr_mut(row + counter as u32) {
+    let place = counts::place(counts::OF_GATEWAY, counter);
+    if let Some(count) = COUNTS.get_ptr_mut(place) {
         // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
         unsafe { *count += 1 };
     }

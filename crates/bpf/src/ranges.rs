@@ -4,29 +4,12 @@
 use aya_ebpf::btf_maps::Array;
 use aya_ebpf::macros::btf_map;
 use core::hint::black_box;
+use isthmus_abi::lines::MMAPABLE;
+use isthmus_abi::routes::{self, Decides, Range};
 
-use crate::maps::MMAPABLE;
-
-/// The most ranges of a family.
-const MOST: u32 = 1 << MOST_LOG2;
-const MOST_LOG2: u32 = 10;
-
-/// For IPv4 and then for IPv6, [`MOST`] ranges in order: the first destination of the range ([`find`] says
-/// of which kind of number), and a [`Decides`]. Those that are not in use begin at the highest number.
+/// The ranges of both families.
 #[btf_map]
-static RANGES: Array<[u64; 2], { 2 * MOST as usize }, MMAPABLE> = Array::new();
-
-/// What the way to a destination of a range depends on, beside the link of arrival and the type of
-/// service.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decides {
-    /// On nothing: all have one next hop.
-    Range,
-    /// On the destination, which may be a neighbour.
-    Destination,
-    /// On both addresses, or nothing is known.
-    Addresses,
-}
+static RANGES: Array<Range, { routes::ENTRIES }, MMAPABLE> = Array::new();
 
 /// The first destination of the range that has this one, and what decides on the way. Destinations are
 /// IPv4 addresses as numbers, or the upper halves of IPv6 addresses. `size` is a power of two that is no
@@ -38,8 +21,8 @@ pub(crate) fn find(size: u32, ipv6: bool, destination: u64) -> (u64, Decides) {
         return unknown;
     }
     let mut step = size;
-    let mut at = u32::from(ipv6) << MOST_LOG2;
-    for _ in 0..MOST_LOG2 {
+    let mut at = routes::first(ipv6);
+    for _ in 0..routes::MOST_LOG2 {
         step >>= 1;
         if step == 0 {
             break;
@@ -50,14 +33,13 @@ pub(crate) fn find(size: u32, ipv6: bool, destination: u64) -> (u64, Decides) {
         at += step & !before(destination, first);
     }
     match range(at) {
-        Some([first, 0]) => (first, Decides::Range),
-        Some([first, 1]) => (first, Decides::Destination),
-        _ => unknown,
+        Some([first, decides]) => (first, Decides::from_word(decides)),
+        None => unknown,
     }
 }
 
 #[inline(always)]
-fn range(at: u32) -> Option<[u64; 2]> {
+fn range(at: u32) -> Option<Range> {
     let words = RANGES.get_ptr(at)?;
     // SAFETY: plain words, which the daemon does not write while they are in force.
     Some(unsafe { *words })

@@ -5,6 +5,7 @@
 //! at most: see [`EPOCH`]. Where all destinations of a range have one next hop, as the customers of a border
 //! have, they share one answer: see [`Question::of_many`].
 
+use core::cell::Cell;
 use core::ffi::c_void;
 
 use aya_ebpf::bindings::{
@@ -14,14 +15,16 @@ use aya_ebpf::bindings::{
 use aya_ebpf::btf_maps::{Array, PerCpuArray};
 use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
 use aya_ebpf::macros::btf_map;
+use isthmus_abi::lines::MMAPABLE;
+use isthmus_abi::routes::{self, Decides, EpochWords};
 use isthmus_core::address::V6;
 use isthmus_core::host::{Destination, Route};
 use isthmus_core::verdict::Slow;
 
 use crate::ethernet::{Addresses, Tag};
-use crate::link::Link;
-use crate::maps::{self, MMAPABLE};
-use crate::ranges::{self, Decides};
+use crate::link::properties;
+use crate::maps;
+use crate::ranges;
 
 /// How an engine finds the way out for a translated packet.
 pub(crate) trait Egress {
@@ -77,13 +80,9 @@ const AF_INET6: u8 = 10;
 #[btf_map]
 static QUESTION: PerCpuArray<[u64; size_of::<bpf_fib_lookup>() / 8], 1> = PerCpuArray::new();
 
-/// The first word is the number of the state that the kernel's tables of routes, neighbours and links are
-/// in: the daemon counts it up when it hears of a change, and every second. While it is 0 nothing is
-/// remembered. The second word is the size of the ranges in force ([`ranges::find`]): the daemon withdraws
-/// them before it counts, and counts after it put others in force, so who reads the number first never
-/// takes a way of the ones for one of the others.
+/// The state of the kernel's routes: see [`routes`].
 #[btf_map]
-static EPOCH: Array<[u64; 8], 1, MMAPABLE> = Array::new();
+static EPOCH: Array<EpochWords, 1, MMAPABLE> = Array::new();
 
 /// Ways that each processor remembers: 256 KiB.
 const WAYS: usize = 1 << WAYS_LOG2;
@@ -95,23 +94,24 @@ const ASKED_FOR: u32 = WAYS as u32;
 #[btf_map]
 static KNOWN: PerCpuArray<[u64; 8], { WAYS + 1 }> = PerCpuArray::new();
 
-/// A way as it is remembered, where the hash of its question says.
+/// A way as it is remembered, where the hash of its question says. In cells, because two places may be
+/// one.
 #[repr(C)]
 pub(crate) struct Way {
-    question: Question,
+    question: Asked,
     /// The epoch in which the kernel answered; 0: it is of no use for another packet.
-    since: u32,
+    since: Cell<u32>,
     /// The link to send on.
-    pub(crate) link: u32,
+    link: Cell<u32>,
     /// The Ethernet addresses to send with: those of the next hop, or those that the packet came
     /// with, for the kernel.
-    pub(crate) addresses: Addresses,
+    addresses: [Cell<u16>; 6],
     /// 0 where the kernel does not say.
-    mtu: u16,
+    mtu: Cell<u16>,
     /// What [`Next`] stands for it: 0 the neighbour, another small number the neighbour in the VLAN
     /// of [`Tag::number`]. Here and not in a variable, because the verifier looks at all that follows
     /// for each value of a variable that it knows.
-    next: u16,
+    next: Cell<u16>,
 }
 const _: () = assert!(size_of::<Way>() == 64);
 
@@ -126,19 +126,45 @@ impl Way {
     /// Whether it is what the kernel says to a question in this epoch.
     #[inline(always)]
     fn answers(&self, question: &Question, epoch: u32) -> bool {
-        self.since == epoch && epoch != 0 && self.question.is(question)
+        self.since.get() == epoch && epoch != 0 && self.question.is(question)
+    }
+
+    /// The link to send on.
+    #[inline(always)]
+    pub(crate) fn link(&self) -> u32 {
+        self.link.get()
+    }
+
+    /// The Ethernet addresses to send with.
+    #[inline(always)]
+    pub(crate) fn addresses(&self) -> Addresses {
+        let [a, b, c, d, e, f] = &self.addresses;
+        [a.get(), b.get(), c.get(), d.get(), e.get(), f.get()]
+    }
+
+    /// Sets them. Field by field: for the whole the compiler calls a function, which has a frame of its
+    /// own.
+    #[inline(always)]
+    fn set_addresses(&self, addresses: Addresses) {
+        let [a, b, c, d, e, f] = &self.addresses;
+        a.set(addresses[0]);
+        b.set(addresses[1]);
+        c.set(addresses[2]);
+        d.set(addresses[3]);
+        e.set(addresses[4]);
+        f.set(addresses[5]);
     }
 
     /// The tag to send with, if it is [`Next::Vlan`].
     #[inline(always)]
     pub(crate) fn tag(&self) -> Tag {
-        Tag::from_number(self.next)
+        Tag::from_number(self.next.get())
     }
 
     /// What the forwarding table said.
     #[inline(always)]
     pub(crate) fn next(&self) -> Next {
-        match self.next {
+        match self.next.get() {
             0 => Next::Neighbour,
             LINK => Next::Link,
             KERNEL => Next::Kernel,
@@ -219,17 +245,6 @@ impl Question {
         (self.from >> 8) as u8
     }
 
-    /// Whether two are the same. Word by word: for arrays the compiler calls a function with a loop.
-    #[inline(always)]
-    fn is(&self, other: &Self) -> bool {
-        let (ours, theirs) = (&self.addresses, &other.addresses);
-        self.from == other.from
-            && ours[0] == theirs[0]
-            && ours[1] == theirs[1]
-            && ours[2] == theirs[2]
-            && ours[3] == theirs[3]
-    }
-
     /// Where it is remembered. Who aims at one place gains nothing but that the kernel is asked.
     #[inline(always)]
     fn place(&self) -> u32 {
@@ -237,6 +252,46 @@ impl Question {
         let [a, b, c, d] = self.addresses;
         let sum = a ^ b.wrapping_mul(ODD) ^ c.wrapping_mul(ODD).wrapping_mul(ODD) ^ d;
         ((sum ^ self.from).wrapping_mul(ODD) >> (64 - WAYS_LOG2)) as u32
+    }
+}
+
+/// The question of a way that is remembered.
+#[repr(C)]
+struct Asked {
+    addresses: [Cell<u64>; 4],
+    from: Cell<u64>,
+}
+
+impl Asked {
+    #[inline(always)]
+    fn get(&self) -> Question {
+        let [a, b, c, d] = &self.addresses;
+        Question {
+            addresses: [a.get(), b.get(), c.get(), d.get()],
+            from: self.from.get(),
+        }
+    }
+
+    #[inline(always)]
+    fn set(&self, question: &Question) {
+        let [a, b, c, d] = &self.addresses;
+        let addresses = &question.addresses;
+        a.set(addresses[0]);
+        b.set(addresses[1]);
+        c.set(addresses[2]);
+        d.set(addresses[3]);
+        self.from.set(question.from);
+    }
+
+    /// Whether it is this one. Word by word: for arrays the compiler calls a function with a loop.
+    #[inline(always)]
+    fn is(&self, other: &Question) -> bool {
+        let (ours, theirs) = (&self.addresses, &other.addresses);
+        self.from.get() == other.from
+            && ours[0].get() == theirs[0]
+            && ours[1].get() == theirs[1]
+            && ours[2].get() == theirs[2]
+            && ours[3].get() == theirs[3]
     }
 }
 
@@ -282,17 +337,17 @@ impl<I: Ingress> Egress for Fib<I> {
             }
             found = true;
         };
-        if way.next == ELSEWHERE {
+        if way.next.get() == ELSEWHERE {
             return Err(Slow::Route);
         }
-        if way.next >= LINK
+        if way.next.get() >= LINK
             && let Some(addresses) = self.ingress.addresses()
         {
             // The packet is still as it came.
-            way.addresses = addresses;
+            way.set_addresses(addresses);
         }
         self.way = Some(way);
-        match way.mtu {
+        match way.mtu.get() {
             0 => Ok(None),
             mtu => Ok(Some(Route { mtu })),
         }
@@ -300,16 +355,16 @@ impl<I: Ingress> Egress for Fib<I> {
 }
 
 #[inline(always)]
-fn known(place: u32) -> Option<&'static mut Way> {
+fn known(place: u32) -> Option<&'static Way> {
     let words = KNOWN.get_ptr_mut(place)?;
-    // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
-    // the same size and alignment.
-    Some(unsafe { &mut *words.cast::<Way>() })
+    // SAFETY: this processor's own, and no program of ours interrupts another; cells of plain old
+    // data, of the same size and alignment in all.
+    Some(unsafe { &*words.cast::<Way>() })
 }
 
 #[inline(always)]
 fn epoch() -> u32 {
-    state_of_routes(0) as u32
+    state_of_routes(routes::NUMBER) as u32
 }
 
 /// A word of [`EPOCH`].
@@ -330,7 +385,7 @@ const TO_BE_ASKED: u64 = 1 << 32;
 #[inline(never)]
 pub extern "C" fn way_of_many(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 {
     let epoch = epoch();
-    let size = state_of_routes(1) as u32;
+    let size = state_of_routes(routes::SIZE) as u32;
     let one = Question {
         addresses: [a, b, c, d],
         from,
@@ -339,36 +394,27 @@ pub extern "C" fn way_of_many(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 
     let Some(asked_for) = known(ASKED_FOR) else {
         return own.into();
     };
-    asked_for.question = one.of_many(size);
-    let question = &asked_for.question;
+    asked_for.question.set(&one.of_many(size));
+    let question = asked_for.question.get();
     let place = question.place();
     let Some(way) = known(place) else {
         return own.into();
     };
-    if !way.answers(question, epoch) {
-        let Question {
-            addresses: [a, b, c, d],
-            from,
-        } = *question;
-        way.question = Question {
-            addresses: [a, b, c, d],
-            from,
-        };
+    if !way.answers(&question, epoch) {
+        way.question.set(&question);
         return TO_BE_ASKED | u64::from(place);
     }
     // It is found sooner where it would be if it stood for one packet only. But there are more of these
     // than places, so none is driven out for it.
     if let Some(own) = known(own)
-        && own.since != epoch
+        && own.since.get() != epoch
     {
-        // Field by field: for the whole the compiler calls a function, which has a frame of its own.
-        own.question = one;
-        own.since = epoch;
-        own.link = way.link;
-        let [a, b, c, d, e, f] = way.addresses;
-        own.addresses = [a, b, c, d, e, f];
-        own.mtu = way.mtu;
-        own.next = way.next;
+        own.question.set(&one);
+        own.since.set(epoch);
+        own.link.set(way.link());
+        own.set_addresses(way.addresses());
+        own.mtu.set(way.mtu.get());
+        own.next.set(way.next.get());
     }
     place.into()
 }
@@ -377,21 +423,22 @@ pub extern "C" fn way_of_many(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 
 #[inline(always)]
 pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     let Some(way) = known(place) else { return };
-    way.since = 0;
-    way.next = KERNEL;
-    way.mtu = 0;
+    way.since.set(0);
+    way.next.set(KERNEL);
+    way.mtu.set(0);
     let Some(words) = QUESTION.get_ptr_mut(0) else {
         return;
     };
     // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
     // the same size, aligned to more than it needs.
     let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
+    let question = way.question.get();
     let Question {
         addresses: [a, b, c, d],
         from,
-    } = way.question;
+    } = question;
     fib.ifindex = (from >> 16) as u32;
-    fib.family = way.question.family();
+    fib.family = question.family();
     // A length makes the kernel tell the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
     if fib.family == AF_INET {
@@ -404,7 +451,7 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
         fib.__bindgen_anon_4.ipv6_dst = V6::from_halves(c, d).0.map(|word| word.0);
     }
     let epoch = epoch();
-    let by_kernel = Link::of(fib.ifindex).forwards_by_kernel();
+    let by_kernel = properties(fib.ifindex).forwards_by_kernel();
     // Who does not send needs no neighbour.
     let flags = if by_kernel {
         BPF_FIB_LOOKUP_SKIP_NEIGH
@@ -414,36 +461,37 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     let size = size_of::<bpf_fib_lookup>() as i32;
     // SAFETY: the context is that of the program's run, and the size is that of the structure.
     let result = unsafe { fib_lookup(context, fib, size, flags) as u32 };
-    way.link = fib.ifindex;
-    way.next = if by_kernel || maps::offline() || fib.family == AF_INET6 {
-        KERNEL
-    } else {
-        // The kernel may not take an IPv4 packet from a link where such packets do not come from
-        // (`rp_filter`), but it takes the IPv6 packet, for user space.
-        ELSEWHERE
-    };
+    way.link.set(fib.ifindex);
+    way.next
+        .set(if by_kernel || maps::offline() || fib.family == AF_INET6 {
+            KERNEL
+        } else {
+            // The kernel may not take an IPv4 packet from a link where such packets do not come from
+            // (`rp_filter`), but it takes the IPv6 packet, for user space.
+            ELSEWHERE
+        });
     if result == BPF_FIB_LKUP_RET_SUCCESS {
         // SAFETY: the kernel wrote it, because the question had a length.
-        way.mtu = unsafe { fib.__bindgen_anon_1.mtu_result };
-        way.addresses = addresses(fib);
-        way.since = epoch;
+        way.mtu.set(unsafe { fib.__bindgen_anon_1.mtu_result });
+        way.set_addresses(addresses(fib));
+        way.since.set(epoch);
         if by_kernel {
             return;
         }
         if !I::FRAMES {
-            way.next = 0;
+            way.next.set(0);
             return;
         }
-        let link = Link::of(way.link);
+        let link = properties(way.link());
         if link.takes_frames() {
-            way.next = 0;
+            way.next.set(0);
             if let Some((below, tag)) = link.vlan() {
-                way.link = below;
-                way.next = tag.number();
+                way.link.set(below);
+                way.next.set(tag);
             }
         }
     } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
-        way.next = LINK;
+        way.next.set(LINK);
     }
 }
 

@@ -4,11 +4,11 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
+use isthmus_abi::counts;
 use isthmus_core::address::eam::{EamTable, MappedV4};
 use isthmus_core::address::softwire::{Customer, SoftwireTable};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::host::{Destination, Effort, Host, Route};
-use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Place;
 use isthmus_core::time::Instant;
@@ -17,7 +17,7 @@ use isthmus_core::word::Word;
 
 use crate::lookup;
 use crate::maps::{
-    CLOCK, COUNTER_ROW, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline,
+    CLOCK, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline,
 };
 use crate::route::Egress;
 
@@ -39,7 +39,7 @@ impl<S, E> Services<S, E> {
     pub(crate) fn new(egress: E) -> Self {
         Self {
             egress,
-            row: MOST_INSTANCES * COUNTER_ROW as u32,
+            row: counts::OF_GATEWAY,
             now: Cell::new(0),
             last: Cell::new((0, V4(Word(0)), 0)),
             sessions: PhantomData,
@@ -139,12 +139,12 @@ impl<S: Effort, E: Egress> Host for Services<S, E> {
 
     #[inline(always)]
     fn select(&mut self, instance: u32) {
-        self.row = instance * COUNTER_ROW as u32;
+        self.row = counts::of_instance(instance);
     }
 
     #[inline(always)]
     fn count(&mut self, counter: Counter) {
-        if let Some(count) = COUNTS.get_ptr_mut(self.row + counter as u32) {
+        if let Some(count) = COUNTS.get_ptr_mut(counts::place(self.row, counter)) {
             // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
             unsafe { *count += 1 };
         }

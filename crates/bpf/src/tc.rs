@@ -123,12 +123,12 @@ impl<'a> stage::Device for Device<'a> {
         }
         if way.next() == Next::Link {
             // SAFETY: no pointer is given: the kernel asks its table for the next hop.
-            return unsafe { bpf_redirect_neigh(way.link, core::ptr::null_mut(), 0, 0) as i32 };
+            return unsafe { bpf_redirect_neigh(way.link(), core::ptr::null_mut(), 0, 0) as i32 };
         }
-        let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
+        let header = Ethernet::new(way.addresses(), ethernet::kind_of(family));
         match self.set_ethernet(header) {
             // SAFETY: a helper without pointers.
-            Some(()) => unsafe { bpf_redirect(way.link, 0) as i32 },
+            Some(()) => unsafe { bpf_redirect(way.link(), 0) as i32 },
             None => Self::DROP,
         }
     }

@@ -154,14 +154,14 @@ impl<'a> stage::Device for Device<'a> {
         let Some(way) = fib.way() else {
             return Self::DROP;
         };
-        let header = Ethernet::new(way.addresses, ethernet::kind_of(family));
+        let header = Ethernet::new(way.addresses(), ethernet::kind_of(family));
         if self.set_ethernet(header).is_none() {
             return Self::DROP;
         }
         match way.next() {
             // SAFETY: a helper without pointers.
-            Next::Neighbour => unsafe { bpf_redirect(way.link, 0) as i32 },
-            Next::Vlan => xdp_send_tagged(self.context.ctx, way.link, way.tag().whole()),
+            Next::Neighbour => unsafe { bpf_redirect(way.link(), 0) as i32 },
+            Next::Vlan => xdp_send_tagged(self.context.ctx, way.link(), way.tag().whole()),
             Next::Link | Next::Kernel => xdp_up(self.context.ctx),
         }
     }

@@ -2,23 +2,64 @@
 //! kernel use at the same time.
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
 use isthmus_core::table::{Line, Memory};
 
-/// Mapped lines, all zero at first where they are anonymous.
+/// Pages that belong to nobody else in this process, until they are dropped.
 #[derive(Debug)]
-pub struct Region {
-    /// Page-aligned; not read if `lines` is 0.
-    base: NonNull<Line>,
-    lines: u32,
+struct Pages {
+    /// Aligned to a page; dangling if `length` is 0.
+    base: NonNull<u8>,
+    length: usize,
 }
 
-// SAFETY: a region is memory that belongs to no thread, and its content is atomic words.
-unsafe impl Send for Region {}
-// SAFETY: as above; shared access is through atomic words only.
-unsafe impl Sync for Region {}
+// SAFETY: pages belong to no thread.
+unsafe impl Send for Pages {}
+// SAFETY: a reference to `Pages` gives no access to their content; see those who have them.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    /// Maps anonymous memory, all zero, or that of a file descriptor.
+    fn map(length: usize, file: Option<BorrowedFd<'_>>) -> io::Result<Self> {
+        if length == 0 {
+            let base = NonNull::dangling();
+            return Ok(Self { base, length });
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let (flags, fd) = match file {
+            None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+            Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+        };
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in
+        // use.
+        let base = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { base, length })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        if self.length != 0 {
+            // SAFETY: this is the mapping that `map` made, and nothing borrowed from it outlives it.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
+        }
+    }
+}
+
+/// Mapped lines, all zero at first where they are anonymous. They are atomic words, so that threads may
+/// share them.
+#[derive(Debug)]
+pub struct Region {
+    pages: Pages,
+    lines: u32,
+}
 
 impl Region {
     /// Anonymous memory of `lines` lines. Pages are taken from the system when they are first
@@ -27,33 +68,19 @@ impl Region {
     /// # Errors
     /// The system refuses so much memory.
     pub fn anonymous(lines: u32) -> io::Result<Self> {
-        Self::map(lines, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+        let pages = Pages::map(length(lines), None)?;
+        Ok(Self { pages, lines })
     }
 
-    /// The memory behind a file descriptor: a BPF array map made with `BPF_F_MMAPABLE`, values of
-    /// 64 bytes and at least `lines` entries. The kernel keeps the map for as long as the region
-    /// is there.
+    /// The memory behind a file descriptor: a BPF array map made with `BPF_F_MMAPABLE`, with values
+    /// of a power of two of bytes and at least `lines` lines. The kernel keeps the map for as long as
+    /// the region is there.
     ///
     /// # Errors
     /// The descriptor can not be mapped in this size.
     pub fn of_map(map: BorrowedFd<'_>, lines: u32) -> io::Result<Self> {
-        Self::map(lines, libc::MAP_SHARED, map.as_raw_fd())
-    }
-
-    fn map(lines: u32, flags: libc::c_int, fd: libc::c_int) -> io::Result<Self> {
-        if lines == 0 {
-            let base = NonNull::dangling();
-            return Ok(Self { base, lines });
-        }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in
-        // use.
-        let base = unsafe { libc::mmap(ptr::null_mut(), length(lines), protection, flags, fd, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, lines })
+        let pages = Pages::map(length(lines), Some(map))?;
+        Ok(Self { pages, lines })
     }
 
     /// How many lines there are.
@@ -71,15 +98,45 @@ impl Memory for Region {
         }
         // SAFETY: the mapping has `lines` lines, is aligned to a page, lives as long as `self`,
         // and any bytes are valid atomic words.
-        Some(unsafe { self.base.add(index as usize).as_ref() })
+        Some(unsafe { self.pages.base.cast::<Line>().add(index as usize).as_ref() })
     }
 }
 
-impl Drop for Region {
-    fn drop(&mut self) {
-        if self.lines != 0 {
-            // SAFETY: this is the mapping that `map` made, and no line outlives the region.
-            unsafe { libc::munmap(self.base.as_ptr().cast(), length(self.lines)) };
+/// A BPF array map whose values this process writes and programs read. It is mapped, and a value is moved
+/// there as what it is: a copy of its bytes by a system call would read its padding, which is not
+/// initialised.
+#[derive(Debug)]
+pub(crate) struct Values<T> {
+    pages: Pages,
+    count: u32,
+    of: PhantomData<T>,
+}
+
+impl<T: Copy> Values<T> {
+    /// The values of a map made with `BPF_F_MMAPABLE`, with at least `count` entries of the size of `T`.
+    ///
+    /// # Errors
+    /// The descriptor can not be mapped in this size.
+    pub(crate) fn of_map(map: BorrowedFd<'_>, count: u32) -> io::Result<Self> {
+        const {
+            assert!(
+                size_of::<T>().is_multiple_of(8),
+                "values lie at multiples of 8 octets"
+            )
+        }
+        Ok(Self {
+            pages: Pages::map(count as usize * size_of::<T>(), Some(map))?,
+            count,
+            of: PhantomData,
+        })
+    }
+
+    /// Writes a value; nothing past the end. Programs must not read this entry at the same time.
+    pub(crate) fn put(&mut self, index: u32, value: T) {
+        if index < self.count {
+            // SAFETY: the mapping has `count` values and is aligned to a page. No reference to it is ever
+            // made; the process reads nothing of it.
+            unsafe { self.pages.base.cast::<T>().add(index as usize).write(value) };
         }
     }
 }
@@ -108,18 +165,43 @@ mod tests {
         assert!(Region::anonymous(0).unwrap().line(0).is_none());
     }
 
-    #[test]
-    fn two_views_of_one_descriptor_share_it() {
+    /// Memory of a descriptor, all zero.
+    fn shared(lines: u32) -> OwnedFd {
         // SAFETY: a plain system call with a valid name.
         let fd = unsafe { libc::memfd_create(c"lines".as_ptr(), 0) };
         assert!(fd >= 0);
         // SAFETY: the descriptor is new and nobody else's.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let length = length(lines) as libc::off_t;
         // SAFETY: a plain system call on our own descriptor.
-        assert_eq!(unsafe { libc::ftruncate(fd.as_raw_fd(), 64 * 64) }, 0);
+        assert_eq!(unsafe { libc::ftruncate(fd.as_raw_fd(), length) }, 0);
+        fd
+    }
+
+    #[test]
+    fn two_views_of_one_descriptor_share_it() {
+        let fd = shared(64);
         let one = Region::of_map(fd.as_fd(), 64).unwrap();
         let other = Region::of_map(fd.as_fd(), 64).unwrap();
         one.line(63).unwrap()[0].store(5, Ordering::Relaxed);
         assert_eq!(other.line(63).unwrap()[0].load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn values_lie_one_after_the_other() {
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Padded {
+            long: u64,
+            short: u8,
+        }
+        let fd = shared(1);
+        let mut values = Values::of_map(fd.as_fd(), 4).unwrap();
+        values.put(3, Padded { long: 7, short: 8 });
+        values.put(4, Padded { long: 9, short: 9 });
+        let lines = Region::of_map(fd.as_fd(), 2).unwrap();
+        let word = |line, at: usize| lines.line(line).unwrap()[at].load(Ordering::Relaxed);
+        assert_eq!((word(0, 6), word(0, 7) as u8), (7, 8));
+        assert_eq!(word(1, 0), 0, "an entry past the end was written");
     }
 }

@@ -1,15 +1,13 @@
-//! A histogram of times. Its bins grow with the times, so that each time is known to within a hundredth.
-//!
-//! The tester's receiver keeps such histograms in BPF, the cables keep them here. Each time below 128 ns has a bin of
-//! its own. Above, each power of two has 64 bins.
+//! A histogram of times whose steps grow with the times, so that each is known to within a hundredth.
+//! The steps are those of [`isthmus_abi::lab::histogram`].
 
 use std::time::Duration;
 
-/// The number of bins: enough for all times of 32 bits.
-pub(crate) const STEPS: usize = 2048;
-/// The longest time, 4.29 s in nanoseconds. Longer times are counted as this one.
+use isthmus_abi::lab::histogram::STEPS_BITS;
+pub(crate) use isthmus_abi::lab::histogram::step;
+
+/// Longer times are counted as this: 4.29 s, in nanoseconds.
 const MOST: u64 = u32::MAX as u64;
-const STEPS_BITS: u32 = 6;
 
 /// The number of occurrences of each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,16 +81,7 @@ impl Histogram {
     }
 }
 
-/// Returns the bin of a time. Its twin is `step` in the receiver's BPF program.
-pub(crate) fn step(time: u64) -> usize {
-    let time = time.min(MOST);
-    let shift = (time >> (STEPS_BITS + 1))
-        .checked_ilog2()
-        .map_or(0, |log| log + 1);
-    ((u64::from(shift) << STEPS_BITS) + (time >> shift)) as usize
-}
-
-/// Returns the power of two by which the times of a bin were divided.
+/// The power of two by which times of a step were divided.
 fn shift(step: usize) -> u32 {
     ((step >> STEPS_BITS) as u32).saturating_sub(1)
 }
@@ -111,6 +100,7 @@ fn middle(step: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use isthmus_abi::lab::histogram::STEPS;
     use proptest::prelude::*;
 
     use super::*;

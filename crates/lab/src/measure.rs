@@ -13,7 +13,7 @@ use crate::{
     generator::{BATCH, Content, FIRST_PORT, Generator, Order, PORT, Pace, Stream},
     packet::{Ends, Form, Packet},
     plan,
-    sink::{Counts, Sink, Verify},
+    sink::{Counts, Sink, Verify, arrived},
     topology::{self, HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 
@@ -145,11 +145,11 @@ impl Tester {
         })
     }
 
-    /// Waits until `expected` datagrams have arrived or no more arrive.
-    fn settle(&self, before: &Counts, expected: u64) -> Result<Counts> {
+    /// Waits until `expected` datagrams have arrived or no more do.
+    fn settle(&self, before: Counts, expected: u64) -> Result<Counts> {
         let mut counts = self.sink.counts()?.since(before);
         let deadline = Instant::now() + Duration::from_millis(300);
-        while counts.of(self.arrives) < expected && Instant::now() < deadline {
+        while arrived(&counts, self.arrives) < expected && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
             counts = self.sink.counts()?.since(before);
         }
@@ -222,14 +222,14 @@ impl Path {
         let batches = tester.flows.clamp(CHECKED, MOST_CHECKED).div_ceil(BATCH);
         for batch in 1..=batches {
             tester.generator.run(BATCH)?;
-            // A gateway that opens sessions in user space is slow at first.
-            tester.settle(&before, u64::from(batch * BATCH))?;
+            // What opens sessions in user space takes its time.
+            tester.settle(before, u64::from(batch * BATCH))?;
         }
         let sent = u64::from(batches * BATCH);
-        let counts = tester.settle(&before, sent)?;
+        let counts = tester.settle(before, sent)?;
         tester.sink.verify(Verify::Nothing)?;
         tester.generator.rewind()?;
-        let received = counts.of(tester.arrives);
+        let received = arrived(&counts, tester.arrives);
         if received == sent && counts.invalid == 0 {
             return Ok(());
         }
@@ -265,7 +265,7 @@ impl Path {
                 let seconds = until.duration_since(start).as_secs_f64();
                 let rate = Rate {
                     sent: sent as f64 / seconds,
-                    received: after.since(&before).of(*arrives) as f64 / seconds,
+                    received: arrived(&after.since(before), *arrives) as f64 / seconds,
                 };
                 Ok((rate, until))
             })?;
@@ -293,7 +293,7 @@ impl Path {
         } = &mut self.tester;
         generator.pace(Pace::Full)?;
         let before = sink.counts()?;
-        let arrived = || Ok(sink.counts()?.since(&before).of(*arrives));
+        let arrived = || Ok(arrived(&sink.counts()?.since(before), *arrives));
         let ((count, took), _) = generator.run_while(frames, |_| {
             let mut start = Instant::now();
             let mut last = (0, start);

@@ -2,7 +2,7 @@
 
 use aya::{
     Ebpf, EbpfLoader, Pod, VerifierLogLevel,
-    maps::{Map, PerCpuValues},
+    maps::{Array, Map, MapData, PerCpuArray, PerCpuValues},
     programs::{Xdp, XdpMode},
 };
 
@@ -40,7 +40,17 @@ pub fn map(object: &mut Ebpf, name: &'static str) -> Result<Map> {
         .ok_or_else(|| bpf(name, "not in the object"))
 }
 
-/// Returns the same value for every CPU, to be written to the map `what`.
+/// Takes an array out of the object.
+pub fn array<T: Pod>(object: &mut Ebpf, name: &'static str) -> Result<Array<MapData, T>> {
+    Array::try_from(map(object, name)?).map_err(|problem| bpf(name, problem))
+}
+
+/// Takes an array with a value for every CPU out of the object.
+pub fn per_cpu<T: Pod>(object: &mut Ebpf, name: &'static str) -> Result<PerCpuArray<MapData, T>> {
+    PerCpuArray::try_from(map(object, name)?).map_err(|problem| bpf(name, problem))
+}
+
+/// The same value for every CPU, to be written to the map `what`.
 pub fn on_every_cpu<T: Pod>(value: T, what: &'static str) -> Result<PerCpuValues<T>> {
     let cpus = aya::util::nr_cpus().map_err(|(_, problem)| bpf(what, problem))?;
     PerCpuValues::try_from(vec![value; cpus]).map_err(|problem| bpf(what, problem))
@@ -107,4 +117,40 @@ fn attach(program: &mut Xdp, name: &'static str, interface: &str) -> Result<()> 
 /// redirected frames.
 pub fn poll(namespace: &Namespace, interface: &str) -> Result<Attached> {
     Attached::attach(load()?, "pass", namespace, interface)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use aya_obj::Object;
+    use isthmus_abi::lab::{fault, generator, receiver, sink};
+
+    use super::*;
+
+    #[test]
+    fn maps_have_the_names_and_sizes_of_the_abi() {
+        let shared = [
+            (generator::GENERATOR, size_of::<generator::Configuration>()),
+            (generator::PROGRESS, size_of::<generator::Progress>()),
+            (generator::FRAMES, size_of::<generator::Frame>()),
+            (generator::DIFFERENCES, size_of::<generator::Differences>()),
+            (receiver::RECEIVER, size_of::<receiver::Expected>()),
+            (receiver::RECEIVED, size_of::<receiver::Received>()),
+            (receiver::TUPLES, size_of::<receiver::Tuple>()),
+            (sink::SINK, size_of::<sink::Configuration>()),
+            (sink::COUNTS, size_of::<sink::Counts>()),
+            (fault::FAULT, size_of::<fault::Configuration>()),
+        ];
+        let mut object = Object::parse(OBJECT).unwrap();
+        for (name, size) in shared {
+            assert_eq!(object.maps[name].value_size(), size as u32, "{name}");
+        }
+        assert_eq!(
+            object.maps[fault::TWICE].max_entries(),
+            fault::COPIES as u32
+        );
+        let places = HashMap::from([(generator::PLACES, (&[0; generator::VARYING][..], true))]);
+        object.patch_map_data(places).unwrap();
+    }
 }

@@ -14,9 +14,7 @@
 use core::hint::black_box;
 use core::sync::atomic::Ordering;
 
-use isthmus_atomic::AtomicU64;
-
-use super::{LOAD, Line, Memory, Refused, UPDATE};
+use super::{AtomicU64, LOAD, Line, Memory, Refused, UPDATE};
 
 /// The bit that every entry must have.
 pub const USED: u64 = 1 << 63;

@@ -11,10 +11,15 @@
 mod buckets;
 pub(crate) mod cuckoo;
 mod hash;
+#[cfg(all(test, loom))]
+mod interleaved;
 mod slots;
 
 use core::sync::atomic::Ordering;
 
+#[cfg(all(test, loom))]
+use interleaved::AtomicU64;
+#[cfg(not(all(test, loom)))]
 use isthmus_atomic::AtomicU64;
 
 pub use buckets::{Buckets, Position, USED};
@@ -62,15 +67,17 @@ pub enum Refused {
     Contention,
 }
 
-/// Order of the loads that read what another processor published.
+/// Order of the loads that read what another processor publishes.
 ///
-/// The BPF instruction set that we build for has no load-acquire. Its programs run on x86-64,
-/// where every load is one; the words read are checked again after reading in any case.
-pub(crate) const LOAD: Ordering = if cfg!(target_arch = "bpf") {
-    Ordering::Relaxed
-} else {
-    Ordering::Acquire
-};
+/// Two rivals that claim one key write first and look for each other then. Acquire would allow both to
+/// miss the other's word. As every [`UPDATE`] and every such load have one order that all processors agree
+/// on, the later one of two rivals sees the earlier one. A BPF program has no such loads; where it may run,
+/// its plain loads are as good: see [`isthmus_atomic`].
+pub(crate) const LOAD: Ordering = Ordering::SeqCst;
+
+/// Order of the stores of words that are published afterwards: a reader that sees one of them sees that the
+/// entry before has ended.
+pub(crate) const STORE: Ordering = Ordering::Release;
 
 /// Order of every read-modify-write: in BPF all of those that return a value are full barriers.
 pub(crate) const UPDATE: Ordering = Ordering::SeqCst;

@@ -9,7 +9,7 @@
 
 use core::sync::atomic::Ordering;
 
-use super::{Buckets, LOAD, Line, Memory, Position, Refused, UPDATE, USED};
+use super::{Buckets, LOAD, Line, Memory, Position, Refused, STORE, UPDATE, USED};
 
 /// Word of a slot that holds its life.
 const LIFE: usize = 7;
@@ -105,7 +105,7 @@ impl Draft<'_> {
     #[inline(always)]
     pub fn write<const N: usize>(self, first: usize, words: &[u64; N]) {
         for (word, value) in self.0.iter().take(LIFE).skip(first).zip(words) {
-            word.store(*value, Ordering::Relaxed);
+            word.store(*value, STORE);
         }
     }
 }

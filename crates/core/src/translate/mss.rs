@@ -140,7 +140,9 @@ mod tests {
     use crate::checksum::ChecksumKind;
     use crate::packet::{Family, NoRoom};
     use crate::policy::{ServiceClass, ZeroUdpChecksum};
+    use crate::wire::icmp::Messages;
     use crate::wire::protocol;
+    use crate::wire::transport::Extent;
     use etherparse::{TcpHeaderSlice, TcpOptionElement};
     use proptest::prelude::*;
     use std::vec::Vec;

@@ -1,4 +1,4 @@
-//! What the programs are told of links (`crates/bpf/src/link.rs`): the devices of VLANs, links that
+//! What the programs are told of links (`isthmus_abi::links`): the devices of VLANs, links that
 //! take no frames from XDP, and links whose packets the kernel forwards.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,6 +6,7 @@ use std::io;
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
+use isthmus_abi::links::{self as abi, Link as Properties};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoPortKind, InfoVlan, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo,
@@ -14,13 +15,6 @@ use netlink_packet_route::link::{
 
 use super::Error;
 use super::dump::dump;
-
-/// In `LINKS`: translated packets that came in there go up into the kernel.
-const FORWARD_BY_KERNEL: u64 = 1 << 48;
-/// In `LINKS`: XDP can not send there.
-const NO_FRAMES: u64 = 1 << 49;
-/// In the number of a tag: it is one of IEEE 802.1ad.
-const SERVICE: u16 = 1 << 12;
 
 /// The maps, and what is in them.
 #[derive(Debug)]
@@ -34,7 +28,7 @@ pub(super) struct Links {
 /// The contents of both maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Told {
-    /// What is special about links, by number.
+    /// The words of links that have properties, by number.
     links: BTreeMap<u32, u64>,
     /// Numbers of the devices of VLANs, by the number of the link below and that of the tag.
     vlans: BTreeMap<u64, u32>,
@@ -46,8 +40,8 @@ impl Links {
     pub(super) fn new(ebpf: &mut Ebpf, by_kernel: BTreeSet<u32>) -> Result<Self, Error> {
         let mut take = |name| ebpf.take_map(name).ok_or(Error::Missing(name));
         Ok(Self {
-            links: take("LINKS")?.try_into()?,
-            vlans: take("VLANS")?.try_into()?,
+            links: take(abi::LINKS)?.try_into()?,
+            vlans: take(abi::VLANS)?.try_into()?,
             by_kernel,
             told: Told::default(),
         })
@@ -151,14 +145,11 @@ impl Link {
 
     /// The number of the link below and that of the tag, if it is the device of a VLAN.
     fn as_vlan(&self) -> Option<(u32, u16)> {
-        let service = match self.protocol {
-            VlanProtocol::Ieee8021Ad => SERVICE,
-            _ => 0,
-        };
+        let service = self.protocol == VlanProtocol::Ieee8021Ad;
         match (&self.kind, self.below, self.vlan) {
             // Number 0 is for frames that have a priority only.
             (Some(InfoKind::Vlan), Some(below), Some(number @ 1..4095)) => {
-                Some((below, number | service))
+                Some((below, abi::tag_number(number, service)))
             }
             _ => None,
         }
@@ -174,29 +165,29 @@ impl Told {
             .map(|link| link.number)
             .collect();
         for link in links {
-            let mut word = 0;
+            let mut properties = Properties::PLAIN;
             let mut from = link.number;
             match link.as_vlan() {
                 Some((below, tag)) => {
                     from = below;
-                    word |= u64::from(below) | u64::from(tag) << 32;
+                    properties = Properties::of_vlan(below, tag);
                     if !takes_frames.contains(&below) {
-                        word |= NO_FRAMES;
+                        properties = properties.without_frames();
                     }
                     // What a bridge takes is not routed here.
                     if link.up && !link.bridged {
-                        let key = u64::from(below) << 32 | u64::from(tag);
+                        let key = abi::vlan_key(below, tag.into());
                         told.vlans.insert(key, link.number);
                     }
                 }
-                None if !link.takes_frames() => word |= NO_FRAMES,
+                None if !link.takes_frames() => properties = properties.without_frames(),
                 None => {}
             }
             if by_kernel.contains(&from) || by_kernel.contains(&link.number) {
-                word |= FORWARD_BY_KERNEL;
+                properties = properties.forwarded_by_kernel();
             }
-            if word != 0 {
-                told.links.insert(link.number, word);
+            if properties != Properties::PLAIN {
+                told.links.insert(link.number, properties.0);
             }
         }
         told
@@ -305,7 +296,7 @@ mod tests {
         let no_frames: Vec<u32> = told
             .links
             .iter()
-            .filter(|(_, word)| *word & NO_FRAMES != 0)
+            .filter(|(_, word)| !Properties(**word).takes_frames())
             .map(|(number, _)| *number)
             .collect();
         assert_eq!(no_frames, [4, 5, 7, 9]);
@@ -320,7 +311,7 @@ mod tests {
         let by_kernel: Vec<u32> = told
             .links
             .iter()
-            .filter(|(_, word)| *word & FORWARD_BY_KERNEL != 0)
+            .filter(|(_, word)| Properties(**word).forwards_by_kernel())
             .map(|(number, _)| *number)
             .collect();
         assert_eq!(by_kernel, [2, 7]);

@@ -7,6 +7,8 @@
 mod dump;
 mod links;
 mod map;
+#[cfg(test)]
+mod object;
 mod offline;
 mod ranges;
 mod routes;
@@ -19,20 +21,25 @@ use aya::programs::xdp::XdpMode;
 use aya::programs::{SchedClassifier, Xdp};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
+use isthmus_abi::banks::{self, Active};
+use isthmus_abi::clock::OFFLINE;
+use isthmus_abi::lines::{RULES, STATE};
+use isthmus_abi::programs::Slot;
+use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
-use isthmus_core::mechanism::instances::MOST_INSTANCES;
 
 use crate::counters::{Owner, Snapshot};
-use crate::memory::Region;
+use crate::memory::{Region, Values};
 use crate::ruleset::Ruleset;
 use crate::sys;
 use links::Links;
 use ranges::Ranges;
 use routes::RouteWatch;
 
+pub use isthmus_abi::programs::Hook;
+pub use map::Plain;
 pub use offline::KernelTranslator;
-pub use stages::Hook;
 
 /// The programs, built by `crates/bpf/build.sh` and committed, so that building Isthmus takes no
 /// LLVM.
@@ -41,6 +48,13 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/isthmus.bpf.o")
 /// Why the programs can not run here.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// Memory is not ordered here as programs take for granted; see `isthmus-atomic`.
+    #[error(
+        "the BPF programs run on x86-64 only: {} does not keep the order of memory accesses that they \
+         rely on; give every interface `engine = \"user\"`",
+        std::env::consts::ARCH
+    )]
+    Architecture,
     /// The kernel refuses the object.
     #[error("the kernel does not take the BPF programs: {0}")]
     Load(#[from] aya::EbpfError),
@@ -100,6 +114,9 @@ pub enum Mode {
     Generic,
 }
 
+/// Whether the processor keeps the order of the loads of a BPF program; see `isthmus-atomic`.
+const LOADS_ARE_ORDERED: bool = cfg!(target_arch = "x86_64");
+
 /// Lines of the rules memory that are set aside at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
@@ -111,6 +128,7 @@ pub struct Programs {
     /// Lines of the memory of state.
     state_lines: u32,
     rules: Region,
+    instances: Values<Instance>,
     /// Lines of each of the two banks of rules.
     room: u32,
     /// The bank in force.
@@ -131,21 +149,26 @@ impl Programs {
         rule_lines: u32,
         clock: Clock,
     ) -> Result<Self, Error> {
+        if !LOADS_ARE_ORDERED {
+            return Err(Error::Architecture);
+        }
         let room = rule_lines.saturating_mul(2).max(SPARE_RULES);
         let offline = u8::from(clock == Clock::Packets);
         let ebpf = EbpfLoader::new()
-            .map_max_entries("STATE", state_lines.max(1))
-            .map_max_entries("RULES", room * 2)
-            .override_global("OFFLINE", &offline, true)
+            .map_max_entries(STATE, state_lines.max(1))
+            .map_max_entries(RULES, room * 2)
+            .override_global(OFFLINE, &offline, true)
             // The whole log of a refusal is hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
             .load(OBJECT)?;
-        let rules = map::region(&ebpf, "RULES", room * 2)?;
+        let rules = map::region(&ebpf, RULES, room * 2)?;
+        let instances = map::instances(&ebpf)?;
         Ok(Self {
             ebpf,
             hooks: hooks.to_vec(),
             state_lines,
             rules,
+            instances,
             room,
             bank: 0,
             watch: None,
@@ -167,8 +190,8 @@ impl Programs {
             })
         });
         let links = Links::new(&mut self.ebpf, numbers.collect::<Result<_, _>>()?)?;
-        let epoch = map::region(&self.ebpf, "EPOCH", 1)?;
-        let ranges = Ranges::new(map::region(&self.ebpf, "RANGES", ranges::LINES)?);
+        let epoch = map::region(&self.ebpf, EPOCH, 1)?;
+        let ranges = Ranges::new(map::region(&self.ebpf, RANGES, ranges::LINES)?);
         self.watch = Some(RouteWatch::start(epoch, ranges, links).map_err(Error::Routes)?);
         Ok(())
     }
@@ -183,7 +206,7 @@ impl Programs {
     /// # Errors
     /// The map can not be mapped.
     pub fn state(&self, lines: u32) -> Result<Region, Error> {
-        map::region(&self.ebpf, "STATE", lines)
+        map::region(&self.ebpf, STATE, lines)
     }
 
     /// Puts a configuration in force, and loads the programs that are needed for it first. A packet
@@ -206,11 +229,12 @@ impl Programs {
         let bank = 1 - self.bank;
         let base = bank * self.room;
         map::copy(ruleset.tables(), &self.rules, base);
-        for (number, instance) in ruleset.instances().iter().enumerate() {
-            let index = bank * MOST_INSTANCES + number as u32;
-            map::put_instance(&mut self.ebpf, index, &moved(*instance, base))?;
+        let instances = ruleset.instances();
+        for (number, instance) in (0..).zip(instances) {
+            let place = banks::place(bank, number);
+            self.instances.put(place, moved(*instance, base));
         }
-        map::activate(&mut self.ebpf, bank, ruleset.instances())?;
+        map::activate(&mut self.ebpf, Active::new(bank, instances.len() as u8))?;
         // The bank that is free now is written at the next reload: by then no program reads it.
         sys::wait_for_bpf_programs()?;
         self.bank = bank;
@@ -222,7 +246,7 @@ impl Programs {
     /// # Errors
     /// No configuration was put in force; the kernel refuses; with [`Mode::Auto`], both ways.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
-        let program = self.xdp(Hook::Xdp.program())?;
+        let program = self.xdp(Slot::Base.name(Hook::Xdp))?;
         if mode != Mode::Generic {
             match program.attach(interface, XdpMode::Driver) {
                 Ok(_) => return Ok(Mode::Native),
@@ -246,8 +270,8 @@ impl Programs {
         }
         let program = self
             .ebpf
-            .program_mut(Hook::Tc.program())
-            .ok_or(Error::Missing(Hook::Tc.program()))?;
+            .program_mut(Slot::Base.name(Hook::Tc))
+            .ok_or(Error::Missing(Slot::Base.name(Hook::Tc)))?;
         let program: &mut SchedClassifier = program.try_into()?;
         program.attach(interface, TcAttachType::Ingress)?;
         Ok(())

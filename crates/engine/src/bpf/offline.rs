@@ -6,6 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use aya::programs::{SchedClassifier, TestRun as _, TestRunOptions, Xdp};
+use isthmus_abi::programs::Slot;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Memory as _;
 
@@ -114,7 +115,7 @@ impl KernelTranslator {
         let mut options = TestRunOptions::new();
         options.data_in = Some(&frame);
         options.data_out = Some(&mut sent);
-        let name = self.hook.program();
+        let name = Slot::Base.name(self.hook);
         let program = self.programs.ebpf.program(name);
         let program = program.ok_or(Error::Missing(name))?;
         let (result, dropped) = match self.hook {

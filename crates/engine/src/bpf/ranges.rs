@@ -1,4 +1,4 @@
-//! Tells the programs which destinations share a way (`crates/bpf/src/ranges.rs`), so that a border asks
+//! Tells the programs which destinations share a way (`isthmus_abi::routes`), so that a border asks
 //! the kernel once for a million customers behind one router.
 //!
 //! The first and the last addresses of the networks that there are routes to divide all destinations into
@@ -10,6 +10,8 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
+use isthmus_abi::lines::LineWords;
+use isthmus_abi::routes::{self, Decides, Range};
 use isthmus_core::table::Memory as _;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteType,
@@ -22,10 +24,10 @@ use crate::memory::Region;
 use crate::sys;
 
 /// The most ranges of a family.
-const MOST: usize = 1024;
+const MOST: usize = routes::MOST as usize;
 /// Lines of the map, for both families.
-pub(super) const LINES: u32 = (2 * MOST / RANGES_OF_LINE) as u32;
-const RANGES_OF_LINE: usize = 4;
+pub(super) const LINES: u32 = (routes::ENTRIES / RANGES_OF_LINE) as u32;
+const RANGES_OF_LINE: usize = size_of::<LineWords>() / size_of::<Range>();
 /// The most routes that are read. A router that has the routes of the whole internet has too many ranges
 /// of them, and changes all the time.
 const MOST_ROUTES: usize = 4 * MOST;
@@ -34,18 +36,6 @@ const MOST_ROUTES: usize = 4 * MOST;
 const LOCAL: u32 = 255;
 const MAIN: u32 = 254;
 const DEFAULT: u32 = 253;
-
-/// What the way to a destination of a range depends on, as the programs know it by number. What counts for
-/// a range is the last of what holds for its routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Decides {
-    /// On nothing: all have one next hop.
-    Range = 0,
-    /// On the destination.
-    Destination = 1,
-    /// On more.
-    Addresses = 2,
-}
 
 /// The destinations of a route, and what decides on the way to them. The numbers are those of IPv4
 /// addresses, or the upper halves of IPv6 addresses.
@@ -89,8 +79,8 @@ impl Ranges {
         let size = size.max().unwrap_or(1);
         // Until now there may be programs that found in force what is overwritten.
         sys::wait_for_bpf_programs()?;
-        for (family, ranges) in families.iter().enumerate() {
-            self.put(family * MOST, size, ranges);
+        for (ipv6, ranges) in [false, true].into_iter().zip(&families) {
+            self.put(routes::first(ipv6) as usize, size, ranges);
         }
         Ok(size as u64)
     }
@@ -104,7 +94,7 @@ impl Ranges {
             let words = line.map(|line| &line[number % RANGES_OF_LINE * 2..]);
             if let Some([begin, kind, ..]) = words {
                 begin.store(first, Ordering::Relaxed);
-                kind.store(decides as u64, Ordering::Relaxed);
+                kind.store(decides.word(), Ordering::Relaxed);
             }
         }
     }

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use isthmus_abi::routes::{NUMBER, SIZE};
 use isthmus_core::table::Memory as _;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -91,12 +92,12 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
     loop {
         // 0 stands for no epoch.
         number = number.checked_add(1).unwrap_or(1);
-        set(EPOCH, number.into());
+        set(NUMBER, number.into());
         let now = Instant::now();
         if due.is_some_and(|due| due <= now) {
             match ranges.write() {
                 Ok(size) => {
-                    set(RANGES, size);
+                    set(SIZE, size);
                     due = None;
                     continue;
                 }
@@ -113,7 +114,7 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
         }
         let heard = drain(socket, &mut announcements);
         if heard.routes {
-            set(RANGES, 0);
+            set(SIZE, 0);
             due = due.max(Some(Instant::now() + QUIET));
         }
         // Before the next epoch, in which nobody remembers what the links were. If it fails, packets
@@ -123,13 +124,9 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
             stale = links.update().is_err();
         }
     }
-    set(RANGES, 0);
-    set(EPOCH, 0);
+    set(SIZE, 0);
+    set(NUMBER, 0);
 }
-
-/// The words of the map `EPOCH`.
-const EPOCH: usize = 0;
-const RANGES: usize = 1;
 
 /// What the kernel announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

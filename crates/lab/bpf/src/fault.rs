@@ -11,11 +11,12 @@ use aya_ebpf::{
     macros::{btf_map, xdp},
     programs::XdpContext,
 };
-
-use crate::{
-    frame::{at, read},
+use isthmus_abi::lab::{
+    fault::{COPIES, Configuration},
     tag::{MAGIC, TIME, WORD},
 };
+
+use crate::frame::{at, read};
 
 /// Where the payload of UDP in IPv4 begins.
 const PAYLOAD: usize = 42;
@@ -23,19 +24,6 @@ const PAYLOAD: usize = 42;
 const HELD_BITS: u32 = 14;
 /// The nanoseconds for which frames may come before their time: that of a burst of the generator's.
 const CREDIT: u64 = 500_000;
-
-/// The configuration from user space. Its twin is in `peers::Faulty` in the lab.
-#[repr(C)]
-pub struct Configuration {
-    /// The interface to which frames are redirected.
-    interface: u32,
-    /// One of this many frames has the fault, 1 or more; 0: none has.
-    every: u32,
-    /// The number of frames that are held.
-    held: u32,
-    /// The interval of a policer's frames, in nanoseconds.
-    interval: u32,
-}
 
 #[btf_map]
 static FAULT: Array<Configuration, 1, 0> = Array::new();
@@ -48,7 +36,7 @@ static FAULT_COUNTS: Array<[u64; 2], 1, 0> = Array::new();
 static HELD: Array<[u64; 2], { 1 << HELD_BITS }, 0> = Array::new();
 /// Two interfaces, for a frame that leaves twice.
 #[btf_map]
-static TWICE: DevMap<2, 0> = DevMap::new();
+static TWICE: DevMap<COPIES, 0> = DevMap::new();
 
 /// Drops some.
 #[xdp]

@@ -15,13 +15,3 @@ pub fn read<T: Copy>(context: &XdpContext, offset: usize) -> Option<T> {
     // SAFETY: `at` has shown that all of `T` lies inside the frame.
     at::<T>(context, offset).map(|pointer| unsafe { pointer.read_unaligned() })
 }
-
-/// The 16-bit ones' complement sum of a sum that has not carried yet.
-#[inline(always)]
-pub fn fold(sum: u64) -> u16 {
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    sum as u16
-}

@@ -15,8 +15,12 @@ use aya_ebpf::{
     macros::{btf_map, xdp},
     programs::XdpContext,
 };
+use isthmus_abi::lab::{
+    generator::{Configuration, Differences, FINE, Frame, Places, Progress},
+    tag,
+};
 
-use crate::{frame::at, tag};
+use crate::frame::at;
 
 /// Ethernet 14, IPv4 20, UDP 8, payload 18 bytes; what counts as 64 with the FCS.
 const WORDS4: usize = 15;
@@ -27,66 +31,20 @@ const WORDS46: usize = 25;
 /// Words at the end that are a tag's, but for its first two bytes.
 const TAG: usize = 4;
 
-/// Room for a frame: two cache lines.
-const ROOM: usize = 32;
-/// Words of a frame that may differ: half a cache line.
-const VARYING: usize = 8;
-
-/// Times are in this fraction of a nanosecond.
-const FINE: u64 = 256;
-
-/// The configuration of the next frames. Its twin is `generator::Target` in the lab.
-#[repr(C)]
-pub struct Configuration {
-    /// The interface to which frames are redirected.
-    interface: u32,
-    /// Number of frames, 1 or more.
-    frames: u32,
-    /// Time from frame to frame, in parts of a nanosecond; 0: no pause.
-    interval: u64,
-    /// The number of frames at which sending ends, counted from the first run.
-    until: u64,
-    /// Nanoseconds; a frame that is later is counted.
-    tolerated: u64,
-    /// Nanoseconds; a frame that is later is not made up for.
-    forgiven: u64,
-    /// The stream, where a tag has it.
-    stream: u64,
-}
-
-/// The place of each CPU in its sequence of frames. Its twin is `generator::Progress` in the lab.
-#[repr(C)]
-pub struct Progress {
-    /// Frames sent so far, and the number of the next.
-    sent: u64,
-    /// The frame that is next.
-    next: u64,
-    /// The time when it is due, in parts of a nanosecond of the monotonic clock; 0: now.
-    due: u64,
-    /// Frames that were sent later than is tolerated.
-    late: u64,
-    /// The lateness of the latest, in nanoseconds.
-    latest: u64,
-    /// The time when the first tagged frame was sent since user space wrote 0 here, in nanoseconds.
-    begun: u64,
-    /// The time when the last was sent.
-    ended: u64,
-}
-
 #[btf_map]
 static GENERATOR: Array<Configuration, 1, 0> = Array::new();
 #[btf_map]
 static PROGRESS: PerCpuArray<Progress, 1, 0> = PerCpuArray::new();
 /// The frames. User space sets their number before it loads.
 #[btf_map]
-static FRAMES: Array<[u32; ROOM], 1, 0> = Array::new();
+static FRAMES: Array<Frame, 1, 0> = Array::new();
 /// The words in which each frame differs from the first of [`FRAMES`], at the places that [`PLACES`] tells.
 /// User space sets the number of frames before it loads.
 #[btf_map]
-static DIFFERENCES: Array<[u32; VARYING], 1, 0> = Array::new();
+static DIFFERENCES: Array<Differences, 1, 0> = Array::new();
 /// User space writes it before it loads.
 #[unsafe(no_mangle)]
-static PLACES: [u8; VARYING] = [0; VARYING];
+static PLACES: Places = [0; _];
 
 /// Sends the next IPv4 frame.
 #[xdp]
@@ -293,7 +251,7 @@ fn wait_for_turn(configuration: &Configuration, progress: &mut Progress, now: u6
 /// Writes the first `count` of `N` words to the frame. Volatile, word by word: for anything else the
 /// compiler calls a function that moves single bytes.
 #[inline(always)]
-fn copy<const N: usize>(context: &XdpContext, words: &[u32; ROOM], count: usize) -> Option<()> {
+fn copy<const N: usize>(context: &XdpContext, words: &Frame, count: usize) -> Option<()> {
     let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
     for (place, word) in words.iter().take(count).enumerate() {
         // SAFETY: `at` has shown that `N` words lie inside the page; a frame begins at an address
@@ -305,7 +263,7 @@ fn copy<const N: usize>(context: &XdpContext, words: &[u32; ROOM], count: usize)
 
 /// Writes the words that differ.
 #[inline(always)]
-fn overwrite<const N: usize>(context: &XdpContext, differences: &[u32; VARYING]) -> Option<()> {
+fn overwrite<const N: usize>(context: &XdpContext, differences: &Differences) -> Option<()> {
     let frame = at::<[u32; N]>(context, 0)?.cast::<u32>();
     for (number, word) in differences.iter().enumerate() {
         // SAFETY: a byte of a static; volatile, because the loader writes another value into it.

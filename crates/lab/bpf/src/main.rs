@@ -19,7 +19,6 @@ mod frame;
 mod generator;
 mod receiver;
 mod sink;
-mod tag;
 
 use aya_ebpf::{bindings::xdp_action, macros::xdp, programs::XdpContext};
 

@@ -16,12 +16,14 @@ use aya_ebpf::{
     macros::{btf_map, xdp},
     programs::XdpContext,
 };
-use isthmus_atomic::AtomicU64;
-
-use crate::{
-    frame::{at, read},
+use isthmus_abi::lab::{
+    histogram::{STEPS, step},
+    receiver::{DELAYS, Expected, LONGER, Received, SHORTER, TUPLE_WORDS, Tuple},
     tag::{self, TIME, WORD},
 };
+use isthmus_atomic::AtomicU64;
+
+use crate::frame::{at, read};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -34,7 +36,7 @@ const PROTOCOL6: usize = 6;
 const ADDRESSES4: usize = 12;
 const ADDRESSES6: usize = 8;
 const TUPLE4: usize = 3;
-const TUPLE6: usize = 9;
+const TUPLE6: usize = TUPLE_WORDS;
 /// UDP's number there.
 const UDP_PROTOCOL: u8 = 17;
 const IPV4_TYPE: u16 = 0x0800;
@@ -44,69 +46,6 @@ const IPV6_TYPE: u16 = 0x86dd;
 const FRAMES_BITS: u32 = 5;
 /// Words of the window, as a power of two.
 const WORDS_BITS: u32 = 15;
-
-/// Delays with the same seven leading bits are counted together: 1/64 at most from end to end.
-const STEPS_BITS: u32 = 6;
-/// Room for the steps of all delays of 32 bits.
-const STEPS: usize = 2048;
-/// The histogram of delays.
-const DELAYS: usize = 0;
-/// The histogram of the differences of one delay to the one before, where it is longer, or shorter.
-const LONGER: usize = 1;
-const SHORTER: usize = 2;
-
-/// The configuration of a trial, which all CPUs share. Its twin is `receiver::Expected` in the lab.
-#[repr(C)]
-pub struct Expected {
-    /// The stream, where a tag has it.
-    stream: u64,
-    /// The number of the trial's first frame.
-    first: u64,
-    /// Octets of a frame, as it arrives.
-    length: u64,
-    /// Nanoseconds; a frame that takes longer is lost.
-    timeout: u64,
-    /// The number after the highest so far.
-    next: u64,
-}
-
-/// The counters of one CPU. Its twin is `receiver::Numbers` in the lab. Times are in nanoseconds.
-#[repr(C)]
-pub struct Received {
-    /// Frames in time, each once.
-    received: u64,
-    /// Frames whose tag was changed.
-    corrupt: u64,
-    /// Frames of another length.
-    resized: u64,
-    /// Frames of another stream, or of an earlier trial.
-    strange: u64,
-    /// Frames that have come before.
-    duplicates: u64,
-    /// Frames that came later than the timeout.
-    expired: u64,
-    /// Of those in time: frames that came after one with a higher number (RFC 4737 section 3).
-    reordered: u64,
-    /// Frames that are not the generator's.
-    other: u64,
-    /// The sum of all delays.
-    sum: u64,
-    shortest: u64,
-    longest: u64,
-    /// Interarrival jitter, in sixteenths (RFC 3550 appendix A.8).
-    jitter: u64,
-    /// The frame before.
-    last_number: u64,
-    last_delay: u64,
-    first_arrival: u64,
-    last_arrival: u64,
-    /// The longest time between two arrivals.
-    silence: u64,
-    /// The time of sending of the frame that ended the last gap; 0: there was none.
-    gap: u64,
-    /// The histograms, one after the other.
-    histograms: [u32; 3 * STEPS],
-}
 
 #[btf_map]
 static RECEIVER: Array<Expected, 1, 0> = Array::new();
@@ -120,7 +59,7 @@ static WINDOW: Array<AtomicU64, { 1 << WORDS_BITS }, 0> = Array::new();
 /// Addresses and ports of the frames of a trial, one after the other as frames have them, by their number in
 /// it. User space sets how many before it loads.
 #[btf_map]
-static TUPLES: Array<[u32; TUPLE6], 1, 0> = Array::new();
+static TUPLES: Array<Tuple, 1, 0> = Array::new();
 
 /// Receives IPv4.
 #[xdp]
@@ -216,8 +155,8 @@ fn receive_and<const TYPE: u16, const PROTOCOL: usize, const PAYLOAD: usize>(
 #[inline(always)]
 fn account<const PAYLOAD: usize>(context: &XdpContext, received: &mut Received) -> Option<u64> {
     let expected = RECEIVER.get_ptr_mut(0)?;
-    // SAFETY: a map's value; programs write nothing of it but the next number, which `order` reads anew.
-    let trial = unsafe { &*expected };
+    // SAFETY: a part of a map's value that programs do not write.
+    let trial = unsafe { &(*expected).trial };
     if (context.data_end() - context.data()) as u64 != trial.length {
         received.resized += 1;
         return None;
@@ -359,23 +298,4 @@ fn count(received: &mut Received, histogram: usize, value: u64) {
     let step = histogram * STEPS + (step(value) & (STEPS - 1));
     // SAFETY: the place is within the histograms.
     unsafe { *steps.add(step) += 1 };
-}
-
-/// Returns the bin of a value. Its twin is `histogram::step` in the lab.
-#[inline(always)]
-fn step(value: u64) -> usize {
-    let value = if value >> 32 == 0 {
-        value
-    } else {
-        u64::from(u32::MAX)
-    };
-    let mut rest = value >> (STEPS_BITS + 1);
-    let mut shift = 0;
-    for bits in [16, 8, 4, 2, 1] {
-        if rest >> (bits - 1) != 0 {
-            rest >>= bits;
-            shift += bits;
-        }
-    }
-    ((shift << STEPS_BITS) + (value >> shift)) as usize
 }

@@ -12,8 +12,12 @@ use aya_ebpf::{
     macros::{btf_map, xdp},
     programs::XdpContext,
 };
+use isthmus_abi::lab::{
+    sink::{Configuration, Counts},
+    tag::fold,
+};
 
-use crate::frame::{fold, read};
+use crate::frame::read;
 
 /// Bytes of a datagram that is verified: UDP header and 18 of payload.
 const DATAGRAM: usize = 26;
@@ -21,31 +25,6 @@ const DATAGRAM: usize = 26;
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
-
-/// The configuration from user space. Its twin is `sink::Configuration` in the lab.
-#[repr(C)]
-pub struct Configuration {
-    /// The UDP port that is counted.
-    port: u32,
-    /// 1: verify the checksums as well.
-    verify: u32,
-    /// The interface to which `forward` redirects.
-    forward: u32,
-}
-
-/// The counters of one CPU. Its twin is `sink::Counts` in the lab.
-#[repr(C)]
-pub struct Counts {
-    ipv4: u64,
-    ipv6: u64,
-    /// IPv6 in IPv4.
-    six_in_four: u64,
-    /// IPv4 in IPv6.
-    four_in_six: u64,
-    other: u64,
-    valid: u64,
-    invalid: u64,
-}
 
 #[btf_map]
 static SINK: Array<Configuration, 1, 0> = Array::new();

@@ -21,6 +21,11 @@ use aya::{
     maps::{Array, MapData, MapError, PerCpuArray},
     programs::Xdp,
 };
+use bytemuck::Zeroable as _;
+use isthmus_abi::lab::generator::{
+    self as abi, Configuration, Differences, FINE, Frame, Places, Progress,
+};
+use isthmus_engine::bpf::Plain;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::{
@@ -42,19 +47,10 @@ pub const FIRST_PORT: u16 = 1024;
 
 /// Frames of one NAPI poll, and well below the 256 slots of a veth's ring.
 pub const BATCH: u32 = 64;
-/// 32-bit words for a frame in the BPF program.
-const ROOM: usize = 32;
-/// 32-bit words for the differences in the BPF program.
-const VARYING: usize = 8;
-/// Fractions of a nanosecond that the program counts in.
-const FINE: f64 = 256.0;
-/// A frame that is later than this, in nanoseconds, is not made up for.
+/// A frame that is later than so many nanoseconds is not made up for.
 const FORGIVEN: u64 = 1_000_000;
 
-type Configuration = Array<MapData, [u64; 6]>;
-type Progress = PerCpuArray<MapData, [u64; 7]>;
-
-/// The pace of sending.
+/// How fast to send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// As fast as the core can.
@@ -68,7 +64,7 @@ pub enum Pace {
 
 /// Returns the interval between frames in fractions of a nanosecond.
 fn interval(rate: f64) -> u64 {
-    (1e9 * FINE / rate).round().max(1.0) as u64
+    (1e9 * FINE as f64 / rate).round().max(1.0) as u64
 }
 
 /// A generator at an interface, on one CPU.
@@ -84,22 +80,22 @@ pub struct Generator {
 /// The part of a generator that can be read and set while it runs.
 pub struct Controls {
     target: Target,
-    configuration: Configuration,
-    progress: Progress,
+    configuration: Array<MapData, Plain<Configuration>>,
+    progress: PerCpuArray<MapData, Plain<Progress>>,
     cpu: usize,
 }
 
 /// The frames in the program's map.
 struct Frames {
-    whole: Array<MapData, [u32; ROOM]>,
-    differences: Array<MapData, [u32; VARYING]>,
-    /// The words that differ, if there are many frames.
-    places: Option<[u8; VARYING]>,
+    whole: Array<MapData, Frame>,
+    differences: Array<MapData, Differences>,
+    /// Where they differ, if they are many.
+    places: Option<Places>,
 }
 
 impl Frames {
     /// Writes a frame.
-    fn set(&mut self, place: u32, words: [u32; ROOM]) -> std::result::Result<(), MapError> {
+    fn set(&mut self, place: u32, words: Frame) -> std::result::Result<(), MapError> {
         let Some(places) = self.places else {
             return self.whole.set(place, words, 0);
         };
@@ -141,37 +137,33 @@ impl Generator {
         };
         let mut loader = EbpfLoader::new();
         let places = if stream.are_many() {
-            let too_many = || bpf("DIFFERENCES", "the frames differ in too many places");
+            let too_many = || bpf(abi::DIFFERENCES, "the frames differ in too many places");
             Some(stream.places().ok_or_else(too_many)?)
         } else {
             None
         };
         let map = if let Some(places) = &places {
-            loader.override_global("PLACES", places, true);
-            "DIFFERENCES"
+            loader.override_global(abi::PLACES, places, true);
+            abi::DIFFERENCES
         } else {
-            "FRAMES"
+            abi::FRAMES
         };
         let mut object = programs::load_by(loader.map_max_entries(map, target.frames))?;
         programs::program(&mut object, program)?
             .load()
             .map_err(|problem| bpf(program, problem))?;
-        let array = |problem| bpf("the generator's maps", problem);
         let mut generator = Self {
             place,
             program,
             frames: Frames {
-                whole: Array::try_from(programs::map(&mut object, "FRAMES")?).map_err(array)?,
-                differences: Array::try_from(programs::map(&mut object, "DIFFERENCES")?)
-                    .map_err(array)?,
+                whole: programs::array(&mut object, abi::FRAMES)?,
+                differences: programs::array(&mut object, abi::DIFFERENCES)?,
                 places,
             },
             controls: Controls {
                 target,
-                configuration: Array::try_from(programs::map(&mut object, "GENERATOR")?)
-                    .map_err(array)?,
-                progress: PerCpuArray::try_from(programs::map(&mut object, "PROGRESS")?)
-                    .map_err(array)?,
+                configuration: programs::array(&mut object, abi::GENERATOR)?,
+                progress: programs::per_cpu(&mut object, abi::PROGRESS)?,
                 cpu,
             },
             object,
@@ -183,7 +175,7 @@ impl Generator {
 
     /// Restarts the stream's sequence.
     pub fn rewind(&mut self) -> Result<()> {
-        self.controls.set_progress([0; 7])
+        self.controls.set_progress(Progress::zeroed())
     }
 
     /// Sends the same frames in another order, from the beginning.
@@ -192,7 +184,7 @@ impl Generator {
             let words = self.stream.words(number as usize);
             self.frames
                 .set(place as u32, words)
-                .map_err(|problem| bpf("FRAMES", problem))?;
+                .map_err(|problem| bpf(abi::FRAMES, problem))?;
         }
         self.rewind()?;
         self.pace(Pace::Full)
@@ -258,8 +250,7 @@ impl Generator {
 impl Controls {
     /// Frames sent since the sequence began.
     pub fn sent(&self) -> Result<u64> {
-        let [sent, ..] = self.progress()?;
-        Ok(sent)
+        Ok(self.progress()?.sent)
     }
 
     /// Stops sending. The remaining runs pass quickly.
@@ -280,30 +271,41 @@ impl Controls {
     /// to be made up for.
     fn write(&mut self, timing: [u64; 4]) -> Result<()> {
         let [interval, until, tolerated, forgiven] = timing;
-        let target = self.target;
-        let first = u64::from(target.interface) | u64::from(target.frames) << 32;
-        let words = [first, interval, until, tolerated, forgiven, target.stream];
+        let Target {
+            interface,
+            frames,
+            stream,
+        } = self.target;
+        let configuration = Configuration {
+            interface,
+            frames,
+            interval,
+            until,
+            tolerated,
+            forgiven,
+            stream,
+        };
         self.configuration
-            .set(0, words, 0)
-            .map_err(|problem| bpf("GENERATOR", problem))
+            .set(0, Plain(configuration), 0)
+            .map_err(|problem| bpf(abi::GENERATOR, problem))
     }
 
-    /// Returns the progress of the CPU that sends.
-    fn progress(&self) -> Result<[u64; 7]> {
+    /// The progress of the CPU that sends.
+    fn progress(&self) -> Result<Progress> {
         let values = self
             .progress
             .get(&0, 0)
-            .map_err(|problem| bpf("PROGRESS", problem))?;
-        let here = values.get(self.cpu).copied();
-        here.ok_or_else(|| bpf("PROGRESS", format!("there is no CPU {}", self.cpu)))
+            .map_err(|problem| bpf(abi::PROGRESS, problem))?;
+        let here = values.get(self.cpu).map(|Plain(progress)| *progress);
+        here.ok_or_else(|| bpf(abi::PROGRESS, format!("there is no CPU {}", self.cpu)))
     }
 
-    /// Writes that progress.
-    fn set_progress(&mut self, progress: [u64; 7]) -> Result<()> {
-        let values = programs::on_every_cpu(progress, "PROGRESS")?;
+    /// Writes it.
+    fn set_progress(&mut self, progress: Progress) -> Result<()> {
+        let values = programs::on_every_cpu(Plain(progress), abi::PROGRESS)?;
         self.progress
             .set(0, values, 0)
-            .map_err(|problem| bpf("PROGRESS", problem))
+            .map_err(|problem| bpf(abi::PROGRESS, problem))
     }
 }
 

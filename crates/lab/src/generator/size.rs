@@ -1,11 +1,13 @@
 //! Sizes of Ethernet frames, as benchmarks count them.
 
+use isthmus_abi::lab::tag;
+
 use crate::packet::{ETHERNET, Form};
 
 /// Octets of the frame check sequence. Sizes include it; programs never see it.
 const FCS: u16 = 4;
 /// Octets of payload that a tag takes.
-const TAG: u16 = 18;
+const TAG: u16 = tag::LENGTH as u16;
 /// The largest size that fits into a page next to the kernel's own data.
 const MOST: u16 = 3072;
 

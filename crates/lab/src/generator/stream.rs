@@ -5,12 +5,14 @@ use crate::{
     random::Random,
 };
 
-use super::{
-    FrameSize, ROOM, VARYING,
-    tag::{LENGTH, MAGIC, StreamId},
+use isthmus_abi::lab::{
+    generator::{Frame, Places, ROOM, VARYING},
+    tag::{LENGTH, MAGIC},
 };
 
-/// The most frames that are kept whole: 512 KiB.
+use super::{FrameSize, tag::StreamId};
+
+/// More frames than these are not kept as a whole: 512 KiB.
 const WHOLE: usize = 4096;
 
 /// The order in which frames take turns.
@@ -94,15 +96,15 @@ impl Stream {
                 // The sum of a tag, and of zeros, is zero.
                 let payload = size.payload(packet.form());
                 let mut frame = packet.headers(payload, 0, self.to, self.from);
-                frame.extend(MAGIC.to_le_bytes());
+                frame.extend(MAGIC.to_ne_bytes());
                 frame.resize(frame.len() + LENGTH - 2, 0);
                 frame
             }
         }
     }
 
-    /// Returns the frame in the program's words.
-    pub(super) fn words(&self, number: usize) -> [u32; ROOM] {
+    /// The same as the program has it.
+    pub(super) fn words(&self, number: usize) -> Frame {
         let mut words = [0; ROOM];
         let frame = self.frame(number);
         for (word, octets) in words.iter_mut().zip(frame.chunks_exact(4)) {
@@ -111,9 +113,9 @@ impl Stream {
         words
     }
 
-    /// Returns the indexes of the words that differ between frames, some of them repeated if there are few; `None` if
-    /// too many differ.
-    pub(super) fn places(&self) -> Option<[u8; VARYING]> {
+    /// The places of the words that are not the same in all frames; more than once if they are few.
+    /// `None` if there are too many of them.
+    pub(super) fn places(&self) -> Option<Places> {
         let first = self.words(0);
         let mut differs = [false; ROOM];
         for number in 1..self.packets.len() {

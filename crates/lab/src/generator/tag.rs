@@ -1,24 +1,8 @@
-//! The tag at the beginning of a generated frame's UDP payload. Its twin is `tag` of the BPF program.
-//!
-//! | octets | content |
-//! |---|---|
-//! | 2 | a magic number |
-//! | 8 | the time of sending, in nanoseconds of the monotonic clock |
-//! | 5 | the number of the frame |
-//! | 1 | its stream |
-//! | 2 | a check: with it the ones' complement sum of the tag is zero |
-//!
-//! Numbers are little-endian, as the machine writes and reads them. The check detects every change of one bit. The
-//! UDP checksum does not depend on the tag.
+//! The tag at the beginning of a generated frame's UDP payload; its layout is in [`isthmus_abi::lab::tag`].
 
 use std::num::NonZeroU8;
 
-/// The first word of a tag.
-pub(super) const MAGIC: u16 = 0x1571;
-/// Octets of a tag.
-pub(super) const LENGTH: usize = 18;
-/// Bits of a frame's number.
-const NUMBER_BITS: u32 = 40;
+use isthmus_abi::lab::tag::{LENGTH, NUMBER_BITS, TIME, WORD, is_whole, number, stream};
 
 /// A stream of frames between a generator and a receiver: 1 to 255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -52,22 +36,13 @@ impl Tag {
     /// Reads the tag at the beginning of a payload. Returns `None` if there is none, or if it was changed.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let tag: &[u8; LENGTH] = payload.first_chunk()?;
-        let sum = tag
-            .chunks_exact(2)
-            .map(|pair| u32::from(u16::from_le_bytes([pair[0], pair[1]])))
-            .sum::<u32>();
-        let [low, high, rest @ ..] = tag;
-        if u16::from_le_bytes([*low, *high]) != MAGIC || !sum.is_multiple_of(0xffff) {
-            return None;
-        }
-        let (time, word) = rest.split_first_chunk::<8>()?;
-        let (number, word) = word.split_first_chunk::<5>()?;
-        let mut octets = [0; 8];
-        octets[..5].copy_from_slice(number);
-        Some(Self {
-            time: u64::from_le_bytes(*time),
-            stream: word[0],
-            number: u64::from_le_bytes(octets),
+        let magic = u16::from_ne_bytes(*tag.first_chunk()?);
+        let time = u64::from_ne_bytes(*tag[TIME..].first_chunk()?);
+        let word = u64::from_ne_bytes(*tag[WORD..].first_chunk()?);
+        is_whole(magic, time, word).then(|| Self {
+            time,
+            stream: (stream(word) >> NUMBER_BITS) as u8,
+            number: number(word),
         })
     }
 }

@@ -9,6 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytemuck::Zeroable as _;
+use isthmus_abi::lab::generator::Progress;
+
 use super::{BATCH, Controls, Generator, Pace, interval};
 use crate::Result;
 
@@ -160,8 +163,14 @@ struct UnderWay<'a> {
 impl Controls {
     /// Starts a leg, if none is under way. Numbers and flows continue, times start again.
     fn begin<'l>(&mut self, leg: &'l Leg, tolerated: Duration) -> Result<UnderWay<'l>> {
-        let [first, next, ..] = self.progress()?;
-        self.set_progress([first, next, 0, 0, 0, 0, 0])?;
+        let Progress {
+            sent: first, next, ..
+        } = self.progress()?;
+        self.set_progress(Progress {
+            sent: first,
+            next,
+            ..Progress::zeroed()
+        })?;
         let interval = if leg.rate.is_finite() {
             interval(leg.rate)
         } else {
@@ -178,14 +187,14 @@ impl Controls {
     }
 
     fn sent_of(&self, of: &UnderWay<'_>) -> Result<Sent> {
-        let [sent, _, _, late, latest, begun, ended] = self.progress()?;
+        let progress = self.progress()?;
         Ok(Sent {
             first: of.first,
-            frames: sent - of.first,
-            late,
-            latest: Duration::from_nanos(latest),
-            begun,
-            ended,
+            frames: progress.sent - of.first,
+            late: progress.late,
+            latest: Duration::from_nanos(progress.latest),
+            begun: progress.begun,
+            ended: progress.ended,
         })
     }
 }

@@ -1,6 +1,8 @@
 //! Gateways with a known fault, by which the tester is tested.
 
-use aya::maps::{Array, DevMap};
+use aya::maps::DevMap;
+use isthmus_abi::lab::fault::{COPIES, Configuration, FAULT, TWICE};
+use isthmus_engine::bpf::Plain;
 
 use crate::{
     Result,
@@ -51,19 +53,22 @@ impl Device for Faulty {
         };
         let mut object = programs::load()?;
         let interface = gateway.interface_index(FOUR)?;
-        let map = programs::map(&mut object, "FAULT")?;
-        let problem = |problem| bpf("FAULT", problem);
-        let mut configuration: Array<_, [u32; 4]> = Array::try_from(map).map_err(problem)?;
-        configuration
-            .set(0, [interface, every, held, interval], 0)
-            .map_err(problem)?;
-        let map = programs::map(&mut object, "TWICE")?;
-        let mut twice = DevMap::try_from(map).map_err(|problem| bpf("TWICE", problem))?;
-        // An interface's index depends on the namespace in which it is written.
+        let configuration = Configuration {
+            interface,
+            every,
+            held,
+            interval,
+        };
+        programs::array(&mut object, FAULT)?
+            .set(0, Plain(configuration), 0)
+            .map_err(|problem| bpf(FAULT, problem))?;
+        let map = programs::map(&mut object, TWICE)?;
+        let mut twice = DevMap::try_from(map).map_err(|problem| bpf(TWICE, problem))?;
+        // The number of an interface is one of the namespace in which it is written there.
         gateway.enter(|| {
-            for place in 0..2 {
+            for place in 0..COPIES as u32 {
                 let set = twice.set(place, interface, None, 0);
-                set.map_err(|problem| bpf("TWICE", problem))?;
+                set.map_err(|problem| bpf(TWICE, problem))?;
             }
             Ok(())
         })?;

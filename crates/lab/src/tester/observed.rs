@@ -4,6 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aya::maps::{Array, MapData};
+use isthmus_abi::lab::receiver::{TUPLES, Tuple};
 
 use crate::{
     Result,
@@ -23,7 +24,7 @@ pub enum Family {
 /// The addresses and ports of each frame of a trial, as they lie in the frame.
 pub struct Tuples {
     pub(super) family: Family,
-    pub(super) observed: Array<MapData, [u32; 9]>,
+    pub(super) observed: Array<MapData, Tuple>,
 }
 
 impl Tuples {
@@ -31,15 +32,15 @@ impl Tuples {
     pub fn answers(&self) -> Result<Vec<Packet>> {
         let mut answers = Vec::new();
         for words in self.observed.iter() {
-            let words = words.map_err(|problem| bpf("TUPLES", problem))?;
+            let words = words.map_err(|problem| bpf(TUPLES, problem))?;
             answers.extend(answer(self.family, words));
         }
         Ok(answers)
     }
 }
 
-/// Returns the answer to a frame; `None` if the frame did not arrive.
-fn answer(family: Family, words: [u32; 9]) -> Option<Packet> {
+/// The answer to a frame; nothing if none arrived.
+fn answer(family: Family, words: Tuple) -> Option<Packet> {
     let octets: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let port = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
     let (ends, ports) = match family {
@@ -70,8 +71,8 @@ fn answer(family: Family, words: [u32; 9]) -> Option<Packet> {
 mod tests {
     use super::*;
 
-    /// Returns the frame of a packet from its addresses on, as the program keeps it.
-    fn kept(packet: Packet, at: usize, octets: usize) -> [u32; 9] {
+    /// The frame of a packet from its addresses on, as the program keeps it.
+    fn kept(packet: Packet, at: usize, octets: usize) -> Tuple {
         let frame = packet.frame(0, [0; 6], [0; 6]);
         let mut words = [0; 9];
         let kept = frame[at..at + octets].chunks_exact(4);
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_frame_has_no_answer() {
-        assert_eq!(answer(Family::V4, [0; 9]), None);
+    fn nothing_is_not_answered() {
+        assert_eq!(answer(Family::V4, [0; _]), None);
     }
 }

@@ -6,6 +6,11 @@ use aya::{
     Ebpf, EbpfLoader,
     maps::{Array, MapData, PerCpuArray},
 };
+use bytemuck::Zeroable as _;
+use isthmus_abi::lab::receiver::{
+    DELAYS, Expected, LONGER, RECEIVED, RECEIVER, Received, SHORTER, TUPLES, Trial,
+};
+use isthmus_engine::bpf::Plain;
 
 use super::{
     observed::{Family, Tuples},
@@ -14,7 +19,7 @@ use super::{
 use crate::{
     Result,
     generator::{FrameSize, StreamId},
-    histogram::{Histogram, STEPS},
+    histogram::Histogram,
     packet::Form,
     place::Place,
     programs::{self, Attached, bpf, on_every_cpu},
@@ -23,14 +28,10 @@ use crate::{
 /// The longest timeout of a frame: the longest time of the histogram.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The counters of one CPU, in the order of the BPF program: 18 numbers, and histograms with 32 bits for each bin.
-type Numbers = [u64; COUNTS + 3 * STEPS / 2];
-const COUNTS: usize = 18;
-
 /// A receiver of one stream at an interface.
 pub struct Receiver {
-    expected: Array<MapData, [u64; 5]>,
-    received: PerCpuArray<MapData, Numbers>,
+    expected: Array<MapData, Plain<Expected>>,
+    received: PerCpuArray<MapData, Plain<Received>>,
     stream: StreamId,
     size: FrameSize,
     _attached: Attached,
@@ -77,10 +78,10 @@ impl Receiver {
         frames: u32,
     ) -> Result<(Self, Tuples)> {
         let mut object =
-            programs::load_by(EbpfLoader::new().map_max_entries("TUPLES", frames.max(1)))?;
+            programs::load_by(EbpfLoader::new().map_max_entries(TUPLES, frames.max(1)))?;
         let tuples = Tuples {
             family,
-            observed: array(&mut object, "TUPLES")?,
+            observed: programs::array(&mut object, TUPLES)?,
         };
         let program = match family {
             Family::V4 => "observe4",
@@ -99,8 +100,8 @@ impl Receiver {
         size: FrameSize,
     ) -> Result<Self> {
         Ok(Self {
-            expected: array(&mut object, "RECEIVER")?,
-            received: per_cpu(&mut object, "RECEIVED")?,
+            expected: programs::array(&mut object, RECEIVER)?,
+            received: programs::per_cpu(&mut object, RECEIVED)?,
             stream,
             size,
             _attached: Attached::attach_at(object, program, place, interface)?,
@@ -111,113 +112,87 @@ impl Receiver {
     /// most.
     pub fn expect(&mut self, first: u64, timeout: Duration) -> Result<()> {
         let timeout = timeout.min(LONGEST_TIMEOUT).as_nanos() as u64;
-        let expected = [
-            self.stream.in_place(),
+        let trial = Trial {
+            stream: self.stream.in_place(),
             first,
-            self.size.seen() as u64,
+            length: self.size.seen() as u64,
             timeout,
-            first,
-        ];
-        let problem = |problem| bpf("the receiver's maps", problem);
-        self.expected.set(0, expected, 0).map_err(problem)?;
-        let nothing = on_every_cpu([0; COUNTS + 3 * STEPS / 2], "RECEIVED")?;
-        self.received.set(0, nothing, 0).map_err(problem)?;
-        Ok(())
+        };
+        let expected = Expected { trial, next: first };
+        self.expected
+            .set(0, Plain(expected), 0)
+            .map_err(|problem| bpf(RECEIVER, problem))?;
+        let nothing = on_every_cpu(Plain(Received::zeroed()), RECEIVED)?;
+        self.received
+            .set(0, nothing, 0)
+            .map_err(|problem| bpf(RECEIVED, problem))
     }
 
     /// Returns the number of frames that have come in time.
     pub fn count(&self) -> Result<u64> {
-        Ok(self.numbers()?.iter().map(|[received, ..]| received).sum())
+        Ok(self.cpus()?.iter().map(|cpu| cpu.received).sum())
     }
 
     /// Returns the result since the trial began.
     pub(super) fn seen(&self) -> Result<Seen> {
-        let cpus = self.numbers()?;
+        let cpus = self.cpus()?;
         let mut arrivals = Arrivals::default();
-        for [
-            received,
-            corrupt,
-            resized,
-            strange,
-            duplicates,
-            expired,
-            reordered,
-            other,
-            ..,
-        ] in &cpus
-        {
-            arrivals.received += received;
-            arrivals.corrupt += corrupt;
-            arrivals.resized += resized;
-            arrivals.strange += strange;
-            arrivals.duplicates += duplicates;
-            arrivals.expired += expired;
-            arrivals.reordered += reordered;
-            arrivals.other += other;
+        for cpu in &cpus {
+            arrivals.received += cpu.received;
+            arrivals.corrupt += cpu.corrupt;
+            arrivals.resized += cpu.resized;
+            arrivals.strange += cpu.strange;
+            arrivals.duplicates += cpu.duplicates;
+            arrivals.expired += cpu.expired;
+            arrivals.reordered += cpu.reordered;
+            arrivals.other += cpu.other;
         }
-        let busy = || cpus.iter().filter(|[received, ..]| *received > 0);
-        let longest_silence = busy().map(|numbers| numbers[16]).max();
-        arrivals.silence_ns = longest_silence.unwrap_or(0);
-        let first = busy().map(|numbers| numbers[14]).min().unwrap_or(0);
-        let last = busy().map(|numbers| numbers[15]).max().unwrap_or(0);
+        let busy = || cpus.iter().filter(|cpu| cpu.received > 0);
+        arrivals.silence_ns = busy().map(|cpu| cpu.silence).max().unwrap_or(0);
+        let first = busy().map(|cpu| cpu.first_arrival).min().unwrap_or(0);
+        let last = busy().map(|cpu| cpu.last_arrival).max().unwrap_or(0);
+        let gap = cpus.iter().map(|cpu| cpu.gap).max();
         Ok(Seen {
             delay: delay(&cpus),
-            variation: Variation::of(&histogram(&cpus, 1), &histogram(&cpus, 2)),
+            variation: Variation::of(&histogram(&cpus, LONGER), &histogram(&cpus, SHORTER)),
             took: last - first,
-            gap: cpus
-                .iter()
-                .map(|numbers| numbers[17])
-                .max()
-                .filter(|gap| *gap > 0),
+            gap: gap.filter(|gap| *gap > 0),
             arrivals,
         })
     }
 
-    fn numbers(&self) -> Result<Vec<Numbers>> {
+    fn cpus(&self) -> Result<Vec<Received>> {
         let values = self.received.get(&0, 0);
-        let values = values.map_err(|problem| bpf("RECEIVED", problem))?;
-        Ok(values.to_vec())
+        let values = values.map_err(|problem| bpf(RECEIVED, problem))?;
+        Ok(values.iter().map(|Plain(received)| *received).collect())
     }
 }
 
-/// Returns one of the histograms, summed over all CPUs.
-fn histogram(cpus: &[Numbers], number: usize) -> Histogram {
+/// One of the histograms, of all CPUs.
+fn histogram(cpus: &[Received], number: usize) -> Histogram {
     let mut histogram = Histogram::default();
-    for numbers in cpus {
-        let both = numbers[COUNTS + number * STEPS / 2..][..STEPS / 2].iter();
-        // The lower half of a word is the bin before.
-        let counts: Vec<u64> = both
-            .flat_map(|both| [both & u64::from(u32::MAX), both >> 32])
-            .collect();
-        histogram.add(&counts);
+    for cpu in cpus {
+        histogram.add(&cpu.histograms[number].map(u64::from));
     }
     histogram
 }
 
-fn delay(cpus: &[Numbers]) -> Option<Delay> {
-    let histogram = histogram(cpus, 0);
+fn delay(cpus: &[Received]) -> Option<Delay> {
+    let histogram = histogram(cpus, DELAYS);
     let at = |share| histogram.percentile(share);
-    let busy: Vec<&Numbers> = cpus.iter().filter(|[received, ..]| *received > 0).collect();
-    let total = busy.iter().map(|numbers| numbers[0]).sum::<u64>() as f64;
-    // Each CPU has the jitter of its own frames. The mean is weighted by frames.
-    let jitter = |numbers: &&Numbers| numbers[11] as f64 / 16.0 * numbers[0] as f64 / total;
+    let busy: Vec<&Received> = cpus.iter().filter(|cpu| cpu.received > 0).collect();
+    let total = busy.iter().map(|cpu| cpu.received).sum::<u64>() as f64;
+    // Each CPU has the jitter of what came to it: their mean counts each frame alike.
+    let jitter = |cpu: &&Received| cpu.jitter as f64 / 16.0 * cpu.received as f64 / total;
     Some(Delay {
-        least: busy.iter().map(|numbers| numbers[9]).min()? as f64,
-        mean: busy.iter().map(|numbers| numbers[8]).sum::<u64>() as f64 / total,
+        least: busy.iter().map(|cpu| cpu.shortest).min()? as f64,
+        mean: busy.iter().map(|cpu| cpu.sum).sum::<u64>() as f64 / total,
         p1: at(0.01)?,
         median: at(0.5)?,
         p99: at(0.99)?,
         p999: at(0.999)?,
-        most: busy.iter().map(|numbers| numbers[10]).max()? as f64,
+        most: busy.iter().map(|cpu| cpu.longest).max()? as f64,
         jitter: busy.iter().map(jitter).sum(),
         steps: histogram.steps(),
     })
-}
-
-fn array<T: aya::Pod>(object: &mut Ebpf, name: &'static str) -> Result<Array<MapData, T>> {
-    Array::try_from(programs::map(object, name)?).map_err(|problem| bpf(name, problem))
-}
-
-fn per_cpu<T: aya::Pod>(object: &mut Ebpf, name: &'static str) -> Result<PerCpuArray<MapData, T>> {
-    PerCpuArray::try_from(programs::map(object, name)?).map_err(|problem| bpf(name, problem))
 }

@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use crate::histogram::{Histogram, STEPS, step};
+use isthmus_abi::lab::histogram::{STEPS, step};
+
+use crate::histogram::Histogram;
 
 /// The counts of a [`Histogram`].
 #[derive(Debug)]

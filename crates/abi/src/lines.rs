@@ -1,0 +1,19 @@
+//! The two memories that engines lend to the core: arrays of lines, which user space maps. The loader
+//! sets how many lines there are.
+
+use isthmus_core::table::Line;
+
+/// The map of bindings, sessions and fragments.
+pub const STATE: &str = "STATE";
+/// The map of the tables of the configuration.
+pub const RULES: &str = "RULES";
+
+/// `BPF_F_MMAPABLE`: user space works on the same memory.
+pub const MMAPABLE: usize = 1 << 10;
+
+/// A line as plain words: the type of a map's value. Programs and user space access it as a [`Line`].
+pub type LineWords = [u64; 8];
+const _: () = {
+    assert!(size_of::<LineWords>() == size_of::<Line>());
+    assert!(align_of::<LineWords>() == align_of::<Line>());
+};

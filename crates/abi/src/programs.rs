@@ -1,0 +1,77 @@
+//! The programs of each hook, and their places in the array by which they hand packets on.
+
+/// Where in the kernel programs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// In the driver.
+    Xdp,
+    /// In the traffic control layer.
+    Tc,
+}
+
+impl Hook {
+    /// The map of the hook's programs: a program array takes programs of one kind.
+    #[must_use]
+    pub const fn array(self) -> &'static str {
+        match self {
+            Self::Xdp => "XDP_PROGRAMS",
+            Self::Tc => "TC_PROGRAMS",
+        }
+    }
+}
+
+/// A program by its place in the array of its hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Slot {
+    /// Takes packets first.
+    Base,
+    /// Makes sessions for packets from IPv4. There is one program for each direction, because
+    /// each is as much as the verifier looks at.
+    OpenV4,
+    /// Makes sessions for packets from IPv6.
+    OpenV6,
+    /// Shares IPv4 addresses by softwires.
+    Softwires,
+    /// Shares IPv4 addresses by translation.
+    MapT,
+}
+
+impl Slot {
+    /// All of them, in the order of their places.
+    pub const ALL: [Self; 5] = [
+        Self::Base,
+        Self::OpenV4,
+        Self::OpenV6,
+        Self::Softwires,
+        Self::MapT,
+    ];
+
+    /// The name of the program of a hook that belongs here.
+    #[must_use]
+    pub const fn name(self, hook: Hook) -> &'static str {
+        match (hook, self) {
+            (Hook::Xdp, Self::Base) => "isthmus_xdp",
+            (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
+            (Hook::Xdp, Self::OpenV6) => "isthmus_xdp_open_v6",
+            (Hook::Xdp, Self::Softwires) => "isthmus_xdp_softwires",
+            (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
+            (Hook::Tc, Self::Base) => "isthmus_tc",
+            (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
+            (Hook::Tc, Self::OpenV6) => "isthmus_tc_open_v6",
+            (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
+            (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
+        }
+    }
+}
+
+/// Entries of the program array of a hook.
+pub const ENTRIES: usize = Slot::ALL.len();
+
+const _: () = {
+    let mut place = 0;
+    while place < ENTRIES {
+        assert!(Slot::ALL[place] as usize == place);
+        place += 1;
+    }
+};

@@ -1,0 +1,65 @@
+//! Compares the committed object with `isthmus-abi`: maps with their sizes, programs, read-only data.
+
+use std::collections::HashMap;
+
+use aya_obj::Object;
+use isthmus_abi::{banks, clock, counts, lines, links, programs, routes};
+
+use super::OBJECT;
+
+/// Every map that programs and daemon share: name, size of key and of value, entries, whether it can be
+/// mapped.
+fn shared() -> Vec<(&'static str, usize, usize, u32, bool)> {
+    use programs::Hook;
+    let words = size_of::<banks::InstanceWords>();
+    let line = size_of::<lines::LineWords>();
+    let epoch = size_of::<routes::EpochWords>();
+    let range = size_of::<routes::Range>();
+    let link = size_of::<links::Link>();
+    let most_links = links::MOST as u32;
+    let most_programs = programs::ENTRIES as u32;
+    vec![
+        (banks::INSTANCES, 4, words, banks::ENTRIES, true),
+        (banks::ACTIVE, 4, size_of::<banks::Active>(), 1, false),
+        (clock::CLOCK, 4, size_of::<clock::Clock>(), 1, false),
+        (counts::COUNTS, 4, 8, counts::ENTRIES, false),
+        (lines::STATE, 4, line, 1, true),
+        (lines::RULES, 4, line, 1, true),
+        (links::LINKS, 4, link, most_links, false),
+        (links::VLANS, 8, 4, most_links, false),
+        (routes::EPOCH, 4, epoch, 1, true),
+        (routes::RANGES, 4, range, routes::ENTRIES as u32, true),
+        (Hook::Xdp.array(), 4, 4, most_programs, false),
+        (Hook::Tc.array(), 4, 4, most_programs, false),
+    ]
+}
+
+#[test]
+fn maps_have_the_names_and_sizes_that_the_daemon_knows() {
+    let object = Object::parse(OBJECT).unwrap();
+    for (name, key, value, entries, mapped) in shared() {
+        let map = &object.maps[name];
+        let sizes = (map.key_size(), map.value_size(), map.max_entries());
+        assert_eq!(sizes, (key as u32, value as u32, entries), "{name}");
+        let flag = map.map_flags() & lines::MMAPABLE as u32;
+        assert_eq!(flag != 0, mapped, "{name}");
+    }
+}
+
+#[test]
+fn programs_have_the_names_that_the_daemon_knows() {
+    let object = Object::parse(OBJECT).unwrap();
+    for hook in [programs::Hook::Xdp, programs::Hook::Tc] {
+        for slot in programs::Slot::ALL {
+            let name = slot.name(hook);
+            assert!(object.programs.contains_key(name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_daemon_can_say_whose_clock_counts() {
+    let mut object = Object::parse(OBJECT).unwrap();
+    let octet = HashMap::from([(clock::OFFLINE, (&[1][..], true))]);
+    object.patch_map_data(octet).unwrap();
+}
