@@ -17,7 +17,7 @@ TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 FUZZ_SECONDS ?= 60
 PROFILE ?= smoke
 
-.PHONY: build demo test bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build demo test test-long bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs (default)
 	cargo build --release --locked
@@ -30,6 +30,10 @@ demo: ## an IPv6-only host fetches from an IPv4-only server through the gateway 
 test: ## run all tests; TIERS="lint unit ..." runs some of them
 	scripts/setup test
 	scripts/test $(TIERS)
+
+test-long: ## run what takes long and is no part of `make test`; PARTS="soak ..." runs some of it
+	scripts/setup test
+	scripts/test --long $(PARTS)
 
 bench: ## measure and write bench/latest.json (root; takes a while)
 	scripts/setup bench
@@ -64,7 +68,7 @@ vectors: ## write the vectors and docs/compliance.md from their tables
 	vectors/generate.py
 
 docs: ## write docs/counters.md from the lists of counters
-	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test counters_page
+	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway counters_page
 
 install: ## install under PREFIX (honours DESTDIR)
 	@test -x $(TARGET)/release/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }
