@@ -28,8 +28,8 @@ need_guest() {
 
 # The executable of an integration test of the program; nothing if it cannot be built.
 test_executable() { # NAME
-    cargo test --locked --package isthmus --test "$1" --no-run --message-format=json |
-        sed -n "s/.*\"name\":\"$1\".*\"executable\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
+    cargo test --locked --workspace --test "$1" --no-run --message-format=json |
+        sed -n "s/.*crates\/isthmus\/.*\"name\":\"$1\".*\"executable\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
 }
 
 # Boots the guest once, runs these lines of a shell there one after another, and records what libtest

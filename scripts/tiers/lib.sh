@@ -42,15 +42,18 @@ unprivileged_tests() {
     done | grep -vx 'vectors\|namespaces' | sort -u
 }
 
-# Runs `cargo test` with these arguments and records what libtest counted. A test that can not run
-# prints a line `skipped: REASON` and returns; it counts as skipped, not as passed. So does a
-# vector that is known to fail.
+# Runs `cargo test` on the workspace with these arguments and records what libtest counted. A test
+# that cannot run prints a line `skipped: REASON` and returns; it counts as skipped, not as passed. So
+# does a vector that is known to fail.
+#
+# Always the whole workspace: a package by itself asks for other features of what it depends on, and
+# most of the tree would be built again for it.
 cargo_tests() { # CARGO-ARGUMENTS -- TEST-ARGUMENTS
     local output status=0
     output="$(mktemp)"
-    printf -- '--- cargo test %s\n' "$*"
+    printf -- '--- cargo test --workspace %s\n' "$*"
     # The reasons are in the output of tests that pass.
-    cargo test --locked --no-fail-fast "$@" --show-output 2>&1 | tee "$output" || status=$?
+    cargo test --locked --workspace --no-fail-fast "$@" --show-output 2>&1 | tee "$output" || status=$?
     count_tests "$status" "$output"
     rm -f "$output"
 }

@@ -198,8 +198,8 @@ fn reaches(engine: &'static str, routers: &str) {
     assert!(asking.stop().success() && answering.stop().success());
 }
 
-/// Waits until a link of a node has an address that begins so, and does this all the while. What addresses
-/// it has then.
+/// Waits until a link of a node has an address that begins so and may be used, and does this all the while.
+/// Returns the addresses that it has then.
 fn wait(
     link: &str,
     node: &Namespace,
@@ -211,7 +211,7 @@ fn wait(
     loop {
         meanwhile();
         let addresses = node.run(&format!("ip -6 addr show dev {link}")).unwrap();
-        if addresses.contains(address) {
+        if addresses.contains(address) && !addresses.contains("tentative") {
             return addresses;
         }
         assert!(Instant::now() < until, "{addresses}\n{}", seen());
