@@ -110,18 +110,18 @@ enum Outcome {
     Void,
 }
 
-/// Measures until it is good, a few times at most: what a path is to reach, it has to reach once. Says why the test is
-/// skipped if the cables never kept time.
+/// Measures until it is good: what a path is to reach, it has to reach once. It is not reached if four measurements say
+/// so in which the cables kept time. Says that the test is skipped if there are not so many.
 fn measure(what: &str, mut once: impl FnMut() -> Outcome) {
-    let mut bad = false;
-    for _ in 0..4 {
+    let mut bad = 0;
+    for _ in 0..8 {
         match once() {
             Outcome::Good => return,
-            Outcome::Bad => bad = true,
+            Outcome::Bad => bad += 1,
             Outcome::Void => {}
         }
+        assert!(bad < 4, "{what}");
     }
-    assert!(!bad, "{what}");
     println!("skipped: this machine is too busy for the cables to keep time: {what}");
 }
 
