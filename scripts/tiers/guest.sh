@@ -36,19 +36,23 @@ test_executable() { # NAME
 # counted in them. The tests `vectors` and `namespaces` are in its path.
 guest_tests() { # LINE...
     local vectors namespaces program built line script="failed=0; " status=0
+    local files=() object
     vectors="$(test_executable vectors)"
     namespaces="$(test_executable namespaces)"
-    # The tests look for the program and the vectors where they are here.
+    # The tests look for the programs and the vectors where they are here. Cargo has built all programs that
+    # the tests of this name may start.
     program="$(target_dir)/debug/isthmus"
-    # The path of the vectors goes through the folder of the crate.
-    local manifest="$root/crates/isthmus/Cargo.toml"
     for built in "$vectors" "$namespaces" "$program"; do
         if [ ! -x "$built" ]; then
             record failed 1 "the tests for 6.1 are not built"
             exit 0
         fi
     done
-    local files=() object
+    for built in "$program" "$program-lab"; do
+        [ ! -x "$built" ] || files+=(--program "$built:$built")
+    done
+    # The path of the vectors goes through the folder of the crate.
+    local manifest="$root/crates/isthmus/Cargo.toml"
     for object in crates/bpf/*.bpf.o crates/lab/bpf/*.bpf.o; do
         files+=(--file "$object")
     done
@@ -57,7 +61,7 @@ guest_tests() { # LINE...
     done
     tests/guest/run --cpus 2 --timeout 3600 --file tests/guest/load "${files[@]}" \
         --program "$vectors:/usr/local/bin/vectors" --program "$namespaces:/usr/local/bin/namespaces" \
-        --program "$program:$program" --file "$root/vectors:$root/vectors" --file "$manifest:$manifest" \
+        --file "$root/vectors:$root/vectors" --file "$manifest:$manifest" \
         "${options[@]}" -- sh -c "$script exit \$failed" | tee "$output" || status=$?
     count_tests "$status" "$output"
 }
