@@ -85,13 +85,22 @@ impl Gateway {
 
     /// Waits for a message to the service manager that has this line.
     pub(crate) fn expect(&self, line: &str) {
+        let until = Instant::now() + PATIENCE;
         loop {
-            match self.told.recv_timeout(PATIENCE) {
+            match self.told.recv_timeout(Duration::from_secs(1)) {
                 Ok(message) if message.lines().any(|there| there == line) => return,
                 Ok(_) => {}
-                Err(error) => panic!("no {line}: {error}\n{}", self.log()),
+                Err(_) => {
+                    let waits = self.runs() && Instant::now() < until;
+                    assert!(waits, "no {line}\n{}", self.log());
+                }
             }
         }
+    }
+
+    /// Whether it has not ended yet: what has ended, and was not waited for, has no program any more.
+    fn runs(&self) -> bool {
+        fs::read_link(format!("/proc/{}/exe", self.process.id())).is_ok()
     }
 
     pub(crate) fn log(&self) -> String {
