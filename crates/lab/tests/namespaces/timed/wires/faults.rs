@@ -32,25 +32,37 @@ fn happened(network: &Network, what: What) -> u64 {
     tap.unwrap().left().wrong(what)
 }
 
-/// A stream over a cable with this fault, and how often it happened.
-fn stream(fault: Fault, duration: Duration, check: impl FnOnce(Arrivals, u64)) {
-    with(&direct(faulty(fault)), |network| {
-        let stream = Stream {
-            payload: payload(100),
-            offered: Offered::Line,
-            duration,
-        };
-        let seen = stream.run(&neighbours(network)).unwrap();
-        println!("{fault:?}: {seen:?}");
-        check(seen, happened(network, fault.what));
-    });
+/// A stream over a cable with this fault, and how often it happened, which is three times at least: the stream lasts
+/// longer where a busy machine sends less in a while.
+fn stream(fault: Fault, check: impl FnOnce(Arrivals, u64)) {
+    let mut duration = Duration::from_millis(500);
+    let mut seen = None;
+    while seen.is_none() {
+        with(&direct(faulty(fault)), |network| {
+            let stream = Stream {
+                payload: payload(100),
+                offered: Offered::Line,
+                duration,
+            };
+            let arrivals = stream.run(&neighbours(network)).unwrap();
+            println!("{fault:?}: {arrivals:?}");
+            seen = Some((arrivals, happened(network, fault.what)));
+        });
+        match seen {
+            // It was said why.
+            None => return,
+            Some((_, 0..3)) if duration < Duration::from_secs(60) => seen = None,
+            Some(_) => {}
+        }
+        duration *= 4;
+    }
+    let (arrivals, happened) = seen.expect("a stream");
+    check(arrivals, happened);
 }
-
-const SHORT: Duration = Duration::from_millis(500);
 
 #[test]
 fn one_lost_in_a_thousand_is_a_tenth_of_a_percent() {
-    stream(every(1000, What::Drop), SHORT * 4, |seen, happened| {
+    stream(every(1000, What::Drop), |seen, happened| {
         assert!(happened > 0, "{seen:?}");
         // Other frames than messages may be among them: hosts look for routers.
         assert!((seen.lost()..=seen.lost() + 2).contains(&happened));
@@ -64,7 +76,7 @@ fn losses_by_chance_are_counted_one_by_one() {
     let frames = NonZeroU32::new(100).unwrap();
     let when = When::OneIn { frames, seed: 7 };
     let what = What::Drop;
-    stream(Fault { what, when }, SHORT, |seen, happened| {
+    stream(Fault { what, when }, |seen, happened| {
         // Other frames than messages may be among them: hosts look for routers.
         assert!(seen.lost() > 0 && (seen.lost()..=seen.lost() + 2).contains(&happened));
     });
@@ -72,7 +84,7 @@ fn losses_by_chance_are_counted_one_by_one() {
 
 #[test]
 fn duplicates_are_seen() {
-    stream(every(100, What::Duplicate), SHORT, |seen, happened| {
+    stream(every(100, What::Duplicate), |seen, happened| {
         assert!(seen.duplicates > 0 && happened.abs_diff(seen.duplicates) <= 2);
         assert_eq!((seen.lost(), seen.reordered, seen.corrupted), (0, 0, 0));
     });
@@ -80,7 +92,7 @@ fn duplicates_are_seen() {
 
 #[test]
 fn another_order_is_seen() {
-    stream(every(100, What::Reorder), SHORT, |seen, happened| {
+    stream(every(100, What::Reorder), |seen, happened| {
         assert!(seen.reordered > 0 && happened.abs_diff(seen.reordered) <= 2);
         assert_eq!((seen.lost(), seen.duplicates, seen.corrupted), (0, 0, 0));
     });
@@ -88,7 +100,7 @@ fn another_order_is_seen() {
 
 #[test]
 fn corruption_is_seen_although_the_checksum_is_right() {
-    stream(every(100, What::Corrupt), SHORT, |seen, happened| {
+    stream(every(100, What::Corrupt), |seen, happened| {
         assert!(seen.corrupted > 0);
         assert_eq!((seen.corrupted, seen.lost()), (happened, happened));
         assert_eq!((seen.duplicates, seen.reordered), (0, 0));
@@ -98,7 +110,7 @@ fn corruption_is_seen_although_the_checksum_is_right() {
 #[test]
 fn what_is_held_back_is_late_and_out_of_order() {
     let hold = Duration::from_millis(5);
-    stream(every(100, What::Hold(hold)), SHORT, |seen, happened| {
+    stream(every(100, What::Hold(hold)), |seen, happened| {
         assert!(seen.reordered > 0 && happened.abs_diff(seen.reordered) <= 2);
         assert_eq!((seen.lost(), seen.duplicates, seen.corrupted), (0, 0, 0));
     });
@@ -133,10 +145,13 @@ fn a_lost_message_is_lost() {
             };
             let series = game.play(&neighbours(network)).unwrap();
             let lost = (series.lost_forth, series.lost_back);
-            let near = |seen: u32, expected: u32| seen.abs_diff(expected) <= 1;
+            // A busy machine may have been late for others, which are strays then.
+            let near = |seen: u32, expected: u32| {
+                (expected.saturating_sub(1)..=expected + 1 + series.strays).contains(&seen)
+            };
             assert!(near(lost.0, forth) && near(lost.1, back), "{lost:?}");
             assert_eq!(series.exchanges.len() as u32 + lost.0 + lost.1, 100);
-            assert_eq!((series.strays, series.corrupted), (0, 0));
+            assert_eq!(series.corrupted, 0);
         });
     }
 }
