@@ -114,7 +114,7 @@ enum Outcome {
 /// so in which the cables kept time. Says that the test is skipped if there are not so many.
 fn measure(what: &str, mut once: impl FnMut() -> Outcome) {
     let mut bad = 0;
-    for _ in 0..8 {
+    for _ in 0..6 {
         match once() {
             Outcome::Good => return,
             Outcome::Bad => bad += 1,
