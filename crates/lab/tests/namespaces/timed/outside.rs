@@ -267,7 +267,7 @@ fn every_test_prints_its_figures() {
 fn a_rate_that_cannot_be_sent_is_void() {
     alone(|bench| {
         let output = bench.run(&format!(
-            "{} --test trial --rate 1e9 --duration 0.001",
+            "{} --test trial --rate 1e9 --duration 0.0001",
             native4()
         ))?;
         let text = String::from_utf8_lossy(&output.stdout);
