@@ -21,7 +21,7 @@ STATIC := $(shell uname -m)-unknown-linux-musl
 FUZZ_SECONDS ?= 60
 PROFILE ?= smoke
 
-.PHONY: build gateway static demo test bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build gateway static demo test test-long bench exact lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -43,10 +43,21 @@ test: ## run all tests; TIERS="lint unit ..." runs some of them
 	scripts/setup test
 	scripts/test $(TIERS)
 
+test-long: ## run what takes long and is no part of `make test`; PARTS="soak ..." runs some of it
+	scripts/setup test
+	scripts/test --long $(PARTS)
+
 bench: ## measure and write bench/latest.json (root; takes a while)
 	scripts/setup bench
 	cargo build --release --locked
 	$(TARGET)/release/isthmus lab bench
+
+exact: ## count the instructions of a packet in the guest and write bench/exact.json (minutes)
+	scripts/setup test
+	cargo build --release --locked
+	tests/guest/run --exact --memory 4G --timeout 2400 --program $(TARGET)/release/isthmus \
+	    --program $(TARGET)/release/isthmus-lab --fetch /root/counted:bench -- \
+	    sh -c 'mkdir counted && isthmus-lab exact --output counted/exact.json'
 
 lab: ## measure all mechanisms briefly and write report/index.html (root; ten minutes)
 	scripts/setup lab
@@ -76,7 +87,7 @@ vectors: ## write the vectors and docs/compliance.md from their tables
 	vectors/generate.py
 
 docs: ## write docs/counters.md from the lists of counters
-	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test counters_page
+	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway counters_page
 
 install: ## install the gateway and, if it is built, the laboratory under PREFIX (honours DESTDIR)
 	@test -x $(BUILT)/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }

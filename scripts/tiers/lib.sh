@@ -13,6 +13,14 @@ record() {
     [ "$2" -eq 0 ] || printf '%s\n' "$*" >>"$RESULTS"
 }
 
+# Ends a tier that needs root and does not have it.
+need_root() { # TESTS
+    if [ "$EUID" -ne 0 ]; then
+        record skipped 1 "$1: need root"
+        exit 0
+    fi
+}
+
 # Runs a command that is one test: it passes if the status is 0.
 check() { # NAME COMMAND...
     local name="$1"
@@ -25,33 +33,27 @@ check() { # NAME COMMAND...
     fi
 }
 
-# Names of the integration tests of all crates, one a line: those that make network namespaces, or
-# the rest. Such a test is told by these words in its source.
-integration_tests() { # namespaces|others
-    local file name
+# Names of the integration tests of all crates that need no rights, one a line. Those that have a
+# tier of their own are called `vectors` and, where they make network namespaces, `namespaces`.
+unprivileged_tests() {
+    local file
     for file in crates/*/tests/*.rs crates/*/tests/*/main.rs; do
-        [ -e "$file" ] || continue
-        name="$(basename "${file%/main.rs}" .rs)"
-        case "$name" in
-        vectors) continue ;; # a tier of its own
-        esac
-        if grep -rqi 'netns\|network namespaces' "${file%/main.rs}"; then
-            [ "$1" != namespaces ] || printf '%s\n' "$name"
-        else
-            [ "$1" != others ] || printf '%s\n' "$name"
-        fi
-    done | sort -u
+        [ ! -e "$file" ] || basename "${file%/main.rs}" .rs
+    done | grep -vx 'vectors\|namespaces' | sort -u
 }
 
-# Runs `cargo test` with these arguments and records what libtest counted. A test that can not run
-# prints a line `skipped: REASON` and returns; it counts as skipped, not as passed. So does a
-# vector that is known to fail.
+# Runs `cargo test` on the workspace with these arguments and records what libtest counted. A test
+# that cannot run prints a line `skipped: REASON` and returns; it counts as skipped, not as passed. So
+# does a vector that is known to fail.
+#
+# Always the whole workspace: a package by itself asks for other features of what it depends on, and
+# most of the tree would be built again for it.
 cargo_tests() { # CARGO-ARGUMENTS -- TEST-ARGUMENTS
     local output status=0
     output="$(mktemp)"
-    printf -- '--- cargo test %s\n' "$*"
+    printf -- '--- cargo test --workspace %s\n' "$*"
     # The reasons are in the output of tests that pass.
-    cargo test --locked --no-fail-fast "$@" --show-output 2>&1 | tee "$output" || status=$?
+    cargo test --locked --workspace --no-fail-fast "$@" --show-output 2>&1 | tee "$output" || status=$?
     count_tests "$status" "$output"
     rm -f "$output"
 }

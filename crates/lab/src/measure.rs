@@ -291,7 +291,7 @@ impl Path {
         tester.generator.run(frames)?;
         let took = begun.elapsed();
         let counts = tester.settle(before, u64::from(frames))?;
-        let received = arrived(&counts.since(before), tester.arrives);
+        let received = arrived(&counts, tester.arrives);
         if received == u64::from(frames) {
             return Ok(took);
         }

@@ -27,6 +27,19 @@ pub enum Role {
     Host,
     /// Forwards them.
     Router,
+    /// As the kernel sets it up: it forwards nothing, and hears routers.
+    Plain,
+}
+
+impl Node {
+    /// A machine with these routes.
+    pub fn new(name: &'static str, role: Role, routes: &[&str]) -> Self {
+        Self {
+            name,
+            role,
+            routes: routes.iter().map(|route| (*route).to_owned()).collect(),
+        }
+    }
 }
 
 /// One end of a link.
@@ -40,6 +53,18 @@ pub struct End {
     pub addresses: Vec<String>,
 }
 
+impl End {
+    /// An end with these addresses.
+    pub fn new(node: &'static str, interface: &'static str, addresses: &[&str]) -> Self {
+        let addresses = addresses.iter().map(|address| (*address).to_owned());
+        Self {
+            node,
+            interface,
+            addresses: addresses.collect(),
+        }
+    }
+}
+
 /// A cable.
 #[derive(Debug, Clone)]
 pub struct Link {
@@ -49,6 +74,17 @@ pub struct Link {
     pub mtu: u32,
     /// Its medium.
     pub medium: Medium,
+}
+
+impl Link {
+    /// A link of 1500 bytes that takes no time.
+    pub fn veth(near: End, far: End) -> Self {
+        Self {
+            ends: [near, far],
+            mtu: 1500,
+            medium: Medium::Veth,
+        }
+    }
 }
 
 /// How nodes learn link-layer addresses.
@@ -270,10 +306,11 @@ impl Topology {
         let mut cables = Vec::new();
         for node in &self.nodes {
             let namespace = Namespace::create(node.name)?;
-            namespace.sysctl(match node.role {
-                Role::Host => HOST_SETTINGS,
-                Role::Router => ROUTER_SETTINGS,
-            })?;
+            match node.role {
+                Role::Host => namespace.sysctl(HOST_SETTINGS)?,
+                Role::Router => namespace.sysctl(ROUTER_SETTINGS)?,
+                Role::Plain => {}
+            }
             network.nodes.push((node.name, Arc::new(namespace)));
         }
         for (index, link) in self.links.iter().enumerate() {
@@ -339,16 +376,35 @@ impl Topology {
 
 /// Makes a veth link.
 fn veth(network: &Network, index: usize, link: &Link) -> Result<()> {
-    let [first, second] = &link.ends;
-    let peer = network.node(second.node)?;
-    network.node(first.node)?.ip(&[format!(
-        "link add {} address {} mtu {mtu} type veth peer name {} address {} mtu {mtu} netns {}",
-        first.interface,
-        mac(index, 0),
-        second.interface,
-        mac(index, 1),
-        peer.name(),
-        mtu = link.mtu,
+    let [near, far] = &link.ends;
+    let [near_options, far_options] =
+        [0, 1].map(|side| format!("address {} mtu {}", mac(index, side), link.mtu));
+    pair(
+        (network.node(near.node)?, near.interface, &near_options),
+        (network.node(far.node)?, far.interface, &far_options),
+    )
+}
+
+/// Makes a link between two machines that are there already: up, without addresses, and ready for redirected
+/// packets.
+pub fn join(near: (&Namespace, &str), far: (&Namespace, &str)) -> Result<()> {
+    pair((near.0, near.1, ""), (far.0, far.1, ""))?;
+    for (node, interface) in [near, far] {
+        node.ip(&[format!("link set {interface} up")])?;
+        node.offload(interface, &["gro", "on"])?;
+    }
+    Ok(())
+}
+
+/// Makes a pair of interfaces, each with a name and options of `ip link add`.
+fn pair(near: (&Namespace, &str, &str), far: (&Namespace, &str, &str)) -> Result<()> {
+    near.0.ip(&[format!(
+        "link add {} {} type veth peer name {} {} netns {}",
+        near.1,
+        near.2,
+        far.1,
+        far.2,
+        far.0.name(),
     )])
 }
 

@@ -1,0 +1,14 @@
+//! The NAT, with memory, a clock and chance of the tests' own.
+
+mod bound;
+mod filtering;
+mod fixed;
+mod held;
+mod model;
+mod port_set;
+mod stress;
+mod subscriber;
+mod support;
+mod tcp;
+mod udp;
+mod walk;

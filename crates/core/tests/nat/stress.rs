@@ -1,0 +1,374 @@
+//! Several processors at the same tables, while a sweeper removes what they make.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crate::support::*;
+use isthmus_core::host::{Destination, Host, Route};
+use isthmus_core::nat::*;
+use isthmus_core::reason::Counter;
+use isthmus_core::table::Line;
+use isthmus_core::time::{Instant, Span};
+use isthmus_core::verdict::{Refusal, Slow};
+
+const THREADS: u64 = 4;
+const PACKETS: u64 = 2_000;
+/// Time between two sweeps: more than what a session must last longer to be written again.
+const SWEEP: u64 = 1000;
+
+/// One processor: memory and clock are everybody's.
+struct Processor<'m> {
+    memory: &'m [Line],
+    clock: &'m AtomicU64,
+    random: u64,
+    bindings: u64,
+}
+
+impl Host for Processor<'_> {
+    type Effort = Exhaustive;
+    type State = [Line];
+    type Rules = [Line];
+
+    fn state(&self) -> &[Line] {
+        self.memory
+    }
+
+    fn rules(&self) -> &[Line] {
+        &[]
+    }
+
+    fn now(&self) -> Instant {
+        Instant(self.clock.load(Ordering::Relaxed))
+    }
+
+    fn random(&mut self) -> u32 {
+        next_random(&mut self.random)
+    }
+
+    fn select(&mut self, _instance: u32) {}
+
+    fn count(&mut self, counter: Counter) {
+        if counter == Counter::BindingCreated {
+            self.bindings += 1;
+        }
+    }
+
+    fn route(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
+        Ok(None)
+    }
+}
+
+/// Few ports and few hosts, so that everybody meets everybody.
+fn setup() -> Setup {
+    Setup {
+        pool: vec![range("203.0.113.1", 2, 1024, 1535)],
+        capacity: Capacity {
+            sessions: 40_000,
+            bindings: 2000,
+            subscribers: 64,
+            fragments: 8,
+        },
+        ..Setup::default()
+    }
+}
+
+fn client(number: u32) -> Inside {
+    inside(
+        &format!("2001:db8:{:x}::1", number % 16),
+        (2000 + number / 16) as u16,
+    )
+}
+
+fn tolerable(refusal: Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Drop(Counter::TableContention | Counter::NoBinding)
+    )
+}
+
+/// Runs the threads; gives what each inside endpoint was told that it is outside.
+fn hammer(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) -> Vec<(u32, Endpoint4)> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (1..=THREADS)
+            .map(|seed| {
+                scope.spawn(move || {
+                    let mut host = Processor {
+                        memory,
+                        clock,
+                        random: seed * 0x9e37_79b9,
+                        bindings: 0,
+                    };
+                    let mut told = Vec::new();
+                    for _ in 0..PACKETS {
+                        let number = host.random() % 400;
+                        let remote = v4("192.0.2.1", (host.random() % 32) as u16);
+                        let outside = outbound(
+                            &mut host,
+                            cfg,
+                            Exhaustive,
+                            &client(number),
+                            remote,
+                            Transport::Udp,
+                        );
+                        match outside {
+                            Ok(outside) => told.push((number, outside)),
+                            Err(refusal) => assert!(tolerable(refusal), "{refusal:?}"),
+                        }
+                        let Ok(outside) = outside else { continue };
+                        let back = inbound(
+                            &mut host,
+                            cfg,
+                            Exhaustive,
+                            outside,
+                            v4("192.0.2.2", remote.port),
+                            Transport::Udp,
+                        );
+                        if let Err(refusal) = back {
+                            assert!(tolerable(refusal), "{refusal:?}");
+                        }
+                    }
+                    told
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    })
+}
+
+/// Nothing is there twice, and every entry has what belongs to it.
+fn assert_consistent(cfg: &NatConfig, memory: &[Line]) {
+    let mut outside = HashMap::new();
+    let mut inside = HashMap::new();
+    for binding in bindings(memory, cfg) {
+        let key = (binding.outside.address.number(), binding.outside.port);
+        assert_eq!(
+            outside.insert(key, binding),
+            None,
+            "two owners: {binding:?}"
+        );
+        let key = (binding.inside.address.halves(), binding.inside.port);
+        assert_eq!(
+            inside.insert(key, binding),
+            None,
+            "two bindings: {binding:?}"
+        );
+    }
+    let mut seen = HashMap::new();
+    let _ = sessions(memory, cfg, 0..cfg.layout.buckets(), |session| {
+        let binding = session.binding;
+        let key = (binding.inside.address.halves(), binding.inside.port);
+        assert_eq!(
+            inside.get(&key).map(|binding| binding.outside),
+            Some(binding.outside),
+            "a session without its binding"
+        );
+        let remote = (session.remote.address.number(), session.remote.port);
+        assert!(
+            seen.insert((key, remote), ()).is_none(),
+            "{session:?} twice"
+        );
+        std::ops::ControlFlow::Continue(())
+    });
+    let found = occupancy(memory, cfg);
+    assert_eq!(found.bindings as usize, inside.len());
+    assert_eq!(found.sessions as usize, seen.len());
+    assert_eq!(found.returns, found.sessions);
+}
+
+fn assert_drains(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) {
+    let now = clock.fetch_add(Span::from_secs(1000).0, Ordering::Relaxed) + Span::from_secs(1000).0;
+    for _ in 0..2 {
+        sweep(memory, cfg, Instant(now), 0..cfg.layout.buckets(), |_| {});
+    }
+    assert_eq!(occupancy(memory, cfg), Occupancy::default());
+}
+
+#[test]
+fn mappings_stay_endpoint_independent_under_contention() {
+    for blocks in [
+        Blocks::None,
+        Blocks::Dynamic {
+            size: 16,
+            per_subscriber: 4,
+        },
+    ] {
+        let cfg = Setup { blocks, ..setup() }.config();
+        let memory = memory(&cfg);
+        let clock = AtomicU64::new(1_000_000);
+        let told = hammer(&cfg, &memory, &clock);
+        assert!(told.len() as u64 > THREADS * PACKETS * 9 / 10);
+        let mut outside_of = HashMap::new();
+        let mut inside_of = HashMap::new();
+        for (number, outside) in told {
+            assert_eq!(*outside_of.entry(number).or_insert(outside), outside);
+            let key = (outside.address.number(), outside.port);
+            assert_eq!(*inside_of.entry(key).or_insert(number), number);
+        }
+        assert_eq!(outside_of.len(), 400);
+        assert_consistent(&cfg, &memory);
+        assert_drains(&cfg, &memory, &clock);
+    }
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
+    for (blocks, filtering) in [
+        (Blocks::None, Filtering::EndpointIndependent),
+        (
+            Blocks::Dynamic {
+                size: 16,
+                per_subscriber: 4,
+            },
+            Filtering::EndpointIndependent,
+        ),
+        (Blocks::None, Filtering::AddressDependent),
+    ] {
+        let cfg = Setup {
+            blocks,
+            limits: Limits {
+                bindings: 0,
+                sessions: 10_000,
+            },
+            ..setup()
+        };
+        let cfg = NatConfig {
+            filtering,
+            timers: Timers {
+                udp: Span(SWEEP * 3 / 2),
+                ..Timers::default()
+            },
+            ..cfg.config()
+        };
+        let memory = memory(&cfg);
+        let clock = AtomicU64::new(1_000_000);
+        let done = AtomicBool::new(false);
+        let mut created = 0_u64;
+        let removed = AtomicU64::new(0);
+        let sweeps = AtomicU64::new(0);
+        thread::scope(|scope| {
+            let sweeper = scope.spawn(|| {
+                let mut balance = HashMap::new();
+                while !done.load(Ordering::Relaxed) {
+                    let now = clock.fetch_add(SWEEP, Ordering::Relaxed);
+                    sweep(
+                        &memory[..],
+                        &cfg,
+                        Instant(now),
+                        0..cfg.layout.buckets(),
+                        |event| match event {
+                            Event::BindingCreated(binding) => {
+                                created += 1;
+                                let key = (binding.inside.address.halves(), binding.inside.port);
+                                assert_eq!(balance.insert(key, binding), None);
+                            }
+                            Event::BindingRemoved(binding) => {
+                                removed.fetch_add(1, Ordering::Relaxed);
+                                let key = (binding.inside.address.halves(), binding.inside.port);
+                                assert_eq!(balance.remove(&key), Some(binding));
+                            }
+                            _ => {}
+                        },
+                    );
+                    sweeps.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            while removed.load(Ordering::Relaxed) < 4000 {
+                if filtering == Filtering::EndpointIndependent {
+                    hammer(&cfg, &memory, &clock);
+                } else {
+                    hammer_filtered(&cfg, &memory, &clock);
+                }
+                // The others leave the sweeper little time on few processors: now it has its turn.
+                let before = sweeps.load(Ordering::Relaxed);
+                while sweeps.load(Ordering::Relaxed) < before + 3 {
+                    thread::yield_now();
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+            sweeper.join().unwrap();
+        });
+        assert!(created >= removed.into_inner());
+        if filtering == Filtering::EndpointIndependent {
+            assert_consistent(&cfg, &memory);
+        }
+        assert_drains(&cfg, &memory, &clock);
+    }
+}
+
+/// As [`hammer`], with packets from outside that may be filtered.
+fn hammer_filtered(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) {
+    thread::scope(|scope| {
+        for seed in 1..=THREADS {
+            scope.spawn(move || {
+                let mut host = Processor {
+                    memory,
+                    clock,
+                    random: seed * 0x9e37_79b9,
+                    bindings: 0,
+                };
+                for _ in 0..PACKETS {
+                    let number = host.random() % 400;
+                    let remote = v4("192.0.2.1", (host.random() % 32) as u16);
+                    let client = client(number);
+                    let _ = outbound(&mut host, cfg, Exhaustive, &client, remote, Transport::Udp)
+                        .map(|outside| {
+                            let other = v4("192.0.2.1", 99);
+                            let back =
+                                inbound(&mut host, cfg, Exhaustive, outside, other, Transport::Udp);
+                            if let Err(refusal) = back {
+                                assert!(
+                                    tolerable(refusal)
+                                        || refusal == Refusal::Drop(Counter::Filtered),
+                                    "{refusal:?}"
+                                );
+                            }
+                        });
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn full_tables_refuse_and_recover() {
+    let setup = Setup {
+        capacity: Capacity {
+            sessions: 100,
+            bindings: 100,
+            subscribers: 0,
+            fragments: 1,
+        },
+        ..Setup::default()
+    };
+    let mut nat = setup.nat();
+    for round in 0..3 {
+        let mut made = 0;
+        for number in 0..1000 {
+            match nat.out(client(number), v4("192.0.2.1", 1), Transport::Udp) {
+                Ok(_) => made += 1,
+                Err(refusal) => assert_eq!(refusal, Refusal::Drop(Counter::TableFull)),
+            }
+        }
+        // The capacity at most; a little less where an entry finds no place among so few.
+        assert!((95..=100).contains(&made), "round {round}: {made}");
+        assert_consistent(&nat.cfg, &nat.host.memory);
+        // Those that are there still pass.
+        let again = (0..1000)
+            .filter(|number| {
+                nat.out(client(*number), v4("192.0.2.1", 1), Transport::Udp)
+                    .is_ok()
+            })
+            .count();
+        assert_eq!(again, made);
+        nat.pass(301);
+        nat.sweep();
+        assert_eq!(
+            occupancy(&nat.host.memory[..], &nat.cfg),
+            Occupancy::default()
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! Subscribers: pairing with outside addresses (RFC 4787 requirement 2, RFC 7857 section 4),
+//! limits (RFC 6888 requirements 4 and 5), port blocks, and calculated ones (RFC 7422).
+
+use std::collections::{HashMap, HashSet};
+use std::net::Ipv6Addr;
+
+use crate::support::*;
+use isthmus_core::nat::*;
+use isthmus_core::reason::Counter;
+use isthmus_core::verdict::{IcmpError, Refusal};
+
+fn host(subscriber: u32, port: u16) -> Inside {
+    inside(&format!("2001:db8:0:{subscriber:x}::1"), port)
+}
+
+fn exhausted<T>() -> Result<T, Refusal> {
+    Err(Refusal::Reply(
+        IcmpError::AddressUnreachable,
+        Counter::PoolExhausted,
+    ))
+}
+
+#[test]
+fn rfc4787_req2_a_subscriber_keeps_its_address() {
+    let setup = Setup {
+        pool: vec![
+            range("198.51.100.0", 8, 1024, 65_535),
+            range("203.0.113.0", 8, 1024, 65_535),
+        ],
+        ..Setup::default()
+    };
+    let mut nat = setup.nat();
+    let mut used = HashSet::new();
+    for subscriber in 0..40 {
+        let mut own = HashSet::new();
+        for port in 5000..5010 {
+            for transport in [
+                Transport::Udp,
+                Transport::Icmp,
+                Transport::Tcp(TcpFlags::SYN),
+            ] {
+                let outside = nat
+                    .out(host(subscriber, port), v4("192.0.2.1", 1), transport)
+                    .unwrap();
+                own.insert(outside.address.number());
+            }
+        }
+        assert_eq!(own.len(), 1);
+        used.extend(own);
+    }
+    assert!(used.len() > 8, "40 subscribers use {} of 16", used.len());
+}
+
+#[test]
+fn rfc7857_4_what_happens_when_the_address_is_exhausted() {
+    for (pooling, most) in [(Pooling::Strict, 10), (Pooling::Soft, 30)] {
+        let setup = Setup {
+            pool: vec![range("203.0.113.0", 3, 2000, 2009)],
+            pooling,
+            ..Setup::default()
+        };
+        let mut nat = setup.nat();
+        let mut own = HashMap::new();
+        for port in 5000..5000 + most {
+            let outside = nat
+                .out(host(1, port), v4("192.0.2.1", 1), Transport::Udp)
+                .unwrap();
+            *own.entry(outside.address.number()).or_insert(0) += 1;
+            // Others only after the first.
+            assert!(own.values().filter(|n| **n < 10).count() <= 1, "{own:?}");
+        }
+        assert_eq!(
+            nat.out(host(1, 6000), v4("192.0.2.1", 1), Transport::Udp),
+            exhausted()
+        );
+        // Another BIB has its own ports (RFC 6146 section 3.5.1.1).
+        assert!(
+            nat.out(host(1, 6000), v4("192.0.2.1", 1), Transport::Icmp)
+                .is_ok()
+        );
+    }
+}
+
+#[test]
+fn rfc6888_req4_bindings_per_subscriber_are_bounded() {
+    let setup = Setup {
+        limits: Limits {
+            bindings: 5,
+            sessions: 0,
+        },
+        ..Setup::default()
+    };
+    let mut nat = setup.nat();
+    let limit = Err(Refusal::Reply(
+        IcmpError::AddressUnreachable,
+        Counter::SubscriberLimit,
+    ));
+    for port in 1..=5 {
+        nat.out(host(1, port), v4("192.0.2.1", 1), Transport::Udp)
+            .unwrap();
+    }
+    assert_eq!(
+        nat.out(host(1, 6), v4("192.0.2.1", 1), Transport::Udp),
+        limit
+    );
+    // Sessions of bindings that are there, and other subscribers, are not affected.
+    nat.out(host(1, 5), v4("192.0.2.2", 1), Transport::Udp)
+        .unwrap();
+    nat.out(host(2, 6), v4("192.0.2.1", 1), Transport::Udp)
+        .unwrap();
+    nat.pass(301);
+    nat.sweep();
+    for port in 11..=15 {
+        nat.out(host(1, port), v4("192.0.2.1", 1), Transport::Udp)
+            .unwrap();
+    }
+    assert_eq!(
+        nat.out(host(1, 16), v4("192.0.2.1", 1), Transport::Udp),
+        limit
+    );
+}
+
+#[test]
+fn rfc6888_req5_sessions_per_subscriber_are_bounded() {
+    let setup = Setup {
+        limits: Limits {
+            bindings: 0,
+            sessions: 5,
+        },
+        ..Setup::default()
+    };
+    let mut nat = setup.nat();
+    let mut outside = Endpoint4::default();
+    for port in 1..=5 {
+        outside = nat
+            .out(host(1, 9), v4("192.0.2.1", port), Transport::Udp)
+            .unwrap();
+    }
+    assert!(
+        nat.out(host(1, 9), v4("192.0.2.1", 6), Transport::Udp)
+            .is_err()
+    );
+    // From outside it is the same limit.
+    assert!(
+        nat.back(outside, v4("192.0.2.1", 7), Transport::Udp)
+            .is_err()
+    );
+    nat.pass(301);
+    nat.sweep();
+    for port in 1..=5 {
+        nat.out(host(1, 9), v4("192.0.2.1", port), Transport::Udp)
+            .unwrap();
+    }
+    assert!(
+        nat.out(host(1, 9), v4("192.0.2.1", 6), Transport::Udp)
+            .is_err()
+    );
+}
+
+fn with_blocks() -> Setup {
+    Setup {
+        // 99 ports, in which 5 whole blocks of 16 lie: 1024 to 1103.
+        pool: vec![range("203.0.113.0", 1, 1020, 1118)],
+        blocks: Blocks::Dynamic {
+            size: 16,
+            per_subscriber: 2,
+        },
+        ..Setup::default()
+    }
+}
+
+#[test]
+fn port_blocks_belong_to_one_subscriber() {
+    let mut nat = with_blocks().nat();
+    let mut owners = HashMap::new();
+    for subscriber in 1..=3 {
+        for port in 1..=16 {
+            let outside = nat
+                .out(
+                    host(subscriber, port + 5000),
+                    v4("192.0.2.1", 1),
+                    Transport::Udp,
+                )
+                .unwrap();
+            let owner = owners.entry(outside.port / 16).or_insert(subscriber);
+            assert_eq!(*owner, subscriber);
+        }
+    }
+    assert_eq!(owners.len(), 3, "a block is filled before the next");
+    // Two blocks at most per subscriber: 32 ports.
+    for port in 17..=32 {
+        nat.out(host(1, port + 5000), v4("192.0.2.1", 1), Transport::Udp)
+            .unwrap();
+    }
+    assert_eq!(
+        nat.out(host(1, 6000), v4("192.0.2.1", 1), Transport::Udp),
+        exhausted()
+    );
+    // Five blocks in all: 1 has two, 2 and 3 have one; the fifth goes to 4, and 5 has none.
+    nat.out(host(4, 5001), v4("192.0.2.1", 1), Transport::Udp)
+        .unwrap();
+    assert_eq!(
+        nat.out(host(5, 5001), v4("192.0.2.1", 1), Transport::Udp),
+        exhausted()
+    );
+}
+
+#[test]
+fn port_blocks_are_released_when_unused_and_told_of() {
+    let mut nat = with_blocks().nat();
+    let first = nat
+        .out(host(1, 5000), v4("192.0.2.1", 1), Transport::Udp)
+        .unwrap();
+    let events = nat.sweep();
+    let assigned: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::BlockAssigned(block) => Some(*block),
+            _ => None,
+        })
+        .collect();
+    let [block] = assigned[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(block.size, 16);
+    assert_eq!(block.first.address, first.address);
+    assert_eq!(block.first.port, first.port & !15);
+    let subscriber: Ipv6Addr = "2001:db8:0:1::".parse().unwrap();
+    assert_eq!(Ipv6Addr::from(block.subscriber.address), subscriber);
+    assert!(nat.sweep().is_empty());
+    nat.pass(301);
+    let events = nat.sweep();
+    assert!(events.contains(&Event::BlockReleased(block)), "{events:?}");
+    // All five blocks can be had again.
+    for subscriber in 11..=15 {
+        nat.out(host(subscriber, 5000), v4("192.0.2.1", 1), Transport::Udp)
+            .unwrap();
+    }
+}
+
+#[test]
+fn bpf_engines_leave_new_blocks_to_user_space() {
+    let mut nat = with_blocks().nat();
+    let first = outbound(
+        &mut nat.host,
+        &nat.cfg,
+        Bounded,
+        &host(1, 5000),
+        v4("192.0.2.1", 1),
+        Transport::Udp,
+    );
+    assert!(matches!(first, Err(Refusal::Slow(_))), "{first:?}");
+    nat.out(host(1, 5000), v4("192.0.2.1", 1), Transport::Udp)
+        .unwrap();
+    let second = outbound(
+        &mut nat.host,
+        &nat.cfg,
+        Bounded,
+        &host(1, 5001),
+        v4("192.0.2.1", 1),
+        Transport::Udp,
+    );
+    assert!(second.is_ok(), "{second:?}");
+}
+
+fn calculated() -> Setup {
+    Setup {
+        // 126 blocks of 512 on each of two addresses, 1024 being the first port of the first.
+        pool: vec![range("203.0.113.0", 2, 1000, 65_535)],
+        blocks: Blocks::Deterministic(Deterministic::v6(
+            "2001:db8::".parse::<Ipv6Addr>().unwrap().into(),
+            56,
+            64,
+            512,
+        )),
+        ..Setup::default()
+    }
+}
+
+#[test]
+fn rfc7422_2_blocks_follow_from_the_number_of_the_subscriber() {
+    let mut nat = calculated().nat();
+    let Blocks::Deterministic(rule) = nat.cfg.blocks else {
+        unreachable!()
+    };
+    for (subscriber, address, first) in [
+        (0, "203.0.113.0", 1024),
+        (1, "203.0.113.0", 1536),
+        (125, "203.0.113.0", 65_024),
+        (126, "203.0.113.1", 1024),
+        (251, "203.0.113.1", 65_024),
+    ] {
+        for port in 5000..5020 {
+            let outside = nat
+                .out(host(subscriber, port), v4("192.0.2.1", 1), Transport::Udp)
+                .unwrap();
+            assert_eq!(outside.address, v4(address, 0).address);
+            assert_eq!(outside.port & !511, first);
+            let owner = rule
+                .subscriber_of(&nat.cfg.pool, outside.address, outside.port)
+                .unwrap();
+            assert_eq!(
+                owner,
+                inside(&format!("2001:db8:0:{subscriber:x}::"), 0).address
+            );
+        }
+    }
+    // 252 blocks, and subscribers outside of the prefix.
+    for stranger in [host(252, 1), inside("2001:db9::1", 1)] {
+        assert_eq!(
+            nat.out(stranger, v4("192.0.2.1", 1), Transport::Udp),
+            exhausted()
+        );
+    }
+}
+
+#[test]
+fn rfc7422_2_a_subscriber_has_no_more_than_its_block() {
+    let mut nat = calculated().nat();
+    let all: HashSet<_> = (0..512)
+        .map(|port| {
+            nat.out(host(7, 5000 + port), v4("192.0.2.1", 1), Transport::Udp)
+                .unwrap()
+                .port
+        })
+        .collect();
+    assert_eq!(all.len(), 512);
+    assert_eq!(
+        nat.out(host(7, 9000), v4("192.0.2.1", 1), Transport::Udp),
+        exhausted()
+    );
+}

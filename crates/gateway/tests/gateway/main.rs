@@ -1,0 +1,7 @@
+//! The gateway's configuration, metrics and records, and mechanisms as operators configure them.
+
+mod counters_page;
+mod explained;
+mod lwaftr;
+mod openmetrics;
+mod records_decoded;

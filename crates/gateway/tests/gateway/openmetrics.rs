@@ -1,0 +1,264 @@
+//! The metrics over HTTP, judged by the grammar of the OpenMetrics text format and, where it is
+//! installed, by the parser of Prometheus' own Python client.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use isthmus_gateway::control::{CounterRow, InstanceStatus, RecordsStatus, Status, TableStatus};
+use isthmus_gateway::metrics::{Endpoint, Sample, Source};
+
+/// A gateway with names that need every kind of escape.
+struct Fixed;
+
+const ODD: &str = "a \"b\" \\ c";
+
+impl Source for Fixed {
+    fn sample(&self) -> Sample {
+        let row = |instance: &str, counter: &str, kind: &str, value| CounterRow {
+            instance: instance.into(),
+            engine: "user".into(),
+            counter: counter.into(),
+            kind: kind.into(),
+            value,
+        };
+        Sample {
+            status: Status {
+                name: ODD.into(),
+                version: "1.2.3".into(),
+                process: 1,
+                uptime: 60,
+                configuration: "edge.toml".into(),
+                reloads: 2,
+                reload_error: None,
+                engines: Vec::new(),
+                instances: vec![InstanceStatus {
+                    name: "plat".into(),
+                    tables: vec![TableStatus {
+                        table: "sessions".into(),
+                        used: 5,
+                        limit: 100,
+                    }],
+                    ..InstanceStatus::default()
+                }],
+                announcements: Vec::new(),
+                dns64: Vec::new(),
+                records: RecordsStatus {
+                    written: 3,
+                    suppressed: 4,
+                },
+            },
+            counters: vec![
+                row("plat", "translated-6to4", "forwarded", u64::MAX),
+                row("", "not-ours", "passed", 1),
+                row("plat", "truncated", "dropped", 7),
+                row(ODD, "session-created", "event", 9),
+            ],
+            dns64: vec![("synthesized", "Answers made.", 11)],
+        }
+    }
+}
+
+/// The head and the body of an answer.
+async fn request(line: &'static str) -> (String, String) {
+    let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap())
+        .await
+        .unwrap();
+    let address: SocketAddr = endpoint.address().unwrap();
+    let server = tokio::spawn(endpoint.serve(Arc::new(Fixed)));
+    let text = tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "{line} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
+    .await
+    .unwrap();
+    server.abort();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_ascii_lowercase(), body.into())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_format_is_openmetrics_1_0() {
+    let (head, body) = request("GET /metrics").await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    assert!(
+        head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "{head}"
+    );
+    let samples = parse(&body);
+    let value = |sample: &str| samples.get(sample).map(String::as_str);
+    assert_eq!(
+        value(
+            r#"isthmus_packets_forwarded_total{instance="plat",engine="user",counter="translated-6to4"}"#
+        ),
+        Some("18446744073709551615")
+    );
+    assert_eq!(
+        value(
+            r#"isthmus_packets_dropped_total{instance="plat",engine="user",counter="truncated"}"#
+        ),
+        Some("7")
+    );
+    assert_eq!(
+        value(r#"isthmus_table_entries{instance="plat",table="sessions"}"#),
+        Some("5")
+    );
+    assert_eq!(
+        value(r#"isthmus_records_total{outcome="suppressed"}"#),
+        Some("4")
+    );
+    assert_eq!(
+        value(r#"isthmus_dns64_events_total{counter="synthesized"}"#),
+        Some("11")
+    );
+    assert_eq!(value("isthmus_uptime_seconds"), Some("60"));
+    assert!(body.contains(r#"gateway="a \"b\" \\ c""#), "{body}");
+    python(&body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_requests_are_refused() {
+    let (head, _) = request("GET /").await;
+    assert!(head.starts_with("http/1.1 404"), "{head}");
+    let (head, _) = request("POST /metrics").await;
+    assert!(head.starts_with("http/1.1 405"), "{head}");
+    assert!(head.contains("allow: get, head"), "{head}");
+    let (head, body) = request("HEAD /metrics").await;
+    assert!(
+        head.starts_with("http/1.1 200") && body.is_empty(),
+        "{head}"
+    );
+}
+
+/// Reads an exposition by the grammar and the rules of the standard's "Text format" section, and
+/// panics at the first breach. Samples by name and labels.
+fn parse(text: &str) -> BTreeMap<String, String> {
+    let body = text.strip_suffix("# EOF\n").expect("ends in # EOF");
+    let mut samples = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    let mut family: Option<(String, String)> = None;
+    for line in body.lines() {
+        assert!(!line.is_empty() && line == line.trim_end(), "{line:?}");
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').expect(line);
+            assert!(["counter", "gauge", "info"].contains(&kind), "{line}");
+            assert!(
+                !name.ends_with("_total") && !name.ends_with("_info"),
+                "{line}"
+            );
+            family = Some((name.into(), kind.into()));
+        } else if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').expect(line);
+            assert!(seen.insert(name.to_owned()), "{name} is not in one piece");
+            assert!(!help.is_empty() && !help.contains('"'), "{line}");
+        } else {
+            assert!(!line.starts_with('#'), "{line}");
+            let (family, kind) = family.as_ref().expect("a sample needs a type before it");
+            let (name, value) = sample(line);
+            let suffix = match kind.as_str() {
+                "counter" => "_total",
+                "info" => "_info",
+                _ => "",
+            };
+            let bare = name.split('{').next().unwrap();
+            assert_eq!(bare, format!("{family}{suffix}"), "{line}");
+            assert!(
+                value.parse::<f64>().is_ok_and(|number| number >= 0.0),
+                "{line}"
+            );
+            if kind == "info" {
+                assert_eq!(value, "1", "{line}");
+            }
+            assert!(samples.insert(name, value).is_none(), "twice: {line}");
+        }
+    }
+    samples
+}
+
+/// Splits a sample into its name with labels and its value, checking names and escapes.
+fn sample(line: &str) -> (String, String) {
+    let is_name = |name: &str| {
+        let mut bytes = name.bytes();
+        bytes
+            .next()
+            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    let Some((name, rest)) = line.split_once('{') else {
+        let (name, value) = line.split_once(' ').expect(line);
+        assert!(is_name(name), "{line}");
+        return (name.into(), value.into());
+    };
+    assert!(is_name(name), "{line}");
+    let mut rest = rest;
+    let mut labels = BTreeSet::new();
+    loop {
+        let (label, after) = rest.split_once("=\"").expect(line);
+        assert!(is_name(label) && labels.insert(label.to_owned()), "{line}");
+        let mut end = None;
+        let mut bytes = after.bytes().enumerate();
+        while let Some((at, byte)) = bytes.next() {
+            match byte {
+                b'"' => {
+                    end = Some(at);
+                    break;
+                }
+                b'\\' => {
+                    let (_, escaped) = bytes.next().expect(line);
+                    assert!(matches!(escaped, b'\\' | b'"' | b'n'), "{line}");
+                }
+                _ => {}
+            }
+        }
+        rest = &after[end.expect(line) + 1..];
+        match rest.strip_prefix(',') {
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
+    let value = rest.strip_prefix("} ").expect(line);
+    let name = &line[..line.len() - value.len() - 1];
+    (name.into(), value.into())
+}
+
+/// Debian's: another one that comes first in the path does not see Debian's packages.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// The judgement of the Python client's OpenMetrics parser.
+fn python(text: &str) {
+    const JUDGE: &str = "
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+families = list(parse(sys.stdin.read()))
+assert len(families) > 8, families
+";
+    let available = Command::new(PYTHON)
+        .args(["-c", "import prometheus_client"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !available {
+        eprintln!(
+            "skipped: {PYTHON} has no prometheus_client (Debian: python3-prometheus-client); the grammar was checked"
+        );
+        return;
+    }
+    let mut judge = Command::new(PYTHON)
+        .args(["-c", JUDGE])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = judge.stdin.take().unwrap();
+    input.write_all(text.as_bytes()).unwrap();
+    drop(input);
+    assert!(judge.wait().unwrap().success());
+}

@@ -1,0 +1,173 @@
+//! A running `isthmus up`, watched over the service manager's socket.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::net::{Net, text};
+
+/// The program under test.
+pub(crate) const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
+
+/// How long a start may take: the kernel looks long at BPF programs, and an emulated processor on a
+/// busy machine is slow.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+/// A process, ended when it is dropped.
+pub(crate) struct Gateway {
+    folder: PathBuf,
+    process: Child,
+    /// What the service manager was told.
+    told: Receiver<String>,
+}
+
+impl Gateway {
+    /// Starts a gateway and waits until it is ready.
+    pub(crate) fn start(net: &Net, folder: &Path, file: &Path) -> Self {
+        let gateway = Self::spawn(net.command("gateway", ISTHMUS), folder, file);
+        gateway.expect("READY=1");
+        gateway
+    }
+
+    /// Starts a gateway that is expected not to start: its exit status and what it says.
+    pub(crate) fn refused(net: &Net, file: &Path) -> (ExitStatus, String) {
+        let output = net
+            .command("gateway", ISTHMUS)
+            .arg("up")
+            .arg(file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status, said)
+    }
+
+    /// Starts a gateway by a command that runs the program in the right place. Its control socket is
+    /// to be `edge.sock` in the folder.
+    pub(crate) fn spawn(mut isthmus: Command, folder: &Path, file: &Path) -> Self {
+        let path = folder.join("notify");
+        let _ = fs::remove_file(&path);
+        let manager = UnixDatagram::bind(&path).unwrap();
+        let (tell, told) = channel();
+        // Read at once, as a service manager does: the gateway would wait for room.
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length) = manager.recv(&mut buffer) {
+                let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                if tell.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(folder.join("log"))
+            .unwrap();
+        let process = isthmus
+            .arg("up")
+            .arg(file)
+            .env("NOTIFY_SOCKET", &path)
+            .stderr(log)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            folder: folder.into(),
+            process,
+            told,
+        }
+    }
+
+    /// Waits for a message to the service manager that has this line.
+    pub(crate) fn expect(&self, line: &str) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.told.recv_timeout(Duration::from_secs(1)) {
+                Ok(message) if message.lines().any(|there| there == line) => return,
+                Ok(_) => {}
+                Err(_) => {
+                    let waits = self.runs() && Instant::now() < until;
+                    assert!(waits, "no {line}\n{}", self.log());
+                }
+            }
+        }
+    }
+
+    /// Whether it has not ended yet: what has ended, and was not waited for, has no program any more.
+    fn runs(&self) -> bool {
+        fs::read_link(format!("/proc/{}/exe", self.process.id())).is_ok()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Sends a signal: `ip netns exec` has become the gateway.
+    pub(crate) fn signal(&self, signal: &str) {
+        let process = self.process.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &process])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends it and waits for the end.
+    pub(crate) fn stop(mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.expect("STOPPING=1");
+        self.process.wait().unwrap()
+    }
+
+    /// Ends it without a chance to clean up.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Runs a command of the program against it.
+    pub(crate) fn client(&self, arguments: &str) -> Output {
+        Command::new(ISTHMUS)
+            .args(arguments.split(' '))
+            .arg("--socket")
+            .arg(self.folder.join("edge.sock"))
+            .output()
+            .unwrap()
+    }
+
+    /// What a command with `--json` says.
+    pub(crate) fn json(&self, arguments: &str) -> Value {
+        let output = self.client(&format!("{arguments} --json"));
+        assert!(output.status.success(), "{output:?}\n{}", self.log());
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The number of sessions.
+    pub(crate) fn sessions(&self) -> u64 {
+        let output = self.client("sessions --count");
+        text(&output).trim().parse().unwrap()
+    }
+
+    /// Waits until `done`, for a few seconds.
+    pub(crate) fn wait_until(&self, done: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !done(self) {
+            assert!(begun.elapsed() < Duration::from_secs(8), "{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        if matches!(self.process.try_wait(), Ok(None)) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The laboratory as its users run it: a few subjects in one experiment, whose result arithmetic knows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use isthmus_lab::LabError;
+use isthmus_lab::experiment;
+use isthmus_lab::results::{Directory, Outcome, Point};
+
+use crate::gateway::ISTHMUS;
+use crate::net::possible;
+
+/// What a packet from the client has more behind the first gateway, in octets: nothing, an IPv6 header less an IPv4
+/// header (RFC 7915), a whole IPv4 header (RFC 5969), a whole IPv6 header (RFC 2473).
+const ADDED: [(&str, f64); 5] = [
+    ("native-ipv6", 0.0),
+    ("siit-isthmus-user", -20.0),
+    ("map-t-isthmus-xdp", 20.0),
+    ("6rd-isthmus-tc", 20.0),
+    ("ds-lite-isthmus-user", 40.0),
+];
+
+fn lab(arguments: &[&str]) -> Output {
+    // Cargo builds the gateway for this test, but not what `isthmus lab` starts.
+    if let Err(stale @ LabError::Stale { .. }) = isthmus_lab::isthmus::laboratory() {
+        panic!("{stale}");
+    }
+    let mut command = Command::new(ISTHMUS);
+    command.arg("lab").args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    let both = [&output.stdout, &output.stderr];
+    both.map(|said| String::from_utf8_lossy(said)).concat()
+}
+
+/// Runs experiments with these subjects, briefly and to the end.
+fn measure(experiments: &[&str], subjects: &[&str], run: &Path) -> Directory {
+    let mut arguments = vec!["run"];
+    arguments.extend(experiments);
+    let subjects = subjects.join(",");
+    arguments.extend(["--subjects", &subjects]);
+    arguments.extend(["--output", run.to_str().unwrap()]);
+    let output = lab(&arguments);
+    assert!(output.status.success(), "{}", said(&output));
+    Directory::open(run).unwrap()
+}
+
+/// What was measured of each subject.
+fn measured(run: &Path) -> BTreeMap<String, f64> {
+    let directory = Directory::open(run).unwrap();
+    let value = |outcome: &Outcome| match outcome {
+        Outcome::Measured(points) => points[0].value,
+        other => panic!("{other:?}"),
+    };
+    directory
+        .trials()
+        .map(|trial| (trial.planned.subject.clone(), value(&trial.outcome)))
+        .collect()
+}
+
+#[test]
+fn a_run_is_measured_resumed_and_reported() {
+    if !possible() || !two_cpus() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let place = run.to_str().unwrap();
+    let subjects = ADDED.map(|(subject, _)| subject);
+    measure(&["paper-002/overhead"], &subjects, &run);
+    let expected: BTreeMap<String, f64> = ADDED
+        .map(|(subject, octets)| (subject.to_owned(), octets))
+        .into();
+    assert_eq!(measured(&run), expected);
+
+    // Nobody begins another run there; one that was interrupted goes on.
+    let output = lab(&["run", "paper-002/overhead", "--output", place]);
+    assert!(!output.status.success() && said(&output).contains("--resume"));
+    let kept = fs::read(run.join("trials/0000.json")).unwrap();
+    fs::remove_file(run.join("trials/0003.json")).unwrap();
+    let output = lab(&["run", "--resume", "--output", place]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("1 trials"), "{}", said(&output));
+    assert_eq!(measured(&run), expected);
+    assert_eq!(fs::read(run.join("trials/0000.json")).unwrap(), kept);
+
+    let report = folder.path().join("report");
+    let output = lab(&["report", place, "--output", report.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", said(&output));
+    let page = fs::read_to_string(report.join("index.html")).unwrap();
+    assert!(ADDED.iter().all(|(subject, _)| page.contains(subject)));
+}
+
+/// Others' gateways, of which many kernels have none: what they add is what the RFCs above say, and the same as ours.
+/// Ours are in user space where a machine may be emulated, which takes long to load BPF programs.
+mod others {
+    use super::*;
+
+    #[test]
+    fn tunnels_of_the_kernel_add_what_ours_add() {
+        let tunnels = [
+            ("6in4-kernel", 20.0),
+            ("6in4-isthmus-user", 20.0),
+            ("6to4-kernel", 20.0),
+            ("6rd-kernel", 20.0),
+            ("isatap-kernel", -20.0),
+            ("isatap-isthmus-user", -20.0),
+            ("6to4-hosts-kernel", 0.0),
+            ("4in6-kernel", 40.0),
+            ("4in6-isthmus-user", 40.0),
+            ("ds-lite-kernel", 40.0),
+        ];
+        add(&tunnels);
+    }
+
+    #[test]
+    fn jool_adds_what_ours_adds() {
+        let translators = [
+            ("nat64-jool", -20.0),
+            ("siit-jool", -20.0),
+            ("siit-isthmus-user", -20.0),
+        ];
+        add(&translators);
+    }
+
+    #[test]
+    fn a_clat_by_tayga_adds_what_ours_adds() {
+        add(&[("464xlat-tayga", 20.0), ("464xlat-isthmus-xdp", 20.0)]);
+    }
+
+    /// Measures these, unless one of them is not here.
+    fn add(expected: &[(&str, f64)]) {
+        if !possible() || !two_cpus() {
+            return;
+        }
+        // Ours is where the tests know, and has to be.
+        let theirs = experiment::subjects().into_iter().filter(|subject| {
+            !subject.name.contains("isthmus")
+                && expected.iter().any(|(name, _)| subject.name == *name)
+        });
+        let mut missing = theirs.filter_map(|subject| subject.describe().missing);
+        if let Some(reason) = missing.next() {
+            eprintln!("skipped: {reason}");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let subjects: Vec<&str> = expected.iter().map(|(subject, _)| *subject).collect();
+        measure(&["paper-002/overhead"], &subjects, &run);
+        let expected = expected
+            .iter()
+            .map(|(name, octets)| ((*name).to_owned(), *octets));
+        assert_eq!(measured(&run), expected.collect());
+    }
+}
+
+/// Says so where there is one only.
+fn two_cpus() -> bool {
+    let two = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2);
+    if !two {
+        eprintln!("skipped: cables with a line rate need a CPU for themselves");
+    }
+    two
+}
+
+/// Where the client's own address does not come through, and what else each mechanism can not carry: a NAT64 has only
+/// TCP, UDP and ICMP (RFC 6146 section 1) and so has a NAT44 of ours; without a CLAT, hosts with IPv6 reach no IPv4
+/// address (RFC 6877 section 1); a stateless translator copies protocols that it does not know (RFC 7915 section 5.1)
+/// and has an address for each host.
+const FAILING: [(&str, &[&str]); 6] = [
+    ("native-ipv4", &[]),
+    ("6rd-isthmus-user", &[LITERAL, IPV4_ONLY]),
+    ("siit-isthmus-xdp", &[ACTIVE_FTP, LITERAL, IPV4_ONLY]),
+    (
+        "nat64-isthmus-user",
+        &[ACTIVE_FTP, ESP, LITERAL, IPV4_ONLY, UNASKED],
+    ),
+    ("464xlat-isthmus-tc", &[ACTIVE_FTP, ESP, UNASKED]),
+    ("map-t-isthmus-user", &[ACTIVE_FTP, ESP, UNASKED]),
+];
+const ACTIVE_FTP: &str = "active FTP";
+const ESP: &str = "ESP";
+const LITERAL: &str = "IPv4 literal";
+const IPV4_ONLY: &str = "IPv4-only program";
+const UNASKED: &str = "unasked from outside";
+
+/// Runs an experiment briefly; the points of each subject, in the order of the names.
+fn points_of<const N: usize>(experiment: &str, subjects: [&str; N]) -> [Vec<Point>; N] {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let directory = measure(&[experiment], &subjects, &run);
+    subjects.map(|subject| {
+        let mut trials = directory.trials();
+        let found = trials.find(|trial| trial.planned.subject == subject);
+        match &found.unwrap().outcome {
+            Outcome::Measured(points) => points.clone(),
+            other => panic!("{subject}: {other:?}"),
+        }
+    })
+}
+
+#[test]
+fn applications_work_where_the_rfcs_say_so() {
+    if !possible() {
+        return;
+    }
+    let all = points_of(
+        "paper-002/applications",
+        FAILING.map(|(subject, _)| subject),
+    );
+    for ((subject, failing), points) in FAILING.into_iter().zip(all) {
+        assert_eq!(points.len(), 16);
+        let failed: Vec<_> = points.iter().filter(|point| point.value < 1.0).collect();
+        let names: Vec<&str> = failed.iter().map(|point| &*point.series).collect();
+        assert_eq!(names, failing, "{subject}: {failed:?}");
+        assert!(failed.iter().all(|point| point.reason.is_some()));
+    }
+}
+
+#[test]
+fn what_there_is_not_is_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let place = run.to_str().unwrap();
+    for (wanted, told) in [
+        (
+            ["paper-002/nothing", "--subjects", "native-ipv6"],
+            "paper-002/nothing",
+        ),
+        (["paper-002", "--subjects", "nobody"], "nobody"),
+        (["paper-002", "--profile", "slow"], "slow"),
+    ] {
+        let mut arguments = vec!["run"];
+        arguments.extend(wanted);
+        arguments.extend(["--output", place]);
+        let output = lab(&arguments);
+        assert!(!output.status.success());
+        assert!(said(&output).contains(told), "{}", said(&output));
+        assert!(!run.exists());
+    }
+}
+
+/// What is measured here would be another thing beside other work.
+mod timed {
+    use super::*;
+
+    /// Frames of the standards' tests come through whoever forwards, translates or carries them in a tunnel. A machine
+    /// with other work makes trials void: then nothing is said of the subject, but never that it forwards nothing.
+    #[test]
+    fn frames_of_the_standards_pass_what_stands_between() {
+        if !possible() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let subjects = [
+            "native-ipv6",
+            "siit-isthmus-xdp",
+            "nat64-isthmus-user",
+            "6rd-isthmus-tc",
+            "ds-lite-isthmus-user",
+        ];
+        let experiments = ["rfc8219/throughput", "rfc8219/frame-loss"];
+        let directory = measure(&experiments, &subjects, &run);
+        assert_eq!(directory.trials().count(), 2 * subjects.len());
+        for trial in directory.trials() {
+            let planned = &trial.planned;
+            let points = match &trial.outcome {
+                Outcome::Measured(points) => points,
+                Outcome::Void(why) => {
+                    eprintln!("{planned:?} is void: {why}");
+                    continue;
+                }
+                Outcome::NotRun(why) => panic!("{planned:?}: {why}"),
+            };
+            for point in points {
+                if planned.experiment == "rfc8219/throughput" {
+                    // A tenth is how near the search comes, and how far the ceiling is off.
+                    let most = 1.1 * point.ceiling.unwrap();
+                    assert!(
+                        point.value > 0.0 && point.value < most,
+                        "{planned:?}: {point:?}"
+                    );
+                } else {
+                    assert!((0.0..1.0).contains(&point.value), "{planned:?}: {point:?}");
+                }
+            }
+            // What is lost grows with the load, from nothing.
+            if planned.experiment == "rfc8219/frame-loss" {
+                let least = points
+                    .iter()
+                    .filter(|point| point.series == points[0].series)
+                    .min_by(|one, other| one.at.total_cmp(&other.at))
+                    .unwrap();
+                let worst = points.iter().map(|point| point.value).fold(0.0, f64::max);
+                assert!(least.value <= worst, "{planned:?}: {points:?}");
+            }
+        }
+    }
+
+    /// Hosts and gateways together are not more than all, and programs are a part of it; there are only those that work.
+    #[test]
+    fn processor_time_is_divided_among_those_who_took_it() {
+        if !possible() {
+            return;
+        }
+        let subjects = ["native-ipv6", "siit-isthmus-xdp", "siit-isthmus-user"];
+        let [native, xdp, user] = points_of("paper-002/cost", subjects).map(|points| {
+            let of_100 = points.into_iter().filter(|point| point.at == 100.0);
+            of_100
+                .map(|point| (point.series, point.value))
+                .collect::<BTreeMap<String, f64>>()
+        });
+        for times in [&native, &xdp, &user] {
+            let apart = times["hosts"] + times.get("gateways").copied().unwrap_or(0.0);
+            assert!(times["hosts"] > 0.0, "{times:?}");
+            assert!(apart <= times["udp"] * 1.000_001, "{times:?}");
+        }
+        assert!(!native.contains_key("programs") && !native.contains_key("gateways"));
+        assert!(!user.contains_key("programs"), "{user:?}");
+        assert!(
+            xdp["programs"] > 0.0 && xdp["programs"] < xdp["udp"],
+            "{xdp:?}"
+        );
+        // A process takes each packet in and gives it out; that of the programs sees the first ones.
+        assert!(user["gateways"] > 2.0 * xdp["gateways"], "{user:?} {xdp:?}");
+    }
+}

@@ -1,0 +1,5 @@
+//! The laboratory without a network: bounds, searches, reports and claims.
+
+mod bound;
+mod report;
+mod search;

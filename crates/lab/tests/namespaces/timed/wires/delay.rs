@@ -1,0 +1,147 @@
+//! One-way delay over links with a line rate, against the bound.
+
+use std::time::Duration;
+
+use isthmus_lab::{
+    bound::ping_pong,
+    sockets::pingpong::{PingPong, Protocol},
+    topology::{Neighbours, Offloads, Topology},
+    wire::Ethernet,
+};
+
+use super::{
+    Attempt, at_most, bare, delays, direct, least, measure, neighbours, path, patient, payload,
+    punctual, rate, report, routed, strangers, transport, with, without_cables,
+};
+
+/// In one packet, and in several.
+const PAYLOADS: [u32; 2] = [1000, 4000];
+
+/// The lateness of cables in an exchange that counts, or a hundredth of the bound if that is more.
+const LATE: Duration = Duration::from_micros(10);
+
+#[test]
+fn through_a_router_at_10_megabits_it_is_the_bound_at_the_sockets() {
+    through_a_router(10, &PAYLOADS, |sockets, _| sockets);
+}
+
+#[test]
+fn through_a_router_at_100_megabits_it_is_the_bound_between_the_cables() {
+    through_a_router(100, &PAYLOADS, |_, wires| wires);
+}
+
+/// The other sizes: `make test-long PARTS=measurements` runs these.
+mod long_timed {
+    use super::through_a_router;
+
+    const PAYLOADS: [u32; 4] = [250, 500, 1500, 10_000];
+
+    #[test]
+    fn through_a_router_at_10_megabits_it_is_the_bound_at_the_sockets() {
+        through_a_router(10, &PAYLOADS, |sockets, _| sockets);
+    }
+
+    #[test]
+    fn through_a_router_at_100_megabits_it_is_the_bound_between_the_cables() {
+        through_a_router(100, &PAYLOADS, |_, wires| wires);
+    }
+}
+
+/// Compares what `of` chooses of the delay at the sockets and between the cables' ends.
+fn through_a_router(megabits: u64, payloads: &[u32], of: fn(f64, f64) -> f64) {
+    let rate = rate(megabits);
+    with(&routed(Ethernet::new(rate)), |network| {
+        let plain = without_cables().build().unwrap();
+        for ((name, pair), (_, plain)) in strangers(network).into_iter().zip(strangers(&plain)) {
+            for protocol in [Protocol::Udp, Protocol::Tcp] {
+                for &bytes in payloads {
+                    let game = PingPong {
+                        exchanges: 50,
+                        ..patient(protocol, payload(bytes))
+                    };
+                    let what = format!("{name} {protocol:?} {bytes} bytes at {megabits} Mb/s");
+                    let path = path(name, rate);
+                    let (transport, payload) = (transport(protocol), payload(bytes));
+                    let bound = path.delay(transport, payload);
+                    // Both directions are alike.
+                    let [expected, _] = ping_pong([&path, &path], transport, payload);
+                    let tolerance = LATE.max(Duration::from_secs_f64(bound / 100.0));
+                    measure(&what, || {
+                        let series = game.play(&pair).unwrap();
+                        assert_eq!(
+                            (series.lost_forth, series.lost_back, series.corrupted),
+                            (0, 0, 0)
+                        );
+                        let Some(exchanges) = punctual(&series, tolerance) else {
+                            return Attempt::Void;
+                        };
+                        let (sockets, wires) = delays(&exchanges);
+                        report(&format!("{what}, sockets"), sockets, bound);
+                        report(&format!("{what}, wires"), wires, bound);
+                        assert!(wires > bound * 0.999, "{what}");
+                        assert!(sockets > wires, "{what}: the hosts took less than nothing");
+                        if of(sockets, wires) < at_most(expected, bare(&game, &plain)) {
+                            Attempt::Good
+                        } else {
+                            Attempt::Bad
+                        }
+                    });
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_millisecond_of_cable_is_a_millisecond() {
+    let ethernet = Ethernet::new(rate(1000)).delay(Duration::from_millis(1));
+    with(&direct(ethernet), |network| {
+        let plain = Topology::direct(Neighbours::Static, Offloads::Off);
+        let plain = plain.build().unwrap();
+        let game = patient(Protocol::Udp, payload(100));
+        measure("a millisecond", || {
+            let series = game.play(&neighbours(network)).unwrap();
+            assert_eq!(series.exchanges.len(), 100);
+            let Some(exchanges) = punctual(&series, LATE) else {
+                return Attempt::Void;
+            };
+            let (sockets, wires) = delays(&exchanges);
+            let half = least(exchanges.iter().map(|exchange| exchange.round_trip)) / 2.0;
+            let all = [
+                ("at the sockets", sockets),
+                ("on the wire", wires),
+                ("half a round trip", half),
+            ];
+            let ratios = all.map(|(what, seen)| report(what, seen, 1e-3));
+            assert!(ratios.iter().all(|ratio| *ratio > 1.0));
+            // The hosts take time as well.
+            let most = at_most(1e-3, bare(&game, &neighbours(&plain)));
+            if wires < 1.02e-3 && sockets < most && half < most {
+                Attempt::Good
+            } else {
+                Attempt::Bad
+            }
+        });
+    });
+}
+
+#[test]
+fn without_a_line_rate_there_is_no_time_of_a_wire() {
+    with(
+        &Topology::direct(Neighbours::Static, Offloads::Off),
+        |network| {
+            assert!(network.wires().is_none());
+            for protocol in [Protocol::Udp, Protocol::Tcp] {
+                for bytes in [1, 65_507] {
+                    let game = patient(protocol, payload(bytes));
+                    let series = game.play(&neighbours(network)).unwrap();
+                    assert_eq!(series.exchanges.len(), 100, "{series:?}");
+                    let none = |exchange: &isthmus_lab::sockets::pingpong::Exchange| {
+                        exchange.forth.wires.is_none() && exchange.wires_error.is_none()
+                    };
+                    assert!(series.exchanges.iter().all(none));
+                }
+            }
+        },
+    );
+}

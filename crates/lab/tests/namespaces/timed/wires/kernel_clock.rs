@@ -1,0 +1,140 @@
+//! The time of a single frame on the wire, by the kernel's time stamps: tcpdump at both ends. The kernel stamps a
+//! packet when it gives it to the sending device, and when it takes it from the receiving one.
+
+use std::{fs, time::Duration};
+
+use isthmus_lab::{
+    LabError, Result, leftovers,
+    measure::GATEWAY_CPU,
+    plan,
+    process::{self, Process},
+    sockets::pingpong::{PingPong, Protocol},
+    topology::{HOST_INTERFACE, HOST4, HOST6, Network},
+    wire::Ethernet,
+};
+
+use super::{
+    Attempt, delays, direct, least, measure, neighbours, patient, payload, punctual, rate, report,
+    with,
+};
+
+/// A capture of the datagrams at one end.
+struct Capture {
+    tcpdump: Process,
+    file: tempfile::NamedTempFile,
+}
+
+impl Capture {
+    fn start(network: &Network, node: &str) -> Result<Self> {
+        process::require("tcpdump", "tcpdump")?;
+        let file = leftovers::file()?;
+        // It must not use the CPU of the cables.
+        let mut command = network.node(node)?.command_on(GATEWAY_CPU, "tcpdump");
+        command
+            .args([
+                "-i",
+                HOST_INTERFACE,
+                "-Z",
+                "root",
+                "--time-stamp-precision=nano",
+                "-U",
+                "-w",
+            ])
+            .arg(file.path())
+            .arg("udp");
+        let mut tcpdump = Process::start("tcpdump", &mut command)?;
+        let log = tcpdump.log().to_path_buf();
+        tcpdump.wait_until(Duration::from_secs(5), || {
+            fs::read_to_string(&log).is_ok_and(|log| log.contains("listening on"))
+        })?;
+        Ok(Self { tcpdump, file })
+    }
+
+    /// Returns the times, in nanoseconds, of the packets of this length of payload from an address.
+    fn times(mut self, from: &str, length: u32) -> Result<Vec<i128>> {
+        // The last packets are written when the kernel's buffer is handed over.
+        std::thread::sleep(Duration::from_millis(1200));
+        self.tcpdump.stop();
+        let mut command = std::process::Command::new("tcpdump");
+        command
+            .args(["-n", "-tt", "--time-stamp-precision=nano", "-r"])
+            .arg(self.file.path());
+        let printed = process::run(&mut command)?;
+        let (from, length) = (format!("IP {from}."), format!("length {length}"));
+        let lines = printed.lines();
+        let lines = lines.filter(|line| line.contains(&from) && line.ends_with(&length));
+        let unreadable = |line: &str| LabError::Output {
+            tool: "tcpdump",
+            output: line.into(),
+        };
+        lines
+            .map(|line| {
+                let time = line.split(' ').next().unwrap_or_default();
+                time.replace('.', "").parse().map_err(|_| unreadable(line))
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn a_lone_frame_takes_its_time_of_the_wire() {
+    if let Err(reason) = process::require("tcpdump", "tcpdump") {
+        println!("skipped: {reason}");
+        return;
+    }
+    with(&direct(Ethernet::new(rate(10))), |network| {
+        for length in [200, 500, 1000, 1500] {
+            let what = format!("{length} bytes");
+            measure(&what, || compare(network, length).unwrap());
+        }
+    });
+}
+
+/// Datagrams of each length in either direction.
+const EXCHANGES: u32 = 200;
+
+/// Compares the time of packets of this length with the expected one.
+fn compare(network: &Network, length: u32) -> Result<Attempt> {
+    let headers = 20 + 8;
+    let message = payload(length - headers);
+    let (near, far) = (
+        Capture::start(network, HOST6)?,
+        Capture::start(network, HOST4)?,
+    );
+    let game = PingPong {
+        exchanges: EXCHANGES,
+        warm_up: 0,
+        ..patient(Protocol::Udp, message)
+    };
+    let series = game.play(&neighbours(network))?;
+    let from = plan::HOST6_AS_IPV4.to_string();
+    let left = near.times(&from, message.bytes())?;
+    let came = far.times(&from, message.bytes())?;
+    let counts = [series.exchanges.len(), left.len(), came.len()];
+    assert_eq!(counts, [EXCHANGES as usize; 3]);
+    let kernel = least(left.iter().zip(&came).map(|(left, came)| {
+        Duration::from_nanos(u64::try_from(came - left).expect("a packet arrives after it left"))
+    }));
+    let Some(exchanges) = punctual(&series, Duration::from_micros(5)) else {
+        return Ok(Attempt::Void);
+    };
+    // Preamble 8, header 14, check sequence 4; 0.8 µs each.
+    let time = f64::from(8 + 14 + length + 4) * 0.8e-6;
+    let (sockets, wires) = delays(&exchanges);
+    report(&format!("{length} bytes at the sockets"), sockets, time);
+    let ratios = [
+        report(
+            &format!("{length} bytes by the kernel's clock"),
+            kernel,
+            time,
+        ),
+        report(&format!("{length} bytes on the wire"), wires, time),
+    ];
+    // No packet arrives before its last bit.
+    assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{length} bytes");
+    Ok(if ratios.iter().all(|ratio| *ratio < 1.02) {
+        Attempt::Good
+    } else {
+        Attempt::Bad
+    })
+}
