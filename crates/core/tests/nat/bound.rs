@@ -3,6 +3,7 @@
 use std::thread;
 
 use crate::support::*;
+use isthmus_core::host::Exhaustive;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Span;

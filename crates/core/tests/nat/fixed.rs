@@ -5,6 +5,7 @@ use crate::support::*;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::Refusal;
+use isthmus_core::wire::tuple::Ports;
 
 const SYN: Transport = Transport::Tcp(TcpFlags::SYN);
 

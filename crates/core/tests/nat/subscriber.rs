@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::Ipv6Addr;
 
 use crate::support::*;
+use isthmus_core::host::Bounded;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{IcmpError, Refusal};
