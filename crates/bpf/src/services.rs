@@ -13,41 +13,68 @@ use isthmus_core::reason::Counter;
 use isthmus_core::table::Place;
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
-use isthmus_core::word::Word;
 
 use crate::lookup;
-use crate::maps::{
-    CLOCK, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline,
-};
+use crate::maps::{CLOCK, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline};
 use crate::route::Egress;
 
+/// The answer of the last search for an explicit mapping. The search for the instance asks for the same as the
+/// translation. It takes stack, which a program that makes sessions does not have.
+pub(crate) trait LastSearch: Default {
+    /// The answer, if the search was the same.
+    fn recall(&self, _table: u64, _address: V4) -> Option<u64> {
+        None
+    }
+
+    /// Keeps an answer.
+    fn keep(&self, _table: u64, _address: V4, _answer: u64) {}
+}
+
+/// Keeps nothing.
+impl LastSearch for () {}
+
+/// Keeps the table (0: there was no search; [`lookup::at`] never is), the address and the answer.
+#[derive(Default)]
+pub(crate) struct Last(Cell<(u64, V4, u64)>);
+
+impl LastSearch for Last {
+    #[inline(always)]
+    fn recall(&self, table: u64, address: V4) -> Option<u64> {
+        let (last_table, last_address, answer) = self.0.get();
+        (last_table == table && last_address.0.0 == address.0.0).then_some(answer)
+    }
+
+    #[inline(always)]
+    fn keep(&self, table: u64, address: V4, answer: u64) {
+        self.0.set((table, address, answer));
+    }
+}
+
 /// The services of a program for one packet. It makes sessions with the effort `S`.
-pub(crate) struct Services<S, E> {
+pub(crate) struct Services<S, E, L> {
     /// The way out, once it is known.
     pub(crate) egress: E,
     row: u32,
     /// The time, once it was asked for; 0 before.
     now: Cell<u64>,
-    /// The last search for an explicit mapping: the table (0: there was none; [`lookup::at`] never is),
-    /// the address, the answer. The search for the instance asks for the same as the translation.
-    last: Cell<(u64, V4, u64)>,
+    last: L,
     sessions: PhantomData<S>,
 }
 
-impl<S, E> Services<S, E> {
+impl<S, E, L: LastSearch> Services<S, E, L> {
     #[inline(always)]
     pub(crate) fn new(egress: E) -> Self {
         Self {
             egress,
             row: counts::OF_GATEWAY,
             now: Cell::new(0),
-            last: Cell::new((0, V4(Word(0)), 0)),
+            last: L::default(),
             sessions: PhantomData,
         }
     }
 }
 
-impl<S: Effort, E: Egress> Host for Services<S, E> {
+impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     type Effort = S;
     type State = Lines;
     type Rules = Lines;
@@ -68,16 +95,14 @@ impl<S: Effort, E: Egress> Host for Services<S, E> {
             return None;
         }
         let at = lookup::at(table);
-        let (last_table, last_address, answer) = self.last.get();
-        let place = if last_table == at && last_address.0.0 == address.0.0 {
-            answer
-        } else {
-            match table.v4_length {
+        let place = match self.last.recall(at, address) {
+            Some(place) => place,
+            None => match table.v4_length {
                 EamTable::SEVERAL => lookup::eam_v4(at, table.v4_lengths, address.0.0),
                 length => lookup::eam_v4_probe(at, address.0.0, length),
-            }
+            },
         };
-        self.last.set((at, address, place));
+        self.last.keep(at, address, place);
         lookup::number(place).map(Place)
     }
 

@@ -15,7 +15,7 @@ use crate::configured::Configured;
 use crate::maps::{self, BASE, MAP_T, OPEN_V4, OPEN_V6, SOFTWIRES};
 use crate::owner::Chosen;
 use crate::route::{Egress, NoWay};
-use crate::services::Services;
+use crate::services::{Last, LastSearch, Services};
 
 /// An engine's packet, with what the engine answers its kernel.
 pub(crate) trait Device: Packet {
@@ -95,7 +95,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         // No program calls this: nothing of the mechanism gets into the object.
         return D::PASS;
     }
-    let mut services = Services::<Established, _>::new(way);
+    let mut services = Services::<Established, _, Last>::new(way);
     let chosen = Chosen {
         configured,
         searched,
@@ -111,7 +111,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
             Family::V4 => GO_ON + OPEN_V4 as i32,
             Family::V6 => GO_ON + OPEN_V6 as i32,
         },
-        Err(refusal) => refuse::<D, _, _>(&mut services, refusal),
+        Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
 /// with [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF).
 #[inline(always)]
 pub(crate) fn open<D: Device>(device: &mut D, family: Family) -> i32 {
-    let mut services = Services::<Bounded, _>::new(NoWay);
+    let mut services = Services::<Bounded, _, ()>::new(NoWay);
     let configured = Configured::now();
     let opened = match family {
         Family::V4 => gateway::open_v4::<Nat64, _, _, _>(device, &mut services, &configured),
@@ -127,7 +127,7 @@ pub(crate) fn open<D: Device>(device: &mut D, family: Family) -> i32 {
     };
     match opened {
         Ok(()) => go_on(Stage::Base),
-        Err(refusal) => refuse::<D, _, _>(&mut services, refusal),
+        Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }
 }
 
@@ -153,7 +153,10 @@ pub(crate) fn up<D: Device>(device: &mut D) -> i32 {
 
 /// The packet is not sent on from here.
 #[inline(always)]
-fn refuse<D: Device, S: Effort, E: Egress>(services: &mut Services<S, E>, refusal: Refusal) -> i32 {
+fn refuse<D: Device, S: Effort, E: Egress, L: LastSearch>(
+    services: &mut Services<S, E, L>,
+    refusal: Refusal,
+) -> i32 {
     match refusal {
         Refusal::Drop(counter) => {
             services.count(counter);

@@ -169,7 +169,7 @@ fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64;
 }
 
 /// Makes a binding with one reference, the caller's, if there is room for one more.
-#[inline(never)]
+#[inline(always)]
 fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
     if !H::Effort::ACCOUNTS && subscriber::tracked(cfg) {
         return Outcome::no(Cause::GaveUp);
@@ -186,7 +186,7 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
 }
 
 /// [`make`], without the count.
-#[inline(always)]
+#[inline(never)]
 fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
     let bindings = &cfg.layout.bindings;
     let hash = hash(&cfg.seed, inside);
