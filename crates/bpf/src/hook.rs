@@ -101,11 +101,11 @@ macro_rules! programs {
             hook::quoted_protocol(&Device::new(&Context::new(context)))
         }
 
-        /// Looks the next hop at this place of the cache up in the kernel's FIB; see [`route::ask`].
-        #[unsafe(export_name = concat!($hook, "_ask"))]
+        /// Looks the next hop in this slot of the cache up in the kernel's FIB; see [`route::look_up`].
+        #[unsafe(export_name = concat!($hook, "_look_up"))]
         #[inline(never)]
-        pub extern "C" fn ask(context: *mut $raw, place: u32) -> i32 {
-            route::ask::<Origin<'_>>(context.cast(), place);
+        pub extern "C" fn look_up(context: *mut $raw, slot: u32) -> i32 {
+            route::look_up::<Origin<'_>>(context.cast(), slot);
             0
         }
 
@@ -118,9 +118,9 @@ macro_rules! programs {
             link: u32,
         ) -> i32 {
             let context = &Context::new(raw);
-            let way = Fib::new(Origin { context, link });
+            let route = Fib::new(Origin { context, link });
             let configured = Configured::from_number(configured);
-            stage::cross::<M, _>(&mut Device::new(context), way, family, configured, searched)
+            stage::cross::<M, _>(&mut Device::new(context), route, family, configured, searched)
         }
 
         for_each_mechanism!(crossings[$hook, $raw]);

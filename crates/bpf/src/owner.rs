@@ -11,7 +11,7 @@ use isthmus_core::word::Word;
 
 use crate::configured::Configured;
 use crate::lookup::{NOTHING, number};
-use crate::route::NoWay;
+use crate::route::NoRoute;
 use crate::services::Services;
 
 /// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs
@@ -214,7 +214,7 @@ pub extern "C" fn owns_v4(
     active: u64,
     index: u32,
 ) -> u64 {
-    let services = Services::<Established, _>::new(NoWay);
+    let services = Services::<Established, _>::new(NoRoute);
     let configured = Configured::from_number(active);
     configured.get(index).map_or(PAST_THE_LAST, |instance| {
         let (source, destination) = (V4(Word(source)), V4(Word(destination)));
@@ -237,7 +237,7 @@ pub extern "C" fn owns_v6(
     low: u64,
     which: u64,
 ) -> u64 {
-    let services = Services::<Established, _>::new(NoWay);
+    let services = Services::<Established, _>::new(NoRoute);
     let source = V6::from_halves(source_high, source_low);
     let destination = V6::from_halves(high, low);
     let configured = Configured::from_number(which >> 8);

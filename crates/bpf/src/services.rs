@@ -16,14 +16,12 @@ use isthmus_core::verdict::Slow;
 use isthmus_core::word::Word;
 
 use crate::lookup;
-use crate::maps::{
-    CLOCK, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline,
-};
+use crate::maps::{CLOCK, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline};
 use crate::route::Egress;
 
 /// The services of a program for one packet. It makes sessions with the effort `S`.
 pub(crate) struct Services<S, E> {
-    /// The way out, once it is known.
+    /// The route lookup of the packet.
     pub(crate) egress: E,
     row: u32,
     /// The time, once it was asked for; 0 before.

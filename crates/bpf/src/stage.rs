@@ -14,20 +14,20 @@ use isthmus_core::verdict::{Refusal, Slow, Verdict};
 use crate::configured::Configured;
 use crate::maps::{self, BASE, MAP_T, OPEN_V4, OPEN_V6, SOFTWIRES};
 use crate::owner::Chosen;
-use crate::route::{Egress, NoWay};
+use crate::route::{Egress, NoRoute};
 use crate::services::Services;
 
 /// An engine's packet, with what the engine answers its kernel.
 pub(crate) trait Device: Packet {
-    /// How it finds the way out.
-    type Way: Egress;
+    /// The lookup of the next hop.
+    type Route: Egress;
     /// The kernel takes the packet as it is.
     const PASS: i32;
     /// The packet ends here.
     const DROP: i32;
 
     /// Sends a translated packet.
-    fn send(&mut self, way: &Self::Way, family: Family) -> i32;
+    fn send(&mut self, route: &Self::Route, family: Family) -> i32;
 }
 
 /// An answer from here on is not an action of the kernel: the program at the place that it exceeds this by
@@ -86,7 +86,7 @@ pub(crate) fn not_ours<D: Device>(program: Stage) -> i32 {
 #[inline(always)]
 pub(crate) fn cross<M: Crosses, D: Device>(
     device: &mut D,
-    way: D::Way,
+    route: D::Route,
     family: Family,
     configured: Configured,
     searched: u64,
@@ -95,7 +95,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         // No program calls this: nothing of the mechanism gets into the object.
         return D::PASS;
     }
-    let mut services = Services::<Established, _>::new(way);
+    let mut services = Services::<Established, _>::new(route);
     let chosen = Chosen {
         configured,
         searched,
@@ -119,7 +119,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
 /// with [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF).
 #[inline(always)]
 pub(crate) fn open<D: Device>(device: &mut D, family: Family) -> i32 {
-    let mut services = Services::<Bounded, _>::new(NoWay);
+    let mut services = Services::<Bounded, _>::new(NoRoute);
     let configured = Configured::now();
     let opened = match family {
         Family::V4 => gateway::open_v4::<Nat64, _, _, _>(device, &mut services, &configured),
