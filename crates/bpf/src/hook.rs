@@ -5,7 +5,7 @@
 //! functions `arrive`, `resume` and `finish`, which adapt what lies before the IP packet.
 
 use isthmus_core::packet::{Family, Packet};
-use isthmus_core::wire::{icmpv4, ipv4};
+use isthmus_core::wire::{icmp, ipv4};
 
 use crate::ethernet;
 
@@ -19,11 +19,10 @@ pub(crate) fn family_of(kind: Option<u16>) -> Option<Family> {
     }
 }
 
-/// The [quoted protocol](icmpv4::quoted_protocol) of a packet.
+/// The [quoted protocol](icmp::quoted_protocol) of a packet.
 #[inline(always)]
 pub(crate) fn quoted_protocol<P: Packet>(packet: &P) -> u32 {
-    ipv4::Header::read(packet, 0)
-        .map_or(0, |header| icmpv4::quoted_protocol(packet, &header).into())
+    ipv4::Header::read(packet, 0).map_or(0, |header| icmp::quoted_protocol(packet, &header).into())
 }
 
 /// Defines the programs of the hook with this name: their section, the kernel's type of context, and the type

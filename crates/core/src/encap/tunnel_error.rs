@@ -17,9 +17,10 @@ use crate::packet::verify_checksum;
 use crate::packet::{Family, NoRoom, Packet, Truncated};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Unit};
-use crate::wire::icmp::Messages;
-use crate::wire::transport::{Content, Extent};
+
+use crate::wire::transport::Extent;
 use crate::wire::{icmp, icmpv4, icmpv6};
 use crate::wire::{ipv4, ipv6, protocol};
 use crate::word::Word;

@@ -18,7 +18,7 @@ use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::slow::neighbour;
 use crate::verdict::{Refusal, Verdict};
-use crate::wire::{icmpv4, ipv4, ipv6};
+use crate::wire::{icmp, ipv4, ipv6};
 
 pub use cross::{Cross, Crosses};
 pub use translation::{open_v4, open_v6};
@@ -108,7 +108,7 @@ fn choose_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
     instances: &'a I,
     header: &ipv4::Header,
 ) -> Option<(&'a M, &'a Instance)> {
-    let protocol = || icmpv4::quoted_protocol(packet, header);
+    let protocol = || icmp::quoted_protocol(packet, header);
     let index = instances.find_v4::<M, _>(host, header, protocol)?;
     chosen(host, instances, index)
 }

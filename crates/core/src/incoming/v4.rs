@@ -4,10 +4,11 @@ use crate::address::special;
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
-use crate::wire::icmp::Messages;
+use crate::wire::content::{Content, Messages};
 use crate::wire::ipv4::{HEADER, Header};
 use crate::wire::protocol;
-use crate::wire::transport::{Content, Extent, Transport};
+
+use crate::wire::transport::{Extent, Transport};
 
 /// An IPv4 packet that may be translated.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use crate::address::special;
 use crate::packet::{Abilities, Packet};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
-use crate::wire::icmp::Messages;
+use crate::wire::content::Messages;
 use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER, Header, OptionalFragment};
 use crate::wire::protocol;
 use crate::wire::transport::{Extent, Transport};

@@ -10,7 +10,8 @@ use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal};
-use crate::wire::transport::{Content, Transport};
+use crate::wire::content::Content;
+use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
 /// An lwAFTR.

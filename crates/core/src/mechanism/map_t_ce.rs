@@ -11,7 +11,8 @@ use crate::host::Host;
 use crate::nat::NatConfig;
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
-use crate::wire::transport::{Content, Transport};
+use crate::wire::content::Content;
+use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// A CE of MAP-T (RFC 7599), or a CLAT (RFC 6877).

@@ -7,8 +7,9 @@ use crate::host::Host;
 use crate::nat::{self, Endpoint4, FragmentKey, Inside, NatConfig, TcpFlags};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::content::Content;
 use crate::wire::protocol;
-use crate::wire::transport::{Content, Transport};
+use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ports, Tuple};
 
 /// The outside endpoint for a packet from `inside` to `remote`.

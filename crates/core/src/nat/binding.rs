@@ -12,12 +12,10 @@ use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Outcome};
 use super::port;
 use super::session::{OUTSIDE, REPORTED};
-use super::subscriber;
+use super::subscriber::{self, NO_SUBSCRIBER};
 
 /// Word of a binding that holds the slot line of its subscriber.
 pub(super) const SUBSCRIBER: usize = 3;
-/// A line that is not there.
-pub(super) const NO_SUBSCRIBER: u32 = u32::MAX;
 /// Sessions of a binding, and who is about to make one: the low bits of the payload.
 const COUNT: u64 = 0xffff_ffff;
 /// The binding was configured and does not end with its last session.

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use crate::table::{Line, Memory};
 
-use super::layout::Capacity;
+use super::capacity::Capacity;
 
 /// What is counted: the word of the line that it is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

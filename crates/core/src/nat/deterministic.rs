@@ -4,7 +4,7 @@
 use crate::address::{V4, V6};
 use crate::word::Word;
 
-use super::config::Pool;
+use super::pool::Pool;
 
 /// Port blocks by calculation (RFC 7422 section 2.1): subscribers are numbered by the bits of
 /// their address between the length of the inside prefix and that of a subscriber, and take the

@@ -284,7 +284,7 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
     if !H::Effort::ACCOUNTS {
-        if owner != binding::NO_SUBSCRIBER {
+        if owner != subscriber::NO_SUBSCRIBER {
             return Outcome::no(Cause::GaveUp);
         }
         return place(memory, cfg, opening, binding, (outside, host.now()));

@@ -9,10 +9,11 @@ use crate::host::Effort;
 use crate::table::{Memory, Slot, hash};
 use crate::word::Word;
 
-use super::binding::NO_SUBSCRIBER;
 use super::config::{Blocks, NatConfig};
 use super::outcome::{Cause, Outcome};
 
+/// The slot line of no subscriber.
+pub(super) const NO_SUBSCRIBER: u32 = u32::MAX;
 /// Blocks that a subscriber has at most.
 pub(super) const BLOCKS: usize = 4;
 /// First word of a slot that holds a block.

@@ -6,7 +6,7 @@ use core::ops::Range;
 use crate::table::{Memory, Position, Slot, Slots, hash};
 use crate::time::Instant;
 
-use super::binding::{self, NO_SUBSCRIBER};
+use super::binding;
 use super::bound::Counted;
 use super::config::{Blocks, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol};
@@ -14,7 +14,7 @@ use super::fragment;
 use super::permission;
 use super::port::{self, BLOCK, index_word};
 use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
-use super::subscriber::{self, Owned};
+use super::subscriber::{self, NO_SUBSCRIBER, Owned};
 use super::tcp::TcpState;
 
 /// A binding, for people and records.

@@ -5,8 +5,9 @@
 //! the smaller one counts, each less its IP and TCP headers without options (RFC 9293 section
 //! 3.7.1). The first MSS option is lowered; it is never raised, and none is added.
 
+use crate::wire::content::Content;
 use crate::wire::tcp;
-use crate::wire::transport::{Content, Transport};
+use crate::wire::transport::Transport;
 use core::hint::black_box;
 
 use crate::checksum::{Delta, Sum};
@@ -140,7 +141,7 @@ mod tests {
     use crate::checksum::ChecksumKind;
     use crate::packet::{Family, NoRoom};
     use crate::policy::{ServiceClass, ZeroUdpChecksum};
-    use crate::wire::icmp::Messages;
+    use crate::wire::content::Messages;
     use crate::wire::protocol;
     use crate::wire::transport::Extent;
     use etherparse::{TcpHeaderSlice, TcpOptionElement};

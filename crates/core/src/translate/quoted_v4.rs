@@ -3,7 +3,7 @@
 //! [`quoted`](super::quoted) in user space only.
 
 use super::quoted::{Adjust, INNER, adjust_quoted, check_extent, useless};
-use super::{Hop, four_to_four};
+use super::{Hop, outgoing_v4};
 use crate::address::V4;
 use crate::checksum::ChecksumKind;
 use crate::checksum::Delta;
@@ -16,11 +16,12 @@ use crate::packet::{Packet, Truncated, patch_complete};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Unit};
 use crate::wire::icmp;
-use crate::wire::icmp::Messages;
 use crate::wire::ipv4;
-use crate::wire::transport::{Content, Extent, Transport};
+
+use crate::wire::transport::{Extent, Transport};
 use crate::wire::tuple::Tuple;
 
 /// Offset of the addresses in an IPv4 header.
@@ -68,12 +69,12 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         source_port: 0,
         destination_port: 0,
     };
-    let way = four_to_four::Way::new(host, policy, passed.exit, &outer, tos)?;
-    let start = way.make_room(packet)?;
+    let out = outgoing_v4::Outgoing::new(host, policy, passed.exit, &outer, tos)?;
+    let start = out.make_room(packet)?;
     (|| {
         let (outside, flags) = (&received.header, received.header.0[1]);
-        way.write(packet, outside.total_length(), policy)?;
-        four_to_four::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
+        out.write(packet, outside.total_length(), policy)?;
+        outgoing_v4::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
         let change = quote.write(packet, start + quote_at, &new)?;
         let field = start + received.transport.at + icmp::CHECKSUM;
         packet.patch_checksum(field, ChecksumKind::Plain, Delta::NONE, change)
@@ -83,7 +84,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         host.count(M::COUNTER);
     }
     Ok(Verdict::Forward {
-        family: way.family(),
+        family: out.family(),
         split: None,
     })
 }
@@ -168,7 +169,7 @@ impl Quote {
         new: &Tuple<V4>,
     ) -> Result<Delta, Truncated> {
         packet.set_words(at + ADDRESSES, [new.source.0, new.destination.0])?;
-        let pseudo = four_to_four::pseudo_header(&self.tuple, new);
+        let pseudo = outgoing_v4::pseudo_header(&self.tuple, new);
         let (field, kind) = (at + ipv4::CHECKSUM, ChecksumKind::Plain);
         patch_complete(packet, field, kind, pseudo)?;
         let header = ipv4::Header::read(packet, at)?;

@@ -1,29 +1,11 @@
 //! The transport header of a packet: ports, flags and length, as far as the gateway needs them.
 
-use super::icmp::{self, Echo, Messages};
+use super::content::{Content, Messages};
+use super::icmp;
 use super::tuple::{Ports, Tuple};
 use super::{protocol, tcp, udp};
 use crate::packet::{Packet, Truncated};
 use crate::word::Word;
-
-/// The content of an IP packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// A TCP header.
-    Tcp,
-    /// A UDP header.
-    Udp,
-    /// An ICMP echo request or reply.
-    Echo(Echo),
-    /// Another ICMPv4 query with an identifier, or its answer; only of [`Messages::WithinV4`].
-    Query,
-    /// An ICMP error; its packet in error begins 8 bytes in.
-    IcmpError,
-    /// Any other protocol: passed as it is.
-    Other,
-    /// A fragment after the first: payload without a header.
-    Continuation,
-}
 
 /// The transport part of a packet.
 #[derive(Clone, Copy, Debug)]
