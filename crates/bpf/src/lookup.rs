@@ -2,7 +2,7 @@
 //! such a function once, not at every call. Arguments and results are numbers, five at most.
 
 use isthmus_core::address::eam::{self, EamTable, MappedV4};
-use isthmus_core::address::softwire::{self, Customer, SoftwireTable};
+use isthmus_core::address::softwire::{self, B4Key, SoftwireTable};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::table::Place;
 use isthmus_core::word::Word;
@@ -106,12 +106,12 @@ pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 
     answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
 }
 
-/// The block that has a customer's softwire, given as a number, in a table of `lines` lines that begins at line `base`.
+/// The block that has a lwB4's softwire, given as a number, in a table of `lines` lines that begins at line `base`.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn softwire(base: u32, lines: u32, customer: u64) -> u64 {
+pub extern "C" fn softwire(base: u32, lines: u32, key: u64) -> u64 {
     let table = SoftwireTable { base, lines };
-    answer(softwire::find(&RULE_LINES, &table, Customer(customer)))
+    answer(softwire::find(&RULE_LINES, &table, B4Key(key)))
 }
 
 /// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use isthmus_abi::counts;
 use isthmus_core::address::eam::{EamTable, MappedV4};
-use isthmus_core::address::softwire::{Customer, SoftwireTable};
+use isthmus_core::address::softwire::{B4Key, SoftwireTable};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::host::{Destination, Effort, Host, Route};
 use isthmus_core::reason::Counter;
@@ -90,8 +90,8 @@ impl<S: Effort, E: Egress> Host for Services<S, E> {
     }
 
     #[inline(always)]
-    fn find_softwire(&self, table: &SoftwireTable, customer: Customer) -> Option<Place> {
-        let found = lookup::softwire(table.base, table.lines, customer.0);
+    fn find_softwire(&self, table: &SoftwireTable, key: B4Key) -> Option<Place> {
+        let found = lookup::softwire(table.base, table.lines, key.0);
         lookup::number(found).map(Place)
     }
 

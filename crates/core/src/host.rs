@@ -1,7 +1,7 @@
 //! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
 
 use crate::address::eam::{self, EamTable, MappedV4};
-use crate::address::softwire::{self, Customer, SoftwireTable};
+use crate::address::softwire::{self, B4Key, SoftwireTable};
 use crate::address::{V4, V6};
 use crate::reason::Counter;
 use crate::table::{Memory, Place};
@@ -115,9 +115,9 @@ pub trait Host {
         eam::to_v4(self.rules(), place, address)
     }
 
-    /// The block that has a customer's softwire.
-    fn find_softwire(&self, table: &SoftwireTable, customer: Customer) -> Option<Place> {
-        softwire::find(self.rules(), table, customer)
+    /// The block that has a lwB4's softwire.
+    fn find_softwire(&self, table: &SoftwireTable, key: B4Key) -> Option<Place> {
+        softwire::find(self.rules(), table, key)
     }
 
     /// The time of this packet.

@@ -62,12 +62,10 @@ pub enum Slow {
     Reassemble,
     /// The destination is another host behind this translator: translate back at once.
     Hairpin,
-    /// The mechanism of the instance runs in user space only.
-    Mechanism,
     /// A message of neighbour discovery, which has an answer.
     Neighbour,
     /// The packet is for the gateway itself: in a softwire, for its address in there (RFC 6333 section
-    /// 6.5); or for an edge that asks others for ports (RFC 7648).
+    /// 6.5); or for a CE that asks others for ports (RFC 7648).
     Own,
     /// A session has to be made, which another program of this engine does.
     Session,

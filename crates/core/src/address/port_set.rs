@@ -1,4 +1,4 @@
-//! Parts of the ports of an IPv4 address: the port sets that its customers have (RFC 7597 section
+//! Parts of the ports of an IPv4 address: the port sets that its CEs have (RFC 7597 section
 //! 5.1 and appendix B), for MAP-E, MAP-T (RFC 7599) and lw4o6 (RFC 7596), by the port parameters of
 //! RFC 7598 section 4.5.
 //!
@@ -30,7 +30,7 @@ pub struct Sharing {
     length: u8,
 }
 
-/// The ports of one customer.
+/// The ports of one CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct PortSet {
@@ -92,7 +92,7 @@ impl fmt::Display for PortSetError {
 impl core::error::Error for PortSetError {}
 
 impl Sharing {
-    /// The address is one customer's, with all of its ports.
+    /// The address is one CE's, with all of its ports.
     pub const WHOLE: Self = Self {
         mask: 0,
         first: 0,
@@ -104,9 +104,9 @@ impl Sharing {
     /// section 5.1).
     pub const DEFAULT_OFFSET: u8 = 6;
 
-    /// Sharing among 2^`length` customers, by a PSID of `length` bits (0 to 16) behind `offset`
+    /// Sharing among 2^`length` CEs, by a PSID of `length` bits (0 to 16) behind `offset`
     /// bits (0 to 15), together up to 16. With an offset, nobody has the ports below 2^(16 -
-    /// `offset`); with a length of 0 the one customer has all ports, whatever the offset (RFC 7597
+    /// `offset`); with a length of 0 the one CE has all ports, whatever the offset (RFC 7597
     /// section 5.1 and example 4 of appendix A).
     ///
     /// # Errors
@@ -167,13 +167,13 @@ impl Sharing {
         self.length
     }
 
-    /// How many customers share the address: 1 to 65536.
+    /// How many CEs share the address: 1 to 65536.
     #[must_use]
     pub const fn ratio(self) -> u32 {
         1 << self.length
     }
 
-    /// Whether there is but one customer, who has all ports.
+    /// Whether there is but one CE, who has all ports.
     #[inline(always)]
     #[must_use]
     pub const fn is_whole(self) -> bool {
@@ -199,7 +199,7 @@ impl Sharing {
         16 - self.offset as u32 - self.length as u32
     }
 
-    /// The PSID of the customer who has a port; `None` if nobody has it.
+    /// The PSID of the CE that has a port; `None` if nobody has it.
     #[inline(always)]
     #[must_use]
     pub const fn psid_of(self, port: u16) -> Option<u16> {
@@ -215,7 +215,7 @@ impl Sharing {
         ((port & self.mask) as u32).wrapping_shr(self.contiguous()) as u16
     }
 
-    /// The ports of the customer with this PSID.
+    /// The ports of the CE with this PSID.
     ///
     /// # Errors
     /// The PSID does not fit into its bits.

@@ -3,13 +3,13 @@
 //!
 //! Both directions ask the same: a packet to a lwB4 by its destination address and port, a packet from
 //! one by its source address and port. How ports are divided into sets is told by a few networks
-//! ([`SharedNetworks`]), so that address and port make a number ([`Customer`]), by which the softwire is
+//! ([`SharedNetworks`]), so that address and port make a number ([`B4Key`]), by which the softwire is
 //! found at once.
 //!
 //! What takes time in a table of a million is the memory, so it is kept small enough for the caches of a
-//! processor. 4096 customers in a row make a block, which is found by a small table (`table/cuckoo.rs`) and
-//! has a row for each customer. The addresses of a block's lwB4s have most of their bits in common, because
-//! operators count their customers, and build addresses as RFC 7597 section 6 does (RFC 7596 section 5.1).
+//! processor. 4096 lwB4s in a row make a block, which is found by a small table (`table/cuckoo.rs`) and
+//! has a row for each lwB4. The addresses of a block's lwB4s have most of their bits in common, because
+//! operators count their lwB4s, and build addresses as RFC 7597 section 6 does (RFC 7596 section 5.1).
 //! So a row has four octets as a rule: what is left when all that is known is taken away. If that is not
 //! enough, the block has whole addresses.
 //!
@@ -43,7 +43,7 @@ pub use shared::SharedNetworks;
 pub struct SoftwireTable {
     /// First line.
     pub base: u32,
-    /// Lines for finding blocks of customers, a power of two; 0 if there are no softwires.
+    /// Lines for finding blocks of lwB4s, a power of two; 0 if there are no softwires.
     pub lines: u32,
 }
 
@@ -63,10 +63,10 @@ pub struct Softwire {
 /// Who has an IPv4 address and a port set of it: the PSID behind the address in the lower 48 bits, and
 /// above them how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Customer(pub u64);
+pub struct B4Key(pub u64);
 
-impl Customer {
-    /// The customer with a PSID of an address that is shared so.
+impl B4Key {
+    /// The lwB4 with a PSID of an address that is shared so.
     #[inline(always)]
     #[must_use]
     pub const fn new(address: V4, psid: u16, sharing: Sharing) -> Self {
@@ -96,7 +96,7 @@ impl Customer {
     }
 }
 
-/// Customers of a block.
+/// lwB4s of a block.
 const BLOCK_LOG2: u32 = 12;
 /// Bit of a slot's first word that is set if the slot is in use.
 const IN_USE: u64 = 1 << 63;
@@ -159,7 +159,7 @@ impl Form {
 
     /// The address that a short row stands for.
     #[inline(always)]
-    fn address(&self, row: u32, customer: Customer) -> V6 {
+    fn address(&self, row: u32, key: B4Key) -> V6 {
         let difference = u64::from(row & !BOUND);
         let shift = u32::from(self.shift);
         let (mut high, mut low) = self.base;
@@ -171,40 +171,36 @@ impl Form {
             high ^= difference.wrapping_shl(shift - 64);
         }
         if self.identifiers {
-            low ^= customer.interface_identifier();
+            low ^= key.interface_identifier();
         }
         V6::from_halves(high, low)
     }
 }
 
-/// The block of a customer.
+/// The block of a lwB4.
 #[inline(always)]
-pub fn find<M: Memory + ?Sized>(
-    rules: &M,
-    table: &SoftwireTable,
-    customer: Customer,
-) -> Option<Place> {
+pub fn find<M: Memory + ?Sized>(rules: &M, table: &SoftwireTable, key: B4Key) -> Option<Place> {
     if table.lines == 0 {
         return None;
     }
-    let number = customer.block();
+    let number = key.block();
     let matches = |block: &Block| block.number == number;
     cuckoo::find(rules, table.base, table.lines, mix(number), matches)
 }
 
-/// The address of a customer's lwB4 in the block that was found, and which of the border's addresses the
+/// The address of a lwB4's lwB4 in the block that was found, and which of the border's addresses the
 /// other end is. `None` if there is no softwire.
 #[inline(always)]
 pub fn read<M: Memory + ?Sized>(
     rules: &M,
     table: &SoftwireTable,
     place: Place,
-    customer: Customer,
+    key: B4Key,
 ) -> Option<(V6, u8)> {
     let block: Block = place.read(rules)?;
     let first = table.base.wrapping_add(block.first);
     let form = Form::read(rules.line(first)?);
-    let row = customer.row();
+    let row = key.row();
     let word = |from: u32, rows_log2: u32, word: u32| {
         let line = rules.line(from.wrapping_add(row >> rows_log2))?;
         Some(line[(word & 7) as usize].load(Relaxed))
@@ -216,7 +212,7 @@ pub fn read<M: Memory + ?Sized>(
         if row & BOUND == 0 {
             return None;
         }
-        form.address(row, customer)
+        form.address(row, key)
     } else {
         let high = word(rows, WHOLE_ROWS_LOG2, row << 1)?;
         let low = word(rows, WHOLE_ROWS_LOG2, row << 1 | 1)?;

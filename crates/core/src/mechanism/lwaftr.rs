@@ -5,7 +5,7 @@ use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
 use super::{Mechanism, Part, Stage};
 use crate::address::port_set::Sharing;
-use crate::address::softwire::{self, Customer, SharedNetworks, SoftwireTable};
+use crate::address::softwire::{self, B4Key, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::reason::Counter;
@@ -20,7 +20,7 @@ use crate::wire::tuple::{Ends, Tuple};
 pub struct LwAftr {
     /// The addresses of this end of softwires.
     pub borders: Borders,
-    /// The IPv4 addresses that customers have, and how their ports are divided.
+    /// The IPv4 addresses that lwB4s have, and how their ports are divided.
     pub shared: SharedNetworks,
     /// Who has which of them.
     pub softwires: SoftwireTable,
@@ -269,9 +269,9 @@ fn find<H: Host>(
 ) -> Option<Ends<V6>> {
     let sharing = aftr.shared.find(address)?;
     let psid = psid(sharing, port, transport.content)?;
-    let customer = Customer::new(address, psid, sharing);
-    let place = host.find_softwire(&aftr.softwires, customer)?;
-    let (b4, border) = softwire::read(host.rules(), &aftr.softwires, place, customer)?;
+    let key = B4Key::new(address, psid, sharing);
+    let place = host.find_softwire(&aftr.softwires, key)?;
+    let (b4, border) = softwire::read(host.rules(), &aftr.softwires, place, key)?;
     Some(Ends {
         source: aftr.borders.get(border),
         destination: b4,

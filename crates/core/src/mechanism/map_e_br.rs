@@ -1,4 +1,4 @@
-//! The border relay of MAP-E: shared IPv4 addresses over softwires, by rule and without state (RFC 7597
+//! The BR of MAP-E: shared IPv4 addresses over softwires, by rule and without state (RFC 7597
 //! section 8).
 
 use super::crossing::{SharesV4, Softwires};
@@ -13,7 +13,7 @@ use crate::verdict::{IcmpError, Refusal};
 use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
-/// The border relay of MAP-E (RFC 7597).
+/// The BR of MAP-E (RFC 7597).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapEBr {

@@ -1,4 +1,4 @@
-//! The border relay of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
+//! The BR of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
 
 use super::crossing::{Translation, Translator};
 use super::{Instances, Mechanism, Part, Stage, map};
@@ -13,7 +13,7 @@ use crate::verdict::{IcmpError, Refusal};
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
-/// The border relay of MAP-T (RFC 7599).
+/// The BR of MAP-T (RFC 7599).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapTBr {

@@ -43,7 +43,7 @@ pub enum PeerV4 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Embedded {
-    /// The prefixes of all customers.
+    /// The prefixes of all CEs.
     pub domain: Domain,
     /// Who has what is outside of the domain.
     pub outside: Outside,
@@ -54,9 +54,9 @@ pub struct Embedded {
 #[repr(C, u32)]
 pub enum Outside {
     /// By the IPv6 routes of this machine: it is a border relay, or a relay of 6to4. Packets come
-    /// from customers only.
+    /// from CEs only.
     Here,
-    /// Through a border relay or relay: this is a customer's edge. Packets come from it, too.
+    /// Through a border relay or relay: this is a CE's edge. Packets come from it, too.
     Relay(V4),
     /// The same, but packets come from any relay, as the way back of 6to4 is the affair of the
     /// other side (RFC 3056 section 5.3, RFC 3964 section 3).
@@ -160,7 +160,7 @@ impl SixInFour {
             return Err(Refusal::Drop(Counter::TunnelSpoofed));
         }
         match peer.outside {
-            // Customers reach each other directly (RFC 5969 section 7.1.1): a relay has the outside
+            // CEs reach each other directly (RFC 5969 section 7.1.1): a relay has the outside
             // only.
             Outside::Here if !from_inside => Err(Refusal::Drop(Counter::TunnelSpoofed)),
             Outside::Here if peer.domain.contains(destination) => Err(Refusal::Drop(Counter::Loop)),
@@ -183,7 +183,7 @@ impl SixInFour {
 #[inline(always)]
 fn embedded(peer: &Embedded, destination: V6) -> Result<V4, Refusal> {
     let other = match (peer.domain.ce_of(destination), peer.outside) {
-        (Some(customer), _) => customer,
+        (Some(ce), _) => ce,
         (None, Outside::Relay(relay) | Outside::AnyRelay(relay)) => return Ok(relay),
         (None, Outside::Here) => return Err(Refusal::Drop(Counter::TunnelDestination)),
     };

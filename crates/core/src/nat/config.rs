@@ -128,7 +128,7 @@ pub struct Limits {
 pub enum Blocks {
     /// One by one.
     None,
-    /// One by one, of the port set that a customer's pool has ([`Pool::of_customer`]).
+    /// One by one, of the port set that a CE's pool has ([`Pool::of_ce`]).
     PortSet,
     /// In blocks of `size` ports, a power of two from 8 to 8192, `per_subscriber` of them at most
     /// (1 to 4). A block belongs to its subscriber until no binding uses it.

@@ -95,7 +95,7 @@ impl Endpoint4 {
 
 /// An endpoint on the inside.
 ///
-/// NAT64 uses `address`, NAT44 `v4`, and a tunnel concentrator both: the address of the softwire
+/// NAT64 uses `address`, NAT44 `v4`, and an AFTR both: the address of the softwire
 /// and the IPv4 address in it. What is not used is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {

@@ -58,7 +58,7 @@ pub struct Pool {
     addresses: u32,
     /// The last address of the last range, as a number.
     last: u32,
-    /// The ports that there are: all, but for a customer who shares the address with others.
+    /// The ports that there are: all, but for a CE that shares the address with others.
     set: PortSet,
 }
 
@@ -118,10 +118,10 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The pool of a customer: one address, whole or shared with others (RFC 7597 section 5.1).
+    /// The pool of a CE: one address, whole or shared with others (RFC 7597 section 5.1).
     /// Port 0 is none.
     #[must_use]
-    pub const fn of_customer(address: V4, set: PortSet) -> Self {
+    pub const fn of_ce(address: V4, set: PortSet) -> Self {
         let mut ranges = [PoolRange::NONE; POOL_RANGES];
         ranges[0] = PoolRange::new(address, 1, 1, u16::MAX);
         Self {

@@ -2,62 +2,12 @@
 //!
 //! `scripts/tiers/unit` runs this with `RUSTFLAGS="--cfg loom"`.
 
-use core::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use loom::sync::atomic::fence;
 use loom::thread;
 
 use super::{Buckets, Line, Memory as _, Position, Refused, Slot, Slots, USED};
-
-/// The word of the tables in loom's model. Loom takes `SeqCst` of an access for acquire and release; with
-/// fences it is what tables rely on: a full barrier.
-#[derive(Debug, Default)]
-pub struct AtomicU64(loom::sync::atomic::AtomicU64);
-
-/// Defines read-modify-write operations with barriers around them.
-macro_rules! updates {
-    ($($name:ident)+) => {$(
-        pub fn $name(&self, value: u64, order: Ordering) -> u64 {
-            barrier(order);
-            let before = self.0.$name(value, order);
-            barrier(order);
-            before
-        }
-    )+};
-}
-
-impl AtomicU64 {
-    pub fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-
-    pub fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    updates!(swap fetch_add fetch_sub fetch_or fetch_and);
-
-    pub fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        barrier(success);
-        let result = self.0.compare_exchange(current, new, success, failure);
-        barrier(success);
-        result
-    }
-}
-
-fn barrier(order: Ordering) {
-    if order == Ordering::SeqCst {
-        fence(order);
-    }
-}
 
 /// Tries every order with so many changes of the processor where none has to wait.
 fn model(changes: usize, test: impl Fn() + Send + Sync + 'static) {

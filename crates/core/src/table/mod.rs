@@ -13,12 +13,14 @@ pub(crate) mod cuckoo;
 mod hash;
 #[cfg(all(test, loom))]
 mod interleaved;
+#[cfg(all(test, loom))]
+mod loom_word;
 mod slots;
 
 use core::sync::atomic::Ordering;
 
 #[cfg(all(test, loom))]
-use interleaved::AtomicU64;
+use loom_word::AtomicU64;
 #[cfg(not(all(test, loom)))]
 use isthmus_atomic::AtomicU64;
 

@@ -1,4 +1,4 @@
-//! How the ports of customers' addresses are divided.
+//! How the ports of lwB4s' addresses are divided.
 
 use core::hint::black_box;
 
@@ -6,7 +6,7 @@ use crate::address::V4;
 use crate::address::networks::V4Network;
 use crate::address::port_set::Sharing;
 
-/// The networks whose addresses customers have, and how the ports of each are divided.
+/// The networks whose addresses lwB4s have, and how the ports of each are divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SharedNetworks {
@@ -51,7 +51,7 @@ impl SharedNetworks {
     }
 
     /// How the ports of an address are divided: by the network with the longest prefix. `None` if no
-    /// customer has the address.
+    /// lwB4 has the address.
     ///
     /// All arithmetic: a branch for each network would have the verifier of BPF look at what follows
     /// once for each.
