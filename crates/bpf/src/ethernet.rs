@@ -1,4 +1,4 @@
-//! What lies before the IP header.
+//! Ethernet headers and VLAN tags.
 
 use isthmus_abi::links::{SERVICE, VLAN_NUMBER, tag_number};
 use isthmus_core::packet::Family;
@@ -161,7 +161,7 @@ impl Tag {
         u32::from(self.kind) << 16 | u32::from(self.control)
     }
 
-    /// What [`whole`](Self::whole) gave.
+    /// The tag from the number that [`whole`](Self::whole) returned.
     #[inline(always)]
     pub(crate) fn from_whole(whole: u32) -> Self {
         Self {

@@ -53,8 +53,8 @@ pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
     ))
 }
 
-/// What the explicit mappings make of an IPv6 address, given as two numbers, for [`mapped`]; the
-/// table as [`at`] gives it.
+/// Maps an IPv6 address, given as two numbers, by the explicit mappings; the result is for [`mapped`], and
+/// the table comes from [`at`].
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
@@ -106,7 +106,8 @@ pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 
     answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
 }
 
-/// The block that has a lwB4's softwire, given as a number, in a table of `lines` lines that begins at line `base`.
+/// Finds the block with the softwire of a lwB4, given as a number, in a table of `lines` lines that begins
+/// at line `base`.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn softwire(base: u32, lines: u32, key: u64) -> u64 {

@@ -78,7 +78,7 @@ macro_rules! counters {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What is counted.
+            /// The kind of event that is counted.
             #[must_use]
             pub const fn kind(self) -> $Kind {
                 match self { $(Self::$variant => $Kind::$of,)+ }

@@ -1,4 +1,4 @@
-//! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
+//! The services of an engine besides the packet: memory, time, random numbers, routes, counters.
 
 use crate::address::eam::{self, EamTable, MappedV4};
 use crate::address::softwire::{self, B4Key, SoftwireTable};
@@ -31,7 +31,7 @@ pub enum Destination {
     },
 }
 
-/// What the engine knows of the way there.
+/// The route of a packet, as the engine knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Bytes of an IP packet that the next link takes.
@@ -76,8 +76,8 @@ impl Effort for Bounded {
     const ADDRESSES: u32 = 0;
 }
 
-/// Every port of the first outside address and of the seven addresses after it: for user space.
-/// What it does not find is answered as [`Counter::PoolExhausted`].
+/// Every port of the first outside address and of the seven addresses after it: for user space. If none is
+/// free, the answer is [`Counter::PoolExhausted`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exhaustive;
 
@@ -109,13 +109,13 @@ pub trait Host {
         eam::find_v4(self.rules(), table, address)
     }
 
-    /// What the explicit mappings make of an IPv6 address.
+    /// Maps an IPv6 address by the explicit mappings.
     fn map_eam_v6(&self, table: &EamTable, address: V6) -> Option<MappedV4> {
         let place = eam::find_v6(self.rules(), table, address)?;
         eam::to_v4(self.rules(), place, address)
     }
 
-    /// The block that has a lwB4's softwire.
+    /// Finds the block with the softwire of a lwB4.
     fn find_softwire(&self, table: &SoftwireTable, key: B4Key) -> Option<Place> {
         softwire::find(self.rules(), table, key)
     }
@@ -138,6 +138,6 @@ pub trait Host {
     /// then.
     ///
     /// # Errors
-    /// [`Slow::Route`], where it knows that it can not send there.
+    /// [`Slow::Route`], where it knows that it cannot send there.
     fn route(&mut self, to: Destination) -> Result<Option<Route>, Slow>;
 }

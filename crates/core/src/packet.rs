@@ -1,7 +1,7 @@
-//! What an engine lends to the core: one IP packet, read and written in 32-bit words.
+//! The packet of an engine: one IP packet, read and written in 32-bit words.
 //!
-//! Words, because that is what the BPF verifier and the BPF instruction set handle best: one
-//! bounds check and one load for four bytes.
+//! The BPF verifier and the BPF instruction set handle words best: one bounds check and one load for four
+//! bytes.
 
 use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::word::Word;
@@ -23,8 +23,8 @@ pub struct Truncated;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// The work that an engine does itself. What it leaves, it hands on unchanged ([`Slow`](crate::verdict::Slow))
-/// to user space, which does everything.
+/// The work that an engine does itself. It hands all other packets on unchanged
+/// ([`Slow`](crate::verdict::Slow)) to user space, which does everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// Translates ICMP errors, whose quoted packets change their size in the middle.

@@ -2,7 +2,7 @@
 //! `docs/counters.md` (`make docs` writes it) and a field of `--counters` JSON is made from.
 
 crate::counters! {
-    /// What a counter counts.
+    /// The kind of event that a counter counts.
     pub enum Kind {
         /// Packets that left translated.
         Forwarded = "forwarded";
@@ -13,7 +13,7 @@ crate::counters! {
         /// Something other than the end of a packet.
         Event = "event";
     }
-    /// What can happen to a packet or to state, and is counted.
+    /// The counters of packets and of state.
     pub enum Counter {
         /// Packets translated from IPv4 to IPv6.
         Translated4To6 = "translated-4to6", Forwarded;
@@ -53,10 +53,10 @@ crate::counters! {
         MalformedTransport = "malformed-transport", Dropped;
         /// TTL or hop limit ended here; Time Exceeded was due (RFC 7915 sections 4.1 and 5.1).
         HopLimitExceeded = "hop-limit-exceeded", Dropped;
-        /// The source can not be the source of a packet: loopback, multicast, unspecified (RFC 7915
+        /// The source cannot be the source of a packet: loopback, multicast, unspecified (RFC 7915
         /// sections 4.1 and 5.1).
         IllegalSource = "illegal-source", Dropped;
-        /// The destination can not be translated: multicast, broadcast, loopback.
+        /// The destination cannot be translated: multicast, broadcast, loopback.
         IllegalDestination = "illegal-destination", Dropped;
         /// The source has no counterpart in the other family.
         UntranslatableSource = "untranslatable-source", Dropped;
@@ -82,7 +82,7 @@ crate::counters! {
         IcmpUntranslatable = "icmp-untranslatable", Dropped;
         /// An ICMP error about an ICMP error (RFC 7915 sections 4.3 and 5.3).
         IcmpNested = "icmp-nested", Dropped;
-        /// The packet inside an ICMP error can not be translated.
+        /// The packet inside an ICMP error cannot be translated.
         IcmpInner = "icmp-inner", Dropped;
         /// UDP over IPv4 without a checksum, where the configuration or fragmentation forbids to
         /// compute one (RFC 7915 section 4.5).
@@ -97,7 +97,7 @@ crate::counters! {
         /// From outside, and the filtering rule does not let it in (RFC 6146 section 3.5); or what the policy
         /// of an lwAFTR forbids (RFC 7596 sections 6.2 and 8.1).
         Filtered = "filtered", Dropped;
-        /// A TCP segment that can not open a session (RFC 6146 section 3.5.2.2).
+        /// A TCP segment that cannot open a session (RFC 6146 section 3.5.2.2).
         TcpNotSyn = "tcp-not-syn", Dropped;
         /// No port is free in the pool for this subscriber (RFC 6146 section 3.5.1.1).
         PoolExhausted = "pool-exhausted", Dropped;

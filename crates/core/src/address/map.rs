@@ -193,7 +193,7 @@ impl MapRule {
         self.misses_v4(address, port) == 0
     }
 
-    /// What keeps the rule from being for an IPv4 address and port; 0 if it is.
+    /// The bits by which an IPv4 address and port are not under the rule; 0 if they are.
     #[inline(always)]
     const fn misses_v4(&self, address: V4, port: u16) -> u64 {
         (address.number() & self.v4_mask ^ self.v4) as u64 | self.applies.misses(port)
@@ -291,8 +291,7 @@ impl MapRule {
     /// Whether a CE may send from an IPv4 address and a port (or ICMP identifier), given the IPv6
     /// source address, which is under the rule (RFC 7597 section 8.1, RFC 7599 sections 8.2 and 8.3).
     ///
-    /// # Errors
-    /// What is not the CE's.
+    /// # Errors The address or the port is not the CE's.
     #[inline(always)]
     pub const fn check(&self, source: V6, address: V4, port: u16) -> Result<(), Mismatch> {
         if address.number() & self.ce_mask != self.v4_in(source).number() {

@@ -139,7 +139,7 @@ impl Sharing {
         ports | (self.offset as u64) << 8 | self.length as u64 | 1 << 63
     }
 
-    /// What a number from [`pack`](Self::pack) stands for; nothing, if it is 0.
+    /// The sharing from a number of [`pack`](Self::pack); `None` for 0.
     #[inline(always)]
     pub(super) const fn unpack(number: u64) -> Option<Self> {
         if number == 0 {
@@ -277,8 +277,8 @@ impl PortSet {
         self.misses(port) == 0
     }
 
-    /// What keeps a port out of the set; 0 if it is in the set. Arithmetic, because a comparison is a
-    /// branch to BPF.
+    /// The bits by which a port is not in the set; 0 if it is. This is arithmetic, because a comparison is
+    /// a branch in BPF.
     #[inline(always)]
     pub(super) const fn misses(self, port: u16) -> u64 {
         let below = (port as u64).wrapping_sub(self.sharing.first as u64) >> 63;

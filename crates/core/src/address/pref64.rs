@@ -21,7 +21,7 @@ pub enum Untold {
     Nothing,
     /// Well-known addresses are in several places, and no other address tells which of them counts.
     Ambiguous,
-    /// The prefix can not be that of a translator.
+    /// The prefix cannot be that of a translator.
     Unusable(Prefix),
 }
 
@@ -182,8 +182,8 @@ mod tests {
     }
 
     proptest! {
-        /// What a DNS64 makes of both addresses leads back to its prefix or is refused, and never to
-        /// another prefix.
+        /// The answers of a DNS64 for both addresses lead back to its prefix or are refused, and never
+        /// lead to another prefix.
         #[test]
         fn there_and_back(bits: u128, which in 0usize..6) {
             let length = LENGTHS[which];

@@ -71,8 +71,8 @@ pub fn enter<P: Packet, H: Host>(
     })
 }
 
-/// What the way to the other end takes of a packet of `length` bytes, if the next link takes `link`. Every
-/// way over IPv6 takes 1280 bytes, so that small packets need not ask.
+/// Returns the MTU of the path to the tunnel endpoint for a packet of `length` bytes, if the next link has
+/// the MTU `link`. Every IPv6 path has 1280 bytes, so small packets need no lookup.
 #[inline(always)]
 pub fn narrowed<H: Host>(host: &H, other: V6, length: u16, link: u16) -> u16 {
     if usize::from(length) + ipv6::HEADER <= usize::from(ipv6::MINIMUM_MTU) {

@@ -1,8 +1,9 @@
-//! What routers inside of tunnels said of their ways (RFC 2473 section 7.1, RFC 4213 section 3.2.2): a
-//! table by the other end, at the beginning of the state. Sessions lie behind it.
+//! Path MTUs of tunnels, from the errors of routers inside them (RFC 2473 section 7.1, RFC 4213 section
+//! 3.2.2). The table has the tunnel endpoint as its key and lies at the beginning of the state, before the
+//! sessions.
 //!
-//! An entry is one word, and another that falls on the same place takes it: at worst the way has to be
-//! found out again. Nobody removes entries; they lose their force.
+//! An entry is one word. A new entry in the same place replaces it: at worst the path MTU has to be
+//! discovered again. Nobody removes entries; they expire.
 
 use core::sync::atomic::Ordering;
 

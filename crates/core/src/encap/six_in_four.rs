@@ -55,7 +55,7 @@ pub fn enter<P: Packet, H: Host>(
         tos,
         total_length: outer_total,
         identification,
-        // RFC 4213 section 3.2.2: a packet that its sender can not make smaller may be cut on the
+        // RFC 4213 section 3.2.2: a packet that its sender cannot make smaller may be cut on the
         // way.
         dont_fragment: total > usize::from(ipv6::MINIMUM_MTU),
         fragment: Fragment::WHOLE,
@@ -125,8 +125,8 @@ pub fn leave<P: Packet, H: Host>(
     })
 }
 
-/// What any router looks at before it forwards an IPv6 packet (RFC 8200 section 3); gives the bytes
-/// of the packet.
+/// Checks an IPv6 packet as any router does before it forwards it (RFC 8200 section 3), and returns its
+/// length.
 #[inline(always)]
 fn check<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<usize, Refusal> {
     let total = ipv6::HEADER + usize::from(header.payload_length());

@@ -17,7 +17,7 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// What the engine is told.
+    /// The cut to make, if any.
     #[inline(always)]
     #[must_use]
     pub const fn split(self) -> Option<Split> {

@@ -1,9 +1,10 @@
-//! ICMP errors from inside a tunnel. A router between the ends tells this end about a packet of the
-//! tunnel, and this end tells who sent the packet inside (RFC 2473 section 8, RFC 4213 section 3.4).
+//! ICMP errors from inside a tunnel. A router between the tunnel endpoints reports an error about an outer
+//! packet, and this endpoint reports it to the sender of the inner packet (RFC 2473 section 8, RFC 4213
+//! section 3.4).
 //!
-//! What is read here is the message: which error it is for the sender of the inner packet, and where in
-//! the message that packet lies, as far as it is quoted. Whether the tunnel has ever sent it, the
-//! [`gateway`](crate::gateway) asks the mechanism.
+//! This module reads the message: the error for the sender of the inner packet, and the place of that
+//! packet in the message, as far as it is quoted. The [`gateway`](crate::gateway) asks the mechanism
+//! whether the tunnel can have sent it.
 //!
 //! Errors are rare, and a BPF program does not have the bytes in reach: it hands them on.
 
@@ -40,7 +41,7 @@ pub struct Report<A> {
     pub other: A,
     /// Bytes of the largest packet that the way there takes, if that was the error.
     pub way: Option<u16>,
-    /// What the sender of the inner packet is told, and what is counted if it is not.
+    /// The error for the sender of the inner packet, or the counter if there is none.
     error: Result<IcmpError, Counter>,
     /// Where the inner packet begins in the message, and how many bytes of it there are.
     at: usize,

@@ -15,7 +15,7 @@ use crate::wire::transport::{Extent, Transport};
 pub struct Incoming {
     /// Its header, without options.
     pub header: Header,
-    /// What follows the header and its options.
+    /// The transport header and the payload.
     pub transport: Transport,
 }
 
@@ -62,10 +62,9 @@ pub fn check<P: Packet>(packet: &P, header: &Header) -> Result<usize, Refusal> {
     Ok(total - header_length)
 }
 
-/// What follows an IPv4 header that lies anywhere in a packet.
+/// Reads the transport header behind an IPv4 header anywhere in a packet.
 ///
-/// # Errors
-/// A transport header that is cut short, a fragment that can not be, an ICMP type without
+/// # Errors The transport header is cut short, the fragment is impossible, or the ICMP type has no
 /// counterpart.
 #[inline(always)]
 pub fn transport<P: Packet>(

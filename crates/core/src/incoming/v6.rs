@@ -18,7 +18,7 @@ pub struct Incoming {
     pub fragment: OptionalFragment,
     /// Number of the transport protocol.
     pub protocol: u8,
-    /// What follows the IP headers.
+    /// The transport header and the payload.
     pub transport: Transport,
 }
 
@@ -137,10 +137,9 @@ pub fn chain<P: Packet>(
     }
 }
 
-/// What follows the chain.
+/// Reads the transport header behind the chain.
 ///
-/// # Errors
-/// A transport header that is cut short, a fragment that can not be, an ICMP type without
+/// # Errors The transport header is cut short, the fragment is impossible, or the ICMP type has no
 /// counterpart.
 #[inline(always)]
 pub fn transport<P: Packet>(

@@ -87,7 +87,7 @@ pub trait Translator: Mechanism<Crossing = Translation> {
     fn error_source_v4<H: Host>(&self, host: &H, policy: &Policy, source: V6, outside: V4) -> V4;
 }
 
-/// A mechanism whose hosts or CEs are behind softwires and share IPv4 addresses.
+/// A mechanism whose hosts or CEs share IPv4 addresses behind softwires.
 pub trait SharesV4: Mechanism<Crossing = Softwires> {
     /// The passage of a packet that came out of a softwire.
     type FromSoftwire<'a>: Passage

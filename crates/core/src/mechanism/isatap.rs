@@ -13,7 +13,7 @@ use crate::wire::ipv6;
 pub struct Isatap {
     /// The routers that there may be.
     pub routers: Routers,
-    /// What the node is.
+    /// The role of the node.
     pub role: IsatapRole,
     /// The 64 bits that a router announces, and how long they hold.
     pub prefix: V6,
@@ -21,7 +21,7 @@ pub struct Isatap {
     pub lifetimes: Lifetimes,
 }
 
-/// What a node of an ISATAP link is.
+/// The role of a node of an ISATAP link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum IsatapRole {
@@ -86,8 +86,9 @@ impl Routers {
 /// The prefix of link-local addresses.
 const LINK_LOCAL: u64 = 0xfe80 << 48;
 
-/// Who takes a packet: the node whose address it is, if that is on the link, else the router (RFC 5214
-/// section 7.1). To a host its own prefixes are on the link, which its source tells.
+/// Returns the tunnel endpoint for a packet: the node with the destination address, if that is on the
+/// link, else the router (RFC 5214 section 7.1). For a host its own prefixes are on the link, which its
+/// source tells.
 ///
 /// # Errors
 /// No node of the site has this address.
@@ -132,8 +133,8 @@ pub fn check(isatap: &Isatap, sender: V4, source: V6) -> Result<(), Refusal> {
     }))
 }
 
-/// Whether `sender` may send a packet with this header to this node. What a host takes is for itself; a
-/// router does not send back into the site, where nodes reach each other (RFC 6324 section 3).
+/// Whether `sender` may send a packet with this header to this node. A host accepts packets for itself
+/// only. A router does not send back into the site, where nodes reach each other (RFC 6324 section 3).
 ///
 /// # Errors
 /// It may not.

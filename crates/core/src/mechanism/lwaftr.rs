@@ -22,13 +22,13 @@ pub struct LwAftr {
     pub borders: Borders,
     /// The IPv4 addresses that lwB4s have, and how their ports are divided.
     pub shared: SharedNetworks,
-    /// Who has which of them.
+    /// The softwires of the lwB4s.
     pub softwires: SoftwireTable,
-    /// What is forwarded and answered beyond what has to be.
+    /// The operator's choices.
     pub policy: LwAftrPolicy,
 }
 
-/// What RFC 7596 leaves to the operator of an lwAFTR (sections 6.2 and 8.1).
+/// The choices that RFC 7596 leaves to the operator of an lwAFTR (sections 6.2 and 8.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct LwAftrPolicy {
@@ -36,9 +36,9 @@ pub struct LwAftrPolicy {
     pub hairpin: Permission,
     /// Whether ICMPv4 messages go into softwires.
     pub incoming_icmp: Permission,
-    /// What becomes of a packet from IPv4 that no softwire is there for.
+    /// The action for a packet from IPv4 without a softwire for its destination.
     pub unbound_v4: Unbound,
-    /// What becomes of a packet that somebody sends who has no softwire with its source.
+    /// The action for a packet from IPv6 without a softwire for its sources.
     pub unbound_v6: Unbound,
 }
 
@@ -52,7 +52,7 @@ pub enum Permission {
     Drop,
 }
 
-/// What becomes of a packet that nobody is bound to.
+/// The action for a packet without a softwire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Unbound {

@@ -1,8 +1,7 @@
-//! Mechanisms whose packets are IPv4 on both sides: NATs, and what shares IPv4 addresses over IPv6.
+//! Mechanisms whose packets are IPv4 on both sides: NATs, and those that share IPv4 addresses over IPv6.
 //!
-//! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries
-//! IPv4 over IPv6). What the mechanism says is the tuple on the other side, and which way it goes
-//! on.
+//! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries IPv4
+//! over IPv6). The mechanism gives the tuple on the other side, and the side itself.
 
 use super::Part;
 use crate::address::{V4, V6};
@@ -36,7 +35,7 @@ pub struct Passed {
 
 /// One direction of a mechanism.
 pub trait Passage {
-    /// What is counted for a packet that passed.
+    /// The counter of a packet that passed.
     const COUNTER: Counter;
 
     /// The tuple of a packet on the other side, and its way.
@@ -66,7 +65,7 @@ pub trait Passage {
         None
     }
 
-    /// What the fragments of a datagram have in common.
+    /// The key that the fragments of a datagram have in common.
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
         FragmentKey::v4(

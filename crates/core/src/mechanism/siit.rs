@@ -28,7 +28,7 @@ pub struct Siit {
     pub eam: EamTable,
     /// How they lie to the prefix.
     pub overlap: Overlap,
-    /// What happens to packets between two hosts that both have a mapping here.
+    /// The treatment of packets between two hosts that both have a mapping here.
     pub hairpin: Hairpin,
 }
 
@@ -50,7 +50,7 @@ pub struct PrefixMapping {
     kind: PrefixKind,
 }
 
-/// What a prefix is.
+/// The kind of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum PrefixKind {

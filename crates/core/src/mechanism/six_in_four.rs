@@ -19,7 +19,7 @@ use crate::wire::{ipv6, protocol};
 pub struct SixInFour {
     /// The address of this end.
     pub local: V4,
-    /// Who has the other end.
+    /// The tunnel endpoint.
     pub peer: PeerV4,
     /// The IPv6 destinations behind the other end.
     pub destinations: V6Networks,
@@ -39,27 +39,27 @@ pub enum PeerV4 {
     Isatap(Isatap),
 }
 
-/// A domain whose IPv6 addresses tell the other end.
+/// A domain whose IPv6 addresses embed the tunnel endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Embedded {
     /// The prefixes of all CEs.
     pub domain: Domain,
-    /// Who has what is outside of the domain.
+    /// The tunnel endpoint for addresses outside of the domain.
     pub outside: Outside,
 }
 
-/// How what is outside of a domain is reached, and what comes from there.
+/// The way to addresses outside of a domain, and the packets that come from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum Outside {
-    /// By the IPv6 routes of this machine: it is a border relay, or a relay of 6to4. Packets come
-    /// from CEs only.
+    /// The IPv6 routes of this machine: it is a BR, or a relay of 6to4. Packets in the tunnel come from
+    /// CEs only.
     Here,
-    /// Through a border relay or relay: this is a CE's edge. Packets come from it, too.
+    /// A BR or relay: this machine is a CE. Packets in the tunnel come from the relay, too.
     Relay(V4),
-    /// The same, but packets come from any relay, as the way back of 6to4 is the affair of the
-    /// other side (RFC 3056 section 5.3, RFC 3964 section 3).
+    /// The same, but packets come from any relay, because the other side chooses the relay for the way
+    /// back (RFC 3056 section 5.3, RFC 3964 section 3).
     AnyRelay(V4),
 }
 
@@ -117,9 +117,8 @@ impl SixInFour {
 
     /// Whether `sender` may send a packet with this header through the tunnel.
     ///
-    /// # Errors
-    /// It may not: RFC 4213 section 3.6 for one configured peer. What lies behind the tunnel does not
-    /// come out of it to go back in.
+    /// # Errors It may not: RFC 4213 section 3.6 for one configured peer. A packet from the tunnel must
+    /// not be for a host behind it.
     #[inline(always)]
     pub fn accept(&self, sender: V4, header: &ipv6::Header) -> Result<(), Refusal> {
         match &self.peer {
@@ -160,14 +159,13 @@ impl SixInFour {
             return Err(Refusal::Drop(Counter::TunnelSpoofed));
         }
         match peer.outside {
-            // CEs reach each other directly (RFC 5969 section 7.1.1): a relay has the outside
-            // only.
+            // CEs reach each other directly (RFC 5969 section 7.1.1). A relay is for the outside only.
             Outside::Here if !from_inside => Err(Refusal::Drop(Counter::TunnelSpoofed)),
             Outside::Here if peer.domain.contains(destination) => Err(Refusal::Drop(Counter::Loop)),
             Outside::Relay(relay) if !from_inside && sender.0.0 != relay.0.0 => {
                 Err(Refusal::Drop(Counter::TunnelSource))
             }
-            // To an edge comes what is for the prefix that its address delegates.
+            // A CE accepts packets for the prefix that its address delegates.
             Outside::Relay(_) | Outside::AnyRelay(_)
                 if !peer.domain.is_consistent(destination, self.local) =>
             {
@@ -178,8 +176,8 @@ impl SixInFour {
     }
 }
 
-/// Who has an address: the one that it tells (RFC 5969 section 7.1.1, RFC 3056 section 5.3), or who
-/// has what is outside of the domain.
+/// Returns the tunnel endpoint for an address: the one that it embeds (RFC 5969 section 7.1.1, RFC 3056
+/// section 5.3), or the relay for the outside.
 #[inline(always)]
 fn embedded(peer: &Embedded, destination: V6) -> Result<V4, Refusal> {
     let other = match (peer.domain.ce_of(destination), peer.outside) {

@@ -7,7 +7,7 @@ use crate::table::{Line, Memory};
 
 use super::capacity::Capacity;
 
-/// What is counted: the word of the line that it is counted in.
+/// A count, by its word in the line of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// Entries of the session table but permissions, which nobody asked for.

@@ -1,4 +1,4 @@
-//! What a stateful instance is told: plain data for a BPF map. The gateway makes it and checks it.
+//! The configuration of a stateful instance: plain data for a BPF map. The gateway makes it and checks it.
 
 use crate::address::V4;
 use crate::table::Seed;
@@ -18,11 +18,11 @@ pub struct NatConfig {
     pub seed: Seed,
     /// Which packets may come in.
     pub filtering: Filtering,
-    /// What becomes of TCP connections from outside that nobody waits for.
+    /// The action for TCP connections from outside that nobody waits for.
     pub unsolicited_syn: UnsolicitedSyn,
-    /// What happens when the ports of an outside address run out.
+    /// The action when the ports of an outside address run out.
     pub pooling: Pooling,
-    /// What makes two inside hosts one subscriber.
+    /// The bits of an inside address that identify the subscriber.
     pub subscriber: Subscriber,
     /// Bounds per subscriber.
     pub limits: Limits,
@@ -54,7 +54,7 @@ pub enum Filtering {
     AddressDependent,
 }
 
-/// What becomes of a SYN from outside that has no binding, or that the filtering does not let in.
+/// The action for a SYN from outside that has no binding, or that the filtering does not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum UnsolicitedSyn {

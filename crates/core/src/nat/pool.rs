@@ -27,7 +27,7 @@ pub struct PoolRange {
 }
 
 impl PoolRange {
-    /// What fills a pool: behind every other range, and without addresses.
+    /// An unused place of a pool: it is behind every other range, and has no addresses.
     const NONE: Self = Self {
         first: u32::MAX,
         count: 0,
@@ -58,11 +58,11 @@ pub struct Pool {
     addresses: u32,
     /// The last address of the last range, as a number.
     last: u32,
-    /// The ports that there are: all, but for a CE that shares the address with others.
+    /// The usable ports: all, or the port set of a CE that shares the address with others.
     set: PortSet,
 }
 
-/// A pool that can not be.
+/// A pool that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolError {
     /// More than [`POOL_RANGES`] ranges.

@@ -45,7 +45,7 @@ pub(super) struct Space {
     pub(super) owner: Position,
 }
 
-/// What stands in the place of the protocol in the claim of a port block.
+/// The number in the place of the protocol in the claim of a port block.
 pub(super) const BLOCK: u64 = 0;
 
 /// The hash of what is claimed: an outside endpoint with its protocol, or a block.

@@ -59,7 +59,7 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// The status that a session has after its first packet; `None` if that packet can not open
+    /// The status that a session has after its first packet; `None` if that packet cannot open
     /// one.
     #[inline(always)]
     pub(super) fn opening(
@@ -173,8 +173,8 @@ pub(super) fn touch(
         }
     };
     if state as u8 != before.state as u8 || expiry >= before.expiry + WORTH_A_WRITE {
-        // Who loses this exchange loses it to a packet of the same session at the same instant,
-        // or to the sweeper, which looks again before it removes.
+        // The exchange fails if a packet of the same session comes first at the same instant, or the
+        // sweeper, which looks again before it removes.
         let _ = slot.update(
             Status {
                 state,

@@ -43,7 +43,7 @@ fn key(cfg: &NatConfig, inside: &[u64; 3]) -> [u64; 3] {
     ]
 }
 
-/// What pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
+/// The hash that pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
 #[inline(always)]
 pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
     hash(&cfg.seed, &key(cfg, inside))

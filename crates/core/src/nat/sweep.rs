@@ -54,7 +54,7 @@ pub struct Block {
     pub size: u16,
 }
 
-/// What the sweeper found.
+/// An event that the sweeper found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A binding was made since the last sweep.

@@ -27,7 +27,7 @@ pub fn sessions<M: Memory + ?Sized>(
             && !permission::is_permission(&slot)
         {
             let session = sweep::session_of(&slot);
-            // What the packet path overwrote while it was read is another session now.
+            // A slot that the packet path overwrote meanwhile is another session now.
             if slot.unchanged() {
                 visit(session)?;
             }

@@ -1,4 +1,4 @@
-//! Rules that only the user-space engine needs, because a BPF program can not follow them: cutting
+//! Rules that only the user-space engine needs, because a BPF program cannot follow them: cutting
 //! a packet in pieces, building ICMP errors, judging fragments that are put together, waiting before
 //! an answer, answering neighbours, reading what is for the gateway itself.
 //!

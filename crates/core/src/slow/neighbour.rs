@@ -168,7 +168,7 @@ fn outer(ends: Ends<V4>, total_length: u16, identification: u16) -> ipv4::Header
     })
 }
 
-/// What is read of a message.
+/// The parts of a message that are used.
 struct Message {
     kind: u8,
     /// Target of a neighbour solicitation.

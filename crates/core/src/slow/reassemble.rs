@@ -22,7 +22,7 @@ pub struct Extent {
     pub more: bool,
 }
 
-/// Why a fragment can not be part of any datagram.
+/// Why a fragment cannot be part of any datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impossible {
     /// It has no payload, or more follow and its payload is not a multiple of eight bytes.
@@ -72,7 +72,7 @@ const fn shortest_header(protocol: u8) -> usize {
     }
 }
 
-/// What a fragment is to those that are there already.
+/// The relation of a fragment to those that are there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// It fills a hole: insert it at this index.

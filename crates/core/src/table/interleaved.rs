@@ -37,7 +37,8 @@ fn both<A: 'static, B>(
 /// The bits in which rivals are the same.
 const TAG: u64 = !3;
 
-/// What rivals leave behind: the owner's word and no other, or nothing if there is no owner.
+/// Checks the table after both rivals: it has the owner's word and no other, or nothing if there is no
+/// owner.
 fn judge(
     table: Buckets,
     memory: &[Line],

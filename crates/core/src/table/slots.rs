@@ -4,7 +4,7 @@
 //!
 //! A slot says by itself whether it is in use: its last word is its [`Life`]. That holds a
 //! generation, too, so a reader that saw the same life before and after has read one entry and no
-//! mixture, and a writer that updates the life by compare-exchange can not hit a successor. This
+//! mixture, and a writer that updates the life by compare-exchange cannot hit a successor. This
 //! is why a slot may also be reached from an index elsewhere, without its control word.
 
 use core::sync::atomic::Ordering;
@@ -26,8 +26,8 @@ const fn control_word(hash: u64, state: u64) -> u64 {
     hash & TAG | USED | state
 }
 
-/// The last word of a slot: whether it is in use, the how-manieth entry in this slot it is, and 48
-/// bits that belong to the table.
+/// The last word of a slot: whether the slot is in use, its generation, and 48 bits that belong to the
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life(pub u64);
 

@@ -46,7 +46,7 @@ impl Hop {
     }
 }
 
-/// What a translation changes of all that a transport checksum covers.
+/// The changes of a translation to the data that a transport checksum covers.
 #[derive(Clone, Copy)]
 struct Change {
     /// In the pseudo-header.

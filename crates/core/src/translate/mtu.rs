@@ -1,11 +1,12 @@
-//! Does the translated packet fit, and if not, who has to act (RFC 7915 sections 4.1, 5.1, 5.1.1)?
+//! Whether a translated packet fits its link, and what to do if it does not (RFC 7915 sections 4.1, 5.1,
+//! 5.1.1).
 
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split};
 use crate::wire::{ipv4, ipv6};
 
-/// What stands in the way of an IPv6 packet made from an IPv4 packet.
+/// The sizes of an IPv6 packet made from an IPv4 packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ToV6 {
     /// Bytes after the IP headers.
@@ -50,7 +51,7 @@ pub fn to_v6<P: Packet>(packet: &P, size: &ToV6) -> Result<Option<Split>, Refusa
     })
 }
 
-/// What stands in the way of an IPv4 packet made from an IPv6 packet.
+/// The sizes of an IPv4 packet made from an IPv6 packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ToV4 {
     /// Bytes after the IP headers.
@@ -92,7 +93,7 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
 }
 
-/// What stands in the way of an IPv4 packet that stays one.
+/// The sizes of an IPv4 packet that stays one.
 #[derive(Clone, Copy, Debug)]
 pub struct WithinV4 {
     /// Bytes after the IP header.

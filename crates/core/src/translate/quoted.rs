@@ -44,7 +44,7 @@ pub(super) fn useless(refusal: Refusal) -> Refusal {
 pub(super) const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
 
 /// Whether as much of a transport header is quoted as an error holds at least: 8 bytes (RFC 792, RFC 4443
-/// section 3). What lies behind the message in the buffer is no part of it.
+/// section 3). Bytes behind the message in the buffer are no part of it.
 #[inline(always)]
 pub(super) fn check_extent(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
     let there = body.quote.unwrap_or(body.length).saturating_sub(headers);
@@ -361,7 +361,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     })
 }
 
-/// What changes in the transport header of a quoted packet.
+/// The changes to the transport header of a quoted packet.
 pub(super) struct Adjust {
     /// Change of the pseudo-header of TCP and UDP.
     pub(super) pseudo: Delta,

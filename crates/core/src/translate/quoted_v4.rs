@@ -53,8 +53,8 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     if received.header.destination() != quote.tuple.source {
         return Err(INNER);
     }
-    // Who sent the error does not tell where it comes from, because a router between the NAT and the
-    // outside may have an inside address: this machine has.
+    // The source of the error does not tell the side that it comes from, because a router between the NAT
+    // and the outside may have an inside address: this machine has one.
     let passed = quote.pass(host, passage)?;
     passage.check_reporter(received.header.source(), &passed)?;
     let new = passed.tuple.swapped();

@@ -76,7 +76,7 @@ impl Header {
     }
 }
 
-/// What a new header is made of. The flow label is 0 (RFC 7915 section 4.1).
+/// The fields of a new header. The flow label is 0 (RFC 7915 section 4.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
     /// Traffic class.

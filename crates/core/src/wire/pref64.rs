@@ -58,7 +58,7 @@ pub enum Pref64Error {
     Length,
     /// The Prefix Length Code stands for nothing.
     LengthCode(u8),
-    /// The prefix can not be one.
+    /// The prefix cannot be one.
     Prefix(PrefixError),
 }
 

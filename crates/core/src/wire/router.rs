@@ -13,7 +13,7 @@ pub const HOP_LIMIT: u8 = 255;
 /// Source Link-Layer Address (RFC 4861 section 4.6.1).
 const SOURCE_LINK_LAYER: u8 = 1;
 
-/// What the IPv6 header around a message tells.
+/// The fields of the IPv6 header around a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Its source.

@@ -9,7 +9,7 @@ pub struct Block<A> {
     pub network: A,
     /// Length of the prefix in bits.
     pub length: u8,
-    /// What it is for.
+    /// The purpose of the block.
     pub purpose: &'static str,
     /// Where that is written.
     pub source: &'static str,
@@ -434,7 +434,7 @@ mod tests {
         }
     }
 
-    /// What the packet path calls non-global is what these tables say does not reach everywhere.
+    /// An address is non-global in the packet path if these tables say that it does not reach everywhere.
     #[test]
     fn agrees_with_the_packet_path() {
         for block in BLOCKS_V4 {

@@ -1,4 +1,4 @@
-//! What a CE has by a mapping rule: addresses and ports, from the prefix that is delegated to it.
+//! The addresses and ports of a CE by a mapping rule, from the prefix that is delegated to it.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use crate::address::bits::Network;
 use crate::address::port_set::PortSet;
 use crate::address::{V4, V6};
 
-/// A CE of a MAP domain, as its CE and the BR see it.
+/// The addresses and ports of a CE of a MAP domain, which the CE and the BR compute alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ce {
     /// The IPv4 address, or the first one of the prefix.
@@ -20,7 +20,7 @@ pub struct Ce {
     pub address: V6,
 }
 
-/// What a CE is assigned (RFC 7597 section 5.2, figures 4 to 6).
+/// The IPv4 prefix, address or shared address of a CE (RFC 7597 section 5.2, figures 4 to 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignment {
     /// An IPv4 prefix of so many bits.
@@ -78,7 +78,7 @@ impl fmt::Display for CeError {
 impl core::error::Error for CeError {}
 
 impl MapRule {
-    /// What the rule assigns to a CE.
+    /// The kind of assignment that CEs have by the rule.
     #[must_use]
     pub const fn assignment(&self) -> Assignment {
         let length = self.v4_length + self.ea_bits;
@@ -91,8 +91,8 @@ impl MapRule {
         }
     }
 
-    /// What the CE with an end-user IPv6 prefix has, if this is its Basic Mapping Rule (RFC 7597
-    /// section 5.2).
+    /// Returns the CE with an end-user IPv6 prefix, if this is its Basic Mapping Rule (RFC 7597 section
+    /// 5.2).
     ///
     /// # Errors
     /// See [`CeError`].
@@ -117,7 +117,7 @@ impl MapRule {
         Ok(ce)
     }
 
-    /// The CE whose EA bits an address has, which is under the rule.
+    /// Returns the CE with the EA bits of an address, which is under the rule.
     #[must_use]
     pub const fn ce_at(&self, address: V6) -> Ce {
         let (v4, ports) = (self.v4_in(address), self.ports_in(address));

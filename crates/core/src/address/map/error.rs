@@ -1,4 +1,4 @@
-//! What a mapping rule must not be.
+//! Errors of mapping rules.
 
 use core::fmt;
 

@@ -11,7 +11,7 @@ use crate::address::port_set::Sharing;
 use crate::table::cuckoo::{self, Filling, mix};
 use crate::table::{FillError, Line};
 
-/// Softwires in the order of their lwB4s.
+/// Softwires in the order of their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Softwires<'a> {
     shared: &'a SharedNetworks,
@@ -43,9 +43,8 @@ impl<'a> Softwires<'a> {
     /// Writes a table into zeroed lines, which will be found in the rules memory from line `base` on, and
     /// tells where it is: first a power of two of lines for finding blocks, then those of the blocks.
     ///
-    /// # Errors
-    /// See [`FillError`]; the lines then hold a part of the table. Two softwires with the same address and
-    /// PSID are duplicates, of which the number in the order of lwB4s is told.
+    /// # Errors See [`FillError`]; the lines then hold a part of the table. Two softwires with the same
+    /// address and PSID are duplicates; the error has the number of the second in the order of keys.
     pub fn fill(&self, lines: &[Line], base: u32) -> Result<SoftwireTable, FillError> {
         if self.rows.is_empty() {
             return Ok(SoftwireTable::default());
@@ -168,7 +167,7 @@ impl<'a> Softwires<'a> {
     }
 }
 
-/// Whose softwire it is. Addresses of no network are not asked for.
+/// The key of a softwire. No packet looks up an address of no network.
 fn key_of(shared: &SharedNetworks, one: &Softwire) -> B4Key {
     let sharing = shared.find(one.v4).unwrap_or(Sharing::WHOLE);
     B4Key::new(one.v4, one.psid, sharing)
