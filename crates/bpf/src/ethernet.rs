@@ -26,9 +26,9 @@ pub(crate) fn kind_of(family: Family) -> u16 {
     }
 }
 
-/// An Ethernet header, as it lies in memory: destination, source, type. In halves, because that is
-/// how the addresses are aligned in the kernel's answer to a route question, and the verifier does
-/// not forgive a misaligned load from the stack.
+/// An Ethernet header, as it lies in memory: destination, source, type. In 16-bit halves, because the
+/// addresses are aligned so in the result of a FIB lookup, and the verifier refuses a misaligned load from
+/// the stack.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Ethernet {

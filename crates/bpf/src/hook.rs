@@ -127,7 +127,7 @@ macro_rules! programs {
 }
 pub(crate) use programs;
 
-/// Defines the global functions of all mechanisms for a hook, and who calls them.
+/// Defines the global functions of all mechanisms for a hook, and their dispatcher.
 macro_rules! crossings {
     ($hook:literal, $raw:ident; $($(#[$about:meta])+ $module:ident::$name:ident,)+) => {
         $(

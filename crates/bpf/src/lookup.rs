@@ -9,7 +9,7 @@ use isthmus_core::word::Word;
 
 use crate::maps::RULE_LINES;
 
-/// The answer of a search that found nothing.
+/// The result of a search that found nothing.
 pub(crate) const NOTHING: u64 = u64::MAX;
 
 /// An answer as the core has it.
@@ -27,8 +27,8 @@ fn answer(place: Option<Place>) -> u64 {
     place.map_or(NOTHING, |Place(number)| u64::from(number))
 }
 
-/// The explicit mapping of an IPv4 address, given as it lies in the packet; the table as [`at`]
-/// gives it. The caller has looked at the bounds of the table.
+/// Finds the explicit mapping of an IPv4 address, in network order; the table comes from [`at`]. The
+/// caller has checked the bounds of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
@@ -41,7 +41,7 @@ pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
     }))
 }
 
-/// The explicit mapping whose IPv4 prefix is the first `length` bits of an address.
+/// Finds the explicit mapping with the first `length` bits of an address as its IPv4 prefix.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
@@ -98,7 +98,7 @@ pub extern "C" fn eam_v6_longest(at: u64, short: u64, long: u64, high: u64, low:
     }))
 }
 
-/// The place of the mapping whose IPv6 prefix is the first `length` bits of an address.
+/// Finds the explicit mapping with the first `length` bits of an address as its IPv6 prefix.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 {
@@ -126,7 +126,7 @@ pub(crate) fn at(table: &EamTable) -> u64 {
         | u64::from(table.lines_log2)
 }
 
-/// The table, as far as the number tells.
+/// The parts of the table that are in the number.
 #[inline(always)]
 fn table(at: u64) -> EamTable {
     EamTable {

@@ -14,11 +14,11 @@ use crate::lookup::{NOTHING, number};
 use crate::route::NoRoute;
 use crate::services::Services;
 
-/// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs
-/// to it is seen on the way.
+/// In place of the result of a search: the gateway has one instance, which checks later whether it owns
+/// the packet.
 const ONLY: u64 = NOTHING - 1;
 
-/// The instance that an IPv4 packet belongs to, for [`Chosen`]. `quoted` gives the quoted protocol of an
+/// The instance that an IPv4 packet belongs to, for [`Chosen`]. `quoted` returns the quoted protocol of an
 /// ICMP message.
 #[inline(always)]
 pub(crate) fn search_v4<P: Packet>(
@@ -119,7 +119,7 @@ impl Instances for Configured {
 /// is not called from where the stack is full.
 pub(crate) struct Chosen {
     pub(crate) configured: Configured,
-    /// The answer of [`search_v4`] or [`search_v6`].
+    /// The result of [`search_v4`] or [`search_v6`].
     pub(crate) searched: u64,
 }
 

@@ -24,10 +24,10 @@ pub(crate) struct Services<S, E> {
     /// The route lookup of the packet.
     pub(crate) egress: E,
     row: u32,
-    /// The time, once it was asked for; 0 before.
+    /// The time of the packet, after the first call; 0 before.
     now: Cell<u64>,
     /// The last search for an explicit mapping: the table (0: there was none; [`lookup::at`] never is),
-    /// the address, the answer. The search for the instance asks for the same as the translation.
+    /// the address, the result. The search for the instance and the translation look up the same address.
     last: Cell<(u64, V4, u64)>,
     sessions: PhantomData<S>,
 }
@@ -103,8 +103,8 @@ impl<S: Effort, E: Egress> Host for Services<S, E> {
             return Instant::from_nanos(now);
         }
         if self.now.get() == 0 {
-            // A few milliseconds late, but it does not ask the hardware.
-            // SAFETY: a helper without arguments.
+            // A few milliseconds late, but without a read of the hardware clock. SAFETY: a helper without
+            // arguments.
             self.now.set(unsafe { bpf_ktime_get_coarse_ns() });
         }
         Instant::from_nanos(self.now.get())

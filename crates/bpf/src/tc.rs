@@ -49,8 +49,8 @@ fn resume(context: &Context) {
     Device::new(context).linearise();
 }
 
-/// Answers the kernel, or goes on with another program. The packet is unchanged then: if the
-/// program is not there, or too many have been called, the kernel takes it to the slow path.
+/// Returns to the kernel, or calls another program. The packet is unchanged then: if the program is not
+/// there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
 fn finish(context: &Context, answer: i32, _vlan: ()) -> i32 {
     let Some(program) = stage::next_program(answer) else {
@@ -62,8 +62,8 @@ fn finish(context: &Context, answer: i32, _vlan: ()) -> i32 {
     TC_ACT_UNSPEC
 }
 
-/// Leaves the forwarding of a translated packet to the kernel. It goes by the protocol of the
-/// socket buffer; who captures packets sees the type in the Ethernet header.
+/// Leaves the forwarding of a translated packet to the kernel. The kernel uses the protocol of the socket
+/// buffer; packet captures show the type in the Ethernet header.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn tc_up(context: *mut __sk_buff) -> i32 {
@@ -122,7 +122,7 @@ impl<'a> stage::Device for Device<'a> {
             return Self::DROP;
         }
         if hop.delivery() == Delivery::Link {
-            // SAFETY: no pointer is given: the kernel asks its table for the next hop.
+            // SAFETY: without a pointer the kernel looks up the next hop in its table.
             return unsafe { bpf_redirect_neigh(hop.link(), core::ptr::null_mut(), 0, 0) as i32 };
         }
         let header = Ethernet::new(hop.addresses(), ethernet::kind_of(family));

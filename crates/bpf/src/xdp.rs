@@ -55,8 +55,8 @@ fn resume(context: &Context) -> Vlan {
     Vlan(xdp_untag(context.ctx))
 }
 
-/// Answers the kernel, or goes on with another program. The frame is unchanged then: if the program
-/// is not there, or too many have been called, the kernel takes it to the slow path.
+/// Returns to the kernel, or calls another program. The frame is unchanged then: if the program is not
+/// there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
 fn finish(context: &Context, mut answer: i32, vlan: Vlan) -> u32 {
     if vlan != Vlan::NONE {
@@ -86,8 +86,8 @@ impl Vlan {
     }
 }
 
-/// Takes the tag of an IP packet away, if the daemon knows the device of its VLAN; answers what
-/// [`Vlan`] is made of.
+/// Takes the tag of an IP packet away, if the daemon knows the device of its VLAN. Returns the number in
+/// [`Vlan`].
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn xdp_untag(context: *mut xdp_md) -> u64 {

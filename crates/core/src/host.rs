@@ -40,8 +40,7 @@ pub struct Route {
 
 /// How far an engine goes to make a session.
 pub trait Effort: Copy + Default {
-    /// Whether it takes up sessions that are there. An engine that does not is asked only after another
-    /// found none.
+    /// Whether it finds existing sessions. An engine that does not runs only after another found none.
     const RESUMES: bool = true;
     /// Whether it makes sessions at all.
     const OPENS: bool = true;
@@ -123,7 +122,7 @@ pub trait Host {
     /// The time of this packet.
     fn now(&self) -> Instant;
 
-    /// A random number. Repeatable where the user asked for a seed.
+    /// A random number. It is repeatable if the user gave a seed.
     fn random(&mut self) -> u32;
 
     /// From here on the packet belongs to the instance with this number: what is counted is

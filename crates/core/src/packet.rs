@@ -71,8 +71,8 @@ impl Abilities {
     };
 }
 
-/// One IP packet in the hands of an engine. Offset 0 is the first byte of the (outermost) IP
-/// header; whatever lies before it (Ethernet, VLAN tags) is the engine's business.
+/// One IP packet in the hands of an engine. Offset 0 is the first byte of the (outermost) IP header;
+/// whatever lies before it (Ethernet, VLAN tags) belongs to the engine.
 #[expect(
     clippy::len_without_is_empty,
     reason = "a packet has a header at least; nobody asks"
@@ -130,8 +130,8 @@ pub trait Packet {
         None
     }
 
-    /// The whole packet as bytes, where the engine has them in reach: user space does, a BPF
-    /// program does not. A rule that needs them answers [`Slow`](crate::verdict::Slow) otherwise.
+    /// The whole packet as bytes, where the engine has them in reach: user space does, a BPF program does
+    /// not. A rule that needs them returns [`Slow`](crate::verdict::Slow) otherwise.
     fn bytes(&self) -> Option<&[u8]> {
         None
     }

@@ -45,9 +45,9 @@ pub struct Policy {
     pub tos: ServiceClass,
     /// RFC 7915 section 4.1: packets without DF are split to fit this; at least 1280.
     pub lowest_ipv6_mtu: u16,
-    /// MTU of the IPv4 side where the route does not tell.
+    /// MTU of the IPv4 side where the route has none.
     pub ipv4_mtu: u16,
-    /// MTU of the IPv6 side where the route does not tell.
+    /// MTU of the IPv6 side where the route has none.
     pub ipv6_mtu: u16,
     /// UDP without checksum.
     pub zero_udp_checksum: ZeroUdpChecksum,

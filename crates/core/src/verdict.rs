@@ -33,8 +33,8 @@ pub struct Split {
 pub enum Refusal {
     /// Dropped silently.
     Drop(Counter),
-    /// Dropped, and its sender is told, subject to the rate limit. An engine that cannot build
-    /// ICMP errors hands the packet to one that can.
+    /// Dropped, and its sender gets an error, subject to the rate limit. An engine that cannot build ICMP
+    /// errors hands the packet to one that can.
     Reply(IcmpError, Counter),
     /// This engine cannot do it; the user-space engine can.
     Slow(Slow),

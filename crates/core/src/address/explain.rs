@@ -26,7 +26,7 @@ pub enum Meaning {
         prefix: ivi::Prefix,
         /// The IPv4 address.
         v4: V4,
-        /// The part of its ports, if the suffix tells one.
+        /// The part of its ports, if the suffix has one.
         share: Option<ivi::Share>,
     },
     /// A site behind an IPv4 address (RFC 3056 section 2).
@@ -65,7 +65,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// The IPv4 address that packets to this address reach in the end, if it tells one.
+    /// The IPv4 address that packets to this address reach, if it embeds one.
     #[must_use]
     pub const fn v4(&self) -> Option<V4> {
         match *self {
@@ -163,9 +163,8 @@ impl fmt::Display for Meaning {
     }
 }
 
-/// Everything that an address says by its own form, without knowledge of any network. Which prefix
-/// a network translates, and the addresses of 6rd (RFC 5969), cannot be told from the address
-/// alone.
+/// All meanings of an address by its own form, without knowledge of any network. The prefix of a
+/// translator and the addresses of 6rd (RFC 5969) cannot be recognised from the address alone.
 pub fn meanings(address: V6) -> impl Iterator<Item = Meaning> {
     let (high, low) = address.halves();
     let last = V4::from_number(low as u32);

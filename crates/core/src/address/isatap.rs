@@ -7,7 +7,7 @@ use super::{V4, V6, special};
 const MARK: u64 = 0x0000_5efe;
 /// The "u" bit where it stands in an identifier.
 const UNIVERSAL: u64 = 0x0200_0000 << 32;
-/// The bits of an identifier that tell that it is one of ISATAP.
+/// The bits that mark an identifier of ISATAP.
 const MARK_MASK: u64 = !(UNIVERSAL | 0xffff_ffff);
 
 /// The "u" bit of an interface identifier.

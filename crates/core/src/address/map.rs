@@ -256,8 +256,8 @@ impl MapRule {
         V6::from_halves(high | ea.0, low | ea.1 | identifier & self.identifier_mask)
     }
 
-    /// The IPv4 address, or the first one of the prefix, that the EA bits of an address under the rule
-    /// tell (RFC 7597 section 5.2).
+    /// The IPv4 address, or the first one of the prefix, in the EA bits of an address under the rule (RFC
+    /// 7597 section 5.2).
     #[inline(always)]
     #[must_use]
     pub const fn v4_in(&self, address: V6) -> V4 {
@@ -275,7 +275,7 @@ impl MapRule {
         V4::from_number(self.v4_in(address).number() | in_identifier & !self.ce_mask)
     }
 
-    /// The port set that an address under the rule tells (RFC 7597 section 5.2).
+    /// The port set in the EA bits of an address under the rule (RFC 7597 section 5.2).
     #[inline(always)]
     #[must_use]
     pub const fn ports_in(&self, address: V6) -> PortSet {

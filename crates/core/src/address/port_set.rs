@@ -22,7 +22,7 @@ use core::ops::RangeInclusive;
 pub struct Sharing {
     /// The bits of a port that are the PSID.
     mask: u16,
-    /// Ports below are nobody's: those with A = 0, where there are a bits.
+    /// Ports below are in no set: those with A = 0, where there are a bits.
     first: u16,
     /// a
     offset: u8,
@@ -104,10 +104,10 @@ impl Sharing {
     /// section 5.1).
     pub const DEFAULT_OFFSET: u8 = 6;
 
-    /// Sharing among 2^`length` CEs, by a PSID of `length` bits (0 to 16) behind `offset`
-    /// bits (0 to 15), together up to 16. With an offset, nobody has the ports below 2^(16 -
-    /// `offset`); with a length of 0 the one CE has all ports, whatever the offset (RFC 7597
-    /// section 5.1 and example 4 of appendix A).
+    /// Sharing among 2^`length` CEs, by a PSID of `length` bits (0 to 16) behind `offset` bits (0 to 15),
+    /// together up to 16. With an offset, the ports below 2^(16 - `offset`) are in no set; with a length
+    /// of 0 the one CE has all ports, whatever the offset (RFC 7597 section 5.1 and example 4 of appendix
+    /// A).
     ///
     /// # Errors
     /// See [`PortSetError`].
@@ -173,14 +173,14 @@ impl Sharing {
         1 << self.length
     }
 
-    /// Whether there is but one CE, who has all ports.
+    /// Whether one CE has all ports.
     #[inline(always)]
     #[must_use]
     pub const fn is_whole(self) -> bool {
         self.length == 0
     }
 
-    /// The ports below this one are nobody's.
+    /// The ports below this one are in no set.
     #[must_use]
     pub const fn first(self) -> u16 {
         self.first
@@ -199,7 +199,7 @@ impl Sharing {
         16 - self.offset as u32 - self.length as u32
     }
 
-    /// The PSID of the CE that has a port; `None` if nobody has it.
+    /// The PSID of the CE that has a port; `None` if the port is in no set.
     #[inline(always)]
     #[must_use]
     pub const fn psid_of(self, port: u16) -> Option<u16> {
@@ -209,7 +209,7 @@ impl Sharing {
         Some(self.bits_of(port))
     }
 
-    /// The bits of a port that are a PSID, whether somebody has the port or not.
+    /// The PSID bits of a port, whether the port is in a set or not.
     #[inline(always)]
     pub(super) const fn bits_of(self, port: u16) -> u16 {
         ((port & self.mask) as u32).wrapping_shr(self.contiguous()) as u16

@@ -1,5 +1,5 @@
-//! The prefix of a NAT64, found in what a network tells: the IPv6 addresses of a name that has none of
-//! its own (RFC 7050 section 3), and which prefixes may be believed at all.
+//! The prefix of a NAT64, from the IPv6 addresses of a name that has none of its own (RFC 7050 section 3),
+//! and the check of such a prefix.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,13 +13,13 @@ pub const WELL_KNOWN: [Ipv4Addr; 2] =
 /// The lengths of RFC 6052 section 2.2.
 const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
-/// Why an address tells no prefix.
+/// Why no prefix follows from an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// No well-known address is in a place where RFC 6052 puts one: somebody answers for names that
-    /// are not there, or uses a format of his own.
+    /// No well-known address is in a place where RFC 6052 puts one: a resolver answers for names that do
+    /// not exist, or uses a format of its own.
     Nothing,
-    /// Well-known addresses are in several places, and no other address tells which of them counts.
+    /// Well-known addresses are in several places, and no other address decides between them.
     Ambiguous,
     /// The prefix cannot be that of a translator.
     Unusable(Prefix),

@@ -37,9 +37,9 @@ const LEAST: usize = 8;
 /// An error about a packet of a tunnel.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<A> {
-    /// Where the packet of the tunnel was sent: its other end.
+    /// The tunnel endpoint that the outer packet was sent to.
     pub other: A,
-    /// Bytes of the largest packet that the way there takes, if that was the error.
+    /// The path MTU, if that was the error.
     pub way: Option<u16>,
     /// The error for the sender of the inner packet, or the counter if there is none.
     error: Result<IcmpError, Counter>,
@@ -49,7 +49,7 @@ pub struct Report<A> {
 }
 
 impl<A: Copy + Into<End>> Report<A> {
-    /// The inner packet, as far as it is quoted; `None` if that is too little to tell who sent it.
+    /// The inner packet, as far as it is quoted; `None` if that is too little for its addresses.
     pub fn inner<'a, P: Packet>(&self, packet: &'a mut P) -> Option<Inner<'a, P>> {
         if self.error == Err(Counter::TunnelErrorShort) {
             return None;
@@ -57,14 +57,14 @@ impl<A: Copy + Into<End>> Report<A> {
         Inner::new(packet, self.at, self.length).ok()
     }
 
-    /// Remembers the MTU of the way, for the next packets.
+    /// Stores the path MTU, for the next packets.
     pub fn learn<H: Host>(&self, host: &H) {
         if let Some(way) = self.way {
             path_mtu::learn(host, self.other.into(), way);
         }
     }
 
-    /// Has the sender of the inner packet be told; that packet is what is left then.
+    /// Makes the error to the sender of the inner packet. Only that packet is left then.
     pub fn tell<P: Packet>(&self, packet: &mut P, family: Family) -> Refusal {
         let error = match self.error {
             Ok(error) => error,
@@ -85,8 +85,7 @@ fn is_error(messages: Messages, first: Word) -> bool {
 
 /// Reads an ICMPv6 message to the end of a tunnel that carries IPv4; `None` if it is no error.
 ///
-/// # Errors
-/// There is nobody to tell, or another engine has to read it.
+/// # Errors No sender can be told, or another engine has to read the message.
 #[inline(always)]
 pub fn over_v6<P: Packet>(
     packet: &P,
@@ -175,7 +174,7 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
             if inner_header.dont_fragment() {
                 Ok(IcmpError::TooBig(mtu - headers as u16))
             } else {
-                // Its sender lets it be cut, and does not ask what fits.
+                // The sender permits fragmentation, and needs no path MTU.
                 Err(Counter::TunnelTooBig)
             }
         }
@@ -192,8 +191,7 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
 
 /// Reads an ICMPv4 message to the end of a tunnel that carries IPv6; `None` if it is no error.
 ///
-/// # Errors
-/// There is nobody to tell, or another engine has to read it.
+/// # Errors No sender can be told, or another engine has to read the message.
 #[inline(always)]
 pub fn over_v4<P: Packet>(
     packet: &P,
@@ -242,11 +240,12 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         (icmpv4::UNREACHABLE, 4) => {
             let sent = quoted.total_length();
             let mtu = match rest.low() {
-                // RFC 1191 section 5: a router that does not tell.
+                // RFC 1191 section 5: a router that reports no MTU.
                 0 => icmpv4::plateau(sent),
                 mtu => mtu,
             };
-            // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by whom it is too big for.
+            // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by the router that it is too big
+            // for.
             let headers = ipv4::HEADER as u16;
             let mtu = mtu.max(ipv6::MINIMUM_MTU + headers);
             if mtu >= sent || !quoted.dont_fragment() {
@@ -258,7 +257,7 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         // RFC 4213 section 3.4: to IPv6 the tunnel is a link, and that is an error of a link.
         _ => IcmpError::AddressUnreachable,
     };
-    // Without the header inside, the way to the other end is known all the same.
+    // The path MTU is known even without the inner header.
     let mut whose = Err(Counter::TunnelErrorShort);
     if quoted.fragment().offset == 0 && inner.length >= ipv6::HEADER {
         inner.v6(packet)?;

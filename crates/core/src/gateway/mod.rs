@@ -1,8 +1,8 @@
-//! One packet through the gateway: the instance that it belongs to is found, and its mechanism takes the
-//! packet [across](cross).
+//! Takes one packet through the gateway: finds the instance that it belongs to, and lets the mechanism
+//! take it [across](cross).
 //!
-//! An engine that knows the mechanism, as a BPF program does, asks for `process_v4::<M>`. User space asks for
-//! any mechanism and looks once which it is.
+//! An engine that knows the mechanism, like a BPF program, calls `process_v4::<M>`. User space calls it
+//! for any mechanism.
 
 mod cross;
 mod napt44;
@@ -93,7 +93,7 @@ pub fn process_v6<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
     }
 }
 
-/// Leaves a packet to the machine: it belongs to nobody here.
+/// Leaves a packet to the machine: it belongs to no instance.
 #[inline(always)]
 fn pass<H: Host>(host: &mut H) -> Verdict {
     host.count(Counter::NotOurs);

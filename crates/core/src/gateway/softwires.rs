@@ -111,7 +111,7 @@ fn error<M: SharesV4, P: Packet, H: Host>(
         return Ok(pass(host));
     };
     let mut inner = report.inner(packet).ok_or(tunnel_error::NOT_SENT)?;
-    // The way back of a packet to the other end is that of a packet that comes from there.
+    // The reverse of a packet to the tunnel endpoint is a packet from there.
     let back = mechanism.from_softwire(Ends {
         source: report.other,
         destination: header.destination(),

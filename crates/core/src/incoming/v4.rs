@@ -22,8 +22,7 @@ pub struct Incoming {
 /// Checks an IPv4 packet whose header was read (RFC 1812 section 5.2.2, RFC 7915 section 4.1), and
 /// which may carry these ICMP messages.
 ///
-/// # Errors
-/// Whatever makes the packet untranslatable whatever the mapping is.
+/// # Errors The packet is untranslatable, whatever its mapping is.
 #[inline(always)]
 pub fn read<P: Packet>(
     packet: &P,
@@ -40,7 +39,7 @@ pub fn read<P: Packet>(
     Ok(Incoming { header, transport })
 }
 
-/// Checks a header at the front of a packet, and gives the bytes that follow it and its options.
+/// Checks a header at the front of a packet, and returns the number of bytes behind it and its options.
 ///
 /// # Errors
 /// The header is wrong, or has an unexpired source route (RFC 1812 section 5.2.2, RFC 7915 section

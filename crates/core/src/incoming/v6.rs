@@ -37,8 +37,7 @@ pub struct Chain {
 
 /// Checks an IPv6 packet whose header was read (RFC 7915 section 5.1).
 ///
-/// # Errors
-/// Whatever makes the packet untranslatable whatever the mapping is.
+/// # Errors The packet is untranslatable, whatever its mapping is.
 #[inline(always)]
 pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> {
     let length = usize::from(header.payload_length());

@@ -1,5 +1,6 @@
 //! How packets cross from one side of a mechanism to the other: the second half of every mechanism, which
-//! many share. A type names each crossing, and a trait says what a mechanism with that crossing gives.
+//! many share. A type names each crossing, and a trait has the functions of a mechanism with that
+//! crossing.
 
 use super::passage::Passage;
 use super::{Instances, Mechanism, Part};

@@ -16,14 +16,14 @@ use crate::wire::tuple::Ends;
 pub struct FourInSix {
     /// The address of this end.
     pub local: V6,
-    /// The address of the other end.
+    /// The address of the tunnel endpoint.
     pub remote: V6,
-    /// The IPv4 destinations behind the other end.
+    /// The IPv4 destinations behind the tunnel endpoint.
     pub destinations: V4Networks,
-    /// Those among them that are on this side all the same. An engine that takes packets before the
-    /// machine's routes do has to be told.
+    /// Those among them that are on this side. An engine that takes packets before the machine routes them
+    /// needs this list.
     pub exempt: V4Networks,
-    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    /// Whether they are all addresses, so that routes alone decide for nearer networks.
     pub everything: bool,
 }
 

@@ -1,4 +1,5 @@
-//! ISATAP: a site's IPv4 is a link of IPv6, whose addresses tell the IPv4 address of each node (RFC 5214).
+//! ISATAP: the IPv4 network of a site is an IPv6 link, whose addresses embed the IPv4 address of each node
+//! (RFC 5214).
 
 use crate::address::isatap::{self, Unique};
 use crate::address::networks::V6Networks;

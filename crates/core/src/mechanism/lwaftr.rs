@@ -74,7 +74,7 @@ impl Borders {
     /// The most addresses that fit.
     pub const MOST: usize = 8;
 
-    /// Adds an address, if it is not there yet, and gives its number; `None` if there is no room.
+    /// Adds an address, if it is not there yet, and returns its number; `None` if there is no room.
     pub fn push(&mut self, address: V6) -> Option<u8> {
         let there = self.iter().position(|other| other == address);
         let number = there.unwrap_or(self.count as usize);
@@ -278,7 +278,7 @@ fn find<H: Host>(
     })
 }
 
-/// The PSID of who has a port. A packet without a port belongs to nobody who shares an address.
+/// The PSID of the lwB4 that has a port. A packet without a port belongs to no lwB4 of a shared address.
 #[inline(always)]
 fn psid(sharing: Sharing, port: u16, content: Content) -> Option<u16> {
     match content {

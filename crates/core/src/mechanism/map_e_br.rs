@@ -115,7 +115,7 @@ impl Passage for ToCe<'_> {
         let Self(br) = self;
         let (address, port) = (tuple.destination, tuple.destination_port);
         let rule = br.rules.find_v4(address, port);
-        // RFC 7596 section 6.2: the sender is told that nobody has the address and port.
+        // RFC 7596 section 6.2: the sender gets an error for an address and port without a CE.
         let ce = rule
             .and_then(|rule| rule.address_of(address, port))
             .ok_or(Refusal::Reply(

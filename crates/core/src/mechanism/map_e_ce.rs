@@ -102,7 +102,7 @@ impl Passage for ToBr<'_> {
     ) -> Result<Passed, Refusal> {
         let Self(ce) = self;
         let tuple = stateful::out(host, &ce.nat, V6::default(), tuple, transport, part)?;
-        // RFC 7597 section 8.1: straight to another CE where a rule tells its address.
+        // RFC 7597 section 8.1: directly to another CE where a rule gives its address.
         let (address, port) = (tuple.destination, tuple.destination_port);
         let rule = ce.rules.find_v4(address, port);
         let other = rule.and_then(|rule| rule.address_of(address, port));

@@ -136,7 +136,7 @@ impl Translator for MapTCe {
 /// The UDP port of PCP servers (RFC 6887 section 19.1).
 const PCP: u16 = 5351;
 
-/// Whether a packet may be the answer of a PCP server to the CE itself, which asks it with its own
+/// Whether a packet may be the answer of a PCP server to the CE itself, which sends requests from its own
 /// address (RFC 7648 section 3.3).
 #[inline(always)]
 fn is_for_ce(tuple: &Tuple<V6>, transport: &Transport, part: Part) -> bool {

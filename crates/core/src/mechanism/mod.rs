@@ -80,7 +80,7 @@ pub trait Mechanism {
     const PRIVATE_SOFTWIRES: bool = false;
 
     /// Whether a packet between two IPv4 addresses belongs to it. `protocol` is the packet's protocol, or
-    /// the [quoted protocol](crate::wire::icmp::quoted_protocol) of an ICMP error; few mechanisms ask.
+    /// the [quoted protocol](crate::wire::icmp::quoted_protocol) of an ICMP error; few mechanisms need it.
     fn owns_v4<H: Host>(
         &self,
         host: &H,

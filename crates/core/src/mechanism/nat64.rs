@@ -69,7 +69,7 @@ impl Translator for Nat64 {
         transport: &Transport,
         part: Part,
     ) -> Result<Tuple<V4>, Refusal> {
-        // RFC 6146 section 3.5: a source under the prefix could loop for ever.
+        // RFC 6146 section 3.5: a source under the prefix could loop forever.
         if self.prefix.contains(tuple.source) {
             return Err(Refusal::Drop(Counter::Loop));
         }
@@ -112,7 +112,7 @@ impl Translator for Nat64 {
         part: Part,
     ) -> Result<Tuple<V6>, Refusal> {
         if policy.forbids(&self.prefix, tuple.source) {
-            // Silently: nobody outside answers to a private address.
+            // Silently: no host outside answers to a private address.
             return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
         }
         let outside = Endpoint4 {

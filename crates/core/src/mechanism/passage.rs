@@ -38,10 +38,9 @@ pub trait Passage {
     /// The counter of a packet that passed.
     const COUNTER: Counter;
 
-    /// The tuple of a packet on the other side, and its way.
+    /// The tuple of a packet on the other side, and its exit.
     ///
-    /// # Errors
-    /// The packet is none that may pass, or what the NAT decides.
+    /// # Errors The packet may not pass, or the NAT refuses it.
     fn pass<H: Host>(
         &self,
         host: &mut H,
@@ -50,10 +49,9 @@ pub trait Passage {
         part: Part,
     ) -> Result<Passed, Refusal>;
 
-    /// Whether somebody with this address may send an ICMP error about a packet that passed so.
+    /// Checks whether a host with this address may send an ICMP error about a packet that passed so.
     ///
-    /// # Errors
-    /// He may not.
+    /// # Errors It may not.
     #[inline(always)]
     fn check_reporter(&self, _reporter: V4, _passed: &Passed) -> Result<(), Refusal> {
         Ok(())

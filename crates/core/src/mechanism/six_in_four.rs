@@ -1,5 +1,5 @@
-//! Tunnels that carry IPv6 over IPv4 (protocol 41): 6in4 (RFC 4213), 6to4 (RFC 3056), 6rd (RFC 5969)
-//! and ISATAP (RFC 5214). They differ in who has the other end of the tunnel.
+//! Tunnels that carry IPv6 over IPv4 (protocol 41): 6in4 (RFC 4213), 6to4 (RFC 3056), 6rd (RFC 5969) and
+//! ISATAP (RFC 5214). They differ in how the tunnel endpoint is found.
 
 use super::Mechanism;
 use super::crossing::V6OverV4;
@@ -21,21 +21,21 @@ pub struct SixInFour {
     pub local: V4,
     /// The tunnel endpoint.
     pub peer: PeerV4,
-    /// The IPv6 destinations behind the other end.
+    /// The IPv6 destinations behind the tunnel endpoint.
     pub destinations: V6Networks,
-    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    /// Whether they are all addresses, so that routes alone decide for nearer networks.
     pub everything: bool,
 }
 
-/// The other end of a tunnel over IPv4.
+/// The endpoint of a tunnel over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum PeerV4 {
     /// One address, whatever the packet (RFC 4213 section 3).
     Fixed(V4),
-    /// The one that an IPv6 address of the domain tells, of 6rd (RFC 5969) or 6to4 (RFC 3056).
+    /// The one that an IPv6 address of the domain embeds, of 6rd (RFC 5969) or 6to4 (RFC 3056).
     Embedded(Embedded),
-    /// The one that an address on the link tells, or a router (RFC 5214).
+    /// The one that an address on the link embeds, or a router (RFC 5214).
     Isatap(Isatap),
 }
 
@@ -86,10 +86,9 @@ impl Mechanism for SixInFour {
 }
 
 impl SixInFour {
-    /// Where a packet between these addresses goes.
+    /// Returns the tunnel endpoint for a packet between these addresses.
     ///
-    /// # Errors
-    /// Nobody has the other end for it.
+    /// # Errors There is no tunnel endpoint for it.
     #[inline(always)]
     pub fn ends(&self, source: V6, destination: V6) -> Result<Ends<V4>, Refusal> {
         let other = match &self.peer {
@@ -144,8 +143,8 @@ impl SixInFour {
         Ok(())
     }
 
-    /// The checks of RFC 5969 sections 9.2 and 12 and of RFC 3964 section 5: an inner source in the
-    /// domain is that of the sender; one outside of it comes from who has the outside.
+    /// The checks of RFC 5969 sections 9.2 and 12 and of RFC 3964 section 5: an inner source in the domain
+    /// is that of the sender; one outside of it comes from the relay.
     #[inline(always)]
     fn consistent(
         &self,

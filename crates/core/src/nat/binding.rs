@@ -16,7 +16,7 @@ use super::subscriber::{self, NO_SUBSCRIBER};
 
 /// Word of a binding that holds the slot line of its subscriber.
 pub(super) const SUBSCRIBER: usize = 3;
-/// Sessions of a binding, and who is about to make one: the low bits of the payload.
+/// Sessions of a binding, with those that are being made: the low bits of the payload.
 const COUNT: u64 = 0xffff_ffff;
 /// The binding was configured and does not end with its last session.
 pub(super) const STATIC: u64 = 1 << 46;
@@ -44,7 +44,7 @@ pub(super) fn is_static(slot: &Slot<'_>) -> bool {
     slot.life.payload() & STATIC != 0
 }
 
-/// Whether the sweeper has told of the binding.
+/// Whether the sweeper has reported the binding.
 #[inline(always)]
 pub(super) fn is_reported(slot: &Slot<'_>) -> bool {
     slot.life.payload() & REPORTED != 0
@@ -119,8 +119,8 @@ pub(super) fn drop_reference<M: Memory + ?Sized>(memory: &M, line: u32) {
     }
 }
 
-/// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The answer
-/// is its slot line.
+/// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The result is its
+/// slot line.
 #[inline(always)]
 pub(super) fn bind<H: Host, E: Effort>(
     host: &mut H,

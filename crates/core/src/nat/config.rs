@@ -18,7 +18,7 @@ pub struct NatConfig {
     pub seed: Seed,
     /// Which packets may come in.
     pub filtering: Filtering,
-    /// The action for TCP connections from outside that nobody waits for.
+    /// The action for unsolicited TCP connections from outside.
     pub unsolicited_syn: UnsolicitedSyn,
     /// The action when the ports of an outside address run out.
     pub pooling: Pooling,
@@ -60,8 +60,8 @@ pub enum Filtering {
 pub enum UnsolicitedSyn {
     /// It is dropped silently (RFC 5382 section 4.3, REQ-4 a).
     Drop,
-    /// Its sender is told after 6 seconds, unless the inside host opens the connection meanwhile (RFC
-    /// 5382 section 4.3, REQ-4; RFC 6146 section 3.5.2.2).
+    /// Its sender gets an error after 6 seconds, unless the inside host opens the connection meanwhile
+    /// (RFC 5382 section 4.3, REQ-4; RFC 6146 section 3.5.2.2).
     Answer,
 }
 

@@ -1,4 +1,4 @@
-//! Deterministic port blocks (RFC 7422): who uses which ports follows from the configuration, so
+//! Deterministic port blocks (RFC 7422): the ports of a subscriber follow from the configuration, so
 //! nothing has to be logged.
 
 use crate::address::{V4, V6};

@@ -139,8 +139,8 @@ pub fn inbound<H: Host, E: Effort>(
     }
 }
 
-/// Whether a packet is one whose sender is told if nobody waits for it. It may be half of a simultaneous
-/// open, the other half of which comes a moment later (RFC 5382 section 4.3).
+/// Whether the sender of an unsolicited packet gets an error. It may be half of a simultaneous open, the
+/// other half of which comes a moment later (RFC 5382 section 4.3).
 #[inline(always)]
 fn is_answered(cfg: &NatConfig, transport: Transport) -> bool {
     matches!(transport, Transport::Tcp(flags) if flags.has(TcpFlags::SYN))

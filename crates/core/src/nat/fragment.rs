@@ -35,8 +35,8 @@ impl FragmentKey {
         ])
     }
 
-    /// Of an IPv4 datagram in a softwire, whose addresses mean something there only: it is told by
-    /// its IPv6 source.
+    /// The key of an IPv4 datagram in a softwire, whose addresses are valid there only: its IPv6 source is
+    /// part of the key.
     #[inline(always)]
     #[must_use]
     pub const fn softwire(

@@ -19,7 +19,7 @@ pub(super) const CREATED: usize = 6;
 const EXPIRY_BITS: u32 = 40;
 const EXPIRY: u64 = (1 << EXPIRY_BITS) - 1;
 const STATE: u64 = 7 << EXPIRY_BITS;
-/// The sweeper has told of this entry; in the same place in all tables.
+/// The sweeper has reported this entry. The bit is the same in all tables.
 pub(super) const REPORTED: u64 = 1 << 47;
 
 /// Lifetimes that differ by less than this are not worth a write to a line that other processors

@@ -49,7 +49,7 @@ pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
     hash(&cfg.seed, &key(cfg, inside))
 }
 
-/// Counts a new binding for its subscriber. The answer is the slot line of the subscriber.
+/// Counts a new binding for its subscriber. The result is the slot line of the subscriber.
 ///
 /// [`Cause::Limit`]; [`Cause::GaveUp`] for a new subscriber where [`Effort`] has an end: the first
 /// packet of each goes to user space, and the program of the fast path stays small.
@@ -134,8 +134,8 @@ fn count_up<M: Memory + ?Sized>(memory: &M, line: u32, one: u64, mask: u64, limi
     Outcome::no(Cause::Contention)
 }
 
-/// A word of a subscriber that says which block it owns: address, first port, whether the sweeper
-/// told of it, and how many bindings use it. 0: none.
+/// A word of a subscriber that says which block it owns: address, first port, whether the sweeper has
+/// reported it, and how many bindings use it. 0: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owned(pub(super) u64);
 

@@ -1,5 +1,5 @@
-//! The sweeper: removes what is over and tells what was made and removed (RFC 6146 sections 3.1
-//! and 3.5, RFC 8158 for the records). Runs in user space, beside the packet path.
+//! The sweeper: it removes expired entries and reports new and removed ones (RFC 6146 sections 3.1 and
+//! 3.5, RFC 8158 for the records). It runs in user space, beside the packet path.
 
 use core::ops::Range;
 
@@ -74,9 +74,8 @@ pub enum Event {
     BlockReleased(Block),
 }
 
-/// Sweeps the buckets with these numbers, from 0 to [`Layout::buckets`](super::Layout::buckets):
-/// ends sessions whose time is over, and bindings without sessions, and tells of everything that
-/// it did not tell of before.
+/// Sweeps the buckets with these numbers, from 0 to [`Layout::buckets`](super::Layout::buckets): ends
+/// expired sessions and bindings without sessions, and reports all that it has not reported before.
 pub fn sweep<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,

@@ -1,8 +1,8 @@
-//! Neighbour discovery on an ISATAP link (RFC 5214 section 8): what other nodes send to the link-local
-//! address of this one. A router answers solicitations, each to its sender alone; a host gets what is for
-//! it, and makes of it what any host does.
+//! Neighbour discovery on an ISATAP link (RFC 5214 section 8): messages of other nodes to the link-local
+//! address of this one. A router answers solicitations, each to its sender alone. A host receives the
+//! messages for it, and its kernel processes them.
 //!
-//! The answer takes the place of the question, in its outer packet.
+//! The answer takes the place of the solicitation, in its outer packet.
 
 use crate::address::{self, V4, V6, special};
 use crate::checksum::Sum;

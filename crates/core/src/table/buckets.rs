@@ -198,8 +198,8 @@ impl Buckets {
         self.place_alone(memory, hash, mask, word)
     }
 
-    /// [`insert_unique`](Self::insert_unique) for an entry that was looked for and not found a moment
-    /// ago, and that nobody heeds yet: should there be another one, both may be seen for an instant.
+    /// [`insert_unique`](Self::insert_unique) for an entry that was looked for and not found a moment ago,
+    /// and that nobody uses yet: if there is another one, both may be seen for an instant.
     ///
     /// # Errors
     /// As for that.
@@ -289,7 +289,8 @@ impl Buckets {
             let Some((word, bit)) = self.spill(memory, first) else {
                 return Placed::FULL;
             };
-            // Before the entry is there: who sees none in the first bucket then looks in the second.
+            // Before the entry is there: a reader that finds none in the first bucket then looks in the
+            // second.
             word.fetch_or(bit, UPDATE);
         }
         let place = used.vacancy();

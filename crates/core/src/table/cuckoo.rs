@@ -63,8 +63,8 @@ impl fmt::Display for FillError {
 
 impl core::error::Error for FillError {}
 
-/// Mixes a word so that every bit of the result depends on every bit of it (the finalizer of
-/// MurmurHash3). Entries come from the operator, so nobody can aim at collisions.
+/// Mixes a word so that every bit of the result depends on every bit of it (the finalizer of MurmurHash3).
+/// Entries come from the operator, so no attacker can aim at collisions.
 #[inline(always)]
 pub(crate) const fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -123,8 +123,8 @@ fn read<E: Entry>(line: &Line, slot: usize) -> Option<E> {
     Some(E::from_words(words))
 }
 
-/// Lines that a table of so many entries fits into. Should filling it answer [`FillError::Full`]
-/// nevertheless, try twice as many.
+/// Lines that a table of so many entries fits into. If filling it still returns [`FillError::Full`], try
+/// twice as many.
 #[must_use]
 pub(crate) const fn lines_for(entries: usize) -> usize {
     if entries == 0 {

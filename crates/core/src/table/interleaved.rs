@@ -22,7 +22,7 @@ fn memory(lines: usize) -> Arc<[Line]> {
     lines.into()
 }
 
-/// Runs both at the same time, and gives what they give.
+/// Runs both at the same time, and returns both results.
 fn both<A: 'static, B>(
     memory: &Arc<[Line]>,
     one: impl FnOnce(&[Line]) -> A + Send + 'static,

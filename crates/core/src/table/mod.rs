@@ -52,7 +52,7 @@ impl Memory for [Line] {
     }
 }
 
-/// Begins to fetch a line. A load whose result nobody waits for is what BPF has for it.
+/// Prefetches a line. In BPF this is a load whose result is not used.
 #[inline(always)]
 fn touch<M: Memory + ?Sized>(memory: &M, line: u32) {
     if let Some(line) = memory.line(line) {

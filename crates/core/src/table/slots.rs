@@ -17,7 +17,7 @@ const LIFE: usize = 7;
 const BUSY: u64 = 1;
 /// State of a control word whose slot can be used.
 const LIVE: u64 = 2;
-/// Bits of a control word that tell hashes apart.
+/// Bits of a control word that are a part of the hash.
 const TAG: u64 = !3;
 
 /// The control word of a hash, in one of the two states.
@@ -157,7 +157,7 @@ impl<'m> Slot<'m> {
         self.exchange(self.life.with(payload))
     }
 
-    /// Ends the entry: who gets `true` must take its references back and then
+    /// Ends the entry. The caller that gets `true` must take its references back and then
     /// [`release`](Slots::release) the slot.
     #[inline(always)]
     #[must_use]
@@ -165,8 +165,8 @@ impl<'m> Slot<'m> {
         self.exchange(self.life.dead())
     }
 
-    /// Adds to the table bits, which must not overflow. Only for who holds a reference that keeps
-    /// the entry alive. The life before.
+    /// Adds to the table bits, which must not overflow. The caller must hold a reference that keeps the
+    /// entry alive. Returns the life before.
     #[inline(always)]
     pub fn add(&self, amount: u64) -> Life {
         Life(self.line[LIFE].fetch_add(amount, UPDATE))
@@ -291,8 +291,8 @@ impl Slots {
             .store(memory, position, control_word(hash, LIVE));
     }
 
-    /// Gives a slot back: one that was reserved and not published, or whose entry was
-    /// [ended](Slot::end) by the caller.
+    /// Releases a slot: one that was reserved and not published, or whose entry was [ended](Slot::end) by
+    /// the caller.
     #[inline(always)]
     pub fn release<M: Memory + ?Sized>(&self, memory: &M, position: Position) {
         self.control.remove(memory, position);

@@ -29,7 +29,7 @@ impl Outgoing {
             }
     }
 
-    /// Writes the headers at the front of a packet, and gives their sum.
+    /// Writes the headers at the front of a packet, and returns their sum.
     #[inline(always)]
     pub(super) fn write<P: Packet>(&self, packet: &mut P, at: usize) -> Result<Sum, Truncated> {
         let header = ipv6::Header::from(self.fields);

@@ -56,8 +56,8 @@ struct Change {
 }
 
 impl Change {
-    /// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Called at
-    /// one place of each direction, so that it becomes part of it: a call is dear to a BPF program.
+    /// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Each direction
+    /// has one call of it, so that it is inlined: a call is expensive in a BPF program.
     #[inline(always)]
     fn apply<P: Packet>(
         self,
@@ -101,9 +101,9 @@ fn changed_identifier<A>(transport: &Transport, new: &Tuple<A>) -> u16 {
     }
 }
 
-/// Settles which zero the checksum of an ICMPv4 message is, where its header is zero otherwise. An
-/// update does not tell them apart (RFC 1624 section 3), and for a message of zeros only 0xffff is right;
-/// for any other message that adds up to zero it is as good as 0.
+/// Decides which zero the checksum of an ICMPv4 message is, where its header is zero otherwise. An update
+/// does not tell them apart (RFC 1624 section 3), and for a message of zeros only 0xffff is right; for any
+/// other message that adds up to zero it is as good as 0.
 #[inline(always)]
 fn settle_zero<P: Packet>(packet: &mut P, at: usize) -> Result<(), Truncated> {
     let [first, second] = packet.words::<2>(at)?;
@@ -113,7 +113,8 @@ fn settle_zero<P: Packet>(packet: &mut P, at: usize) -> Result<(), Truncated> {
     Ok(())
 }
 
-/// Writes type and identifier of an echo message; gives the change of what its checksum covers.
+/// Writes type and identifier of an echo message, and returns the change of the data that its checksum
+/// covers.
 #[inline(always)]
 fn set_echo<P: Packet>(
     packet: &mut P,

@@ -373,7 +373,7 @@ pub(super) struct Adjust {
     pub(super) available: usize,
 }
 
-/// Adjusts what is there of the quoted transport header, and gives the change of its sum.
+/// Adjusts the quoted part of the transport header, and returns the change of its sum.
 #[inline(always)]
 pub(super) fn adjust_quoted<P: Packet, A>(
     packet: &mut P,

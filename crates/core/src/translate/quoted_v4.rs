@@ -161,7 +161,7 @@ impl Quote {
     }
 
     /// Writes other addresses and ports into the packet, which begins `at` bytes into another now, and
-    /// gives the change of the sum of all its bytes.
+    /// returns the change of the sum of all its bytes.
     fn write<P: Packet>(
         &self,
         packet: &mut P,

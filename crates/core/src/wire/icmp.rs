@@ -75,8 +75,8 @@ pub struct ErrorHeader {
     pub extensible: bool,
 }
 
-/// The protocol of an IPv4 packet, or 41 for an ICMP error about a packet of that protocol: it tells
-/// whether the packet is for a tunnel endpoint, whose address others may share for all else.
+/// The protocol of an IPv4 packet, or 41 for an ICMP error about a packet of that protocol: it decides
+/// whether the packet is for a tunnel endpoint, whose address may be another's for all other protocols.
 #[inline(always)]
 #[must_use]
 pub fn quoted_protocol<P: Packet>(packet: &P, header: &ipv4::Header) -> u8 {

@@ -20,7 +20,7 @@ pub const EXTENDED_ECHO_REQUEST: u8 = 42;
 /// Extended echo reply (RFC 8335).
 pub const EXTENDED_ECHO_REPLY: u8 = 43;
 
-/// RFC 1191 section 7: likely path MTUs, for routers that do not tell.
+/// RFC 1191 section 7: likely path MTUs, for routers that report none.
 const PLATEAUS: [u16; 6] = [32000, 17914, 8166, 4352, 2002, 1492];
 
 /// The MTU to assume when a router reports none: the greatest plateau less than the length of the

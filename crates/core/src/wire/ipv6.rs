@@ -159,7 +159,7 @@ impl FragmentHeader {
 }
 
 /// A fragment header that may be absent, in a form whose bytes are always written: the BPF verifier
-/// refuses a program that copies what never was.
+/// refuses a program that copies bytes that were not written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OptionalFragment {
     present: bool,

@@ -29,11 +29,11 @@ pub struct Lifetime(u16);
 impl Lifetime {
     /// The prefix is not to be used any more.
     pub const ZERO: Self = Self(0);
-    /// 65528 seconds, the longest that the option can tell.
+    /// 65528 seconds, the longest that the option can hold.
     pub const MAX: Self = Self(0x1fff);
 
-    /// So many seconds, rounded up to a number that the option can tell, so that only zero is zero;
-    /// the longest one for more.
+    /// So many seconds, rounded up to a number that the option can hold, so that only zero is zero; the
+    /// longest one for more.
     #[must_use]
     pub const fn of_secs(seconds: u32) -> Self {
         let units = seconds.div_ceil(8);

@@ -88,7 +88,7 @@ impl<'a> Advertisement<'a> {
         self.router_lifetime
     }
 
-    /// The prefixes that it tells, in their order, and those options that are to be ignored.
+    /// The prefixes in it, in their order, and the options that are to be ignored.
     pub fn prefixes(&self) -> impl Iterator<Item = Result<Pref64, Pref64Error>> + 'a {
         let options = Options(self.options);
         options

@@ -100,11 +100,10 @@ impl Transport {
         }
     }
 
-    /// Reads the transport header of a whole packet or a first fragment. `messages` tells the ICMP
-    /// types of the packet's family apart.
+    /// Reads the transport header of a whole packet or a first fragment. `messages` selects the ICMP types
+    /// of the packet's family.
     ///
-    /// # Errors
-    /// A header that is cut short, an ICMP type without counterpart.
+    /// # Errors The header is cut short, or the ICMP type has no counterpart.
     #[inline(always)]
     pub fn read<P: Packet>(
         packet: &P,

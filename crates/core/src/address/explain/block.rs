@@ -359,7 +359,7 @@ pub fn block_v4(address: V4) -> Option<&'static Block<V4>> {
     })
 }
 
-/// The narrowest block that an IPv6 address lies in; `None` for what nobody has a use for yet.
+/// The narrowest block that an IPv6 address lies in; `None` for an address without an assigned use.
 #[must_use]
 pub fn block_v6(address: V6) -> Option<&'static Block<V6>> {
     BLOCKS_V6.iter().find(|block| {

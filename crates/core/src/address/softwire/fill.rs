@@ -25,8 +25,8 @@ impl<'a> Softwires<'a> {
         Self { shared, rows }
     }
 
-    /// Lines for finding blocks. Should [`fill`](Self::fill) answer [`FillError::Full`] nevertheless, try
-    /// twice as many.
+    /// Lines for finding blocks. If [`fill`](Self::fill) still returns [`FillError::Full`], try twice as
+    /// many.
     #[must_use]
     pub fn lines_to_find(&self) -> usize {
         cuckoo::lines_for(self.blocks().count())
@@ -41,7 +41,7 @@ impl<'a> Softwires<'a> {
     }
 
     /// Writes a table into zeroed lines, which will be found in the rules memory from line `base` on, and
-    /// tells where it is: first a power of two of lines for finding blocks, then those of the blocks.
+    /// returns its place: first a power of two of lines for finding blocks, then those of the blocks.
     ///
     /// # Errors See [`FillError`]; the lines then hold a part of the table. Two softwires with the same
     /// address and PSID are duplicates; the error has the number of the second in the order of keys.
