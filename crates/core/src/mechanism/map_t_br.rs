@@ -65,12 +65,7 @@ impl Translator for MapTBr {
         let Some(destination) = rule.host_address_of(address, port) else {
             return Err(NOBODY);
         };
-        Ok(Tuple {
-            source: self.prefix.embed(tuple.source),
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(self.prefix.embed(tuple.source), destination))
     }
 
     /// From a CE to the internet (RFC 7599 section 8.3).
@@ -91,12 +86,7 @@ impl Translator for MapTBr {
         if special::is_illegal_destination_v4(destination) {
             return Err(Refusal::Drop(Counter::IllegalDestination));
         }
-        Ok(Tuple {
-            source,
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(source, destination))
     }
 
     #[inline(always)]

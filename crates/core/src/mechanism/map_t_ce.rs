@@ -79,12 +79,10 @@ impl Translator for MapTCe {
         let (address, port) = (tuple.destination, tuple.destination_port);
         let rule = self.rules.find_v4(address, port);
         let other = rule.and_then(|rule| rule.host_address_of(address, port));
-        Ok(Tuple {
-            source: self.local,
-            destination: other.unwrap_or_else(|| self.prefix.embed(address)),
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(
+            self.local,
+            other.unwrap_or_else(|| self.prefix.embed(address)),
+        ))
     }
 
     /// From the internet to a host behind the CE (RFC 7599 section 8.2). The sender is under the
@@ -105,12 +103,7 @@ impl Translator for MapTCe {
                 rule => map::ce_of(rule, tuple)?,
             },
         };
-        let outside = Tuple {
-            source,
-            destination: self.address,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        };
+        let outside = tuple.between(source, self.address);
         let (tuple, _) = stateful::back(host, &self.nat, &outside, transport, part)?;
         Ok(tuple)
     }

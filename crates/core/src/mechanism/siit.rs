@@ -210,12 +210,7 @@ impl Translator for Siit {
         if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
         }
-        Ok(Tuple {
-            source,
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(source, destination))
     }
 
     #[inline(always)]
@@ -243,12 +238,7 @@ impl Translator for Siit {
         if forbidden(source, tuple.source) || forbidden(destination, tuple.destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
         }
-        Ok(Tuple {
-            source,
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(source, destination))
     }
 
     /// RFC 7757 section 4.2.2.

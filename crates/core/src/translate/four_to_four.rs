@@ -66,12 +66,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         return quoted_v4::within_v4(packet, host, policy, passage, &incoming, tos, hop);
     }
     let mss = mss::find(packet, policy, transport)?;
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: ports.source,
-        destination_port: ports.destination,
-    };
+    let old = ports.between(header.source(), header.destination());
     let passed = passage.pass(host, &old, transport, Part::Outer)?;
     let new = passed.tuple;
     let mut out = Outgoing::new(host, policy, passed.exit, &new, tos)?;

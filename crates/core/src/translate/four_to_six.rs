@@ -65,12 +65,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         return quoted::to_v6(packet, host, mechanism, policy, &incoming, hop);
     }
     let mss = mss::find(packet, policy, transport)?;
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: ports.source,
-        destination_port: ports.destination,
-    };
+    let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v6(host, policy, &old, transport, Part::Outer)?;
     let mut out = headers(
         policy,

@@ -22,7 +22,7 @@ use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Fit, Unit};
 
 use crate::wire::transport::{Extent, Transport};
-use crate::wire::tuple::Tuple;
+use crate::wire::tuple::{Ports, Tuple};
 use crate::wire::{icmp, tcp, udp};
 use crate::wire::{ipv4, ipv6};
 use crate::word::Word;
@@ -113,12 +113,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
     check_extent(&body, old_inner, &quoted)?;
 
     // The quoted packet went the other way: map it as if it came back.
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: quoted.source_port,
-        destination_port: quoted.destination_port,
-    };
+    let old = quoted.tuple(header.source(), header.destination());
     if received.header.destination() != old.source {
         return Err(INNER);
     }
@@ -174,12 +169,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
                 available: fit.length.saturating_sub(front.new_inner),
             },
         )?;
-        let outside = Tuple {
-            source,
-            destination: new.source,
-            source_port: 0,
-            destination_port: 0,
-        };
+        let outside = Ports::NONE.between(source, new.source);
         let pseudo = headers_v6::icmpv6_pseudo_header(&outside, length);
         change += pseudo - Sum::ZERO;
         let head = [
@@ -252,12 +242,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     check_extent(&body, old_inner, &quoted)?;
 
     // The quoted packet went the other way: map it as if it came back.
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: quoted.source_port,
-        destination_port: quoted.destination_port,
-    };
+    let old = quoted.tuple(header.source(), header.destination());
     if received.header.destination() != old.source {
         return Err(INNER);
     }
@@ -337,12 +322,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
                 available: fit.length.saturating_sub(front.new_inner),
             },
         )?;
-        let outside = Tuple {
-            source: received.header.source(),
-            destination: old.source,
-            source_port: 0,
-            destination_port: 0,
-        };
+        let outside = Ports::NONE.between(received.header.source(), old.source);
         change += Sum::ZERO - headers_v6::icmpv6_pseudo_header(&outside, received.transport.length);
         let head = [
             Word::from_bytes([error.message, error.code, 0, 0]),

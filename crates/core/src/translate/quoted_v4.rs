@@ -22,7 +22,7 @@ use crate::wire::icmp;
 use crate::wire::ipv4;
 
 use crate::wire::transport::{Extent, Transport};
-use crate::wire::tuple::Tuple;
+use crate::wire::tuple::{Ports, Tuple};
 
 /// Offset of the addresses in an IPv4 header.
 const ADDRESSES: usize = 12;
@@ -58,17 +58,13 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     let passed = quote.pass(host, passage)?;
     passage.check_reporter(received.header.source(), &passed)?;
     let new = passed.tuple.swapped();
-    let outer = Tuple {
-        source: if passed.hides {
-            // A router before the inside host has no address outside: it gets the host's.
-            new.destination
-        } else {
-            received.header.source()
-        },
-        destination: new.source,
-        source_port: 0,
-        destination_port: 0,
+    let source = if passed.hides {
+        // A router before the inside host has no address outside: it gets the host's.
+        new.destination
+    } else {
+        received.header.source()
     };
+    let outer = Ports::NONE.between(source, new.source);
     let out = outgoing_v4::Outgoing::new(host, policy, passed.exit, &outer, tos)?;
     let start = out.make_room(packet)?;
     (|| {
@@ -139,12 +135,7 @@ impl Quote {
             return Err(Refusal::Drop(Counter::IcmpNested));
         }
         check_extent(body, inner, &transport)?;
-        let tuple = Tuple {
-            source: header.source(),
-            destination: header.destination(),
-            source_port: transport.source_port,
-            destination_port: transport.destination_port,
-        };
+        let tuple = transport.tuple(header.source(), header.destination());
         Ok(Self {
             header,
             transport,

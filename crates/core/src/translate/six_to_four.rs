@@ -67,12 +67,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let mss = mss::find(packet, policy, transport)?;
     // Summed up here so that the addresses need not be kept.
     let removed = address_sum(&header);
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: ports.source,
-        destination_port: ports.destination,
-    };
+    let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v4(host, policy, &old, transport, Part::Outer)?;
     let hairpin = mechanism.hairpins(host, instances, new.destination);
     if hairpin && !P::ABILITIES.hairpins {

@@ -91,13 +91,8 @@ impl Transport {
     /// The tuple of a packet between two addresses.
     #[inline(always)]
     #[must_use]
-    pub const fn tuple<A: Copy>(&self, source: A, destination: A) -> Tuple<A> {
-        Tuple {
-            source,
-            destination,
-            source_port: self.source_port,
-            destination_port: self.destination_port,
-        }
+    pub fn tuple<A>(&self, source: A, destination: A) -> Tuple<A> {
+        self.ports().between(source, destination)
     }
 
     /// Reads the transport header of a whole packet or a first fragment. `messages` selects the ICMP types
