@@ -13,7 +13,7 @@ mod v6_over_v4;
 
 use crate::address::special;
 use crate::host::Host;
-use crate::mechanism::{AnyMechanism, Instance, Instances, Member};
+use crate::mechanism::{AnyMechanism, Instance, Instances, Member, PacketV4};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::slow::neighbour;
@@ -108,8 +108,12 @@ fn choose_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
     instances: &'a I,
     header: &ipv4::Header,
 ) -> Option<(&'a M, &'a Instance)> {
-    let protocol = || icmp::quoted_protocol(packet, header);
-    let index = instances.find_v4::<M, _>(host, header, protocol)?;
+    let packet = PacketV4 {
+        source: header.source(),
+        destination: header.destination(),
+        protocol: || icmp::quoted_protocol(packet, header),
+    };
+    let index = instances.find_v4::<M, _>(host, &packet)?;
     chosen(host, instances, index)
 }
 

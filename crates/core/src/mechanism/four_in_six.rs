@@ -1,7 +1,7 @@
 //! Tunnels that carry IPv4 over IPv6 (RFC 2473): 4in6, and the B4 of DS-Lite (RFC 6333).
 
-use super::Mechanism;
 use super::crossing::V4OverV6;
+use super::{Mechanism, PacketV4};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
@@ -32,14 +32,8 @@ impl Mechanism for FourInSix {
 
     /// Whether an IPv4 packet goes into the tunnel.
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.takes(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.takes(packet.destination)
     }
 
     /// Whether an IPv6 packet may come out of the tunnel here.

@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, Part, Stage};
+use super::{Mechanism, PacketV4, Part, Stage};
 use crate::address::port_set::Sharing;
 use crate::address::softwire::{self, B4Key, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
@@ -118,14 +118,8 @@ impl Mechanism for LwAftr {
     const STAGE: Stage = Stage::Softwires;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.shared.find(destination).is_some()
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.shared.find(packet.destination).is_some()
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! The BR of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, Part, Stage, map};
+use super::{Instances, Mechanism, PacketV4, Part, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -31,14 +31,8 @@ impl Mechanism for MapTBr {
     const STAGE: Stage = Stage::MapT;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.destinations.contains(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.destinations.contains(packet.destination)
     }
 
     #[inline(always)]

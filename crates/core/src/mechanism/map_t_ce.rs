@@ -2,7 +2,7 @@
 //! 464XLAT (RFC 6877) for hosts that share its one address.
 
 use super::crossing::{Translation, Translator};
-use super::{Mechanism, Part, Stage, map, stateful};
+use super::{Mechanism, PacketV4, Part, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -39,14 +39,8 @@ impl Mechanism for MapTCe {
     const STAGE: Stage = Stage::MapT;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.inside.are_left(source, destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.inside.are_left(packet.source, packet.destination)
     }
 
     #[inline(always)]

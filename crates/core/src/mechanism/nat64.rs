@@ -1,7 +1,7 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, Part, stateful};
+use super::{Instances, Mechanism, PacketV4, Part, stateful};
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 use crate::host::Host;
@@ -28,14 +28,8 @@ impl Mechanism for Nat64 {
     const OPENS_IN_BPF: bool = true;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.nat.owns(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.nat.owns(packet.destination)
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, Part};
+use super::{Instances, Mechanism, PacketV4, Part};
 use crate::address::eam::EamTable;
 use crate::address::embedding::Embedding;
 use crate::address::networks::V4Networks;
@@ -146,14 +146,9 @@ impl Mechanism for Siit {
 
     /// Whether an IPv4 address stands for an IPv6 host (RFC 7915 section 4.6).
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.hosts.contains(destination) || host.find_eam_v4(&self.eam, destination).is_some()
+    fn owns_v4<H: Host>(&self, host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.hosts.contains(packet.destination)
+            || host.find_eam_v4(&self.eam, packet.destination).is_some()
     }
 
     /// Whether an IPv6 packet is for an IPv4 host: under the prefix, or under a mapping of all of

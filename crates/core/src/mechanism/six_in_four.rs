@@ -1,9 +1,9 @@
 //! Tunnels that carry IPv6 over IPv4 (protocol 41): 6in4 (RFC 4213), 6to4 (RFC 3056), 6rd (RFC 5969) and
 //! ISATAP (RFC 5214). They differ in how the tunnel endpoint is found.
 
-use super::Mechanism;
 use super::crossing::V6OverV4;
 use super::isatap::{self, Isatap};
+use super::{Mechanism, PacketV4};
 use crate::address::networks::V6Networks;
 use crate::address::sixrd::Domain;
 use crate::address::{V4, V6, special};
@@ -68,14 +68,8 @@ impl Mechanism for SixInFour {
 
     /// Whether an IPv4 packet comes out of the tunnel here.
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        protocol: impl Fn() -> u8,
-    ) -> bool {
-        destination.0.0 == self.local.0.0 && protocol() == protocol::IPV6
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        packet.destination.0.0 == self.local.0.0 && (packet.protocol)() == protocol::IPV6
     }
 
     /// Whether an IPv6 packet goes into the tunnel.
