@@ -1,4 +1,4 @@
-//! The atomic word of the tables: [`core::sync::atomic::AtomicU64`], or what stands for it in BPF.
+//! The atomic word of the tables: [`core::sync::atomic::AtomicU64`], or a replacement in BPF.
 //!
 //! LLVM cannot select an instruction for an atomic load or store on BPF before the fourth version
 //! of the instruction set, which Linux 6.1 does not know. It can for read-modify-write operations.

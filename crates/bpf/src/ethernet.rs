@@ -64,7 +64,7 @@ impl Ethernet {
         }
     }
 
-    /// Writes it, in halves: for more at once the compiler would call a function that moves bytes.
+    /// Writes it in 16-bit halves: for larger pieces the compiler would call a function that moves bytes.
     ///
     /// # Safety
     /// `to` points to [`HEADER`] bytes, at an even address.
@@ -83,7 +83,7 @@ impl Ethernet {
         }
     }
 
-    /// The type of what follows.
+    /// The type of the payload.
     #[inline(always)]
     pub(crate) fn kind(self) -> u16 {
         u16::from_be(self.kind)

@@ -1,5 +1,5 @@
 //! The programs of a hook: entry points, and a global function for each mechanism and family, because the
-//! verifier looks at a global function once, whatever came before.
+//! verifier checks a global function once, whatever came before.
 //!
 //! The module of a hook has, beside what it takes from here: `Context`, `Device`, `Arrival`, and the
 //! functions `arrive`, `resume` and `finish`, which adapt what lies before the IP packet.

@@ -125,8 +125,7 @@ pub trait Host {
     /// A random number. It is repeatable if the user gave a seed.
     fn random(&mut self) -> u32;
 
-    /// From here on the packet belongs to the instance with this number: what is counted is
-    /// counted for it.
+    /// Sets the instance that the packet belongs to. Counters are its from here on.
     fn select(&mut self, instance: u32);
 
     /// Counts something that happened to this packet or because of it.

@@ -141,8 +141,8 @@ pub trait Packet {
         None
     }
 
-    /// Takes away what lies behind the first `length` bytes, where [`bytes`](Self::bytes) are in reach;
-    /// elsewhere nothing does.
+    /// Cuts the packet to the first `length` bytes, where [`bytes`](Self::bytes) are in reach. Elsewhere
+    /// it does nothing.
     fn truncate(&mut self, length: usize) {
         let _ = length;
     }

@@ -59,7 +59,7 @@ impl Add for Counts {
 }
 
 impl Counts {
-    /// Returns what was added since an `earlier` reading.
+    /// Returns the difference to an `earlier` reading.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         let (late, early): (Words, Words) = (cast(self), cast(earlier));

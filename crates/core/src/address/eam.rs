@@ -265,13 +265,13 @@ pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option
 pub struct MappedV4 {
     /// The IPv4 address.
     pub address: V4,
-    /// The mapping is of all of IPv4: what it makes are addresses of the IPv4 internet, like those
-    /// under a translation prefix (RFC 7757 figure 2).
+    /// The mapping is of all of IPv4: its results are addresses of the IPv4 internet, like those under a
+    /// translation prefix (RFC 7757 figure 2).
     pub of_everything: bool,
 }
 
-/// Whether a mapping is of all of IPv4: what it makes are addresses of the IPv4 internet, like those
-/// under a translation prefix (RFC 7757 figure 2).
+/// Whether a mapping is of all of IPv4: its results are addresses of the IPv4 internet, like those under a
+/// translation prefix (RFC 7757 figure 2).
 #[inline(always)]
 pub fn is_of_everything<M: Memory + ?Sized>(rules: &M, place: Place) -> bool {
     let mapping: Option<Mapping> = place.read(rules);

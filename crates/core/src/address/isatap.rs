@@ -41,7 +41,7 @@ pub const fn identifier(address: V4, unique: Unique) -> u64 {
     universal | MARK << 32 | address.number() as u64
 }
 
-/// The address of that node under a prefix of 64 bits; what follows those is not looked at.
+/// The address of that node under a prefix of 64 bits; later bits of the prefix are ignored.
 #[must_use]
 pub const fn embed(prefix: V6, address: V4, unique: Unique) -> V6 {
     V6::from_halves(prefix.halves().0, identifier(address, unique))

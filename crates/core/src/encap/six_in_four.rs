@@ -78,8 +78,8 @@ pub fn enter<P: Packet, H: Host>(
     })
 }
 
-/// Takes the outer header away that an IPv6 packet came in. `accept` says whether this sender may
-/// send a packet with this header.
+/// Removes the outer header of an IPv6 packet. `accept` says whether this sender may send a packet with
+/// this header.
 ///
 /// # Errors
 /// The packet is not to be sent on. It is unchanged then, but for an error to the sender of the
@@ -97,7 +97,7 @@ pub fn leave<P: Packet, H: Host>(
     if outer.fragment().is_fragment() {
         return Err(Refusal::Slow(Slow::Reassemble));
     }
-    // RFC 4213 section 3.6: what is not a whole IPv6 packet is dropped.
+    // RFC 4213 section 3.6: an inner packet that is not a whole IPv6 packet is dropped.
     let mut inner = Inner::new(packet, at, payload)?;
     let header = ipv6::Header::read(&inner, 0)?;
     if header.version() != 6 {

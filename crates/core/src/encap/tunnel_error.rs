@@ -26,7 +26,7 @@ use crate::wire::{icmp, icmpv4, icmpv6};
 use crate::wire::{ipv4, ipv6, protocol};
 use crate::word::Word;
 
-/// The quoted packet is none that this end sends.
+/// This endpoint does not send packets like the quoted one.
 pub(crate) const NOT_SENT: Refusal = Refusal::Drop(Counter::IcmpInner);
 const SHORT: Refusal = Refusal::Drop(Counter::TunnelErrorShort);
 const MALFORMED: Refusal = Refusal::Drop(Counter::MalformedTransport);
@@ -43,7 +43,7 @@ pub struct Report<A> {
     pub way: Option<u16>,
     /// The error for the sender of the inner packet, or the counter if there is none.
     error: Result<IcmpError, Counter>,
-    /// Where the inner packet begins in the message, and how many bytes of it there are.
+    /// The offset of the inner packet in the message, and its length.
     at: usize,
     length: usize,
 }

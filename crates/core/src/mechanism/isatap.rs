@@ -16,7 +16,7 @@ pub struct Isatap {
     pub routers: Routers,
     /// The role of the node.
     pub role: IsatapRole,
-    /// The 64 bits that a router announces, and how long they hold.
+    /// The prefix of 64 bits that a router announces.
     pub prefix: V6,
     /// See `prefix`.
     pub lifetimes: Lifetimes,
@@ -26,7 +26,7 @@ pub struct Isatap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum IsatapRole {
-    /// It sends what is elsewhere to a router.
+    /// It sends packets for other links to a router.
     Host,
     /// It forwards, and announces a prefix.
     Router,

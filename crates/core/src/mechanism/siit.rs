@@ -21,8 +21,8 @@ use crate::wire::tuple::Tuple;
 pub struct Siit {
     /// Prefix of IPv4-converted addresses.
     pub prefix: PrefixMapping,
-    /// The IPv4 addresses that stand for IPv6 hosts under the prefix: what is sent there is
-    /// translated (RFC 7915 section 4.6). Explicit mappings come on top.
+    /// The IPv4 addresses that represent IPv6 hosts under the prefix: packets to them are translated (RFC
+    /// 7915 section 4.6), like those to explicit mappings.
     pub hosts: V4Networks,
     /// Explicit address mappings.
     pub eam: EamTable,

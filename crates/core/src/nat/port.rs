@@ -48,7 +48,7 @@ pub(super) struct Space {
 /// The number in the place of the protocol in the claim of a port block.
 pub(super) const BLOCK: u64 = 0;
 
-/// The hash of what is claimed: an outside endpoint with its protocol, or a block.
+/// The hash of a claim: an outside endpoint with its protocol, or a block.
 #[inline(always)]
 fn claim_hash(cfg: &NatConfig, claimed: u64) -> u64 {
     hash(&cfg.seed, &[claimed])

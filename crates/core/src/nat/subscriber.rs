@@ -134,8 +134,8 @@ fn count_up<M: Memory + ?Sized>(memory: &M, line: u32, one: u64, mask: u64, limi
     Outcome::no(Cause::Contention)
 }
 
-/// A word of a subscriber that says which block it owns: address, first port, whether the sweeper has
-/// reported it, and how many bindings use it. 0: none.
+/// A word of a subscriber with a block that it owns: address, first port, whether the sweeper has reported
+/// it, and how many bindings use it. 0: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owned(pub(super) u64);
 

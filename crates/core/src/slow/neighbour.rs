@@ -24,7 +24,7 @@ use crate::wire::tuple::Ends;
 use crate::wire::{ipv6, protocol};
 use crate::word::Word;
 
-/// The hop limit of what has crossed no router (RFC 4861 section 3.1).
+/// The hop limit of a packet that has crossed no router (RFC 4861 section 3.1).
 const UNCROSSED: u8 = 255;
 /// All routers on the link.
 const ALL_ROUTERS: (u64, u64) = (0xff02 << 48, 2);
@@ -33,8 +33,7 @@ const LONGEST: usize = 4 + 8 + 2;
 
 /// Takes a packet that is for the link itself; the header is that of the outer packet.
 ///
-/// # Errors
-/// It is none that a node of the link may send, or there is no answer to it.
+/// # Errors A node of the link may not send it, or there is no answer to it.
 pub fn receive<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,

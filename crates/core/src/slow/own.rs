@@ -150,7 +150,7 @@ enum NoChecksum {
     Wrong,
 }
 
-/// The ports and what follows the header of a datagram whose checksum is right.
+/// The ports and the payload of a datagram whose checksum is right.
 fn udp(
     datagram: &[u8],
     pseudo_header: impl Fn(u16) -> Sum,

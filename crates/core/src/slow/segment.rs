@@ -218,7 +218,7 @@ mod tests {
         u16::from_be_bytes([bytes[at], bytes[at + 1]])
     }
 
-    /// The one's complement sum of RFC 1071; 0xffff over what has a right checksum.
+    /// The one's complement sum of RFC 1071; 0xffff over data with a right checksum.
     fn sum(bytes: &[u8]) -> u16 {
         let mut sum: u32 = bytes
             .chunks(2)

@@ -254,7 +254,7 @@ fn push_copied_options(header: &mut Header, mut options: &[u8]) {
             NO_OPERATION => rest,
             kind => {
                 let length = usize::from(rest.first().copied().unwrap_or(0));
-                // A length that cannot be ends the list: what follows has no meaning.
+                // An impossible length ends the list: the bytes after it have no meaning.
                 let Some((option, rest)) = options.split_at_checked(length) else {
                     break;
                 };

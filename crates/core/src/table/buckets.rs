@@ -1,10 +1,10 @@
 //! A hash table of single words: buckets of eight, one cache line each, and two buckets for every
 //! hash. An empty word is 0, all others have the top bit ([`USED`]).
 //!
-//! A bitmap says of each bucket whether an entry ever went on from it to its second one. As long as
-//! none did, looking for what is not there, which is what a new session does in every table, touches
-//! one bucket and not two; the bitmap is small enough to stay in the cache. Its bits are not taken
-//! back: a table that was full once is as slow as one without them.
+//! A bitmap has a bit for each bucket: whether an entry ever went on from it to its second one. As long as
+//! none did, a search for an absent entry, which is what a new session does in every table, touches one
+//! bucket and not two; the bitmap is small enough to stay in the cache. Its bits are not taken back: a
+//! table that was full once is as slow as one without them.
 //!
 //! An entry is made by one compare-exchange of an empty word (0). Of two processors that make
 //! entries with the same tag at the same time at least one finds the other's when it looks again,

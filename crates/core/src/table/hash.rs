@@ -21,8 +21,8 @@ pub fn hash<const K: usize>(seed: &Seed, key: &[u64; K]) -> u64 {
     for (word, secret) in key.iter().zip(seed) {
         let low = (*word as u32).wrapping_add(*secret as u32);
         let high = ((*word >> 32) as u32).wrapping_add((*secret >> 32) as u32);
-        // The factor keeps the compiler from computing vectors, which BPF lacks. The bound on
-        // collisions stands: for what comes before the last difference it is a constant.
+        // The factor keeps the compiler from computing vectors, which BPF lacks. The bound on collisions
+        // stands: for the words before the last difference it is a constant.
         sum = sum
             .wrapping_mul(MIX)
             .wrapping_add(u64::from(low).wrapping_mul(u64::from(high)));

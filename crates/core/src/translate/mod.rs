@@ -51,7 +51,7 @@ impl Hop {
 struct Change {
     /// In the pseudo-header.
     pseudo: Delta,
-    /// In the transport header and what follows it.
+    /// In the transport header and the payload.
     content: Delta,
 }
 

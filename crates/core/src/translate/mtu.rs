@@ -78,8 +78,8 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     if wire <= usize::from(size.link) {
         return Ok(None);
     }
-    // An IPv6 sender need not send less than 1280 bytes at a time; what is in fragments, or was,
-    // has no DF in IPv4 and is cut like by any router.
+    // An IPv6 sender need not send packets of less than 1280 bytes. A packet that is or was in fragments
+    // has no DF in IPv4, so that any router may cut it.
     let may_cut = size.received <= usize::from(ipv6::MINIMUM_MTU)
         || size.fragment_header.is_some()
         || packet.reassembled().is_some();

@@ -73,8 +73,8 @@ impl Outgoing {
         }
     }
 
-    /// Makes room for what comes before the packet, and takes away what it came out of. Gives the
-    /// place where the IPv4 header begins then.
+    /// Makes room for the outer header of the packet, if it has one, and removes the old one. Returns the
+    /// offset of the IPv4 header.
     #[inline(always)]
     pub(super) fn make_room<P: Packet>(&self, packet: &mut P) -> Result<usize, NoRoom> {
         match self.exit {
@@ -85,7 +85,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes what comes before a packet of `length` bytes.
+    /// Writes the outer header of a packet of `length` bytes, if it has one.
     #[inline(always)]
     pub(super) fn write<P: Packet>(
         &self,

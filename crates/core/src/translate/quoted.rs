@@ -121,8 +121,8 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
         .to_v6(host, policy, &old.swapped(), &quoted, Part::Quoted)
         .map_err(useless)?
         .swapped();
-    // RFC 7757 section 4.2.1 rule 3 comes with it: the host itself is known by what the quoted
-    // packet was sent to.
+    // This includes RFC 7757 section 4.2.1 rule 3: the host itself is known by the destination of the
+    // quoted packet.
     let source = if received.header.source() == old.destination {
         new.destination
     } else {

@@ -1,6 +1,6 @@
 //! Packets quoted in ICMP errors that stay IPv4 (RFC 5508 section 4): the quoted packet becomes what it
 //! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. Like all of
-//! [`quoted`](super::quoted) in user space only.
+//! [`quoted`](super::quoted), this runs in user space only.
 
 use super::quoted::{Adjust, INNER, adjust_quoted, check_extent, useless};
 use super::{Hop, outgoing_v4};
@@ -86,10 +86,9 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
 }
 
 /// Turns a packet that went through a passage into what it was before; `passage` is the one that leads
-/// back. All of the packet is quoted that there is of it.
+/// back. The packet is quoted as far as it is there.
 ///
-/// # Errors
-/// The packet never came through; it is unchanged then.
+/// # Errors The packet did not come through; it is unchanged then.
 pub fn restore<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,

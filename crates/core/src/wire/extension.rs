@@ -42,8 +42,8 @@ pub struct Fit {
 }
 
 impl Body {
-    /// Reads the length attribute. One that makes no sense is ignored: routers send such, and
-    /// traceroute has to work all the same.
+    /// Reads the length attribute. An invalid one is ignored: routers send such, and traceroute has to
+    /// work nevertheless.
     #[inline(always)]
     #[must_use]
     pub fn read(unit: Unit, message: u8, rest: Word, length: usize) -> Self {

@@ -13,7 +13,7 @@ pub const LENGTH: usize = 16;
 /// The lengths that a Prefix Length Code stands for, in the order of the codes.
 const LENGTHS: [u8; 6] = [96, 64, 56, 48, 40, 32];
 
-/// A prefix and how long it may be used.
+/// A prefix and its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pref64 {
     /// The prefix.
@@ -219,8 +219,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any bytes are read or refused, and what was read comes out again but for bits after the
-        /// prefix.
+        /// Any bytes are read or refused, and a value that was read is written back the same but for bits
+        /// after the prefix.
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..40), fit: bool) {
             let mut bytes = bytes;

@@ -97,8 +97,8 @@ impl<'a> Advertisement<'a> {
     }
 }
 
-/// The first 16 bytes of an advertisement, which its options follow. It says nothing but for how many
-/// seconds its sender is a default router. The checksum is for the kernel to fill in.
+/// The first 16 bytes of an advertisement, which its options follow. It has only the lifetime in seconds
+/// of its sender as a default router. The checksum is for the kernel to fill in.
 #[must_use]
 pub const fn advertisement(router_lifetime: u16) -> [u8; 16] {
     let [high, low] = router_lifetime.to_be_bytes();

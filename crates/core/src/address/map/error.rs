@@ -19,7 +19,7 @@ pub enum RuleError {
     V6HostBits,
     /// More than 48 EA bits (RFC 7597 section 5.2).
     EaBits(u8),
-    /// The EA bits are more than what is left of an IPv4 address and the 16 bits of a port.
+    /// The EA bits are more than the rest of an IPv4 address and the 16 bits of a port.
     EaBitsForV4 {
         /// EA bits.
         ea_bits: u8,

@@ -428,8 +428,8 @@ proptest! {
         prop_assert_eq!(rule.check(host, address, port), Ok(()));
     }
 
-    /// Two CEs of a rule never have the same address and port (RFC 7597 section 5.1), and none may
-    /// send from what is another's.
+    /// Two CEs of a rule never have the same address and port (RFC 7597 section 5.1), and none may send
+    /// from those of another.
     #[test]
     fn ces_have_nothing_in_common(
         rule in any_rule(), one: (u32, u32), other: (u32, u32), near: bool,

@@ -124,7 +124,7 @@ impl<'a> Softwires<'a> {
         }
     }
 
-    /// The address of a lwB4 without what the form knows about it by itself.
+    /// The address of a lwB4 without the parts that follow from the form and the key.
     fn rest(&self, form: &Form, one: &Softwire) -> u128 {
         let (high, mut low) = one.b4.halves();
         if form.identifiers {

@@ -37,7 +37,7 @@ impl SharedNetworks {
             return Err(Self::MOST);
         }
         let mut all = Self::default();
-        // Prefixes of all lengths from the shortest: what comes later counts.
+        // Prefixes of all lengths from the shortest: a later one takes precedence.
         for length in 0..=32 {
             for (address, _, sharing) in networks.iter().filter(|(_, n, _)| *n == length) {
                 all.networks[all.count as usize] = SharedNetwork {
@@ -53,8 +53,8 @@ impl SharedNetworks {
     /// How the ports of an address are divided: by the network with the longest prefix. `None` if no
     /// lwB4 has the address.
     ///
-    /// All arithmetic: a branch for each network would have the verifier of BPF look at what follows
-    /// once for each.
+    /// This is arithmetic without branches: with a branch for each network the verifier of BPF would check
+    /// the rest once for each.
     #[inline(always)]
     #[must_use]
     pub fn find(&self, address: V4) -> Option<Sharing> {
