@@ -1,4 +1,4 @@
-//! Searches in the tables of the configuration, with long loops, in global functions: the verifier looks at
+//! Searches in the tables of the configuration, with long loops, in global functions: the verifier checks
 //! such a function once, not at every call. Arguments and results are numbers, five at most.
 
 use isthmus_core::address::eam::{self, EamTable, MappedV4};

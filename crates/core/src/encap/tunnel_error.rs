@@ -38,9 +38,9 @@ const LEAST: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Report<A> {
     /// The tunnel endpoint that the outer packet was sent to.
-    pub other: A,
+    pub endpoint: A,
     /// The path MTU, if that was the error.
-    pub way: Option<u16>,
+    pub path_mtu: Option<u16>,
     /// The error for the sender of the inner packet, or the counter if there is none.
     error: Result<IcmpError, Counter>,
     /// The offset of the inner packet in the message, and its length.
@@ -59,8 +59,8 @@ impl<A: Copy + Into<End>> Report<A> {
 
     /// Stores the path MTU, for the next packets.
     pub fn learn<H: Host>(&self, host: &H) {
-        if let Some(way) = self.way {
-            path_mtu::learn(host, self.other.into(), way);
+        if let Some(path_mtu) = self.path_mtu {
+            path_mtu::learn(host, self.endpoint.into(), path_mtu);
         }
     }
 
@@ -83,7 +83,7 @@ fn is_error(messages: Messages, first: Word) -> bool {
     icmp::content(messages, first.bytes()[0]) == Some(Content::IcmpError)
 }
 
-/// Reads an ICMPv6 message to the end of a tunnel that carries IPv4; `None` if it is no error.
+/// Reads an ICMPv6 message to the endpoint of a tunnel that carries IPv4; `None` if it is no error.
 ///
 /// # Errors No sender can be told, or another engine has to read the message.
 #[inline(always)]
@@ -158,7 +158,7 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
         return Err(SHORT);
     }
     let inner_header = inner.v4(packet)?;
-    let mut way = None;
+    let mut path_mtu = None;
     let error = match (message, code) {
         // RFC 2473 section 8.3.
         (icmpv6::UNREACHABLE, _) | (icmpv6::TIME_EXCEEDED, 0) => Ok(IcmpError::AddressUnreachable),
@@ -170,7 +170,7 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
             }
             // Less than the length of a packet, so that it fits 16 bits.
             let mtu = mtu as u16;
-            way = Some(mtu);
+            path_mtu = Some(mtu);
             if inner_header.dont_fragment() {
                 Ok(IcmpError::TooBig(mtu - headers as u16))
             } else {
@@ -181,15 +181,15 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
         _ => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
     };
     Ok(Report {
-        other: quoted.destination(),
-        way,
+        endpoint: quoted.destination(),
+        path_mtu,
         error,
         at: inner.at,
         length: inner.length,
     })
 }
 
-/// Reads an ICMPv4 message to the end of a tunnel that carries IPv6; `None` if it is no error.
+/// Reads an ICMPv4 message to the endpoint of a tunnel that carries IPv6; `None` if it is no error.
 ///
 /// # Errors No sender can be told, or another engine has to read the message.
 #[inline(always)]
@@ -235,7 +235,7 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         at: start + headers,
         length: available.saturating_sub(headers),
     };
-    let mut way = None;
+    let mut path_mtu = None;
     let error = match (message, code) {
         (icmpv4::UNREACHABLE, 4) => {
             let sent = quoted.total_length();
@@ -251,7 +251,7 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
             if mtu >= sent || !quoted.dont_fragment() {
                 return Err(NOT_SENT);
             }
-            way = Some(mtu);
+            path_mtu = Some(mtu);
             IcmpError::TooBig(mtu - headers)
         }
         // RFC 4213 section 3.4: to IPv6 the tunnel is a link, and that is an error of a link.
@@ -264,8 +264,8 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         whose = Ok(error);
     }
     Ok(Report {
-        other: quoted.destination(),
-        way,
+        endpoint: quoted.destination(),
+        path_mtu,
         error: whose,
         at: inner.at,
         length: inner.length,

@@ -61,7 +61,7 @@ impl SharesV4 for Aftr {
     type ToSoftwire<'a> = ToB4<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
         FromB4 {
             aftr: self,
             b4: ends.source,

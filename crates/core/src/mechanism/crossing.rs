@@ -100,7 +100,7 @@ pub trait SharesV4: Mechanism<Crossing = Softwires> {
         Self: 'a;
 
     /// The passage of a packet that came out of a softwire between these ends.
-    fn from_softwire(&self, ends: Ends<V6>) -> Self::FromSoftwire<'_>;
+    fn out_of_softwire(&self, ends: Ends<V6>) -> Self::FromSoftwire<'_>;
 
     /// The passage of a packet that came as IPv4.
     fn to_softwire(&self) -> Self::ToSoftwire<'_>;

@@ -18,7 +18,7 @@ pub struct Isatap {
     pub role: IsatapRole,
     /// The prefix of 64 bits that a router announces.
     pub prefix: V6,
-    /// See `prefix`.
+    /// The lifetimes of the prefix.
     pub lifetimes: Lifetimes,
 }
 
@@ -56,7 +56,7 @@ impl Routers {
     /// The most routers that fit.
     pub const MOST: usize = 4;
 
-    /// Adds a router. Gives it back if there is no room.
+    /// Adds a router. Returns it if there is no room.
     ///
     /// # Errors
     /// There are [`MOST`](Self::MOST) already.

@@ -56,7 +56,7 @@ pub enum Permission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Unbound {
-    /// Its sender is told.
+    /// Its sender gets an error.
     Answer,
     /// Nothing.
     Drop,
@@ -137,7 +137,7 @@ impl SharesV4 for LwAftr {
     type ToSoftwire<'a> = ToB4<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
         FromB4 { aftr: self, ends }
     }
 

@@ -46,7 +46,7 @@ impl SharesV4 for MapEBr {
     type ToSoftwire<'a> = ToCe<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromCe<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromCe<'_> {
         FromCe {
             br: self,
             ce: ends.source,

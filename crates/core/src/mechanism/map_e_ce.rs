@@ -60,7 +60,7 @@ impl SharesV4 for MapECe {
     type ToSoftwire<'a> = ToBr<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromBr<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromBr<'_> {
         FromBr {
             ce: self,
             sender: ends.source,

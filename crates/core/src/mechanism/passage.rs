@@ -13,7 +13,7 @@ use crate::wire::ipv4;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
-/// Which way a packet goes on.
+/// The side that a packet leaves on.
 #[derive(Clone, Copy, Debug)]
 pub enum Exit {
     /// Where the routes lead.
@@ -27,7 +27,7 @@ pub enum Exit {
 pub struct Passed {
     /// Addresses and ports.
     pub tuple: Tuple<V4>,
-    /// Which way it goes on.
+    /// The side that it leaves on.
     pub exit: Exit,
     /// Whether the source is one that stands for others: routers behind it are not seen.
     pub hides: bool,

@@ -49,7 +49,7 @@ pub struct Embedded {
     pub outside: Outside,
 }
 
-/// The way to addresses outside of a domain, and the packets that come from there.
+/// The route to addresses outside of a domain, and the packets that come from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum Outside {

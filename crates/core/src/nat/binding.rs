@@ -111,7 +111,7 @@ pub(super) fn hold<M: Memory + ?Sized, const N: usize>(
     Hold::Gone
 }
 
-/// Gives a reference back. The binding, if this was its last, is left to the sweeper.
+/// Drops a reference. The binding, if this was its last, is left to the sweeper.
 #[inline(always)]
 pub(super) fn drop_reference<M: Memory + ?Sized>(memory: &M, line: u32) {
     if let Some(slot) = Slot::at(memory, line) {

@@ -88,7 +88,7 @@ pub(super) fn claim<M: Memory + ?Sized>(
     }
 }
 
-/// Gives an outside endpoint or a block back.
+/// Releases an outside endpoint or a block.
 #[inline(always)]
 pub(super) fn unclaim<M: Memory + ?Sized>(
     memory: &M,

@@ -257,8 +257,8 @@ impl Slots {
             .reserve(memory, hash, TAG, control_word(hash, BUSY))
     }
 
-    /// Begins to fetch the line of a slot that will be written, while other lines are on their way:
-    /// in a large table each takes longer than all the rest.
+    /// Prefetches the line of a slot that will be written, while other lines are being fetched: in a large
+    /// table each takes longer than all the rest.
     #[inline(always)]
     pub fn touch<M: Memory + ?Sized>(&self, memory: &M, position: Position) {
         super::touch(memory, self.line_of(position));

@@ -1,4 +1,4 @@
-//! An IPv4 packet on its way out, after its addresses have changed: its route, its softwire, its header.
+//! An outgoing IPv4 packet whose addresses have changed: its route, its softwire, its header.
 
 use super::Hop;
 use crate::address::V4;

@@ -27,8 +27,8 @@ impl SharedNetworks {
     /// The most networks that fit.
     pub const MOST: usize = 16;
 
-    /// The networks with these addresses, prefix lengths (0 to 32) and parameters. Gives the number of
-    /// the first for which there is no room.
+    /// The networks with these addresses, prefix lengths (0 to 32) and parameters. The error is the number
+    /// of the first for which there is no room.
     ///
     /// # Errors
     /// There are more than [`MOST`](Self::MOST).
