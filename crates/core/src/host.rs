@@ -102,8 +102,8 @@ pub trait Host {
     /// Tables of the configuration.
     fn rules(&self) -> &Self::Rules;
 
-    /// The explicit mapping that covers an IPv4 address. An engine may call the search, not its own
-    /// search.
+    /// The explicit mapping that covers an IPv4 address. An engine may call this search in its own way, but
+    /// has no other search.
     fn find_eam_v4(&self, table: &EamTable, address: V4) -> Option<Place> {
         eam::find_v4(self.rules(), table, address)
     }
