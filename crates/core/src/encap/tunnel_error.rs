@@ -207,7 +207,7 @@ pub fn over_v4<P: Packet>(
     read_v4(packet, header).map(Some)
 }
 
-/// The header has no options; see [`telling_protocol`].
+/// The header has no options; see [`quoted_protocol`](icmp::quoted_protocol).
 fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, Refusal> {
     let length = v4::check(packet, header)?;
     if length < icmp::HEADER {

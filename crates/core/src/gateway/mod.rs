@@ -1,5 +1,5 @@
 //! Takes one packet through the gateway: finds the instance that it belongs to, and lets the mechanism
-//! take it [across](cross).
+//! take it across.
 //!
 //! An engine that knows the mechanism, like a BPF program, calls `process_v4::<M>`. User space calls it
 //! for any mechanism.

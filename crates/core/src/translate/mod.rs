@@ -1,9 +1,10 @@
 //! Header translation between the families (RFC 7915).
 //!
 //! A translation runs in the same order in both directions: look at the packet without touching it
-//! ([`v4`], [`v6`], [`transport`]); map its addresses and ports ([`mechanism`](crate::mechanism)); check hop limit and size
-//! ([`mtu`]); only then rewrite it in place ([`four_to_six`], [`six_to_four`], [`four_to_four`], and
-//! [`quoted`] for ICMP errors). A packet that is refused is therefore unchanged, and another engine can take it.
+//! ([`incoming`](crate::incoming)); map its addresses and ports ([`mechanism`](crate::mechanism)); check
+//! hop limit and size ([`mtu`]); only then rewrite it in place ([`four_to_six`], [`six_to_four`],
+//! [`four_to_four`], and [`quoted`] for ICMP errors). A packet that is refused is therefore unchanged, and
+//! another engine can take it.
 
 pub mod error;
 pub mod four_to_four;
