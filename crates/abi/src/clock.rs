@@ -1,4 +1,4 @@
-//! Time and chance of a test run, which user space decides on.
+//! Time and random numbers of a test run, which user space sets.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -8,7 +8,7 @@ pub const CLOCK: &str = "CLOCK";
 /// writes it, so that the verifier leaves out whichever case does not apply.
 pub const OFFLINE: &str = "OFFLINE";
 
-/// The time of a packet, and the source of chance.
+/// The time of a packet, and the source of random numbers.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Clock {

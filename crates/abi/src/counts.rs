@@ -1,4 +1,4 @@
-//! Counters: a row for each instance, and one for packets of nobody.
+//! Counters: a row for each instance, and one for packets of no instance.
 
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::reason::Counter;

@@ -6,7 +6,7 @@
 //! | [`banks`] | `INSTANCES`, `ACTIVE` | the configuration in force and the next one |
 //! | [`counts`] | `COUNTS` | counters |
 //! | [`lines`] | `STATE`, `RULES` | the memories of the core |
-//! | [`clock`] | `CLOCK` | time and chance of a test run |
+//! | [`clock`] | `CLOCK` | time and random numbers of a test run |
 //! | [`programs`] | `XDP_PROGRAMS`, `TC_PROGRAMS` | the programs that others hand packets to |
 //! | [`links`] | `LINKS`, `VLANS` | properties of links |
 //! | [`routes`] | `EPOCH`, `RANGES` | state of the kernel's routes |

@@ -1,5 +1,5 @@
-//! The two memories that engines lend to the core: arrays of lines, which user space maps. The loader
-//! sets how many lines there are.
+//! The two memories of the core: arrays of lines, which user space maps. The loader sets how many lines
+//! there are.
 
 use isthmus_core::table::Line;
 

@@ -26,8 +26,8 @@ impl Hook {
 pub enum Slot {
     /// Takes packets first.
     Base,
-    /// Makes sessions for packets from IPv4. There is one program for each direction, because
-    /// each is as much as the verifier looks at.
+    /// Makes sessions for packets from IPv4. There is one program for each direction, because each is as
+    /// much as the verifier accepts.
     OpenV4,
     /// Makes sessions for packets from IPv6.
     OpenV6,

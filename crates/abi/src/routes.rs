@@ -1,5 +1,4 @@
-//! The state of the kernel's routes: how long an answer of the forwarding table holds, and for which
-//! destinations.
+//! The state of the kernel's routes: how long a result of a FIB lookup holds, and for which destinations.
 //!
 //! All destinations of a family are divided into ranges. A destination is an IPv4 address as a number, or
 //! the upper half of an IPv6 address.
@@ -12,12 +11,12 @@ pub const RANGES: &str = "RANGES";
 /// The value of `EPOCH`: a line, of which two words are in use.
 pub type EpochWords = [u64; 8];
 /// The word that numbers the state of the tables of routes, neighbours and links. User space counts it up
-/// when it hears of a change, and every second. While it is 0 nothing is remembered.
+/// when it hears of a change, and every second. While it is 0 nothing is cached.
 pub const NUMBER: usize = 0;
 /// The word that puts ranges in force: a power of two that is no less than the number of ranges of either
 /// family, or 0 if none are in force. User space withdraws ranges before it counts, and counts after it
-/// put others in force. So a program that reads the number first never takes an answer for one of the old
-/// ranges as one for a new range.
+/// put others in force. So a program that reads the number first never takes the next hop of an old range
+/// for that of a new one.
 pub const SIZE: usize = 1;
 
 /// The most ranges of a family.
@@ -27,24 +26,24 @@ pub const MOST_LOG2: u32 = 10;
 /// Entries of `RANGES`.
 pub const ENTRIES: usize = 2 * MOST as usize;
 
-/// A range: the first destination, and [`Decides::word`]. The ranges of a family are in order. Places that
+/// A range: the first destination, and [`Granularity::word`]. The ranges of a family are in order. Places that
 /// are not in use begin at the highest number.
 pub type Range = [u64; 2];
 
-/// The addresses that decide on the next hop within a range, beside the link of arrival and the type of
-/// service. The later ones are the more cautious.
+/// The addresses that the next hop within a range depends on, beside the link of arrival and the type of
+/// service. A later one is more cautious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
-pub enum Decides {
+pub enum Granularity {
     /// None: all destinations have one next hop.
     Range = 0,
     /// The destination, which may be a neighbour.
     Destination = 1,
-    /// Both addresses, or nothing is known.
+    /// Both addresses, also where nothing is known.
     Addresses = 2,
 }
 
-impl Decides {
+impl Granularity {
     /// The word of a range.
     #[must_use]
     pub const fn word(self) -> u64 {

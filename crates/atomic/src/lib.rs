@@ -1,10 +1,10 @@
-//! The atomic word of the tables: [`core::sync::atomic::AtomicU64`], or what stands for it in BPF.
+//! The atomic word of the tables: [`core::sync::atomic::AtomicU64`], or a replacement in BPF.
 //!
 //! LLVM cannot select an instruction for an atomic load or store on BPF before the fourth version
-//! of the instruction set, which Linux 6.1 does not know; read-modify-write operations it can.
+//! of the instruction set, which Linux 6.1 does not know. It can for read-modify-write operations.
 //! The kernel's own memory model makes an aligned 64-bit load or store of a BPF program single, so
 //! a volatile access is what `READ_ONCE` and `WRITE_ONCE` are in C. The word of BPF takes an
-//! [`Ordering`](core::sync::atomic::Ordering) as the other does and cannot heed it. It is right where the
+//! [`Ordering`](core::sync::atomic::Ordering) like the other, but ignores it. That is right where the
 //! processor orders plain accesses by itself:
 //!
 //! - **x86-64**: yes. LLVM keeps volatile accesses in order, also with atomic operations, and so do the
@@ -20,7 +20,7 @@
 //!   the words of an entry that has ended for those of the next one. The test of the tables under `loom`
 //!   finds this with relaxed loads. `BPF_LOAD_ACQ`, which would help, came with Linux 6.15.
 //!
-//! The engine refuses to load programs where the answer is not yes.
+//! On other processors the engine refuses to load programs.
 //!
 //! This is a crate of its own so that the core can forbid `unsafe`.
 //!
@@ -76,17 +76,17 @@ mod bpf {
             unsafe { self.0.get().write_volatile(value) }
         }
 
-        /// Writes the word and gives what was there.
+        /// Writes the word and returns the old value.
         #[inline(always)]
         pub fn swap(&self, value: u64, _order: Ordering) -> u64 {
             // SAFETY: the pointer is valid and aligned.
             unsafe { intrinsics::atomic_xchg::<u64, { SeqCst }>(self.0.get(), value) }
         }
 
-        /// Writes `new` if `current` is there.
+        /// Writes `new` if the word is `current`, and returns the old value.
         ///
         /// # Errors
-        /// What is there instead.
+        /// The word is another; the error is its value.
         #[inline(always)]
         pub fn compare_exchange(
             &self,
@@ -102,31 +102,18 @@ mod bpf {
             if done { Ok(found) } else { Err(found) }
         }
 
-        /// Adds to the word and gives what was there.
+        /// Adds to the word and returns the old value.
         #[inline(always)]
         pub fn fetch_add(&self, value: u64, _order: Ordering) -> u64 {
             // SAFETY: the pointer is valid and aligned.
             unsafe { intrinsics::atomic_xadd::<u64, u64, { SeqCst }>(self.0.get(), value) }
         }
 
-        /// Subtracts from the word and gives what was there.
-        #[inline(always)]
-        pub fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
-            self.fetch_add(value.wrapping_neg(), order)
-        }
-
-        /// Sets bits of the word and gives what was there.
+        /// Sets bits of the word and returns the old value.
         #[inline(always)]
         pub fn fetch_or(&self, value: u64, _order: Ordering) -> u64 {
             // SAFETY: the pointer is valid and aligned.
             unsafe { intrinsics::atomic_or::<u64, u64, { SeqCst }>(self.0.get(), value) }
-        }
-
-        /// Clears the bits of the word that are not in `value`, and gives what was there.
-        #[inline(always)]
-        pub fn fetch_and(&self, value: u64, _order: Ordering) -> u64 {
-            // SAFETY: the pointer is valid and aligned.
-            unsafe { intrinsics::atomic_and::<u64, u64, { SeqCst }>(self.0.get(), value) }
         }
     }
 }

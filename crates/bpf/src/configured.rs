@@ -51,7 +51,7 @@ impl Configured {
         self.active.0
     }
 
-    /// What [`number`](Self::number) gave.
+    /// The configuration with this [`number`](Self::number).
     #[inline(always)]
     pub(crate) fn from_number(active: u64) -> Self {
         Self {

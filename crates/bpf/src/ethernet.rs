@@ -1,4 +1,4 @@
-//! What lies before the IP header.
+//! Ethernet headers and VLAN tags.
 
 use isthmus_abi::links::{SERVICE, VLAN_NUMBER, tag_number};
 use isthmus_core::packet::Family;
@@ -26,9 +26,9 @@ pub(crate) fn kind_of(family: Family) -> u16 {
     }
 }
 
-/// An Ethernet header, as it lies in memory: destination, source, type. In halves, because that is
-/// how the addresses are aligned in the kernel's answer to a route question, and the verifier does
-/// not forgive a misaligned load from the stack.
+/// An Ethernet header, as it lies in memory: destination, source, type. In 16-bit halves, because the
+/// addresses are aligned so in the result of a FIB lookup, and the verifier refuses a misaligned load from
+/// the stack.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Ethernet {
@@ -64,7 +64,7 @@ impl Ethernet {
         }
     }
 
-    /// Writes it, in halves: for more at once the compiler would call a function that moves bytes.
+    /// Writes it in 16-bit halves: for larger pieces the compiler would call a function that moves bytes.
     ///
     /// # Safety
     /// `to` points to [`HEADER`] bytes, at an even address.
@@ -83,7 +83,7 @@ impl Ethernet {
         }
     }
 
-    /// The type of what follows.
+    /// The type of the payload.
     #[inline(always)]
     pub(crate) fn kind(self) -> u16 {
         u16::from_be(self.kind)
@@ -161,7 +161,7 @@ impl Tag {
         u32::from(self.kind) << 16 | u32::from(self.control)
     }
 
-    /// What [`whole`](Self::whole) gave.
+    /// The tag from the number that [`whole`](Self::whole) returned.
     #[inline(always)]
     pub(crate) fn from_whole(whole: u32) -> Self {
         Self {

@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
         Some(unsafe { Ethernet::read(pointer.cast()) })
     }
 
-    /// The type of what follows the Ethernet header.
+    /// The type of the payload of the Ethernet header.
     #[inline(always)]
     pub(crate) fn kind(&self) -> Option<u16> {
         let pointer = self.pointer(0, ethernet::HEADER).ok()?;

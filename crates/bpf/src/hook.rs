@@ -1,11 +1,11 @@
 //! The programs of a hook: entry points, and a global function for each mechanism and family, because the
-//! verifier looks at a global function once, whatever came before.
+//! verifier checks a global function once, whatever came before.
 //!
 //! The module of a hook has, beside what it takes from here: `Context`, `Device`, `Arrival`, and the
 //! functions `arrive`, `resume` and `finish`, which adapt what lies before the IP packet.
 
 use isthmus_core::packet::{Family, Packet};
-use isthmus_core::wire::{icmpv4, ipv4};
+use isthmus_core::wire::{icmp, ipv4};
 
 use crate::ethernet;
 
@@ -19,11 +19,10 @@ pub(crate) fn family_of(kind: Option<u16>) -> Option<Family> {
     }
 }
 
-/// The [quoted protocol](icmpv4::quoted_protocol) of a packet.
+/// The [quoted protocol](icmp::quoted_protocol) of a packet.
 #[inline(always)]
 pub(crate) fn quoted_protocol<P: Packet>(packet: &P) -> u32 {
-    ipv4::Header::read(packet, 0)
-        .map_or(0, |header| icmpv4::quoted_protocol(packet, &header).into())
+    ipv4::Header::read(packet, 0).map_or(0, |header| icmp::quoted_protocol(packet, &header).into())
 }
 
 /// Defines the programs of the hook with this name: their section, the kernel's type of context, and the type
@@ -101,11 +100,11 @@ macro_rules! programs {
             hook::quoted_protocol(&Device::new(&Context::new(context)))
         }
 
-        /// Looks the next hop at this place of the cache up in the kernel's FIB; see [`route::ask`].
-        #[unsafe(export_name = concat!($hook, "_ask"))]
+        /// Looks the next hop in this slot of the cache up in the kernel's FIB; see [`route::look_up`].
+        #[unsafe(export_name = concat!($hook, "_look_up"))]
         #[inline(never)]
-        pub extern "C" fn ask(context: *mut $raw, place: u32) -> i32 {
-            route::ask::<Origin<'_>>(context.cast(), place);
+        pub extern "C" fn look_up(context: *mut $raw, slot: u32) -> i32 {
+            route::look_up::<Origin<'_>>(context.cast(), slot);
             0
         }
 
@@ -118,9 +117,9 @@ macro_rules! programs {
             link: u32,
         ) -> i32 {
             let context = &Context::new(raw);
-            let way = Fib::new(Origin { context, link });
+            let route = Fib::new(Origin { context, link });
             let configured = Configured::from_number(configured);
-            stage::cross::<M, _>(&mut Device::new(context), way, family, configured, searched)
+            stage::cross::<M, _>(&mut Device::new(context), route, family, configured, searched)
         }
 
         for_each_mechanism!(crossings[$hook, $raw]);
@@ -128,7 +127,7 @@ macro_rules! programs {
 }
 pub(crate) use programs;
 
-/// Defines the global functions of all mechanisms for a hook, and who calls them.
+/// Defines the global functions of all mechanisms for a hook, and their dispatcher.
 macro_rules! crossings {
     ($hook:literal, $raw:ident; $($(#[$about:meta])+ $module:ident::$name:ident,)+) => {
         $(

@@ -1,15 +1,15 @@
-//! Searches in the tables of the configuration, with long loops, in global functions: the verifier looks at
+//! Searches in the tables of the configuration, with long loops, in global functions: the verifier checks
 //! such a function once, not at every call. Arguments and results are numbers, five at most.
 
 use isthmus_core::address::eam::{self, EamTable, MappedV4};
-use isthmus_core::address::softwire::{self, Customer, SoftwireTable};
+use isthmus_core::address::softwire::{self, B4Key, SoftwireTable};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::table::Place;
 use isthmus_core::word::Word;
 
 use crate::maps::RULE_LINES;
 
-/// The answer of a search that found nothing.
+/// The result of a search that found nothing.
 pub(crate) const NOTHING: u64 = u64::MAX;
 
 /// An answer as the core has it.
@@ -27,8 +27,8 @@ fn answer(place: Option<Place>) -> u64 {
     place.map_or(NOTHING, |Place(number)| u64::from(number))
 }
 
-/// The explicit mapping of an IPv4 address, given as it lies in the packet; the table as [`at`]
-/// gives it. The caller has looked at the bounds of the table.
+/// Finds the explicit mapping of an IPv4 address, in network order; the table comes from [`at`]. The
+/// caller has checked the bounds of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
@@ -41,7 +41,7 @@ pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
     }))
 }
 
-/// The explicit mapping whose IPv4 prefix is the first `length` bits of an address.
+/// Finds the explicit mapping with the first `length` bits of an address as its IPv4 prefix.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
@@ -53,8 +53,8 @@ pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
     ))
 }
 
-/// What the explicit mappings make of an IPv6 address, given as two numbers, for [`mapped`]; the
-/// table as [`at`] gives it.
+/// Maps an IPv6 address, given as two numbers, by the explicit mappings; the result is for [`mapped`], and
+/// the table comes from [`at`].
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
@@ -98,7 +98,7 @@ pub extern "C" fn eam_v6_longest(at: u64, short: u64, long: u64, high: u64, low:
     }))
 }
 
-/// The place of the mapping whose IPv6 prefix is the first `length` bits of an address.
+/// Finds the explicit mapping with the first `length` bits of an address as its IPv6 prefix.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 {
@@ -106,12 +106,13 @@ pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 
     answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
 }
 
-/// The block that has a customer's softwire, given as a number, in a table of `lines` lines that begins at line `base`.
+/// Finds the block with the softwire of a lwB4, given as a number, in a table of `lines` lines that begins
+/// at line `base`.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn softwire(base: u32, lines: u32, customer: u64) -> u64 {
+pub extern "C" fn softwire(base: u32, lines: u32, key: u64) -> u64 {
     let table = SoftwireTable { base, lines };
-    answer(softwire::find(&RULE_LINES, &table, Customer(customer)))
+    answer(softwire::find(&RULE_LINES, &table, B4Key(key)))
 }
 
 /// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a
@@ -125,7 +126,7 @@ pub(crate) fn at(table: &EamTable) -> u64 {
         | u64::from(table.lines_log2)
 }
 
-/// The table, as far as the number tells.
+/// The parts of the table that are in the number.
 #[inline(always)]
 fn table(at: u64) -> EamTable {
     EamTable {

@@ -1,9 +1,8 @@
 //! The BPF programs of Isthmus: one for XDP and one for tc, both around
 //! [`isthmus_core::gateway::process`].
 //!
-//! They adapt input and output only. What a program can not do, it hands on unchanged: the kernel
-//! routes such a packet to the link of the user-space engine, which runs the same core on the same
-//! memory.
+//! They adapt input and output only. A program hands a packet that it cannot process on unchanged: the
+//! kernel routes it to the link of the user-space engine, which runs the same core on the same memory.
 #![no_std]
 #![no_main]
 

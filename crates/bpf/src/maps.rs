@@ -20,7 +20,7 @@ pub(crate) static INSTANCES: Array<InstanceWords, { banks::ENTRIES as usize }, M
 #[btf_map]
 pub(crate) static ACTIVE: Array<Active, 1> = Array::new();
 
-/// Time and chance where the daemon decides on them; see [`OFFLINE`].
+/// Time and random numbers of a test run; see [`OFFLINE`].
 #[btf_map]
 pub(crate) static CLOCK: Array<Clock, 1> = Array::new();
 

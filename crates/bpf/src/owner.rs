@@ -4,21 +4,21 @@ use isthmus_core::address::{V4, V6};
 use isthmus_core::config::Instance;
 use isthmus_core::host::{Established, Host};
 use isthmus_core::mechanism::instances::{MOST_INSTANCES, any_pool_owns};
-use isthmus_core::mechanism::{AnyMechanism, Instances, Mechanism, Member};
+use isthmus_core::mechanism::{AnyMechanism, Instances, Mechanism, Member, PacketV4};
 use isthmus_core::packet::Packet;
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
 
 use crate::configured::Configured;
 use crate::lookup::{NOTHING, number};
-use crate::route::NoWay;
+use crate::route::NoRoute;
 use crate::services::Services;
 
-/// Instead of the answer of a search: the gateway has one instance, and whether the packet belongs
-/// to it is seen on the way.
+/// In place of the result of a search: the gateway has one instance, which checks later whether it owns
+/// the packet.
 const ONLY: u64 = NOTHING - 1;
 
-/// The instance that an IPv4 packet belongs to, for [`Chosen`]. `quoted` gives the quoted protocol of an
+/// The instance that an IPv4 packet belongs to, for [`Chosen`]. `quoted` returns the quoted protocol of an
 /// ICMP message.
 #[inline(always)]
 pub(crate) fn search_v4<P: Packet>(
@@ -35,7 +35,7 @@ pub(crate) fn search_v4<P: Packet>(
                 protocol::ICMP => quoted(),
                 other => other,
             };
-            find_v4(configured, &header, protocol)
+            find_v4(configured, header.source(), header.destination(), protocol)
         }
         Err(_) => NOTHING,
     }
@@ -54,8 +54,7 @@ pub(crate) fn search_v6<P: Packet>(configured: Configured, packet: &P) -> u64 {
 }
 
 #[inline(always)]
-fn find_v4(configured: Configured, header: &ipv4::Header, protocol: u8) -> u64 {
-    let (source, destination) = (header.source(), header.destination());
+fn find_v4(configured: Configured, source: V4, destination: V4, protocol: u8) -> u64 {
     instance_v4(source.0.0, destination.0.0, protocol, configured.number())
 }
 
@@ -98,10 +97,10 @@ impl Instances for Configured {
     fn find_v4<M: Member, H: Host>(
         &self,
         _host: &H,
-        header: &ipv4::Header,
-        protocol: impl Fn() -> u8,
+        packet: &PacketV4<impl Fn() -> u8>,
     ) -> Option<u32> {
-        number(find_v4(*self, header, protocol()))
+        let protocol = (packet.protocol)();
+        number(find_v4(*self, packet.source, packet.destination, protocol))
     }
 
     #[inline(always)]
@@ -119,7 +118,7 @@ impl Instances for Configured {
 /// is not called from where the stack is full.
 pub(crate) struct Chosen {
     pub(crate) configured: Configured,
-    /// The answer of [`search_v4`] or [`search_v6`].
+    /// The result of [`search_v4`] or [`search_v6`].
     pub(crate) searched: u64,
 }
 
@@ -133,16 +132,13 @@ impl Instances for Chosen {
     fn find_v4<M: Member, H: Host>(
         &self,
         host: &H,
-        header: &ipv4::Header,
-        protocol: impl Fn() -> u8,
+        packet: &PacketV4<impl Fn() -> u8>,
     ) -> Option<u32> {
         if self.searched != ONLY {
             return number(self.searched);
         }
         let only = M::of(&self.configured.get(0)?.mechanism)?;
-        let (source, destination) = (header.source(), header.destination());
-        only.owns_v4(host, source, destination, protocol)
-            .then_some(0)
+        only.owns_v4(host, packet).then_some(0)
     }
 
     #[inline(always)]
@@ -214,15 +210,15 @@ pub extern "C" fn owns_v4(
     active: u64,
     index: u32,
 ) -> u64 {
-    let services = Services::<Established, _, ()>::new(NoWay);
+    let services = Services::<Established, _, ()>::new(NoRoute);
     let configured = Configured::from_number(active);
     configured.get(index).map_or(PAST_THE_LAST, |instance| {
-        let (source, destination) = (V4(Word(source)), V4(Word(destination)));
-        u64::from(
-            instance
-                .mechanism
-                .owns_v4(&services, source, destination, || protocol),
-        )
+        let packet = PacketV4 {
+            source: V4(Word(source)),
+            destination: V4(Word(destination)),
+            protocol: || protocol,
+        };
+        u64::from(instance.mechanism.owns_v4(&services, &packet))
     })
 }
 
@@ -237,7 +233,7 @@ pub extern "C" fn owns_v6(
     low: u64,
     which: u64,
 ) -> u64 {
-    let services = Services::<Established, _, ()>::new(NoWay);
+    let services = Services::<Established, _, ()>::new(NoRoute);
     let source = V6::from_halves(source_high, source_low);
     let destination = V6::from_halves(high, low);
     let configured = Configured::from_number(which >> 8);

@@ -1,22 +1,21 @@
-//! What the daemon tells of the kernel's routes: ranges of destinations, and what decides on the way
-//! within each.
+//! The ranges of destinations that the daemon makes of the kernel's routes, each with its granularity.
 
 use aya_ebpf::btf_maps::Array;
 use aya_ebpf::macros::btf_map;
 use core::hint::black_box;
 use isthmus_abi::lines::MMAPABLE;
-use isthmus_abi::routes::{self, Decides, Range};
+use isthmus_abi::routes::{self, Granularity, Range};
 
 /// The ranges of both families.
 #[btf_map]
 static RANGES: Array<Range, { routes::ENTRIES }, MMAPABLE> = Array::new();
 
-/// The first destination of the range that has this one, and what decides on the way. Destinations are
+/// Returns the first destination of the range that has this one, and its granularity. Destinations are
 /// IPv4 addresses as numbers, or the upper halves of IPv6 addresses. `size` is a power of two that is no
 /// less than the number of ranges of either family; 0 if none are in force.
 #[inline(always)]
-pub(crate) fn find(size: u32, ipv6: bool, destination: u64) -> (u64, Decides) {
-    let unknown = (0, Decides::Addresses);
+pub(crate) fn find(size: u32, ipv6: bool, destination: u64) -> (u64, Granularity) {
+    let unknown = (0, Granularity::Addresses);
     if size == 0 {
         return unknown;
     }
@@ -33,7 +32,7 @@ pub(crate) fn find(size: u32, ipv6: bool, destination: u64) -> (u64, Decides) {
         at += step & !before(destination, first);
     }
     match range(at) {
-        Some([first, decides]) => (first, Decides::from_word(decides)),
+        Some([first, granularity]) => (first, Granularity::from_word(granularity)),
         None => unknown,
     }
 }
@@ -45,8 +44,8 @@ fn range(at: u32) -> Option<Range> {
     Some(unsafe { *words })
 }
 
-/// All ones if a number is less than another, else 0. The borrow of a subtraction and not a comparison:
-/// the verifier would look at what follows once for each outcome.
+/// Returns all ones if a number is less than another, else 0. This is the borrow of a subtraction and not
+/// a comparison, after which the verifier would check the rest once for each outcome.
 #[inline(always)]
 fn before(a: u64, b: u64) -> u32 {
     let (a, b) = (black_box(a), black_box(b));

@@ -1,9 +1,9 @@
-//! The way out: a look into the kernel's forwarding table, and what is remembered of it.
+//! Next hops, from the kernel's FIB, and a cache of them.
 //!
-//! The kernel's answer takes longer than the rest of a translation. So each processor remembers
-//! answers, for as long as the daemon has not seen a change of the kernel's tables and for a second
-//! at most: see [`EPOCH`]. Where all destinations of a range have one next hop, as the customers of a border
-//! have, they share one answer: see [`Question::of_many`].
+//! A lookup in the FIB takes longer than the rest of a translation. So each processor caches next hops. An
+//! entry is valid until the daemon sees a change of the kernel's tables, and for a second at most: see
+//! [`EPOCH`]. All destinations of a range may have one next hop, as the CEs of a BR have. They share one
+//! entry then: see [`FibKey::shared`].
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -16,7 +16,7 @@ use aya_ebpf::btf_maps::{Array, PerCpuArray};
 use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
 use aya_ebpf::macros::btf_map;
 use isthmus_abi::lines::MMAPABLE;
-use isthmus_abi::routes::{self, Decides, EpochWords};
+use isthmus_abi::routes::{self, EpochWords, Granularity};
 use isthmus_core::address::V6;
 use isthmus_core::host::{Destination, Route};
 use isthmus_core::verdict::Slow;
@@ -26,9 +26,9 @@ use crate::link::properties;
 use crate::maps;
 use crate::ranges;
 
-/// How an engine finds the way out for a translated packet.
+/// The route lookup of a program.
 pub(crate) trait Egress {
-    /// Looks the route up and remembers it.
+    /// Looks up the route of a translated packet and keeps its next hop.
     ///
     /// # Errors
     /// See [`Host::route`](isthmus_core::host::Host::route).
@@ -36,97 +36,97 @@ pub(crate) trait Egress {
 }
 
 /// For a program that sends nothing.
-pub(crate) struct NoWay;
+pub(crate) struct NoRoute;
 
-impl Egress for NoWay {
+impl Egress for NoRoute {
     #[inline(always)]
     fn find(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
         Ok(None)
     }
 }
 
-/// Where a packet comes in: what a question to the forwarding table needs beside the destination.
+/// The arrival of a packet: the part of a FIB key that the packet itself does not have.
 pub(crate) trait Ingress {
-    /// Whether links are given frames. Those that take socket buffers only can not be sent to then,
-    /// and tags are the sender's business.
+    /// Whether the program sends frames. It cannot send them to links that take socket buffers only, and
+    /// it has to write VLAN tags itself.
     const FRAMES: bool;
-    /// The link that the packet came in on: the device of its VLAN, if it came with a tag.
+    /// The link of arrival: the device of the VLAN, if the packet came with a tag.
     fn link(&self) -> u32;
-    /// The Ethernet addresses that it came with, if they will be needed to pass it on.
+    /// The Ethernet addresses of the frame as it came, if the kernel will need them.
     fn addresses(&self) -> Option<Addresses>;
-    /// Has [`ask`] called in a global function, for the way at this place: the verifier looks at it
+    /// Calls [`look_up`] for this slot in a global function, because the verifier checks such a function
     /// once.
-    fn ask(&self, place: u32);
+    fn look_up(&self, slot: u32);
 }
 
-/// What the forwarding table said.
+/// How a packet leaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Send it there.
+pub(crate) enum Delivery {
+    /// To the neighbour.
     Neighbour,
-    /// Send it there, with a tag.
+    /// To the neighbour, with a VLAN tag.
     Vlan,
-    /// The link is known, its neighbour is not yet, and the engine can have the kernel find it.
+    /// To the link. The kernel resolves the neighbour.
     Link,
-    /// The kernel has to see to it, or wants to.
+    /// Up to the kernel, which forwards it.
     Kernel,
 }
 
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
-/// Room for a question and its answer, one for each processor: it is too large for the stack of a
-/// program. Fields that [`ask`] does not write are zero, or are answers only.
+/// The parameters of a FIB lookup, for each processor: they are too large for the stack of a program.
+/// Fields that [`look_up`] does not write are zero, or are results only.
 #[btf_map]
-static QUESTION: PerCpuArray<[u64; size_of::<bpf_fib_lookup>() / 8], 1> = PerCpuArray::new();
+static FIB_LOOKUP: PerCpuArray<[u64; size_of::<bpf_fib_lookup>() / 8], 1> = PerCpuArray::new();
 
 /// The state of the kernel's routes: see [`routes`].
 #[btf_map]
 static EPOCH: Array<EpochWords, 1, MMAPABLE> = Array::new();
 
-/// Ways that each processor remembers: 256 KiB.
-const WAYS: usize = 1 << WAYS_LOG2;
-const WAYS_LOG2: u32 = 12;
+/// Slots of the cache of a processor: 256 KiB.
+const SLOTS: usize = 1 << SLOTS_LOG2;
+const SLOTS_LOG2: u32 = 12;
 
-/// Place of the question that is asked instead of another: it is too large for the stack.
-const ASKED_FOR: u32 = WAYS as u32;
+/// The slot that holds the shared key of a lookup: it is too large for the stack.
+const SHARED_SLOT: u32 = SLOTS as u32;
 
 #[btf_map]
-static KNOWN: PerCpuArray<[u64; 8], { WAYS + 1 }> = PerCpuArray::new();
+static NEXT_HOPS: PerCpuArray<[u64; 8], { SLOTS + 1 }> = PerCpuArray::new();
 
-/// A way as it is remembered, where the hash of its question says. In cells, because two places may be
-/// one.
+/// A next hop in the cache. The hash of its key gives the slot. The fields are cells, because two
+/// references may be to one slot.
 #[repr(C)]
-pub(crate) struct Way {
-    question: Asked,
-    /// The epoch in which the kernel answered; 0: it is of no use for another packet.
+pub(crate) struct NextHop {
+    key: CachedKey,
+    /// The epoch of the lookup; 0 if no other packet may use the entry.
     since: Cell<u32>,
     /// The link to send on.
     link: Cell<u32>,
-    /// The Ethernet addresses to send with: those of the next hop, or those that the packet came
-    /// with, for the kernel.
+    /// The Ethernet addresses to send with: those of the next hop, or for the kernel those that the
+    /// packet came with.
     addresses: [Cell<u16>; 6],
-    /// 0 where the kernel does not say.
+    /// The MTU of the route; 0 if the kernel gave none.
     mtu: Cell<u16>,
-    /// What [`Next`] stands for it: 0 the neighbour, another small number the neighbour in the VLAN
-    /// of [`Tag::number`]. Here and not in a variable, because the verifier looks at all that follows
-    /// for each value of a variable that it knows.
-    next: Cell<u16>,
+    /// The [`Delivery`] as a number: 0 is the neighbour, and another small number is the neighbour in the
+    /// VLAN of [`Tag::number`]. It is read from memory and not kept in a variable, because the verifier
+    /// checks all that follows once for each known value of a variable.
+    delivery: Cell<u16>,
 }
-const _: () = assert!(size_of::<Way>() == 64);
+const _: () = assert!(size_of::<NextHop>() == 64);
 
-/// Not for this engine to send.
-const ELSEWHERE: u16 = 1 << 13;
-/// [`Next::Link`].
+/// Another engine has to send the packet.
+const NOT_HERE: u16 = 1 << 13;
+/// [`Delivery::Link`].
 const LINK: u16 = 1 << 14;
-/// [`Next::Kernel`].
+/// [`Delivery::Kernel`].
 const KERNEL: u16 = 1 << 15;
 
-impl Way {
-    /// Whether it is what the kernel says to a question in this epoch.
+impl NextHop {
+    /// Whether the entry is for this key and valid in this epoch.
     #[inline(always)]
-    fn answers(&self, question: &Question, epoch: u32) -> bool {
-        self.since.get() == epoch && epoch != 0 && self.question.is(question)
+    fn is_for(&self, key: &FibKey, epoch: u32) -> bool {
+        self.since.get() == epoch && epoch != 0 && self.key.is(key)
     }
 
     /// The link to send on.
@@ -142,8 +142,8 @@ impl Way {
         [a.get(), b.get(), c.get(), d.get(), e.get(), f.get()]
     }
 
-    /// Sets them. Field by field: for the whole the compiler calls a function, which has a frame of its
-    /// own.
+    /// Sets the Ethernet addresses, field by field: for the whole the compiler calls a function, which has a
+    /// frame of its own.
     #[inline(always)]
     fn set_addresses(&self, addresses: Addresses) {
         let [a, b, c, d, e, f] = &self.addresses;
@@ -155,38 +155,38 @@ impl Way {
         f.set(addresses[5]);
     }
 
-    /// The tag to send with, if it is [`Next::Vlan`].
+    /// The tag to send with, for [`Delivery::Vlan`].
     #[inline(always)]
     pub(crate) fn tag(&self) -> Tag {
-        Tag::from_number(self.next.get())
+        Tag::from_number(self.delivery.get())
     }
 
-    /// What the forwarding table said.
+    /// How the packet leaves.
     #[inline(always)]
-    pub(crate) fn next(&self) -> Next {
-        match self.next.get() {
-            0 => Next::Neighbour,
-            LINK => Next::Link,
-            KERNEL => Next::Kernel,
-            _ => Next::Vlan,
+    pub(crate) fn delivery(&self) -> Delivery {
+        match self.delivery.get() {
+            0 => Delivery::Neighbour,
+            LINK => Delivery::Link,
+            KERNEL => Delivery::Kernel,
+            _ => Delivery::Vlan,
         }
     }
 }
 
-/// All that the kernel's answer depends on.
+/// The key of a FIB lookup: all that the result depends on.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Question {
-    /// Source and destination, two words each; of an IPv4 packet both in the first, the rest is 0.
+struct FibKey {
+    /// Source and destination, two words each. IPv4 has both in the first word, and the rest is 0.
     addresses: [u64; 4],
-    /// The link that the packet came in on, the family and the type of service; and [`OF_MANY`].
+    /// The link of arrival, the family, the type of service, and [`SHARED`].
     from: u64,
 }
 
-/// The question stands for those of other packets too.
-const OF_MANY: u64 = 1 << 63;
+/// The key is for several sources or destinations.
+const SHARED: u64 = 1 << 63;
 
-impl Question {
+impl FibKey {
     #[inline(always)]
     fn new(to: Destination, link: u32) -> Self {
         let (addresses, family, tos) = match to {
@@ -214,11 +214,11 @@ impl Question {
         }
     }
 
-    /// The question that is asked for this one: if no address decides on the way, or the destination
-    /// alone, one without those that do not. For a range it is asked of its first address, for which the
-    /// kernel has learned no path MTU of its own.
+    /// The key that this one shares with other packets: it is without the addresses that the next hop does
+    /// not depend on. A range is looked up by its first address, for which the kernel has learned no path
+    /// MTU.
     #[inline(always)]
-    fn of_many(&self, size: u32) -> Self {
+    fn shared(&self, size: u32) -> Self {
         let [a, _, high, low] = self.addresses;
         let ipv6 = self.family() == AF_INET6;
         let destination = if ipv6 {
@@ -226,17 +226,17 @@ impl Question {
         } else {
             u64::from(u32::from_be(a as u32))
         };
-        let (first, decides) = ranges::find(size, ipv6, destination);
-        let addresses = match (decides, ipv6) {
-            (Decides::Addresses, _) => return *self,
-            (Decides::Destination, true) => [0, 0, high, low],
-            (Decides::Destination, false) => [u64::from(a as u32), 0, 0, 0],
-            (Decides::Range, true) => [0, 0, first, 0],
-            (Decides::Range, false) => [u64::from((first as u32).to_be()), 0, 0, 0],
+        let (first, granularity) = ranges::find(size, ipv6, destination);
+        let addresses = match (granularity, ipv6) {
+            (Granularity::Addresses, _) => return *self,
+            (Granularity::Destination, true) => [0, 0, high, low],
+            (Granularity::Destination, false) => [u64::from(a as u32), 0, 0, 0],
+            (Granularity::Range, true) => [0, 0, first, 0],
+            (Granularity::Range, false) => [u64::from((first as u32).to_be()), 0, 0, 0],
         };
         Self {
             addresses,
-            from: self.from | OF_MANY,
+            from: self.from | SHARED,
         }
     }
 
@@ -245,47 +245,47 @@ impl Question {
         (self.from >> 8) as u8
     }
 
-    /// Where it is remembered. Who aims at one place gains nothing but that the kernel is asked.
+    /// The slot of the cache. An attacker who aims at one slot only causes lookups in the FIB.
     #[inline(always)]
-    fn place(&self) -> u32 {
+    fn slot(&self) -> u32 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let [a, b, c, d] = self.addresses;
         let sum = a ^ b.wrapping_mul(ODD) ^ c.wrapping_mul(ODD).wrapping_mul(ODD) ^ d;
-        ((sum ^ self.from).wrapping_mul(ODD) >> (64 - WAYS_LOG2)) as u32
+        ((sum ^ self.from).wrapping_mul(ODD) >> (64 - SLOTS_LOG2)) as u32
     }
 }
 
-/// The question of a way that is remembered.
+/// The key of an entry of the cache.
 #[repr(C)]
-struct Asked {
+struct CachedKey {
     addresses: [Cell<u64>; 4],
     from: Cell<u64>,
 }
 
-impl Asked {
+impl CachedKey {
     #[inline(always)]
-    fn get(&self) -> Question {
+    fn get(&self) -> FibKey {
         let [a, b, c, d] = &self.addresses;
-        Question {
+        FibKey {
             addresses: [a.get(), b.get(), c.get(), d.get()],
             from: self.from.get(),
         }
     }
 
     #[inline(always)]
-    fn set(&self, question: &Question) {
+    fn set(&self, key: &FibKey) {
         let [a, b, c, d] = &self.addresses;
-        let addresses = &question.addresses;
+        let addresses = &key.addresses;
         a.set(addresses[0]);
         b.set(addresses[1]);
         c.set(addresses[2]);
         d.set(addresses[3]);
-        self.from.set(question.from);
+        self.from.set(key.from);
     }
 
-    /// Whether it is this one. Word by word: for arrays the compiler calls a function with a loop.
+    /// Whether the keys are equal, word by word: for arrays the compiler calls a function with a loop.
     #[inline(always)]
-    fn is(&self, other: &Question) -> bool {
+    fn is(&self, other: &FibKey) -> bool {
         let (ours, theirs) = (&self.addresses, &other.addresses);
         self.from.get() == other.from
             && ours[0].get() == theirs[0]
@@ -295,59 +295,62 @@ impl Asked {
     }
 }
 
-/// The way of one packet.
+/// The route lookup of one packet, in the cache and the FIB.
 pub(crate) struct Fib<I> {
     ingress: I,
-    way: Option<&'static Way>,
+    next_hop: Option<&'static NextHop>,
 }
 
 impl<I: Ingress> Fib<I> {
     #[inline(always)]
     pub(crate) fn new(ingress: I) -> Self {
-        Self { ingress, way: None }
+        Self {
+            ingress,
+            next_hop: None,
+        }
     }
 
-    /// The way that was found. Unless it is to the neighbour, its Ethernet addresses are those that
-    /// the packet came with, if the engine has them.
+    /// The next hop that was found. If it is not a neighbour, its Ethernet addresses are those that the
+    /// packet came with, if the program has them.
     #[inline(always)]
-    pub(crate) fn way(&self) -> Option<&'static Way> {
-        self.way
+    pub(crate) fn next_hop(&self) -> Option<&'static NextHop> {
+        self.next_hop
     }
 }
 
 impl<I: Ingress> Egress for Fib<I> {
     #[inline(always)]
     fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
-        let question = Question::new(to, self.ingress.link());
+        let key = FibKey::new(to, self.ingress.link());
         let epoch = epoch();
-        let mut place = u64::from(question.place());
+        let mut slot = u64::from(key.slot());
         let mut found = false;
-        // A loop, so that the key of the map has one place on the stack.
-        let way = loop {
-            let Some(way) = known(place as u32) else {
+        // A loop, so that the key of the map has one slot on the stack.
+        let hop = loop {
+            let Some(hop) = cached(slot as u32) else {
                 return Ok(None);
             };
-            if found || way.answers(&question, epoch) {
-                break way;
+            if found || hop.is_for(&key, epoch) {
+                break hop;
             }
-            let [a, b, c, d] = question.addresses;
-            place = way_of_many(a, b, c, d, question.from);
-            if place & TO_BE_ASKED != 0 {
-                self.ingress.ask(place as u32);
+            let [a, b, c, d] = key.addresses;
+            slot = shared_next_hop(a, b, c, d, key.from);
+            if slot & MISS != 0 {
+                self.ingress.look_up(slot as u32);
             }
             found = true;
         };
-        if way.next.get() == ELSEWHERE {
+        if hop.delivery.get() == NOT_HERE {
             return Err(Slow::Route);
         }
-        if way.next.get() >= LINK
+        if hop.delivery.get() >= LINK
             && let Some(addresses) = self.ingress.addresses()
         {
             // The packet is still as it came.
-            way.set_addresses(addresses);
+            hop.set_addresses(addresses);
         }
-        self.way = Some(way);
-        match way.mtu.get() {
+        self.next_hop = Some(hop);
+        match hop.mtu.get() {
             0 => Ok(None),
             mtu => Ok(Some(Route { mtu })),
         }
@@ -355,11 +358,11 @@ impl<I: Ingress> Egress for Fib<I> {
 }
 
 #[inline(always)]
-fn known(place: u32) -> Option<&'static Way> {
-    let words = KNOWN.get_ptr_mut(place)?;
+fn cached(slot: u32) -> Option<&'static NextHop> {
+    let words = NEXT_HOPS.get_ptr_mut(slot)?;
     // SAFETY: this processor's own, and no program of ours interrupts another; cells of plain old
     // data, of the same size and alignment in all.
-    Some(unsafe { &*words.cast::<Way>() })
+    Some(unsafe { &*words.cast::<NextHop>() })
 }
 
 #[inline(always)]
@@ -376,70 +379,70 @@ fn state_of_routes(word: usize) -> u64 {
     })
 }
 
-/// In what [`way_of_many`] answers: the way at the place has a question and no answer yet.
-const TO_BE_ASKED: u64 = 1 << 32;
+/// In the result of [`shared_next_hop`]: the slot has a key, and the FIB has to be looked up.
+const MISS: u64 = 1 << 32;
 
-/// Answers at which place there is the way that a question asks for, which is not at its own place; the
-/// question word by word. A global function beside [`ask`] and not within, because each has much on the stack.
+/// Returns the slot of the next hop for a key that is not in its own slot. The key comes word by word. This
+/// is a global function beside [`look_up`] and not within it, because each has much on the stack.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn way_of_many(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 {
+pub extern "C" fn shared_next_hop(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 {
     let epoch = epoch();
     let size = state_of_routes(routes::SIZE) as u32;
-    let one = Question {
+    let one = FibKey {
         addresses: [a, b, c, d],
         from,
     };
-    let own = one.place();
-    let Some(asked_for) = known(ASKED_FOR) else {
+    let own = one.slot();
+    let Some(shared) = cached(SHARED_SLOT) else {
         return own.into();
     };
-    asked_for.question.set(&one.of_many(size));
-    let question = asked_for.question.get();
-    let place = question.place();
-    let Some(way) = known(place) else {
+    shared.key.set(&one.shared(size));
+    let key = shared.key.get();
+    let slot = key.slot();
+    let Some(hop) = cached(slot) else {
         return own.into();
     };
-    if !way.answers(&question, epoch) {
-        way.question.set(&question);
-        return TO_BE_ASKED | u64::from(place);
+    if !hop.is_for(&key, epoch) {
+        hop.key.set(&key);
+        return MISS | u64::from(slot);
     }
-    // It is found sooner where it would be if it stood for one packet only. But there are more of these
-    // than places, so none is driven out for it.
-    if let Some(own) = known(own)
+    // A copy in the own slot is found sooner. But there are more keys than slots, so the copy replaces no
+    // valid entry.
+    if let Some(own) = cached(own)
         && own.since.get() != epoch
     {
-        own.question.set(&one);
+        own.key.set(&one);
         own.since.set(epoch);
-        own.link.set(way.link());
-        own.set_addresses(way.addresses());
-        own.mtu.set(way.mtu.get());
-        own.next.set(way.next.get());
+        own.link.set(hop.link());
+        own.set_addresses(hop.addresses());
+        own.mtu.set(hop.mtu.get());
+        own.delivery.set(hop.delivery.get());
     }
-    place.into()
+    slot.into()
 }
 
-/// Asks the kernel the question of the way at this place, and writes its answer there.
+/// Looks the key in this slot up in the kernel's FIB, and writes the next hop there.
 #[inline(always)]
-pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
-    let Some(way) = known(place) else { return };
-    way.since.set(0);
-    way.next.set(KERNEL);
-    way.mtu.set(0);
-    let Some(words) = QUESTION.get_ptr_mut(0) else {
+pub(crate) fn look_up<I: Ingress>(context: *mut c_void, slot: u32) {
+    let Some(hop) = cached(slot) else { return };
+    hop.since.set(0);
+    hop.delivery.set(KERNEL);
+    hop.mtu.set(0);
+    let Some(words) = FIB_LOOKUP.get_ptr_mut(0) else {
         return;
     };
     // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
     // the same size, aligned to more than it needs.
     let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
-    let question = way.question.get();
-    let Question {
+    let key = hop.key.get();
+    let FibKey {
         addresses: [a, b, c, d],
         from,
-    } = question;
+    } = key;
     fib.ifindex = (from >> 16) as u32;
-    fib.family = question.family();
-    // A length makes the kernel tell the MTU; 1 always fits.
+    fib.family = key.family();
+    // A length makes the kernel give the MTU; 1 always fits.
     fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
     if fib.family == AF_INET {
         fib.__bindgen_anon_2.tos = from as u8;
@@ -452,7 +455,7 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     }
     let epoch = epoch();
     let by_kernel = properties(fib.ifindex).forwards_by_kernel();
-    // Who does not send needs no neighbour.
+    // A program that does not send needs no neighbour.
     let flags = if by_kernel {
         BPF_FIB_LOOKUP_SKIP_NEIGH
     } else {
@@ -461,41 +464,41 @@ pub(crate) fn ask<I: Ingress>(context: *mut c_void, place: u32) {
     let size = size_of::<bpf_fib_lookup>() as i32;
     // SAFETY: the context is that of the program's run, and the size is that of the structure.
     let result = unsafe { fib_lookup(context, fib, size, flags) as u32 };
-    way.link.set(fib.ifindex);
-    way.next
+    hop.link.set(fib.ifindex);
+    hop.delivery
         .set(if by_kernel || maps::offline() || fib.family == AF_INET6 {
             KERNEL
         } else {
-            // The kernel may not take an IPv4 packet from a link where such packets do not come from
+            // The kernel may refuse an IPv4 packet on a link that such packets do not come from
             // (`rp_filter`), but it takes the IPv6 packet, for user space.
-            ELSEWHERE
+            NOT_HERE
         });
     if result == BPF_FIB_LKUP_RET_SUCCESS {
-        // SAFETY: the kernel wrote it, because the question had a length.
-        way.mtu.set(unsafe { fib.__bindgen_anon_1.mtu_result });
-        way.set_addresses(addresses(fib));
-        way.since.set(epoch);
+        // SAFETY: the kernel wrote it, because the parameters had a length.
+        hop.mtu.set(unsafe { fib.__bindgen_anon_1.mtu_result });
+        hop.set_addresses(addresses(fib));
+        hop.since.set(epoch);
         if by_kernel {
             return;
         }
         if !I::FRAMES {
-            way.next.set(0);
+            hop.delivery.set(0);
             return;
         }
-        let link = properties(way.link());
+        let link = properties(hop.link());
         if link.takes_frames() {
-            way.next.set(0);
+            hop.delivery.set(0);
             if let Some((below, tag)) = link.vlan() {
-                way.link.set(below);
-                way.next.set(tag);
+                hop.link.set(below);
+                hop.delivery.set(tag);
             }
         }
     } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
-        way.next.set(LINK);
+        hop.delivery.set(LINK);
     }
 }
 
-/// The Ethernet addresses of a successful answer.
+/// Returns the Ethernet addresses of a successful lookup.
 #[inline(always)]
 fn addresses(fib: &bpf_fib_lookup) -> Addresses {
     let destination = (&raw const fib.dmac).cast::<u16>();

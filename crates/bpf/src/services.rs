@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
 use isthmus_abi::counts;
 use isthmus_core::address::eam::{EamTable, MappedV4};
-use isthmus_core::address::softwire::{Customer, SoftwireTable};
+use isthmus_core::address::softwire::{B4Key, SoftwireTable};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::host::{Destination, Effort, Host, Route};
 use isthmus_core::reason::Counter;
@@ -52,10 +52,10 @@ impl LastSearch for Last {
 
 /// The services of a program for one packet. It makes sessions with the effort `S`.
 pub(crate) struct Services<S, E, L> {
-    /// The way out, once it is known.
+    /// The route lookup of the packet.
     pub(crate) egress: E,
     row: u32,
-    /// The time, once it was asked for; 0 before.
+    /// The time of the packet, after the first call; 0 before.
     now: Cell<u64>,
     last: L,
     sessions: PhantomData<S>,
@@ -117,8 +117,8 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     }
 
     #[inline(always)]
-    fn find_softwire(&self, table: &SoftwireTable, customer: Customer) -> Option<Place> {
-        let found = lookup::softwire(table.base, table.lines, customer.0);
+    fn find_softwire(&self, table: &SoftwireTable, key: B4Key) -> Option<Place> {
+        let found = lookup::softwire(table.base, table.lines, key.0);
         lookup::number(found).map(Place)
     }
 
@@ -130,8 +130,8 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
             return Instant::from_nanos(now);
         }
         if self.now.get() == 0 {
-            // A few milliseconds late, but it does not ask the hardware.
-            // SAFETY: a helper without arguments.
+            // A few milliseconds late, but without a read of the hardware clock. SAFETY: a helper without
+            // arguments.
             self.now.set(unsafe { bpf_ktime_get_coarse_ns() });
         }
         Instant::from_nanos(self.now.get())

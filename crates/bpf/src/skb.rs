@@ -78,7 +78,7 @@ impl<'a> Skb<'a> {
         Some(unsafe { Ethernet::read(pointer.cast()) })
     }
 
-    /// The type of what follows the Ethernet header.
+    /// The type of the payload of the Ethernet header.
     #[inline(always)]
     pub(crate) fn kind(&self) -> Option<u16> {
         let pointer = self.pointer(0, ethernet::HEADER).ok()?;

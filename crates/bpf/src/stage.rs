@@ -14,27 +14,27 @@ use isthmus_core::verdict::{Refusal, Slow, Verdict};
 use crate::configured::Configured;
 use crate::maps::{self, BASE, MAP_T, OPEN_V4, OPEN_V6, SOFTWIRES};
 use crate::owner::Chosen;
-use crate::route::{Egress, NoWay};
+use crate::route::{Egress, NoRoute};
 use crate::services::{Last, LastSearch, Services};
 
-/// An engine's packet, with what the engine answers its kernel.
+/// The packet of a hook, with the hook's return codes.
 pub(crate) trait Device: Packet {
-    /// How it finds the way out.
-    type Way: Egress;
+    /// The lookup of the next hop.
+    type Route: Egress;
     /// The kernel takes the packet as it is.
     const PASS: i32;
     /// The packet ends here.
     const DROP: i32;
 
     /// Sends a translated packet.
-    fn send(&mut self, way: &Self::Way, family: Family) -> i32;
+    fn send(&mut self, route: &Self::Route, family: Family) -> i32;
 }
 
-/// An answer from here on is not an action of the kernel: the program at the place that it exceeds this by
-/// has to go on.
+/// A return code from here on is not an action of the kernel: the rest is the place of the program that
+/// takes over.
 const GO_ON: i32 = 1 << 16;
 
-/// The answer that has the program go on that takes the packets of a stage.
+/// The return code that calls the program of a stage.
 #[inline(always)]
 const fn go_on(stage: Stage) -> i32 {
     match stage {
@@ -44,7 +44,7 @@ const fn go_on(stage: Stage) -> i32 {
     }
 }
 
-/// The program to go on with, if an answer is none for the kernel.
+/// The program that takes over, if a return code is none for the kernel.
 #[inline(always)]
 pub(crate) fn next_program(answer: i32) -> Option<u32> {
     if answer >= GO_ON {
@@ -54,9 +54,9 @@ pub(crate) fn next_program(answer: i32) -> Option<u32> {
     }
 }
 
-/// The answer for a packet whose mechanism is of another stage than the program's. Only the program that
-/// takes packets first hands them on; another one finds such a mechanism when the configuration was changed
-/// meanwhile.
+/// The return code for a packet whose mechanism is of another stage than the program's. Only the program
+/// that takes packets first hands them on; another one finds such a mechanism when the configuration was
+/// changed meanwhile.
 #[inline(always)]
 pub(crate) fn elsewhere<D: Device>(program: Stage, stage: Stage, family: Family) -> i32 {
     match (program, stage) {
@@ -73,7 +73,7 @@ pub(crate) fn elsewhere<D: Device>(program: Stage, stage: Stage, family: Family)
     }
 }
 
-/// The answer for a packet that belongs to no instance.
+/// The return code for a packet that belongs to no instance.
 #[inline(always)]
 pub(crate) fn not_ours<D: Device>(program: Stage) -> i32 {
     if program.is(Stage::Base) {
@@ -82,11 +82,12 @@ pub(crate) fn not_ours<D: Device>(program: Stage) -> i32 {
     D::PASS
 }
 
-/// Takes a packet across its mechanism, if it has a session or needs none; `searched` tells the instance.
+/// Takes a packet across its mechanism, if it has a session or needs none; `searched` is the result of the
+/// search for the instance.
 #[inline(always)]
 pub(crate) fn cross<M: Crosses, D: Device>(
     device: &mut D,
-    way: D::Way,
+    route: D::Route,
     family: Family,
     configured: Configured,
     searched: u64,
@@ -95,7 +96,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         // No program calls this: nothing of the mechanism gets into the object.
         return D::PASS;
     }
-    let mut services = Services::<Established, _, Last>::new(way);
+    let mut services = Services::<Established, _, Last>::new(route);
     let chosen = Chosen {
         configured,
         searched,
@@ -119,7 +120,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
 /// with [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF).
 #[inline(always)]
 pub(crate) fn open<D: Device>(device: &mut D, family: Family) -> i32 {
-    let mut services = Services::<Bounded, _, ()>::new(NoWay);
+    let mut services = Services::<Bounded, _, ()>::new(NoRoute);
     let configured = Configured::now();
     let opened = match family {
         Family::V4 => gateway::open_v4::<Nat64, _, _, _>(device, &mut services, &configured),

@@ -13,7 +13,7 @@ use crate::configured::Configured;
 use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::hook::{self, crossings, family_of, programs};
 use crate::maps::{self, TC_PROGRAMS};
-use crate::route::{self, Fib, Ingress, Next};
+use crate::route::{self, Delivery, Fib, Ingress};
 use crate::skb::Skb as Device;
 use crate::stage::Device as _;
 use crate::{owner, stage};
@@ -49,8 +49,8 @@ fn resume(context: &Context) {
     Device::new(context).linearise();
 }
 
-/// Answers the kernel, or goes on with another program. The packet is unchanged then: if the
-/// program is not there, or too many have been called, the kernel takes it to the slow path.
+/// Returns to the kernel, or calls another program. The packet is unchanged then: if the program is not
+/// there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
 fn finish(context: &Context, answer: i32, _vlan: ()) -> i32 {
     let Some(program) = stage::next_program(answer) else {
@@ -62,8 +62,8 @@ fn finish(context: &Context, answer: i32, _vlan: ()) -> i32 {
     TC_ACT_UNSPEC
 }
 
-/// Leaves the forwarding of a translated packet to the kernel. It goes by the protocol of the
-/// socket buffer; who captures packets sees the type in the Ethernet header.
+/// Leaves the forwarding of a translated packet to the kernel. The kernel uses the protocol of the socket
+/// buffer; packet captures show the type in the Ethernet header.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn tc_up(context: *mut __sk_buff) -> i32 {
@@ -103,17 +103,17 @@ pub extern "C" fn tc_untag(context: *mut __sk_buff) -> i32 {
 }
 
 impl<'a> stage::Device for Device<'a> {
-    type Way = Fib<Origin<'a>>;
+    type Route = Fib<Origin<'a>>;
     const PASS: i32 = TC_ACT_UNSPEC;
     const DROP: i32 = TC_ACT_SHOT;
 
-    /// To its neighbour, whom the kernel finds if need be, or up to the kernel.
+    /// Sends to the neighbour, which the kernel resolves if need be, or up to the kernel.
     #[inline(always)]
-    fn send(&mut self, fib: &Self::Way, family: Family) -> i32 {
-        let Some(way) = fib.way() else {
+    fn send(&mut self, route: &Self::Route, family: Family) -> i32 {
+        let Some(hop) = route.next_hop() else {
             return Self::DROP;
         };
-        if way.next() == Next::Kernel {
+        if hop.delivery() == Delivery::Kernel {
             return tc_up(self.context.skb.skb);
         }
         // SAFETY: a field of the context.
@@ -121,14 +121,14 @@ impl<'a> stage::Device for Device<'a> {
         if tagged && tc_untag(self.context.skb.skb) != 0 {
             return Self::DROP;
         }
-        if way.next() == Next::Link {
-            // SAFETY: no pointer is given: the kernel asks its table for the next hop.
-            return unsafe { bpf_redirect_neigh(way.link(), core::ptr::null_mut(), 0, 0) as i32 };
+        if hop.delivery() == Delivery::Link {
+            // SAFETY: without a pointer the kernel looks up the next hop in its table.
+            return unsafe { bpf_redirect_neigh(hop.link(), core::ptr::null_mut(), 0, 0) as i32 };
         }
-        let header = Ethernet::new(way.addresses(), ethernet::kind_of(family));
+        let header = Ethernet::new(hop.addresses(), ethernet::kind_of(family));
         match self.set_ethernet(header) {
             // SAFETY: a helper without pointers.
-            Some(()) => unsafe { bpf_redirect(way.link(), 0) as i32 },
+            Some(()) => unsafe { bpf_redirect(hop.link(), 0) as i32 },
             None => Self::DROP,
         }
     }
@@ -156,7 +156,7 @@ impl Ingress for Origin<'_> {
     }
 
     #[inline(always)]
-    fn ask(&self, place: u32) {
-        ask(self.context.skb.skb, place);
+    fn look_up(&self, slot: u32) {
+        look_up(self.context.skb.skb, slot);
     }
 }

@@ -14,7 +14,7 @@ use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::frame::Frame as Device;
 use crate::hook::{self, crossings, family_of, programs};
 use crate::maps::{self, XDP_PROGRAMS};
-use crate::route::{self, Fib, Ingress, Next};
+use crate::route::{self, Delivery, Fib, Ingress};
 use crate::stage::Device as _;
 use crate::{link, owner, stage};
 
@@ -55,8 +55,8 @@ fn resume(context: &Context) -> Vlan {
     Vlan(xdp_untag(context.ctx))
 }
 
-/// Answers the kernel, or goes on with another program. The frame is unchanged then: if the program
-/// is not there, or too many have been called, the kernel takes it to the slow path.
+/// Returns to the kernel, or calls another program. The frame is unchanged then: if the program is not
+/// there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]
 fn finish(context: &Context, mut answer: i32, vlan: Vlan) -> u32 {
     if vlan != Vlan::NONE {
@@ -86,8 +86,8 @@ impl Vlan {
     }
 }
 
-/// Takes the tag of an IP packet away, if the daemon knows the device of its VLAN; answers what
-/// [`Vlan`] is made of.
+/// Takes the tag of an IP packet away, if the daemon knows the device of its VLAN. Returns the number in
+/// [`Vlan`].
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn xdp_untag(context: *mut xdp_md) -> u64 {
@@ -144,25 +144,25 @@ pub extern "C" fn xdp_send_tagged(context: *mut xdp_md, link: u32, tag: u32) -> 
 }
 
 impl<'a> stage::Device for Device<'a> {
-    type Way = Fib<Origin<'a>>;
+    type Route = Fib<Origin<'a>>;
     const PASS: i32 = xdp_action::XDP_PASS as i32;
     const DROP: i32 = xdp_action::XDP_DROP as i32;
 
-    /// To its neighbour, or up to the kernel if there is none yet or the kernel forwards.
+    /// Sends to the neighbour, or up to the kernel if there is none yet or the kernel forwards.
     #[inline(always)]
-    fn send(&mut self, fib: &Self::Way, family: Family) -> i32 {
-        let Some(way) = fib.way() else {
+    fn send(&mut self, route: &Self::Route, family: Family) -> i32 {
+        let Some(hop) = route.next_hop() else {
             return Self::DROP;
         };
-        let header = Ethernet::new(way.addresses(), ethernet::kind_of(family));
+        let header = Ethernet::new(hop.addresses(), ethernet::kind_of(family));
         if self.set_ethernet(header).is_none() {
             return Self::DROP;
         }
-        match way.next() {
+        match hop.delivery() {
             // SAFETY: a helper without pointers.
-            Next::Neighbour => unsafe { bpf_redirect(way.link(), 0) as i32 },
-            Next::Vlan => xdp_send_tagged(self.context.ctx, way.link(), way.tag().whole()),
-            Next::Link | Next::Kernel => xdp_up(self.context.ctx),
+            Delivery::Neighbour => unsafe { bpf_redirect(hop.link(), 0) as i32 },
+            Delivery::Vlan => xdp_send_tagged(self.context.ctx, hop.link(), hop.tag().whole()),
+            Delivery::Link | Delivery::Kernel => xdp_up(self.context.ctx),
         }
     }
 }
@@ -190,7 +190,7 @@ impl Ingress for Origin<'_> {
     }
 
     #[inline(always)]
-    fn ask(&self, place: u32) {
-        ask(self.context.ctx, place);
+    fn look_up(&self, slot: u32) {
+        look_up(self.context.ctx, slot);
     }
 }

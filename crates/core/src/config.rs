@@ -1,4 +1,4 @@
-//! The data of a configuration, gathered for who makes it: the gateway, from its configuration file.
+//! The data of a configuration in one place, for the gateway, which makes it from its configuration file.
 
 pub use crate::address::eam::EamTable;
 pub use crate::address::networks::{V4Network, V4Networks, V6Network, V6Networks};

@@ -1,7 +1,7 @@
 //! How a list of counters is written down: once, with a doc line each, from which the enum, its
 //! names and the pages for people are made.
 
-/// Defines two enums: what kinds of things are counted, and the counters themselves.
+/// Defines two enums: the kinds of counters, and the counters.
 ///
 /// Each variant has a doc line, which is its explanation too, and a name for machines: lower case,
 /// words joined by hyphens. Both enums get `ALL`, `name` and `explanation`; the counters also
@@ -78,7 +78,7 @@ macro_rules! counters {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What is counted.
+            /// The kind of event that is counted.
             #[must_use]
             pub const fn kind(self) -> $Kind {
                 match self { $(Self::$variant => $Kind::$of,)+ }

@@ -1,7 +1,7 @@
-//! What an engine lends to the core besides the packet: memory, time, chance, routes, counters.
+//! The services of an engine besides the packet: memory, time, random numbers, routes, counters.
 
 use crate::address::eam::{self, EamTable, MappedV4};
-use crate::address::softwire::{self, Customer, SoftwireTable};
+use crate::address::softwire::{self, B4Key, SoftwireTable};
 use crate::address::{V4, V6};
 use crate::reason::Counter;
 use crate::table::{Memory, Place};
@@ -31,7 +31,7 @@ pub enum Destination {
     },
 }
 
-/// What the engine knows of the way there.
+/// The route of a packet, as the engine knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Bytes of an IP packet that the next link takes.
@@ -40,8 +40,7 @@ pub struct Route {
 
 /// How far an engine goes to make a session.
 pub trait Effort: Copy + Default {
-    /// Whether it takes up sessions that are there. An engine that does not is asked only after another
-    /// found none.
+    /// Whether it finds existing sessions. An engine that does not runs only after another found none.
     const RESUMES: bool = true;
     /// Whether it makes sessions at all.
     const OPENS: bool = true;
@@ -76,8 +75,8 @@ impl Effort for Bounded {
     const ADDRESSES: u32 = 0;
 }
 
-/// Every port of the first outside address and of the seven addresses after it: for user space.
-/// What it does not find is answered as [`Counter::PoolExhausted`].
+/// Every port of the first outside address and of the seven addresses after it: for user space. If none is
+/// free, the answer is [`Counter::PoolExhausted`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exhaustive;
 
@@ -103,31 +102,30 @@ pub trait Host {
     /// Tables of the configuration.
     fn rules(&self) -> &Self::Rules;
 
-    /// The explicit mapping that covers an IPv4 address. An engine may have its own way to call the
-    /// search, not its own search.
+    /// The explicit mapping that covers an IPv4 address. An engine may call this search in its own way, but
+    /// has no other search.
     fn find_eam_v4(&self, table: &EamTable, address: V4) -> Option<Place> {
         eam::find_v4(self.rules(), table, address)
     }
 
-    /// What the explicit mappings make of an IPv6 address.
+    /// Maps an IPv6 address by the explicit mappings.
     fn map_eam_v6(&self, table: &EamTable, address: V6) -> Option<MappedV4> {
         let place = eam::find_v6(self.rules(), table, address)?;
         eam::to_v4(self.rules(), place, address)
     }
 
-    /// The block that has a customer's softwire.
-    fn find_softwire(&self, table: &SoftwireTable, customer: Customer) -> Option<Place> {
-        softwire::find(self.rules(), table, customer)
+    /// Finds the block with the softwire of a lwB4.
+    fn find_softwire(&self, table: &SoftwireTable, key: B4Key) -> Option<Place> {
+        softwire::find(self.rules(), table, key)
     }
 
     /// The time of this packet.
     fn now(&self) -> Instant;
 
-    /// A random number. Repeatable where the user asked for a seed.
+    /// A random number. It is repeatable if the user gave a seed.
     fn random(&mut self) -> u32;
 
-    /// From here on the packet belongs to the instance with this number: what is counted is
-    /// counted for it.
+    /// Sets the instance that the packet belongs to. Counters are its from here on.
     fn select(&mut self, instance: u32);
 
     /// Counts something that happened to this packet or because of it.
@@ -138,6 +136,6 @@ pub trait Host {
     /// then.
     ///
     /// # Errors
-    /// [`Slow::Route`], where it knows that it can not send there.
+    /// [`Slow::Route`], where it knows that it cannot send there.
     fn route(&mut self, to: Destination) -> Result<Option<Route>, Slow>;
 }

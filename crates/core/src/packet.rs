@@ -1,7 +1,7 @@
-//! What an engine lends to the core: one IP packet, read and written in 32-bit words.
+//! The packet of an engine: one IP packet, read and written in 32-bit words.
 //!
-//! Words, because that is what the BPF verifier and the BPF instruction set handle best: one
-//! bounds check and one load for four bytes.
+//! The BPF verifier and the BPF instruction set handle words best: one bounds check and one load for four
+//! bytes.
 
 use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::word::Word;
@@ -23,8 +23,8 @@ pub struct Truncated;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// The work that an engine does itself. What it leaves, it hands on unchanged ([`Slow`](crate::verdict::Slow))
-/// to user space, which does everything.
+/// The work that an engine does itself. It hands all other packets on unchanged
+/// ([`Slow`](crate::verdict::Slow)) to user space, which does everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// Translates ICMP errors, whose quoted packets change their size in the middle.
@@ -71,8 +71,8 @@ impl Abilities {
     };
 }
 
-/// One IP packet in the hands of an engine. Offset 0 is the first byte of the (outermost) IP
-/// header; whatever lies before it (Ethernet, VLAN tags) is the engine's business.
+/// One IP packet in the hands of an engine. Offset 0 is the first byte of the (outermost) IP header;
+/// whatever lies before it (Ethernet, VLAN tags) belongs to the engine.
 #[expect(
     clippy::len_without_is_empty,
     reason = "a packet has a header at least; nobody asks"
@@ -130,8 +130,8 @@ pub trait Packet {
         None
     }
 
-    /// The whole packet as bytes, where the engine has them in reach: user space does, a BPF
-    /// program does not. A rule that needs them answers [`Slow`](crate::verdict::Slow) otherwise.
+    /// The whole packet as bytes, where the engine has them in reach: user space does, a BPF program does
+    /// not. A rule that needs them returns [`Slow`](crate::verdict::Slow) otherwise.
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
@@ -141,8 +141,8 @@ pub trait Packet {
         None
     }
 
-    /// Takes away what lies behind the first `length` bytes, where [`bytes`](Self::bytes) are in reach;
-    /// elsewhere nothing does.
+    /// Cuts the packet to the first `length` bytes, where [`bytes`](Self::bytes) are in reach. Elsewhere
+    /// it does nothing.
     fn truncate(&mut self, length: usize) {
         let _ = length;
     }

@@ -3,7 +3,7 @@
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 
-/// What is written over the type of service or traffic class.
+/// The value of the type of service or traffic class in translated packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum ServiceClass {
@@ -25,7 +25,7 @@ impl ServiceClass {
     }
 }
 
-/// What to do with UDP over IPv4 without a checksum (RFC 7915 section 4.5).
+/// The treatment of UDP over IPv4 without a checksum (RFC 7915 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ZeroUdpChecksum {
@@ -45,9 +45,9 @@ pub struct Policy {
     pub tos: ServiceClass,
     /// RFC 7915 section 4.1: packets without DF are split to fit this; at least 1280.
     pub lowest_ipv6_mtu: u16,
-    /// MTU of the IPv4 side where the route does not tell.
+    /// MTU of the IPv4 side where the route has none.
     pub ipv4_mtu: u16,
-    /// MTU of the IPv6 side where the route does not tell.
+    /// MTU of the IPv6 side where the route has none.
     pub ipv6_mtu: u16,
     /// UDP without checksum.
     pub zero_udp_checksum: ZeroUdpChecksum,

@@ -2,7 +2,7 @@
 //! `docs/counters.md` (`make docs` writes it) and a field of `--counters` JSON is made from.
 
 crate::counters! {
-    /// What a counter counts.
+    /// The kind of event that a counter counts.
     pub enum Kind {
         /// Packets that left translated.
         Forwarded = "forwarded";
@@ -13,7 +13,7 @@ crate::counters! {
         /// Something other than the end of a packet.
         Event = "event";
     }
-    /// What can happen to a packet or to state, and is counted.
+    /// The counters of packets and of state.
     pub enum Counter {
         /// Packets translated from IPv4 to IPv6.
         Translated4To6 = "translated-4to6", Forwarded;
@@ -29,7 +29,7 @@ crate::counters! {
         Encapsulated4In6 = "encapsulated-4in6", Forwarded;
         /// IPv4 packets taken out of IPv6 packets (RFC 2473).
         Decapsulated4In6 = "decapsulated-4in6", Forwarded;
-        /// Solicitations of neighbours that were answered (RFC 5214 section 8).
+        /// Neighbour solicitations that were answered (RFC 5214 section 8).
         NeighbourAnswered = "neighbour-answered", Forwarded;
         /// Packets from one inside host to another through the translator (RFC 6146 section 3.8,
         /// RFC 7757 section 4, RFC 4787 section 6).
@@ -51,12 +51,12 @@ crate::counters! {
         /// The transport header contradicts the length of the packet, or an ICMP error its checksum
         /// (RFC 5508 section 4.1).
         MalformedTransport = "malformed-transport", Dropped;
-        /// TTL or hop limit ended here; Time Exceeded was due (RFC 7915 sections 4.1 and 5.1).
+        /// TTL or hop limit expired; a Time Exceeded was due (RFC 7915 sections 4.1 and 5.1).
         HopLimitExceeded = "hop-limit-exceeded", Dropped;
-        /// The source can not be the source of a packet: loopback, multicast, unspecified (RFC 7915
+        /// The source cannot be the source of a packet: loopback, multicast, unspecified (RFC 7915
         /// sections 4.1 and 5.1).
         IllegalSource = "illegal-source", Dropped;
-        /// The destination can not be translated: multicast, broadcast, loopback.
+        /// The destination cannot be translated: multicast, broadcast, loopback.
         IllegalDestination = "illegal-destination", Dropped;
         /// The source has no counterpart in the other family.
         UntranslatableSource = "untranslatable-source", Dropped;
@@ -75,29 +75,28 @@ crate::counters! {
         /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535
         /// bytes.
         BadFragment = "bad-fragment", Dropped;
-        /// The first fragment never came in time, or too many fragments wait (RFC 6146 section
-        /// 3.4).
+        /// The first fragment did not come in time, or too many fragments wait (RFC 6146 section 3.4).
         FragmentTimeout = "fragment-timeout", Dropped;
         /// An ICMP type or code that has no counterpart (RFC 7915 sections 4.2 and 5.2).
         IcmpUntranslatable = "icmp-untranslatable", Dropped;
         /// An ICMP error about an ICMP error (RFC 7915 sections 4.3 and 5.3).
         IcmpNested = "icmp-nested", Dropped;
-        /// The packet inside an ICMP error can not be translated.
+        /// The packet inside an ICMP error cannot be translated.
         IcmpInner = "icmp-inner", Dropped;
-        /// UDP over IPv4 without a checksum, where the configuration or fragmentation forbids to
-        /// compute one (RFC 7915 section 4.5).
+        /// UDP over IPv4 without a checksum, where the configuration forbids one to be computed, or the
+        /// packet is a fragment (RFC 7915 section 4.5).
         ZeroChecksumUdp = "zero-checksum-udp", Dropped;
-        /// Larger than the next link and not to be fragmented; the sender was told (RFC 7915
-        /// sections 4.1 and 5.1).
+        /// The packet is larger than the MTU of the next link and must not be fragmented; its sender got
+        /// an error (RFC 7915 sections 4.1 and 5.1).
         TooBig = "too-big", Dropped;
         /// A transport protocol that needs state and has none here (RFC 6146 section 3.4).
         UnsupportedProtocol = "unsupported-protocol", Dropped;
-        /// From outside, and no binding is there (RFC 6146 sections 3.5.1.2 and 3.5.2.2).
+        /// The packet comes from outside, and there is no binding (RFC 6146 sections 3.5.1.2 and 3.5.2.2).
         NoBinding = "no-binding", Dropped;
-        /// From outside, and the filtering rule does not let it in (RFC 6146 section 3.5); or what the policy
-        /// of an lwAFTR forbids (RFC 7596 sections 6.2 and 8.1).
+        /// The packet comes from outside, and the filtering rule does not let it in (RFC 6146 section
+        /// 3.5), or the policy of an lwAFTR forbids the packet (RFC 7596 sections 6.2 and 8.1).
         Filtered = "filtered", Dropped;
-        /// A TCP segment that can not open a session (RFC 6146 section 3.5.2.2).
+        /// A TCP segment that cannot open a session (RFC 6146 section 3.5.2.2).
         TcpNotSyn = "tcp-not-syn", Dropped;
         /// No port is free in the pool for this subscriber (RFC 6146 section 3.5.1.1).
         PoolExhausted = "pool-exhausted", Dropped;
@@ -107,26 +106,25 @@ crate::counters! {
         TableFull = "table-full", Dropped;
         /// Two processors made the same entry at the same moment, and this packet lost.
         TableContention = "table-contention", Dropped;
-        /// A packet that would come back to the translator for ever.
+        /// A packet that would loop through the translator forever.
         Loop = "loop", Dropped;
-        /// A packet in a tunnel that does not come from the other end (RFC 4213 section 3.6).
+        /// A packet in a tunnel that does not come from the tunnel endpoint (RFC 4213 section 3.6).
         TunnelSource = "tunnel-source", Dropped;
-        /// A packet for a tunnel that has no other end for this destination.
+        /// A packet for a tunnel that has no endpoint for this destination.
         TunnelDestination = "tunnel-destination", Dropped;
-        /// A packet in a tunnel whose inner source does not belong to who sent it (RFC 3964 section
+        /// A packet in a tunnel whose inner source does not belong to the outer source (RFC 3964 section
         /// 4, RFC 5969 section 12, RFC 7596 section 6.2).
         TunnelSpoofed = "tunnel-spoofed", Dropped;
-        /// ICMP errors from inside a tunnel, whose routers know its ends only; the sender of the packet inside
-        /// was told (RFC 2473 section 8, RFC 4213 section 3.4).
+        /// ICMP errors from routers inside a tunnel; the sender of the inner packet got an error (RFC 2473
+        /// section 8, RFC 4213 section 3.4).
         TunnelError = "tunnel-error", Dropped;
-        /// ICMP errors from inside a tunnel that quote too little to tell whom to tell (RFC 4213 section
-        /// 3.4).
+        /// ICMP errors from routers inside a tunnel that quote too little to find the sender of the inner
+        /// packet (RFC 4213 section 3.4).
         TunnelErrorShort = "tunnel-error-short", Dropped;
-        /// ICMP errors from inside a tunnel about the size of a packet whose sender lets it be cut, and is
-        /// not told therefore (RFC 2473 section 8.3).
+        /// ICMP errors from routers inside a tunnel about the size of a packet that may be fragmented, so
+        /// that its sender gets no error (RFC 2473 section 8.3).
         TunnelTooBig = "tunnel-too-big", Dropped;
-        /// Congestion was marked in a tunnel on a packet whose sender does not listen to the mark
-        /// (RFC 6040 section 4.2).
+        /// Congestion was marked in a tunnel on a packet that does not support ECN (RFC 6040 section 4.2).
         CongestionUnheard = "congestion-unheard", Dropped;
         /// The engine could not grow the packet at its front, or send it.
         EngineError = "engine-error", Dropped;

@@ -28,7 +28,7 @@ impl Instant {
 }
 
 impl Span {
-    /// A span of whole seconds, rounded up so that no timer is shorter than asked.
+    /// A span of whole seconds, rounded up so that no timer is too short.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self((seconds * 1_000_000_000).div_ceil(1 << 20))

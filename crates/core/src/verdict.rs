@@ -1,4 +1,4 @@
-//! What becomes of a packet.
+//! Verdicts on packets.
 
 use crate::packet::{Family, NoRoom, Truncated};
 use crate::reason::Counter;
@@ -33,14 +33,14 @@ pub struct Split {
 pub enum Refusal {
     /// Dropped silently.
     Drop(Counter),
-    /// Dropped, and its sender is told, subject to the rate limit. An engine that can not build
-    /// ICMP errors hands the packet to one that can.
+    /// Dropped, and its sender gets an error, subject to the rate limit. An engine that cannot build ICMP
+    /// errors hands the packet to one that can.
     Reply(IcmpError, Counter),
-    /// This engine can not do it; the user-space engine can.
+    /// This engine cannot do it; the user-space engine can.
     Slow(Slow),
 }
 
-/// What only the user-space engine does.
+/// The work that only the user-space engine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slow {
     /// IPv4 options have to be searched for a source route.
@@ -62,12 +62,10 @@ pub enum Slow {
     Reassemble,
     /// The destination is another host behind this translator: translate back at once.
     Hairpin,
-    /// The mechanism of the instance runs in user space only.
-    Mechanism,
     /// A message of neighbour discovery, which has an answer.
     Neighbour,
     /// The packet is for the gateway itself: in a softwire, for its address in there (RFC 6333 section
-    /// 6.5); or for an edge that asks others for ports (RFC 7648).
+    /// 6.5); or for a CE that asks others for ports (RFC 7648).
     Own,
     /// A session has to be made, which another program of this engine does.
     Session,
@@ -76,7 +74,7 @@ pub enum Slow {
     UnboundSyn,
     /// Likewise, one that the filtering does not let in.
     FilteredSyn,
-    /// The engine can not send where the packet has to go.
+    /// The engine cannot send where the packet has to go.
     Route,
     /// A table operation that a BPF program gave up on.
     Table,
@@ -109,7 +107,7 @@ pub enum IcmpError {
 }
 
 impl Refusal {
-    /// What the sender of a dropped packet is told where no RFC asks for another error, nor for silence
+    /// The error to the sender of a dropped packet where no RFC asks for another error, nor for silence
     /// (RFC 7915 sections 4.4 and 5.4).
     #[inline(always)]
     #[must_use]

@@ -31,7 +31,7 @@ pub(crate) fn run(input: &[u8]) {
 
 /// Each end of the customer's ports leads to it, and may come from it.
 fn customer(rule: &MapRule, end_user: (isthmus_core::address::V6, u8)) {
-    let Ok(found) = rule.customer(end_user) else {
+    let Ok(found) = rule.ce(end_user) else {
         return;
     };
     for index in [0, found.ports.count() - 1] {

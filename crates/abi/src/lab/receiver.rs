@@ -89,9 +89,9 @@ pub struct Received {
 
 /// The histogram of delays.
 pub const DELAYS: usize = 0;
-/// The histogram of differences of a delay to the one before, where it is longer.
+/// The histogram of the increases of a delay over the one before.
 pub const LONGER: usize = 1;
-/// The same, where it is shorter.
+/// The histogram of the decreases.
 pub const SHORTER: usize = 2;
 
 layout!(Received: 24720, received: 0, corrupt: 8, resized: 16, strange: 24, duplicates: 32, expired: 40,

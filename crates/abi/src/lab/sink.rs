@@ -10,7 +10,7 @@ pub const SINK: &str = "SINK";
 /// The map of [`Counts`] on each processor.
 pub const COUNTS: &str = "COUNTS";
 
-/// What the sink counts, and where the redirect sends to.
+/// The counts of the sink, and the target of the redirect.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Configuration {
@@ -59,7 +59,7 @@ impl Add for Counts {
 }
 
 impl Counts {
-    /// Returns what was added since an `earlier` reading.
+    /// Returns the difference to an `earlier` reading.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         let (late, early): (Words, Words) = (cast(self), cast(earlier));

@@ -82,8 +82,7 @@ impl Field {
         }
     }
 
-    /// A value in its place, in halves. What the value has after the length of the field does not
-    /// matter.
+    /// A value in its place, in halves. Bits of the value after the length of the field do not matter.
     #[inline(always)]
     pub(super) const fn put(&self, value: u64) -> (u64, u64) {
         let rotated = value.rotate_right(self.rotation as u32 & 63);

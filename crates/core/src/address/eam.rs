@@ -250,7 +250,7 @@ pub fn to_v6<M: Memory + ?Sized>(rules: &M, place: Place, address: V4) -> Option
     Some(mapping.translate_v4(address.number()))
 }
 
-/// What the mapping in a place makes of an IPv6 address (RFC 7757 section 3.3.2).
+/// Maps an IPv6 address by the mapping in a place (RFC 7757 section 3.3.2).
 #[inline(always)]
 pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option<MappedV4> {
     let mapping: Mapping = place.read(rules)?;
@@ -260,18 +260,18 @@ pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option
     })
 }
 
-/// What a mapping makes of an IPv6 address.
+/// The IPv4 address that a mapping gives for an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedV4 {
     /// The IPv4 address.
     pub address: V4,
-    /// The mapping is of all of IPv4: what it makes are addresses of the IPv4 internet, like those
-    /// under a translation prefix (RFC 7757 figure 2).
+    /// The mapping is of all of IPv4: its results are addresses of the IPv4 internet, like those under a
+    /// translation prefix (RFC 7757 figure 2).
     pub of_everything: bool,
 }
 
-/// Whether a mapping is of all of IPv4: what it makes are addresses of the IPv4 internet, like those
-/// under a translation prefix (RFC 7757 figure 2).
+/// Whether a mapping is of all of IPv4: its results are addresses of the IPv4 internet, like those under a
+/// translation prefix (RFC 7757 figure 2).
 #[inline(always)]
 pub fn is_of_everything<M: Memory + ?Sized>(rules: &M, place: Place) -> bool {
     let mapping: Option<Mapping> = place.read(rules);
@@ -291,7 +291,7 @@ pub fn find_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> 
     longest_v4(table, |length| probe_v4(rules, table, address, length))
 }
 
-/// What `probe` finds for the longest of the lengths of IPv4 prefixes in use.
+/// Returns the result of `probe` for the longest length of IPv4 prefixes that has one.
 #[inline(always)]
 pub fn longest_v4(table: &EamTable, probe: impl Fn(u8) -> Option<Place>) -> Option<Place> {
     let mut lengths = table.v4_lengths;
@@ -329,7 +329,7 @@ pub fn find_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> 
     longest_v6(table, |length| probe_v6(rules, table, address, length))
 }
 
-/// What `probe` finds for the longest of the lengths of IPv6 prefixes in use.
+/// Returns the result of `probe` for the longest length of IPv6 prefixes that has one.
 #[inline(always)]
 pub fn longest_v6(table: &EamTable, probe: impl Fn(u8) -> Option<Place>) -> Option<Place> {
     let [short, long, whole] = table.v6_lengths;

@@ -1,5 +1,5 @@
-//! What an address says about itself: which transition mechanism made it, which IPv4 address is in
-//! it, which block it lies in. For people; the packet path does not come here.
+//! Explanations of an address, for people: its transition mechanism, its embedded IPv4 address and its
+//! block. The packet path does not use them.
 
 mod block;
 
@@ -10,7 +10,7 @@ use super::{V4, V6, ivi, rfc6052};
 
 pub use block::{BLOCKS_V4, BLOCKS_V6, Block, Reach, block_v4, block_v6};
 
-/// What a transition mechanism put into an IPv6 address.
+/// The parts of an IPv6 address that a transition mechanism made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// An IPv4 address under a translation prefix (RFC 6052 section 2.2).
@@ -26,7 +26,7 @@ pub enum Meaning {
         prefix: ivi::Prefix,
         /// The IPv4 address.
         v4: V4,
-        /// The part of its ports, if the suffix tells one.
+        /// The part of its ports, if the suffix has one.
         share: Option<ivi::Share>,
     },
     /// A site behind an IPv4 address (RFC 3056 section 2).
@@ -65,7 +65,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// The IPv4 address that packets to this address reach in the end, if it tells one.
+    /// The IPv4 address that packets to this address reach, if it embeds one.
     #[must_use]
     pub const fn v4(&self) -> Option<V4> {
         match *self {
@@ -163,9 +163,8 @@ impl fmt::Display for Meaning {
     }
 }
 
-/// Everything that an address says by its own form, without knowledge of any network. Which prefix
-/// a network translates, and the addresses of 6rd (RFC 5969), can not be told from the address
-/// alone.
+/// All meanings of an address by its own form, without knowledge of any network. The prefix of a
+/// translator and the addresses of 6rd (RFC 5969) cannot be recognised from the address alone.
 pub fn meanings(address: V6) -> impl Iterator<Item = Meaning> {
     let (high, low) = address.halves();
     let last = V4::from_number(low as u32);

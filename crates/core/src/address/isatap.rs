@@ -3,11 +3,11 @@
 
 use super::{V4, V6, special};
 
-/// What stands before the IPv4 address: the OUI 00-00-5E and FE.
+/// The half before the IPv4 address: the OUI 00-00-5E and FE.
 const MARK: u64 = 0x0000_5efe;
 /// The "u" bit where it stands in an identifier.
 const UNIVERSAL: u64 = 0x0200_0000 << 32;
-/// The bits of an identifier that tell that it is one of ISATAP.
+/// The bits that mark an identifier of ISATAP.
 const MARK_MASK: u64 = !(UNIVERSAL | 0xffff_ffff);
 
 /// The "u" bit of an interface identifier.
@@ -20,7 +20,7 @@ pub enum Unique {
 }
 
 impl Unique {
-    /// What is known of an IPv4 address from the address alone.
+    /// Returns where an IPv4 address is unique, as far as the address alone tells.
     #[must_use]
     pub const fn of(address: V4) -> Self {
         if special::is_non_global_v4(address) {
@@ -41,7 +41,7 @@ pub const fn identifier(address: V4, unique: Unique) -> u64 {
     universal | MARK << 32 | address.number() as u64
 }
 
-/// The address of that node under a prefix of 64 bits; what follows those is not looked at.
+/// The address of that node under a prefix of 64 bits; later bits of the prefix are ignored.
 #[must_use]
 pub const fn embed(prefix: V6, address: V4, unique: Unique) -> V6 {
     V6::from_halves(prefix.halves().0, identifier(address, unique))
@@ -58,7 +58,7 @@ pub const fn extract(address: V6) -> Option<V4> {
     Some(V4::from_number(low as u32))
 }
 
-/// What an ISATAP address says of its IPv4 address.
+/// Returns where the IPv4 address in an ISATAP address is unique.
 #[must_use]
 pub const fn unique_in(address: V6) -> Unique {
     if address.halves().1 & UNIVERSAL == 0 {
@@ -68,8 +68,8 @@ pub const fn unique_in(address: V6) -> Unique {
     }
 }
 
-/// Whether an IPv6 source is an ISATAP address that embeds the IPv4 source of the packet around it
-/// (RFC 5214 section 7.3). What routers of the Potential Router List send need not be.
+/// Whether an IPv6 source is an ISATAP address that embeds the IPv4 source of the packet around it (RFC
+/// 5214 section 7.3). Packets from routers of the Potential Router List need not have such a source.
 #[inline(always)]
 #[must_use]
 pub const fn is_consistent(source: V6, outer_source: V4) -> bool {

@@ -1,10 +1,10 @@
 //! IVI addresses (RFC 6219): a provider's prefix of 32 bits, an octet of ones that marks them, and
 //! the IPv4 address in bits 40 to 71, straight through the octet that RFC 6052 keeps zero.
 //!
-//! What follows is zero for a host with an IPv4 address of its own, and "some other value for
-//! future extensions" otherwise (section 3). The extension in use at CERNET shares an IPv4 address
-//! between hosts by port: sixteen bits after the address tell in how many parts it is divided and
-//! which of them this host has; see [`Share`].
+//! The bits after it are zero for a host with an IPv4 address of its own, and "some other value for future
+//! extensions" otherwise (section 3). The extension in use at CERNET shares an IPv4 address between hosts
+//! by port: sixteen bits after the address tell in how many parts it is divided and which of them this
+//! host has; see [`Share`].
 
 use core::fmt;
 use core::net::Ipv6Addr;

@@ -16,7 +16,7 @@
 //! A rule is made for the packet path: all its cases (prefix, whole and shared address, PSID in the EA
 //! bits or given) are the same masks and shifts.
 
-mod customer;
+mod ce;
 mod error;
 mod rules;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use super::bits::{Field, Network, mask_v4, mask_v6};
 use super::port_set::{PortSet, Sharing};
 use super::{V4, V6};
 
-pub use customer::{Assignment, Customer, CustomerError};
+pub use ce::{Assignment, Ce, CeError};
 pub use error::RuleError;
 pub use rules::{MapRules, RulesError};
 
@@ -44,11 +44,11 @@ pub struct MapRule {
     v4: u32,
     /// The bits of an address that it decides.
     v4_mask: u32,
-    /// The bits of an address that are the customer's prefix: rule and EA bits.
-    customer_mask: u32,
-    /// How customers share an address.
+    /// The bits of an address that are the CE's prefix: rule and EA bits.
+    ce_mask: u32,
+    /// How CEs share an address.
     sharing: Sharing,
-    /// Ports to which the rule applies: those of its one customer if its PSID is given, or all.
+    /// Ports to which the rule applies: those of its one CE if its PSID is given, or all.
     applies: PortSet,
     /// The PSID that is given, or 0.
     given: u16,
@@ -62,14 +62,14 @@ pub struct MapRule {
     unused: [u8; 6],
 }
 
-/// The interface identifier of a customer: 16 zero bits, the IPv4 address, the PSID (RFC 7597 section 6).
+/// The interface identifier of a CE: 16 zero bits, the IPv4 address, the PSID (RFC 7597 section 6).
 #[inline(always)]
 #[must_use]
 pub(super) const fn interface_identifier(address: V4, psid: u16) -> u64 {
     (address.number() as u64) << 16 | psid as u64
 }
 
-/// Where the port set of a customer comes from.
+/// Where the port set of a CE comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
     /// The PSID is in the EA bits, if they are more than an IPv4 address needs. With them all that is
@@ -79,17 +79,17 @@ pub enum Ports {
         /// Bits of the PSID offset.
         offset: u8,
     },
-    /// It is given with the rule, to customers with a full IPv4 address (RFC 7597 section 5.2, last
+    /// It is given with the rule, to CEs with a full IPv4 address (RFC 7597 section 5.2, last
     /// paragraph; RFC 7598 section 4.5).
     Given(PortSet),
 }
 
-/// How a packet from a customer is not consistent with its IPv6 source address.
+/// How a packet from a CE is not consistent with its IPv6 source address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The IPv4 source is not the address of the customer, or not under its prefix.
+    /// The IPv4 source is not the address of the CE, or not under its prefix.
     Address,
-    /// The source port is not in the customer's port set.
+    /// The source port is not in the CE's port set.
     Port,
 }
 
@@ -134,7 +134,7 @@ impl MapRule {
             identifier_mask: !mask_v6(v6_length + ea_bits).1,
             v4: v4.number(),
             v4_mask: mask_v4(v4_length),
-            customer_mask: mask_v4(v4_length + suffix),
+            ce_mask: mask_v4(v4_length + suffix),
             sharing,
             applies,
             given,
@@ -166,14 +166,14 @@ impl MapRule {
         self.ea_bits
     }
 
-    /// How customers share an address.
+    /// How CEs share an address.
     #[inline(always)]
     #[must_use]
     pub const fn sharing(&self) -> Sharing {
         self.sharing
     }
 
-    /// Where the port set of a customer comes from.
+    /// Where the port set of a CE comes from.
     #[must_use]
     pub const fn ports(&self) -> Ports {
         if self.applies.sharing().is_whole() {
@@ -185,7 +185,7 @@ impl MapRule {
         }
     }
 
-    /// Whether the rule is for an IPv4 address, and for this port of it if its customer's port set is
+    /// Whether the rule is for an IPv4 address, and for this port of it if its CE's port set is
     /// given (RFC 7599 section 8.1: "longest IPv4 destination address + port match").
     #[inline(always)]
     #[must_use]
@@ -193,7 +193,7 @@ impl MapRule {
         self.misses_v4(address, port) == 0
     }
 
-    /// What keeps the rule from being for an IPv4 address and port; 0 if it is.
+    /// The bits by which an IPv4 address and port are not under the rule; 0 if they are.
     #[inline(always)]
     const fn misses_v4(&self, address: V4, port: u16) -> u64 {
         (address.number() & self.v4_mask ^ self.v4) as u64 | self.applies.misses(port)
@@ -212,19 +212,19 @@ impl MapRule {
         self.prefix.differences(address)
     }
 
-    /// The MAP IPv6 address of the customer who has an IPv4 address and port, or ICMP identifier
+    /// The MAP IPv6 address of the CE that has an IPv4 address and port, or ICMP identifier
     /// (RFC 7597 sections 5.3 and 6). `None` if the rule does not cover them, or if it is a port that
     /// nobody has.
     #[inline(always)]
     #[must_use]
     pub const fn address_of(&self, address: V4, port: u16) -> Option<V6> {
-        let padded = V4::from_number(address.number() & self.customer_mask);
+        let padded = V4::from_number(address.number() & self.ce_mask);
         self.assemble_for(address, padded, port)
     }
 
     /// The IPv6 address by which translation reaches an IPv4 address and port (RFC 7599 section 8.4).
     ///
-    /// It differs from [`address_of`](Self::address_of) only where customers have IPv4 prefixes: there
+    /// It differs from [`address_of`](Self::address_of) only where CEs have IPv4 prefixes: there
     /// the identifier has the whole address, because zeros after the prefix, which are right for the
     /// node itself, would leave nothing to tell its hosts apart.
     #[inline(always)]
@@ -256,8 +256,8 @@ impl MapRule {
         V6::from_halves(high | ea.0, low | ea.1 | identifier & self.identifier_mask)
     }
 
-    /// The IPv4 address, or the first one of the prefix, that the EA bits of an address under the rule
-    /// tell (RFC 7597 section 5.2).
+    /// The IPv4 address, or the first one of the prefix, in the EA bits of an address under the rule (RFC
+    /// 7597 section 5.2).
     #[inline(always)]
     #[must_use]
     pub const fn v4_in(&self, address: V6) -> V4 {
@@ -266,16 +266,16 @@ impl MapRule {
     }
 
     /// The IPv4 address of a host that has an address under the rule, for translation (RFC 7599
-    /// sections 8.2 and 8.3): that of the EA bits, and where customers have prefixes the rest of it from
+    /// sections 8.2 and 8.3): that of the EA bits, and where CEs have prefixes the rest of it from
     /// the interface identifier; see [`host_address_of`](Self::host_address_of).
     #[inline(always)]
     #[must_use]
     pub const fn host_v4_in(&self, address: V6) -> V4 {
         let in_identifier = (address.halves().1 >> 16) as u32;
-        V4::from_number(self.v4_in(address).number() | in_identifier & !self.customer_mask)
+        V4::from_number(self.v4_in(address).number() | in_identifier & !self.ce_mask)
     }
 
-    /// The port set that an address under the rule tells (RFC 7597 section 5.2).
+    /// The port set in the EA bits of an address under the rule (RFC 7597 section 5.2).
     #[inline(always)]
     #[must_use]
     pub const fn ports_in(&self, address: V6) -> PortSet {
@@ -288,14 +288,13 @@ impl MapRule {
             | self.given
     }
 
-    /// Whether a customer may send from an IPv4 address and a port (or ICMP identifier), given the IPv6
+    /// Whether a CE may send from an IPv4 address and a port (or ICMP identifier), given the IPv6
     /// source address, which is under the rule (RFC 7597 section 8.1, RFC 7599 sections 8.2 and 8.3).
     ///
-    /// # Errors
-    /// What is not the customer's.
+    /// # Errors The address or the port is not the CE's.
     #[inline(always)]
     pub const fn check(&self, source: V6, address: V4, port: u16) -> Result<(), Mismatch> {
-        if address.number() & self.customer_mask != self.v4_in(source).number() {
+        if address.number() & self.ce_mask != self.v4_in(source).number() {
             return Err(Mismatch::Address);
         }
         if !self.ports_in(source).contains(port) {

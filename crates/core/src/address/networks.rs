@@ -52,7 +52,7 @@ impl V4Networks {
     /// The most networks that fit.
     pub const MOST: usize = 16;
 
-    /// Adds a network. Gives it back if there is no room.
+    /// Adds a network. Returns it if there is no room.
     ///
     /// # Errors
     /// There are [`MOST`](Self::MOST) networks already.
@@ -140,7 +140,7 @@ impl V6Networks {
     /// The most networks that fit.
     pub const MOST: usize = 8;
 
-    /// Adds a network. Gives it back if there is no room.
+    /// Adds a network. Returns it if there is no room.
     ///
     /// # Errors
     /// There are [`MOST`](Self::MOST) networks already.

@@ -1,4 +1,4 @@
-//! Parts of the ports of an IPv4 address: the port sets that its customers have (RFC 7597 section
+//! Parts of the ports of an IPv4 address: the port sets that its CEs have (RFC 7597 section
 //! 5.1 and appendix B), for MAP-E, MAP-T (RFC 7599) and lw4o6 (RFC 7596), by the port parameters of
 //! RFC 7598 section 4.5.
 //!
@@ -22,7 +22,7 @@ use core::ops::RangeInclusive;
 pub struct Sharing {
     /// The bits of a port that are the PSID.
     mask: u16,
-    /// Ports below are nobody's: those with A = 0, where there are a bits.
+    /// Ports below are in no set: those with A = 0, where there are a bits.
     first: u16,
     /// a
     offset: u8,
@@ -30,7 +30,7 @@ pub struct Sharing {
     length: u8,
 }
 
-/// The ports of one customer.
+/// The ports of one CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct PortSet {
@@ -92,7 +92,7 @@ impl fmt::Display for PortSetError {
 impl core::error::Error for PortSetError {}
 
 impl Sharing {
-    /// The address is one customer's, with all of its ports.
+    /// The address is one CE's, with all of its ports.
     pub const WHOLE: Self = Self {
         mask: 0,
         first: 0,
@@ -104,10 +104,10 @@ impl Sharing {
     /// section 5.1).
     pub const DEFAULT_OFFSET: u8 = 6;
 
-    /// Sharing among 2^`length` customers, by a PSID of `length` bits (0 to 16) behind `offset`
-    /// bits (0 to 15), together up to 16. With an offset, nobody has the ports below 2^(16 -
-    /// `offset`); with a length of 0 the one customer has all ports, whatever the offset (RFC 7597
-    /// section 5.1 and example 4 of appendix A).
+    /// Sharing among 2^`length` CEs, by a PSID of `length` bits (0 to 16) behind `offset` bits (0 to 15),
+    /// together up to 16. With an offset, the ports below 2^(16 - `offset`) are in no set; with a length
+    /// of 0 the one CE has all ports, whatever the offset (RFC 7597 section 5.1 and example 4 of appendix
+    /// A).
     ///
     /// # Errors
     /// See [`PortSetError`].
@@ -139,7 +139,7 @@ impl Sharing {
         ports | (self.offset as u64) << 8 | self.length as u64 | 1 << 63
     }
 
-    /// What a number from [`pack`](Self::pack) stands for; nothing, if it is 0.
+    /// The sharing from a number of [`pack`](Self::pack); `None` for 0.
     #[inline(always)]
     pub(super) const fn unpack(number: u64) -> Option<Self> {
         if number == 0 {
@@ -167,20 +167,20 @@ impl Sharing {
         self.length
     }
 
-    /// How many customers share the address: 1 to 65536.
+    /// How many CEs share the address: 1 to 65536.
     #[must_use]
     pub const fn ratio(self) -> u32 {
         1 << self.length
     }
 
-    /// Whether there is but one customer, who has all ports.
+    /// Whether one CE has all ports.
     #[inline(always)]
     #[must_use]
     pub const fn is_whole(self) -> bool {
         self.length == 0
     }
 
-    /// The ports below this one are nobody's.
+    /// The ports below this one are in no set.
     #[must_use]
     pub const fn first(self) -> u16 {
         self.first
@@ -199,7 +199,7 @@ impl Sharing {
         16 - self.offset as u32 - self.length as u32
     }
 
-    /// The PSID of the customer who has a port; `None` if nobody has it.
+    /// The PSID of the CE that has a port; `None` if the port is in no set.
     #[inline(always)]
     #[must_use]
     pub const fn psid_of(self, port: u16) -> Option<u16> {
@@ -209,13 +209,13 @@ impl Sharing {
         Some(self.bits_of(port))
     }
 
-    /// The bits of a port that are a PSID, whether somebody has the port or not.
+    /// The PSID bits of a port, whether the port is in a set or not.
     #[inline(always)]
     pub(super) const fn bits_of(self, port: u16) -> u16 {
         ((port & self.mask) as u32).wrapping_shr(self.contiguous()) as u16
     }
 
-    /// The ports of the customer with this PSID.
+    /// The ports of the CE with this PSID.
     ///
     /// # Errors
     /// The PSID does not fit into its bits.
@@ -277,8 +277,8 @@ impl PortSet {
         self.misses(port) == 0
     }
 
-    /// What keeps a port out of the set; 0 if it is in the set. Arithmetic, because a comparison is a
-    /// branch to BPF.
+    /// The bits by which a port is not in the set; 0 if it is. This is arithmetic, because a comparison is
+    /// a branch in BPF.
     #[inline(always)]
     pub(super) const fn misses(self, port: u16) -> u64 {
         let below = (port as u64).wrapping_sub(self.sharing.first as u64) >> 63;

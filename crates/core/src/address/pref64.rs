@@ -1,5 +1,5 @@
-//! The prefix of a NAT64, found in what a network tells: the IPv6 addresses of a name that has none of
-//! its own (RFC 7050 section 3), and which prefixes may be believed at all.
+//! The prefix of a NAT64, from the IPv6 addresses of a name that has none of its own (RFC 7050 section 3),
+//! and the check of such a prefix.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,15 +13,15 @@ pub const WELL_KNOWN: [Ipv4Addr; 2] =
 /// The lengths of RFC 6052 section 2.2.
 const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
-/// Why an address tells no prefix.
+/// Why no prefix follows from an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// No well-known address is in a place where RFC 6052 puts one: somebody answers for names that
-    /// are not there, or uses a format of his own.
+    /// No well-known address is in a place where RFC 6052 puts one: a resolver answers for names that do
+    /// not exist, or uses a format of its own.
     Nothing,
-    /// Well-known addresses are in several places, and no other address tells which of them counts.
+    /// Well-known addresses are in several places, and no other address decides between them.
     Ambiguous,
-    /// The prefix can not be that of a translator.
+    /// The prefix cannot be that of a translator.
     Unusable(Prefix),
 }
 
@@ -182,8 +182,8 @@ mod tests {
     }
 
     proptest! {
-        /// What a DNS64 makes of both addresses leads back to its prefix or is refused, and never to
-        /// another prefix.
+        /// The answers of a DNS64 for both addresses lead back to its prefix or are refused, and never
+        /// lead to another prefix.
         #[test]
         fn there_and_back(bits: u128, which in 0usize..6) {
             let length = LENGTHS[which];

@@ -219,7 +219,7 @@ mod tests {
             let prefix = Prefix::new(Ipv6Addr::from_bits(bits & mask & !u_octet), length).unwrap();
             let embedded = prefix.embed(V4::from_number(v4));
             prop_assert_eq!(prefix.extract(embedded), Some(V4::from_number(v4)));
-            // RFC 6052 section 2.2: what follows the address is ignored.
+            // RFC 6052 section 2.2: bits after the address are ignored.
             let used = if length == 96 { 128 } else { u32::from(length) + 32 + 8 };
             let suffix = if used >= 128 { 0 } else { suffix & (u128::MAX >> used) };
             let noisy = Ipv6Addr::from_bits(Ipv6Addr::from(embedded).to_bits() | suffix);

@@ -22,7 +22,7 @@ pub struct Domain {
     prefix: Network,
     /// The bits of IPv4 addresses in an address.
     embedded: Field,
-    /// What IPv4 addresses of the domain have in common.
+    /// The common bits of the IPv4 addresses of the domain.
     v4: u32,
     /// The bits that they have in common.
     v4_mask: u32,
@@ -182,9 +182,9 @@ impl Domain {
         Some(V4::from_number(self.v4 | suffix))
     }
 
-    /// Whether an IPv6 source address belongs to the CE that sent the packet around it (RFC 5969
-    /// section 9.2, RFC 3964 section 5.2). What a BR or relay sends comes from elsewhere and is not
-    /// for this check.
+    /// Whether an IPv6 source address belongs to the CE that sent the packet around it (RFC 5969 section
+    /// 9.2, RFC 3964 section 5.2). Packets from a BR or relay have other sources and are not for this
+    /// check.
     #[inline(always)]
     #[must_use]
     pub const fn is_consistent(&self, source: V6, outer_source: V4) -> bool {

@@ -1,26 +1,25 @@
-//! The binding table of an lwAFTR (RFC 7596 section 6.1): which lwB4 has which IPv4 address and port
-//! set, a million of them if need be.
+//! The binding table of an lwAFTR (RFC 7596 section 6.1): which lwB4 has which IPv4 address and port set,
+//! up to a million of them.
 //!
-//! Both directions ask the same: a packet to a lwB4 by its destination address and port, a packet from
-//! one by its source address and port. How ports are divided into sets is told by a few networks
-//! ([`SharedNetworks`]), so that address and port make a number ([`Customer`]), by which the softwire is
-//! found at once.
+//! Both directions have the same lookup: a packet to a lwB4 by its destination address and port, a packet
+//! from one by its source address and port. A few networks ([`SharedNetworks`]) tell how ports are divided
+//! into sets. So address and port make a number ([`B4Key`]), which is the key of the softwire.
 //!
-//! What takes time in a table of a million is the memory, so it is kept small enough for the caches of a
-//! processor. 4096 customers in a row make a block, which is found by a small table (`table/cuckoo.rs`) and
-//! has a row for each customer. The addresses of a block's lwB4s have most of their bits in common, because
-//! operators count their customers, and build addresses as RFC 7597 section 6 does (RFC 7596 section 5.1).
-//! So a row has four octets as a rule: what is left when all that is known is taken away. If that is not
-//! enough, the block has whole addresses.
+//! Memory is what takes time in a table of a million, so the table is kept small enough for the caches of
+//! a processor. A block is 4096 consecutive keys. A small table (`table/cuckoo.rs`) leads to it, and it
+//! has a row for each lwB4. The addresses of a block's lwB4s have most of their bits in common, because
+//! operators number their lwB4s, and build addresses as RFC 7597 section 6 does (RFC 7596 section 5.1). So
+//! a row normally has four octets: the bits that differ from row to row. If that is not enough, the block
+//! has whole addresses.
 //!
 //! Layout:
 //!
 //! - A slot of the small table is the number of the block with a mark that the slot is in use (bit 63), and
 //!   the line where the block begins.
-//! - The first line of a block tells how it has its addresses.
+//! - The first line of a block is the form of its addresses.
 //! - The rows follow: 16 to a line, or four where they are whole addresses.
-//! - Where softwires end at other addresses of the border than the first, more lines have an octet for
-//!   each row that tells at which.
+//! - If the lwAFTR has several addresses, more lines follow, with an octet for each row: the number of the
+//!   lwAFTR's address.
 
 mod fill;
 mod shared;
@@ -43,7 +42,7 @@ pub use shared::SharedNetworks;
 pub struct SoftwireTable {
     /// First line.
     pub base: u32,
-    /// Lines for finding blocks of customers, a power of two; 0 if there are no softwires.
+    /// Lines for finding blocks of lwB4s, a power of two; 0 if there are no softwires.
     pub lines: u32,
 }
 
@@ -54,19 +53,19 @@ pub struct Softwire {
     pub v4: V4,
     /// Its Port Set Identifier; 0 for a whole address.
     pub psid: u16,
-    /// Which of the border's addresses its other end is.
+    /// The number of the lwAFTR's address that is the other endpoint.
     pub border: u8,
     /// The address of the lwB4, which is not `::`.
     pub b4: V6,
 }
 
-/// Who has an IPv4 address and a port set of it: the PSID behind the address in the lower 48 bits, and
-/// above them how long it is.
+/// The key of a lwB4: its IPv4 address and PSID in the lower 48 bits, and the length of the PSID above
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Customer(pub u64);
+pub struct B4Key(pub u64);
 
-impl Customer {
-    /// The customer with a PSID of an address that is shared so.
+impl B4Key {
+    /// The key for a PSID of an address that is shared so.
     #[inline(always)]
     #[must_use]
     pub const fn new(address: V4, psid: u16, sharing: Sharing) -> Self {
@@ -87,7 +86,7 @@ impl Customer {
         self.0 as u32 & ((1 << BLOCK_LOG2) - 1)
     }
 
-    /// What the lwB4's address ends with if it is built as RFC 7597 section 6 does.
+    /// The interface identifier of the lwB4's address if it is built as RFC 7597 section 6 does.
     #[inline(always)]
     const fn interface_identifier(self) -> u64 {
         let length = (self.0 >> 48) as u32 & 31;
@@ -96,7 +95,7 @@ impl Customer {
     }
 }
 
-/// Customers of a block.
+/// lwB4s of a block.
 const BLOCK_LOG2: u32 = 12;
 /// Bit of a slot's first word that is set if the slot is in use.
 const IN_USE: u64 = 1 << 63;
@@ -140,7 +139,7 @@ struct Form {
     shift: u8,
     /// Whether the interface identifier is taken away before.
     identifiers: bool,
-    /// Lines from the first to those of the borders; 0 if there are none.
+    /// Lines from the first to those of the lwAFTR's addresses; 0 if there are none.
     borders: u16,
 }
 
@@ -159,7 +158,7 @@ impl Form {
 
     /// The address that a short row stands for.
     #[inline(always)]
-    fn address(&self, row: u32, customer: Customer) -> V6 {
+    fn address(&self, row: u32, key: B4Key) -> V6 {
         let difference = u64::from(row & !BOUND);
         let shift = u32::from(self.shift);
         let (mut high, mut low) = self.base;
@@ -171,40 +170,36 @@ impl Form {
             high ^= difference.wrapping_shl(shift - 64);
         }
         if self.identifiers {
-            low ^= customer.interface_identifier();
+            low ^= key.interface_identifier();
         }
         V6::from_halves(high, low)
     }
 }
 
-/// The block of a customer.
+/// Finds the block of a lwB4.
 #[inline(always)]
-pub fn find<M: Memory + ?Sized>(
-    rules: &M,
-    table: &SoftwireTable,
-    customer: Customer,
-) -> Option<Place> {
+pub fn find<M: Memory + ?Sized>(rules: &M, table: &SoftwireTable, key: B4Key) -> Option<Place> {
     if table.lines == 0 {
         return None;
     }
-    let number = customer.block();
+    let number = key.block();
     let matches = |block: &Block| block.number == number;
     cuckoo::find(rules, table.base, table.lines, mix(number), matches)
 }
 
-/// The address of a customer's lwB4 in the block that was found, and which of the border's addresses the
-/// other end is. `None` if there is no softwire.
+/// Reads the address of the lwB4 with this key in the block that was found, and the number of the lwAFTR's
+/// address. `None` if there is no softwire.
 #[inline(always)]
 pub fn read<M: Memory + ?Sized>(
     rules: &M,
     table: &SoftwireTable,
     place: Place,
-    customer: Customer,
+    key: B4Key,
 ) -> Option<(V6, u8)> {
     let block: Block = place.read(rules)?;
     let first = table.base.wrapping_add(block.first);
     let form = Form::read(rules.line(first)?);
-    let row = customer.row();
+    let row = key.row();
     let word = |from: u32, rows_log2: u32, word: u32| {
         let line = rules.line(from.wrapping_add(row >> rows_log2))?;
         Some(line[(word & 7) as usize].load(Relaxed))
@@ -216,7 +211,7 @@ pub fn read<M: Memory + ?Sized>(
         if row & BOUND == 0 {
             return None;
         }
-        form.address(row, customer)
+        form.address(row, key)
     } else {
         let high = word(rows, WHOLE_ROWS_LOG2, row << 1)?;
         let low = word(rows, WHOLE_ROWS_LOG2, row << 1 | 1)?;

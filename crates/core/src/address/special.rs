@@ -1,6 +1,6 @@
-//! Addresses that a translator treats differently because of what they are: which may not be the
-//! source or the destination of a packet (RFC 7915 sections 4.1 and 5.1), and which IPv4
-//! addresses the well-known prefix must not represent (RFC 6052 section 3.1).
+//! Addresses with special treatment in a translator: those that may not be the source or the destination
+//! of a packet (RFC 7915 sections 4.1 and 5.1), and the IPv4 addresses that the well-known prefix must not
+//! represent (RFC 6052 section 3.1).
 //!
 //! Everything here is a handful of comparisons on numbers, fit for the packet path.
 

@@ -1,4 +1,4 @@
-//! What a tunnel does to DSCP and to the marks of congestion (RFC 6040, RFC 2983).
+//! DSCP and ECN in tunnels (RFC 6040, RFC 2983).
 
 use crate::policy::ServiceClass;
 use crate::reason::Counter;

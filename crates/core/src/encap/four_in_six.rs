@@ -71,8 +71,8 @@ pub fn enter<P: Packet, H: Host>(
     })
 }
 
-/// What the way to the other end takes of a packet of `length` bytes, if the next link takes `link`. Every
-/// way over IPv6 takes 1280 bytes, so that small packets need not ask.
+/// Returns the MTU of the path to the tunnel endpoint for a packet of `length` bytes, if the next link has
+/// the MTU `link`. Every IPv6 path has 1280 bytes, so small packets need no lookup.
 #[inline(always)]
 pub fn narrowed<H: Host>(host: &H, other: V6, length: u16, link: u16) -> u16 {
     if usize::from(length) + ipv6::HEADER <= usize::from(ipv6::MINIMUM_MTU) {
@@ -132,8 +132,8 @@ impl<'a, P: Packet> Softwire<'a, P> {
     }
 }
 
-/// Takes the outer header away that an IPv4 packet came in. `accept` says whether this sender may
-/// send a packet with this header.
+/// Removes the outer header of an IPv4 packet. `accept` says whether this sender may send a packet with
+/// this header.
 ///
 /// # Errors
 /// The packet is not to be sent on. It is unchanged then, but for an error to the sender of the
@@ -170,8 +170,8 @@ pub fn leave<P: Packet, H: Host>(
     })
 }
 
-/// Where the packet inside begins, and how many bytes there are of it. Destination options may
-/// stand before it, such as the encapsulation limit (RFC 2473 section 4.1.1).
+/// The offset of the inner packet, and its length. Destination options may stand before it, such as the
+/// encapsulation limit (RFC 2473 section 4.1.1).
 #[inline(always)]
 fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize), Refusal> {
     let length = usize::from(outer.payload_length());

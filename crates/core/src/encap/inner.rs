@@ -5,8 +5,8 @@ use crate::checksum::Delta;
 use crate::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use crate::word::Word;
 
-/// What lies behind an outer header. All rules for packets hold for it. Who replaces its front
-/// replaces the outer header with it.
+/// The packet behind an outer header. All rules for packets hold for it. The outer header is part of its
+/// front and is replaced with it.
 #[derive(Debug)]
 pub struct Inner<'a, P> {
     packet: &'a mut P,

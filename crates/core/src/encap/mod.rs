@@ -1,11 +1,11 @@
 //! A packet in a packet: IPv6 in IPv4 (RFC 4213) and IPv4 in IPv6 (RFC 2473).
 //!
 //! Both directions run in the order of a translation: look at the packet, ask the
-//! [`mechanism`](crate::mechanism) who is at the other end or whether the sender may say what it
-//! says, check hop limit and size, and only then put a header before the packet
-//! ([`six_in_four::enter`], [`four_in_six::enter`]) or take it away ([`six_in_four::leave`],
-//! [`four_in_six::leave`]). The packet inside is forwarded like by any router: its hop limit goes
-//! down by one, and nothing else of it changes but the mark of congestion ([`class`]).
+//! [`mechanism`](crate::mechanism) for the tunnel endpoint or whether the sender may have this source,
+//! check hop limit and size, and only then put a header before the packet ([`six_in_four::enter`],
+//! [`four_in_six::enter`]) or take it away ([`six_in_four::leave`], [`four_in_six::leave`]). The packet
+//! inside is forwarded like by any router: its hop limit goes down by one, and nothing else of it changes
+//! but the mark of congestion ([`class`]).
 
 pub mod class;
 pub mod four_in_six;

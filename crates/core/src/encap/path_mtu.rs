@@ -1,8 +1,9 @@
-//! What routers inside of tunnels said of their ways (RFC 2473 section 7.1, RFC 4213 section 3.2.2): a
-//! table by the other end, at the beginning of the state. Sessions lie behind it.
+//! Path MTUs of tunnels, from the errors of routers inside them (RFC 2473 section 7.1, RFC 4213 section
+//! 3.2.2). The table has the tunnel endpoint as its key and lies at the beginning of the state, before the
+//! sessions.
 //!
-//! An entry is one word, and another that falls on the same place takes it: at worst the way has to be
-//! found out again. Nobody removes entries; they lose their force.
+//! An entry is one word. A new entry in the same place replaces it: at worst the path MTU has to be
+//! discovered again. Nobody removes entries; they expire.
 
 use core::sync::atomic::Ordering;
 
@@ -16,12 +17,12 @@ pub const LINES: u32 = 64;
 const WORDS: u32 = 8;
 
 /// Ticks of the table's clock that an entry holds, from 9 to 10 of about 69 seconds: RFC 8201 section 4
-/// and RFC 1191 section 6.3 ask for ten minutes before more is tried.
+/// and RFC 1191 section 6.3 recommend ten minutes before a larger MTU is tried.
 const LIFE: u16 = 9;
 /// Bits of an [`Instant`] below a tick.
 const TICK: u32 = 16;
 
-/// Nothing is lost with who finds two ends that share a place.
+/// The seed is no secret: an attacker who finds two endpoints with one place gains nothing.
 const SEED: Seed = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
@@ -31,7 +32,7 @@ const SEED: Seed = [
     0,
 ];
 
-/// The other end of a tunnel.
+/// A tunnel endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct End([u64; 2]);
 
@@ -63,14 +64,13 @@ fn tick(now: Instant) -> u16 {
     (now.0 >> TICK) as u16
 }
 
-/// Bytes of the largest packet that the way to `end` takes, if its first link takes `link`.
+/// Returns the path MTU to `end`, if the first link has the MTU `link`.
 #[inline(always)]
 pub fn limit<H: Host>(host: &H, end: End, link: u16) -> u16 {
     look_up(host.state(), || host.now(), end, link)
 }
 
-/// Remembers that the way to `end` takes packets of `mtu` bytes: no more than is known already (RFC 8201
-/// section 4).
+/// Stores the path MTU to `end`. It never grows by this (RFC 8201 section 4).
 pub fn learn<H: Host>(host: &H, end: End, mtu: u16) {
     note(host.state(), host.now(), end, mtu);
 }

@@ -55,7 +55,7 @@ pub fn enter<P: Packet, H: Host>(
         tos,
         total_length: outer_total,
         identification,
-        // RFC 4213 section 3.2.2: a packet that its sender can not make smaller may be cut on the
+        // RFC 4213 section 3.2.2: a packet that its sender cannot make smaller may be cut on the
         // way.
         dont_fragment: total > usize::from(ipv6::MINIMUM_MTU),
         fragment: Fragment::WHOLE,
@@ -78,8 +78,8 @@ pub fn enter<P: Packet, H: Host>(
     })
 }
 
-/// Takes the outer header away that an IPv6 packet came in. `accept` says whether this sender may
-/// send a packet with this header.
+/// Removes the outer header of an IPv6 packet. `accept` says whether this sender may send a packet with
+/// this header.
 ///
 /// # Errors
 /// The packet is not to be sent on. It is unchanged then, but for an error to the sender of the
@@ -97,7 +97,7 @@ pub fn leave<P: Packet, H: Host>(
     if outer.fragment().is_fragment() {
         return Err(Refusal::Slow(Slow::Reassemble));
     }
-    // RFC 4213 section 3.6: what is not a whole IPv6 packet is dropped.
+    // RFC 4213 section 3.6: an inner packet that is not a whole IPv6 packet is dropped.
     let mut inner = Inner::new(packet, at, payload)?;
     let header = ipv6::Header::read(&inner, 0)?;
     if header.version() != 6 {
@@ -125,8 +125,8 @@ pub fn leave<P: Packet, H: Host>(
     })
 }
 
-/// What any router looks at before it forwards an IPv6 packet (RFC 8200 section 3); gives the bytes
-/// of the packet.
+/// Checks an IPv6 packet as any router does before it forwards it (RFC 8200 section 3), and returns its
+/// length.
 #[inline(always)]
 fn check<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<usize, Refusal> {
     let total = ipv6::HEADER + usize::from(header.payload_length());

@@ -1,5 +1,5 @@
-//! Does a packet fit the way through a tunnel, and if not, who has to act (RFC 2473 section 7, RFC
-//! 4213 section 3.2)?
+//! Whether a packet fits the path MTU of a tunnel, and what to do if it does not (RFC 2473 section 7, RFC
+//! 4213 section 3.2).
 
 use crate::packet::Packet;
 use crate::reason::Counter;
@@ -17,7 +17,7 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// What the engine is told.
+    /// The cut to make, if any.
     #[inline(always)]
     #[must_use]
     pub const fn split(self) -> Option<Split> {
@@ -45,12 +45,11 @@ fn on_the_wire<P: Packet>(packet: &P, total: usize, headers: usize, transport: u
     headers + header + usize::from(segment)
 }
 
-/// An IPv4 packet that enters a tunnel over IPv6 whose way takes packets of `link` bytes. One that
-/// must not be cut is refused (RFC 2473 section 7.2 a); of another the outer packet is cut, because
-/// a receiver that puts it together gets the packet as it was sent (section 7.2 b).
+/// Decides for an IPv4 packet that enters a tunnel over IPv6 with the path MTU `link`. A packet that must
+/// not be cut is refused (RFC 2473 section 7.2 a). Of another the outer packet is cut, because the
+/// receiver then gets the inner packet as it was sent (section 7.2 b).
 ///
-/// # Errors
-/// The sender has to be told, or only the slow path can cut the packet.
+/// # Errors The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn four_in_six<P: Packet>(
     packet: &P,
@@ -70,11 +69,10 @@ pub fn four_in_six<P: Packet>(
     cut::<P>(link, identification)
 }
 
-/// An IPv6 packet that enters a tunnel over IPv4. Its sender need not send less than 1280 bytes at
-/// a time: such a packet is cut if the way takes less (RFC 4213 section 3.2.2).
+/// Decides for an IPv6 packet that enters a tunnel over IPv4. A packet of up to 1280 bytes is cut if the
+/// path MTU is less (RFC 4213 section 3.2.2).
 ///
-/// # Errors
-/// The sender has to be told, or only the slow path can cut the packet.
+/// # Errors The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn six_in_four<P: Packet>(
     packet: &P,
@@ -95,11 +93,10 @@ pub fn six_in_four<P: Packet>(
     cut::<P>(link, identification)
 }
 
-/// A packet that left a tunnel and goes on over a link of this MTU, as by any router. IPv6 is never
-/// cut.
+/// Decides for an IPv6 packet that left a tunnel and goes on over a link of this MTU. Routers never cut
+/// it.
 ///
-/// # Errors
-/// The sender has to be told.
+/// # Errors The sender gets an error.
 #[inline(always)]
 pub fn out_v6(header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
     let total = ipv6::HEADER + usize::from(header.payload_length());
@@ -111,8 +108,7 @@ pub fn out_v6(header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
 
 /// The same for IPv4, which is cut unless the sender forbids it (RFC 791 section 2.3).
 ///
-/// # Errors
-/// The sender has to be told, or only the slow path can cut the packet.
+/// # Errors The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn out_v4<P: Packet>(packet: &P, header: &ipv4::Header, link: u16) -> Result<Fit, Refusal> {
     if usize::from(header.total_length()) <= usize::from(link) {

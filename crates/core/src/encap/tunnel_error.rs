@@ -1,9 +1,10 @@
-//! ICMP errors from inside a tunnel. A router between the ends tells this end about a packet of the
-//! tunnel, and this end tells who sent the packet inside (RFC 2473 section 8, RFC 4213 section 3.4).
+//! ICMP errors from inside a tunnel. A router between the tunnel endpoints reports an error about an outer
+//! packet, and this endpoint reports it to the sender of the inner packet (RFC 2473 section 8, RFC 4213
+//! section 3.4).
 //!
-//! What is read here is the message: which error it is for the sender of the inner packet, and where in
-//! the message that packet lies, as far as it is quoted. Whether the tunnel has ever sent it, the
-//! [`gateway`](crate::gateway) asks the mechanism.
+//! This module reads the message: the error for the sender of the inner packet, and the place of that
+//! packet in the message, as far as it is quoted. The [`gateway`](crate::gateway) asks the mechanism
+//! whether the tunnel can have sent it.
 //!
 //! Errors are rare, and a BPF program does not have the bytes in reach: it hands them on.
 
@@ -17,14 +18,15 @@ use crate::packet::verify_checksum;
 use crate::packet::{Family, NoRoom, Packet, Truncated};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Unit};
-use crate::wire::icmp::Messages;
-use crate::wire::transport::{Content, Extent};
+
+use crate::wire::transport::Extent;
 use crate::wire::{icmp, icmpv4, icmpv6};
 use crate::wire::{ipv4, ipv6, protocol};
 use crate::word::Word;
 
-/// The quoted packet is none that this end sends.
+/// This endpoint does not send packets like the quoted one.
 pub(crate) const NOT_SENT: Refusal = Refusal::Drop(Counter::IcmpInner);
 const SHORT: Refusal = Refusal::Drop(Counter::TunnelErrorShort);
 const MALFORMED: Refusal = Refusal::Drop(Counter::MalformedTransport);
@@ -35,19 +37,19 @@ const LEAST: usize = 8;
 /// An error about a packet of a tunnel.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<A> {
-    /// Where the packet of the tunnel was sent: its other end.
-    pub other: A,
-    /// Bytes of the largest packet that the way there takes, if that was the error.
-    pub way: Option<u16>,
-    /// What the sender of the inner packet is told, and what is counted if it is not.
+    /// The tunnel endpoint that the outer packet was sent to.
+    pub endpoint: A,
+    /// The path MTU, if that was the error.
+    pub path_mtu: Option<u16>,
+    /// The error for the sender of the inner packet, or the counter if there is none.
     error: Result<IcmpError, Counter>,
-    /// Where the inner packet begins in the message, and how many bytes of it there are.
+    /// The offset of the inner packet in the message, and its length.
     at: usize,
     length: usize,
 }
 
 impl<A: Copy + Into<End>> Report<A> {
-    /// The inner packet, as far as it is quoted; `None` if that is too little to tell who sent it.
+    /// The inner packet, as far as it is quoted; `None` if that is too little for its addresses.
     pub fn inner<'a, P: Packet>(&self, packet: &'a mut P) -> Option<Inner<'a, P>> {
         if self.error == Err(Counter::TunnelErrorShort) {
             return None;
@@ -55,14 +57,14 @@ impl<A: Copy + Into<End>> Report<A> {
         Inner::new(packet, self.at, self.length).ok()
     }
 
-    /// Remembers the MTU of the way, for the next packets.
+    /// Stores the path MTU, for the next packets.
     pub fn learn<H: Host>(&self, host: &H) {
-        if let Some(way) = self.way {
-            path_mtu::learn(host, self.other.into(), way);
+        if let Some(path_mtu) = self.path_mtu {
+            path_mtu::learn(host, self.endpoint.into(), path_mtu);
         }
     }
 
-    /// Has the sender of the inner packet be told; that packet is what is left then.
+    /// Makes the error to the sender of the inner packet. Only that packet is left then.
     pub fn tell<P: Packet>(&self, packet: &mut P, family: Family) -> Refusal {
         let error = match self.error {
             Ok(error) => error,
@@ -81,10 +83,9 @@ fn is_error(messages: Messages, first: Word) -> bool {
     icmp::content(messages, first.bytes()[0]) == Some(Content::IcmpError)
 }
 
-/// Reads an ICMPv6 message to the end of a tunnel that carries IPv4; `None` if it is no error.
+/// Reads an ICMPv6 message to the endpoint of a tunnel that carries IPv4; `None` if it is no error.
 ///
-/// # Errors
-/// There is nobody to tell, or another engine has to read it.
+/// # Errors No sender can be told, or another engine has to read the message.
 #[inline(always)]
 pub fn over_v6<P: Packet>(
     packet: &P,
@@ -157,7 +158,7 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
         return Err(SHORT);
     }
     let inner_header = inner.v4(packet)?;
-    let mut way = None;
+    let mut path_mtu = None;
     let error = match (message, code) {
         // RFC 2473 section 8.3.
         (icmpv6::UNREACHABLE, _) | (icmpv6::TIME_EXCEEDED, 0) => Ok(IcmpError::AddressUnreachable),
@@ -169,29 +170,28 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
             }
             // Less than the length of a packet, so that it fits 16 bits.
             let mtu = mtu as u16;
-            way = Some(mtu);
+            path_mtu = Some(mtu);
             if inner_header.dont_fragment() {
                 Ok(IcmpError::TooBig(mtu - headers as u16))
             } else {
-                // Its sender lets it be cut, and does not ask what fits.
+                // The sender permits fragmentation, and needs no path MTU.
                 Err(Counter::TunnelTooBig)
             }
         }
         _ => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
     };
     Ok(Report {
-        other: quoted.destination(),
-        way,
+        endpoint: quoted.destination(),
+        path_mtu,
         error,
         at: inner.at,
         length: inner.length,
     })
 }
 
-/// Reads an ICMPv4 message to the end of a tunnel that carries IPv6; `None` if it is no error.
+/// Reads an ICMPv4 message to the endpoint of a tunnel that carries IPv6; `None` if it is no error.
 ///
-/// # Errors
-/// There is nobody to tell, or another engine has to read it.
+/// # Errors No sender can be told, or another engine has to read the message.
 #[inline(always)]
 pub fn over_v4<P: Packet>(
     packet: &P,
@@ -207,7 +207,7 @@ pub fn over_v4<P: Packet>(
     read_v4(packet, header).map(Some)
 }
 
-/// The header has no options; see [`telling_protocol`].
+/// The header has no options; see [`quoted_protocol`](icmp::quoted_protocol).
 fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, Refusal> {
     let length = v4::check(packet, header)?;
     if length < icmp::HEADER {
@@ -235,36 +235,37 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         at: start + headers,
         length: available.saturating_sub(headers),
     };
-    let mut way = None;
+    let mut path_mtu = None;
     let error = match (message, code) {
         (icmpv4::UNREACHABLE, 4) => {
             let sent = quoted.total_length();
             let mtu = match rest.low() {
-                // RFC 1191 section 5: a router that does not tell.
+                // RFC 1191 section 5: a router that reports no MTU.
                 0 => icmpv4::plateau(sent),
                 mtu => mtu,
             };
-            // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by whom it is too big for.
+            // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by the router that it is too big
+            // for.
             let headers = ipv4::HEADER as u16;
             let mtu = mtu.max(ipv6::MINIMUM_MTU + headers);
             if mtu >= sent || !quoted.dont_fragment() {
                 return Err(NOT_SENT);
             }
-            way = Some(mtu);
+            path_mtu = Some(mtu);
             IcmpError::TooBig(mtu - headers)
         }
         // RFC 4213 section 3.4: to IPv6 the tunnel is a link, and that is an error of a link.
         _ => IcmpError::AddressUnreachable,
     };
-    // Without the header inside, the way to the other end is known all the same.
+    // The path MTU is known even without the inner header.
     let mut whose = Err(Counter::TunnelErrorShort);
     if quoted.fragment().offset == 0 && inner.length >= ipv6::HEADER {
         inner.v6(packet)?;
         whose = Ok(error);
     }
     Ok(Report {
-        other: quoted.destination(),
-        way,
+        endpoint: quoted.destination(),
+        path_mtu,
         error: whose,
         at: inner.at,
         length: inner.length,

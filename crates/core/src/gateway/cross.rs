@@ -1,4 +1,4 @@
-//! How a packet crosses a mechanism, by its [`crossing`](crate::mechanism::crossing).
+//! How a packet crosses a mechanism, by its [`crossing`].
 
 use crate::for_each_mechanism;
 use crate::host::Host;

@@ -1,8 +1,8 @@
-//! One packet through the gateway: the instance that it belongs to is found, and its mechanism takes the
-//! packet [across](cross).
+//! Takes one packet through the gateway: finds the instance that it belongs to, and lets the mechanism
+//! take it across.
 //!
-//! An engine that knows the mechanism, as a BPF program does, asks for `process_v4::<M>`. User space asks for
-//! any mechanism and looks once which it is.
+//! An engine that knows the mechanism, like a BPF program, calls `process_v4::<M>`. User space calls it
+//! for any mechanism.
 
 mod cross;
 mod napt44;
@@ -13,12 +13,12 @@ mod v6_over_v4;
 
 use crate::address::special;
 use crate::host::Host;
-use crate::mechanism::{AnyMechanism, Instance, Instances, Member};
+use crate::mechanism::{AnyMechanism, Instance, Instances, Member, PacketV4};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::slow::neighbour;
 use crate::verdict::{Refusal, Verdict};
-use crate::wire::{icmpv4, ipv4, ipv6};
+use crate::wire::{icmp, ipv4, ipv6};
 
 pub use cross::{Cross, Crosses};
 pub use translation::{open_v4, open_v6};
@@ -93,7 +93,7 @@ pub fn process_v6<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
     }
 }
 
-/// Leaves a packet to the machine: it belongs to nobody here.
+/// Leaves a packet to the machine: it belongs to no instance.
 #[inline(always)]
 fn pass<H: Host>(host: &mut H) -> Verdict {
     host.count(Counter::NotOurs);
@@ -108,8 +108,12 @@ fn choose_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
     instances: &'a I,
     header: &ipv4::Header,
 ) -> Option<(&'a M, &'a Instance)> {
-    let protocol = || icmpv4::quoted_protocol(packet, header);
-    let index = instances.find_v4::<M, _>(host, header, protocol)?;
+    let packet = PacketV4 {
+        source: header.source(),
+        destination: header.destination(),
+        protocol: || icmp::quoted_protocol(packet, header),
+    };
+    let index = instances.find_v4::<M, _>(host, &packet)?;
     chosen(host, instances, index)
 }
 

@@ -62,7 +62,7 @@ fn leave<M: SharesV4, P: Packet, H: Host>(
     host: &mut H,
     outer: &ipv6::Header,
 ) -> Result<Verdict, Refusal> {
-    let out = mechanism.from_softwire(Ends {
+    let out = mechanism.out_of_softwire(Ends {
         source: outer.source(),
         destination: outer.destination(),
     });
@@ -99,7 +99,7 @@ fn leave<M: SharesV4, P: Packet, H: Host>(
 }
 
 /// An ICMPv6 message to the endpoint of softwires. If it is an error about a packet in a softwire, the
-/// sender of that packet is told.
+/// sender of that packet gets an error.
 #[inline(always)]
 fn error<M: SharesV4, P: Packet, H: Host>(
     mechanism: &M,
@@ -111,9 +111,9 @@ fn error<M: SharesV4, P: Packet, H: Host>(
         return Ok(pass(host));
     };
     let mut inner = report.inner(packet).ok_or(tunnel_error::NOT_SENT)?;
-    // The way back of a packet to the other end is that of a packet that comes from there.
-    let back = mechanism.from_softwire(Ends {
-        source: report.other,
+    // The reverse of a packet to the tunnel endpoint is a packet from there.
+    let back = mechanism.out_of_softwire(Ends {
+        source: report.endpoint,
         destination: header.destination(),
     });
     restore(&mut inner, host, &back)?;

@@ -10,7 +10,7 @@ use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::{Hop, four_to_six, six_to_four};
 use crate::verdict::{Refusal, Verdict};
-use crate::wire::icmp::Messages;
+use crate::wire::content::Messages;
 use crate::wire::{ipv4, ipv6};
 
 impl<M: Translator> Cross<M> for Translation {

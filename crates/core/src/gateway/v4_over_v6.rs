@@ -46,7 +46,7 @@ impl Cross<FourInSix> for V4OverV6 {
 }
 
 /// An ICMPv6 message to the tunnel endpoint. If it is an error about a packet of the tunnel, the sender of
-/// the packet inside is told.
+/// the inner packet gets an error.
 #[inline(always)]
 fn error<P: Packet, H: Host>(
     tunnel: &FourInSix,
@@ -59,7 +59,7 @@ fn error<P: Packet, H: Host>(
     };
     let inner = report.inner(packet).ok_or(tunnel_error::NOT_SENT)?;
     let destination = ipv4::Header::read(&inner, 0)?.destination();
-    if !tunnel.takes(destination) || report.other != tunnel.remote {
+    if !tunnel.takes(destination) || report.endpoint != tunnel.remote {
         return Err(tunnel_error::NOT_SENT);
     }
     report.learn(host);

@@ -67,7 +67,7 @@ fn is_for_link<P: Packet>(packet: &P, outer: &ipv4::Header) -> bool {
 }
 
 /// An ICMPv4 message to the tunnel endpoint. If it is an error about a packet of the tunnel, the sender of
-/// the packet inside is told.
+/// the inner packet gets an error.
 #[inline(always)]
 fn error<P: Packet, H: Host>(
     tunnel: &SixInFour,
@@ -85,9 +85,9 @@ fn error<P: Packet, H: Host>(
             let ends = tunnel
                 .ends(source, destination)
                 .map_err(|_| tunnel_error::NOT_SENT)?;
-            tunnel.destinations.contains(destination) && ends.destination == report.other
+            tunnel.destinations.contains(destination) && ends.destination == report.endpoint
         }
-        None => tunnel.may_reach(report.other),
+        None => tunnel.may_reach(report.endpoint),
     };
     if !sent {
         return Err(tunnel_error::NOT_SENT);

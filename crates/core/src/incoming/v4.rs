@@ -4,25 +4,25 @@ use crate::address::special;
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
-use crate::wire::icmp::Messages;
+use crate::wire::content::{Content, Messages};
 use crate::wire::ipv4::{HEADER, Header};
 use crate::wire::protocol;
-use crate::wire::transport::{Content, Extent, Transport};
+
+use crate::wire::transport::{Extent, Transport};
 
 /// An IPv4 packet that may be translated.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
     /// Its header, without options.
     pub header: Header,
-    /// What follows the header and its options.
+    /// The transport header and the payload.
     pub transport: Transport,
 }
 
 /// Checks an IPv4 packet whose header was read (RFC 1812 section 5.2.2, RFC 7915 section 4.1), and
 /// which may carry these ICMP messages.
 ///
-/// # Errors
-/// Whatever makes the packet untranslatable whatever the mapping is.
+/// # Errors The packet is untranslatable, whatever its mapping is.
 #[inline(always)]
 pub fn read<P: Packet>(
     packet: &P,
@@ -39,7 +39,7 @@ pub fn read<P: Packet>(
     Ok(Incoming { header, transport })
 }
 
-/// Checks a header at the front of a packet, and gives the bytes that follow it and its options.
+/// Checks a header at the front of a packet, and returns the number of bytes behind it and its options.
 ///
 /// # Errors
 /// The header is wrong, or has an unexpired source route (RFC 1812 section 5.2.2, RFC 7915 section
@@ -61,10 +61,9 @@ pub fn check<P: Packet>(packet: &P, header: &Header) -> Result<usize, Refusal> {
     Ok(total - header_length)
 }
 
-/// What follows an IPv4 header that lies anywhere in a packet.
+/// Reads the transport header behind an IPv4 header anywhere in a packet.
 ///
-/// # Errors
-/// A transport header that is cut short, a fragment that can not be, an ICMP type without
+/// # Errors The transport header is cut short, the fragment is impossible, or the ICMP type has no
 /// counterpart.
 #[inline(always)]
 pub fn transport<P: Packet>(

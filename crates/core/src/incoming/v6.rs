@@ -4,7 +4,7 @@ use crate::address::special;
 use crate::packet::{Abilities, Packet};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
-use crate::wire::icmp::Messages;
+use crate::wire::content::Messages;
 use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER, Header, OptionalFragment};
 use crate::wire::protocol;
 use crate::wire::transport::{Extent, Transport};
@@ -18,7 +18,7 @@ pub struct Incoming {
     pub fragment: OptionalFragment,
     /// Number of the transport protocol.
     pub protocol: u8,
-    /// What follows the IP headers.
+    /// The transport header and the payload.
     pub transport: Transport,
 }
 
@@ -37,8 +37,7 @@ pub struct Chain {
 
 /// Checks an IPv6 packet whose header was read (RFC 7915 section 5.1).
 ///
-/// # Errors
-/// Whatever makes the packet untranslatable whatever the mapping is.
+/// # Errors The packet is untranslatable, whatever its mapping is.
 #[inline(always)]
 pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> {
     let length = usize::from(header.payload_length());
@@ -137,10 +136,9 @@ pub fn chain<P: Packet>(
     }
 }
 
-/// What follows the chain.
+/// Reads the transport header behind the chain.
 ///
-/// # Errors
-/// A transport header that is cut short, a fragment that can not be, an ICMP type without
+/// # Errors The transport header is cut short, the fragment is impossible, or the ICMP type has no
 /// counterpart.
 #[inline(always)]
 pub fn transport<P: Packet>(

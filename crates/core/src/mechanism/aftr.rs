@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, Part, Stage, stateful};
+use super::{Mechanism, PacketV4, Part, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::{V4, V6};
 use crate::host::{Effort, Host};
@@ -37,14 +37,8 @@ impl Mechanism for Aftr {
     const PRIVATE_SOFTWIRES: bool = true;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.nat.owns(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.nat.owns(packet.destination)
     }
 
     #[inline(always)]
@@ -67,7 +61,7 @@ impl SharesV4 for Aftr {
     type ToSoftwire<'a> = ToB4<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
         FromB4 {
             aftr: self,
             b4: ends.source,

@@ -1,5 +1,6 @@
 //! How packets cross from one side of a mechanism to the other: the second half of every mechanism, which
-//! many share. A type names each crossing, and a trait says what a mechanism with that crossing gives.
+//! many share. A type names each crossing, and a trait has the functions of a mechanism with that
+//! crossing.
 
 use super::passage::Passage;
 use super::{Instances, Mechanism, Part};
@@ -87,7 +88,7 @@ pub trait Translator: Mechanism<Crossing = Translation> {
     fn error_source_v4<H: Host>(&self, host: &H, policy: &Policy, source: V6, outside: V4) -> V4;
 }
 
-/// A mechanism whose hosts or customers are behind softwires and share IPv4 addresses.
+/// A mechanism whose hosts or CEs share IPv4 addresses behind softwires.
 pub trait SharesV4: Mechanism<Crossing = Softwires> {
     /// The passage of a packet that came out of a softwire.
     type FromSoftwire<'a>: Passage
@@ -99,7 +100,7 @@ pub trait SharesV4: Mechanism<Crossing = Softwires> {
         Self: 'a;
 
     /// The passage of a packet that came out of a softwire between these ends.
-    fn from_softwire(&self, ends: Ends<V6>) -> Self::FromSoftwire<'_>;
+    fn out_of_softwire(&self, ends: Ends<V6>) -> Self::FromSoftwire<'_>;
 
     /// The passage of a packet that came as IPv4.
     fn to_softwire(&self) -> Self::ToSoftwire<'_>;

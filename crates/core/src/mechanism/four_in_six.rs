@@ -1,7 +1,7 @@
 //! Tunnels that carry IPv4 over IPv6 (RFC 2473): 4in6, and the B4 of DS-Lite (RFC 6333).
 
-use super::Mechanism;
 use super::crossing::V4OverV6;
+use super::{Mechanism, PacketV4};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
@@ -16,14 +16,14 @@ use crate::wire::tuple::Ends;
 pub struct FourInSix {
     /// The address of this end.
     pub local: V6,
-    /// The address of the other end.
+    /// The address of the tunnel endpoint.
     pub remote: V6,
-    /// The IPv4 destinations behind the other end.
+    /// The IPv4 destinations behind the tunnel endpoint.
     pub destinations: V4Networks,
-    /// Those among them that are on this side all the same. An engine that takes packets before the
-    /// machine's routes do has to be told.
+    /// Those among them that are on this side. An engine that takes packets before the machine routes them
+    /// needs this list.
     pub exempt: V4Networks,
-    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    /// Whether they are all addresses, so that routes alone decide for nearer networks.
     pub everything: bool,
 }
 
@@ -32,14 +32,8 @@ impl Mechanism for FourInSix {
 
     /// Whether an IPv4 packet goes into the tunnel.
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.takes(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.takes(packet.destination)
     }
 
     /// Whether an IPv6 packet may come out of the tunnel here.
@@ -68,8 +62,7 @@ impl FourInSix {
 
     /// Whether `sender` may send a packet with this header through the tunnel.
     ///
-    /// # Errors
-    /// It may not. What lies behind the tunnel does not come out of it to go back in.
+    /// # Errors It may not. A packet from the tunnel must not be for a host behind it.
     #[inline(always)]
     pub fn accept(&self, sender: V6, header: &ipv4::Header) -> Result<(), Refusal> {
         if !sender.is(self.remote) {

@@ -1,9 +1,8 @@
 //! The instances of a configuration, and the search for the one that a packet belongs to.
 
-use super::{AnyMechanism, Instance, Mechanism, Member};
+use super::{AnyMechanism, Instance, Mechanism, Member, PacketV4};
 use crate::address::{V4, V6};
 use crate::host::Host;
-use crate::wire::ipv4;
 
 /// The most instances that one gateway has.
 pub const MOST_INSTANCES: u32 = 16;
@@ -13,18 +12,15 @@ pub trait Instances {
     /// The instance with this number; `None` past the last.
     fn get(&self, index: u32) -> Option<&Instance>;
 
-    /// The number of the first instance of a kind that a packet with this header belongs to; `protocol` is
-    /// that of [`Mechanism::owns_v4`]. An engine may have its own way to call the search, not its own
-    /// search.
+    /// The number of the first instance of a kind that an IPv4 packet belongs to. An engine may call the
+    /// search in its own way, but has no other search.
     fn find_v4<M: Member, H: Host>(
         &self,
         host: &H,
-        header: &ipv4::Header,
-        protocol: impl Fn() -> u8,
+        packet: &PacketV4<impl Fn() -> u8>,
     ) -> Option<u32> {
-        let (source, destination) = (header.source(), header.destination());
         first(self, |any| {
-            M::of(any).is_some_and(|one| one.owns_v4(host, source, destination, &protocol))
+            M::of(any).is_some_and(|one| one.owns_v4(host, packet))
         })
     }
 

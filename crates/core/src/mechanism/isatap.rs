@@ -1,4 +1,5 @@
-//! ISATAP: a site's IPv4 is a link of IPv6, whose addresses tell the IPv4 address of each node (RFC 5214).
+//! ISATAP: the IPv4 network of a site is an IPv6 link, whose addresses embed the IPv4 address of each node
+//! (RFC 5214).
 
 use crate::address::isatap::{self, Unique};
 use crate::address::networks::V6Networks;
@@ -13,19 +14,19 @@ use crate::wire::ipv6;
 pub struct Isatap {
     /// The routers that there may be.
     pub routers: Routers,
-    /// What the node is.
+    /// The role of the node.
     pub role: IsatapRole,
-    /// The 64 bits that a router announces, and how long they hold.
+    /// The prefix of 64 bits that a router announces.
     pub prefix: V6,
-    /// See `prefix`.
+    /// The lifetimes of the prefix.
     pub lifetimes: Lifetimes,
 }
 
-/// What a node of an ISATAP link is.
+/// The role of a node of an ISATAP link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum IsatapRole {
-    /// It sends what is elsewhere to a router.
+    /// It sends packets for other links to a router.
     Host,
     /// It forwards, and announces a prefix.
     Router,
@@ -55,7 +56,7 @@ impl Routers {
     /// The most routers that fit.
     pub const MOST: usize = 4;
 
-    /// Adds a router. Gives it back if there is no room.
+    /// Adds a router. Returns it if there is no room.
     ///
     /// # Errors
     /// There are [`MOST`](Self::MOST) already.
@@ -86,8 +87,9 @@ impl Routers {
 /// The prefix of link-local addresses.
 const LINK_LOCAL: u64 = 0xfe80 << 48;
 
-/// Who takes a packet: the node whose address it is, if that is on the link, else the router (RFC 5214
-/// section 7.1). To a host its own prefixes are on the link, which its source tells.
+/// Returns the tunnel endpoint for a packet: the node with the destination address, if that is on the
+/// link, else the router (RFC 5214 section 7.1). For a host its own prefixes are on the link, which its
+/// source tells.
 ///
 /// # Errors
 /// No node of the site has this address.
@@ -132,8 +134,8 @@ pub fn check(isatap: &Isatap, sender: V4, source: V6) -> Result<(), Refusal> {
     }))
 }
 
-/// Whether `sender` may send a packet with this header to this node. What a host takes is for itself; a
-/// router does not send back into the site, where nodes reach each other (RFC 6324 section 3).
+/// Whether `sender` may send a packet with this header to this node. A host accepts packets for itself
+/// only. A router does not send back into the site, where nodes reach each other (RFC 6324 section 3).
 ///
 /// # Errors
 /// It may not.

@@ -3,14 +3,15 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, Part, Stage};
+use super::{Mechanism, PacketV4, Part, Stage};
 use crate::address::port_set::Sharing;
-use crate::address::softwire::{self, Customer, SharedNetworks, SoftwireTable};
+use crate::address::softwire::{self, B4Key, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal};
-use crate::wire::transport::{Content, Transport};
+use crate::wire::content::Content;
+use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
 /// An lwAFTR.
@@ -19,15 +20,15 @@ use crate::wire::tuple::{Ends, Tuple};
 pub struct LwAftr {
     /// The addresses of this end of softwires.
     pub borders: Borders,
-    /// The IPv4 addresses that customers have, and how their ports are divided.
+    /// The IPv4 addresses that lwB4s have, and how their ports are divided.
     pub shared: SharedNetworks,
-    /// Who has which of them.
+    /// The softwires of the lwB4s.
     pub softwires: SoftwireTable,
-    /// What is forwarded and answered beyond what has to be.
+    /// The operator's choices.
     pub policy: LwAftrPolicy,
 }
 
-/// What RFC 7596 leaves to the operator of an lwAFTR (sections 6.2 and 8.1).
+/// The choices that RFC 7596 leaves to the operator of an lwAFTR (sections 6.2 and 8.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct LwAftrPolicy {
@@ -35,9 +36,9 @@ pub struct LwAftrPolicy {
     pub hairpin: Permission,
     /// Whether ICMPv4 messages go into softwires.
     pub incoming_icmp: Permission,
-    /// What becomes of a packet from IPv4 that no softwire is there for.
+    /// The action for a packet from IPv4 without a softwire for its destination.
     pub unbound_v4: Unbound,
-    /// What becomes of a packet that somebody sends who has no softwire with its source.
+    /// The action for a packet from IPv6 without a softwire for its sources.
     pub unbound_v6: Unbound,
 }
 
@@ -51,11 +52,11 @@ pub enum Permission {
     Drop,
 }
 
-/// What becomes of a packet that nobody is bound to.
+/// The action for a packet without a softwire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Unbound {
-    /// Its sender is told.
+    /// Its sender gets an error.
     Answer,
     /// Nothing.
     Drop,
@@ -73,7 +74,7 @@ impl Borders {
     /// The most addresses that fit.
     pub const MOST: usize = 8;
 
-    /// Adds an address, if it is not there yet, and gives its number; `None` if there is no room.
+    /// Adds an address, if it is not there yet, and returns its number; `None` if there is no room.
     pub fn push(&mut self, address: V6) -> Option<u8> {
         let there = self.iter().position(|other| other == address);
         let number = there.unwrap_or(self.count as usize);
@@ -117,14 +118,8 @@ impl Mechanism for LwAftr {
     const STAGE: Stage = Stage::Softwires;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.shared.find(destination).is_some()
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.shared.find(packet.destination).is_some()
     }
 
     #[inline(always)]
@@ -142,7 +137,7 @@ impl SharesV4 for LwAftr {
     type ToSoftwire<'a> = ToB4<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
         FromB4 { aftr: self, ends }
     }
 
@@ -268,16 +263,16 @@ fn find<H: Host>(
 ) -> Option<Ends<V6>> {
     let sharing = aftr.shared.find(address)?;
     let psid = psid(sharing, port, transport.content)?;
-    let customer = Customer::new(address, psid, sharing);
-    let place = host.find_softwire(&aftr.softwires, customer)?;
-    let (b4, border) = softwire::read(host.rules(), &aftr.softwires, place, customer)?;
+    let key = B4Key::new(address, psid, sharing);
+    let place = host.find_softwire(&aftr.softwires, key)?;
+    let (b4, border) = softwire::read(host.rules(), &aftr.softwires, place, key)?;
     Some(Ends {
         source: aftr.borders.get(border),
         destination: b4,
     })
 }
 
-/// The PSID of who has a port. A packet without a port belongs to nobody who shares an address.
+/// The PSID of the lwB4 that has a port. A packet without a port belongs to no lwB4 of a shared address.
 #[inline(always)]
 fn psid(sharing: Sharing, port: u16, content: Content) -> Option<u16> {
     match content {

@@ -1,9 +1,9 @@
-//! The border relay of MAP-E: shared IPv4 addresses over softwires, by rule and without state (RFC 7597
+//! The BR of MAP-E: shared IPv4 addresses over softwires, by rule and without state (RFC 7597
 //! section 8).
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, Part, Stage, map};
+use super::{Mechanism, PacketV4, Part, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
@@ -13,7 +13,7 @@ use crate::verdict::{IcmpError, Refusal};
 use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
-/// The border relay of MAP-E (RFC 7597).
+/// The BR of MAP-E (RFC 7597).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapEBr {
@@ -31,14 +31,8 @@ impl Mechanism for MapEBr {
     const STAGE: Stage = Stage::Softwires;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.destinations.contains(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.destinations.contains(packet.destination)
     }
 
     #[inline(always)]
@@ -52,7 +46,7 @@ impl SharesV4 for MapEBr {
     type ToSoftwire<'a> = ToCe<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromCe<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromCe<'_> {
         FromCe {
             br: self,
             ce: ends.source,
@@ -115,7 +109,7 @@ impl Passage for ToCe<'_> {
         let Self(br) = self;
         let (address, port) = (tuple.destination, tuple.destination_port);
         let rule = br.rules.find_v4(address, port);
-        // RFC 7596 section 6.2: the sender is told that nobody has the address and port.
+        // RFC 7596 section 6.2: the sender gets an error for an address and port without a CE.
         let ce = rule
             .and_then(|rule| rule.address_of(address, port))
             .ok_or(Refusal::Reply(

@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, Part, Stage, map, stateful};
+use super::{Mechanism, PacketV4, Part, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
@@ -36,14 +36,8 @@ impl Mechanism for MapECe {
     const STAGE: Stage = Stage::Softwires;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.inside.are_left(source, destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.inside.are_left(packet.source, packet.destination)
     }
 
     #[inline(always)]
@@ -66,7 +60,7 @@ impl SharesV4 for MapECe {
     type ToSoftwire<'a> = ToBr<'a>;
 
     #[inline(always)]
-    fn from_softwire(&self, ends: Ends<V6>) -> FromBr<'_> {
+    fn out_of_softwire(&self, ends: Ends<V6>) -> FromBr<'_> {
         FromBr {
             ce: self,
             sender: ends.source,
@@ -102,7 +96,7 @@ impl Passage for ToBr<'_> {
     ) -> Result<Passed, Refusal> {
         let Self(ce) = self;
         let tuple = stateful::out(host, &ce.nat, V6::default(), tuple, transport, part)?;
-        // RFC 7597 section 8.1: straight to another CE where a rule tells its address.
+        // RFC 7597 section 8.1: directly to another CE where a rule gives its address.
         let (address, port) = (tuple.destination, tuple.destination_port);
         let rule = ce.rules.find_v4(address, port);
         let other = rule.and_then(|rule| rule.address_of(address, port));

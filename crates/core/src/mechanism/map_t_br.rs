@@ -1,7 +1,7 @@
-//! The border relay of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
+//! The BR of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, Part, Stage, map};
+use super::{Instances, Mechanism, PacketV4, Part, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -13,7 +13,7 @@ use crate::verdict::{IcmpError, Refusal};
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
-/// The border relay of MAP-T (RFC 7599).
+/// The BR of MAP-T (RFC 7599).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapTBr {
@@ -31,14 +31,8 @@ impl Mechanism for MapTBr {
     const STAGE: Stage = Stage::MapT;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.destinations.contains(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.destinations.contains(packet.destination)
     }
 
     #[inline(always)]
@@ -65,12 +59,7 @@ impl Translator for MapTBr {
         let Some(destination) = rule.host_address_of(address, port) else {
             return Err(NOBODY);
         };
-        Ok(Tuple {
-            source: self.prefix.embed(tuple.source),
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(self.prefix.embed(tuple.source), destination))
     }
 
     /// From a CE to the internet (RFC 7599 section 8.3).
@@ -91,12 +80,7 @@ impl Translator for MapTBr {
         if special::is_illegal_destination_v4(destination) {
             return Err(Refusal::Drop(Counter::IllegalDestination));
         }
-        Ok(Tuple {
-            source,
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(source, destination))
     }
 
     #[inline(always)]

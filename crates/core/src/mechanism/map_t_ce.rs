@@ -2,7 +2,7 @@
 //! 464XLAT (RFC 6877) for hosts that share its one address.
 
 use super::crossing::{Translation, Translator};
-use super::{Mechanism, Part, Stage, map, stateful};
+use super::{Mechanism, PacketV4, Part, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -11,7 +11,8 @@ use crate::host::Host;
 use crate::nat::NatConfig;
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
-use crate::wire::transport::{Content, Transport};
+use crate::wire::content::Content;
+use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// A CE of MAP-T (RFC 7599), or a CLAT (RFC 6877).
@@ -38,14 +39,8 @@ impl Mechanism for MapTCe {
     const STAGE: Stage = Stage::MapT;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.inside.are_left(source, destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.inside.are_left(packet.source, packet.destination)
     }
 
     #[inline(always)]
@@ -78,12 +73,10 @@ impl Translator for MapTCe {
         let (address, port) = (tuple.destination, tuple.destination_port);
         let rule = self.rules.find_v4(address, port);
         let other = rule.and_then(|rule| rule.host_address_of(address, port));
-        Ok(Tuple {
-            source: self.local,
-            destination: other.unwrap_or_else(|| self.prefix.embed(address)),
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(
+            self.local,
+            other.unwrap_or_else(|| self.prefix.embed(address)),
+        ))
     }
 
     /// From the internet to a host behind the CE (RFC 7599 section 8.2). The sender is under the
@@ -104,12 +97,7 @@ impl Translator for MapTCe {
                 rule => map::ce_of(rule, tuple)?,
             },
         };
-        let outside = Tuple {
-            source,
-            destination: self.address,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        };
+        let outside = tuple.between(source, self.address);
         let (tuple, _) = stateful::back(host, &self.nat, &outside, transport, part)?;
         Ok(tuple)
     }
@@ -135,7 +123,7 @@ impl Translator for MapTCe {
 /// The UDP port of PCP servers (RFC 6887 section 19.1).
 const PCP: u16 = 5351;
 
-/// Whether a packet may be the answer of a PCP server to the CE itself, which asks it with its own
+/// Whether a packet may be the answer of a PCP server to the CE itself, which sends requests from its own
 /// address (RFC 7648 section 3.3).
 #[inline(always)]
 fn is_for_ce(tuple: &Tuple<V6>, transport: &Transport, part: Part) -> bool {

@@ -79,15 +79,8 @@ pub trait Mechanism {
     /// such a packet goes back through the softwire, so that the packet stays in its outer packet.
     const PRIVATE_SOFTWIRES: bool = false;
 
-    /// Whether a packet between two IPv4 addresses belongs to it. `protocol` is the packet's protocol, or
-    /// the [quoted protocol](crate::wire::icmpv4::quoted_protocol) of an ICMP error; few mechanisms ask.
-    fn owns_v4<H: Host>(
-        &self,
-        host: &H,
-        source: V4,
-        destination: V4,
-        protocol: impl Fn() -> u8,
-    ) -> bool;
+    /// Whether an IPv4 packet belongs to it.
+    fn owns_v4<H: Host>(&self, host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool;
 
     /// Whether a packet between two IPv6 addresses belongs to it.
     #[inline(always)]
@@ -117,6 +110,18 @@ pub trait Mechanism {
     fn rules_base_mut(&mut self) -> Option<&mut u32> {
         None
     }
+}
+
+/// The parts of an IPv4 packet by which its mechanism is found.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketV4<F> {
+    /// Source address.
+    pub source: V4,
+    /// Destination address.
+    pub destination: V4,
+    /// Returns the protocol, or the [quoted protocol](crate::wire::icmp::quoted_protocol) of an ICMP error.
+    /// It is a function because few mechanisms need it.
+    pub protocol: F,
 }
 
 /// The BPF program that takes a mechanism's packets. Each is as much as the verifier accepts.
@@ -177,15 +182,9 @@ macro_rules! any_mechanism {
             type Crossing = crossing::Any;
 
             #[inline(always)]
-            fn owns_v4<H: Host>(
-                &self,
-                host: &H,
-                source: V4,
-                destination: V4,
-                protocol: impl Fn() -> u8,
-            ) -> bool {
+            fn owns_v4<H: Host>(&self, host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
                 match self {
-                    $(Self::$name(it) => it.owns_v4(host, source, destination, protocol),)+
+                    $(Self::$name(it) => it.owns_v4(host, packet),)+
                 }
             }
 

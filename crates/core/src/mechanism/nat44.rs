@@ -3,7 +3,7 @@
 
 use super::crossing::Napt44;
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, Part, Stage, stateful};
+use super::{Mechanism, PacketV4, Part, Stage, stateful};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
@@ -33,17 +33,11 @@ impl Mechanism for Nat44 {
     /// Whether a packet is from an inside host to one that is neither inside nor exempt, or to the
     /// pool.
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        let outbound = self.is_inside(source)
-            && !self.is_inside(destination)
-            && !self.exempt.contains(destination);
-        outbound || self.nat.owns(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        let outbound = self.is_inside(packet.source)
+            && !self.is_inside(packet.destination)
+            && !self.exempt.contains(packet.destination);
+        outbound || self.nat.owns(packet.destination)
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, Part, stateful};
+use super::{Instances, Mechanism, PacketV4, Part, stateful};
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 use crate::host::Host;
@@ -28,14 +28,8 @@ impl Mechanism for Nat64 {
     const OPENS_IN_BPF: bool = true;
 
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.nat.owns(destination)
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.nat.owns(packet.destination)
     }
 
     #[inline(always)]
@@ -69,7 +63,7 @@ impl Translator for Nat64 {
         transport: &Transport,
         part: Part,
     ) -> Result<Tuple<V4>, Refusal> {
-        // RFC 6146 section 3.5: a source under the prefix could loop for ever.
+        // RFC 6146 section 3.5: a source under the prefix could loop forever.
         if self.prefix.contains(tuple.source) {
             return Err(Refusal::Drop(Counter::Loop));
         }
@@ -112,7 +106,7 @@ impl Translator for Nat64 {
         part: Part,
     ) -> Result<Tuple<V6>, Refusal> {
         if policy.forbids(&self.prefix, tuple.source) {
-            // Silently: nobody outside answers to a private address.
+            // Silently: no host outside answers to a private address.
             return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
         }
         let outside = Endpoint4 {

@@ -1,8 +1,7 @@
-//! Mechanisms whose packets are IPv4 on both sides: NATs, and what shares IPv4 addresses over IPv6.
+//! Mechanisms whose packets are IPv4 on both sides: NATs, and those that share IPv4 addresses over IPv6.
 //!
-//! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries
-//! IPv4 over IPv6). What the mechanism says is the tuple on the other side, and which way it goes
-//! on.
+//! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries IPv4
+//! over IPv6). The mechanism gives the tuple on the other side, and the side itself.
 
 use super::Part;
 use crate::address::{V4, V6};
@@ -14,7 +13,7 @@ use crate::wire::ipv4;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
-/// Which way a packet goes on.
+/// The side that a packet leaves on.
 #[derive(Clone, Copy, Debug)]
 pub enum Exit {
     /// Where the routes lead.
@@ -28,7 +27,7 @@ pub enum Exit {
 pub struct Passed {
     /// Addresses and ports.
     pub tuple: Tuple<V4>,
-    /// Which way it goes on.
+    /// The side that it leaves on.
     pub exit: Exit,
     /// Whether the source is one that stands for others: routers behind it are not seen.
     pub hides: bool,
@@ -36,13 +35,12 @@ pub struct Passed {
 
 /// One direction of a mechanism.
 pub trait Passage {
-    /// What is counted for a packet that passed.
+    /// The counter of a packet that passed.
     const COUNTER: Counter;
 
-    /// The tuple of a packet on the other side, and its way.
+    /// The tuple of a packet on the other side, and its exit.
     ///
-    /// # Errors
-    /// The packet is none that may pass, or what the NAT decides.
+    /// # Errors The packet may not pass, or the NAT refuses it.
     fn pass<H: Host>(
         &self,
         host: &mut H,
@@ -51,10 +49,9 @@ pub trait Passage {
         part: Part,
     ) -> Result<Passed, Refusal>;
 
-    /// Whether somebody with this address may send an ICMP error about a packet that passed so.
+    /// Checks whether a host with this address may send an ICMP error about a packet that passed so.
     ///
-    /// # Errors
-    /// He may not.
+    /// # Errors It may not.
     #[inline(always)]
     fn check_reporter(&self, _reporter: V4, _passed: &Passed) -> Result<(), Refusal> {
         Ok(())
@@ -66,7 +63,7 @@ pub trait Passage {
         None
     }
 
-    /// What the fragments of a datagram have in common.
+    /// The key that the fragments of a datagram have in common.
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
         FragmentKey::v4(

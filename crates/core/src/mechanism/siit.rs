@@ -2,7 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, Part};
+use super::{Instances, Mechanism, PacketV4, Part};
 use crate::address::eam::EamTable;
 use crate::address::embedding::Embedding;
 use crate::address::networks::V4Networks;
@@ -21,14 +21,14 @@ use crate::wire::tuple::Tuple;
 pub struct Siit {
     /// Prefix of IPv4-converted addresses.
     pub prefix: PrefixMapping,
-    /// The IPv4 addresses that stand for IPv6 hosts under the prefix: what is sent there is
-    /// translated (RFC 7915 section 4.6). Explicit mappings come on top.
+    /// The IPv4 addresses that represent IPv6 hosts under the prefix: packets to them are translated (RFC
+    /// 7915 section 4.6), like those to explicit mappings.
     pub hosts: V4Networks,
     /// Explicit address mappings.
     pub eam: EamTable,
     /// How they lie to the prefix.
     pub overlap: Overlap,
-    /// What happens to packets between two hosts that both have a mapping here.
+    /// The treatment of packets between two hosts that both have a mapping here.
     pub hairpin: Hairpin,
 }
 
@@ -50,7 +50,7 @@ pub struct PrefixMapping {
     kind: PrefixKind,
 }
 
-/// What a prefix is.
+/// The kind of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum PrefixKind {
@@ -146,14 +146,9 @@ impl Mechanism for Siit {
 
     /// Whether an IPv4 address stands for an IPv6 host (RFC 7915 section 4.6).
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        host: &H,
-        _source: V4,
-        destination: V4,
-        _protocol: impl Fn() -> u8,
-    ) -> bool {
-        self.hosts.contains(destination) || host.find_eam_v4(&self.eam, destination).is_some()
+    fn owns_v4<H: Host>(&self, host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        self.hosts.contains(packet.destination)
+            || host.find_eam_v4(&self.eam, packet.destination).is_some()
     }
 
     /// Whether an IPv6 packet is for an IPv4 host: under the prefix, or under a mapping of all of
@@ -210,12 +205,7 @@ impl Translator for Siit {
         if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
         }
-        Ok(Tuple {
-            source,
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(source, destination))
     }
 
     #[inline(always)]
@@ -243,12 +233,7 @@ impl Translator for Siit {
         if forbidden(source, tuple.source) || forbidden(destination, tuple.destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
         }
-        Ok(Tuple {
-            source,
-            destination,
-            source_port: tuple.source_port,
-            destination_port: tuple.destination_port,
-        })
+        Ok(tuple.between(source, destination))
     }
 
     /// RFC 7757 section 4.2.2.

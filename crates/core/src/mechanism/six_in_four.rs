@@ -1,9 +1,9 @@
-//! Tunnels that carry IPv6 over IPv4 (protocol 41): 6in4 (RFC 4213), 6to4 (RFC 3056), 6rd (RFC 5969)
-//! and ISATAP (RFC 5214). They differ in who has the other end of the tunnel.
+//! Tunnels that carry IPv6 over IPv4 (protocol 41): 6in4 (RFC 4213), 6to4 (RFC 3056), 6rd (RFC 5969) and
+//! ISATAP (RFC 5214). They differ in how the tunnel endpoint is found.
 
-use super::Mechanism;
 use super::crossing::V6OverV4;
 use super::isatap::{self, Isatap};
+use super::{Mechanism, PacketV4};
 use crate::address::networks::V6Networks;
 use crate::address::sixrd::Domain;
 use crate::address::{V4, V6, special};
@@ -19,47 +19,47 @@ use crate::wire::{ipv6, protocol};
 pub struct SixInFour {
     /// The address of this end.
     pub local: V4,
-    /// Who has the other end.
+    /// The tunnel endpoint.
     pub peer: PeerV4,
-    /// The IPv6 destinations behind the other end.
+    /// The IPv6 destinations behind the tunnel endpoint.
     pub destinations: V6Networks,
-    /// Whether everything is among them, so that nearer networks are told by routes alone.
+    /// Whether they are all addresses, so that routes alone decide for nearer networks.
     pub everything: bool,
 }
 
-/// The other end of a tunnel over IPv4.
+/// The endpoint of a tunnel over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum PeerV4 {
     /// One address, whatever the packet (RFC 4213 section 3).
     Fixed(V4),
-    /// The one that an IPv6 address of the domain tells, of 6rd (RFC 5969) or 6to4 (RFC 3056).
+    /// The one that an IPv6 address of the domain embeds, of 6rd (RFC 5969) or 6to4 (RFC 3056).
     Embedded(Embedded),
-    /// The one that an address on the link tells, or a router (RFC 5214).
+    /// The one that an address on the link embeds, or a router (RFC 5214).
     Isatap(Isatap),
 }
 
-/// A domain whose IPv6 addresses tell the other end.
+/// A domain whose IPv6 addresses embed the tunnel endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Embedded {
-    /// The prefixes of all customers.
+    /// The prefixes of all CEs.
     pub domain: Domain,
-    /// Who has what is outside of the domain.
+    /// The tunnel endpoint for addresses outside of the domain.
     pub outside: Outside,
 }
 
-/// How what is outside of a domain is reached, and what comes from there.
+/// The route to addresses outside of a domain, and the packets that come from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, u32)]
 pub enum Outside {
-    /// By the IPv6 routes of this machine: it is a border relay, or a relay of 6to4. Packets come
-    /// from customers only.
+    /// The IPv6 routes of this machine: it is a BR, or a relay of 6to4. Packets in the tunnel come from
+    /// CEs only.
     Here,
-    /// Through a border relay or relay: this is a customer's edge. Packets come from it, too.
+    /// A BR or relay: this machine is a CE. Packets in the tunnel come from the relay, too.
     Relay(V4),
-    /// The same, but packets come from any relay, as the way back of 6to4 is the affair of the
-    /// other side (RFC 3056 section 5.3, RFC 3964 section 3).
+    /// The same, but packets come from any relay, because the other side chooses the relay for the way
+    /// back (RFC 3056 section 5.3, RFC 3964 section 3).
     AnyRelay(V4),
 }
 
@@ -68,14 +68,8 @@ impl Mechanism for SixInFour {
 
     /// Whether an IPv4 packet comes out of the tunnel here.
     #[inline(always)]
-    fn owns_v4<H: Host>(
-        &self,
-        _host: &H,
-        _source: V4,
-        destination: V4,
-        protocol: impl Fn() -> u8,
-    ) -> bool {
-        destination.0.0 == self.local.0.0 && protocol() == protocol::IPV6
+    fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
+        packet.destination.0.0 == self.local.0.0 && (packet.protocol)() == protocol::IPV6
     }
 
     /// Whether an IPv6 packet goes into the tunnel.
@@ -86,10 +80,9 @@ impl Mechanism for SixInFour {
 }
 
 impl SixInFour {
-    /// Where a packet between these addresses goes.
+    /// Returns the tunnel endpoint for a packet between these addresses.
     ///
-    /// # Errors
-    /// Nobody has the other end for it.
+    /// # Errors There is no tunnel endpoint for it.
     #[inline(always)]
     pub fn ends(&self, source: V6, destination: V6) -> Result<Ends<V4>, Refusal> {
         let other = match &self.peer {
@@ -117,9 +110,8 @@ impl SixInFour {
 
     /// Whether `sender` may send a packet with this header through the tunnel.
     ///
-    /// # Errors
-    /// It may not: RFC 4213 section 3.6 for one configured peer. What lies behind the tunnel does not
-    /// come out of it to go back in.
+    /// # Errors It may not: RFC 4213 section 3.6 for one configured peer. A packet from the tunnel must
+    /// not be for a host behind it.
     #[inline(always)]
     pub fn accept(&self, sender: V4, header: &ipv6::Header) -> Result<(), Refusal> {
         match &self.peer {
@@ -145,8 +137,8 @@ impl SixInFour {
         Ok(())
     }
 
-    /// The checks of RFC 5969 sections 9.2 and 12 and of RFC 3964 section 5: an inner source in the
-    /// domain is that of the sender; one outside of it comes from who has the outside.
+    /// The checks of RFC 5969 sections 9.2 and 12 and of RFC 3964 section 5: an inner source in the domain
+    /// is that of the sender; one outside of it comes from the relay.
     #[inline(always)]
     fn consistent(
         &self,
@@ -160,14 +152,13 @@ impl SixInFour {
             return Err(Refusal::Drop(Counter::TunnelSpoofed));
         }
         match peer.outside {
-            // Customers reach each other directly (RFC 5969 section 7.1.1): a relay has the outside
-            // only.
+            // CEs reach each other directly (RFC 5969 section 7.1.1). A relay is for the outside only.
             Outside::Here if !from_inside => Err(Refusal::Drop(Counter::TunnelSpoofed)),
             Outside::Here if peer.domain.contains(destination) => Err(Refusal::Drop(Counter::Loop)),
             Outside::Relay(relay) if !from_inside && sender.0.0 != relay.0.0 => {
                 Err(Refusal::Drop(Counter::TunnelSource))
             }
-            // To an edge comes what is for the prefix that its address delegates.
+            // A CE accepts packets for the prefix that its address delegates.
             Outside::Relay(_) | Outside::AnyRelay(_)
                 if !peer.domain.is_consistent(destination, self.local) =>
             {
@@ -178,12 +169,12 @@ impl SixInFour {
     }
 }
 
-/// Who has an address: the one that it tells (RFC 5969 section 7.1.1, RFC 3056 section 5.3), or who
-/// has what is outside of the domain.
+/// Returns the tunnel endpoint for an address: the one that it embeds (RFC 5969 section 7.1.1, RFC 3056
+/// section 5.3), or the relay for the outside.
 #[inline(always)]
 fn embedded(peer: &Embedded, destination: V6) -> Result<V4, Refusal> {
     let other = match (peer.domain.ce_of(destination), peer.outside) {
-        (Some(customer), _) => customer,
+        (Some(ce), _) => ce,
         (None, Outside::Relay(relay) | Outside::AnyRelay(relay)) => return Ok(relay),
         (None, Outside::Here) => return Err(Refusal::Drop(Counter::TunnelDestination)),
     };

@@ -1,5 +1,5 @@
-//! What the stateful mechanisms have in common: how a packet asks the NAT, whatever the family of
-//! its inside host is.
+//! The common part of the stateful mechanisms: the lookup of a packet in the NAT, for inside hosts of both
+//! families.
 
 use super::Part;
 use crate::address::{V4, V6};
@@ -7,14 +7,14 @@ use crate::host::Host;
 use crate::nat::{self, Endpoint4, FragmentKey, Inside, NatConfig, TcpFlags};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::wire::content::Content;
 use crate::wire::protocol;
-use crate::wire::transport::{Content, Transport};
+use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ports, Tuple};
 
 /// The outside endpoint for a packet from `inside` to `remote`.
 ///
-/// # Errors
-/// What the NAT decides; for a quoted packet, that there is no state.
+/// # Errors The NAT refuses the packet; for a quoted packet, there is no state.
 #[inline(always)]
 pub(super) fn outbound<H: Host>(
     host: &mut H,
@@ -135,7 +135,7 @@ pub(crate) fn ports_of<H: Host>(
     Ok(ports)
 }
 
-/// What the NAT calls a packet. Other protocols are answered as RFC 6146 section 3.4 says.
+/// The transport of a packet for the NAT. Other protocols are refused as RFC 6146 section 3.4 says.
 #[inline(always)]
 fn flow(transport: &Transport) -> Result<nat::Transport, Refusal> {
     match (transport.content, transport.protocol) {

@@ -12,8 +12,8 @@ use super::outcome::{Cause, Outcome};
 use super::port::{self, BLOCK, Space, reduce};
 use super::subscriber::{self, Owned};
 
-/// Claims an outside endpoint for a new binding, whose number is `owner`, of the subscriber in
-/// slot line `line`, if there is a table of them. The answer is the endpoint.
+/// Claims an outside endpoint for a new binding, whose number is `owner`, of the subscriber in slot line
+/// `line`, if there is a table of them. The result is the endpoint.
 #[inline(never)]
 pub(super) fn allocate<H: Host, E: Effort>(
     host: &mut H,

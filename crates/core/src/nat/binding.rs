@@ -12,13 +12,11 @@ use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Outcome};
 use super::port;
 use super::session::{OUTSIDE, REPORTED};
-use super::subscriber;
+use super::subscriber::{self, NO_SUBSCRIBER};
 
 /// Word of a binding that holds the slot line of its subscriber.
 pub(super) const SUBSCRIBER: usize = 3;
-/// A line that is not there.
-pub(super) const NO_SUBSCRIBER: u32 = u32::MAX;
-/// Sessions of a binding, and who is about to make one: the low bits of the payload.
+/// Sessions of a binding, with those that are being made: the low bits of the payload.
 const COUNT: u64 = 0xffff_ffff;
 /// The binding was configured and does not end with its last session.
 pub(super) const STATIC: u64 = 1 << 46;
@@ -46,7 +44,7 @@ pub(super) fn is_static(slot: &Slot<'_>) -> bool {
     slot.life.payload() & STATIC != 0
 }
 
-/// Whether the sweeper has told of the binding.
+/// Whether the sweeper has reported the binding.
 #[inline(always)]
 pub(super) fn is_reported(slot: &Slot<'_>) -> bool {
     slot.life.payload() & REPORTED != 0
@@ -113,7 +111,7 @@ pub(super) fn hold<M: Memory + ?Sized, const N: usize>(
     Hold::Gone
 }
 
-/// Gives a reference back. The binding, if this was its last, is left to the sweeper.
+/// Drops a reference. The binding, if this was its last, is left to the sweeper.
 #[inline(always)]
 pub(super) fn drop_reference<M: Memory + ?Sized>(memory: &M, line: u32) {
     if let Some(slot) = Slot::at(memory, line) {
@@ -121,8 +119,8 @@ pub(super) fn drop_reference<M: Memory + ?Sized>(memory: &M, line: u32) {
     }
 }
 
-/// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The answer
-/// is its slot line.
+/// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The result is its
+/// slot line.
 #[inline(always)]
 pub(super) fn bind<H: Host, E: Effort>(
     host: &mut H,

@@ -5,12 +5,12 @@ use core::sync::atomic::Ordering;
 
 use crate::table::{Line, Memory};
 
-use super::layout::Capacity;
+use super::capacity::Capacity;
 
-/// What is counted: the word of the line that it is counted in.
+/// A count, by its word in the line of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
-    /// Entries of the session table but permissions, which nobody asked for.
+    /// Entries of the session table without permissions, which do not count.
     Sessions = 0,
     /// Bindings, static ones too.
     Bindings = 1,
@@ -40,9 +40,9 @@ impl Bound {
         Self { line, ..self }
     }
 
-    /// Counts one more, unless there are as many as there may be. Of several processors that come
-    /// at the same moment none gets past the bound; one may be refused while another, who will be
-    /// refused too, is still counted.
+    /// Counts one more, unless there are as many as there may be. Of several processors at the same moment
+    /// none gets past the bound. One may be refused while another one, which will be refused too, is still
+    /// counted.
     #[inline(always)]
     #[must_use]
     pub(super) fn take<M: Memory + ?Sized>(&self, memory: &M, what: Counted) -> bool {
@@ -66,7 +66,7 @@ impl Bound {
     }
 }
 
-/// Adds to a count, modulo 2^64; gives what it was.
+/// Adds to a count, modulo 2^64, and returns the old value.
 #[inline(always)]
 fn add(line: &Line, what: Counted, amount: u64) -> u64 {
     line[what as usize].fetch_add(amount, Ordering::Relaxed)

@@ -1,10 +1,10 @@
-//! Deterministic port blocks (RFC 7422): who uses which ports follows from the configuration, so
+//! Deterministic port blocks (RFC 7422): the ports of a subscriber follow from the configuration, so
 //! nothing has to be logged.
 
 use crate::address::{V4, V6};
 use crate::word::Word;
 
-use super::config::Pool;
+use super::pool::Pool;
 
 /// Port blocks by calculation (RFC 7422 section 2.1): subscribers are numbered by the bits of
 /// their address between the length of the inside prefix and that of a subscriber, and take the

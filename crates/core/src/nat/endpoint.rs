@@ -1,4 +1,4 @@
-//! Who talks to whom: endpoints as the packet path passes them, and their form in table words.
+//! Endpoints as the packet path passes them, and their form in table words.
 
 use core::net::IpAddr;
 
@@ -39,7 +39,7 @@ impl TcpFlags {
     }
 }
 
-/// What the NAT has to know of a transport header besides its ports.
+/// The parts of a transport header that the NAT needs besides the ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A TCP segment with these flags. A fragment other than the first has none.
@@ -95,8 +95,8 @@ impl Endpoint4 {
 
 /// An endpoint on the inside.
 ///
-/// NAT64 uses `address`, NAT44 `v4`, and a tunnel concentrator both: the address of the softwire
-/// and the IPv4 address in it. What is not used is zero.
+/// NAT64 uses `address`, NAT44 `v4`, and an AFTR both: the address of the softwire and the IPv4 address in
+/// it. The unused one is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
     /// IPv6 address of the host, or of its softwire.

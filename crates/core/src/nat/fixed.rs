@@ -4,13 +4,14 @@
 use crate::table::{Memory, Position, Refused, hash};
 use crate::time::Instant;
 
-use super::binding::{self, NO_SUBSCRIBER, STATIC, SUBSCRIBER};
+use super::binding::{self, STATIC, SUBSCRIBER};
 use super::bound::Counted;
 use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::outcome::Cause;
 use super::port;
 use super::session::OUTSIDE;
+use super::subscriber;
 
 /// A binding of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ pub fn insert_static<M: Memory + ?Sized>(
             Err(StaticError::Contention)
         };
     }
-    place(memory, cfg, now, binding, NO_SUBSCRIBER)
+    place(memory, cfg, now, binding, subscriber::NO_SUBSCRIBER)
 }
 
 /// Makes a static binding of a subscriber whose binding it is counted as, where there was none.

@@ -22,13 +22,13 @@ use super::session::{self, OUTSIDE, Status, Touch, touch};
 use super::subscriber;
 use super::tcp::Side;
 
-/// What is known of a packet for which a session may have to be made.
+/// A packet for which a session may have to be made.
 struct Opening {
     /// The key of its session; coming from outside, the first two words are not known.
     key: [u64; 4],
     /// The hash of the key; not known, from outside.
     hash: u64,
-    /// The payload of the session to make; 0 if the packet can not open one.
+    /// The payload of the session to make; 0 if the packet cannot open one.
     payload: u64,
     /// The outside endpoint; 0 from inside.
     outside: u64,
@@ -139,15 +139,15 @@ pub fn inbound<H: Host, E: Effort>(
     }
 }
 
-/// Whether a packet is one whose sender is told if nobody waits for it. It may be half of a simultaneous
-/// open, the other half of which comes a moment later (RFC 5382 section 4.3).
+/// Whether the sender of an unsolicited packet gets an error. It may be half of a simultaneous open, the
+/// other half of which comes a moment later (RFC 5382 section 4.3).
 #[inline(always)]
 fn is_answered(cfg: &NatConfig, transport: Transport) -> bool {
     matches!(transport, Transport::Tcp(flags) if flags.has(TcpFlags::SYN))
         && matches!(cfg.unsolicited_syn, UnsolicitedSyn::Answer)
 }
 
-/// What becomes of a packet from outside that was not let in.
+/// The refusal of a packet from outside that was not let in.
 fn refused(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
     let answered = is_answered(cfg, transport);
     match cause {
@@ -157,7 +157,7 @@ fn refused(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
     }
 }
 
-/// The payload of the session that a packet opens; 0 if it can not open one.
+/// The payload of the session that a packet opens; 0 if it cannot open one.
 #[inline(always)]
 fn payload(cfg: &NatConfig, now: Instant, side: Side, transport: Transport) -> u64 {
     match Status::opening(&cfg.timers, now, side, transport) {
@@ -167,7 +167,7 @@ fn payload(cfg: &NatConfig, now: Instant, side: Side, transport: Transport) -> u
 }
 
 /// A packet from inside without a session. The answer is a slot line with both its endpoints:
-/// that of the session, or of the binding for a TCP segment that can not open a session (RFC 6146
+/// that of the session, or of the binding for a TCP segment that cannot open a session (RFC 6146
 /// section 3.5.2.2, CLOSED: "any other packet").
 #[inline(never)]
 fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
@@ -285,7 +285,7 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
     if !H::Effort::ACCOUNTS {
-        if owner != binding::NO_SUBSCRIBER {
+        if owner != subscriber::NO_SUBSCRIBER {
             return Outcome::no(Cause::GaveUp);
         }
         return place(memory, cfg, opening, binding, (outside, host.now()));

@@ -17,7 +17,7 @@ const KEY: usize = 5;
 const PORTS: usize = 5;
 const EXPIRY: u64 = (1 << 40) - 1;
 
-/// What the fragments of one datagram have in common (RFC 791, RFC 8200 section 4.5).
+/// The key that the fragments of one datagram have in common (RFC 791, RFC 8200 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentKey([u64; KEY]);
 
@@ -35,8 +35,8 @@ impl FragmentKey {
         ])
     }
 
-    /// Of an IPv4 datagram in a softwire, whose addresses mean something there only: it is told by
-    /// its IPv6 source.
+    /// The key of an IPv4 datagram in a softwire, whose addresses are valid there only: its IPv6 source is
+    /// part of the key.
     #[inline(always)]
     #[must_use]
     pub const fn softwire(

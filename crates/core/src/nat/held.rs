@@ -1,5 +1,5 @@
-//! Bindings that hosts ask for themselves (RFC 6887 section 11.3): as those that packets make, but
-//! there before any packet, reachable from everywhere, and until they are given back.
+//! Bindings that hosts request (RFC 6887 section 11.3). They are like those that packets make, but they
+//! exist before any packet, are reachable from everywhere, and last until they are released.
 
 use crate::address::V4;
 use crate::host::{Exhaustive, Host};

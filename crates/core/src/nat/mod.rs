@@ -28,6 +28,7 @@
 mod allocate;
 mod binding;
 mod bound;
+mod capacity;
 mod config;
 mod deterministic;
 mod endpoint;
@@ -39,6 +40,7 @@ mod layout;
 mod lookup;
 mod outcome;
 mod permission;
+mod pool;
 mod port;
 mod session;
 mod subscriber;
@@ -46,9 +48,9 @@ mod sweep;
 mod tcp;
 mod walk;
 
+pub use capacity::Capacity;
 pub use config::{
-    Blocks, Filtering, Limits, NatConfig, POOL_RANGES, Pool, PoolError, PoolRange, Pooling,
-    Subscriber, Timers, UnsolicitedSyn,
+    Blocks, Filtering, Limits, NatConfig, Pooling, Subscriber, Timers, UnsolicitedSyn,
 };
 pub use deterministic::Deterministic;
 pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
@@ -56,8 +58,9 @@ pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
 pub use flow::{inbound, outbound};
 pub use fragment::{FragmentKey, recall, remember};
 pub use held::{Held, address_of, hold, release};
-pub use layout::{Capacity, Layout};
+pub use layout::Layout;
 pub use lookup::{is_open, peek_inbound, peek_outbound};
+pub use pool::{POOL_RANGES, Pool, PoolError, PoolRange};
 pub use sweep::{Binding, Block, Event, Session, bindings, sweep};
 pub use tcp::TcpState;
 pub use walk::{Occupancy, occupancy, retain, sessions};

@@ -1,11 +1,11 @@
-//! How the cold functions of the NAT answer: in one register, which is what a BPF function can
-//! return.
+//! The results of the cold functions of the NAT: in one register, because a BPF function can return no
+//! more.
 
 use crate::reason::Counter;
 use crate::table::Refused;
 use crate::verdict::{IcmpError, Refusal, Slow};
 
-/// Why there is no answer.
+/// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(super) enum Cause {
@@ -19,7 +19,7 @@ pub(super) enum Cause {
     Filtered,
 }
 
-/// A 48-bit answer or a cause.
+/// A 48-bit result or a cause.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct Outcome(u64);

@@ -1,5 +1,5 @@
-//! Outside endpoints: who owns them, and how one of an address is chosen for a new binding (RFC
-//! 6146 section 3.5.1.1, RFC 4787 section 4.2, RFC 7857 section 9).
+//! Outside endpoints: their owners, and how one of an address is chosen for a new binding (RFC 6146
+//! section 3.5.1.1, RFC 4787 section 4.2, RFC 7857 section 9).
 //!
 //! An endpoint belongs to the binding whose number stands in its claim: a word of a hash tag and
 //! the position of the binding. Making that word is what makes the endpoint taken.
@@ -45,10 +45,10 @@ pub(super) struct Space {
     pub(super) owner: Position,
 }
 
-/// What stands in the place of the protocol in the claim of a port block.
+/// The number in the place of the protocol in the claim of a port block.
 pub(super) const BLOCK: u64 = 0;
 
-/// The hash of what is claimed: an outside endpoint with its protocol, or a block.
+/// The hash of a claim: an outside endpoint with its protocol, or a block.
 #[inline(always)]
 fn claim_hash(cfg: &NatConfig, claimed: u64) -> u64 {
     hash(&cfg.seed, &[claimed])
@@ -68,8 +68,8 @@ pub(super) fn owner<M: Memory + ?Sized>(
     Some(cfg.layout.bindings.line_of(index_position(word)))
 }
 
-/// Claims an outside endpoint, given with its protocol, for the binding `owner`; or a block, given
-/// with [`BLOCK`], for a subscriber. The answer is the endpoint.
+/// Claims an outside endpoint, given with its protocol, for the binding `owner`; or a block, given with
+/// [`BLOCK`], for a subscriber. The result is the endpoint.
 #[inline(never)]
 pub(super) fn claim<M: Memory + ?Sized>(
     memory: &M,
@@ -88,7 +88,7 @@ pub(super) fn claim<M: Memory + ?Sized>(
     }
 }
 
-/// Gives an outside endpoint or a block back.
+/// Releases an outside endpoint or a block.
 #[inline(always)]
 pub(super) fn unclaim<M: Memory + ?Sized>(
     memory: &M,
@@ -225,7 +225,7 @@ impl Series {
             if !matches!(outcome.get(), Err(Cause::Contention)) {
                 return outcome;
             }
-            // The step of a linear congruential generator: chance is in the start.
+            // The step of a linear congruential generator: the start is random.
             random = random.wrapping_mul(0x915f_77f5).wrapping_add(0x6b43_a9b5);
         }
         Outcome::no(Cause::GaveUp)

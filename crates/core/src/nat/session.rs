@@ -19,7 +19,7 @@ pub(super) const CREATED: usize = 6;
 const EXPIRY_BITS: u32 = 40;
 const EXPIRY: u64 = (1 << EXPIRY_BITS) - 1;
 const STATE: u64 = 7 << EXPIRY_BITS;
-/// The sweeper has told of this entry; in the same place in all tables.
+/// The sweeper has reported this entry. The bit is the same in all tables.
 pub(super) const REPORTED: u64 = 1 << 47;
 
 /// Lifetimes that differ by less than this are not worth a write to a line that other processors
@@ -59,7 +59,7 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// The status that a session has after its first packet; `None` if that packet can not open
+    /// The status that a session has after its first packet; `None` if that packet cannot open
     /// one.
     #[inline(always)]
     pub(super) fn opening(
@@ -173,8 +173,8 @@ pub(super) fn touch(
         }
     };
     if state as u8 != before.state as u8 || expiry >= before.expiry + WORTH_A_WRITE {
-        // Who loses this exchange loses it to a packet of the same session at the same instant,
-        // or to the sweeper, which looks again before it removes.
+        // The exchange fails if a packet of the same session comes first at the same instant, or the
+        // sweeper, which looks again before it removes.
         let _ = slot.update(
             Status {
                 state,

@@ -9,10 +9,11 @@ use crate::host::Effort;
 use crate::table::{Memory, Slot, hash};
 use crate::word::Word;
 
-use super::binding::NO_SUBSCRIBER;
 use super::config::{Blocks, NatConfig};
 use super::outcome::{Cause, Outcome};
 
+/// The slot line of no subscriber.
+pub(super) const NO_SUBSCRIBER: u32 = u32::MAX;
 /// Blocks that a subscriber has at most.
 pub(super) const BLOCKS: usize = 4;
 /// First word of a slot that holds a block.
@@ -42,13 +43,13 @@ fn key(cfg: &NatConfig, inside: &[u64; 3]) -> [u64; 3] {
     ]
 }
 
-/// What pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
+/// The hash that pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
 #[inline(always)]
 pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
     hash(&cfg.seed, &key(cfg, inside))
 }
 
-/// Counts a new binding for its subscriber. The answer is the slot line of the subscriber.
+/// Counts a new binding for its subscriber. The result is the slot line of the subscriber.
 ///
 /// [`Cause::Limit`]; [`Cause::GaveUp`] for a new subscriber where [`Effort`] has an end: the first
 /// packet of each goes to user space, and the program of the fast path stays small.
@@ -133,8 +134,8 @@ fn count_up<M: Memory + ?Sized>(memory: &M, line: u32, one: u64, mask: u64, limi
     Outcome::no(Cause::Contention)
 }
 
-/// A word of a subscriber that says which block it owns: address, first port, whether the sweeper
-/// told of it, and how many bindings use it. 0: none.
+/// A word of a subscriber with a block that it owns: address, first port, whether the sweeper has reported
+/// it, and how many bindings use it. 0: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owned(pub(super) u64);
 

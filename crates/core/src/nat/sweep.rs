@@ -1,12 +1,12 @@
-//! The sweeper: removes what is over and tells what was made and removed (RFC 6146 sections 3.1
-//! and 3.5, RFC 8158 for the records). Runs in user space, beside the packet path.
+//! The sweeper: it removes expired entries and reports new and removed ones (RFC 6146 sections 3.1 and
+//! 3.5, RFC 8158 for the records). It runs in user space, beside the packet path.
 
 use core::ops::Range;
 
 use crate::table::{Memory, Position, Slot, Slots, hash};
 use crate::time::Instant;
 
-use super::binding::{self, NO_SUBSCRIBER};
+use super::binding;
 use super::bound::Counted;
 use super::config::{Blocks, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol};
@@ -14,7 +14,7 @@ use super::fragment;
 use super::permission;
 use super::port::{self, BLOCK, index_word};
 use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
-use super::subscriber::{self, Owned};
+use super::subscriber::{self, NO_SUBSCRIBER, Owned};
 use super::tcp::TcpState;
 
 /// A binding, for people and records.
@@ -54,7 +54,7 @@ pub struct Block {
     pub size: u16,
 }
 
-/// What the sweeper found.
+/// An event that the sweeper found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A binding was made since the last sweep.
@@ -74,9 +74,8 @@ pub enum Event {
     BlockReleased(Block),
 }
 
-/// Sweeps the buckets with these numbers, from 0 to [`Layout::buckets`](super::Layout::buckets):
-/// ends sessions whose time is over, and bindings without sessions, and tells of everything that
-/// it did not tell of before.
+/// Sweeps the buckets with these numbers, from 0 to [`Layout::buckets`](super::Layout::buckets): ends
+/// expired sessions and bindings without sessions, and reports all that it has not reported before.
 pub fn sweep<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,

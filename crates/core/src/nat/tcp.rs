@@ -49,7 +49,7 @@ pub(super) enum Side {
     Outside,
 }
 
-/// What becomes of the lifetime of a session.
+/// The change of the lifetime of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lifetime {
     /// It stays.

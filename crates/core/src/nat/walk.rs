@@ -27,7 +27,7 @@ pub fn sessions<M: Memory + ?Sized>(
             && !permission::is_permission(&slot)
         {
             let session = sweep::session_of(&slot);
-            // What the packet path overwrote while it was read is another session now.
+            // A slot that the packet path overwrote meanwhile is another session now.
             if slot.unchanged() {
                 visit(session)?;
             }
@@ -71,8 +71,8 @@ pub fn occupancy<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) -> Occupancy {
     }
 }
 
-/// Ends the sessions in the buckets with these numbers that `keep` does not want, with the
-/// bindings that have no other session, and tells of it as the sweeper does.
+/// Ends the sessions in the buckets with these numbers that `keep` does not want, with the bindings that
+/// have no other session, and reports them like the sweeper.
 pub fn retain<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,

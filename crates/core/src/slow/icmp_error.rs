@@ -25,10 +25,10 @@ const TOS_BITS: u8 = 0x1c;
 
 /// Writes the error about `original` into `buffer` and returns its length.
 ///
-/// `original` is the packet as it came, or as much of it as another error quoted. The answer is
-/// `None` where no error may be sent (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)), where this
-/// error does not exist in the family of the packet, and where the policy has no address to send it
-/// from. `buffer` must have room for [`LONGEST_V6`] bytes; a shorter one gives `None` as well.
+/// `original` is the packet as it came, or as much of it as another error quoted. The result is `None`
+/// where no error may be sent (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)), where this error does
+/// not exist in the family of the packet, and where the policy has no address to send it from. `buffer`
+/// must have room for [`LONGEST_V6`] bytes; a shorter one gives `None` as well.
 pub fn build(
     original: &[u8],
     error: IcmpError,

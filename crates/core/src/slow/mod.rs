@@ -1,6 +1,6 @@
-//! Rules that only the user-space engine needs, because a BPF program can not follow them: cutting
-//! a packet in pieces, building ICMP errors, judging fragments that are put together, waiting before
-//! an answer, answering neighbours, reading what is for the gateway itself.
+//! Rules that only the user-space engine needs, because a BPF program cannot follow them: cutting a packet
+//! in pieces, building ICMP errors, checking fragments for reassembly, delaying an answer, neighbour
+//! discovery, reading datagrams for the gateway itself.
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 

@@ -1,8 +1,8 @@
-//! Neighbour discovery on an ISATAP link (RFC 5214 section 8): what other nodes send to the link-local
-//! address of this one. A router answers solicitations, each to its sender alone; a host gets what is for
-//! it, and makes of it what any host does.
+//! Neighbour discovery on an ISATAP link (RFC 5214 section 8): messages of other nodes to the link-local
+//! address of this one. A router answers solicitations, each to its sender alone. A host receives the
+//! messages for it, and its kernel processes them.
 //!
-//! The answer takes the place of the question, in its outer packet.
+//! The answer takes the place of the solicitation, in its outer packet.
 
 use crate::address::{self, V4, V6, special};
 use crate::checksum::Sum;
@@ -24,7 +24,7 @@ use crate::wire::tuple::Ends;
 use crate::wire::{ipv6, protocol};
 use crate::word::Word;
 
-/// The hop limit of what has crossed no router (RFC 4861 section 3.1).
+/// The hop limit of a packet that has crossed no router (RFC 4861 section 3.1).
 const UNCROSSED: u8 = 255;
 /// All routers on the link.
 const ALL_ROUTERS: (u64, u64) = (0xff02 << 48, 2);
@@ -33,8 +33,7 @@ const LONGEST: usize = 4 + 8 + 2;
 
 /// Takes a packet that is for the link itself; the header is that of the outer packet.
 ///
-/// # Errors
-/// It is none that a node of the link may send, or there is no answer to it.
+/// # Errors A node of the link may not send it, or there is no answer to it.
 pub fn receive<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,
@@ -168,7 +167,7 @@ fn outer(ends: Ends<V4>, total_length: u16, identification: u16) -> ipv4::Header
     })
 }
 
-/// What is read of a message.
+/// The parts of a message that are used.
 struct Message {
     kind: u8,
     /// Target of a neighbour solicitation.

@@ -1,5 +1,5 @@
-//! Datagrams for the gateway itself: for the concentrator, through softwires (RFC 6333 section 6.5), with the
-//! answers to them, which go back the same way; and for an edge that asked somebody.
+//! Datagrams for the gateway itself: those for the AFTR through softwires (RFC 6333 section 6.5), with the
+//! answers, which go back the same way; and those for a CE that sent a request.
 
 use super::leading_words;
 use crate::address::{V4, V6};
@@ -12,7 +12,7 @@ use crate::wire::udp;
 use crate::wire::{ipv6, protocol};
 use crate::word::Word;
 
-/// Bytes before what an answer says.
+/// Bytes before the payload of an answer.
 pub const HEADERS: usize = ipv6::HEADER + ipv4::HEADER + udp::HEADER;
 /// TTL of an answer.
 const TTL: u8 = 64;
@@ -22,11 +22,11 @@ const TTL: u8 = 64;
 pub struct Datagram<'a> {
     /// The ends of the softwire, from its sender to the gateway.
     pub softwire: Ends<V6>,
-    /// Who sends it, inside.
+    /// The source in the inner header.
     pub source: Endpoint4,
-    /// Whom it is for, inside.
+    /// The destination in the inner header.
     pub destination: Endpoint4,
-    /// What it says.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
@@ -106,13 +106,13 @@ impl<'a> Datagram<'a> {
 /// A UDP datagram to an address of the gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// Who sends it.
+    /// The source.
     pub source: V6,
-    /// Whom it is for.
+    /// The destination.
     pub destination: V6,
     /// The ports of both.
     pub ports: Ports,
-    /// What it says.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
@@ -143,13 +143,14 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What a datagram without a checksum is: IPv4 allows it (RFC 768), IPv6 does not (RFC 8200 section 8.1).
+/// The treatment of a datagram without a checksum: IPv4 allows it (RFC 768), IPv6 does not (RFC 8200
+/// section 8.1).
 enum NoChecksum {
     Fine,
     Wrong,
 }
 
-/// The ports and what follows the header of a datagram whose checksum is right.
+/// The ports and the payload of a datagram whose checksum is right.
 fn udp(
     datagram: &[u8],
     pseudo_header: impl Fn(u16) -> Sum,
@@ -174,7 +175,7 @@ fn udp(
     Some((ports, payload))
 }
 
-/// What a datagram of this length has in its checksum besides itself (RFC 768).
+/// The sum of the pseudo-header of a datagram of this length (RFC 768).
 fn pseudo_header(source: V4, destination: V4, length: u16) -> Sum {
     Sum::ZERO
         .word(source.0)
@@ -217,7 +218,7 @@ mod tests {
     #[test]
     fn rfc6333_6_5_a_datagram_and_its_answer() {
         let packet = request(b"odd");
-        // What follows the packet is padding.
+        // The bytes after the packet are padding.
         let padded = [&packet[..], &[7; 9]].concat();
         let datagram = Datagram::read(&outer(), &padded).unwrap();
         assert_eq!(datagram.payload, b"odd");

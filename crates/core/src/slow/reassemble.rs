@@ -1,5 +1,5 @@
-//! Judges the fragments of one datagram: whether they may be put together, and when all are there
-//! (RFC 791 section 3.2, RFC 8200 section 4.5).
+//! Checks the fragments of one datagram: whether they may be reassembled, and when all are there (RFC 791
+//! section 3.2, RFC 8200 section 4.5).
 //!
 //! Both families follow the strict rule of IPv6 (RFC 5722, now RFC 8200 section 4.5): a datagram
 //! with fragments that overlap is dropped as a whole. IPv4 would allow to let one of them win, but
@@ -22,7 +22,7 @@ pub struct Extent {
     pub more: bool,
 }
 
-/// Why a fragment can not be part of any datagram.
+/// Why a fragment cannot be part of any datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impossible {
     /// It has no payload, or more follow and its payload is not a multiple of eight bytes.
@@ -72,7 +72,7 @@ const fn shortest_header(protocol: u8) -> usize {
     }
 }
 
-/// What a fragment is to those that are there already.
+/// The relation of a fragment to those that are there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// It fills a hole: insert it at this index.
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(place(7, 8, true), Placement::Overlap);
         assert_eq!(place(8, 72, true), Placement::Overlap);
         assert_eq!(place(16, 64, false), Placement::Overlap);
-        // An end before what is there already.
+        // The end lies before an existing fragment.
         assert_eq!(place(8, 64, false), Placement::Overlap);
     }
 

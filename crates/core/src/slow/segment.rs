@@ -1,9 +1,9 @@
 //! Cuts a super-packet that went into a tunnel into its segments, each in an outer packet of its
-//! own, where the kernel can not be told how (a TUN link takes super-packets without tunnels only).
+//! own, where the kernel cannot be told how (a TUN link takes super-packets without tunnels only).
 //!
-//! What changes from segment to segment is what changes between packets of one flow that its sender
-//! sends one after the other: lengths, identifications, TCP's sequence numbers and flags (RFC 9293
-//! section 3.1), and the checksums over them.
+//! The fields that change from segment to segment are those that change between consecutive packets of one
+//! flow: lengths, identifications, TCP's sequence numbers and flags (RFC 9293 section 3.1), and the
+//! checksums over them.
 
 use crate::checksum::Sum;
 use crate::wire::{ipv4, ipv6, protocol};
@@ -16,7 +16,7 @@ const FIN: u8 = 1;
 const PUSH: u8 = 1 << 3;
 const CWR: u8 = 1 << 7;
 
-/// Why a super-packet can not be cut.
+/// Why a super-packet cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannotSegment {
     /// It is no TCP or UDP in IP in IP, or shorter than its headers say.
@@ -41,7 +41,7 @@ pub struct Segments<'a> {
 pub struct Segment<'a> {
     headers: [u8; LONGEST],
     length: usize,
-    /// What follows the headers.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
@@ -218,7 +218,7 @@ mod tests {
         u16::from_be_bytes([bytes[at], bytes[at + 1]])
     }
 
-    /// The one's complement sum of RFC 1071; 0xffff over what has a right checksum.
+    /// The one's complement sum of RFC 1071; 0xffff over data with a right checksum.
     fn sum(bytes: &[u8]) -> u16 {
         let mut sum: u32 = bytes
             .chunks(2)

@@ -15,7 +15,7 @@ use crate::word::Word;
 /// The longest header a piece can have: IPv4 with 40 bytes of options.
 pub const LONGEST_HEADER: usize = 60;
 
-/// Why a packet can not be cut.
+/// Why a packet cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannotSplit {
     /// It is neither IPv4 nor IPv6, or shorter than its header says.
@@ -33,7 +33,7 @@ pub enum CannotSplit {
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     header: Header,
-    /// What follows the header.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
@@ -163,8 +163,8 @@ impl<'a> Iterator for Pieces<'a> {
         if self.payload.is_empty() {
             return None;
         }
-        // What is last of the packet need not be last of the datagram; its length is a multiple
-        // of eight then, as `new` has seen to.
+        // The last piece of the packet need not be the last of the datagram. Its length is a multiple of
+        // eight then, as `new` has checked.
         let length = if self.payload.len() <= self.room() {
             self.payload.len()
         } else {
@@ -254,7 +254,7 @@ fn push_copied_options(header: &mut Header, mut options: &[u8]) {
             NO_OPERATION => rest,
             kind => {
                 let length = usize::from(rest.first().copied().unwrap_or(0));
-                // A length that can not be ends the list: what follows has no meaning.
+                // An impossible length ends the list: the bytes after it have no meaning.
                 let Some((option, rest)) = options.split_at_checked(length) else {
                     break;
                 };
@@ -327,7 +327,7 @@ mod tests {
         bytes
     }
 
-    /// What the referee reads from a piece: offset in bytes, more, identification, payload.
+    /// Reads a piece independently: offset in bytes, more fragments, identification, payload.
     fn read(piece: &[u8]) -> (usize, bool, u32, Vec<u8>) {
         if piece[0] >> 4 == 4 {
             let header = Ipv4HeaderSlice::from_slice(piece).unwrap();

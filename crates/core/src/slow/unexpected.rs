@@ -1,5 +1,5 @@
-//! TCP connections from outside that nobody waits for: somebody may, a moment later. So a SYN that comes
-//! unexpected is answered late (RFC 5382 section 4.3, RFC 6146 section 3.5.2.2).
+//! Unsolicited TCP connections from outside. The inside host may open the same connection a moment later,
+//! so such a SYN is answered late (RFC 5382 section 4.3, RFC 6146 section 3.5.2.2).
 
 use super::leading_words;
 use crate::host::Host;
@@ -12,8 +12,8 @@ use crate::wire::{ipv4, protocol};
 pub const WAIT: Span = Span::from_secs(6);
 
 /// The instance in whose name a SYN is to be answered now; `None` if the inside host opened the same
-/// connection meanwhile, which is a simultaneous open, if the SYN is no business of ours any more, or if
-/// it acknowledges something: then it is no attempt to open anything.
+/// connection meanwhile, which is a simultaneous open, if the SYN belongs to no instance any more, or if
+/// it has an acknowledgement: then it opens no connection.
 ///
 /// `packet` is the IPv4 packet as it came.
 pub fn answered_by<H: Host, I: Instances + ?Sized>(

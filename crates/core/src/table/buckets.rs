@@ -1,10 +1,10 @@
 //! A hash table of single words: buckets of eight, one cache line each, and two buckets for every
 //! hash. An empty word is 0, all others have the top bit ([`USED`]).
 //!
-//! A bitmap says of each bucket whether an entry ever went on from it to its second one. As long as
-//! none did, looking for what is not there, which is what a new session does in every table, touches
-//! one bucket and not two; the bitmap is small enough to stay in the cache. Its bits are not taken
-//! back: a table that was full once is as slow as one without them.
+//! A bitmap has a bit for each bucket: whether an entry ever went on from it to its second one. As long as
+//! none did, a search for an absent entry, which is what a new session does in every table, touches one
+//! bucket and not two; the bitmap is small enough to stay in the cache. Its bits are not taken back: a
+//! table that was full once is as slow as one without them.
 //!
 //! An entry is made by one compare-exchange of an empty word (0). Of two processors that make
 //! entries with the same tag at the same time at least one finds the other's when it looks again,
@@ -198,8 +198,8 @@ impl Buckets {
         self.place_alone(memory, hash, mask, word)
     }
 
-    /// [`insert_unique`](Self::insert_unique) for an entry that was looked for and not found a moment
-    /// ago, and that nobody heeds yet: should there be another one, both may be seen for an instant.
+    /// [`insert_unique`](Self::insert_unique) for an entry that was looked for and not found a moment ago,
+    /// and that nobody uses yet: if there is another one, both may be seen for an instant.
     ///
     /// # Errors
     /// As for that.
@@ -289,7 +289,8 @@ impl Buckets {
             let Some((word, bit)) = self.spill(memory, first) else {
                 return Placed::FULL;
             };
-            // Before the entry is there: who sees none in the first bucket then looks in the second.
+            // Before the entry is there: a reader that finds none in the first bucket then looks in the
+            // second.
             word.fetch_or(bit, UPDATE);
         }
         let place = used.vacancy();

@@ -18,12 +18,12 @@ pub(crate) const SLOT_WORDS: usize = 3;
 /// The word of a line that is not zero if an entry whose first line this is lies in its second.
 const OVERFLOW: usize = SLOTS * SLOT_WORDS;
 
-/// What lies in a slot.
+/// An entry of the table: the content of a slot.
 pub(crate) trait Entry: Copy {
     /// The words of the slot, the first of which is never zero.
     fn words(&self) -> [u64; SLOT_WORDS];
 
-    /// What has these words.
+    /// The entry with these words.
     fn from_words(words: [u64; SLOT_WORDS]) -> Self;
 }
 
@@ -33,7 +33,7 @@ pub(crate) trait Entry: Copy {
 pub struct Place(pub u32);
 
 impl Place {
-    /// What lies there.
+    /// Reads the entry in this place.
     #[inline(always)]
     pub(crate) fn read<E: Entry, M: Memory + ?Sized>(self, rules: &M) -> Option<E> {
         read(rules.line(self.0 >> 1)?, (self.0 & 1) as usize)
@@ -63,8 +63,8 @@ impl fmt::Display for FillError {
 
 impl core::error::Error for FillError {}
 
-/// Mixes a word so that every bit of the result depends on every bit of it (the finalizer of
-/// MurmurHash3). Entries come from the operator, so nobody can aim at collisions.
+/// Mixes a word so that every bit of the result depends on every bit of it (the finalizer of MurmurHash3).
+/// Entries come from the operator, so no attacker can aim at collisions.
 #[inline(always)]
 pub(crate) const fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -107,7 +107,7 @@ pub(crate) fn find<E: Entry, M: Memory + ?Sized>(
     None
 }
 
-/// What lies in a slot of a line.
+/// Reads the entry in a slot of a line.
 #[inline(always)]
 fn read<E: Entry>(line: &Line, slot: usize) -> Option<E> {
     let at = slot * SLOT_WORDS;
@@ -123,8 +123,8 @@ fn read<E: Entry>(line: &Line, slot: usize) -> Option<E> {
     Some(E::from_words(words))
 }
 
-/// Lines that a table of so many entries fits into. Should filling it answer [`FillError::Full`]
-/// nevertheless, try twice as many.
+/// Lines that a table of so many entries fits into. If filling it still returns [`FillError::Full`], try
+/// twice as many.
 #[must_use]
 pub(crate) const fn lines_for(entries: usize) -> usize {
     if entries == 0 {

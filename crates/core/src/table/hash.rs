@@ -1,8 +1,8 @@
-//! The hash of all tables: keyed, so that nobody outside can aim at one bucket.
+//! The hash of all tables: keyed, so that no attacker can aim at one bucket.
 //!
-//! It is NH, the universal hash of UMAC (RFC 4418 section 5.2.2), with 32-bit halves and a final
-//! mix: for keys chosen without knowledge of the seed, two collide with a chance of 2^-32 at most,
-//! and it costs one multiplication per 64 bits, without the 128-bit products that BPF lacks.
+//! It is NH, the universal hash of UMAC (RFC 4418 section 5.2.2), with 32-bit halves and a final mix: for
+//! keys chosen without knowledge of the seed, two collide with a probability of 2^-32 at most, and it
+//! costs one multiplication per 64 bits, without the 128-bit products that BPF lacks.
 
 /// Words that a key has at most.
 pub const KEY_WORDS: usize = 6;
@@ -21,8 +21,8 @@ pub fn hash<const K: usize>(seed: &Seed, key: &[u64; K]) -> u64 {
     for (word, secret) in key.iter().zip(seed) {
         let low = (*word as u32).wrapping_add(*secret as u32);
         let high = ((*word >> 32) as u32).wrapping_add((*secret >> 32) as u32);
-        // The factor keeps the compiler from computing vectors, which BPF lacks. The bound on
-        // collisions stands: for what comes before the last difference it is a constant.
+        // The factor keeps the compiler from computing vectors, which BPF lacks. The bound on collisions
+        // stands: for the words before the last difference it is a constant.
         sum = sum
             .wrapping_mul(MIX)
             .wrapping_add(u64::from(low).wrapping_mul(u64::from(high)));

@@ -2,62 +2,12 @@
 //!
 //! `scripts/tiers/unit` runs this with `RUSTFLAGS="--cfg loom"`.
 
-use core::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use loom::sync::atomic::fence;
 use loom::thread;
 
 use super::{Buckets, Line, Memory as _, Position, Refused, Slot, Slots, USED};
-
-/// The word of the tables in loom's model. Loom takes `SeqCst` of an access for acquire and release; with
-/// fences it is what tables rely on: a full barrier.
-#[derive(Debug, Default)]
-pub struct AtomicU64(loom::sync::atomic::AtomicU64);
-
-/// Defines read-modify-write operations with barriers around them.
-macro_rules! updates {
-    ($($name:ident)+) => {$(
-        pub fn $name(&self, value: u64, order: Ordering) -> u64 {
-            barrier(order);
-            let before = self.0.$name(value, order);
-            barrier(order);
-            before
-        }
-    )+};
-}
-
-impl AtomicU64 {
-    pub fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-
-    pub fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    updates!(swap fetch_add fetch_sub fetch_or fetch_and);
-
-    pub fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        barrier(success);
-        let result = self.0.compare_exchange(current, new, success, failure);
-        barrier(success);
-        result
-    }
-}
-
-fn barrier(order: Ordering) {
-    if order == Ordering::SeqCst {
-        fence(order);
-    }
-}
 
 /// Tries every order with so many changes of the processor where none has to wait.
 fn model(changes: usize, test: impl Fn() + Send + Sync + 'static) {
@@ -72,7 +22,7 @@ fn memory(lines: usize) -> Arc<[Line]> {
     lines.into()
 }
 
-/// Runs both at the same time, and gives what they give.
+/// Runs both at the same time, and returns both results.
 fn both<A: 'static, B>(
     memory: &Arc<[Line]>,
     one: impl FnOnce(&[Line]) -> A + Send + 'static,
@@ -87,7 +37,8 @@ fn both<A: 'static, B>(
 /// The bits in which rivals are the same.
 const TAG: u64 = !3;
 
-/// What rivals leave behind: the owner's word and no other, or nothing if there is no owner.
+/// Checks the table after both rivals: it has the owner's word and no other, or nothing if there is no
+/// owner.
 fn judge(
     table: Buckets,
     memory: &[Line],

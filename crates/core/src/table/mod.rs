@@ -1,5 +1,5 @@
-//! State as flat memory: what an engine lends is an array of cache lines, and every table of the
-//! gateway is a layout over it.
+//! State as flat memory: an engine provides an array of cache lines, and every table of the gateway is a
+//! layout over it.
 //!
 //! One array map of BPF, mapped into the daemon as well, serves XDP, tc and user space at the same
 //! time: the algorithms are here, once, over atomic words. All of them are lock-free, because a
@@ -13,14 +13,16 @@ pub(crate) mod cuckoo;
 mod hash;
 #[cfg(all(test, loom))]
 mod interleaved;
+#[cfg(all(test, loom))]
+mod loom_word;
 mod slots;
 
 use core::sync::atomic::Ordering;
 
-#[cfg(all(test, loom))]
-use interleaved::AtomicU64;
 #[cfg(not(all(test, loom)))]
 use isthmus_atomic::AtomicU64;
+#[cfg(all(test, loom))]
+use loom_word::AtomicU64;
 
 pub use buckets::{Buckets, Position, USED};
 pub use cuckoo::{FillError, Place};
@@ -30,7 +32,7 @@ pub use slots::{Draft, Life, Slot, Slots};
 /// The unit of memory: 64 bytes, one cache line, eight atomic words.
 pub type Line = [AtomicU64; 8];
 
-/// What an engine lends to hold state.
+/// The memory of an engine for state.
 pub trait Memory {
     /// The line with this number; `None` past the end.
     fn line(&self, index: u32) -> Option<&Line>;
@@ -50,7 +52,7 @@ impl Memory for [Line] {
     }
 }
 
-/// Begins to fetch a line. A load whose result nobody waits for is what BPF has for it.
+/// Prefetches a line. In BPF this is a load whose result is not used.
 #[inline(always)]
 fn touch<M: Memory + ?Sized>(memory: &M, line: u32) {
     if let Some(line) = memory.line(line) {

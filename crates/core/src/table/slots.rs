@@ -4,7 +4,7 @@
 //!
 //! A slot says by itself whether it is in use: its last word is its [`Life`]. That holds a
 //! generation, too, so a reader that saw the same life before and after has read one entry and no
-//! mixture, and a writer that updates the life by compare-exchange can not hit a successor. This
+//! mixture, and a writer that updates the life by compare-exchange cannot hit a successor. This
 //! is why a slot may also be reached from an index elsewhere, without its control word.
 
 use core::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ const LIFE: usize = 7;
 const BUSY: u64 = 1;
 /// State of a control word whose slot can be used.
 const LIVE: u64 = 2;
-/// Bits of a control word that tell hashes apart.
+/// Bits of a control word that are a part of the hash.
 const TAG: u64 = !3;
 
 /// The control word of a hash, in one of the two states.
@@ -26,8 +26,8 @@ const fn control_word(hash: u64, state: u64) -> u64 {
     hash & TAG | USED | state
 }
 
-/// The last word of a slot: whether it is in use, the how-manieth entry in this slot it is, and 48
-/// bits that belong to the table.
+/// The last word of a slot: whether the slot is in use, its generation, and 48 bits that belong to the
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life(pub u64);
 
@@ -157,7 +157,7 @@ impl<'m> Slot<'m> {
         self.exchange(self.life.with(payload))
     }
 
-    /// Ends the entry: who gets `true` must take its references back and then
+    /// Ends the entry. The caller that gets `true` must take its references back and then
     /// [`release`](Slots::release) the slot.
     #[inline(always)]
     #[must_use]
@@ -165,8 +165,8 @@ impl<'m> Slot<'m> {
         self.exchange(self.life.dead())
     }
 
-    /// Adds to the table bits, which must not overflow. Only for who holds a reference that keeps
-    /// the entry alive. The life before.
+    /// Adds to the table bits, which must not overflow. The caller must hold a reference that keeps the
+    /// entry alive. Returns the life before.
     #[inline(always)]
     pub fn add(&self, amount: u64) -> Life {
         Life(self.line[LIFE].fetch_add(amount, UPDATE))
@@ -257,8 +257,8 @@ impl Slots {
             .reserve(memory, hash, TAG, control_word(hash, BUSY))
     }
 
-    /// Begins to fetch the line of a slot that will be written, while other lines are on their way:
-    /// in a large table each takes longer than all the rest.
+    /// Prefetches the line of a slot that will be written, while other lines are being fetched: in a large
+    /// table each takes longer than all the rest.
     #[inline(always)]
     pub fn touch<M: Memory + ?Sized>(&self, memory: &M, position: Position) {
         super::touch(memory, self.line_of(position));
@@ -291,8 +291,8 @@ impl Slots {
             .store(memory, position, control_word(hash, LIVE));
     }
 
-    /// Gives a slot back: one that was reserved and not published, or whose entry was
-    /// [ended](Slot::end) by the caller.
+    /// Releases a slot: one that was reserved and not published, or whose entry was [ended](Slot::end) by
+    /// the caller.
     #[inline(always)]
     pub fn release<M: Memory + ?Sized>(&self, memory: &M, position: Position) {
         self.control.remove(memory, position);

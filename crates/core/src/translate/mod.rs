@@ -1,16 +1,20 @@
 //! Header translation between the families (RFC 7915).
 //!
 //! A translation runs in the same order in both directions: look at the packet without touching it
-//! ([`v4`], [`v6`], [`transport`]); map its addresses and ports ([`mechanism`](crate::mechanism)); check hop limit and size
-//! ([`mtu`]); only then rewrite it in place ([`four_to_six`], [`six_to_four`], [`four_to_four`], and
-//! [`quoted`] for ICMP errors). A packet that is refused is therefore unchanged, and another engine can take it.
+//! ([`incoming`](crate::incoming)); map its addresses and ports ([`mechanism`](crate::mechanism)); check
+//! hop limit and size ([`mtu`]); only then rewrite it in place ([`four_to_six`], [`six_to_four`],
+//! [`four_to_four`], and [`quoted`] for ICMP errors). A packet that is refused is therefore unchanged, and
+//! another engine can take it.
 
 pub mod error;
 pub mod four_to_four;
 pub mod four_to_six;
+mod headers_v4;
+mod headers_v6;
 pub mod hop;
 pub mod mss;
 pub mod mtu;
+mod outgoing_v4;
 pub mod quoted;
 pub mod quoted_v4;
 pub mod six_to_four;
@@ -18,7 +22,8 @@ pub mod six_to_four;
 use crate::checksum::ChecksumKind;
 use crate::checksum::{Delta, Sum};
 use crate::packet::{Packet, Truncated};
-use crate::wire::transport::{Content, Transport};
+use crate::wire::content::Content;
+use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 use crate::wire::{icmp, tcp, udp};
 use crate::word::Word;
@@ -42,18 +47,18 @@ impl Hop {
     }
 }
 
-/// What a translation changes of all that a transport checksum covers.
+/// The changes of a translation to the data that a transport checksum covers.
 #[derive(Clone, Copy)]
 struct Change {
     /// In the pseudo-header.
     pseudo: Delta,
-    /// In the transport header and what follows it.
+    /// In the transport header and the payload.
     content: Delta,
 }
 
 impl Change {
-    /// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Called at
-    /// one place of each direction, so that it becomes part of it: a call is dear to a BPF program.
+    /// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Each direction
+    /// has one call of it, so that it is inlined: a call is expensive in a BPF program.
     #[inline(always)]
     fn apply<P: Packet>(
         self,
@@ -97,9 +102,9 @@ fn changed_identifier<A>(transport: &Transport, new: &Tuple<A>) -> u16 {
     }
 }
 
-/// Settles which zero the checksum of an ICMPv4 message is, where its header is zero otherwise. An
-/// update does not tell them apart (RFC 1624 section 3), and for a message of zeros only 0xffff is right;
-/// for any other message that adds up to zero it is as good as 0.
+/// Decides which zero the checksum of an ICMPv4 message is, where its header is zero otherwise. An update
+/// does not tell them apart (RFC 1624 section 3), and for a message of zeros only 0xffff is right; for any
+/// other message that adds up to zero it is as good as 0.
 #[inline(always)]
 fn settle_zero<P: Packet>(packet: &mut P, at: usize) -> Result<(), Truncated> {
     let [first, second] = packet.words::<2>(at)?;
@@ -109,7 +114,8 @@ fn settle_zero<P: Packet>(packet: &mut P, at: usize) -> Result<(), Truncated> {
     Ok(())
 }
 
-/// Writes type and identifier of an echo message; gives the change of what its checksum covers.
+/// Writes type and identifier of an echo message, and returns the change of the data that its checksum
+/// covers.
 #[inline(always)]
 fn set_echo<P: Packet>(
     packet: &mut P,

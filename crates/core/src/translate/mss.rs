@@ -1,12 +1,13 @@
 //! Lowers the maximum segment size that a TCP SYN or SYN-ACK announces to what fits the links on both
-//! sides, for hosts that path MTU discovery fails (RFC 9293 section 3.7.1).
+//! sides, for hosts without working path MTU discovery (RFC 9293 section 3.7.1).
 //!
 //! The option says how long the segments may be that its sender receives. They cross both links, so
 //! the smaller one counts, each less its IP and TCP headers without options (RFC 9293 section
 //! 3.7.1). The first MSS option is lowered; it is never raised, and none is added.
 
+use crate::wire::content::Content;
 use crate::wire::tcp;
-use crate::wire::transport::{Content, Transport};
+use crate::wire::transport::Transport;
 use core::hint::black_box;
 
 use crate::checksum::{Delta, Sum};
@@ -59,7 +60,7 @@ pub fn find<P: Packet>(
     transport: &Transport,
 ) -> Result<Place, Refusal> {
     let Some(bytes) = packet.bytes() else {
-        // One condition for all, because each branch would double what the verifier follows.
+        // One condition for all, because each branch would double the work of the verifier.
         let syn = u32::from(transport.tcp_flags & SYN);
         return if black_box(u32::from(policy.mss_clamp)) * syn == 0 {
             Ok(Place::NOWHERE)
@@ -78,8 +79,7 @@ pub fn find<P: Packet>(
     Ok(value.map_or(Place::NOWHERE, |value| Place(tcp::HEADER + value)))
 }
 
-/// Where the value of the first MSS option lies among options; `None` also if what comes before it
-/// is malformed.
+/// The offset of the value of the first MSS option; `None` also if an option before it is malformed.
 fn search(options: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -95,7 +95,7 @@ fn search(options: &[u8]) -> Option<usize> {
 }
 
 /// Writes `most` over the option if that is less, in the TCP header that begins `at` bytes into the
-/// packet. Gives the change of what the checksum covers.
+/// packet. Returns the change of the data that the checksum covers.
 #[inline(always)]
 pub fn lower<P: Packet>(
     packet: &mut P,
@@ -107,8 +107,8 @@ pub fn lower<P: Packet>(
     if value == 0 {
         return Ok(Delta::NONE);
     }
-    // A word that begins at an even offset, because the checksum is over pairs of bytes: what is
-    // before the value is of the same option, what is behind an odd one is of the header.
+    // A word that begins at an even offset, because the checksum is over pairs of bytes. The byte before
+    // the value is of the same option, and the byte behind an odd one is of the header.
     let start = at
         + if value.is_multiple_of(2) {
             value - 2
@@ -140,7 +140,7 @@ mod tests {
     use crate::checksum::ChecksumKind;
     use crate::packet::{Family, NoRoom};
     use crate::policy::{ServiceClass, ZeroUdpChecksum};
-    use crate::wire::icmp::Messages;
+    use crate::wire::content::Messages;
     use crate::wire::protocol;
     use crate::wire::transport::Extent;
     use etherparse::{TcpHeaderSlice, TcpOptionElement};

@@ -1,11 +1,12 @@
-//! Does the translated packet fit, and if not, who has to act (RFC 7915 sections 4.1, 5.1, 5.1.1)?
+//! Whether a translated packet fits its link, and what to do if it does not (RFC 7915 sections 4.1, 5.1,
+//! 5.1.1).
 
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split};
 use crate::wire::{ipv4, ipv6};
 
-/// What stands in the way of an IPv6 packet made from an IPv4 packet.
+/// The sizes of an IPv6 packet made from an IPv4 packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ToV6 {
     /// Bytes after the IP headers.
@@ -26,8 +27,7 @@ pub struct ToV6 {
 
 /// Decides for a packet from IPv4 to IPv6 (RFC 7915 section 4.1).
 ///
-/// # Errors
-/// The sender has to be told, or only the slow path can cut the packet.
+/// # Errors The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn to_v6<P: Packet>(packet: &P, size: &ToV6) -> Result<Option<Split>, Refusal> {
     let wire = wire_size(packet, size.headers, size.payload, size.transport);
@@ -50,7 +50,7 @@ pub fn to_v6<P: Packet>(packet: &P, size: &ToV6) -> Result<Option<Split>, Refusa
     })
 }
 
-/// What stands in the way of an IPv4 packet made from an IPv6 packet.
+/// The sizes of an IPv4 packet made from an IPv6 packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ToV4 {
     /// Bytes after the IP headers.
@@ -69,16 +69,15 @@ pub struct ToV4 {
 
 /// Decides for a packet from IPv6 to IPv4 (RFC 7915 sections 5.1 and 5.1.1).
 ///
-/// # Errors
-/// The sender has to be told, or only the slow path can cut the packet.
+/// # Errors The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusal> {
     let wire = wire_size(packet, ipv4::HEADER, size.payload, size.transport);
     if wire <= usize::from(size.link) {
         return Ok(None);
     }
-    // An IPv6 sender need not send less than 1280 bytes at a time; what is in fragments, or was,
-    // has no DF in IPv4 and is cut like by any router.
+    // An IPv6 sender need not send packets of less than 1280 bytes. A packet that is or was in fragments
+    // has no DF in IPv4, so that any router may cut it.
     let may_cut = size.received <= usize::from(ipv6::MINIMUM_MTU)
         || size.fragment_header.is_some()
         || packet.reassembled().is_some();
@@ -92,7 +91,7 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
 }
 
-/// What stands in the way of an IPv4 packet that stays one.
+/// The sizes of an IPv4 packet that stays one.
 #[derive(Clone, Copy, Debug)]
 pub struct WithinV4 {
     /// Bytes after the IP header.
@@ -114,8 +113,7 @@ pub struct WithinV4 {
 /// Decides for a packet from IPv4 to IPv4, as any router does (RFC 791 section 2.3, RFC 1191 section
 /// 3). Of a packet that goes into a softwire the outer packet is cut (RFC 2473 section 7.2 b).
 ///
-/// # Errors
-/// The sender has to be told, or only the slow path can cut the packet.
+/// # Errors The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn within_v4<P: Packet>(packet: &P, size: &WithinV4) -> Result<Option<Split>, Refusal> {
     let outer = if size.softwire {

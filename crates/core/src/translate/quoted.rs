@@ -5,7 +5,7 @@
 //! where bytes move or go: then it is computed anew. Errors are rare, and this takes more stack
 //! than a BPF program has: they are translated in user space only.
 
-use super::{error, four_to_six, six_to_four};
+use super::{error, headers_v4, headers_v6};
 use crate::checksum::ChecksumKind;
 use crate::checksum::{Delta, Sum};
 use crate::host::Host;
@@ -18,10 +18,11 @@ use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::Hop;
 use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Fit, Unit};
-use crate::wire::icmp::Messages;
-use crate::wire::transport::{Content, Extent, Transport};
-use crate::wire::tuple::Tuple;
+
+use crate::wire::transport::{Extent, Transport};
+use crate::wire::tuple::{Ports, Tuple};
 use crate::wire::{icmp, tcp, udp};
 use crate::wire::{ipv4, ipv6};
 use crate::word::Word;
@@ -43,7 +44,7 @@ pub(super) fn useless(refusal: Refusal) -> Refusal {
 pub(super) const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
 
 /// Whether as much of a transport header is quoted as an error holds at least: 8 bytes (RFC 792, RFC 4443
-/// section 3). What lies behind the message in the buffer is no part of it.
+/// section 3). Bytes behind the message in the buffer are no part of it.
 #[inline(always)]
 pub(super) fn check_extent(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
     let there = body.quote.unwrap_or(body.length).saturating_sub(headers);
@@ -112,12 +113,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
     check_extent(&body, old_inner, &quoted)?;
 
     // The quoted packet went the other way: map it as if it came back.
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: quoted.source_port,
-        destination_port: quoted.destination_port,
-    };
+    let old = quoted.tuple(header.source(), header.destination());
     if received.header.destination() != old.source {
         return Err(INNER);
     }
@@ -125,20 +121,20 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
         .to_v6(host, policy, &old.swapped(), &quoted, Part::Quoted)
         .map_err(useless)?
         .swapped();
-    // RFC 7757 section 4.2.1 rule 3 comes with it: the host itself is known by what the quoted
-    // packet was sent to.
+    // This includes RFC 7757 section 4.2.1 rule 3: the host itself is known by the destination of the
+    // quoted packet.
     let source = if received.header.source() == old.destination {
         new.destination
     } else {
         mechanism.error_source_v6(host, policy, received.header.source())
     };
 
-    let inner = four_to_six::headers(policy, &header, new.source, new.destination, quoted_length);
-    let mut outer = four_to_six::headers(policy, &received.header, source, new.source, 0);
+    let inner = headers_v6::headers(policy, &header, new.source, new.destination, quoted_length);
+    let mut outer = headers_v6::headers(policy, &received.header, source, new.source, 0);
     hop.apply(&mut outer.fields.hop_limit);
     let mtus = error::LinkMtus {
         v4: policy.ipv4_mtu,
-        v6: four_to_six::link_mtu(host, policy, &outer.fields)?,
+        v6: headers_v6::link_mtu(host, policy, &outer.fields)?,
     };
     let error = error::error_to_v6(message, code, rest, header.total_length(), mtus)
         .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
@@ -167,19 +163,14 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
             &quoted,
             &new,
             &Adjust {
-                pseudo: four_to_six::pseudo_header(&old, &new),
-                echo_pseudo: four_to_six::icmpv6_pseudo_header(&new, quoted_length) - Sum::ZERO,
+                pseudo: headers_v6::pseudo_header(&old, &new),
+                echo_pseudo: headers_v6::icmpv6_pseudo_header(&new, quoted_length) - Sum::ZERO,
                 unit: Unit::V6,
                 available: fit.length.saturating_sub(front.new_inner),
             },
         )?;
-        let outside = Tuple {
-            source,
-            destination: new.source,
-            source_port: 0,
-            destination_port: 0,
-        };
-        let pseudo = four_to_six::icmpv6_pseudo_header(&outside, length);
+        let outside = Ports::NONE.between(source, new.source);
+        let pseudo = headers_v6::icmpv6_pseudo_header(&outside, length);
         change += pseudo - Sum::ZERO;
         let head = [
             Word::from_bytes([error.message, error.code, 0, 0]),
@@ -251,12 +242,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     check_extent(&body, old_inner, &quoted)?;
 
     // The quoted packet went the other way: map it as if it came back.
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: quoted.source_port,
-        destination_port: quoted.destination_port,
-    };
+    let old = quoted.tuple(header.source(), header.destination());
     if received.header.destination() != old.source {
         return Err(INNER);
     }
@@ -276,17 +262,17 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         protocol: chain.protocol,
         transport: quoted,
     };
-    let inner = six_to_four::headers(
+    let inner = headers_v4::headers(
         policy,
         &quoted_incoming,
         new.source,
         new.destination,
         chain.length,
     );
-    let mut outer = six_to_four::headers(policy, received, source, new.source, 0);
+    let mut outer = headers_v4::headers(policy, received, source, new.source, 0);
     outer.ttl -= 1;
     let mtus = error::LinkMtus {
-        v4: six_to_four::link_mtu(host, policy, &outer)?,
+        v4: headers_v4::link_mtu(host, policy, &outer)?,
         v6: policy.ipv6_mtu,
     };
     let error = error::error_to_v4(message, code, rest, chain.fragment.get(), mtus)
@@ -323,27 +309,21 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         packet.set_words(front.outer + icmp::HEADER, inner.0)?;
         close_gap(packet, &front, &body, &fit);
         let mut change = inner.sum() - old_sum;
-        let removed = four_to_six::icmpv6_pseudo_header(&old, chain.length);
+        let removed = headers_v6::icmpv6_pseudo_header(&old, chain.length);
         change += adjust_quoted(
             packet,
             front.new_length(),
             &quoted,
             &new,
             &Adjust {
-                pseudo: six_to_four::pseudo_header(&old, &new),
+                pseudo: headers_v4::pseudo_header(&old, &new),
                 echo_pseudo: Sum::ZERO - removed,
                 unit: Unit::V4,
                 available: fit.length.saturating_sub(front.new_inner),
             },
         )?;
-        let outside = Tuple {
-            source: received.header.source(),
-            destination: old.source,
-            source_port: 0,
-            destination_port: 0,
-        };
-        change +=
-            Sum::ZERO - four_to_six::icmpv6_pseudo_header(&outside, received.transport.length);
+        let outside = Ports::NONE.between(received.header.source(), old.source);
+        change += Sum::ZERO - headers_v6::icmpv6_pseudo_header(&outside, received.transport.length);
         let head = [
             Word::from_bytes([error.message, error.code, 0, 0]),
             fit.rest(Unit::V4, &error),
@@ -361,7 +341,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     })
 }
 
-/// What changes in the transport header of a quoted packet.
+/// The changes to the transport header of a quoted packet.
 pub(super) struct Adjust {
     /// Change of the pseudo-header of TCP and UDP.
     pub(super) pseudo: Delta,
@@ -373,7 +353,7 @@ pub(super) struct Adjust {
     pub(super) available: usize,
 }
 
-/// Adjusts what is there of the quoted transport header, and gives the change of its sum.
+/// Adjusts the quoted part of the transport header, and returns the change of its sum.
 #[inline(always)]
 pub(super) fn adjust_quoted<P: Packet, A>(
     packet: &mut P,

@@ -1,9 +1,9 @@
 //! Packets quoted in ICMP errors that stay IPv4 (RFC 5508 section 4): the quoted packet becomes what it
 //! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. Like all of
-//! [`quoted`](super::quoted) in user space only.
+//! [`quoted`](super::quoted), this runs in user space only.
 
 use super::quoted::{Adjust, INNER, adjust_quoted, check_extent, useless};
-use super::{Hop, four_to_four};
+use super::{Hop, outgoing_v4};
 use crate::address::V4;
 use crate::checksum::ChecksumKind;
 use crate::checksum::Delta;
@@ -16,12 +16,13 @@ use crate::packet::{Packet, Truncated, patch_complete};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow, Verdict};
+use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Unit};
 use crate::wire::icmp;
-use crate::wire::icmp::Messages;
 use crate::wire::ipv4;
-use crate::wire::transport::{Content, Extent, Transport};
-use crate::wire::tuple::Tuple;
+
+use crate::wire::transport::{Extent, Transport};
+use crate::wire::tuple::{Ports, Tuple};
 
 /// Offset of the addresses in an IPv4 header.
 const ADDRESSES: usize = 12;
@@ -52,28 +53,24 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     if received.header.destination() != quote.tuple.source {
         return Err(INNER);
     }
-    // Who sent the error does not tell where it comes from, because a router between the NAT and the
-    // outside may have an inside address: this machine has.
+    // The source of the error does not tell the side that it comes from, because a router between the NAT
+    // and the outside may have an inside address: this machine has one.
     let passed = quote.pass(host, passage)?;
     passage.check_reporter(received.header.source(), &passed)?;
     let new = passed.tuple.swapped();
-    let outer = Tuple {
-        source: if passed.hides {
-            // A router before the inside host has no address outside: it gets the host's.
-            new.destination
-        } else {
-            received.header.source()
-        },
-        destination: new.source,
-        source_port: 0,
-        destination_port: 0,
+    let source = if passed.hides {
+        // A router before the inside host has no address outside: it gets the host's.
+        new.destination
+    } else {
+        received.header.source()
     };
-    let way = four_to_four::Way::new(host, policy, passed.exit, &outer, tos)?;
-    let start = way.make_room(packet)?;
+    let outer = Ports::NONE.between(source, new.source);
+    let out = outgoing_v4::Outgoing::new(host, policy, passed.exit, &outer, tos)?;
+    let start = out.make_room(packet)?;
     (|| {
         let (outside, flags) = (&received.header, received.header.0[1]);
-        way.write(packet, outside.total_length(), policy)?;
-        four_to_four::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
+        out.write(packet, outside.total_length(), policy)?;
+        outgoing_v4::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
         let change = quote.write(packet, start + quote_at, &new)?;
         let field = start + received.transport.at + icmp::CHECKSUM;
         packet.patch_checksum(field, ChecksumKind::Plain, Delta::NONE, change)
@@ -83,16 +80,15 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         host.count(M::COUNTER);
     }
     Ok(Verdict::Forward {
-        family: way.family(),
+        family: out.family(),
         split: None,
     })
 }
 
 /// Turns a packet that went through a passage into what it was before; `passage` is the one that leads
-/// back. All of the packet is quoted that there is of it.
+/// back. The packet is quoted as far as it is there.
 ///
-/// # Errors
-/// The packet never came through; it is unchanged then.
+/// # Errors The packet did not come through; it is unchanged then.
 pub fn restore<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,
@@ -138,12 +134,7 @@ impl Quote {
             return Err(Refusal::Drop(Counter::IcmpNested));
         }
         check_extent(body, inner, &transport)?;
-        let tuple = Tuple {
-            source: header.source(),
-            destination: header.destination(),
-            source_port: transport.source_port,
-            destination_port: transport.destination_port,
-        };
+        let tuple = transport.tuple(header.source(), header.destination());
         Ok(Self {
             header,
             transport,
@@ -160,7 +151,7 @@ impl Quote {
     }
 
     /// Writes other addresses and ports into the packet, which begins `at` bytes into another now, and
-    /// gives the change of the sum of all its bytes.
+    /// returns the change of the sum of all its bytes.
     fn write<P: Packet>(
         &self,
         packet: &mut P,
@@ -168,7 +159,7 @@ impl Quote {
         new: &Tuple<V4>,
     ) -> Result<Delta, Truncated> {
         packet.set_words(at + ADDRESSES, [new.source.0, new.destination.0])?;
-        let pseudo = four_to_four::pseudo_header(&self.tuple, new);
+        let pseudo = outgoing_v4::pseudo_header(&self.tuple, new);
         let (field, kind) = (at + ipv4::CHECKSUM, ChecksumKind::Plain);
         patch_complete(packet, field, kind, pseudo)?;
         let header = ipv4::Header::read(packet, at)?;

@@ -1,9 +1,10 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
+use super::headers_v4::{headers, link_mtu};
 use super::{Change, mss, mtu, quoted};
 use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
-use crate::host::{Destination, Host};
+use crate::host::Host;
 use crate::incoming::v6;
 use crate::mechanism::Instances;
 use crate::mechanism::crossing::Translator;
@@ -13,15 +14,13 @@ use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use crate::wire::content::{Content, Echo};
 use crate::wire::icmp;
-use crate::wire::icmp::Echo;
-use crate::wire::ipv4::{Fields, Fragment, HEADER};
-use crate::wire::transport::{Content, Transport};
+use crate::wire::ipv4::{Fields, HEADER};
+
+use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 use crate::wire::{ipv4, ipv6, protocol};
-
-/// Translated packets up to this size may be fragmented on the way (RFC 7915 section 5.1).
-const DF_CLEAR_UP_TO: usize = 1260;
 
 /// Translates a packet that belongs to an instance.
 ///
@@ -68,12 +67,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let mss = mss::find(packet, policy, transport)?;
     // Summed up here so that the addresses need not be kept.
     let removed = address_sum(&header);
-    let old = Tuple {
-        source: header.source(),
-        destination: header.destination(),
-        source_port: ports.source,
-        destination_port: ports.destination,
-    };
+    let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v4(host, policy, &old, transport, Part::Outer)?;
     let hairpin = mechanism.hairpins(host, instances, new.destination);
     if hairpin && !P::ABILITIES.hairpins {
@@ -108,37 +102,6 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         family: Family::V4,
         split,
     })
-}
-
-/// The header of RFC 7915 sections 5.1 and 5.1.1 for a packet with these addresses. The hop limit
-/// is not decremented, the identification not chosen yet.
-#[inline(always)]
-pub(super) fn headers(
-    policy: &Policy,
-    incoming: &v6::Incoming,
-    source: V4,
-    destination: V4,
-    length: usize,
-) -> Fields {
-    let total = HEADER + length;
-    let (identification, dont_fragment, fragment) = match incoming.fragment.get() {
-        Some(header) => (header.identification as u16, false, header.fragment),
-        None => (0, total > DF_CLEAR_UP_TO, Fragment::WHOLE),
-    };
-    Fields {
-        tos: policy.tos.of(incoming.header.traffic_class()),
-        total_length: total as u16,
-        identification,
-        dont_fragment,
-        fragment,
-        ttl: incoming.header.hop_limit(),
-        protocol: match incoming.protocol {
-            protocol::ICMPV6 => protocol::ICMP,
-            other => other,
-        },
-        source,
-        destination,
-    }
 }
 
 /// The identification of a packet that has none of its own.
@@ -179,21 +142,6 @@ fn check_size<P: Packet>(
         fields.dont_fragment = false;
     }
     Ok(split)
-}
-
-/// MTU of the link that a packet with these headers will take.
-#[inline(always)]
-pub(super) fn link_mtu<H: Host>(
-    host: &mut H,
-    policy: &Policy,
-    fields: &Fields,
-) -> Result<u16, Refusal> {
-    let route = host.route(Destination::V4 {
-        source: fields.source,
-        destination: fields.destination,
-        tos: fields.tos,
-    });
-    Ok(route?.map_or(policy.ipv4_mtu, |route| route.mtu))
 }
 
 /// The sum of both addresses.
@@ -243,14 +191,4 @@ fn finish<P: Packet>(
         super::settle_zero(packet, at)?;
     }
     Ok(())
-}
-
-/// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
-/// (RFC 8200 section 8.1, RFC 9293 section 3.1).
-#[inline(always)]
-pub(super) fn pseudo_header(old: &Tuple<V6>, new: &Tuple<V4>) -> Delta {
-    let V6(source) = old.source;
-    let V6(destination) = old.destination;
-    Sum::ZERO.word(new.source.0).word(new.destination.0)
-        - Sum::ZERO.words(&source).words(&destination)
 }

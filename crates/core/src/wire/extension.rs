@@ -21,7 +21,7 @@ pub enum Unit {
     V6 = 8,
 }
 
-/// What follows the ICMP header of the error that was received.
+/// The bytes behind the ICMP header of the error that was received.
 #[derive(Clone, Copy, Debug)]
 pub struct Body {
     /// Bytes.
@@ -30,7 +30,7 @@ pub struct Body {
     pub quote: Option<usize>,
 }
 
-/// What follows the ICMP header of the translated error.
+/// The bytes behind the ICMP header of the translated error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
     /// Bytes.
@@ -42,8 +42,8 @@ pub struct Fit {
 }
 
 impl Body {
-    /// Reads the length attribute. One that makes no sense is ignored: routers send such, and
-    /// traceroute has to work all the same.
+    /// Reads the length attribute. An invalid one is ignored: routers send such, and traceroute has to
+    /// work nevertheless.
     #[inline(always)]
     #[must_use]
     pub fn read(unit: Unit, message: u8, rest: Word, length: usize) -> Self {

@@ -1,44 +1,14 @@
 //! The header that ICMPv4 and ICMPv6 share (RFC 792, RFC 4443 section 2.1), and the messages that
 //! both have.
 
-use super::transport::Content;
-use super::{icmpv4, icmpv6, protocol};
+use super::content::{Content, Echo, Messages};
+use super::{icmpv4, icmpv6, ipv4, protocol};
+use crate::packet::Packet;
 
 /// Bytes of a header, the second word included.
 pub const HEADER: usize = 8;
 /// Offset of the checksum.
 pub const CHECKSUM: usize = 2;
-
-/// Which ICMP messages a packet may carry: those that have a counterpart where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Messages {
-    /// Of ICMPv4, those that ICMPv6 has as well (RFC 7915 section 4.2).
-    V4,
-    /// Of ICMPv6, those that ICMPv4 has as well (RFC 7915 section 5.2).
-    V6,
-    /// Of ICMPv4, all that have an identifier or quote a packet (RFC 5508 section 3.1).
-    WithinV4,
-}
-
-impl Messages {
-    /// The protocol that carries them.
-    #[inline(always)]
-    pub(super) const fn protocol(self) -> u8 {
-        match self {
-            Self::V4 | Self::WithinV4 => protocol::ICMP,
-            Self::V6 => protocol::ICMPV6,
-        }
-    }
-}
-
-/// The two queries that both families have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Echo {
-    /// Type 8 or 128.
-    Request,
-    /// Type 0 or 129.
-    Reply,
-}
 
 /// The content of an ICMP message of a translatable type; `None` for the others.
 #[inline(always)]
@@ -103,4 +73,29 @@ pub struct ErrorHeader {
     pub rest: u32,
     /// The second word has room for an RFC 4884 length.
     pub extensible: bool,
+}
+
+/// The protocol of an IPv4 packet, or 41 for an ICMP error about a packet of that protocol: it decides
+/// whether the packet is for a tunnel endpoint, whose address may be another's for all other protocols.
+#[inline(always)]
+#[must_use]
+pub fn quoted_protocol<P: Packet>(packet: &P, header: &ipv4::Header) -> u8 {
+    let own = header.protocol();
+    if own != protocol::ICMP
+        || header.header_length() != ipv4::HEADER
+        || header.fragment().is_fragment()
+    {
+        return own;
+    }
+    // The word of the quoted header that has the protocol is its third.
+    let quoted = ipv4::HEADER + HEADER + 8;
+    match (packet.words::<1>(ipv4::HEADER), packet.words::<1>(quoted)) {
+        (Ok([first]), Ok([third]))
+            if content(Messages::V4, first.bytes()[0]) == Some(Content::IcmpError)
+                && third.bytes()[1] == protocol::IPV6 =>
+        {
+            protocol::IPV6
+        }
+        _ => own,
+    }
 }

@@ -136,7 +136,7 @@ impl Header {
     }
 }
 
-/// What a new header without options is made of.
+/// The fields of a new header without options.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
     /// Type of service.

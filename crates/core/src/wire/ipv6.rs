@@ -76,7 +76,7 @@ impl Header {
     }
 }
 
-/// What a new header is made of. The flow label is 0 (RFC 7915 section 4.1).
+/// The fields of a new header. The flow label is 0 (RFC 7915 section 4.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
     /// Traffic class.
@@ -159,7 +159,7 @@ impl FragmentHeader {
 }
 
 /// A fragment header that may be absent, in a form whose bytes are always written: the BPF verifier
-/// refuses a program that copies what never was.
+/// refuses a program that copies bytes that were not written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OptionalFragment {
     present: bool,

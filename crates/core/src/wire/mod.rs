@@ -1,6 +1,7 @@
-//! Packet headers as values: read from words, asked by name, written back as words. Messages that no
-//! packet path looks at are read from bytes.
+//! Packet headers as values: read from words, accessed by name, written back as words. Messages that the
+//! packet path does not look at are read from bytes.
 
+pub mod content;
 pub mod extension;
 pub mod icmp;
 pub mod icmpv4;

@@ -13,7 +13,7 @@ pub const LENGTH: usize = 16;
 /// The lengths that a Prefix Length Code stands for, in the order of the codes.
 const LENGTHS: [u8; 6] = [96, 64, 56, 48, 40, 32];
 
-/// A prefix and how long it may be used.
+/// A prefix and its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pref64 {
     /// The prefix.
@@ -29,11 +29,11 @@ pub struct Lifetime(u16);
 impl Lifetime {
     /// The prefix is not to be used any more.
     pub const ZERO: Self = Self(0);
-    /// 65528 seconds, the longest that the option can tell.
+    /// 65528 seconds, the longest that the option can hold.
     pub const MAX: Self = Self(0x1fff);
 
-    /// So many seconds, rounded up to a number that the option can tell, so that only zero is zero;
-    /// the longest one for more.
+    /// So many seconds, rounded up to a number that the option can hold, so that only zero is zero; the
+    /// longest one for more.
     #[must_use]
     pub const fn of_secs(seconds: u32) -> Self {
         let units = seconds.div_ceil(8);
@@ -58,7 +58,7 @@ pub enum Pref64Error {
     Length,
     /// The Prefix Length Code stands for nothing.
     LengthCode(u8),
-    /// The prefix can not be one.
+    /// The prefix cannot be one.
     Prefix(PrefixError),
 }
 
@@ -219,8 +219,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any bytes are read or refused, and what was read comes out again but for bits after the
-        /// prefix.
+        /// Any bytes are read or refused, and a value that was read is written back the same but for bits
+        /// after the prefix.
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..40), fit: bool) {
             let mut bytes = bytes;

@@ -13,7 +13,7 @@ pub const HOP_LIMIT: u8 = 255;
 /// Source Link-Layer Address (RFC 4861 section 4.6.1).
 const SOURCE_LINK_LAYER: u8 = 1;
 
-/// What the IPv6 header around a message tells.
+/// The fields of the IPv6 header around a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Its source.
@@ -88,7 +88,7 @@ impl<'a> Advertisement<'a> {
         self.router_lifetime
     }
 
-    /// The prefixes that it tells, in their order, and those options that are to be ignored.
+    /// The prefixes in it, in their order, and the options that are to be ignored.
     pub fn prefixes(&self) -> impl Iterator<Item = Result<Pref64, Pref64Error>> + 'a {
         let options = Options(self.options);
         options
@@ -97,8 +97,8 @@ impl<'a> Advertisement<'a> {
     }
 }
 
-/// The first 16 bytes of an advertisement, which its options follow. It says nothing but for how many
-/// seconds its sender is a default router. The checksum is for the kernel to fill in.
+/// The first 16 bytes of an advertisement, which its options follow. It has only the lifetime in seconds
+/// of its sender as a default router. The checksum is for the kernel to fill in.
 #[must_use]
 pub const fn advertisement(router_lifetime: u16) -> [u8; 16] {
     let [high, low] = router_lifetime.to_be_bytes();

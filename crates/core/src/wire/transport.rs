@@ -1,29 +1,11 @@
 //! The transport header of a packet: ports, flags and length, as far as the gateway needs them.
 
-use super::icmp::{self, Echo, Messages};
+use super::content::{Content, Messages};
+use super::icmp;
 use super::tuple::{Ports, Tuple};
 use super::{protocol, tcp, udp};
 use crate::packet::{Packet, Truncated};
 use crate::word::Word;
-
-/// The content of an IP packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// A TCP header.
-    Tcp,
-    /// A UDP header.
-    Udp,
-    /// An ICMP echo request or reply.
-    Echo(Echo),
-    /// Another ICMPv4 query with an identifier, or its answer; only of [`Messages::WithinV4`].
-    Query,
-    /// An ICMP error; its packet in error begins 8 bytes in.
-    IcmpError,
-    /// Any other protocol: passed as it is.
-    Other,
-    /// A fragment after the first: payload without a header.
-    Continuation,
-}
 
 /// The transport part of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -109,20 +91,14 @@ impl Transport {
     /// The tuple of a packet between two addresses.
     #[inline(always)]
     #[must_use]
-    pub const fn tuple<A: Copy>(&self, source: A, destination: A) -> Tuple<A> {
-        Tuple {
-            source,
-            destination,
-            source_port: self.source_port,
-            destination_port: self.destination_port,
-        }
+    pub fn tuple<A>(&self, source: A, destination: A) -> Tuple<A> {
+        self.ports().between(source, destination)
     }
 
-    /// Reads the transport header of a whole packet or a first fragment. `messages` tells the ICMP
-    /// types of the packet's family apart.
+    /// Reads the transport header of a whole packet or a first fragment. `messages` selects the ICMP types
+    /// of the packet's family.
     ///
-    /// # Errors
-    /// A header that is cut short, an ICMP type without counterpart.
+    /// # Errors The header is cut short, or the ICMP type has no counterpart.
     #[inline(always)]
     pub fn read<P: Packet>(
         packet: &P,

@@ -15,6 +15,18 @@ pub struct Tuple<A> {
 }
 
 impl<A> Tuple<A> {
+    /// The tuple with the same ports between other addresses.
+    #[inline(always)]
+    #[must_use]
+    pub fn between<B>(&self, source: B, destination: B) -> Tuple<B> {
+        Tuple {
+            source,
+            destination,
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+        }
+    }
+
     /// The tuple of a packet that goes the other way.
     #[inline(always)]
     #[must_use]
@@ -38,6 +50,23 @@ pub struct Ports {
 }
 
 impl Ports {
+    /// The ports of a packet without any.
+    pub(crate) const NONE: Self = Self {
+        source: 0,
+        destination: 0,
+    };
+
+    /// The tuple with these ports between two addresses.
+    #[inline(always)]
+    pub(crate) fn between<A>(self, source: A, destination: A) -> Tuple<A> {
+        Tuple {
+            source,
+            destination,
+            source_port: self.source,
+            destination_port: self.destination,
+        }
+    }
+
     /// Both ports as one number, the source in the upper half.
     #[inline(always)]
     pub(crate) const fn word(self) -> u64 {

@@ -150,7 +150,7 @@ fn lies_in_the_port_set_of_the_customer() {
     let set = PortSet::new(6, 8, 0x34).unwrap();
     let address = Ipv4Addr::new(203, 0, 113, 18);
     let cfg = NatConfig {
-        pool: Pool::of_customer(address.into(), set),
+        pool: Pool::of_ce(address.into(), set),
         ..Setup {
             blocks: Blocks::PortSet,
             ..Setup::default()

@@ -15,7 +15,7 @@ const SERVER: &str = "192.0.2.1";
 
 fn customer(set: PortSet) -> Nat {
     let cfg = NatConfig {
-        pool: Pool::of_customer(Ipv4Addr::new(203, 0, 113, 18).into(), set),
+        pool: Pool::of_ce(Ipv4Addr::new(203, 0, 113, 18).into(), set),
         ..Setup {
             // Their account is kept in user space only.
             capacity: Capacity {

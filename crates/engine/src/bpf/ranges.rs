@@ -1,17 +1,18 @@
-//! Tells the programs which destinations share a way (`isthmus_abi::routes`), so that a border asks
-//! the kernel once for a million customers behind one router.
+//! Tells the programs which destinations share a next hop (`isthmus_abi::routes`), so that a BR looks up
+//! the FIB once for a million CEs behind one router.
 //!
 //! The first and the last addresses of the networks that there are routes to divide all destinations into
 //! ranges. All of a range are covered by the same routes, whichever of them the kernel takes. If each of
 //! these leads to one gateway, so do all packets to the range. If some lead to neighbours, the destination
-//! decides. Where packets are spread over several gateways, or routes depend on more than the destination,
+//! selects the next hop. Where packets are spread over several gateways, or routes depend on more than the
+//! destination,
 //! nothing is told.
 
 use std::io;
 use std::sync::atomic::Ordering;
 
 use isthmus_abi::lines::LineWords;
-use isthmus_abi::routes::{self, Decides, Range};
+use isthmus_abi::routes::{self, Granularity, Range};
 use isthmus_core::table::Memory as _;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteType,
@@ -37,13 +38,13 @@ const LOCAL: u32 = 255;
 const MAIN: u32 = 254;
 const DEFAULT: u32 = 253;
 
-/// The destinations of a route, and what decides on the way to them. The numbers are those of IPv4
+/// The destinations of a route, and its granularity. The numbers are those of IPv4
 /// addresses, or the upper halves of IPv6 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
     first: u64,
     last: u64,
-    decides: Decides,
+    granularity: Granularity,
 }
 
 /// The memory of the map `RANGES`.
@@ -86,15 +87,17 @@ impl Ranges {
     }
 
     /// Writes ranges to the places from `base` on, and to the rest of `size` what no destination is in.
-    fn put(&self, base: usize, size: usize, ranges: &[(u64, Decides)]) {
+    fn put(&self, base: usize, size: usize, ranges: &[(u64, Granularity)]) {
         for place in 0..size {
-            let (first, decides) = *ranges.get(place).unwrap_or(&(u64::MAX, Decides::Addresses));
+            let (first, granularity) = *ranges
+                .get(place)
+                .unwrap_or(&(u64::MAX, Granularity::Addresses));
             let number = base + place;
             let line = self.0.line((number / RANGES_OF_LINE) as u32);
             let words = line.map(|line| &line[number % RANGES_OF_LINE * 2..]);
             if let Some([begin, kind, ..]) = words {
                 begin.store(first, Ordering::Relaxed);
-                kind.store(decides.word(), Ordering::Relaxed);
+                kind.store(granularity.word(), Ordering::Relaxed);
             }
         }
     }
@@ -157,13 +160,13 @@ impl Route {
         let header = &message.header;
         let mut table = u32::from(header.table);
         let mut destination = None;
-        let mut decides = Decides::Destination;
+        let mut granularity = Granularity::Destination;
         for attribute in &message.attributes {
             match attribute {
                 RouteAttribute::Table(number) => table = *number,
                 RouteAttribute::Destination(address) => destination = Some(address),
                 RouteAttribute::Gateway(_) | RouteAttribute::Via(_) => {
-                    decides = decides.min(Decides::Range);
+                    granularity = granularity.min(Granularity::Range);
                 }
                 _ => {}
             }
@@ -172,7 +175,7 @@ impl Route {
             return None;
         }
         if table == LOCAL || depends_on_more(header, &message.attributes) {
-            decides = Decides::Addresses;
+            granularity = Granularity::Addresses;
         }
         let length = u32::from(header.destination_prefix_length);
         let (first, bits) = match destination {
@@ -183,18 +186,18 @@ impl Route {
         };
         if length > bits {
             // There is no telling between the destinations that begin like this one.
-            decides = Decides::Addresses;
+            granularity = Granularity::Addresses;
         }
         let others = u64::MAX.checked_shr(64 - bits + length).unwrap_or(0);
         Some(Self {
             first: first & !others,
             last: first | others,
-            decides,
+            granularity,
         })
     }
 }
 
-/// Whether the way of a packet that takes a route depends on more than the destination.
+/// Whether the next hop of a packet that takes a route depends on more than the destination.
 fn depends_on_more(header: &RouteHeader, attributes: &[RouteAttribute]) -> bool {
     header.kind != RouteType::Unicast
         || header.tos != 0
@@ -210,41 +213,43 @@ fn depends_on_more(header: &RouteHeader, attributes: &[RouteAttribute]) -> bool 
         })
 }
 
-/// Divides all destinations into ranges: where each begins, and what decides on the way there. The first
-/// begins at 0.
-fn divide(mut routes: Vec<Route>) -> Vec<(u64, Decides)> {
+/// Divides all destinations into ranges: the first destination of each, and its granularity. The first
+/// range begins at 0.
+fn divide(mut routes: Vec<Route>) -> Vec<(u64, Granularity)> {
     // A network before those within.
     routes.sort_by_key(|route| (route.first, !route.last));
-    let mut ranges = vec![(0, Decides::Addresses)];
+    let mut ranges = vec![(0, Granularity::Addresses)];
     // The networks around the place that has been reached, the widest first, each with what its own route
     // and those of all the others say.
     let mut around: Vec<Route> = Vec::new();
     let leave = |around: &mut Vec<Route>, ranges: &mut Vec<_>, before: Option<u64>| {
         while let Some(left) = around.pop_if(|one| before.is_none_or(|before| one.last < before)) {
             if let Some(next) = left.last.checked_add(1) {
-                let decides = around.last().map_or(Decides::Addresses, |one| one.decides);
-                begin(ranges, next, decides);
+                let granularity = around
+                    .last()
+                    .map_or(Granularity::Addresses, |one| one.granularity);
+                begin(ranges, next, granularity);
             }
         }
     };
     for mut route in routes {
         leave(&mut around, &mut ranges, Some(route.first));
         if let Some(wider) = around.last() {
-            route.decides = route.decides.max(wider.decides);
+            route.granularity = route.granularity.max(wider.granularity);
         }
-        begin(&mut ranges, route.first, route.decides);
+        begin(&mut ranges, route.first, route.granularity);
         around.push(route);
     }
     leave(&mut around, &mut ranges, None);
-    // To tell two ranges apart is of use where their ways may differ and they would share them.
-    ranges.dedup_by(|next, one| next.1 == one.1 && one.1 != Decides::Range);
+    // Two ranges stay apart where their next hops may differ and each shares one.
+    ranges.dedup_by(|next, one| next.1 == one.1 && one.1 != Granularity::Range);
     ranges
 }
 
 /// Begins another range, instead of the last one if that has nothing in it.
-fn begin(ranges: &mut Vec<(u64, Decides)>, first: u64, decides: Decides) {
+fn begin(ranges: &mut Vec<(u64, Granularity)>, first: u64, granularity: Granularity) {
     let _empty = ranges.pop_if(|last| last.0 == first);
-    ranges.push((first, decides));
+    ranges.push((first, granularity));
 }
 
 #[cfg(test)]
@@ -252,22 +257,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn route(first: u64, last: u64, decides: Decides) -> Route {
+    fn route(first: u64, last: u64, granularity: Granularity) -> Route {
         Route {
             first,
             last,
-            decides,
+            granularity,
         }
     }
 
     #[test]
     fn without_routes_nothing_is_known() {
-        assert_eq!(divide(Vec::new()), [(0, Decides::Addresses)]);
+        assert_eq!(divide(Vec::new()), [(0, Granularity::Addresses)]);
     }
 
     #[test]
     fn a_network_cuts_the_one_around_it() {
-        use Decides::{Addresses, Destination, Range};
+        use Granularity::{Addresses, Destination, Range};
         let routes = vec![
             route(0, u64::MAX, Range),
             route(200, 299, Destination),
@@ -291,10 +296,10 @@ mod tests {
     fn a_gateway_behind_neighbours_may_be_one_of_them() {
         // Should the inner route not count because its link is down, the outer one does.
         let routes = vec![
-            route(0, 99, Decides::Destination),
-            route(10, 19, Decides::Range),
+            route(0, 99, Granularity::Destination),
+            route(10, 19, Granularity::Range),
         ];
-        let expected = [(0, Decides::Destination), (100, Decides::Addresses)];
+        let expected = [(0, Granularity::Destination), (100, Granularity::Addresses)];
         assert_eq!(divide(routes), expected);
     }
 
@@ -319,12 +324,12 @@ mod tests {
 
     #[test]
     fn a_route_is_to_all_addresses_of_its_network() {
-        let expected = route(0xc000_0200, 0xc000_02ff, Decides::Destination);
+        let expected = route(0xc000_0200, 0xc000_02ff, Granularity::Destination);
         assert_eq!(Route::of(&ipv4()), Some(expected));
         let network = RouteAddress::Inet6("2001:db8::".parse().unwrap());
         let ipv6 = message(AddressFamily::Inet6, network, 32);
         let (first, last) = (0x2001_0db8_0000_0000, 0x2001_0db8_ffff_ffff);
-        let expected = route(first, last, Decides::Destination);
+        let expected = route(first, last, Granularity::Destination);
         assert_eq!(Route::of(&ipv6), Some(expected));
         let mut default = RouteMessage::default();
         default.header.table = RouteHeader::RT_TABLE_MAIN;
@@ -334,7 +339,7 @@ mod tests {
             (AddressFamily::Inet6, u64::MAX),
         ] {
             default.header.address_family = family;
-            let expected = route(0, last, Decides::Destination);
+            let expected = route(0, last, Granularity::Destination);
             assert_eq!(Route::of(&default), Some(expected));
         }
     }
@@ -345,19 +350,19 @@ mod tests {
         let mut ipv6 = message(AddressFamily::Inet6, host, 128);
         ipv6.attributes.push(gateway());
         let half = 0x2001_0db8_0000_0000;
-        let expected = route(half, half, Decides::Addresses);
+        let expected = route(half, half, Granularity::Addresses);
         assert_eq!(Route::of(&ipv6), Some(expected));
     }
 
     #[test]
     fn only_one_gateway_is_the_same_for_all() {
-        let decides = |change: &dyn Fn(&mut RouteMessage)| {
+        let granularity = |change: &dyn Fn(&mut RouteMessage)| {
             let mut message = ipv4();
             message.attributes.push(gateway());
             change(&mut message);
-            Route::of(&message).map(|route| route.decides)
+            Route::of(&message).map(|route| route.granularity)
         };
-        assert_eq!(decides(&|_| {}), Some(Decides::Range));
+        assert_eq!(granularity(&|_| {}), Some(Granularity::Range));
         let more: [&dyn Fn(&mut RouteMessage); 6] = [
             &|route| route.header.tos = 4,
             &|route| route.header.source_prefix_length = 8,
@@ -367,14 +372,18 @@ mod tests {
             &|route| route.attributes.push(RouteAttribute::Table(LOCAL)),
         ];
         for (number, change) in more.into_iter().enumerate() {
-            assert_eq!(decides(change), Some(Decides::Addresses), "{number}");
+            assert_eq!(
+                granularity(change),
+                Some(Granularity::Addresses),
+                "{number}"
+            );
         }
         let elsewhere: [&dyn Fn(&mut RouteMessage); 2] = [
             &|route| route.attributes.push(RouteAttribute::Table(100)),
             &|route| route.header.flags = RouteFlags::Cloned,
         ];
         for change in elsewhere {
-            assert_eq!(decides(change), None);
+            assert_eq!(granularity(change), None);
         }
     }
 
@@ -408,8 +417,8 @@ mod tests {
         fn network()(address in any::<u16>(), length in 0_u32..=16, kind in 0..3) -> Route {
             let others = u64::from(u16::MAX.checked_shr(length).unwrap_or(0));
             let first = u64::from(address) & !others;
-            let decides = [Decides::Range, Decides::Destination, Decides::Addresses];
-            route(first, first | others, decides[kind as usize])
+            let granularity = [Granularity::Range, Granularity::Destination, Granularity::Addresses];
+            route(first, first | others, granularity[kind as usize])
         }
     }
 
@@ -428,10 +437,10 @@ mod tests {
                 all.filter(move |(_, one)| (one.first..=one.last).contains(&address))
             };
             for address in addresses {
-                let (first, decides) = *ranges.iter().rfind(|range| range.0 <= address).unwrap();
-                let most = around(address).map(|(_, one)| one.decides).max();
-                prop_assert_eq!(decides, most.unwrap_or(Decides::Addresses));
-                if decides == Decides::Range {
+                let (first, granularity) = *ranges.iter().rfind(|range| range.0 <= address).unwrap();
+                let most = around(address).map(|(_, one)| one.granularity).max();
+                prop_assert_eq!(granularity, most.unwrap_or(Granularity::Addresses));
+                if granularity == Granularity::Range {
                     let numbers = |address| around(address).map(|(number, _)| number);
                     prop_assert!(numbers(address).eq(numbers(first)));
                 }

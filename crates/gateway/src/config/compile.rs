@@ -289,7 +289,7 @@ fn deterministic(inside: IpNet, subscriber: u8, size: u16) -> nat::Deterministic
 
 fn pool(nat: &Nat) -> nat::Pool {
     if let (false, [address]) = (nat.set.sharing().is_whole(), nat.pool.as_slice()) {
-        return nat::Pool::of_customer(address.addresses.network().into(), nat.set);
+        return nat::Pool::of_ce(address.addresses.network().into(), nat.set);
     }
     let mut entries: Vec<_> = nat.pool.iter().map(|pool| pool.value).collect();
     entries.sort_by_key(|pool| pool.addresses.network());

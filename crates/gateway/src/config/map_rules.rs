@@ -1,7 +1,7 @@
 //! The mapping rules of `map-e` and `map-t`, and port sets.
 
 use ipnet::Ipv4Net;
-use isthmus_core::address::map::{Customer, MapRule, MapRules, Ports};
+use isthmus_core::address::map::{Ce, MapRule, MapRules, Ports};
 use isthmus_core::address::port_set::{PortSet, Sharing};
 
 use super::source::At;
@@ -10,7 +10,7 @@ use super::{composed, section};
 
 /// A CE of a domain.
 pub(super) struct Site {
-    pub(super) customer: Customer,
+    pub(super) customer: Ce,
     pub(super) inside: Vec<At<Ipv4Net>>,
     pub(super) mesh: MapRules,
 }
@@ -33,7 +33,7 @@ pub(super) fn site(reader: &Reader<'_>, rules: Option<&[At<MapRule>]>) -> Option
         return None;
     };
     let prefix = (delegated.network().into(), delegated.prefix_len());
-    let customer = match basic.customer(prefix) {
+    let customer = match basic.ce(prefix) {
         Ok(customer) => customer,
         Err(error) => {
             let expected = "expected the prefix that the customer was delegated";

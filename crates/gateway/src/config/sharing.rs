@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use ipnet::{Ipv4Net, Ipv6Net};
-use isthmus_core::address::map::{Customer, MapRule, MapRules};
+use isthmus_core::address::map::{Ce, MapRule, MapRules};
 use isthmus_core::address::port_set::PortSet;
 use isthmus_core::config as core;
 use isthmus_core::nat;
@@ -159,7 +159,7 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
         rules: MapRules::NONE,
         nat: no_nat(),
     });
-    let customer = Customer {
+    let customer = Ce {
         v4: address.into(),
         v4_length: 32,
         ports: PortSet::WHOLE,
@@ -196,7 +196,7 @@ pub(super) fn lw_b4(reader: &Reader<'_>) -> Option<Composed> {
         rules: MapRules::NONE,
         nat: no_nat(),
     });
-    let customer = Customer {
+    let customer = Ce {
         v4: address.value.into(),
         v4_length: 32,
         ports,
@@ -216,7 +216,7 @@ fn ce(
     name: &'static str,
     core: core::AnyMechanism,
     reader: &Reader<'_>,
-    customer: &Customer,
+    customer: &Ce,
     inside: &[At<Ipv4Net>],
     pcp: Option<Pcp>,
 ) -> Option<Composed> {

@@ -127,7 +127,7 @@ impl Binding {
             (self.v4.into(), 32),
         );
         let rule = MapRule::new(v6, v4, 0, Ports::Given(self.ports)).ok()?;
-        Some(rule.customer(v6).ok()?.address.into())
+        Some(rule.ce(v6).ok()?.address.into())
     }
 }
 

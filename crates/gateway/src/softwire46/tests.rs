@@ -122,7 +122,7 @@ fn rfc7598_4_5_explicit_psid() {
     assert_eq!(rule.rule.ports(), Ports::Given(set));
     let expected: Ipv6Addr = "2001:db8:12:3400:0:c000:212:34".parse().unwrap();
     let (v6, _) = rule.rule.v6();
-    let customer = rule.rule.customer((v6, 56)).unwrap();
+    let customer = rule.rule.ce((v6, 56)).unwrap();
     assert_eq!(Ipv6Addr::from(customer.address), expected);
 
     // The same for lw4o6 (RFC 7596 section 5.1, figure 3).

@@ -317,10 +317,10 @@ fn a_million_softwires() {
     let found = |n: u32| {
         use isthmus_core::address::softwire;
         let sharing = aftr.shared.find(v4(n).into())?;
-        let customer = softwire::Customer::new(v4(n).into(), (n % 64) as u16, sharing);
-        let place = softwire::find(rules, &aftr.softwires, customer)?;
+        let key = softwire::B4Key::new(v4(n).into(), (n % 64) as u16, sharing);
+        let place = softwire::find(rules, &aftr.softwires, key)?;
         Some(Ipv6Addr::from(
-            softwire::read(rules, &aftr.softwires, place, customer)?.0,
+            softwire::read(rules, &aftr.softwires, place, key)?.0,
         ))
     };
     for n in 0..COUNT {

@@ -5,15 +5,15 @@ use super::{Mapping, hash_v4, hash_v6, mask_v4};
 use crate::table::cuckoo::{self, Filling};
 use crate::table::{FillError, Line};
 
-/// Lines that a table of so many mappings fits into, both directions together. Should [`fill`]
-/// answer [`FillError::Full`] nevertheless, try twice as many.
+/// Lines that a table of so many mappings fits into, both directions together. If [`fill`] still returns
+/// [`FillError::Full`], try twice as many.
 #[must_use]
 pub const fn lines_for(mappings: usize) -> usize {
     2 * cuckoo::lines_for(mappings)
 }
 
-/// Writes a table into zeroed lines which will be found in the rules memory from line `base` on,
-/// and tells where it is. Host side.
+/// Writes a table into zeroed lines which will be found in the rules memory from line `base` on, and
+/// returns its place. This runs in user space.
 ///
 /// # Errors
 /// See [`FillError`]; the lines then hold a part of the table. A mapping with a prefix that another one

@@ -8,12 +8,12 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-/// What the packet path does with an IPv4 address.
+/// Maps an IPv4 address like the packet path.
 fn map_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> Option<V6> {
     to_v6(rules, find_v4(rules, table, address)?, address)
 }
 
-/// What the packet path does with an IPv6 address.
+/// Maps an IPv6 address like the packet path.
 fn map_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> Option<V4> {
     Some(to_v4(rules, find_v6(rules, table, address)?, address)?.address)
 }

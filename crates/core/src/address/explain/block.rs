@@ -9,7 +9,7 @@ pub struct Block<A> {
     pub network: A,
     /// Length of the prefix in bits.
     pub length: u8,
-    /// What it is for.
+    /// The purpose of the block.
     pub purpose: &'static str,
     /// Where that is written.
     pub source: &'static str,
@@ -359,7 +359,7 @@ pub fn block_v4(address: V4) -> Option<&'static Block<V4>> {
     })
 }
 
-/// The narrowest block that an IPv6 address lies in; `None` for what nobody has a use for yet.
+/// The narrowest block that an IPv6 address lies in; `None` for an address without an assigned use.
 #[must_use]
 pub fn block_v6(address: V6) -> Option<&'static Block<V6>> {
     BLOCKS_V6.iter().find(|block| {
@@ -434,7 +434,7 @@ mod tests {
         }
     }
 
-    /// What the packet path calls non-global is what these tables say does not reach everywhere.
+    /// An address is non-global in the packet path if these tables say that it does not reach everywhere.
     #[test]
     fn agrees_with_the_packet_path() {
         for block in BLOCKS_V4 {

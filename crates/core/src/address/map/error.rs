@@ -1,4 +1,4 @@
-//! What a mapping rule must not be.
+//! Errors of mapping rules.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ pub enum RuleError {
     V6HostBits,
     /// More than 48 EA bits (RFC 7597 section 5.2).
     EaBits(u8),
-    /// The EA bits are more than what is left of an IPv4 address and the 16 bits of a port.
+    /// The EA bits are more than the rest of an IPv4 address and the 16 bits of a port.
     EaBitsForV4 {
         /// EA bits.
         ea_bits: u8,
@@ -35,7 +35,7 @@ pub enum RuleError {
     },
     /// The PSID in the EA bits and the offset are no division of ports.
     Sharing(PortSetError),
-    /// A PSID is given, but the customer has an IPv4 prefix (RFC 7598 section 4.5).
+    /// A PSID is given, but the CE has an IPv4 prefix (RFC 7598 section 4.5).
     GivenForPrefix {
         /// Bits of the prefix.
         length: u8,
@@ -129,7 +129,7 @@ pub(super) const fn check(
     Ok(network)
 }
 
-/// Checks that the customers of a rule have full addresses and no PSID but the one that is given.
+/// Checks that the CEs of a rule have full addresses and no PSID but the one that is given.
 pub(super) const fn check_given(v4_length: u8, ea_bits: u8) -> Result<(), RuleError> {
     let length = v4_length + ea_bits;
     if length < 32 {

@@ -141,8 +141,8 @@ impl MapRules {
     }
 }
 
-/// The place of the first rule that covers something, or [`MapRules::MOST`]. All arithmetic: a branch
-/// for each rule would have the verifier of BPF look at what follows once for each.
+/// The place of the first rule that covers something, or [`MapRules::MOST`]. This is arithmetic without
+/// branches: with a branch for each rule the verifier of BPF would check the rest once for each.
 #[derive(Clone, Copy)]
 struct Found(u32);
 

@@ -44,8 +44,8 @@ const EXAMPLE_ADDRESS: &str = "2001:db8:12:3400:0:c000:212:34";
 /// RFC 7597 appendix A, example 1; RFC 7599 appendix A, example 1.
 #[test]
 fn rfc7597_example_1() {
-    let found = example_1().customer(net6("2001:db8:12:3400::/56")).unwrap();
-    let expected = Customer {
+    let found = example_1().ce(net6("2001:db8:12:3400::/56")).unwrap();
+    let expected = Ce {
         v4: v4("192.0.2.18"),
         v4_length: 32,
         ports: PortSet::new(6, 8, 0x34).unwrap(),
@@ -90,7 +90,7 @@ fn rfc7597_example_3() {
     assert_eq!(check("1.2.3.4", 1232), Err(Mismatch::Address));
 }
 
-/// RFC 7597 appendix A, example 4: the rule is the customer's alone, with a whole address. (RFC 7599 has
+/// RFC 7597 appendix A, example 4: the rule is the CE's alone, with a whole address. (RFC 7599 has
 /// the same example with 192.0.2.1 in the rule, and 192.0.2.18 in its text.)
 #[test]
 fn rfc7597_example_4() {
@@ -99,7 +99,7 @@ fn rfc7597_example_4() {
         ("192.0.2.1/32", "2001:db8:12:3400:0:c000:201:0"),
     ] {
         let rule = rule("2001:db8:12:3400::/56", prefix4, 0, DEFAULT);
-        let found = rule.customer(net6("2001:db8:12:3400::/56")).unwrap();
+        let found = rule.ce(net6("2001:db8:12:3400::/56")).unwrap();
         assert_eq!((found.v4, found.v4_length), net4(prefix4));
         assert_eq!(found.ports, PortSet::WHOLE);
         assert_eq!(found.address, v6(address));
@@ -119,7 +119,7 @@ fn rfc7597_example_5() {
         0,
         Ports::Given(ports),
     );
-    let found = rule.customer(net6("2001:db8:12:3400::/56")).unwrap();
+    let found = rule.ce(net6("2001:db8:12:3400::/56")).unwrap();
     assert_eq!(found.v4, v4("192.0.2.18"));
     assert_eq!(found.ports, ports);
     assert_eq!(found.address, v6(EXAMPLE_ADDRESS));
@@ -130,12 +130,12 @@ fn rfc7597_example_5() {
     assert_eq!(rule.ports(), Ports::Given(ports));
 }
 
-/// RFC 7597 section 5.2, figure 4: customers have IPv4 prefixes; section 6: the identifier has zeros
+/// RFC 7597 section 5.2, figure 4: CEs have IPv4 prefixes; section 6: the identifier has zeros
 /// after them.
 #[test]
 fn rfc7597_5_2_prefix() {
     let rule = rule("2001:db8::/40", "10.0.0.0/8", 16, DEFAULT);
-    let found = rule.customer(net6("2001:db8:1:200::/56")).unwrap();
+    let found = rule.ce(net6("2001:db8:1:200::/56")).unwrap();
     assert_eq!((found.v4, found.v4_length), net4("10.1.2.0/24"));
     assert_eq!(found.address, v6("2001:db8:1:200:0:a01:200:0"));
     assert_eq!(rule.assignment(), Assignment::Prefix(24));
@@ -154,7 +154,7 @@ fn rfc7597_5_2_prefix() {
 #[test]
 fn rfc7597_5_2_extremes() {
     let all = rule("2001:db8::/32", "0.0.0.0/0", 32, DEFAULT);
-    let found = all.customer(net6("2001:db8:c000:212::/64")).unwrap();
+    let found = all.ce(net6("2001:db8:c000:212::/64")).unwrap();
     assert_eq!((found.v4, found.v4_length), net4("192.0.2.18/32"));
     assert_eq!(found.address, v6("2001:db8:c000:212:0:c000:212:0"));
 
@@ -165,9 +165,7 @@ fn rfc7597_5_2_extremes() {
         48,
         Ports::Embedded { offset: 0 },
     );
-    let found = single
-        .customer(net6("2001:db8:c000:212:1f90::/80"))
-        .unwrap();
+    let found = single.ce(net6("2001:db8:c000:212:1f90::/80")).unwrap();
     assert_eq!(found.ports, PortSet::new(0, 16, 8080).unwrap());
     assert_eq!(found.address, v6("2001:db8:c000:212:1f90:c000:212:1f90"));
     assert_eq!(single.address_of(found.v4, 8080), Some(found.address));
@@ -178,27 +176,21 @@ fn rfc7597_5_2_extremes() {
 #[test]
 fn rfc7597_5_2_end_user_prefix() {
     let rule = example_1();
-    let customer = |text| rule.customer(net6(text));
-    let short = CustomerError::Short {
+    let ce = |text| rule.ce(net6(text));
+    let short = CeError::Short {
         length: 52,
         least: 56,
     };
-    assert_eq!(customer("2001:db8:12:3000::/52"), Err(short));
-    assert_eq!(
-        customer("2001:db9:12:3400::/56"),
-        Err(CustomerError::OtherRule)
-    );
-    assert_eq!(
-        customer("2001:db8:12:3401::/56"),
-        Err(CustomerError::HostBits)
-    );
-    let longer = customer("2001:db8:12:3400::/60").unwrap();
+    assert_eq!(ce("2001:db8:12:3000::/52"), Err(short));
+    assert_eq!(ce("2001:db9:12:3400::/56"), Err(CeError::OtherRule));
+    assert_eq!(ce("2001:db8:12:3401::/56"), Err(CeError::HostBits));
+    let longer = ce("2001:db8:12:3400::/60").unwrap();
     assert_eq!(longer.address, v6(EXAMPLE_ADDRESS));
     // The BR would send to the first of the subnets.
-    let elsewhere = CustomerError::Elsewhere(v6(EXAMPLE_ADDRESS));
-    assert_eq!(customer("2001:db8:12:3410::/60"), Err(elsewhere));
+    let elsewhere = CeError::Elsewhere(v6(EXAMPLE_ADDRESS));
+    assert_eq!(ce("2001:db8:12:3410::/60"), Err(elsewhere));
     assert!(elsewhere.to_string().contains(EXAMPLE_ADDRESS));
-    let whole = rule.customer((v6(EXAMPLE_ADDRESS), 128)).unwrap();
+    let whole = rule.ce((v6(EXAMPLE_ADDRESS), 128)).unwrap();
     assert_eq!(whole.address, v6(EXAMPLE_ADDRESS));
 }
 
@@ -409,7 +401,7 @@ fn someone(rule: &MapRule, bits: u32, index: u32) -> (V4, u16) {
 }
 
 proptest! {
-    /// Every customer's address is where the BR sends, and its packets pass the BR (RFC 7597
+    /// Every CE's address is where the BR sends, and its packets pass the BR (RFC 7597
     /// sections 5.2, 5.3 and 8.1).
     #[test]
     fn there_and_back(rule in any_rule(), bits: u32, index: u32) {
@@ -423,11 +415,11 @@ proptest! {
         let mask = mask_v6(least);
         let halves = found.halves();
         let end_user = (V6::from_halves(halves.0 & mask.0, halves.1 & mask.1), least);
-        let customer = rule.customer(end_user).unwrap();
-        prop_assert_eq!(customer.address, found);
-        prop_assert!(customer.ports.contains(port));
-        let assigned = address.number() & mask_v4(customer.v4_length);
-        prop_assert_eq!(customer.v4.number(), assigned);
+        let ce = rule.ce(end_user).unwrap();
+        prop_assert_eq!(ce.address, found);
+        prop_assert!(ce.ports.contains(port));
+        let assigned = address.number() & mask_v4(ce.v4_length);
+        prop_assert_eq!(ce.v4.number(), assigned);
         // Translation finds the host, unless the prefix overwrites the identifier that far.
         let host = rule.host_address_of(address, port).unwrap();
         if least <= 80 {
@@ -436,10 +428,10 @@ proptest! {
         prop_assert_eq!(rule.check(host, address, port), Ok(()));
     }
 
-    /// Two customers of a rule never have the same address and port (RFC 7597 section 5.1), and none may
-    /// send from what is another's.
+    /// Two CEs of a rule never have the same address and port (RFC 7597 section 5.1), and none may send
+    /// from those of another.
     #[test]
-    fn customers_have_nothing_in_common(
+    fn ces_have_nothing_in_common(
         rule in any_rule(), one: (u32, u32), other: (u32, u32), near: bool,
     ) {
         let (address, port) = someone(&rule, one.0, one.1);
@@ -448,7 +440,7 @@ proptest! {
         let (other_address, other_port) = someone(&rule, other_bits, other.1);
         let here = rule.address_of(address, port).unwrap();
         let there = rule.address_of(other_address, other_port).unwrap();
-        let (a, b) = (rule.customer_at(here), rule.customer_at(there));
+        let (a, b) = (rule.ce_at(here), rule.ce_at(there));
         if here == there {
             prop_assert_eq!(a, b);
         } else {

@@ -4,14 +4,14 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::SoftwireTable;
 use super::{
-    BLOCK_LOG2, BORDERS_LOG2, BOUND, Block, Customer, Form, SHORT_ROWS_LOG2, SharedNetworks,
-    Softwire, WHOLE_ROWS_LOG2,
+    B4Key, BLOCK_LOG2, BORDERS_LOG2, BOUND, Block, Form, SHORT_ROWS_LOG2, SharedNetworks, Softwire,
+    WHOLE_ROWS_LOG2,
 };
 use crate::address::port_set::Sharing;
 use crate::table::cuckoo::{self, Filling, mix};
 use crate::table::{FillError, Line};
 
-/// Softwires in the order of their customers.
+/// Softwires in the order of their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Softwires<'a> {
     shared: &'a SharedNetworks,
@@ -21,12 +21,12 @@ pub struct Softwires<'a> {
 impl<'a> Softwires<'a> {
     /// Sorts them.
     pub fn new(rows: &'a mut [Softwire], shared: &'a SharedNetworks) -> Self {
-        rows.sort_unstable_by_key(|one| customer(shared, one));
+        rows.sort_unstable_by_key(|one| key_of(shared, one));
         Self { shared, rows }
     }
 
-    /// Lines for finding blocks. Should [`fill`](Self::fill) answer [`FillError::Full`] nevertheless, try
-    /// twice as many.
+    /// Lines for finding blocks. If [`fill`](Self::fill) still returns [`FillError::Full`], try twice as
+    /// many.
     #[must_use]
     pub fn lines_to_find(&self) -> usize {
         cuckoo::lines_for(self.blocks().count())
@@ -41,11 +41,10 @@ impl<'a> Softwires<'a> {
     }
 
     /// Writes a table into zeroed lines, which will be found in the rules memory from line `base` on, and
-    /// tells where it is: first a power of two of lines for finding blocks, then those of the blocks.
+    /// returns its place: first a power of two of lines for finding blocks, then those of the blocks.
     ///
-    /// # Errors
-    /// See [`FillError`]; the lines then hold a part of the table. Two softwires with the same address and
-    /// PSID are duplicates, of which the number in the order of customers is told.
+    /// # Errors See [`FillError`]; the lines then hold a part of the table. Two softwires with the same
+    /// address and PSID are duplicates; the error has the number of the second in the order of keys.
     pub fn fill(&self, lines: &[Line], base: u32) -> Result<SoftwireTable, FillError> {
         if self.rows.is_empty() {
             return Ok(SoftwireTable::default());
@@ -70,7 +69,7 @@ impl<'a> Softwires<'a> {
             let end = written + lines_of_block(&form);
             self.write(&rest[written..end], &form, rows);
             blocks.insert(Block {
-                number: customer(self.shared, &rows[0]).block(),
+                number: key_of(self.shared, &rows[0]).block(),
                 first: size(to_find.len() + written)?,
             })?;
             written = end;
@@ -85,7 +84,7 @@ impl<'a> Softwires<'a> {
     /// The softwires of one block after the other.
     fn blocks(&self) -> impl Iterator<Item = &'a [Softwire]> + use<'a> {
         let Self { shared, rows } = *self;
-        let block = move |one: &Softwire| customer(shared, one).block();
+        let block = move |one: &Softwire| key_of(shared, one).block();
         rows.chunk_by(move |a, b| block(a) == block(b))
     }
 
@@ -125,11 +124,11 @@ impl<'a> Softwires<'a> {
         }
     }
 
-    /// The address of a lwB4 without what the form knows about it by itself.
+    /// The address of a lwB4 without the parts that follow from the form and the key.
     fn rest(&self, form: &Form, one: &Softwire) -> u128 {
         let (high, mut low) = one.b4.halves();
         if form.identifiers {
-            low ^= customer(self.shared, one).interface_identifier();
+            low ^= key_of(self.shared, one).interface_identifier();
         }
         u128::from(high) << 64 | u128::from(low)
     }
@@ -150,7 +149,7 @@ impl<'a> Softwires<'a> {
         };
         let base = u128::from(form.base.0) << 64 | u128::from(form.base.1);
         for one in rows {
-            let row = customer(self.shared, one).row();
+            let row = key_of(self.shared, one).row();
             if form.short {
                 let difference = (base ^ self.rest(form, one)) >> form.shift;
                 let value = u64::from(BOUND) | difference as u64;
@@ -168,10 +167,10 @@ impl<'a> Softwires<'a> {
     }
 }
 
-/// Whose softwire it is. Addresses of no network are not asked for.
-fn customer(shared: &SharedNetworks, one: &Softwire) -> Customer {
+/// The key of a softwire. No packet looks up an address of no network.
+fn key_of(shared: &SharedNetworks, one: &Softwire) -> B4Key {
     let sharing = shared.find(one.v4).unwrap_or(Sharing::WHOLE);
-    Customer::new(one.v4, one.psid, sharing)
+    B4Key::new(one.v4, one.psid, sharing)
 }
 
 const fn lines_of_rows(form: &Form) -> u16 {

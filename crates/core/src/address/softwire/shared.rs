@@ -1,4 +1,4 @@
-//! How the ports of customers' addresses are divided.
+//! How the ports of lwB4s' addresses are divided.
 
 use core::hint::black_box;
 
@@ -6,7 +6,7 @@ use crate::address::V4;
 use crate::address::networks::V4Network;
 use crate::address::port_set::Sharing;
 
-/// The networks whose addresses customers have, and how the ports of each are divided.
+/// The networks whose addresses lwB4s have, and how the ports of each are divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SharedNetworks {
@@ -27,8 +27,8 @@ impl SharedNetworks {
     /// The most networks that fit.
     pub const MOST: usize = 16;
 
-    /// The networks with these addresses, prefix lengths (0 to 32) and parameters. Gives the number of
-    /// the first for which there is no room.
+    /// The networks with these addresses, prefix lengths (0 to 32) and parameters. The error is the number
+    /// of the first for which there is no room.
     ///
     /// # Errors
     /// There are more than [`MOST`](Self::MOST).
@@ -37,7 +37,7 @@ impl SharedNetworks {
             return Err(Self::MOST);
         }
         let mut all = Self::default();
-        // Prefixes of all lengths from the shortest: what comes later counts.
+        // Prefixes of all lengths from the shortest: a later one takes precedence.
         for length in 0..=32 {
             for (address, _, sharing) in networks.iter().filter(|(_, n, _)| *n == length) {
                 all.networks[all.count as usize] = SharedNetwork {
@@ -51,10 +51,10 @@ impl SharedNetworks {
     }
 
     /// How the ports of an address are divided: by the network with the longest prefix. `None` if no
-    /// customer has the address.
+    /// lwB4 has the address.
     ///
-    /// All arithmetic: a branch for each network would have the verifier of BPF look at what follows
-    /// once for each.
+    /// This is arithmetic without branches: with a branch for each network the verifier of BPF would check
+    /// the rest once for each.
     #[inline(always)]
     #[must_use]
     pub fn find(&self, address: V4) -> Option<Sharing> {

@@ -35,7 +35,7 @@ fn softwire(plan: Plan, v4: u32, psid: u16) -> Softwire {
     }
 }
 
-/// A few addresses that 16 share, one of which is a customer's, and one that is shared by two.
+/// A few addresses that 16 share, one of which is a lwB4's, and one that is shared by two.
 fn networks() -> SharedNetworks {
     let [sixteen, two] = [4, 1].map(|length| Sharing::new(6, length).unwrap());
     SharedNetworks::new(&[
@@ -67,9 +67,9 @@ fn built(softwires: &[Softwire]) -> (Vec<Line>, SoftwireTable) {
 fn look(built: &(Vec<Line>, SoftwireTable), v4: u32, psid: u16) -> Option<(V6, u8)> {
     let rules = built.0.as_slice();
     let v4 = V4::from_number(v4);
-    let customer = Customer::new(v4, psid, networks().find(v4)?);
-    let place = find(rules, &built.1, customer)?;
-    read(rules, &built.1, place, customer)
+    let key = B4Key::new(v4, psid, networks().find(v4)?);
+    let place = find(rules, &built.1, key)?;
+    read(rules, &built.1, place, key)
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_port_set_is_nobody_elses() {
     assert_eq!(twice.fill(&lines, 0).unwrap_err(), FillError::Duplicate(1));
     assert_eq!(twice.fill(&lines[1..], 0).unwrap_err(), FillError::Size);
     let none = Softwires::new(&mut [], &networks).fill(&lines, 0).unwrap();
-    let somebody = Customer::new(V4::from_number(1), 1, Sharing::WHOLE);
+    let somebody = B4Key::new(V4::from_number(1), 1, Sharing::WHOLE);
     assert_eq!(find(lines.as_slice(), &none, somebody), None);
 }
 

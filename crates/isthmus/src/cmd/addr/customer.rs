@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::Ipv6Net;
-use isthmus_core::address::map::{Assignment, Customer, MapRule, Ports};
+use isthmus_core::address::map::{Assignment, Ce, MapRule, Ports};
 use isthmus_core::address::port_set::PortSet;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ struct Psid {
 }
 
 impl Answer {
-    pub(super) fn new(rule: &MapRule, customer: &Customer) -> Self {
+    pub(super) fn new(rule: &MapRule, customer: &Ce) -> Self {
         let v4 = Ipv4Addr::from(customer.v4);
         let v6 = Ipv6Addr::from(customer.address);
         let length = rule.v6().1 + rule.ea_bits();

@@ -190,10 +190,7 @@ fn of_rules(domain: &Domain, prefixes: &[Ipv6Net]) -> (Vec<String>, Value) {
             lines.push(format!("{prefix}: under no rule"));
             continue;
         };
-        match rule
-            .rule
-            .customer((prefix.network().into(), prefix.prefix_len()))
-        {
+        match rule.rule.ce((prefix.network().into(), prefix.prefix_len())) {
             Ok(customer) => {
                 let answer = Answer::new(&rule.rule, &customer);
                 lines.push(format!("{prefix}:"));

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use ipnet::{Ipv4Net, Ipv6Net};
 use isthmus_core::address::V6;
-use isthmus_core::address::map::{Assignment, Customer, MapRule, Ports};
+use isthmus_core::address::map::{Assignment, Ce, MapRule, Ports};
 use isthmus_core::address::port_set::{PortSet, Sharing};
 
 use super::customer::{self, Answer};
@@ -142,17 +142,17 @@ impl Map {
 }
 
 /// The customer, and what is to be said about the question.
-fn find(rule: &MapRule, whom: Whom) -> Result<(Customer, Vec<String>)> {
+fn find(rule: &MapRule, whom: Whom) -> Result<(Ce, Vec<String>)> {
     let mut notes = Vec::new();
     let customer = match whom {
-        Whom::Prefix(net) => rule.customer((net.addr().into(), net.prefix_len()))?,
+        Whom::Prefix(net) => rule.ce((net.addr().into(), net.prefix_len()))?,
         Whom::Address(address) => {
             let v6 = V6::from(address);
             if !rule.covers_v6(v6) {
                 let (prefix, length) = rule.v6();
                 bail!("{address} is not under the Rule IPv6 prefix {prefix}/{length}");
             }
-            let customer = rule.customer_at(v6);
+            let customer = rule.ce_at(v6);
             if customer.address != v6 {
                 notes.push(format!("{address} is not the customer's MAP IPv6 address"));
             }
@@ -171,13 +171,13 @@ fn find(rule: &MapRule, whom: Whom) -> Result<(Customer, Vec<String>)> {
     Ok((customer, notes))
 }
 
-fn of_port(rule: &MapRule, address: Ipv4Addr, port: u16) -> Result<Customer> {
+fn of_port(rule: &MapRule, address: Ipv4Addr, port: u16) -> Result<Ce> {
     let (prefix, length) = rule.v4();
     if Ipv4Net::new(prefix.into(), length).is_ok_and(|net| !net.contains(&address)) {
         bail!("{address} is not under the Rule IPv4 prefix {prefix}/{length}");
     }
     if let Some(v6) = rule.address_of(address.into(), port) {
-        return Ok(rule.customer_at(v6));
+        return Ok(rule.ce_at(v6));
     }
     match rule.ports() {
         Ports::Given(set) if port >= set.sharing().first() => {

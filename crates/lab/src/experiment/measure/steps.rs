@@ -15,7 +15,7 @@ use isthmus_core::address::{V4, V6};
 use isthmus_core::checksum::{ChecksumKind, Delta, Sum};
 use isthmus_core::incoming::{v4, v6};
 use isthmus_core::packet::Packet;
-use isthmus_core::wire::icmp::Messages;
+use isthmus_core::wire::content::Messages;
 use isthmus_core::wire::{ipv4, ipv6};
 use isthmus_engine::{
     buffer::{Buffer, HEADROOM},

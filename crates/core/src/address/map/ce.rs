@@ -1,4 +1,4 @@
-//! What a customer has by a mapping rule: addresses and ports, from the prefix that is delegated to it.
+//! The addresses and ports of a CE by a mapping rule, from the prefix that is delegated to it.
 
 use core::fmt;
 
@@ -7,33 +7,33 @@ use crate::address::bits::Network;
 use crate::address::port_set::PortSet;
 use crate::address::{V4, V6};
 
-/// A customer of a MAP domain, as its CE and the BR see it.
+/// The addresses and ports of a CE of a MAP domain, which the CE and the BR compute alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Customer {
+pub struct Ce {
     /// The IPv4 address, or the first one of the prefix.
     pub v4: V4,
     /// Bits of the IPv4 prefix: 32 for an address, whole or shared.
     pub v4_length: u8,
-    /// The ports of the address that are the customer's.
+    /// The ports of the address that are the CE's.
     pub ports: PortSet,
     /// The MAP IPv6 address (RFC 7597 section 5.2).
     pub address: V6,
 }
 
-/// What a customer is assigned (RFC 7597 section 5.2, figures 4 to 6).
+/// The IPv4 prefix, address or shared address of a CE (RFC 7597 section 5.2, figures 4 to 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignment {
     /// An IPv4 prefix of so many bits.
     Prefix(u8),
     /// An IPv4 address.
     Address,
-    /// An IPv4 address that so many customers share.
+    /// An IPv4 address that so many CEs share.
     Shared(u32),
 }
 
 /// Why an end-user IPv6 prefix has no address by a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CustomerError {
+pub enum CeError {
     /// It is longer than 128 bits.
     Length(u8),
     /// Bits after it are set.
@@ -51,7 +51,7 @@ pub enum CustomerError {
     Elsewhere(V6),
 }
 
-impl fmt::Display for CustomerError {
+impl fmt::Display for CeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length(n) => write!(f, "an IPv6 prefix has at most 128 bits, not {n}"),
@@ -75,10 +75,10 @@ impl fmt::Display for CustomerError {
     }
 }
 
-impl core::error::Error for CustomerError {}
+impl core::error::Error for CeError {}
 
 impl MapRule {
-    /// What the rule assigns to a customer.
+    /// The kind of assignment that CEs have by the rule.
     #[must_use]
     pub const fn assignment(&self) -> Assignment {
         let length = self.v4_length + self.ea_bits;
@@ -91,38 +91,38 @@ impl MapRule {
         }
     }
 
-    /// What the customer with an end-user IPv6 prefix has, if this is its Basic Mapping Rule (RFC 7597
-    /// section 5.2).
+    /// Returns the CE with an end-user IPv6 prefix, if this is its Basic Mapping Rule (RFC 7597 section
+    /// 5.2).
     ///
     /// # Errors
-    /// See [`CustomerError`].
-    pub const fn customer(&self, (prefix, length): (V6, u8)) -> Result<Customer, CustomerError> {
+    /// See [`CeError`].
+    pub const fn ce(&self, (prefix, length): (V6, u8)) -> Result<Ce, CeError> {
         if length > 128 {
-            return Err(CustomerError::Length(length));
+            return Err(CeError::Length(length));
         }
         let Some(end_user) = Network::new(prefix, length) else {
-            return Err(CustomerError::HostBits);
+            return Err(CeError::HostBits);
         };
         if !self.covers_v6(prefix) {
-            return Err(CustomerError::OtherRule);
+            return Err(CeError::OtherRule);
         }
         let least = self.v6_length + self.ea_bits;
         if length < least {
-            return Err(CustomerError::Short { length, least });
+            return Err(CeError::Short { length, least });
         }
-        let customer = self.customer_at(prefix);
-        if !end_user.contains(customer.address) {
-            return Err(CustomerError::Elsewhere(customer.address));
+        let ce = self.ce_at(prefix);
+        if !end_user.contains(ce.address) {
+            return Err(CeError::Elsewhere(ce.address));
         }
-        Ok(customer)
+        Ok(ce)
     }
 
-    /// The customer whose EA bits an address has, which is under the rule.
+    /// Returns the CE with the EA bits of an address, which is under the rule.
     #[must_use]
-    pub const fn customer_at(&self, address: V6) -> Customer {
+    pub const fn ce_at(&self, address: V6) -> Ce {
         let (v4, ports) = (self.v4_in(address), self.ports_in(address));
         let length = self.v4_length + self.ea_bits;
-        Customer {
+        Ce {
             v4,
             v4_length: if length < 32 { length } else { 32 },
             ports,

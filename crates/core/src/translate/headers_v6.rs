@@ -1,0 +1,124 @@
+//! The IPv6 headers of a packet that was IPv4 (RFC 7915 section 4.1), and what their checksums cover.
+
+use crate::address::{V4, V6};
+use crate::checksum::{Delta, Sum};
+use crate::host::{Destination, Host};
+use crate::packet::{Packet, Truncated};
+use crate::policy::Policy;
+use crate::verdict::Refusal;
+use crate::wire::ipv6::{FRAGMENT_HEADER, FragmentHeader, HEADER};
+use crate::wire::tuple::Tuple;
+use crate::wire::{ipv4, ipv6, protocol};
+
+/// The IPv6 headers of a translated packet.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing {
+    pub(super) fields: ipv6::Fields,
+    pub(super) fragment: Option<FragmentHeader>,
+}
+
+impl Outgoing {
+    /// Bytes of the fixed header and the fragment header.
+    #[inline(always)]
+    pub(super) const fn headers_length(&self) -> usize {
+        HEADER
+            + if self.fragment.is_some() {
+                FRAGMENT_HEADER
+            } else {
+                0
+            }
+    }
+
+    /// Writes the headers at the front of a packet, and returns their sum.
+    #[inline(always)]
+    pub(super) fn write<P: Packet>(&self, packet: &mut P, at: usize) -> Result<Sum, Truncated> {
+        let header = ipv6::Header::from(self.fields);
+        packet.set_words(at, header.0)?;
+        let mut sum = Sum::ZERO.words(&header.0);
+        if let Some(fragment) = self.fragment {
+            let words = fragment.to_words();
+            packet.set_words(at + HEADER, words)?;
+            sum = sum.words(&words);
+        }
+        Ok(sum)
+    }
+}
+
+/// The headers of RFC 7915 section 4.1 for a packet with these addresses; `length` is that of the
+/// payload. The hop limit is not decremented yet.
+#[inline(always)]
+pub(super) fn headers(
+    policy: &Policy,
+    header: &ipv4::Header,
+    source: V6,
+    destination: V6,
+    length: usize,
+) -> Outgoing {
+    let next = match header.protocol() {
+        protocol::ICMP => protocol::ICMPV6,
+        other => other,
+    };
+    let fragment = header.fragment();
+    let fragment = fragment.is_fragment().then_some(FragmentHeader {
+        next_header: next,
+        fragment,
+        identification: u32::from(header.identification()),
+    });
+    let extra = if fragment.is_some() {
+        FRAGMENT_HEADER
+    } else {
+        0
+    };
+    Outgoing {
+        fields: ipv6::Fields {
+            traffic_class: policy.traffic_class.of(header.tos()),
+            payload_length: (length + extra) as u16,
+            next_header: if fragment.is_some() {
+                protocol::FRAGMENT
+            } else {
+                next
+            },
+            hop_limit: header.ttl(),
+            source,
+            destination,
+        },
+        fragment,
+    }
+}
+
+/// MTU of the link that a packet with these headers will take.
+#[inline(always)]
+pub(super) fn link_mtu<H: Host>(
+    host: &mut H,
+    policy: &Policy,
+    fields: &ipv6::Fields,
+) -> Result<u16, Refusal> {
+    let route = host.route(Destination::V6 {
+        source: fields.source,
+        destination: fields.destination,
+        traffic_class: fields.traffic_class,
+    });
+    Ok(route?.map_or(policy.ipv6_mtu, |route| route.mtu))
+}
+
+/// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
+/// (RFC 8200 section 8.1, RFC 9293 section 3.1).
+#[inline(always)]
+pub(super) fn pseudo_header(old: &Tuple<V4>, new: &Tuple<V6>) -> Delta {
+    let V6(source) = new.source;
+    let V6(destination) = new.destination;
+    Sum::ZERO.words(&source).words(&destination)
+        - Sum::ZERO.word(old.source.0).word(old.destination.0)
+}
+
+/// The pseudo-header that ICMPv6 has and ICMPv4 has not (RFC 4443 section 2.3).
+#[inline(always)]
+pub(super) fn icmpv6_pseudo_header(tuple: &Tuple<V6>, length: usize) -> Sum {
+    let V6(source) = tuple.source;
+    let V6(destination) = tuple.destination;
+    Sum::ZERO
+        .words(&source)
+        .words(&destination)
+        .number(length as u16)
+        .number(u16::from(protocol::ICMPV6))
+}
