@@ -10,7 +10,7 @@ CE_CONF = configuration("6rd-ce", f'mechanism = "6rd"\nrole = "ce"\nlocal = "{CE
 BR_CONF = configuration("6rd-br", f'mechanism = "6rd"\nrole = "br"\nlocal = "{BR}"\n{DOMAIN}{OWN}')
 MINE, THEIRS, WORLD = "2001:db8:6464:100::5", "2001:db8:102:300::7", "2606:4700::1111"
 
-requirement("7.1.1", MUST, "Packets to other customers go to the IPv4 address that is embedded, all others to the border relay.")
+requirement("7.1.1", MUST, "Packets to other customers go to the IPv4 address that is embedded, all others to the BR.")
 vector("to-a-customer", CE_CONF, enters(
     ip6(MINE, THEIRS) / udp() / data(), outer4(CE, OTHER, df=False) / ip6(MINE, THEIRS, 63) / udp() / data()))
 vector("to-the-world", CE_CONF, enters(
@@ -19,7 +19,7 @@ vector("border-to-a-customer", BR_CONF, enters(
     ip6(WORLD, MINE) / udp() / data(), outer4(BR, CE, df=False) / ip6(WORLD, MINE, 63) / udp() / data()))
 vector("border-not-of-the-domain", BR_CONF, ignored(ip6(WORLD, "2001:db9::1") / udp() / data()))
 requirement("9.2", MUST, "A customer's IPv6 source must embed the IPv4 source of the packet around it.")
-requirement("12", MUST, "Spoofed packets are dropped, by edges and by border relays.")
+requirement("12", MUST, "Spoofed packets are dropped, by CEs and by BRs.")
 vector("from-the-border", CE_CONF, leaves(from4(BR, CE) / ip6(WORLD, MINE) / udp() / data(), ip6(WORLD, MINE, 63) / udp() / data()))
 vector("from-a-customer", CE_CONF, leaves(from4(OTHER, CE) / ip6(THEIRS, MINE) / udp() / data(), ip6(THEIRS, MINE, 63) / udp() / data()))
 vector("spoofed-customer", CE_CONF, drop(from4("10.1.2.4", CE) / ip6(THEIRS, MINE) / udp() / data(), "tunnel-spoofed"))

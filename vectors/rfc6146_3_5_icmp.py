@@ -107,7 +107,7 @@ vector("error-does-not-prolong", NAT64,
             ip6(mapped(ROUTER4), A, 63) / ICMPv6TimeExceeded(code=0)
             / quote(ip6(A, mapped(S), 1) / ICMPv6EchoRequest(id=7, seq=1, data=b"ping")), at=50),
        refused(pong4(), at=61))
-requirement("3.4", MUST, "An error whose tuple can not be found, or that is about an error, is dropped silently.")
+requirement("3.4", MUST, "An error whose tuple cannot be found, or that is about an error, is dropped silently.")
 vector("error-too-short", STATIC, *OPENED, drop(
     ip4(ROUTER4, OUT) / ICMP(type=3, code=3) / quote(UDP4, 23), "icmp-inner"))
 vector("error-about-gre", STATIC, *OPENED, drop(

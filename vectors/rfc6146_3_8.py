@@ -47,5 +47,5 @@ vector("hairpin-error", STATIC,
        send(ip6(A, mapped(OUT)) / udp(40000, 5353) / data(), turned(mapped(OUT), B) / udp(p, 53) / data()),
        send(ip6(B, mapped(OUT)) / ICMPv6DestUnreach(code=4) / quote(ip6(mapped(OUT), B, 63) / udp(p, 53) / data()),
             turned(mapped(OUT), A) / ICMPv6DestUnreach(code=4) / quote(ip6(A, mapped(OUT), 63) / udp(40000, 5353) / data())))
-requirement("5.4", MUST, "A binding can not be made for a source inside the prefix, so that nothing loops.")
+requirement("5.4", MUST, "A binding cannot be made for a source inside the prefix, so that nothing loops.")
 vector("hairpin-loop-refused", NAT64, drop(ip6(mapped(OUT), mapped(S)) / udp(500, 500), "loop"))

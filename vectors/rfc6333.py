@@ -1,4 +1,4 @@
-"""RFC 6333: DS-Lite, hosts behind softwires share the addresses of a concentrator."""
+"""RFC 6333: DS-Lite, hosts behind softwires share the addresses of an AFTR."""
 
 from sharing_packets import *
 from table import *
@@ -14,7 +14,7 @@ B4 = configuration("b4", f'mechanism = "ds-lite"\nrole = "b4"\nlocal = "{B4A}"\n
 p = Choice("p", 1024, 65535, parity="even")
 q = Choice("q", 1024, 65535, parity="even", differs=[p])
 
-requirement("6.6", MUST, "The concentrator knows a host by the IPv6 address of its softwire and its IPv4 address.")
+requirement("6.6", MUST, "The AFTR knows a host by the IPv6 address of its softwire and its IPv4 address.")
 opened = leaves(over6(B4A, AFTR6) / ip4(PC, SERVER) / udp() / data(), ip4(OUT, SERVER, 63) / udp(p) / data())
 back = enters(ip4(SERVER, OUT) / udp(53, p) / data(), over6(AFTR6, B4A) / ip4(SERVER, PC, 63) / udp(53, 40000) / data())
 vector("out-and-back", AFTR, opened, back)
@@ -39,7 +39,7 @@ ABOUT, INSIDE = ip4(SERVER, OUT, 50) / udp(53, p) / data(), ip4(SERVER, PC, 50) 
 vector("icmp-error-out", AFTR, opened, leaves(
     over6(B4A, AFTR6) / ip4(PC, SERVER) / ICMP(type=3, code=3) / quote(INSIDE),
     ip4(OUT, SERVER, 63) / ICMP(type=3, code=3) / quote(ABOUT)))
-requirement("8.2", MUST, "The concentrator's own errors go to the host through its softwire.")
+requirement("8.2", MUST, "The AFTR's own errors go to the host through its softwire.")
 ONE = ip4(PC, SERVER, 1) / udp() / data()
 
 
@@ -53,11 +53,11 @@ def answered(packet, error, reason):
 
 
 vector("ttl-one", AFTR, answered(ONE, ICMP(type=11, code=0), "hop-limit-exceeded"))
-requirement("6.5", SHOULD, "The concentrator has the address 192.0.0.1 in its softwires: what is sent there is for itself and "
+requirement("6.5", SHOULD, "The AFTR has the address 192.0.0.1 in its softwires: what is sent there is for itself and "
             "goes nowhere else. Nobody listens there without `[instance.pcp]`.")
 vector("own-address", AFTR, answered(ip4(PC, "192.0.0.1") / udp(40000, 5351) / data(), ICMP(type=3, code=3), "illegal-destination"))
 vector("own-address-tcp", AFTR, drop(over6(B4A, AFTR6) / ip4(PC, "192.0.0.1") / tcp("S"), "illegal-destination"))
-requirement("8.1", MUST, "A host reaches another behind the same concentrator by its outside address.")
+requirement("8.1", MUST, "A host reaches another behind the same AFTR by its outside address.")
 vector("hairpin", AFTR, opened, Step(
     over6(B4B, AFTR6) / ip4("10.0.0.9", OUT) / udp(40002, p) / data(),
     [Output(over6(AFTR6, B4A) / ip4(OUT, PC, 63) / udp(q, 40000) / data())],
@@ -89,10 +89,10 @@ vector("fragments-of-the-outer-packet", AFTR, opened, enters(
     ip4(SERVER, OUT) / udp(53, p) / data(1461 - 28),
     Output(fragment6(LONG, 0, 1448, id=0), words=identification),
     Output(fragment6(LONG, 1448, id=0), words=identification), split=1))
-requirement("11", SHOULD, "The concentrator serves its own customers only.")
+requirement("11", SHOULD, "The AFTR serves its own customers only.")
 vector("stranger", STRICT, drop(over6(B4B, AFTR6) / ip4(PC, SERVER) / udp() / data(), "tunnel-source"))
 vector("customer", STRICT, opened)
-requirement("5.1", MUST, "The B4 puts IPv4 packets into IPv6 packets to the concentrator, and takes none from others.")
+requirement("5.1", MUST, "The B4 puts IPv4 packets into IPv6 packets to the AFTR, and takes none from others.")
 vector("b4-out", B4, enters(ip4(PC, SERVER) / udp() / data(), over6(B4A, AFTR6) / ip4(PC, SERVER, 63) / udp() / data()))
 EXEMPT = configuration("b4-exempt", f'mechanism = "ds-lite"\nrole = "b4"\nlocal = "{B4A}"\naftr = "{AFTR6}"\n'
                        f'exempt = ["10.0.0.0/24"]\n{OWN6}')
@@ -105,7 +105,7 @@ requirement("5.3", MUST, "Errors from inside the softwire are passed on as RFC 2
 BIG = ip4(PC, SERVER, 63, flags="DF") / udp() / data(1460 - 28)
 vector("b4-too-big-inside", B4, told(
     inside6(ICMPv6PacketTooBig(mtu=1400), over6(B4A, AFTR6) / BIG, dst=B4A), error4(ICMP(type=3, code=4, nexthopmtu=1360), BIG)))
-requirement("6.3", MUST, "... and by the concentrator: who sent the packet is told about the packet that it sent.")
+requirement("6.3", MUST, "... and by the AFTR: who sent the packet is told about the packet that it sent.")
 BIG = ip4(SERVER, OUT, 63, flags="DF") / udp(53, p) / data(400), ip4(SERVER, PC, 63, flags="DF") / udp(53, 40000) / data(400)
 vector("unreachable-inside", AFTR, opened, told(
     inside6(ICMPv6DestUnreach(code=0), over6(AFTR6, B4A) / BIG[1], dst=AFTR6),

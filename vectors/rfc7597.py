@@ -7,7 +7,7 @@ rfc(7597)
 p, q = port("p"), port("q", differs=())
 q.differs = ["p"]
 
-requirement("5.3", MUST, "The border relay finds the customer's IPv6 address from the IPv4 address and port of a packet.")
+requirement("5.3", MUST, "The BR finds the customer's IPv6 address from the IPv4 address and port of a packet.")
 requirement("6", MUST, "The interface identifier is 16 zero bits, the IPv4 address and the PSID.")
 vector("appendix-a-example-2", MAP_E_BR, enters(
     ip4(SERVER, SHARED) / udp(80, PORT) / data(), over6(BR6, CE6) / ip4(SERVER, SHARED, 63) / udp(80, PORT) / data()))
@@ -29,7 +29,7 @@ requirement("5.1", MUST, "Ports that nobody has are no customer's.")
 NOBODY = ip4(SERVER, SHARED) / udp(80, 1023) / data()
 vector("system-port", MAP_E_BR, reply(NOBODY, error4(ICMP(type=3, code=1), NOBODY), "tunnel-destination"))
 
-requirement("8.1", MUST, "The border relay checks that address and port of a packet belong to the IPv6 source.")
+requirement("8.1", MUST, "The BR checks that address and port of a packet belong to the IPv6 source.")
 vector("from-a-customer", MAP_E_BR, leaves(
     over6(CE6, BR6) / ip4(SHARED, SERVER) / udp(PORT, 80) / data(), ip4(SHARED, SERVER, 63) / udp(PORT, 80) / data()))
 vector("echo-from-a-customer", MAP_E_BR, leaves(
@@ -62,7 +62,7 @@ requirement("8.3", MUST, "The MTU of the domain: a packet with Don't Fragment th
 BIG = ip4(SERVER, SHARED, flags="DF") / udp(80, PORT) / data(1461 - 28)
 vector("too-big", MAP_E_BR, reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1460), BIG), "too-big"))
 
-requirement("8.1", MUST, "The customer's edge translates its hosts to its address and to ports of its own port set.")
+requirement("8.1", MUST, "The CE translates its hosts to its address and to ports of its own port set.")
 opened = enters(ip4(HOST, SERVER) / udp() / data(), over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / udp(p) / data())
 vector("out-and-back", MAP_E_CE, opened, leaves(
     over6(BR6, CE6) / ip4(SERVER, SHARED) / udp(53, p) / data(), ip4(SERVER, HOST, 63) / udp(53, 40000) / data()))
@@ -76,7 +76,7 @@ INSIDE = ip4(HOST, SERVER, 50) / udp(40000, 53) / data()
 vector("icmp-error-back", MAP_E_CE, opened, leaves(
     over6(BR6, CE6) / ip4("198.51.100.77", SHARED) / ICMP(type=11) / quote(BACK),
     ip4("198.51.100.77", HOST, 63) / ICMP(type=11) / quote(INSIDE)))
-requirement("8.1", MUST, "The edge takes packets from the border relay, and with forwarding rules from customers who send "
+requirement("8.1", MUST, "The CE takes packets from the BR, and with forwarding rules from customers who send "
             "from their own address and ports.")
 vector("unsolicited", MAP_E_CE, drop(over6(BR6, CE6) / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "no-binding"))
 vector("stranger", MAP_E_CE, opened, drop(
@@ -93,7 +93,7 @@ vector("mesh-spoofed", MAP_E_MESH, straight, drop(
     over6(OTHER6, CE6) / ip4(SHARED, SHARED) / udp(OTHERS_PORT + 8, p) / data(), "tunnel-spoofed"))
 vector("mesh-to-the-internet", MAP_E_MESH, enters(
     ip4(HOST, SERVER) / udp() / data(), over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / udp(p) / data()))
-requirement("5", MUST, "A rule that can not be is refused.")
+requirement("5", MUST, "An impossible rule is refused.")
 refused("too-many-ea-bits", configuration(
     "map-e-ea", f'mechanism = "map-e"\nrole = "br"\nlocal = "{BR6}"\n'
     'rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 30 }]\n'), "EA")
@@ -101,14 +101,14 @@ refused("foreign-prefix", configuration(
     "map-e-foreign", f'mechanism = "map-e"\nrole = "ce"\nbr = "{BR6}"\n{RULE}inside = ["192.168.0.0/16"]\n'
     'end-user-prefix = "2001:db9::/56"\n'), "end-user-prefix")
 
-requirement("8.2", SHOULD, "An error from inside the tunnel is passed on to the original source (RFC 2473 section 8): by the border...")
+requirement("8.2", SHOULD, "An error from inside the tunnel is passed on to the original source (RFC 2473 section 8): by the BR...")
 BIG = ip4(SERVER, SHARED, 63, flags="DF") / udp(80, PORT) / data(1460 - 28)
 TOO_BIG = ICMPv6PacketTooBig(mtu=1400)
 vector("too-big-inside-to-the-border", MAP_E_BR, told(
     inside6(TOO_BIG, over6(BR6, CE6) / BIG, dst=BR6), error4(ICMP(type=3, code=4, nexthopmtu=1360), BIG)))
 vector("too-big-inside-to-another-customer", MAP_E_BR, drop(
     inside6(TOO_BIG, over6(BR6, OTHER6) / BIG, dst=BR6), "icmp-inner"))
-requirement("8.2", SHOULD, "... and by the edge, to the host behind it.")
+requirement("8.2", SHOULD, "... and by the CE, to the host behind it.")
 AS_SENT = ip4(HOST, SERVER, 63) / udp() / data()
 OUTSIDE = ip4(SHARED, SERVER, 63) / udp(p) / data()
 for code in (0, 3):

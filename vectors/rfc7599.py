@@ -6,7 +6,7 @@ from table import *
 rfc(7599)
 p = port("p")
 
-requirement("8.4", MUST, "The border relay translates to the customer's IPv6 address; the source is under the default mapping rule.")
+requirement("8.4", MUST, "The BR translates to the customer's IPv6 address; the source is under the default mapping rule.")
 vector("appendix-a-example-2", MAP_T_BR, send(
     ip4(SERVER, SHARED) / udp(80, PORT) / data(), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data()))
 vector("tcp-to-a-customer", MAP_T_BR, send(
@@ -15,7 +15,7 @@ vector("echo-to-a-customer", MAP_T_BR, send(
     ip4(SERVER, SHARED) / ICMP(type=0, id=PORT, seq=1), ip6(SERVER6, CE6, 63) / ICMPv6EchoReply(id=PORT, seq=1)))
 NOBODY = ip4(SERVER, SHARED) / udp(80, 1023) / data()
 vector("system-port", MAP_T_BR, reply(NOBODY, error4(ICMP(type=3, code=1), NOBODY), "tunnel-destination"))
-requirement("8.3", MUST, "The border relay checks that address and port of a packet belong to the IPv6 source.")
+requirement("8.3", MUST, "The BR checks that address and port of a packet belong to the IPv6 source.")
 vector("from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / udp(PORT, 80) / data(), to4(SHARED, SERVER) / udp(PORT, 80) / data()))
 vector("echo-from-a-customer", MAP_T_BR, send(
@@ -36,7 +36,7 @@ vector("fragments-to-a-customer", MAP_T_BR,
        held(fragment4(WHOLE, 0, 504)),
        send(fragment4(WHOLE, 504), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data(992), counters={"translated-4to6": 1}))
 
-requirement("8.1", MUST, "The customer's edge translates its hosts to its address and ports, and then to its MAP IPv6 address.")
+requirement("8.1", MUST, "The CE translates its hosts to its address and ports, and then to its MAP IPv6 address.")
 opened = send(ip4(HOST, SERVER) / udp() / data(), ip6(CE6, SERVER6, 63) / udp(p) / data())
 vector("out-and-back", MAP_T_CE, opened, send(
     ip6(SERVER6, CE6) / udp(53, p) / data(), to4(SERVER, HOST) / udp(53, 40000) / data()))
@@ -45,7 +45,7 @@ vector("tcp-out", MAP_T_CE, send(
 vector("echo-out-and-back", MAP_T_CE,
        send(ip4(HOST, SERVER) / ICMP(type=8, id=7, seq=1), ip6(CE6, SERVER6, 63) / ICMPv6EchoRequest(id=p, seq=1)),
        send(ip6(SERVER6, CE6) / ICMPv6EchoReply(id=p, seq=1), to4(SERVER, HOST) / ICMP(type=0, id=7, seq=1)))
-requirement("8.2", MUST, "The edge takes packets under the default mapping rule, and with forwarding rules from customers who "
+requirement("8.2", MUST, "The CE takes packets under the default mapping rule, and with forwarding rules from customers who "
             "send from their own address and ports.")
 vector("unsolicited", MAP_T_CE, drop(ip6(SERVER6, CE6) / udp(53, PORT) / data(), "no-binding"))
 vector("stranger", MAP_T_CE, opened, drop(ip6("2001:db8:bad::1", CE6) / udp(53, p) / data(), "tunnel-source"))

@@ -36,4 +36,4 @@ requirement("3.5", MUST, "Hosts are told when mappings have changed.",
             status="yes: by a new epoch, in multicast announcements")
 requirement("4", MUST, "A third party is asked for only where nobody else can be.",
             status="yes: in the softwire, whose far end takes it from the addresses of a B4 only",
-            tests=["only_the_edge_asks_for_others_in_its_softwire"])
+            tests=["only_the_b4_asks_for_others_in_its_softwire"])

@@ -65,7 +65,7 @@ for number, code in [(3, 3), (3, 4), (11, 0), (12, 0)]:
     nested = ip4(H6_V4, H4) / ICMP(type=number, code=code) / quote(ip4(H4, H6_V4) / udp())
     vector(f"inner-error-{number}-{code}-dropped", SIIT, drop(
         ip4(R4) / UNREACHABLE[0] / quote(nested), "icmp-nested"))
-requirement("4.3", MUST, "An error whose packet in error can not be translated is dropped.")
+requirement("4.3", MUST, "An error whose packet in error cannot be translated is dropped.")
 vector("inner-not-ipv4", SIIT, drop(ip4(R4) / UNREACHABLE[0] / quote(both(udp())[1]), "icmp-inner"))
 vector("inner-header-truncated", SIIT, drop(ip4(R4) / UNREACHABLE[0] / quote(both(udp())[0], 19), "icmp-inner"))
 vector("inner-timestamp", SIIT, drop(

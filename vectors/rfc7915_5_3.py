@@ -58,7 +58,7 @@ for name, message in [("unreachable", ICMPv6DestUnreach(code=4)), ("too-big", IC
     nested = ip6(H4_V6, H6) / message / quote(ip6(H6, H4_V6) / udp())
     vector(f"inner-error-{name}-dropped", SIIT, drop(
         ip6(R6) / ICMPv6DestUnreach(code=4) / quote(nested), "icmp-nested"))
-requirement("5.3", MUST, "An error whose packet in error can not be translated is dropped.")
+requirement("5.3", MUST, "An error whose packet in error cannot be translated is dropped.")
 vector("inner-not-ipv6", SIIT, drop(ip6(R6) / ICMPv6DestUnreach(code=4) / quote(ip4(H4, H6_V4) / udp() / data(20), 48), "icmp-inner"))
 vector("inner-header-truncated", SIIT, drop(ip6(R6) / ICMPv6DestUnreach(code=4) / quote(both(udp())[0], 39), "icmp-inner"))
 

@@ -10,7 +10,7 @@ from table import Output, Step
 from tunnel_packets import enters, inside6, leaves, told
 
 RULE = 'rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16 }]\n'
-#: The border relay, the customer and its address, another customer (PSID 0x35), a server.
+#: The BR, the customer and its address, another customer (PSID 0x35), a server.
 BR6, CE6, SHARED = "2001:db8:ffff::1", "2001:db8:12:3400:0:c000:212:34", "192.0.2.18"
 OTHER6 = "2001:db8:12:3500:0:c000:212:35"
 SERVER, HOST = "1.2.3.4", "192.168.1.10"

@@ -42,7 +42,7 @@ class Output:
     `free`: pairs of offset and length that may hold anything (checksums there must still be right).
     `shortest`: the packet may end anywhere behind this length, because it quotes as it likes.
     `within`: pairs of offset and prefix that an address in a free range must lie in.
-    `words`: choices that scapy can not carry, with offset and the checksums that cover them; the
+    `words`: choices that scapy cannot carry, with offset and the checksums that cover them; the
     packet holds zero there.
     `optional`: the packet may come, or not.
     """
