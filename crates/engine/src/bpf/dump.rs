@@ -6,10 +6,10 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayl
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-/// Has the kernel list what this message asks for, in the network namespace of the calling thread.
+/// Requests a dump with this message in the network namespace of the calling thread.
 ///
 /// # Errors
-/// The kernel refuses, or `take` does: then the rest is not read.
+/// The kernel refuses, or `take` fails: then the rest is not read.
 pub(super) fn dump(
     question: RouteNetlinkMessage,
     mut take: impl FnMut(RouteNetlinkMessage) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! What the programs are told of links (`isthmus_abi::links`): the devices of VLANs, links that
+//! Writes the properties of links to the programs' maps (`isthmus_abi::links`): the devices of VLANs, links that
 //! take no frames from XDP, and links whose packets the kernel forwards.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use netlink_packet_route::link::{
 use super::Error;
 use super::dump::dump;
 
-/// The maps, and what is in them.
+/// The maps and their current contents.
 #[derive(Debug)]
 pub(super) struct Links {
     links: HashMap<MapData, u32, u64>,
@@ -28,15 +28,15 @@ pub(super) struct Links {
 /// The contents of both maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Told {
-    /// The words of links that have properties, by number.
+    /// The words of links with properties, by link number.
     links: BTreeMap<u32, u64>,
-    /// Numbers of the devices of VLANs, by the number of the link below and that of the tag.
+    /// Numbers of VLAN devices, by the number of the lower link and the tag.
     vlans: BTreeMap<u64, u32>,
 }
 
 impl Links {
-    /// Takes the maps out of the object. `by_kernel` are the numbers of links whose packets the
-    /// kernel forwards.
+    /// Takes the maps from the object. `by_kernel` are the numbers of the links whose packets the kernel
+    /// forwards.
     pub(super) fn new(ebpf: &mut Ebpf, by_kernel: BTreeSet<u32>) -> Result<Self, Error> {
         let mut take = |name| ebpf.take_map(name).ok_or(Error::Missing(name));
         Ok(Self {
@@ -47,11 +47,10 @@ impl Links {
         })
     }
 
-    /// Tells the programs of the links as they are now in the network namespace of the calling
-    /// thread.
+    /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
         let told = Told::of(&all()?, &self.by_kernel);
-        // At no time is a VLAN known whose packets would get past the kernel's filters.
+        // The order of the writes: at no time may packets of a VLAN bypass the kernel's filters.
         let refused = |error: MapError| io::Error::other(error);
         for (number, word) in &told.links {
             if self.told.links.get(number) != Some(word) {
@@ -78,14 +77,14 @@ impl Links {
     }
 }
 
-/// A link, as far as it matters here.
+/// The properties of a link that are needed here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Link {
     number: u32,
     up: bool,
     ethernet: bool,
     kind: Option<InfoKind>,
-    /// The link below, in the same network namespace.
+    /// The lower link, in the same network namespace.
     below: Option<u32>,
     vlan: Option<u16>,
     protocol: VlanProtocol,
@@ -134,7 +133,7 @@ impl Link {
         }
     }
 
-    /// Whether XDP can send to it: drivers can as a rule, and of the virtual links few.
+    /// Whether XDP can send to it. Most drivers can, and few virtual links.
     fn takes_frames(&self) -> bool {
         self.ethernet
             && matches!(
@@ -143,11 +142,11 @@ impl Link {
             )
     }
 
-    /// The number of the link below and that of the tag, if it is the device of a VLAN.
+    /// Returns the number of the lower link and the tag, if this is the device of a VLAN.
     fn as_vlan(&self) -> Option<(u32, u16)> {
         let service = self.protocol == VlanProtocol::Ieee8021Ad;
         match (&self.kind, self.below, self.vlan) {
-            // Number 0 is for frames that have a priority only.
+            // Number 0 is for frames that only have a priority.
             (Some(InfoKind::Vlan), Some(below), Some(number @ 1..4095)) => {
                 Some((below, abi::tag_number(number, service)))
             }
@@ -174,7 +173,7 @@ impl Told {
                     if !takes_frames.contains(&below) {
                         properties = properties.without_frames();
                     }
-                    // What a bridge takes is not routed here.
+                    // Packets from a bridge's ports are not routed here.
                     if link.up && !link.bridged {
                         let key = abi::vlan_key(below, tag.into());
                         told.vlans.insert(key, link.number);
@@ -194,7 +193,7 @@ impl Told {
     }
 }
 
-/// All links of the network namespace of the calling thread.
+/// Returns all links of the network namespace of the calling thread.
 fn all() -> io::Result<Vec<Link>> {
     let mut question = LinkMessage::default();
     question

@@ -1,11 +1,10 @@
-//! Tells the programs which destinations share a way (`isthmus_abi::routes`), so that a border asks
-//! the kernel once for a million customers behind one router.
+//! Writes ranges of destinations with a common next hop for the programs (`isthmus_abi::routes`), so that a BR
+//! needs one FIB lookup for a million CEs behind one router.
 //!
-//! The first and the last addresses of the networks that there are routes to divide all destinations into
-//! ranges. All of a range are covered by the same routes, whichever of them the kernel takes. If each of
-//! these leads to one gateway, so do all packets to the range. If some lead to neighbours, the destination
-//! decides. Where packets are spread over several gateways, or routes depend on more than the destination,
-//! nothing is told.
+//! The first and last addresses of all routed networks divide the destinations into ranges. The same routes cover
+//! all destinations of a range, whichever of them the kernel takes. If all of these lead to one gateway, the
+//! whole range has one next hop. If some lead to neighbours, each destination has its own. No ranges are written
+//! if packets are spread over several gateways, or if routes depend on more than the destination.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -23,22 +22,22 @@ use super::dump::dump;
 use crate::memory::Region;
 use crate::sys;
 
-/// The most ranges of a family.
+/// The largest number of ranges of a family.
 const MOST: usize = routes::MOST as usize;
 /// Lines of the map, for both families.
 pub(super) const LINES: u32 = (routes::ENTRIES / RANGES_OF_LINE) as u32;
 const RANGES_OF_LINE: usize = size_of::<LineWords>() / size_of::<Range>();
-/// The most routes that are read. A router that has the routes of the whole internet has too many ranges
-/// of them, and changes all the time.
+/// The largest number of routes that are read. The routes of the whole internet make too many ranges and change
+/// all the time.
 const MOST_ROUTES: usize = 4 * MOST;
 
-/// Tables that are looked into where there are no rules of the operator's.
+/// The tables that the kernel looks up without further rules.
 const LOCAL: u32 = 255;
 const MAIN: u32 = 254;
 const DEFAULT: u32 = 253;
 
-/// The destinations of a route, and what decides on the way to them. The numbers are those of IPv4
-/// addresses, or the upper halves of IPv6 addresses.
+/// The destinations of a route, and what determines their next hop. The numbers are IPv4 addresses, or the upper
+/// halves of IPv6 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
     first: u64,
@@ -55,11 +54,11 @@ impl Ranges {
         Self(memory)
     }
 
-    /// Writes the ranges of the routes as they are now in the network namespace of the calling thread, and
-    /// gives the word that puts them in force. None may be in force.
+    /// Writes the ranges of the current routes of the calling thread's network namespace, and returns the word that
+    /// activates them. None may be active.
     ///
     /// # Errors
-    /// The kernel does not tell, or there are more routes than [`MOST_ROUTES`].
+    /// The kernel refuses, or there are more routes than [`MOST_ROUTES`].
     pub(super) fn write(&self) -> io::Result<u64> {
         let of = |family| {
             let ranges = if has_rules(family)? {
@@ -77,7 +76,7 @@ impl Ranges {
             .iter()
             .map(|ranges| ranges.len().next_power_of_two());
         let size = size.max().unwrap_or(1);
-        // Until now there may be programs that found in force what is overwritten.
+        // Until here a running program may have seen the ranges that are overwritten as active.
         sys::wait_for_bpf_programs()?;
         for (ipv6, ranges) in [false, true].into_iter().zip(&families) {
             self.put(routes::first(ipv6) as usize, size, ranges);
@@ -85,7 +84,7 @@ impl Ranges {
         Ok(size as u64)
     }
 
-    /// Writes ranges to the places from `base` on, and to the rest of `size` what no destination is in.
+    /// Writes ranges from `base` on, and fills the rest of `size` with ranges that no destination is in.
     fn put(&self, base: usize, size: usize, ranges: &[(u64, Decides)]) {
         for place in 0..size {
             let (first, decides) = *ranges.get(place).unwrap_or(&(u64::MAX, Decides::Addresses));
@@ -100,7 +99,7 @@ impl Ranges {
     }
 }
 
-/// Whether there are rules for choosing a table other than those that there are from the start.
+/// Whether there are rules for choosing a table besides the default ones.
 fn has_rules(family: AddressFamily) -> io::Result<bool> {
     let mut question = RuleMessage::default();
     question.header.family = family;
@@ -112,13 +111,13 @@ fn has_rules(family: AddressFamily) -> io::Result<bool> {
         Ok(())
     });
     match result {
-        // A kernel without such rules.
+        // The kernel lacks such rules.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
         result => result.map(|()| has),
     }
 }
 
-/// Whether a rule has one of the tables looked into for every packet.
+/// Whether a rule looks up one of the tables for every packet.
 fn is_original(rule: &RuleMessage) -> bool {
     rule.header.action == RuleAction::ToTable
         && !rule.header.flags.contains(RuleFlags::Invert)
@@ -134,7 +133,7 @@ fn is_original(rule: &RuleMessage) -> bool {
         })
 }
 
-/// The routes of a family.
+/// Returns the routes of a family.
 fn routes(family: AddressFamily) -> io::Result<Vec<Route>> {
     let mut question = RouteMessage::default();
     question.header.address_family = family;
@@ -152,7 +151,7 @@ fn routes(family: AddressFamily) -> io::Result<Vec<Route>> {
 }
 
 impl Route {
-    /// `None` for what is not in one of the tables.
+    /// Returns `None` for a message that is no route of these tables.
     fn of(message: &RouteMessage) -> Option<Self> {
         let header = &message.header;
         let mut table = u32::from(header.table);
@@ -182,7 +181,7 @@ impl Route {
             _ => (0, 64),
         };
         if length > bits {
-            // There is no telling between the destinations that begin like this one.
+            // Destinations with the same upper half are not distinguished.
             decides = Decides::Addresses;
         }
         let others = u64::MAX.checked_shr(64 - bits + length).unwrap_or(0);
@@ -194,7 +193,7 @@ impl Route {
     }
 }
 
-/// Whether the way of a packet that takes a route depends on more than the destination.
+/// Whether the next hop of a route depends on more than the destination.
 fn depends_on_more(header: &RouteHeader, attributes: &[RouteAttribute]) -> bool {
     header.kind != RouteType::Unicast
         || header.tos != 0
@@ -210,14 +209,14 @@ fn depends_on_more(header: &RouteHeader, attributes: &[RouteAttribute]) -> bool 
         })
 }
 
-/// Divides all destinations into ranges: where each begins, and what decides on the way there. The first
-/// begins at 0.
+/// Divides all destinations into ranges. Each has its first destination and what determines the next hop. The
+/// first range begins at 0.
 fn divide(mut routes: Vec<Route>) -> Vec<(u64, Decides)> {
-    // A network before those within.
+    // A network comes before the networks within it.
     routes.sort_by_key(|route| (route.first, !route.last));
     let mut ranges = vec![(0, Decides::Addresses)];
-    // The networks around the place that has been reached, the widest first, each with what its own route
-    // and those of all the others say.
+    // The networks around the current destination, the widest first, each with the result of its own route and of
+    // all the wider ones.
     let mut around: Vec<Route> = Vec::new();
     let leave = |around: &mut Vec<Route>, ranges: &mut Vec<_>, before: Option<u64>| {
         while let Some(left) = around.pop_if(|one| before.is_none_or(|before| one.last < before)) {
@@ -236,12 +235,12 @@ fn divide(mut routes: Vec<Route>) -> Vec<(u64, Decides)> {
         around.push(route);
     }
     leave(&mut around, &mut ranges, None);
-    // To tell two ranges apart is of use where their ways may differ and they would share them.
+    // Two ranges are kept apart only if they have different next hops.
     ranges.dedup_by(|next, one| next.1 == one.1 && one.1 != Decides::Range);
     ranges
 }
 
-/// Begins another range, instead of the last one if that has nothing in it.
+/// Begins another range. It replaces the last one if that is empty.
 fn begin(ranges: &mut Vec<(u64, Decides)>, first: u64, decides: Decides) {
     let _empty = ranges.pop_if(|last| last.0 == first);
     ranges.push((first, decides));
@@ -289,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_gateway_behind_neighbours_may_be_one_of_them() {
-        // Should the inner route not count because its link is down, the outer one does.
+        // The outer route counts if the inner one does not because its link is down.
         let routes = vec![
             route(0, 99, Decides::Destination),
             route(10, 19, Decides::Range),
@@ -414,7 +413,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a look at every route.
+        /// Compares with a search of all routes.
         #[test]
         fn a_range_is_covered_by_the_same_routes(
             routes in prop::collection::vec(network(), 0..20),

@@ -4,7 +4,7 @@
 //!   v4 192.0.2.1/24 ---- 192.0.2.254/24 gw 2001:db8:f::1/64 ---- v6 2001:db8:64::198.51.100.9
 //! ```
 //!
-//! They go when the value is dropped. Root is needed.
+//! Dropping the value removes them. Root is needed.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-/// Which namespace.
+/// One of the namespaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node {
     /// The IPv4-only host.
@@ -27,7 +27,7 @@ pub(crate) struct Network {
     tag: String,
 }
 
-/// Whether the test can run; prints why not.
+/// Whether the test can run. Prints the reason if not.
 pub(crate) fn available() -> bool {
     // SAFETY: a plain system call.
     let root = unsafe { libc::geteuid() } == 0;
@@ -124,12 +124,12 @@ impl Network {
         self.exec(node, &format!("sysctl -qw {setting}"));
     }
 
-    /// Runs a command there; it must succeed.
+    /// Runs a command in a namespace. It must succeed.
     pub(crate) fn exec(&self, node: Node, command: &str) {
         run(&format!("ip netns exec {} {command}", self.name(node)));
     }
 
-    /// The same with a `/sys` that shows the links there, as `ip netns exec` makes it.
+    /// Runs a function with a `/sys` that shows the namespace's links, as `ip netns exec` does.
     pub(crate) fn inside_with_sysfs<T: Send>(
         &self,
         node: Node,
@@ -138,8 +138,8 @@ impl Network {
         self.inside(node, || {
             let (none, sysfs) = (std::ptr::null(), c"sysfs".as_ptr());
             let private = libc::MS_REC | libc::MS_PRIVATE;
-            // SAFETY: plain system calls with valid strings; they concern this thread only, which
-            // has a mount namespace of its own from the first on.
+            // SAFETY: plain system calls with valid strings. They concern this thread only, which has a mount
+            // namespace of its own after the first call.
             let results = unsafe {
                 [
                     libc::unshare(libc::CLONE_NEWNS),
@@ -152,13 +152,13 @@ impl Network {
         })
     }
 
-    /// Runs a function there, in a thread of its own, and waits for it.
+    /// Runs a function in a namespace, in a new thread, and waits for it.
     pub(crate) fn inside<T: Send>(&self, node: Node, function: impl FnOnce() -> T + Send) -> T {
         let path = format!("/run/netns/{}", self.name(node));
         thread::scope(|scope| {
             let inside = scope.spawn(|| {
                 let namespace = File::open(path).expect("namespace");
-                // SAFETY: a plain system call; it concerns this new thread only.
+                // SAFETY: a plain system call, which concerns this new thread only.
                 let moved = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
                 assert_eq!(moved, 0, "{}", std::io::Error::last_os_error());
                 function()
