@@ -125,7 +125,7 @@ pub enum ConfigError {
     #[error("`upstream` has {0}, which is not the address and port of a resolver")]
     Unaskable(SocketAddr),
     /// A loop.
-    #[error("`upstream` has {0}, which is also in `listen`: the server would ask itself for ever")]
+    #[error("`upstream` has {0}, which is also in `listen`: the server would ask itself forever")]
     Itself(SocketAddr),
     /// A number outside its bounds.
     #[error("`{key}` is {value}: it must be from {least} to {most}")]

@@ -62,7 +62,7 @@ pub(crate) async fn run(listener: TcpListener, shared: Shared) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::debug!(%error, "accepting a DNS connection");
+                tracing::debug!(%error, "a DNS connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }

@@ -27,7 +27,7 @@ pub(super) fn six_in_four(reader: &Reader<'_>) -> Option<Composed> {
         local.value
     ));
     composed.plan.push(format!(
-        "IPv6 packets that {} sends in such packets come out",
+        "IPv6 packets from {} are decapsulated",
         remote.value
     ));
     Some(composed)
@@ -111,7 +111,7 @@ pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
         _ => Some(None),
     };
     if let (Some(Role::Br), Some(value)) = (role, reader.get("br")) {
-        value.refuse("is for customers' edges", "a border relay is its own");
+        value.refuse("is for CEs", "the BR is this gateway");
     }
     let (role, local, prefix, common) = (role?, local?, prefix?, common?);
     let v6 = (prefix.network().into(), prefix.prefix_len());
@@ -187,7 +187,7 @@ fn embedded_plan(
 ) {
     let (prefix, length) = domain.v6();
     composed.plan.push(format!(
-        "IPv6 packets to {prefix}/{length} go to the IPv4 address that theirs embeds, from {}",
+        "IPv6 packets to {prefix}/{length} go to the IPv4 address that their destination embeds, from {}",
         local.value
     ));
     if let (Role::Ce, Some(delegated)) = (role, domain.delegated(local.value.into())) {
@@ -285,7 +285,7 @@ fn over_v6(
             .push(format!("but not those to {}", list(exempt)));
     }
     composed.plan.push(format!(
-        "IPv4 packets that {} sends in such packets come out",
+        "IPv4 packets from {} are decapsulated",
         remote.value
     ));
     Some(composed)

@@ -89,7 +89,7 @@ pub enum FilterError {
     )]
     Outside(String),
     /// Not a protocol with sessions.
-    #[error("there are no sessions of protocol {0:?}: it is tcp, udp or icmp")]
+    #[error("there are no sessions of protocol {0:?}: expected tcp, udp or icmp")]
     Protocol(String),
 }
 

@@ -156,7 +156,9 @@ impl Host {
             Ok(()) => {
                 tracing::info!(link = self.link, address = %own, valid = prefix.valid, "announced")
             }
-            Err(error) => tracing::warn!(link = self.link, address = %own, %error, "not taken"),
+            Err(error) => {
+                tracing::warn!(link = self.link, address = %own, %error, "the address cannot be added")
+            }
         }
         own
     }
@@ -168,7 +170,7 @@ impl Host {
             .add(self.index, address.into(), PREFIX_LENGTH);
         let message = request.message_mut().clone();
         if let Err(error) = netlink.address().del(message).execute().await {
-            tracing::debug!(link = self.link, %address, %error, "not taken back");
+            tracing::debug!(link = self.link, %address, %error, "the address cannot be removed");
         }
     }
 }

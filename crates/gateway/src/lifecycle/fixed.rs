@@ -62,7 +62,7 @@ fn complain(table: &Table, binding: &StaticBinding, outcome: Result<(), StaticEr
             inside = %binding.inside.host(),
             port = binding.inside.port,
             ?error,
-            "a static binding is not in force"
+            "a static binding was not made"
         );
     }
 }

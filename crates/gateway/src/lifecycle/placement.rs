@@ -78,7 +78,7 @@ impl Place {
 /// There is no room for the tables of this instance.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no memory left for the tables of instance {0:?} without a restart: its sizes, or new instances, need more than the gateway took at its start (what a reload gave up can be had again after {rest} s)",
+    "the tables of instance {0:?} do not fit the memory that the gateway reserved at its start: restart the gateway (memory that a reload freed is available again after {rest} s)",
     rest = REST.as_secs()
 )]
 pub(super) struct NoRoom(String);

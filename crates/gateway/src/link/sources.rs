@@ -50,7 +50,7 @@ impl Sources {
             .map_err(LinkError::refused("list of routing rules"))?;
         for rule in rules {
             if rule.attributes.contains(&RuleAttribute::Table(self.table)) {
-                tracing::warn!("a routing rule of an earlier run is removed");
+                tracing::warn!("a routing rule of an earlier run was removed");
                 let refused = LinkError::refused("removal of a routing rule of an earlier run");
                 self.handle
                     .rule()
@@ -74,7 +74,7 @@ impl Sources {
                 .attributes
                 .contains(&RouteAttribute::Table(self.table))
             {
-                tracing::warn!("a route of an earlier run is removed");
+                tracing::warn!("a route of an earlier run was removed");
                 let refused = LinkError::refused("removal of a route of an earlier run");
                 self.handle
                     .route()
@@ -100,11 +100,11 @@ impl Sources {
             return Err(error);
         }
         self.shrink(&wanted.sources, &wanted_past).await;
-        let tell = |from: &BTreeSet<Ipv4Net>, to: &BTreeSet<Ipv4Net>| -> Vec<String> {
+        let missing = |from: &BTreeSet<Ipv4Net>, to: &BTreeSet<Ipv4Net>| -> Vec<String> {
             to.difference(from).map(|network| what(*network)).collect()
         };
-        changes.added.extend(tell(&networks, &wanted.sources));
-        changes.removed.extend(tell(&wanted.sources, &networks));
+        changes.added.extend(missing(&networks, &wanted.sources));
+        changes.removed.extend(missing(&wanted.sources, &networks));
         Ok(())
     }
 
