@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_lab::process;
 
-/// Three namespaces of this test alone, gone when it is dropped.
+/// Three namespaces of this test. They are removed on drop.
 pub(crate) struct Net {
     prefix: String,
 }
 
-/// Whether namespaces can be made; says so where not.
+/// Whether namespaces can be made. Prints the reason if not.
 pub(crate) fn possible() -> bool {
     let able = process::require_root().and_then(|()| process::require("ip", "iproute2"));
     if let Err(reason) = &able {
@@ -42,7 +42,7 @@ impl Net {
                 &format!("link add {near} type veth peer name {far} netns {name}"),
             );
             for (node, link) in [("gateway", near), (node, far)] {
-                // Without addresses of the kernel's making, dumps do not change by themselves.
+                // Without addresses made by the kernel, dumps do not change by themselves.
                 net.ip(node, &format!("link set {link} addrgenmode none"));
                 net.ip(node, &format!("link set {link} up"));
             }
@@ -66,7 +66,7 @@ impl Net {
         self.ip("host", "route add default via 192.168.7.1");
     }
 
-    /// Whether a ping of this many bytes comes back in fragments, if need be.
+    /// Whether a ping of this many bytes returns, in fragments if needed.
     pub(crate) fn pings_with(&self, address: &str, bytes: u32) -> bool {
         let mut command = self.command("host", "ping");
         let bytes = bytes.to_string();
@@ -76,7 +76,7 @@ impl Net {
         command.output().unwrap().status.success()
     }
 
-    /// The namespace of a node.
+    /// Returns the namespace of a node.
     pub(crate) fn name(&self, node: &str) -> String {
         format!("{}{node}", self.prefix)
     }
@@ -89,15 +89,15 @@ impl Net {
         run("ip", &all)
     }
 
-    /// A program to be run in the namespace of a node.
+    /// Returns a command for a program in the namespace of a node.
     pub(crate) fn command(&self, node: &str, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name(node), program]);
         command
     }
 
-    /// Has the far ends of the gateway's links poll, without which a veth takes no redirected
-    /// packets; says so where that can not be.
+    /// Makes the far ends of the gateway's links poll, because a veth otherwise takes no redirected packets. Prints
+    /// the reason if that is not possible.
     pub(crate) fn polls(&self) -> bool {
         let polls = ["host", "server"].iter().all(|node| {
             let mut ethtool = self.command(node, "ethtool");
@@ -110,7 +110,7 @@ impl Net {
         polls
     }
 
-    /// Whether there is a firewall to be asked; says so where not.
+    /// Whether there is a firewall that can be read. Prints the reason if not.
     pub(crate) fn has_nft(&self) -> bool {
         let has = Command::new("nft").arg("-v").output().is_ok();
         if !has {
@@ -125,19 +125,19 @@ impl Net {
         assert!(output.status.success(), "nft {rules:?}: {output:?}");
     }
 
-    /// Whether `address` answers every one of a few pings of the IPv6 host.
+    /// Whether `address` answers all of a few pings from the IPv6 host.
     pub(crate) fn pings(&self, address: &str) -> bool {
         self.pings_from("host", address)
     }
 
-    /// The same of a node.
+    /// Whether `address` answers all of a few pings from a node.
     pub(crate) fn pings_from(&self, node: &str, address: &str) -> bool {
         let mut command = self.command(node, "ping");
         command.args(["-n", "-c", "3", "-i", "0.2", "-W", "2", address]);
         command.output().unwrap().status.success()
     }
 
-    /// All that a gateway could leave behind.
+    /// Dumps everything that a gateway could leave behind.
     pub(crate) fn dump(&self) -> String {
         let mut dump = String::new();
         for what in [

@@ -1,5 +1,4 @@
-//! Tunnels and shared addresses with both ends ours: a customer's edge, a core of one protocol that
-//! knows nothing of the other, a border.
+//! Tunnels and shared addresses with both ends ours: a CE, a core that routes one protocol only, and a BR.
 
 pub(crate) mod net;
 mod ports;
@@ -12,10 +11,10 @@ use crate::gateway::Gateway;
 use crate::net::text;
 use net::Net;
 
-/// What goes over a TCP connection each way.
+/// Bytes of a TCP connection in each direction.
 const BYTES: u32 = 4 << 20;
 
-/// What the client and the server do over a mechanism with an engine on both gateways.
+/// Runs the traffic between client and server over a mechanism with an engine on both gateways.
 fn carries(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
@@ -38,7 +37,7 @@ fn carries(row: &Mechanism, engine: &str) {
     fine(traffic::udp(hosts, server));
     fine(traffic::ftp(hosts, server));
     fine(traffic::hops(hosts, server));
-    // Routers between the gateways tell them, and they the hosts.
+    // Routers between the gateways report errors to the gateways, and these to the hosts.
     net.narrow(row);
     fine(traffic::path_mtu(hosts, server, row.mtu));
     fine(traffic::tcp(hosts, server, BYTES));
@@ -52,13 +51,13 @@ fn carries(row: &Mechanism, engine: &str) {
     assert!(edge.stop().success() && border.stop().success());
 }
 
-/// Who sends from the port of his neighbour is refused, and counted (RFC 7596 section 6.2).
+/// A host that sends from the port of its neighbour is refused and counted (RFC 7596 section 6.2).
 fn refuses(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
     };
     let (edge, border) = net.start(row, engine);
-    // A node of the core takes the place of the edge.
+    // A node of the core takes the place of the CE.
     let (b4, aftr) = ("2001:db8:12::1", "2001:db8:ffff::1");
     net::ip(&net.core, &format!("addr add {b4}/128 dev lo nodad"));
     let heard = |port| {
@@ -66,9 +65,9 @@ fn refuses(row: &Mechanism, engine: &str) {
         traffic::softwire(&net, row.server.address, [b4, aftr], from).unwrap()
     };
     let spoofed = || crate::counted(&border.json("counters"), "tunnel-spoofed");
-    // The first blocks of PSIDs 3 and 4: 64 ports from 1024 on are PSID 0.
+    // The first blocks of PSIDs 3 and 4: the 64 ports from 1024 on are PSID 0.
     let [own, neighbours] = [1216, 1280];
-    // The core looks for its neighbour first, and may have no address to ask from yet.
+    // The core resolves its neighbour first, and may have no source address yet.
     assert!((0..5).any(|_| heard(own)), "{}", border.log());
     assert_eq!(spoofed(), 0);
     assert!(!heard(neighbours), "{}", border.log());

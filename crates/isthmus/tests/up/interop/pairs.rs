@@ -1,9 +1,9 @@
-//! Somebody else's ends of tunnels, for the mechanisms of a [`provider`].
+//! The other implementation's end of tunnels, for the mechanisms of a [`provider`].
 
 use isthmus_lab::provider::others::{self, End, Need};
 use isthmus_lab::provider::{self, Host, Mechanism};
 
-/// Which end of a mechanism.
+/// The end of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Edge,
@@ -18,7 +18,7 @@ impl Side {
         }
     }
 
-    /// The place of its link to the core.
+    /// The index of its link to the core.
     pub(crate) const fn number(self) -> usize {
         match self {
             Self::Edge => 0,
@@ -41,7 +41,7 @@ impl Side {
         }
     }
 
-    /// What the core routes to it.
+    /// The networks that the core routes to it.
     pub(crate) const fn routed(self, row: &Mechanism) -> &'static str {
         match self {
             Self::Edge => row.to_ce,
@@ -62,12 +62,12 @@ const fn ip6tnl(lines: &'static [&'static str]) -> End {
     End::kernel(&[Need::IP6TNL], lines)
 }
 
-/// The same behind a NAT of the kernel.
+/// The same, behind a NAT of the kernel.
 const fn ip6tnl_and_nft(lines: &'static [&'static str]) -> End {
     End::kernel(&[Need::IP6TNL, Need::Nftables], lines)
 }
 
-/// Whether the server can begin.
+/// Whether the server can begin a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     Both,
@@ -75,29 +75,29 @@ pub(crate) enum Reach {
     Outward,
 }
 
-/// Which pings theirs lets through.
+/// The pings that the other implementation passes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pings {
     OfAnySize,
-    /// Those that fit a packet: stateless translators drop the fragments of others (RFC 7915 section 1.2).
+    /// Those that fit a packet: stateless translators drop fragmented ICMP (RFC 7915 section 1.2).
     Whole,
 }
 
-/// A mechanism with our gateway at one end and theirs at the other.
+/// A mechanism with our gateway at one end and the other implementation at the other.
 pub(crate) struct Pair {
     pub(crate) name: &'static str,
     pub(crate) row: &'static Mechanism,
     pub(crate) reach: Reach,
     pub(crate) pings: Pings,
-    /// Theirs where it is the customer's edge, and where it is the border.
+    /// The other implementation as CE and as BR.
     pub(crate) edge: Option<End>,
     pub(crate) border: Option<End>,
-    /// The MTU that the client sees where the core is narrow, with theirs at the edge.
+    /// The client's MTU when the core's MTU is small and the other implementation is the CE.
     pub(crate) mtu: u32,
 }
 
 impl Pair {
-    /// Ours at one end, theirs at the other, each way round.
+    /// Ours at one end, the other implementation at the other, in both directions.
     pub(crate) fn ways(&self) -> impl Iterator<Item = (Side, &End)> {
         [(Side::Border, &self.edge), (Side::Edge, &self.border)]
             .into_iter()
@@ -123,7 +123,7 @@ const SIX_TO_FOUR: Pair = Pair {
     ..SIX_IN_FOUR
 };
 
-/// A site of 6to4 and the rest of the IPv6 internet (RFC 3056 section 5.2).
+/// A 6to4 site and the rest of the IPv6 internet (RFC 3056 section 5.2).
 const RELAY: Mechanism = Mechanism {
     ce: r#"mechanism = "6to4"
 local = "203.0.113.1"
@@ -170,8 +170,8 @@ const FOUR_IN_SIX: Pair = Pair {
     ..SIX_IN_FOUR
 };
 
-/// With RFC 2473's Tunnel Encapsulation Limit, which the kernel sends if it is not told otherwise: eight
-/// bytes of a Destination Options header before each packet.
+/// With RFC 2473's Tunnel Encapsulation Limit, which the kernel sends by default: eight bytes of a Destination
+/// Options header before each packet.
 const FOUR_IN_SIX_LIMITED: Pair = Pair {
     name: "4in6-with-limit",
     edge: Some(ip6tnl(&[
@@ -199,7 +199,7 @@ const DS_LITE: Pair = Pair {
     ..FOUR_IN_SIX
 };
 
-/// A whole IPv4 address: EA bits are the rest of the address, and there is no PSID (RFC 7597 section 5.2).
+/// A whole IPv4 address: the EA bits are the rest of the address, and there is no PSID (RFC 7597 section 5.2).
 const WHOLE: Mechanism = Mechanism {
     ce: r#"mechanism = "map-e"
 role = "ce"
@@ -217,7 +217,7 @@ own-v4 = "203.0.113.253""#,
     ..provider::MAP_E
 };
 
-/// The MAP address of the customer has the IPv4 address before its last 16 bits (RFC 7597 section 6).
+/// The MAP address of the CE has the IPv4 address before its last 16 bits (RFC 7597 section 6).
 const MAP_E: Pair = Pair {
     name: "map-e-whole",
     row: &WHOLE,
@@ -239,8 +239,8 @@ const MAP_E: Pair = Pair {
     ..DS_LITE
 };
 
-/// A shared address. Without an offset the ports of a customer are one range (RFC 7597 section 5.1), which
-/// is all that the kernel's NAT can be given: 0x34 of 256 are those from 13312 to 13567.
+/// A shared address. Without an offset the ports of a CE are one range (RFC 7597 section 5.1), the only kind that the
+/// kernel's NAT takes: 0x34 of 256 are those from 13312 to 13567.
 const SHARED: Mechanism = Mechanism {
     ce: r#"mechanism = "map-e"
 role = "ce"
@@ -280,7 +280,7 @@ const MAP_E_SHARED: Pair = Pair {
     ..DS_LITE
 };
 
-/// The same ports, given by a binding table.
+/// The same ports from a binding table.
 const BOUND: Mechanism = Mechanism {
     ce: r#"mechanism = "lw4o6"
 role = "b4"

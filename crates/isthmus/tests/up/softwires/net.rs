@@ -17,7 +17,7 @@ use super::traffic::Hosts;
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::possible;
 
-/// Five namespaces, gone when it is dropped.
+/// Five namespaces. They are removed on drop.
 pub(crate) struct Net {
     pub(crate) client: Arc<Namespace>,
     pub(crate) edge: Arc<Namespace>,
@@ -28,7 +28,7 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// `None` where namespaces can not be made, after saying so.
+    /// Returns `None`, after printing the reason, if namespaces cannot be made.
     pub(crate) fn new(row: &Mechanism) -> Option<Self> {
         possible().then(|| Self::build(row))
     }
@@ -45,7 +45,7 @@ impl Net {
             folder: tempfile::tempdir().unwrap(),
         };
         for node in [&net.edge, &net.core, &net.border] {
-            // What they answer is not held back.
+            // Their ICMP errors are not rate limited.
             let settings = [
                 ("net.ipv4.icmp_ratelimit", "0"),
                 ("net.ipv6.icmp.ratelimit", "0"),
@@ -66,8 +66,8 @@ impl Net {
     /// Starts both gateways.
     pub(crate) fn start(&self, row: &Mechanism, engine: &str) -> (Gateway, Gateway) {
         if engine == "xdp" {
-            // A veth leaves checksums and segments to a device that there is none of. XDP programs can
-            // not see that the former are missing, and get no packet larger than a page.
+            // A veth leaves checksums and segmentation to a device that does not exist. XDP programs cannot see that a
+            // checksum is missing, and get no packet larger than a page.
             let ends = [
                 (&self.client, "eth0"),
                 (&self.core, "toe"),
@@ -121,8 +121,7 @@ impl Net {
         }
     }
 
-    /// Makes the core forward packets of so many bytes only. The links of the gateways stay as they
-    /// are.
+    /// Makes the core forward packets up to this size only. The links of the gateways do not change.
     pub(crate) fn narrow(&self, row: &Mechanism) {
         let bytes = row.core.narrow();
         for (routed, number) in [(row.to_ce, 0), (row.to_br, 1)] {
@@ -135,7 +134,7 @@ impl Net {
         }
     }
 
-    /// Tells the gateways how narrow the core is, and makes the hosts forget it.
+    /// Configures the gateways with the core's MTU, and clears the hosts' path MTUs.
     pub(crate) fn tell(&self, row: &Mechanism, engine: &str, gateways: [&Gateway; 2]) {
         let bytes = row.core.narrow();
         for node in [&self.client, &self.server] {
@@ -163,8 +162,8 @@ impl Net {
     }
 }
 
-/// A pair of links. The far ends of those with programs poll, without which a veth takes no redirected
-/// packets.
+/// Creates a pair of links. The far ends of those with programs poll, because a veth otherwise takes no
+/// redirected packets.
 pub(crate) fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
     ip(
         near.0,
@@ -185,7 +184,7 @@ pub(crate) fn ip(node: &Namespace, arguments: &str) {
     node.ip(&[arguments.into()]).unwrap();
 }
 
-/// Addresses are there at once.
+/// Makes addresses usable at once.
 pub(crate) fn nodad(address: &str) -> &'static str {
     if address.contains(':') { "nodad" } else { "" }
 }

@@ -1,4 +1,4 @@
-//! Hosts that ask for ports which their edge has not: it passes on what they ask (RFC 7648).
+//! Hosts that ask for ports that their CE does not have: it passes the requests on (RFC 7648).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,16 +17,16 @@ use super::ports::{Asking, asks, with};
 use super::traffic::inside;
 use crate::gateway::{Gateway, ISTHMUS};
 
-/// The address of a concentrator in its softwires (RFC 6333 section 6.5).
+/// The address of an AFTR in its softwires (RFC 6333 section 6.5).
 const AFTR: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
-/// Port of servers, and result codes (RFC 6887 sections 7.4 and 19).
+/// Server port, and result codes (RFC 6887 sections 7.4 and 19).
 const SERVER_PORT: u16 = 5351;
 const SUCCESS: u8 = 0;
 const UNSUPP_OPTION: u8 = 5;
 const ADDRESS_MISMATCH: u8 = 12;
 const PAGE: &str = "reached behind two gateways";
 
-/// A B4 and its concentrator.
+/// A B4 and its AFTR.
 fn ds_lite() -> Mechanism {
     Mechanism {
         ce: with(
@@ -45,7 +45,7 @@ fn mapped(address: Ipv4Addr) -> [u8; 16] {
     address.to_ipv6_mapped().octets()
 }
 
-/// A MAP request for TCP port 22 in the name of a client (RFC 6887 figures 2 and 9).
+/// Returns a MAP request for TCP port 22 in the name of a client (RFC 6887 figures 2 and 9).
 fn request(client: Ipv4Addr, options: &[u8]) -> Vec<u8> {
     let mut request = vec![2, 1, 0, 0, 0, 0, 0, 120];
     request.extend(mapped(client));
@@ -56,13 +56,13 @@ fn request(client: Ipv4Addr, options: &[u8]) -> Vec<u8> {
     request
 }
 
-/// The result code that a server at an address answers a request of a node with.
+/// Returns the result code of a server at an address for a request of a node.
 fn result(node: &Namespace, server: Ipv4Addr, request: &[u8]) -> Option<u8> {
     let socket = inside(node, || UdpSocket::bind("0.0.0.0:0")).unwrap();
     socket
         .set_read_timeout(Some(Duration::from_secs(1)))
         .unwrap();
-    // The first may be lost while neighbours are looked for.
+    // The first may be lost while neighbours are resolved.
     for _ in 0..3 {
         let _ = socket.send_to(request, (server, SERVER_PORT));
         let mut answer = [0; 1100];
@@ -91,7 +91,7 @@ fn fetches(asking: &Asking<'_>, server: &Namespace, outside: SocketAddr, port: u
     answering.join().unwrap().unwrap();
 }
 
-/// The host behind a B4 gets the ports of the concentrator.
+/// The host behind a B4 gets ports of the AFTR.
 fn behind_a_b4(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
@@ -115,7 +115,7 @@ fn by_nat_pmp(net: &Net, asking: &Asking<'_>) {
     fetches(asking, &net.server, outside, port.get());
 }
 
-/// A host asks in the name of another, of the edge, and of the concentrator past the edge.
+/// A host asks in the name of another host, of the B4, and of the AFTR past the B4.
 fn refuses_pretenders(node: &Namespace, client: provider::Host) {
     let [host, edge]: [Ipv4Addr; 2] = [client.address, client.gateway].map(|a| a.parse().unwrap());
     let other = Ipv4Addr::new(192, 168, 1, 11);
@@ -128,7 +128,7 @@ fn refuses_pretenders(node: &Namespace, client: provider::Host) {
     }
 }
 
-/// Two customers have the same addresses, at all of their links.
+/// Two subscribers have the same addresses on all of their links.
 fn two_b4s(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
@@ -149,7 +149,7 @@ fn two_b4s(engine: &str) {
     }
 }
 
-/// The same, where the B4 of one is Linux's own, which is no proxy: its host asks the concentrator itself.
+/// The same with Linux's own B4 for one of them. It is no proxy: its host asks the AFTR itself.
 fn b4_of_the_kernel(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
@@ -173,7 +173,7 @@ fn b4_of_the_kernel(engine: &str) {
     assert!(edge.stop().success() && border.stop().success());
 }
 
-/// The hosts of two customers, who have the same address, ask for the same port.
+/// The hosts of two subscribers with the same address ask for the same port.
 fn have_their_own_ports(net: &Net, customers: [Asking<'_>; 2], border: &Gateway) {
     let [(first, outside), (second, other)] = customers
         .each_ref()
@@ -186,7 +186,7 @@ fn have_their_own_ports(net: &Net, customers: [Asking<'_>; 2], border: &Gateway)
     };
     fine(&one, outside);
     fine(&two, other);
-    // What one gives back is not the other's.
+    // A port that one releases is not the other's.
     one.ask(async move || first.try_drop().await.map_err(|(error, _)| error))
         .unwrap();
     fine(&two, other);
@@ -194,7 +194,7 @@ fn have_their_own_ports(net: &Net, customers: [Asking<'_>; 2], border: &Gateway)
         .unwrap();
 }
 
-/// Makes a node of the core the edge of another customer, with a host that has this address.
+/// Makes a node of the core the B4 of another subscriber, with a host that has this address.
 fn our_b4(
     node: &Namespace,
     (host, client): (&Namespace, provider::Host),
@@ -216,7 +216,7 @@ fn our_b4(
     gateway
 }
 
-/// The configuration of that edge.
+/// The configuration of that B4.
 fn b4(folder: &Path, pcp: &str) -> String {
     format!(
         "[gateway]\nname = \"neighbour\"\ncontrol = \"{}\"\n[[instance]]\nname = \"b4\"\n\
@@ -226,7 +226,7 @@ fn b4(folder: &Path, pcp: &str) -> String {
     )
 }
 
-/// A B4 passes on what its configuration lets it, from one reload to the next.
+/// A B4 passes on the requests that its configuration permits, from one reload to the next.
 #[test]
 fn reloads() {
     let row = ds_lite();
@@ -272,7 +272,7 @@ fn linux_b4(node: &Namespace, host: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The host behind a CLAT gets ports of the PLAT, with which the CLAT speaks by its own address.
+/// The host behind a CLAT gets ports of the PLAT. The CLAT talks to the PLAT from its own address.
 fn behind_a_clat(engine: &str) {
     let row = Mechanism {
         ce: with(
