@@ -1,4 +1,4 @@
-//! The commands that need no gateway, run as users run them.
+//! The commands that need no gateway, as users run them.
 
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// Runs a command that must succeed; what it prints.
+/// Runs a command that must succeed. Returns its output.
 fn stdout(arguments: &[&str]) -> String {
     let output = isthmus(arguments);
     let error = text(&output.stderr);
@@ -28,7 +28,7 @@ fn stdout(arguments: &[&str]) -> String {
     text(&output.stdout).trim_end().to_owned()
 }
 
-/// Runs a command that must end with this exit code; what it says about it.
+/// Runs a command that must end with this exit code. Returns its messages.
 fn failure(arguments: &[&str], code: i32) -> String {
     let output = isthmus(arguments);
     let error = text(&output.stderr);
@@ -87,7 +87,7 @@ fn addr_embeds_and_extracts() {
         ),
     ] {
         let format = format!("--format={format}");
-        // As RFC 5952 writes it; RFC 6052 shortens a single zero, too.
+        // As RFC 5952 writes it. RFC 6052 also shortens a single zero.
         let canonical = v6.parse::<Ipv6Addr>().unwrap().to_string();
         let embedded = stdout(&["addr", "embed", prefix, v4, &format]);
         assert_eq!(embedded, canonical);
@@ -125,7 +125,7 @@ fn addr_tells_what_is_wrong() {
     assert!(error.contains("32, 40, 48, 56, 64 or 96"), "{error}");
     let error = failure(&["addr", "extract", "64:ff9b::/96", "2001:db8::1"], 1);
     assert!(error.contains("not under 64:ff9b::/96"), "{error}");
-    // Usage is exit code 2.
+    // Usage errors have exit code 2.
     let error = failure(&["addr", "embed", "64:ff9b::1/96", "8.8.8.8"], 2);
     assert!(error.contains("64:ff9b::/96"), "{error}");
     failure(&["addr", "embed", "64:ff9b::/96", "8.8.8"], 2);
@@ -173,7 +173,7 @@ fn addr_explains_every_kind() {
     }
 }
 
-/// RFC 7757's mappings as the configuration has them.
+/// RFC 7757's mappings from a configuration.
 #[test]
 fn addr_explains_by_a_configuration() {
     let dc = "--config=examples/siit-dc.toml";
@@ -192,7 +192,7 @@ fn addr_explains_by_a_configuration() {
     assert!(said.contains("in the pool"), "{said}");
 }
 
-/// RFC 7597 appendix B.2, example 1: port 1232 is of PSID 0x34.
+/// RFC 7597 appendix B.2, example 1: port 1232 belongs to PSID 0x34.
 #[test]
 fn addr_explains_softwires() {
     let ask = |arguments: &[&'static str]| {
@@ -315,7 +315,7 @@ fn addr_explains_a_6rd_domain() {
     }
 }
 
-/// A rule of RFC 7597 appendix A, example 1, and a border relay in a container of RFC 7598 section 5.1.
+/// A rule of RFC 7597 appendix A, example 1, and a BR in a container of RFC 7598 section 5.1.
 const MAP_E: &str = "005e0025 0059000d 01 10 18 c0000200 28 20010db800 \
                      005a0010 20010db8ffff00000000000000000001";
 /// The prefix of that example, delegated (RFC 8415 section 21.22).
@@ -342,11 +342,11 @@ fn addr_explains_dhcpv6() {
     let prefix = "--prefix=2001:db8:12:3400::/56";
     let json = stdout(&["addr", "dhcpv6", MAP_E, prefix, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let customer = &json["domains"][0]["customers"][0]["has"];
-    assert_eq!(customer["v4"], "192.0.2.18");
-    assert_eq!(customer["psid"]["value"], 0x34);
+    let ce = &json["domains"][0]["customers"][0]["has"];
+    assert_eq!(ce["v4"], "192.0.2.18");
+    assert_eq!(ce["psid"]["value"], 0x34);
 
-    // Which of the two is the basic rule of those under 2001:db8::/40?
+    // Two rules for the same prefix: either could be the basic rule.
     let twice = "005e0036 0059000d 01 10 18 c0000200 28 20010db800 \
                  0059000d 01 10 18 c0000300 28 20010db800 \
                  005a0010 20010db8ffff00000000000000000001";
@@ -370,7 +370,7 @@ fn addr_explains_dhcpv6() {
     }
 }
 
-/// Offset, value, and what would be right.
+/// Offset, value, and the expected value.
 #[test]
 fn addr_tells_what_is_wrong_with_dhcpv6() {
     for (dump, parts) in [
@@ -450,7 +450,7 @@ fn check_explains_mistakes() {
     assert!(error.contains("not-there.toml"), "{error}");
 }
 
-/// Offline there is no network that could tell a prefix.
+/// Offline there is no network that could provide a prefix.
 #[test]
 fn translate_needs_the_prefix() {
     let config = "examples/clat-router.toml";
@@ -482,24 +482,24 @@ fn every_command_has_help() {
     assert_eq!(version, format!("isthmus {}", env!("CARGO_PKG_VERSION")));
 }
 
-/// A folder with this program alone, beside which a laboratory may be put.
+/// A folder with this program alone. A laboratory may be put beside it.
 struct Installed(tempfile::TempDir);
 
 impl Installed {
     fn new() -> Self {
-        // On the file system of the program, which is large.
+        // The folder is on the file system of the program, which is large.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let program = folder.path().join("isthmus");
         std::fs::hard_link(env!("CARGO_BIN_EXE_isthmus"), program).unwrap();
         Self(folder)
     }
 
-    /// Puts a laboratory into a folder of this one. It says where it is and what it got, and ends with status 7.
+    /// Puts a laboratory into a folder of this one. It prints its place and its arguments, and exits with status 7.
     fn laboratory(&self, folder: &str) {
         let place = self.0.path().join(folder);
         std::fs::create_dir_all(&place).unwrap();
         let script = format!("#!/bin/sh\nprintf '{folder}'\nprintf ' <%s>' \"$@\"\nexit 7\n");
-        // Written by another process: a test that forks meanwhile would hold the file open, and it could not be started.
+        // Another process writes it: a test that forks meanwhile would keep the file open, so that it could not start.
         let written = Command::new("sh")
             .args([
                 "-c",
@@ -523,8 +523,8 @@ impl Installed {
     }
 }
 
-/// The one beside the program goes before the path, whose folders come in their order. Arguments, also those that look
-/// like options of ours, and the exit status pass.
+/// The laboratory beside the program comes first, then those on the path in order. Arguments pass unchanged, also those
+/// that look like our options, and so does the exit status.
 #[test]
 fn lab_starts_the_laboratory() {
     let installed = Installed::new();
@@ -564,7 +564,7 @@ fn lab_says_how_to_get_the_laboratory() {
             assert!(error.contains(part), "{error}");
         }
     }
-    // What is no program is not taken for "not installed".
+    // A file that is not executable is not reported as "not installed".
     std::fs::write(installed.0.path().join("isthmus-lab"), "").unwrap();
     let output = installed.run(&["lab", "demo"]);
     assert_eq!(output.status.code(), Some(1));
@@ -575,7 +575,7 @@ fn lab_says_how_to_get_the_laboratory() {
     );
 }
 
-/// The shell takes the script of the gateway alone, and completes a value of it.
+/// The shell loads the script of the gateway alone, and completes a value of it.
 #[test]
 fn completions_are_a_script_that_the_shell_takes() {
     let script = Installed::new().run(&["completions", "bash"]);
@@ -590,7 +590,7 @@ fn completions_are_a_script_that_the_shell_takes() {
     assert_eq!(text(&output.stdout).trim(), "ivi");
 }
 
-/// A classic pcap file of raw IP packets (link type 101), a second apart.
+/// Returns a classic pcap file of raw IP packets (link type 101), a second apart.
 fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101] {
@@ -606,7 +606,7 @@ fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A UDP packet through NAT64, once with a seed and once more with the same.
+/// A UDP packet through NAT64, twice with the same seed.
 #[test]
 fn translate_is_repeatable() {
     let folder = tempfile::tempdir().unwrap();
@@ -646,7 +646,7 @@ fn translate_is_repeatable() {
         results.push(std::fs::read(&output).unwrap());
     }
     assert_eq!(results[0], results[1]);
-    // The file's head, the packet's head, then IPv4 without the eight bytes of difference.
+    // Skips the header of the file (24 bytes) and of the packet (16 bytes).
     let translated = etherparse::SlicedPacket::from_ip(&results[0][24 + 16..]).unwrap();
     let Some(etherparse::NetSlice::Ipv4(v4)) = translated.net else {
         panic!("{translated:?}");

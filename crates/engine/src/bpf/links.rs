@@ -22,12 +22,12 @@ pub(super) struct Links {
     links: HashMap<MapData, u32, u64>,
     vlans: HashMap<MapData, u64, u32>,
     by_kernel: BTreeSet<u32>,
-    told: Told,
+    written: Contents,
 }
 
 /// The contents of both maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Contents {
     /// The words of links with properties, by link number.
     links: BTreeMap<u32, u64>,
     /// Numbers of VLAN devices, by the number of the lower link and the tag.
@@ -43,36 +43,36 @@ impl Links {
             links: take(abi::LINKS)?.try_into()?,
             vlans: take(abi::VLANS)?.try_into()?,
             by_kernel,
-            told: Told::default(),
+            written: Contents::default(),
         })
     }
 
     /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
-        let told = Told::of(&all()?, &self.by_kernel);
+        let current = Contents::of(&all()?, &self.by_kernel);
         // The order of the writes: at no time may packets of a VLAN bypass the kernel's filters.
         let refused = |error: MapError| io::Error::other(error);
-        for (number, word) in &told.links {
-            if self.told.links.get(number) != Some(word) {
+        for (number, word) in &current.links {
+            if self.written.links.get(number) != Some(word) {
                 self.links.insert(number, word, 0).map_err(refused)?;
-                self.told.links.insert(*number, *word);
+                self.written.links.insert(*number, *word);
             }
         }
-        for (tag, number) in &told.vlans {
-            if self.told.vlans.get(tag) != Some(number) {
+        for (tag, number) in &current.vlans {
+            if self.written.vlans.get(tag) != Some(number) {
                 self.vlans.insert(tag, number, 0).map_err(refused)?;
-                self.told.vlans.insert(*tag, *number);
+                self.written.vlans.insert(*tag, *number);
             }
         }
-        let gone = |tag: &u64| !told.vlans.contains_key(tag);
-        for tag in self.told.vlans.keys().copied().filter(gone) {
+        let gone = |tag: &u64| !current.vlans.contains_key(tag);
+        for tag in self.written.vlans.keys().copied().filter(gone) {
             self.vlans.remove(&tag).map_err(refused)?;
         }
-        let gone = |number: &u32| !told.links.contains_key(number);
-        for number in self.told.links.keys().copied().filter(gone) {
+        let gone = |number: &u32| !current.links.contains_key(number);
+        for number in self.written.links.keys().copied().filter(gone) {
             self.links.remove(&number).map_err(refused)?;
         }
-        self.told = told;
+        self.written = current;
         Ok(())
     }
 }
@@ -155,9 +155,9 @@ impl Link {
     }
 }
 
-impl Told {
+impl Contents {
     fn of(links: &[Link], by_kernel: &BTreeSet<u32>) -> Self {
-        let mut told = Self::default();
+        let mut current = Self::default();
         let takes_frames: BTreeSet<u32> = links
             .iter()
             .filter(|link| link.takes_frames())
@@ -176,7 +176,7 @@ impl Told {
                     // Packets from a bridge's ports are not routed here.
                     if link.up && !link.bridged {
                         let key = abi::vlan_key(below, tag.into());
-                        told.vlans.insert(key, link.number);
+                        current.vlans.insert(key, link.number);
                     }
                 }
                 None if !link.takes_frames() => properties = properties.without_frames(),
@@ -186,10 +186,10 @@ impl Told {
                 properties = properties.forwarded_by_kernel();
             }
             if properties != Properties::PLAIN {
-                told.links.insert(link.number, properties.0);
+                current.links.insert(link.number, properties.0);
             }
         }
-        told
+        current
     }
 }
 
@@ -231,8 +231,8 @@ mod tests {
         }
     }
 
-    fn told(links: &[Link], by_kernel: &[u32]) -> Told {
-        Told::of(links, &by_kernel.iter().copied().collect())
+    fn contents(links: &[Link], by_kernel: &[u32]) -> Contents {
+        Contents::of(links, &by_kernel.iter().copied().collect())
     }
 
     const fn key(below: u64, tag: u64) -> u64 {
@@ -241,9 +241,9 @@ mod tests {
 
     #[test]
     fn a_vlan_is_known_from_both_sides() {
-        let told = told(&[physical(2), vlan(7, 2, 10)], &[]);
-        assert_eq!(told.links, BTreeMap::from([(7, 10 << 32 | 2)]));
-        assert_eq!(told.vlans, BTreeMap::from([(key(2, 10), 7)]));
+        let current = contents(&[physical(2), vlan(7, 2, 10)], &[]);
+        assert_eq!(current.links, BTreeMap::from([(7, 10 << 32 | 2)]));
+        assert_eq!(current.vlans, BTreeMap::from([(key(2, 10), 7)]));
     }
 
     #[test]
@@ -252,10 +252,10 @@ mod tests {
             protocol: VlanProtocol::Ieee8021Ad,
             ..vlan(8, 2, 10)
         };
-        let told = told(&[physical(2), vlan(7, 2, 10), service], &[]);
-        assert_eq!(told.links[&8], (1 << 12 | 10) << 32 | 2);
+        let current = contents(&[physical(2), vlan(7, 2, 10), service], &[]);
+        assert_eq!(current.links[&8], (1 << 12 | 10) << 32 | 2);
         let vlans = [(key(2, 10), 7), (key(2, 1 << 12 | 10), 8)];
-        assert_eq!(told.vlans, BTreeMap::from(vlans));
+        assert_eq!(current.vlans, BTreeMap::from(vlans));
     }
 
     #[test]
@@ -268,12 +268,12 @@ mod tests {
             bridged: true,
             ..vlan(8, 2, 11)
         };
-        let told = told(&[physical(2), down, bridged, vlan(9, 2, 0)], &[]);
-        assert_eq!(told.vlans, BTreeMap::new());
+        let current = contents(&[physical(2), down, bridged, vlan(9, 2, 0)], &[]);
+        assert_eq!(current.vlans, BTreeMap::new());
     }
 
     #[test]
-    fn links_that_take_no_frames_are_told_apart() {
+    fn links_that_take_no_frames_are_marked() {
         let of_kind = |number, kind| Link {
             kind: Some(kind),
             ..physical(number)
@@ -291,8 +291,8 @@ mod tests {
             vlan(8, 2, 10),
             vlan(9, 8, 11),
         ];
-        let told = told(&links, &[]);
-        let no_frames: Vec<u32> = told
+        let current = contents(&links, &[]);
+        let no_frames: Vec<u32> = current
             .links
             .iter()
             .filter(|(_, word)| !Properties(**word).takes_frames())
@@ -303,11 +303,11 @@ mod tests {
 
     #[test]
     fn the_kernel_forwards_for_the_vlans_of_a_link_too() {
-        let told = told(
+        let current = contents(
             &[physical(2), physical(3), vlan(7, 2, 10), vlan(8, 3, 10)],
             &[2],
         );
-        let by_kernel: Vec<u32> = told
+        let by_kernel: Vec<u32> = current
             .links
             .iter()
             .filter(|(_, word)| Properties(**word).forwards_by_kernel())

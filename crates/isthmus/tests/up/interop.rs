@@ -53,7 +53,7 @@ fn meets(engine: &'static str, pairs: &[Pair]) {
     let gateway = world.start();
     let mut problems = String::new();
     for pair in pairs {
-        for (ours, theirs) in pair.ways() {
+        for (ours, theirs) in pair.both() {
             world.rest(&gateway);
             let turn = world.set(pair, ours, theirs);
             world.work(pair, ours, &gateway);
@@ -99,8 +99,8 @@ fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<()
         traffic::pings(hosts, server, 1400)?;
     }
     let mtu = match ours {
-        Side::Edge => pair.row.mtu,
-        Side::Border => pair.mtu,
+        Side::Ce => pair.row.mtu,
+        Side::Br => pair.mtu,
     };
     traffic::path_mtu(hosts, server, mtu)?;
     traffic::tcp(hosts, server, BYTES)?;

@@ -19,7 +19,7 @@ fn carries(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
     };
-    let (edge, border) = net.start(row, engine);
+    let (ce, br) = net.start(row, engine);
     let hosts = net.hosts();
     let server = row.server.address;
     let seen = |gateway: &Gateway| {
@@ -27,9 +27,7 @@ fn carries(row: &Mechanism, engine: &str) {
         format!("{}\n{counters}", gateway.log())
     };
     let fine = |result: Result<(), String>| {
-        result.unwrap_or_else(|said| {
-            panic!("{said}\nedge: {}\nborder: {}", seen(&edge), seen(&border))
-        });
+        result.unwrap_or_else(|said| panic!("{said}\nedge: {}\nborder: {}", seen(&ce), seen(&br)));
     };
     fine(traffic::pings(hosts, server, 56));
     fine(traffic::pings(hosts, server, 4000));
@@ -43,12 +41,12 @@ fn carries(row: &Mechanism, engine: &str) {
     fine(traffic::tcp(hosts, server, BYTES));
     fine(traffic::udp(hosts, server));
     if row.transport == Transport::Tunnel {
-        net.tell(row, engine, [&edge, &border]);
+        net.tell(row, engine, [&ce, &br]);
         fine(traffic::path_mtu(hosts, server, row.mtu));
         fine(traffic::tcp(hosts, server, BYTES));
         fine(traffic::udp(hosts, server));
     }
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 /// A host that sends from the port of its neighbour is refused and counted (RFC 7596 section 6.2).
@@ -56,7 +54,7 @@ fn refuses(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
     };
-    let (edge, border) = net.start(row, engine);
+    let (ce, br) = net.start(row, engine);
     // A node of the core takes the place of the CE.
     let (b4, aftr) = ("2001:db8:12::1", "2001:db8:ffff::1");
     net::ip(&net.core, &format!("addr add {b4}/128 dev lo nodad"));
@@ -64,17 +62,17 @@ fn refuses(row: &Mechanism, engine: &str) {
         let from = format!("192.0.2.18:{port}").parse().unwrap();
         traffic::softwire(&net, row.server.address, [b4, aftr], from).unwrap()
     };
-    let spoofed = || crate::counted(&border.json("counters"), "tunnel-spoofed");
+    let spoofed = || crate::counted(&br.json("counters"), "tunnel-spoofed");
     // The first blocks of PSIDs 3 and 4: the 64 ports from 1024 on are PSID 0.
     let [own, neighbours] = [1216, 1280];
     // The core resolves its neighbour first, and may have no source address yet.
-    assert!((0..5).any(|_| heard(own)), "{}", border.log());
+    assert!((0..5).any(|_| heard(own)), "{}", br.log());
     assert_eq!(spoofed(), 0);
-    assert!(!heard(neighbours), "{}", border.log());
+    assert!(!heard(neighbours), "{}", br.log());
     assert_eq!(spoofed(), 1);
-    assert!(heard(own + 1), "{}", border.log());
+    assert!(heard(own + 1), "{}", br.log());
     assert_eq!(spoofed(), 1);
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 /// A test for every mechanism.

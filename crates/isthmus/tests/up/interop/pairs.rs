@@ -6,54 +6,54 @@ use isthmus_lab::provider::{self, Host, Mechanism};
 /// The end of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    Edge,
-    Border,
+    Ce,
+    Br,
 }
 
 impl Side {
     pub(crate) const fn other(self) -> Self {
         match self {
-            Self::Edge => Self::Border,
-            Self::Border => Self::Edge,
+            Self::Ce => Self::Br,
+            Self::Br => Self::Ce,
         }
     }
 
     /// The index of its link to the core.
     pub(crate) const fn number(self) -> usize {
         match self {
-            Self::Edge => 0,
-            Self::Border => 1,
+            Self::Ce => 0,
+            Self::Br => 1,
         }
     }
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Edge => "edge",
-            Self::Border => "border",
+            Self::Ce => "ce",
+            Self::Br => "br",
         }
     }
 
     /// The host behind it.
     pub(crate) const fn host(self, row: &Mechanism) -> Host {
         match self {
-            Self::Edge => row.client,
-            Self::Border => row.server,
+            Self::Ce => row.client,
+            Self::Br => row.server,
         }
     }
 
     /// The networks that the core routes to it.
     pub(crate) const fn routed(self, row: &Mechanism) -> &'static str {
         match self {
-            Self::Edge => row.to_ce,
-            Self::Border => row.to_br,
+            Self::Ce => row.to_ce,
+            Self::Br => row.to_br,
         }
     }
 
     /// Our instance at this end.
     pub(crate) const fn instance(self, row: &Mechanism) -> &'static str {
         match self {
-            Self::Edge => row.ce,
-            Self::Border => row.br,
+            Self::Ce => row.ce,
+            Self::Br => row.br,
         }
     }
 }
@@ -90,16 +90,16 @@ pub(crate) struct Pair {
     pub(crate) reach: Reach,
     pub(crate) pings: Pings,
     /// The other implementation as CE and as BR.
-    pub(crate) edge: Option<End>,
-    pub(crate) border: Option<End>,
+    pub(crate) ce: Option<End>,
+    pub(crate) br: Option<End>,
     /// The client's MTU when the core's MTU is small and the other implementation is the CE.
     pub(crate) mtu: u32,
 }
 
 impl Pair {
     /// Ours at one end, the other implementation at the other, in both directions.
-    pub(crate) fn ways(&self) -> impl Iterator<Item = (Side, &End)> {
-        [(Side::Border, &self.edge), (Side::Edge, &self.border)]
+    pub(crate) fn both(&self) -> impl Iterator<Item = (Side, &End)> {
+        [(Side::Br, &self.ce), (Side::Ce, &self.br)]
             .into_iter()
             .filter_map(|(ours, theirs)| Some((ours, theirs.as_ref()?)))
     }
@@ -110,16 +110,16 @@ const SIX_IN_FOUR: Pair = Pair {
     row: &provider::SIX_IN_FOUR,
     reach: Reach::Both,
     pings: Pings::OfAnySize,
-    edge: Some(others::SIX_IN_FOUR[0]),
-    border: Some(others::SIX_IN_FOUR[1]),
+    ce: Some(others::SIX_IN_FOUR[0]),
+    br: Some(others::SIX_IN_FOUR[1]),
     mtu: 1280,
 };
 
 const SIX_TO_FOUR: Pair = Pair {
     name: "6to4",
     row: &provider::SIX_TO_FOUR,
-    edge: Some(others::SIX_TO_FOUR[0]),
-    border: Some(others::SIX_TO_FOUR[1]),
+    ce: Some(others::SIX_TO_FOUR[0]),
+    br: Some(others::SIX_TO_FOUR[1]),
     ..SIX_IN_FOUR
 };
 
@@ -140,7 +140,7 @@ icmp-source-v6 = "2002:cb00:7181::1""#,
 const SIX_TO_FOUR_RELAY: Pair = Pair {
     name: "6to4-relay",
     row: &RELAY,
-    edge: Some(End::kernel(
+    ce: Some(End::kernel(
         &[Need::SIT],
         &[
             "ip addr add 203.0.113.1/32 dev lo",
@@ -156,16 +156,16 @@ const SIX_TO_FOUR_RELAY: Pair = Pair {
 const SIX_RD: Pair = Pair {
     name: "6rd",
     row: &provider::SIX_RD,
-    edge: Some(others::SIX_RD[0]),
-    border: Some(others::SIX_RD[1]),
+    ce: Some(others::SIX_RD[0]),
+    br: Some(others::SIX_RD[1]),
     ..SIX_IN_FOUR
 };
 
 const FOUR_IN_SIX: Pair = Pair {
     name: "4in6",
     row: &provider::FOUR_IN_SIX,
-    edge: Some(others::FOUR_IN_SIX[0]),
-    border: Some(others::FOUR_IN_SIX[1]),
+    ce: Some(others::FOUR_IN_SIX[0]),
+    br: Some(others::FOUR_IN_SIX[1]),
     mtu: 1240,
     ..SIX_IN_FOUR
 };
@@ -174,13 +174,13 @@ const FOUR_IN_SIX: Pair = Pair {
 /// Options header before each packet.
 const FOUR_IN_SIX_LIMITED: Pair = Pair {
     name: "4in6-with-limit",
-    edge: Some(ip6tnl(&[
+    ce: Some(ip6tnl(&[
         "ip addr add 2001:db8:12::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1",
         "ip link set tunnel up",
         "ip route add 198.51.100.0/24 dev tunnel",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::1",
         "ip link set tunnel up",
@@ -194,8 +194,8 @@ const DS_LITE: Pair = Pair {
     name: "ds-lite",
     row: &provider::DS_LITE,
     reach: Reach::Outward,
-    edge: Some(others::DS_LITE[0]),
-    border: Some(others::DS_LITE[1]),
+    ce: Some(others::DS_LITE[0]),
+    br: Some(others::DS_LITE[1]),
     ..FOUR_IN_SIX
 };
 
@@ -221,7 +221,7 @@ own-v4 = "203.0.113.253""#,
 const MAP_E: Pair = Pair {
     name: "map-e-whole",
     row: &WHOLE,
-    edge: Some(ip6tnl_and_nft(&[
+    ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12::c000:212:0/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::c000:212:0 remote 2001:db8:ffff::1 encaplimit none",
         "ip link set tunnel up",
@@ -230,7 +230,7 @@ const MAP_E: Pair = Pair {
         "nft 'add chain ip nat out { type nat hook postrouting priority 100; }'",
         "nft 'add rule ip nat out oifname tunnel snat to 192.0.2.18'",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::c000:212:0 encaplimit none",
         "ip link set tunnel up",
@@ -261,7 +261,7 @@ own-v4 = "203.0.113.253""#,
 const MAP_E_SHARED: Pair = Pair {
     name: "map-e-shared",
     row: &SHARED,
-    edge: Some(ip6tnl_and_nft(&[
+    ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12:3400::c000:212:34/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12:3400::c000:212:34 remote 2001:db8:ffff::1 encaplimit none",
         "ip link set tunnel up",
@@ -271,7 +271,7 @@ const MAP_E_SHARED: Pair = Pair {
         "nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'",
         "nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12:3400::c000:212:34 encaplimit none",
         "ip link set tunnel up",
@@ -305,7 +305,7 @@ own-v4 = "203.0.113.253""#,
 const LW4O6: Pair = Pair {
     name: "lw4o6",
     row: &BOUND,
-    edge: Some(ip6tnl_and_nft(&[
+    ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1 encaplimit none",
         "ip link set tunnel up",
@@ -315,7 +315,7 @@ const LW4O6: Pair = Pair {
         "nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'",
         "nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::1 encaplimit none",
         "ip link set tunnel up",
@@ -344,8 +344,8 @@ const CLAT: Pair = Pair {
     row: &provider::CLAT,
     reach: Reach::Outward,
     pings: Pings::Whole,
-    edge: Some(others::TAYGA_CLAT),
-    border: Some(others::TAYGA_PLAT),
+    ce: Some(others::TAYGA_CLAT),
+    br: Some(others::TAYGA_PLAT),
     mtu: 1260,
 };
 

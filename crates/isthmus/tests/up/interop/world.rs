@@ -23,7 +23,7 @@ use crate::softwires::traffic::Hosts;
 /// for sessions when it starts, and an instance of a later configuration finds it by name.
 const IDLE: [(&str, &str); 6] = [
     (
-        "ds-lite-border",
+        "ds-lite-br",
         r#"mechanism = "ds-lite"
 role = "aftr"
 local = "3fff:ffff::1"
@@ -32,7 +32,7 @@ pool = [{ addresses = "198.18.255.0/28", ports = "1024-65535" }]
 own-v4 = "198.18.255.254""#,
     ),
     (
-        "map-e-whole-edge",
+        "map-e-whole-ce",
         r#"mechanism = "map-e"
 role = "ce"
 br = "3fff:ffff::2"
@@ -41,7 +41,7 @@ end-user-prefix = "3fff:fffe:100::/40"
 inside = ["10.255.1.0/24"]"#,
     ),
     (
-        "map-e-shared-edge",
+        "map-e-shared-ce",
         r#"mechanism = "map-e"
 role = "ce"
 br = "3fff:ffff::3"
@@ -50,7 +50,7 @@ end-user-prefix = "3fff:fffa:101::/48"
 inside = ["10.255.3.0/24"]"#,
     ),
     (
-        "lw4o6-edge",
+        "lw4o6-ce",
         r#"mechanism = "lw4o6"
 role = "b4"
 local = "3fff:fff9::1"
@@ -61,13 +61,13 @@ psid-length = 8
 inside = ["10.255.4.0/24"]"#,
     ),
     (
-        "464xlat-border",
+        "464xlat-br",
         r#"mechanism = "nat64"
 prefix = "3fff:fffd::/96"
 pool = [{ addresses = "198.18.253.0/28", ports = "1024-65535" }]"#,
     ),
     (
-        "464xlat-edge",
+        "464xlat-ce",
         r#"mechanism = "clat"
 prefix = "3fff:fffc::/96"
 local = "3fff:fffb::464"
@@ -129,8 +129,8 @@ impl World {
 
     /// Returns the requirements of a pair that this machine lacks.
     pub(crate) fn lacks(&self, pair: &Pair) -> Option<String> {
-        let mut ways = pair.ways();
-        let lack = ways.find_map(|(_, theirs)| theirs.require().err());
+        let mut both = pair.both();
+        let lack = both.find_map(|(_, theirs)| theirs.require().err());
         lack.map(|lack| lack.to_string())
     }
 
@@ -270,8 +270,8 @@ impl World {
     /// The host of the CE as the client, the other as the server.
     pub(crate) fn hosts(&self, ours: Side) -> Hosts<'_> {
         let (client, server) = match ours {
-            Side::Edge => (&self.ours.host, &self.theirs.host),
-            Side::Border => (&self.theirs.host, &self.ours.host),
+            Side::Ce => (&self.ours.host, &self.theirs.host),
+            Side::Br => (&self.theirs.host, &self.ours.host),
         };
         Hosts { client, server }
     }

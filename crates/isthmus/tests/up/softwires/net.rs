@@ -1,7 +1,7 @@
 //! The network of the tests: two gateways with a core of one protocol between them.
 //!
 //! ```text
-//!  client ── edge ── core ── border ── server
+//!  client ── ce ── core ── br ── server
 //!         toc    tok     tok        tos
 //! ```
 
@@ -20,9 +20,9 @@ use crate::net::possible;
 /// Five namespaces. They are removed on drop.
 pub(crate) struct Net {
     pub(crate) client: Arc<Namespace>,
-    pub(crate) edge: Arc<Namespace>,
+    pub(crate) ce: Arc<Namespace>,
     pub(crate) core: Arc<Namespace>,
-    border: Arc<Namespace>,
+    br: Arc<Namespace>,
     pub(crate) server: Arc<Namespace>,
     folder: TempDir,
 }
@@ -38,13 +38,13 @@ impl Net {
         let node = |name| Arc::clone(network.node(name).unwrap());
         let net = Self {
             client: node(provider::CLIENT),
-            edge: node(provider::CE),
+            ce: node(provider::CE),
             core: node(provider::CORE),
-            border: node(BR),
+            br: node(BR),
             server: node(provider::SERVER),
             folder: tempfile::tempdir().unwrap(),
         };
-        for node in [&net.edge, &net.core, &net.border] {
+        for node in [&net.ce, &net.core, &net.br] {
             // Their ICMP errors are not rate limited.
             let settings = [
                 ("net.ipv4.icmp_ratelimit", "0"),
@@ -82,14 +82,14 @@ impl Net {
             fs::create_dir(self.folder.path().join(name)).unwrap();
         }
         self.configure(row, engine, "");
-        let [edge, border] = self.gateways(row).map(|(name, node, ..)| {
+        let [ce, br] = self.gateways(row).map(|(name, node, ..)| {
             let folder = self.folder.path().join(name);
             Gateway::spawn(node.command(ISTHMUS), &folder, &folder.join("edge.toml"))
         });
-        for gateway in [&edge, &border] {
+        for gateway in [&ce, &br] {
             gateway.expect("READY=1");
         }
-        (edge, border)
+        (ce, br)
     }
 
     /// The gateways with the links of their hosts and their instances.
@@ -98,8 +98,8 @@ impl Net {
         row: &'a Mechanism,
     ) -> [(&'a str, &'a Namespace, &'a str, &'a str); 2] {
         [
-            ("edge", &self.edge, "toc", row.ce),
-            ("border", &self.border, "tos", row.br),
+            ("ce", &self.ce, "toc", row.ce),
+            ("br", &self.br, "tos", row.br),
         ]
     }
 

@@ -176,19 +176,19 @@ fn at_an_edge(engine: &str) {
         ..provider::MAP_E
     };
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let asking = Asking {
         node: &net.client,
         host: row.client.address.parse().unwrap(),
         gateway: row.client.gateway.parse().unwrap(),
     };
-    asks(&net, &asking, [&edge, &border]);
+    asks(&net, &asking, [&ce, &br]);
 
     // By the older protocol, too.
     let port = NonZeroU16::new(51_413).unwrap();
     let outside = asking.by_nat_pmp(port);
     asking.is_reached(&net.server, outside, port.get()).unwrap();
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 /// At a NAT64, over IPv6.
@@ -198,21 +198,21 @@ fn at_a_nat64(engine: &str) {
         ..provider::CLAT
     };
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let asking = Asking {
-        node: &net.edge,
+        node: &net.ce,
         host: "3fff:c0::2".parse().unwrap(),
         gateway: "3fff:c1::2".parse().unwrap(),
     };
-    asks(&net, &asking, [&edge, &border]);
-    assert!(edge.stop().success() && border.stop().success());
+    asks(&net, &asking, [&ce, &br]);
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 macro_rules! engines {
     ($($engine:ident)+) => {$(
         mod $engine {
             #[test]
-            fn edge() {
+            fn ce() {
                 super::at_an_edge(stringify!($engine));
             }
 

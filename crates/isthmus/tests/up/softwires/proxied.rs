@@ -95,17 +95,17 @@ fn fetches(asking: &Asking<'_>, server: &Namespace, outside: SocketAddr, port: u
 fn behind_a_b4(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let asking = Asking {
         node: &net.client,
         host: row.client.address.parse().unwrap(),
         gateway: row.client.gateway.parse().unwrap(),
     };
-    asks(&net, &asking, [&edge, &border]);
+    asks(&net, &asking, [&ce, &br]);
 
     by_nat_pmp(&net, &asking);
     refuses_pretenders(&net.client, row.client);
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 /// The same by the older protocol.
@@ -117,10 +117,10 @@ fn by_nat_pmp(net: &Net, asking: &Asking<'_>) {
 
 /// A host asks in the name of another host, of the B4, and of the AFTR past the B4.
 fn refuses_pretenders(node: &Namespace, client: provider::Host) {
-    let [host, edge]: [Ipv4Addr; 2] = [client.address, client.gateway].map(|a| a.parse().unwrap());
+    let [host, b4]: [Ipv4Addr; 2] = [client.address, client.gateway].map(|a| a.parse().unwrap());
     let other = Ipv4Addr::new(192, 168, 1, 11);
     let third_party = [&[1, 0, 0, 16][..], &mapped(other)].concat();
-    for server in [edge, AFTR] {
+    for server in [b4, AFTR] {
         let ask = |client, options: &[u8]| result(node, server, &request(client, options));
         assert_eq!(ask(other, &[]), Some(ADDRESS_MISMATCH), "{server}");
         assert_eq!(ask(host, &third_party), Some(UNSUPP_OPTION), "{server}");
@@ -133,18 +133,18 @@ fn two_b4s(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let node = Namespace::create("neighbour").unwrap();
     let neighbour = our_b4(&net.core, (&node, row.client), folder.path());
     let host = row.client.address.parse().unwrap();
     let gateway = row.client.gateway.parse().unwrap();
-    let customers = [&*net.client, &node].map(|node| Asking {
+    let subscribers = [&*net.client, &node].map(|node| Asking {
         node,
         host,
         gateway,
     });
-    have_their_own_ports(&net, customers, &border);
-    for gateway in [edge, border, neighbour] {
+    have_their_own_ports(&net, subscribers, &br);
+    for gateway in [ce, br, neighbour] {
         assert!(gateway.stop().success());
     }
 }
@@ -157,7 +157,7 @@ fn b4_of_the_kernel(engine: &str) {
         eprintln!("skipped: {reason}");
         return;
     }
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let host = row.client.address.parse().unwrap();
     let ours = Asking {
         node: &net.client,
@@ -169,20 +169,20 @@ fn b4_of_the_kernel(engine: &str) {
         host,
         gateway: AFTR.into(),
     };
-    have_their_own_ports(&net, [ours, theirs], &border);
-    assert!(edge.stop().success() && border.stop().success());
+    have_their_own_ports(&net, [ours, theirs], &br);
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 /// The hosts of two subscribers with the same address ask for the same port.
-fn have_their_own_ports(net: &Net, customers: [Asking<'_>; 2], border: &Gateway) {
-    let [(first, outside), (second, other)] = customers
+fn have_their_own_ports(net: &Net, subscribers: [Asking<'_>; 2], br: &Gateway) {
+    let [(first, outside), (second, other)] = subscribers
         .each_ref()
         .map(|asking| asking.map(InternetProtocol::Tcp, 8080));
-    let [one, two] = customers;
+    let [one, two] = subscribers;
     assert_ne!(outside, other);
     let fine = |asking: &Asking<'_>, outside| {
         let reached = asking.is_reached(&net.server, outside, 8080);
-        reached.unwrap_or_else(|error| panic!("{outside}: {error}\n{}", border.log()));
+        reached.unwrap_or_else(|error| panic!("{outside}: {error}\n{}", br.log()));
     };
     fine(&one, outside);
     fine(&two, other);
@@ -233,7 +233,7 @@ fn reloads() {
     let Some(net) = Net::new(&row) else { return };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let (edge, border) = net.start(&row, "user");
+    let (ce, br) = net.start(&row, "user");
     let node = Namespace::create("neighbour").unwrap();
     let neighbour = our_b4(&net.core, (&node, row.client), folder);
     let [host, gateway] =
@@ -254,7 +254,7 @@ fn reloads() {
         neighbour.json("reload");
         assert_eq!(asked(), expected, "{clients:?}\n{}", neighbour.log());
     }
-    for gateway in [edge, border, neighbour] {
+    for gateway in [ce, br, neighbour] {
         assert!(gateway.stop().success());
     }
 }
@@ -286,15 +286,15 @@ fn behind_a_clat(engine: &str) {
         ..provider::CLAT
     };
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let asking = Asking {
         node: &net.client,
         host: row.client.address.parse().unwrap(),
         gateway: row.client.gateway.parse().unwrap(),
     };
-    asks(&net, &asking, [&edge, &border]);
+    asks(&net, &asking, [&ce, &br]);
     by_nat_pmp(&net, &asking);
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 macro_rules! engines {
