@@ -86,7 +86,7 @@ mod bpf {
         /// Writes `new` if `current` is there.
         ///
         /// # Errors
-        /// What is there instead.
+        /// The present word, if it is not `current`.
         #[inline(always)]
         pub fn compare_exchange(
             &self,

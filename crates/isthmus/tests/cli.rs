@@ -384,7 +384,7 @@ fn addr_tells_what_is_wrong_with_dhcpv6() {
         ),
         (
             MAP_E.replace("005e0025", "005e0026"),
-            &["byte 0", "38 bytes follow", "37 do"],
+            &["byte 0", "length of 38 bytes", "37 are left"],
         ),
         ("005e002".to_owned(), &["odd"]),
         ("005e zz".to_owned(), &["character 6 is 'z'"]),

@@ -111,28 +111,28 @@ impl fmt::Display for Objection {
     }
 }
 
-/// Parses a network with its length for clap.
+/// Parses an IPv6 network with its length for clap.
 pub(super) fn network(text: &str) -> Result<Ipv6Net, String> {
-    let net = Ipv6Net::from_str(text)
-        .map_err(|_| "expected an address and a length such as 64:ff9b::/96".to_owned())?;
-    if net.trunc() != net {
-        return Err(format!(
-            "bits after the length are set; the network would be {}",
-            net.trunc()
-        ));
-    }
-    Ok(net)
+    exact(text, "64:ff9b::/96", Ipv6Net::trunc)
 }
 
 /// Parses an IPv4 network with its length for clap.
 pub(super) fn network_v4(text: &str) -> Result<Ipv4Net, String> {
-    let net = Ipv4Net::from_str(text)
-        .map_err(|_| "expected an address and a length such as 192.0.2.0/24".to_owned())?;
-    if net.trunc() != net {
-        return Err(format!(
-            "bits after the length are set; the network would be {}",
-            net.trunc()
-        ));
+    exact(text, "192.0.2.0/24", Ipv4Net::trunc)
+}
+
+fn exact<N: FromStr + PartialEq + fmt::Display>(
+    text: &str,
+    example: &str,
+    trunc: impl Fn(&N) -> N,
+) -> Result<N, String> {
+    let net = N::from_str(text)
+        .map_err(|_| format!("expected an address and a length such as {example}"))?;
+    let right = trunc(&net);
+    match right == net {
+        true => Ok(net),
+        false => Err(format!(
+            "bits after the length are set; the network would be {right}"
+        )),
     }
-    Ok(net)
 }
