@@ -81,8 +81,8 @@ fn insert_static(compiled: &Compiled, state: &Region) -> Result<(), CaptureError
         })
 }
 
-/// The key of the tables for a seed: here nobody is to be kept from guessing it, but the same seed
-/// must give the same choices (SplitMix64).
+/// Returns the key of the tables for a seed. It need not be secret here, but the same seed must give the same
+/// choices (SplitMix64).
 fn secret(seed: u64) -> Secret {
     let mut state = seed;
     std::array::from_fn(|_| {

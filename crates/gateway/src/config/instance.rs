@@ -246,7 +246,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
         });
     }
     if given && prefix.is_none() {
-        // Was wrong; what is missing now is not worth a message.
+        // The prefix was refused already; its absence needs no second message.
         return None;
     }
     Some(Siit {

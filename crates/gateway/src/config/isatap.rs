@@ -88,7 +88,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
         local.value
     ));
     let own = link_local(local.value.into());
-    // Who hears of errors is this machine.
+    // Errors go to this machine.
     composed.own.1 = Some(own.into());
     composed
         .addresses

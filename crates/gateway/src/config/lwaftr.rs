@@ -62,7 +62,7 @@ pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Compo
     Some(composed)
 }
 
-/// Addresses of customers, and how their ports are divided.
+/// Addresses of CEs, and the division of their ports.
 #[derive(Clone, Copy)]
 struct Network {
     v4: Ipv4Net,
@@ -172,7 +172,7 @@ impl Rules {
         }
     }
 
-    /// The softwire of a row, or what is wrong with it and what would be right.
+    /// Returns the softwire of a row, or the problem and the correction.
     fn softwire(&self, row: &Written) -> Result<Softwire, Wrong> {
         let Written {
             b4,

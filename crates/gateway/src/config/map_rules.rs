@@ -150,7 +150,7 @@ pub(super) fn table(rules: &[At<MapRule>]) -> MapRules {
     table
 }
 
-/// The IPv4 addresses of customers.
+/// The IPv4 addresses of CEs.
 pub(super) fn shared(rules: &[At<MapRule>]) -> Vec<At<Ipv4Net>> {
     rules
         .iter()

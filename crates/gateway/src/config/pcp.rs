@@ -20,7 +20,7 @@ const B4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 2);
 /// The address at which the nearest server is asked (RFC 7723 section 3).
 const ANYCAST: Ipv6Addr = Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1);
 
-/// Who asks for ports.
+/// The hosts that ask for ports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asking {
     /// IPv6 hosts.
@@ -50,7 +50,7 @@ impl Asking {
         }
     }
 
-    /// Who they are, for example.
+    /// Returns an example of these hosts.
     const fn clients(self) -> &'static str {
         match self {
             Self::V6 | Self::Softwires => "a list of networks such as \"2001:db8::/32\"",

@@ -135,7 +135,7 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
     }
 }
 
-/// The customer side of 464XLAT for hosts that share one address (RFC 6877 section 6.3, RFC 7335).
+/// The CLAT of 464XLAT for hosts that share one address (RFC 6877 section 6.3, RFC 7335).
 pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     let plat = discovery::prefix(reader);
     let proxy = reader.get("pcp").map(|v| pcp::of_clat(&v));
@@ -181,7 +181,7 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     Some(composed)
 }
 
-/// The customer side of lw4o6 (RFC 7596 section 5): its address and ports are given.
+/// The lwB4 of lw4o6 (RFC 7596 section 5): its address and ports are given.
 pub(super) fn lw_b4(reader: &Reader<'_>) -> Option<Composed> {
     let br = composed::v6(reader, "aftr", "\"2001:db8::1\"");
     let local = composed::v6(reader, "local", "\"2001:db8:1::1\"");

@@ -157,7 +157,7 @@ pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
 /// Which end of a domain this is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The customer's end: a CE or a B4, or a site's router.
+    /// The CE or the B4, or a site's router.
     Ce,
     /// The provider's end: a BR or an AFTR, or a relay.
     Br,
@@ -238,7 +238,7 @@ pub(super) fn b4(reader: &Reader<'_>) -> Option<Composed> {
         return Some(composed);
     };
     let (span, proxy) = (proxy.span, proxy.value?);
-    // Of one B4 of a machine only: what is for this address would be for all.
+    // Only one B4 of a machine can have this address: it would receive the packets for all.
     composed.addresses.push(proxy.own.into());
     composed.claims.push(composed::Claim {
         network: proxy.own.into(),

@@ -49,7 +49,7 @@ impl Filter {
             && remote.is_none_or(|remote| remote.admits(remote_end))
     }
 
-    /// Says what is wrong with a filter that could never admit anything.
+    /// Refuses a filter that can never match.
     ///
     /// # Errors
     ///

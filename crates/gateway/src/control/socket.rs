@@ -65,7 +65,7 @@ impl ControlSocket {
             }
             Err(_) => {}
         }
-        // Made beside its place and moved there once nobody else may connect.
+        // Created beside its place, and moved there once its permissions are set.
         let new = path.with_extension("sock-new");
         let _ = fs::remove_file(&new);
         let listener = UnixListener::bind(&new).map_err(refused)?;

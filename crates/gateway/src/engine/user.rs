@@ -24,8 +24,8 @@ pub struct UserEngine {
 }
 
 impl UserEngine {
-    /// Makes the TUN link and starts to translate what comes out of it. The link is down and has
-    /// no addresses yet. `services` are those of the gateway for who is in its softwires.
+    /// Creates the TUN link and starts to translate its packets. The link is down and has no addresses yet.
+    /// `services` are those of the gateway for hosts in its softwires.
     ///
     /// # Errors
     ///

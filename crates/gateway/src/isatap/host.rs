@@ -88,8 +88,8 @@ impl Host {
         Ok(())
     }
 
-    /// A socket for ICMPv6 on the gateway's link, from the link-local address of this host. To who sends
-    /// and receives with addresses it is as one for UDP.
+    /// Opens a socket for ICMPv6 on the gateway's link, from the link-local address of this host. It sends and receives
+    /// with addresses like a UDP socket.
     fn socket(&self) -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
         socket.bind_device(Some(self.link.as_bytes()))?;

@@ -137,7 +137,7 @@ async fn ask(name: &str) -> io::Result<Vec<Ipv4Addr>> {
         .name("resolver".into())
         .spawn(move || {
             let addresses = (name.as_str(), 0).to_socket_addrs();
-            // Nobody may be there any more.
+            // The receiver may be gone.
             let _ = sender.send(addresses.map(routers));
         })?;
     receiver.await.map_err(io::Error::other)?

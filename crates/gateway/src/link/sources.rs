@@ -1,7 +1,6 @@
-//! Routes by source: packets of the inside hosts of a NAT within IPv4 go into the link, whatever their
-//! destination. A rule for each of their networks leads to a routing table of our own, whose default is the
-//! link, and which sends what is for other inside hosts, or exempt from translation, back to the machine's
-//! own tables.
+//! Routes by source: packets of the inside hosts of a NAT44 go into the link, whatever their destination. A rule for
+//! each of their networks leads to a routing table of our own, whose default is the link. The table returns packets
+//! to other inside hosts, and to exempt networks, to the machine's own tables.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -124,7 +123,7 @@ impl Sources {
         self.shrink(&BTreeSet::new(), &BTreeSet::new()).await;
     }
 
-    /// Adds what is not there yet. Rules come last: a packet that follows one finds the table whole.
+    /// Adds missing routes and rules. Rules come last, so that a packet that follows one finds the table complete.
     async fn grow(
         &mut self,
         networks: &BTreeSet<Ipv4Net>,
@@ -151,7 +150,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Removes what is not among these. What the kernel refuses is logged.
+    /// Removes other routes and rules than these. Errors are logged.
     async fn shrink(&mut self, networks: &BTreeSet<Ipv4Net>, past: &BTreeSet<Ipv4Net>) {
         let mut results = Vec::new();
         for network in self.networks.difference(networks) {

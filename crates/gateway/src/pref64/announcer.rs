@@ -65,7 +65,7 @@ impl Announcer {
         }
     }
 
-    /// Announces this from now on. What is not in it any more is withdrawn.
+    /// Announces this from now on. Prefixes that are not in it are withdrawn.
     pub fn change(&self, announcement: Announcement) {
         self.wanted.send_if_modified(|wanted| {
             let announcement = Some(announcement);
@@ -161,7 +161,7 @@ impl Voice {
         }
     }
 
-    /// Sends what is announced, and with it what is withdrawn.
+    /// Sends the announced and the withdrawn prefixes.
     fn send(&self, router_lifetime: u16, lifetime: Lifetime) -> io::Result<()> {
         let announced = self.announcement.prefixes.iter();
         let announced = announced.map(|&prefix| Pref64 { prefix, lifetime });

@@ -1,4 +1,4 @@
-//! Whether what is announced to hosts is true and lasts.
+//! Checks that announcements to hosts are true and last.
 
 use super::Seen;
 use crate::config::diagnose::{Diagnostic, Sink};

@@ -86,8 +86,7 @@ fn in_pool<'n>(
     })
 }
 
-/// Whether what is exempt from translation can be, and is the same for all instances: their routes are
-/// of one link.
+/// Checks that the exempt networks are valid, and the same for all instances: their routes belong to one link.
 pub(super) fn check_exempt(document: &Document, sink: &Sink) {
     let instances = document.instances.iter();
     let mut all = instances.filter_map(|instance| match &instance.mechanism {

@@ -120,7 +120,7 @@ fn between_instances(document: &Document, claims: &[Claim], sink: &Sink) {
     }
 }
 
-/// The kernel keeps what is sent to an address of its own; it never comes to be translated.
+/// The kernel itself receives packets to its own addresses; they are never translated.
 fn own_addresses(document: &Document, claims: &[Claim], sink: &Sink) {
     for address in &document.tun.addresses {
         // An explicit mapping may well stand for this very machine: a CLAT does.
