@@ -11,10 +11,10 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 /// # Errors
 /// The kernel refuses, or `take` fails: then the rest is not read.
 pub(super) fn dump(
-    question: RouteNetlinkMessage,
+    request: RouteNetlinkMessage,
     mut take: impl FnMut(RouteNetlinkMessage) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut message = NetlinkMessage::from(question);
+    let mut message = NetlinkMessage::from(request);
     message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];

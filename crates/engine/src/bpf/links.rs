@@ -195,12 +195,12 @@ impl Contents {
 
 /// Returns all links of the network namespace of the calling thread.
 fn all() -> io::Result<Vec<Link>> {
-    let mut question = LinkMessage::default();
-    question
+    let mut request = LinkMessage::default();
+    request
         .attributes
         .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
     let mut links = Vec::new();
-    dump(RouteNetlinkMessage::GetLink(question), |message| {
+    dump(RouteNetlinkMessage::GetLink(request), |message| {
         if let RouteNetlinkMessage::NewLink(link) = message {
             links.push(Link::of(&link));
         }

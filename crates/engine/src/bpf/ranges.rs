@@ -101,10 +101,10 @@ impl Ranges {
 
 /// Whether there are rules for choosing a table besides the default ones.
 fn has_rules(family: AddressFamily) -> io::Result<bool> {
-    let mut question = RuleMessage::default();
-    question.header.family = family;
+    let mut request = RuleMessage::default();
+    request.header.family = family;
     let mut has = false;
-    let result = dump(RouteNetlinkMessage::GetRule(question), |message| {
+    let result = dump(RouteNetlinkMessage::GetRule(request), |message| {
         if let RouteNetlinkMessage::NewRule(rule) = message {
             has |= !is_original(&rule);
         }
@@ -135,10 +135,10 @@ fn is_original(rule: &RuleMessage) -> bool {
 
 /// Returns the routes of a family.
 fn routes(family: AddressFamily) -> io::Result<Vec<Route>> {
-    let mut question = RouteMessage::default();
-    question.header.address_family = family;
+    let mut request = RouteMessage::default();
+    request.header.address_family = family;
     let mut routes = Vec::new();
-    dump(RouteNetlinkMessage::GetRoute(question), |message| {
+    dump(RouteNetlinkMessage::GetRoute(request), |message| {
         if let RouteNetlinkMessage::NewRoute(route) = message {
             routes.extend(Route::of(&route));
         }
@@ -235,7 +235,7 @@ fn divide(mut routes: Vec<Route>) -> Vec<(u64, Decides)> {
         around.push(route);
     }
     leave(&mut around, &mut ranges, None);
-    // Two ranges are kept apart only if they have different next hops.
+    // Neighbouring ranges are merged unless each has one next hop of its own.
     ranges.dedup_by(|next, one| next.1 == one.1 && one.1 != Decides::Range);
     ranges
 }

@@ -213,7 +213,7 @@ fn tags_are_in_frames(net: &Net) -> bool {
         ethtool.status().is_ok_and(|status| status.success())
     });
     if !done {
-        eprintln!("skipped: ethtool can not have tags in frames");
+        eprintln!("skipped: ethtool cannot have tags in frames");
     }
     done
 }
