@@ -19,7 +19,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
 
 use crate::gateway::{Gateway, ISTHMUS};
-use crate::net::{possible, text};
+use crate::net::{connect, ip, possible, text};
 use crate::softwires::traffic::{self, Hosts, inside};
 
 const HOST: &str = "203.0.113.10";
@@ -247,6 +247,10 @@ impl Site {
         connect((&site, "toh"), (&host, "eth0"));
         connect((&site, "tor"), (&router, "eth0"));
         connect((&router, "tos"), (&server, "eth0"));
+        // A veth takes redirected packets from a gateway's link only if it polls.
+        for (node, link) in [(&site, "toh"), (&site, "tor"), (&router, "tos")] {
+            node.offload(link, &["gro", "on"]).unwrap();
+        }
         ip(&host, "addr add 100.64.0.2/24 dev eth0");
         ip(&site, &format!("addr add {NAMES}/24 dev toh"));
         ip(&site, "addr add 100.64.1.1/24 dev tor");
@@ -391,24 +395,4 @@ fn start(
     let gateway = Gateway::spawn(command, &folder, &file);
     gateway.expect("READY=1");
     gateway
-}
-
-fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
-    ip(
-        near.0,
-        &format!(
-            "link add {} type veth peer name {} netns {}",
-            near.1,
-            far.1,
-            far.0.name()
-        ),
-    );
-    for (node, link) in [near, far] {
-        ip(node, &format!("link set {link} up"));
-        node.offload(link, &["gro", "on"]).unwrap();
-    }
-}
-
-fn ip(node: &Namespace, arguments: &str) {
-    node.ip(&[arguments.into()]).unwrap();
 }

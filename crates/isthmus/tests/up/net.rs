@@ -8,6 +8,7 @@
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use isthmus_lab::netns::Namespace;
 use isthmus_lab::process;
 
 /// Three namespaces of this test. They are removed on drop.
@@ -187,4 +188,25 @@ fn run(program: &str, arguments: &[&str]) -> String {
 
 pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Creates a pair of links that are up. The far end polls, because a veth otherwise takes no redirected packets.
+pub(crate) fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
+    ip(
+        near.0,
+        &format!(
+            "link add {} type veth peer name {} netns {}",
+            near.1,
+            far.1,
+            far.0.name()
+        ),
+    );
+    for (node, link) in [near, far] {
+        ip(node, &format!("link set {link} up"));
+    }
+    far.0.offload(far.1, &["gro", "on"]).unwrap();
+}
+
+pub(crate) fn ip(node: &Namespace, arguments: &str) {
+    node.ip(&[arguments.into()]).unwrap();
 }

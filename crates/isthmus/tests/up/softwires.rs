@@ -57,7 +57,7 @@ fn refuses(row: &Mechanism, engine: &str) {
     let (ce, br) = net.start(row, engine);
     // A node of the core takes the place of the CE.
     let (b4, aftr) = ("2001:db8:12::1", "2001:db8:ffff::1");
-    net::ip(&net.core, &format!("addr add {b4}/128 dev lo nodad"));
+    crate::net::ip(&net.core, &format!("addr add {b4}/128 dev lo nodad"));
     let heard = |port| {
         let from = format!("192.0.2.18:{port}").parse().unwrap();
         traffic::softwire(&net, row.server.address, [b4, aftr], from).unwrap()

@@ -16,7 +16,8 @@ use tempfile::TempDir;
 
 use super::pairs::{Pair, Side};
 use crate::gateway::{Gateway, ISTHMUS};
-use crate::softwires::net::{connect, ip, nodad};
+use crate::net::{connect, ip};
+use crate::softwires::net::nodad;
 use crate::softwires::traffic::Hosts;
 
 /// Instances with sessions, each with the name of one in a pair and with unused addresses. A gateway reserves memory

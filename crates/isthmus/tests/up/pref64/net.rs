@@ -18,7 +18,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
 
 use crate::gateway::{Gateway, ISTHMUS};
-use crate::net::possible;
+use crate::net::{connect, possible};
 
 const SERVER: &str = "198.51.100.2";
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -294,19 +294,4 @@ fn inside<T: Send>(node: &Namespace, open: impl FnOnce() -> io::Result<T> + Send
         })
     };
     node.enter(open).unwrap()
-}
-
-/// Creates a pair of links that are up. The far end polls, because a veth otherwise takes no redirected packets.
-fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
-    let link = format!(
-        "link add {} type veth peer name {} netns {}",
-        near.1,
-        far.1,
-        far.0.name()
-    );
-    near.0.ip(&[link]).unwrap();
-    for (node, link) in [near, far] {
-        node.ip(&[format!("link set {link} up")]).unwrap();
-    }
-    far.0.offload(far.1, &["gro", "on"]).unwrap();
 }

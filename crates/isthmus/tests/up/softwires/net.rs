@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::traffic::Hosts;
 use crate::gateway::{Gateway, ISTHMUS};
-use crate::net::possible;
+use crate::net::{ip, possible};
 
 /// Five namespaces. They are removed on drop.
 pub(crate) struct Net {
@@ -160,28 +160,6 @@ impl Net {
             gateway.json("reload");
         }
     }
-}
-
-/// Creates a pair of links. The far ends of those with programs poll, because a veth otherwise takes no
-/// redirected packets.
-pub(crate) fn connect(near: (&Namespace, &str), far: (&Namespace, &str)) {
-    ip(
-        near.0,
-        &format!(
-            "link add {} type veth peer name {} netns {}",
-            near.1,
-            far.1,
-            far.0.name()
-        ),
-    );
-    for (node, link) in [near, far] {
-        ip(node, &format!("link set {link} up"));
-    }
-    far.0.offload(far.1, &["gro", "on"]).unwrap();
-}
-
-pub(crate) fn ip(node: &Namespace, arguments: &str) {
-    node.ip(&[arguments.into()]).unwrap();
 }
 
 /// Makes addresses usable at once.

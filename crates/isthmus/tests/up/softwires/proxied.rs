@@ -12,7 +12,7 @@ use crab_nat::InternetProtocol;
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::provider::{self, Mechanism};
 
-use super::net::{self, Net};
+use super::net::Net;
 use super::ports::{Asking, asks, with};
 use super::traffic::inside;
 use crate::gateway::{Gateway, ISTHMUS};
@@ -96,19 +96,23 @@ fn behind_a_b4(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
     let (ce, br) = net.start(&row, engine);
+    client_asks(&net, &row, [&ce, &br]);
+    refuses_pretenders(&net.client, row.client);
+    assert!(ce.stop().success() && br.stop().success());
+}
+
+/// The client's host gets ports by both protocols.
+fn client_asks(net: &Net, row: &Mechanism, gateways: [&Gateway; 2]) {
     let asking = Asking {
         node: &net.client,
         host: row.client.address.parse().unwrap(),
         gateway: row.client.gateway.parse().unwrap(),
     };
-    asks(&net, &asking, [&ce, &br]);
-
-    by_nat_pmp(&net, &asking);
-    refuses_pretenders(&net.client, row.client);
-    assert!(ce.stop().success() && br.stop().success());
+    asks(net, &asking, gateways);
+    by_nat_pmp(net, &asking);
 }
 
-/// The same by the older protocol.
+/// Requests a port by the older protocol.
 fn by_nat_pmp(net: &Net, asking: &Asking<'_>) {
     let port = NonZeroU16::new(8081).unwrap();
     let outside = asking.by_nat_pmp(port);
@@ -200,11 +204,11 @@ fn our_b4(
     (host, client): (&Namespace, provider::Host),
     folder: &Path,
 ) -> Gateway {
-    net::connect((node, "toh"), (host, "eth0"));
+    crate::net::connect((node, "toh"), (host, "eth0"));
     let (address, gateway) = (client.address, client.gateway);
-    net::ip(node, &format!("addr add {gateway}/24 dev toh"));
-    net::ip(host, &format!("addr add {address}/24 dev eth0"));
-    net::ip(host, &format!("route add default via {gateway}"));
+    crate::net::ip(node, &format!("addr add {gateway}/24 dev toh"));
+    crate::net::ip(host, &format!("addr add {address}/24 dev eth0"));
+    crate::net::ip(host, &format!("route add default via {gateway}"));
     let file = folder.join("edge.toml");
     fs::write(
         &file,
@@ -261,14 +265,14 @@ fn reloads() {
 
 /// Makes a node of the core a B4 with a host.
 fn linux_b4(node: &Namespace, host: &str) -> Result<(), String> {
-    net::ip(node, "addr add 2001:db8:12::2/128 dev lo nodad");
+    crate::net::ip(node, "addr add 2001:db8:12::2/128 dev lo nodad");
     let tunnel = "link add b4 type ip6tnl mode ipip6 local 2001:db8:12::2 \
                   remote 2001:db8:ffff::1";
     node.ip(&[tunnel.into()])
         .map_err(|error| error.to_string())?;
-    net::ip(node, &format!("addr add {host}/32 dev b4"));
-    net::ip(node, "link set b4 up");
-    net::ip(node, "route add default dev b4");
+    crate::net::ip(node, &format!("addr add {host}/32 dev b4"));
+    crate::net::ip(node, "link set b4 up");
+    crate::net::ip(node, "route add default dev b4");
     Ok(())
 }
 
@@ -287,13 +291,7 @@ fn behind_a_clat(engine: &str) {
     };
     let Some(net) = Net::new(&row) else { return };
     let (ce, br) = net.start(&row, engine);
-    let asking = Asking {
-        node: &net.client,
-        host: row.client.address.parse().unwrap(),
-        gateway: row.client.gateway.parse().unwrap(),
-    };
-    asks(&net, &asking, [&ce, &br]);
-    by_nat_pmp(&net, &asking);
+    client_asks(&net, &row, [&ce, &br]);
     assert!(ce.stop().success() && br.stop().success());
 }
 
