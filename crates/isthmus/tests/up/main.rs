@@ -195,7 +195,7 @@ fn what_the_machine_lacks_is_told() {
     let text = fs::read_to_string(site.file()).unwrap();
     fs::write(site.file(), text.replace("isthmus0", "toh")).unwrap();
     let (status, said) = site.refused();
-    assert!(!status.success() && said.contains("no TUN link"), "{said}");
+    assert!(!status.success() && said.contains("not a TUN link"), "{said}");
     assert_eq!(site.net.dump(), before);
 }
 

@@ -194,8 +194,8 @@ fn a_link_that_comes_back_is_listened_to() {
     wait_for(&clat, "2001:db8:64::/96");
     net.part();
     net.join();
-    clat.wait_until(|clat| clat.log().contains("the link is another one"));
-    plat.wait_until(|plat| plat.log().contains("the link is another one"));
+    clat.wait_until(|clat| clat.log().contains("the link was replaced"));
+    plat.wait_until(|plat| plat.log().contains("the link was replaced"));
     wait_for(&clat, "2001:db8:64::/96");
     net.carries(&clat);
     assert!(clat.stop().success() && plat.stop().success());
