@@ -1,7 +1,7 @@
-//! A response as it is kept: encoded once, and adapted to each client by changing a few bytes.
+//! A cached response: encoded once, and adapted to each client by changing a few bytes.
 //!
-//! ID, RD, CD and the spelling of the question are the client's, TTLs are counted down, OPT is put
-//! at the end (RFC 6891 section 7), and what is too large for UDP is cut (RFC 2181 section 9).
+//! ID, RD, CD and the spelling of the question are the client's, TTLs are counted down, OPT comes last (RFC 6891
+//! section 7), and a response that is too large for UDP is truncated (RFC 2181 section 9).
 
 use hickory_proto::op::Message;
 

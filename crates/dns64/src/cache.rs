@@ -27,7 +27,7 @@ impl Weighter<Box<[u8]>, Kept> for BySize {
     }
 }
 
-/// Answers by [`key`](crate::query::Query::key). What is used least goes first when it is full.
+/// Answers by [`key`](crate::query::Query::key). A full cache drops the least used answer first.
 pub(crate) struct Cache(Option<sync::Cache<Box<[u8]>, Kept, BySize>>);
 
 impl Cache {

@@ -8,7 +8,7 @@ use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::address::special::is_non_global_v4;
 use thiserror::Error;
 
-/// The configuration of one DNS64 server. [`Config::check`] says what is wrong with it.
+/// The configuration of one DNS64 server. [`Config::check`] returns its error, if any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Addresses to answer on, each over UDP and TCP. At least one. Port 0 takes any free port.
@@ -116,7 +116,7 @@ pub enum ConfigError {
     /// The same address twice.
     #[error("`listen` has {0} twice: each address and port once")]
     DuplicateListen(SocketAddr),
-    /// Nobody to ask.
+    /// There is no upstream resolver.
     #[error(
         "`upstream` is empty: give at least one recursive resolver, such as \"[2001:db8::53]:53\""
     )]
@@ -125,7 +125,7 @@ pub enum ConfigError {
     #[error("`upstream` has {0}, which is not the address and port of a resolver")]
     Unaskable(SocketAddr),
     /// A loop.
-    #[error("`upstream` has {0}, which is also in `listen`: the server would ask itself for ever")]
+    #[error("`upstream` has {0}, which is also in `listen`: the server would ask itself forever")]
     Itself(SocketAddr),
     /// A number outside its bounds.
     #[error("`{key}` is {value}: it must be from {least} to {most}")]

@@ -82,7 +82,7 @@ const NO_IOV: libc::iovec = libc::iovec {
 };
 
 impl Batch {
-    /// Receives what is there, without waiting. Forgets earlier datagrams and responses.
+    /// Receives all pending datagrams, without waiting. Forgets earlier datagrams and responses.
     ///
     /// # Errors
     /// Those of `recvmmsg(2)`; `WouldBlock` if nothing is there.

@@ -191,7 +191,7 @@ impl Engine {
         Served::Later
     }
 
-    /// Finds the answer and gives it to all who wait for it.
+    /// Finds the answer and gives it to all waiting clients.
     async fn fly_on(self: Arc<Self>, first: Query) {
         let flight = Flight {
             engine: &self,
@@ -256,8 +256,8 @@ enum Ended {
 }
 
 impl Flight<'_> {
-    /// Ends it and returns those who wait. From now on, a client with this question starts
-    /// another one.
+    /// Ends the flight and returns the waiting clients. From now on, a client with this question starts another
+    /// one.
     fn land(mut self) -> Vec<Waiting> {
         self.end()
     }

@@ -16,7 +16,7 @@ use crate::wire::{self, Layout, Section, kind, rcode};
 
 /// The answers of resolvers about the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Ipv4Only {
     /// Its IPv6 addresses, in the order of the reply; at least one.
     Addresses {
         /// The addresses.
@@ -34,7 +34,7 @@ pub enum Told {
 /// Asks resolvers, one after the other, for the IPv6 addresses of `ipv4only.arpa`. Checking is not
 /// disabled, for no DNS64 would synthesize then (RFC 7050 section 3). `None`: none of them replied, or
 /// none without an error of its own.
-pub async fn ipv4only(resolvers: &[SocketAddr]) -> Option<Told> {
+pub async fn ipv4only(resolvers: &[SocketAddr]) -> Option<Ipv4Only> {
     let Config {
         upstream_timeout,
         deadline,
@@ -43,10 +43,10 @@ pub async fn ipv4only(resolvers: &[SocketAddr]) -> Option<Told> {
     let upstreams = Upstreams::new(resolvers, upstream_timeout, Arc::new(Counters::default()));
     let ask = Ask::plain(IPV4ONLY, kind::AAAA);
     let reply = upstreams.exchange(&ask, Instant::now() + deadline).await?;
-    told(&reply)
+    read(&reply)
 }
 
-fn told(reply: &Reply) -> Option<Told> {
+fn read(reply: &Reply) -> Option<Ipv4Only> {
     if !matches!(reply.rcode, rcode::NOERROR | rcode::NXDOMAIN) {
         return None;
     }
@@ -65,12 +65,12 @@ fn told(reply: &Reply) -> Option<Told> {
     }
     if !addresses.is_empty() {
         let ttl = Duration::from_secs(ttl.into());
-        return Some(Told::Addresses { addresses, ttl });
+        return Some(Ipv4Only::Addresses { addresses, ttl });
     }
     let mut authority = layout.records.iter();
     let soa = authority.find(|r| r.kind == kind::SOA && r.section == Section::Authority);
     let ttl = soa.and_then(|soa| wire::negative_ttl(&reply.wire, soa));
-    Some(Told::Nothing {
+    Some(Ipv4Only::Nothing {
         ttl: ttl.map(|seconds| Duration::from_secs(seconds.into())),
     })
 }
@@ -93,14 +93,14 @@ mod tests {
     }
 
     /// The reading of a reply that hickory-proto made.
-    fn of(change: impl FnOnce(&mut Message)) -> Option<Told> {
+    fn of(change: impl FnOnce(&mut Message)) -> Option<Ipv4Only> {
         let ask = Ask::plain(IPV4ONLY, kind::AAAA);
         let mut message = Message::from_vec(&ask.encode(7, Dialect::Plain)).unwrap();
         // RFC 7050 section 3: with CD set no DNS64 would synthesize.
         assert!(!message.metadata.checking_disabled);
         message.metadata.message_type = hickory_proto::op::MessageType::Response;
         change(&mut message);
-        told(&ask.accept(7, &message.to_vec().unwrap()).unwrap())
+        read(&ask.accept(7, &message.to_vec().unwrap()).unwrap())
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
             message.add_additional(aaaa("ipv4only.arpa.", 2, "2001:db8::192.0.0.170"));
         });
         let addresses = ["64:ff9b::192.0.0.170", "64:ff9b::192.0.0.171"];
-        let expected = Told::Addresses {
+        let expected = Ipv4Only::Addresses {
             addresses: addresses.map(|text| text.parse().unwrap()).to_vec(),
             ttl: Duration::from_secs(300),
         };
@@ -130,9 +130,9 @@ mod tests {
                 message.add_authority(Record::from_rdata(name("arpa."), 900, soa));
             });
             let ttl = Some(Duration::from_secs(60));
-            assert_eq!(found, Some(Told::Nothing { ttl }));
+            assert_eq!(found, Some(Ipv4Only::Nothing { ttl }));
         }
-        assert_eq!(of(|_| ()), Some(Told::Nothing { ttl: None }));
+        assert_eq!(of(|_| ()), Some(Ipv4Only::Nothing { ttl: None }));
     }
 
     #[test]

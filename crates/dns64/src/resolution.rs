@@ -1,7 +1,7 @@
 //! From a client's query to its answer, one upstream reply at a time (RFC 6147 section 5).
 //!
-//! No socket and no clock: [`Resolution::begin`] and [`Resolution::proceed`] say what to ask next,
-//! or that the answer is there. Whoever drives it asks and hands in what came, or nothing.
+//! It has no socket and no clock: [`Resolution::begin`] and [`Resolution::proceed`] return the next question, or the
+//! answer. The caller asks, and passes in the reply or its absence.
 
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ impl Resolution {
                         let data = [records, signatures].concat();
                         self.assemble(&chain, data, message, ResponseCode::NoError)
                     }
-                    // RFC 6147 section 5.1.4. The signatures cover what is no longer there.
+                    // RFC 6147 section 5.1.4. The signatures cover records that are left out.
                     _ => self.assemble(&chain, usable, message, ResponseCode::NoError),
                 }
             }

@@ -46,7 +46,7 @@ pub enum StartError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// An address could not be listened on.
-    #[error("can not listen on {address} over {transport}: {source}")]
+    #[error("cannot listen on {address} over {transport}: {source}")]
     Bind {
         /// The address in `listen`.
         address: SocketAddr,
@@ -56,7 +56,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// A thread could not be started.
-    #[error("can not start a thread: {0}")]
+    #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 

@@ -62,7 +62,7 @@ pub(crate) async fn run(listener: TcpListener, shared: Shared) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::debug!(%error, "accepting a DNS connection");
+                tracing::debug!(%error, "a DNS connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -86,7 +86,7 @@ async fn converse(stream: TcpStream, shared: &Shared) {
     let (answers, ready) = mpsc::channel(PIPELINE);
     let reading = read(reader, shared, answers);
     let writing = write(writer, shared, ready);
-    // The reader ends first and drops the channel; the writer sends what is still to come.
+    // The reader ends first and drops the channel; the writer then sends the remaining responses.
     tokio::join!(reading, writing);
 }
 

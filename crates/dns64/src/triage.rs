@@ -72,7 +72,7 @@ pub(crate) fn sort(policy: &Policy, message: &[u8]) -> Triage {
     Triage::Ask(query)
 }
 
-/// The mistake in a question, whoever asks.
+/// Returns the error in a question, independent of the client.
 fn objection(query: &Query) -> Option<(Counter, u16)> {
     if query.edns.is_some_and(|edns| edns.version != 0) {
         return Some((Counter::BadVersion, rcode::BADVERS));

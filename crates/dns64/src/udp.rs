@@ -104,7 +104,7 @@ fn run(socket: &Arc<UdpSocket>, current: &Current, counters: &Arc<Counters>, sto
                     Ok(Woken::Datagram) => continue,
                     Ok(Woken::Stop) => return,
                     Err(error) => {
-                        tracing::error!(%error, "a DNS64 listener ends");
+                        tracing::error!(%error, "a DNS64 listener has failed");
                         return;
                     }
                 }

@@ -133,7 +133,7 @@ impl Upstreams {
         }
         if !self.is_down(server) {
             self.counters.count(Counter::UpstreamDown);
-            tracing::warn!(upstream = %server.address, "resolver does not reply; others go first");
+            tracing::warn!(upstream = %server.address, "a resolver does not reply; others are asked first");
         }
         let until = self.epoch.elapsed() + DOWN;
         server

@@ -1,4 +1,4 @@
-//! A packet in a byte buffer with room in front: what user space lends to the core.
+//! A packet in a byte buffer with headroom, which user space lends to the core.
 
 use isthmus_core::checksum::ChecksumKind;
 use isthmus_core::checksum::{Delta, Sum};
@@ -6,17 +6,17 @@ use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated, patch_c
 use isthmus_core::wire::ipv6;
 use isthmus_core::word::Word;
 
-/// Room to leave in front of a received packet: enough for every header that the core may put
-/// there (40 bytes of IPv6 and 8 of fragment header in place of 20 of IPv4) and for the header
-/// that a TUN device wants before the packet.
+/// Headroom for a received packet: enough for every header that the core may put before it (40 bytes of IPv6 and
+/// 8 of fragment header in place of 20 of IPv4), and for the header that a TUN device expects before the
+/// packet.
 pub const HEADROOM: usize = 128;
 
-/// What the kernel or the hardware will still do to a packet.
+/// The work on a packet that is left to the kernel or the hardware.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     /// Payload bytes per segment, if it is a super-packet (GSO).
     pub segment: Option<u16>,
-    /// The transport checksum that is still to be completed, if any.
+    /// The transport checksum that is still incomplete, if any.
     pub checksum: Option<PartialChecksum>,
 }
 
@@ -41,8 +41,8 @@ pub struct Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    /// The packet that fills `storage` from `start` to its end; what lies before is headroom.
-    /// A `start` past the end gives an empty packet.
+    /// Returns the packet that fills `storage` from `start` to its end. The bytes before `start` are headroom. A
+    /// `start` past the end gives an empty packet.
     #[must_use]
     pub fn new(storage: &'a mut [u8], start: usize) -> Self {
         let start = start.min(storage.len());
@@ -55,13 +55,13 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// The same packet with work left to do for the kernel.
+    /// Returns the packet with work left to the kernel.
     #[must_use]
     pub fn with_offload(self, offload: Offload) -> Self {
         Self { offload, ..self }
     }
 
-    /// The same packet, known to be put together from fragments of this datagram.
+    /// Returns the packet, marked as reassembled from fragments of this datagram.
     #[must_use]
     pub fn with_reassembled(self, identification: u32) -> Self {
         Self {
@@ -70,19 +70,19 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Where the packet starts in the storage.
+    /// Returns the offset of the packet in the storage.
     #[must_use]
     pub fn start(&self) -> usize {
         self.start
     }
 
-    /// What the kernel or the hardware will still do to it.
+    /// Returns the work left to the kernel or the hardware.
     #[must_use]
     pub fn offload(&self) -> Offload {
         self.offload
     }
 
-    /// The packet.
+    /// Returns the bytes of the packet.
     #[must_use]
     pub fn packet(&self) -> &[u8] {
         &self.storage[self.start..self.end]
@@ -92,9 +92,8 @@ impl<'a> Buffer<'a> {
         &mut self.storage[self.start..self.end]
     }
 
-    /// Leaves out what comes after the packet by its own IP header: link-layer padding, or the end
-    /// of a quoted packet that had to be cut. A header that claims more than there is changes
-    /// nothing.
+    /// Removes the bytes that follow the packet by its own IP header: link-layer padding, or the rest of a quoted
+    /// packet that has to be cut. A header whose length exceeds the packet changes nothing.
     #[inline]
     pub fn trim(&mut self) {
         let packet = self.packet();
@@ -111,15 +110,15 @@ impl<'a> Buffer<'a> {
         self.end = self.start + length;
     }
 
-    /// `prefix` bytes of headroom and the packet after them; `None` if there is less headroom.
+    /// Returns `prefix` bytes of headroom and the packet after them; `None` if there is less headroom.
     #[must_use]
     pub fn packet_with_prefix(&mut self, prefix: usize) -> Option<&mut [u8]> {
         let start = self.start.checked_sub(prefix)?;
         self.storage.get_mut(start..self.end)
     }
 
-    /// Completes the checksum that was left to the hardware, as for a packet that is to be cut or
-    /// looked at. A packet without such a checksum is left alone.
+    /// Completes the checksum that was left to the hardware, for a packet that is to be fragmented or inspected. A
+    /// packet without such a checksum does not change.
     pub fn complete_checksum(&mut self) {
         let Some(PartialChecksum { start, field }) = self.offload.checksum.take() else {
             return;
@@ -172,7 +171,7 @@ impl Packet for Buffer<'_> {
         if let Some(checksum) = &mut self.offload.checksum {
             match (checksum.start + insert).checked_sub(remove) {
                 Some(start) => checksum.start = start,
-                // The transport header itself is gone, and its checksum with it.
+                // The transport header was removed, and its checksum with it.
                 None => self.offload.checksum = None,
             }
         }
@@ -231,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A read or write is granted exactly if it lies within the packet, and shows its bytes.
+        /// An access succeeds exactly if it lies within the packet, and reads the packet's bytes.
         #[test]
         fn never_past_the_packet(length in 0usize..64, start in 0usize..32, at in 0usize..80) {
             let mut storage: Vec<u8> = (0..(start + length) as u8).collect();
@@ -282,7 +281,7 @@ mod tests {
         buffer.trim();
         assert_eq!(buffer.packet(), packet);
         assert!(buffer.words::<1>(packet.len()).is_err());
-        // A header that claims too much, and what is no packet at all.
+        // A header whose length is too large, and bytes that are no packet.
         storage[2] = 0xff;
         let mut buffer = Buffer::new(&mut storage, 0);
         buffer.trim();
@@ -292,7 +291,7 @@ mod tests {
         assert_eq!(buffer.len(), 0);
     }
 
-    /// A packet with the checksum that a kernel leaves for the hardware.
+    /// A packet with the checksum that a kernel leaves to the hardware.
     fn partial() -> (Vec<u8>, Vec<u8>, Offload) {
         let mut complete = Vec::new();
         PacketBuilder::ipv4([192, 0, 2, 1], [192, 0, 2, 2], 64)

@@ -1,4 +1,4 @@
-//! Counters of one thread, read by others at any time.
+//! The counters of one thread, which others may read at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,16 +8,16 @@ use serde::{Serialize, Serializer};
 
 const COUNTERS: usize = Counter::ALL.len();
 
-/// The counters of one thread. Only that thread adds to them.
+/// The counters of one thread. Only this thread adds to them.
 #[derive(Debug)]
 pub struct Counters {
     rows: Box<[[AtomicU64; COUNTERS]]>,
 }
 
-/// Whom something is counted for.
+/// The owner of a count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Owner {
-    /// No instance: the packet was not (yet) found to belong to one.
+    /// No instance: the packet belongs to none, or to none yet.
     #[default]
     Gateway,
     /// The instance with this number.
@@ -43,22 +43,22 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Adds `count`. To be called by the owning thread only: another would lose additions.
+    /// Adds `count`. Only the owning thread may call this; additions from another thread would be lost.
     #[inline(always)]
     pub fn add(&self, owner: Owner, counter: Counter, count: u64) {
         let cell = &self.rows[owner.row()][counter as usize];
-        // A plain load and store, for an atomic addition costs a locked instruction per packet.
+        // A plain load and store, because an atomic addition costs a locked instruction per packet.
         cell.store(cell.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
 
-    /// The values of one owner now.
+    /// Returns the current values of one owner.
     #[must_use]
     pub fn read(&self, owner: Owner) -> Snapshot {
         let row = &self.rows[owner.row()];
         Snapshot(std::array::from_fn(|i| row[i].load(Ordering::Relaxed)))
     }
 
-    /// The values of all owners together now.
+    /// Returns the current values of all owners together.
     #[must_use]
     pub fn total(&self) -> Snapshot {
         let mut total = Snapshot::default();
@@ -82,7 +82,7 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
-    /// The value of one counter.
+    /// Returns the value of one counter.
     #[must_use]
     pub fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize]
@@ -93,7 +93,7 @@ impl Snapshot {
         self.0[counter as usize] = value;
     }
 
-    /// What was counted after `earlier`, a snapshot of the same counters.
+    /// Returns the difference from `earlier`, a snapshot of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self(std::array::from_fn(|i| {
@@ -101,7 +101,7 @@ impl Snapshot {
         }))
     }
 
-    /// Every counter with its value, in the order of [`Counter::ALL`].
+    /// Returns every counter with its value, in the order of [`Counter::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> {
         Counter::ALL.iter().copied().zip(self.0)
     }

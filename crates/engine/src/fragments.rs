@@ -1,7 +1,7 @@
-//! Fragments that have to wait: for the first of their datagram, whose ports tell where all of
-//! them go (RFC 6146 section 3.4), or for all others, where a checksum needs the whole.
+//! Fragments that wait, either for the first fragment of their datagram, whose ports decide where all of them
+//! go (RFC 6146 section 3.4), or for all the others, because a checksum needs the whole datagram.
 //!
-//! What waits is bounded in bytes, in datagrams and in time. The rules of fragments are those of
+//! The bytes, the datagrams and the time of waiting are bounded. The rules of fragments are those of
 //! [`isthmus_core::slow::reassemble`].
 
 pub mod datagram;
@@ -12,16 +12,16 @@ use isthmus_core::slow::reassemble::{Placement, complete, place};
 
 use self::datagram::{Fragment, Key, join};
 
-/// Deadlines that are kept per datagram that may wait: those of datagrams that left early stay
-/// until their time has come.
+/// Number of deadlines kept for each datagram that may wait. The deadline of a datagram that left early stays
+/// until its time has come.
 const DEADLINES: usize = 16;
 
-/// Bounds of what waits.
+/// Bounds of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all packets that wait.
+    /// Bytes of all waiting packets.
     pub bytes: usize,
-    /// Datagrams that have something waiting.
+    /// Number of waiting datagrams.
     pub datagrams: usize,
 }
 
@@ -34,36 +34,36 @@ impl Default for Limits {
     }
 }
 
-/// What the fragments of a datagram wait for.
+/// The reason why the fragments of a datagram wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The first fragment.
+    /// They wait for the first fragment.
     First,
-    /// All fragments.
+    /// They wait for all fragments.
     Whole,
 }
 
-/// What became of a fragment that was to wait.
+/// The result of adding a fragment to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It waits.
+    /// The fragment waits.
     Waiting,
-    /// It was the last that was missing: the datagram as one packet.
+    /// The fragment was the last one missing. This is the datagram as one packet.
     Complete(Vec<u8>),
-    /// It is there already, or belongs to a datagram that was given up: this many fragments are
-    /// dropped because of it.
+    /// The fragment is a duplicate, or belongs to a datagram that was given up. This many fragments are dropped
+    /// because of it.
     Bad(u64),
-    /// There is no room for it.
+    /// The store has no room for the fragment.
     Full,
 }
 
-/// All fragments that wait.
+/// All waiting fragments.
 #[derive(Debug, Default)]
 pub struct Fragments {
     limits: Limits,
     bytes: usize,
     datagrams: HashMap<Key, Datagram>,
-    /// Keys with the end of their wait, oldest first. A datagram that left early is skipped.
+    /// Keys with their deadlines, oldest first. A datagram that left early is skipped.
     deadlines: VecDeque<(u64, Key)>,
 }
 
@@ -71,14 +71,14 @@ pub struct Fragments {
 struct Datagram {
     deadline: u64,
     purpose: Purpose,
-    /// Set when fragments overlapped: all that follow are dropped too (RFC 5722 section 4).
+    /// Set when fragments overlapped. All later ones are dropped too (RFC 5722 section 4).
     given_up: bool,
-    /// Sorted by their place in the datagram, without overlap.
+    /// Sorted by their offset in the datagram, without overlap.
     fragments: Vec<(Fragment, Vec<u8>)>,
 }
 
 impl Fragments {
-    /// A store with these bounds.
+    /// Returns an empty store with these bounds.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Fragments {
         }
     }
 
-    /// Datagrams that have something waiting.
+    /// Returns the number of waiting datagrams.
     #[must_use]
     pub fn len(&self) -> usize {
         self.datagrams.len()
@@ -99,9 +99,8 @@ impl Fragments {
         self.datagrams.is_empty()
     }
 
-    /// Lets a fragment wait, and with it all others of its datagram until `deadline`, if it is the
-    /// first to come. `packet` is its IP packet, which `fragment` was read from. Once one fragment
-    /// of a datagram waits for the whole, all do.
+    /// Adds a fragment. The first fragment to arrive sets the `deadline` of its datagram. `packet` is the IP packet
+    /// that `fragment` was read from. Once one fragment of a datagram waits for the whole, all do.
     pub fn wait(
         &mut self,
         fragment: &Fragment,
@@ -169,7 +168,7 @@ impl Fragments {
         }
     }
 
-    /// Takes out what waited for the first fragment of a datagram, in the order of the datagram.
+    /// Removes and returns the fragments that waited for the first one, in the order of the datagram.
     pub fn release(&mut self, key: &Key) -> Vec<Vec<u8>> {
         match self.datagrams.get(key) {
             Some(datagram) if datagram.purpose == Purpose::First => {
@@ -180,7 +179,7 @@ impl Fragments {
         }
     }
 
-    /// Drops what has waited to its deadline and says how many fragments that were.
+    /// Drops the fragments whose deadline has passed and returns their number.
     pub fn expire(&mut self, now: u64) -> u64 {
         let mut dropped = 0;
         while let Some((deadline, key)) = self.deadlines.front().copied() {

@@ -1,4 +1,4 @@
-//! What user space lends to the core for the time of one packet.
+//! The services that user space lends to the core for one packet.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::Rng;
@@ -14,18 +14,18 @@ use crate::ruleset::Ruleset;
 /// The services of the user-space engine.
 #[derive(Debug)]
 pub struct UserHost<'a> {
-    /// The configuration that holds for this packet.
+    /// The configuration for this packet.
     pub ruleset: &'a Ruleset,
     /// Bindings, sessions and fragments.
     pub state: &'a Region,
     /// The time of the packet: nanoseconds of a monotonic clock.
     pub now: u64,
-    /// Source of chance: unpredictable where ports are chosen (RFC 6056), yet repeatable from a
-    /// seed, whatever the version of the library.
+    /// Source of random numbers. They are unpredictable where ports are chosen (RFC 6056), yet a seed repeats
+    /// them with every version of the library.
     pub random: &'a mut ChaCha8Rng,
     /// Counters of this thread.
     pub counters: &'a Counters,
-    /// Whom the packet belongs to.
+    /// The owner of the packet.
     pub owner: Owner,
 }
 
@@ -64,9 +64,8 @@ impl Host for UserHost<'_> {
         self.counters.add(self.owner, counter, 1);
     }
 
-    /// Unknown here. The kernel routes what leaves the TUN device; where its next link is narrower
-    /// than configured it sends the ICMP error itself, and that error is translated on its way
-    /// back.
+    /// The next hop is unknown here. The kernel routes the packets that leave the TUN device. If its next link
+    /// has a smaller MTU than configured, it sends the ICMP error itself, which is translated on its way back.
     #[inline(always)]
     fn route(&mut self, _: Destination) -> Result<Option<Route>, Slow> {
         Ok(None)

@@ -1,8 +1,8 @@
-//! The engines that run the core: they read packets, lend memory, time and chance, and send what
-//! the core made of them. No protocol rule is here.
+//! The engines that run the core. They read packets, lend memory, time and random numbers, and send what the
+//! core returns. No protocol rule is here.
 //!
-//! [`slowpath`] is everything around one packet that needs more than a rewrite in place;
-//! [`user`] runs it on a TUN link, [`offline`] on a capture file.
+//! [`slowpath`] is everything around one packet that needs more than a rewrite in place. [`user`] runs it on a
+//! TUN link, and [`offline`] on a capture file.
 
 pub mod bpf;
 pub mod buffer;

@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A token bucket that threads share. It is full at first and holds what one second allows.
+/// A token bucket that threads share. It starts full and holds the tokens of one second.
 #[derive(Debug)]
 pub struct Limiter {
-    /// Nanoseconds per token; 0 if nothing is allowed at all.
+    /// Nanoseconds per token; 0 if no error is allowed.
     interval: u64,
-    /// When the bucket would be full again if nothing more was taken, in nanoseconds.
+    /// Time at which the bucket is full again if no more tokens are taken, in nanoseconds.
     full_at: AtomicU64,
 }
 
 impl Limiter {
-    /// A bucket that gives `rate` tokens per second; 0 gives none.
+    /// Returns a bucket that gives `rate` tokens per second; 0 gives none.
     #[must_use]
     pub fn new(rate: u32) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Limiter {
         }
     }
 
-    /// Takes a token at `now`, in nanoseconds of any monotonic clock, if there is one.
+    /// Takes a token at `now`, in nanoseconds of any monotonic clock, and returns whether there was one.
     pub fn take(&self, now: u64) -> bool {
         let after = |full_at: u64| {
             let full_at = full_at.max(now) + self.interval;

@@ -1,5 +1,5 @@
-//! Memory for the tables of the core: anonymous pages, or a BPF array map that the programs in the
-//! kernel use at the same time.
+//! Memory for the tables of the core: anonymous pages, or a BPF array map that programs in the kernel use at
+//! the same time.
 
 use std::io;
 use std::marker::PhantomData;
@@ -8,21 +8,21 @@ use std::ptr::{self, NonNull};
 
 use isthmus_core::table::{Line, Memory};
 
-/// Pages that belong to nobody else in this process, until they are dropped.
+/// Mapped pages that this process owns. They are unmapped on drop.
 #[derive(Debug)]
 struct Pages {
-    /// Aligned to a page; dangling if `length` is 0.
+    /// Page-aligned; dangling if `length` is 0.
     base: NonNull<u8>,
     length: usize,
 }
 
 // SAFETY: pages belong to no thread.
 unsafe impl Send for Pages {}
-// SAFETY: a reference to `Pages` gives no access to their content; see those who have them.
+// SAFETY: a reference to `Pages` gives no access to the pages' contents. The owners of `Pages` do.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Maps anonymous memory, all zero, or that of a file descriptor.
+    /// Maps zeroed anonymous memory, or the memory of a file descriptor.
     fn map(length: usize, file: Option<BorrowedFd<'_>>) -> io::Result<Self> {
         if length == 0 {
             let base = NonNull::dangling();
@@ -33,8 +33,7 @@ impl Pages {
             None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
             Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
         };
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in
-        // use.
+        // SAFETY: the kernel chooses the address of the new mapping, so that it overlaps no memory in use.
         let base = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, fd, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -53,8 +52,7 @@ impl Drop for Pages {
     }
 }
 
-/// Mapped lines, all zero at first where they are anonymous. They are atomic words, so that threads may
-/// share them.
+/// Mapped lines. Anonymous lines start at zero. They are atomic words, so that threads may share them.
 #[derive(Debug)]
 pub struct Region {
     pages: Pages,
@@ -62,28 +60,26 @@ pub struct Region {
 }
 
 impl Region {
-    /// Anonymous memory of `lines` lines. Pages are taken from the system when they are first
-    /// written.
+    /// Returns anonymous memory of `lines` lines. The system provides each page at its first write.
     ///
     /// # Errors
-    /// The system refuses so much memory.
+    /// The system refuses this much memory.
     pub fn anonymous(lines: u32) -> io::Result<Self> {
         let pages = Pages::map(length(lines), None)?;
         Ok(Self { pages, lines })
     }
 
-    /// The memory behind a file descriptor: a BPF array map made with `BPF_F_MMAPABLE`, with values
-    /// of a power of two of bytes and at least `lines` lines. The kernel keeps the map for as long as
-    /// the region is there.
+    /// Returns the memory behind a file descriptor: a BPF array map made with `BPF_F_MMAPABLE`, whose value size is
+    /// a power of two, with at least `lines` lines. The kernel keeps the map as long as the region exists.
     ///
     /// # Errors
-    /// The descriptor can not be mapped in this size.
+    /// The descriptor cannot be mapped in this size.
     pub fn of_map(map: BorrowedFd<'_>, lines: u32) -> io::Result<Self> {
         let pages = Pages::map(length(lines), Some(map))?;
         Ok(Self { pages, lines })
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     #[must_use]
     pub fn lines(&self) -> u32 {
         self.lines
@@ -102,9 +98,9 @@ impl Memory for Region {
     }
 }
 
-/// A BPF array map whose values this process writes and programs read. It is mapped, and a value is moved
-/// there as what it is: a copy of its bytes by a system call would read its padding, which is not
-/// initialised.
+/// A BPF array map whose values this process writes and programs read. Values are moved into the mapping as
+/// typed values, because a system call that copies a value's bytes would read its padding, which is
+/// uninitialised.
 #[derive(Debug)]
 pub(crate) struct Values<T> {
     pages: Pages,
@@ -113,10 +109,10 @@ pub(crate) struct Values<T> {
 }
 
 impl<T: Copy> Values<T> {
-    /// The values of a map made with `BPF_F_MMAPABLE`, with at least `count` entries of the size of `T`.
+    /// Returns the values of a map made with `BPF_F_MMAPABLE`, with at least `count` entries of the size of `T`.
     ///
     /// # Errors
-    /// The descriptor can not be mapped in this size.
+    /// The descriptor cannot be mapped in this size.
     pub(crate) fn of_map(map: BorrowedFd<'_>, count: u32) -> io::Result<Self> {
         const {
             assert!(
@@ -131,11 +127,11 @@ impl<T: Copy> Values<T> {
         })
     }
 
-    /// Writes a value; nothing past the end. Programs must not read this entry at the same time.
+    /// Writes a value; does nothing past the end. Programs must not read this entry at the same time.
     pub(crate) fn put(&mut self, index: u32, value: T) {
         if index < self.count {
-            // SAFETY: the mapping has `count` values and is aligned to a page. No reference to it is ever
-            // made; the process reads nothing of it.
+            // SAFETY: the mapping has `count` values and is aligned to a page. No reference to it is ever made, and the
+            // process reads none of it.
             unsafe { self.pages.base.cast::<T>().add(index as usize).write(value) };
         }
     }
@@ -165,12 +161,12 @@ mod tests {
         assert!(Region::anonymous(0).unwrap().line(0).is_none());
     }
 
-    /// Memory of a descriptor, all zero.
+    /// Returns a descriptor of zeroed memory.
     fn shared(lines: u32) -> OwnedFd {
         // SAFETY: a plain system call with a valid name.
         let fd = unsafe { libc::memfd_create(c"lines".as_ptr(), 0) };
         assert!(fd >= 0);
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let length = length(lines) as libc::off_t;
         // SAFETY: a plain system call on our own descriptor.

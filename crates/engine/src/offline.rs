@@ -1,5 +1,5 @@
-//! A gateway on a capture file: the same rules as the running one, with the times of the packets as
-//! its clock. This is how anyone can test it.
+//! A gateway on a capture file: the rules of the running gateway, with the times of the packets as its clock.
+//! Anyone can test the gateway in this way.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -20,43 +20,43 @@ use crate::sweeper::sweep_all;
 /// Nanoseconds of the packets' clock between two sweeps.
 const SWEEP: u64 = 1_000_000_000;
 
-/// An engine that takes packets one by one instead of from a link.
+/// An engine that takes single packets instead of those of a link.
 pub trait Translator {
-    /// Takes one IP packet at the time `now`, in nanoseconds, which never steps back. Hands every
-    /// packet that comes of it to `send`, in order, as a head and a tail.
+    /// Processes one IP packet at the time `now`, in nanoseconds, which never decreases. Passes every resulting
+    /// packet to `send`, in order, as a head and a tail.
     ///
     /// # Errors
-    /// The engine itself failed; no packet is an error.
+    /// The engine itself failed. A refused packet is no error.
     fn translate(&mut self, packet: &[u8], now: u64, send: &mut Send<'_>) -> io::Result<()>;
 
-    /// Everything counted up to now.
+    /// Returns the counters up to now.
     ///
     /// # Errors
-    /// The engine can not be asked.
+    /// The counters cannot be read.
     fn counters(&self) -> io::Result<Snapshot>;
 
-    /// The input is at its end: what waits for more packets waits in vain.
+    /// Ends the input: drops the packets that still wait for others.
     ///
     /// # Errors
     /// The engine itself failed.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Takes a packet that consists of a head and a tail.
+/// Receives a packet that consists of a head and a tail.
 pub type Send<'a> = dyn FnMut(&[u8], &[u8]) + 'a;
 
-/// Why a run stopped.
+/// The reason why a run stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The input can not be read.
+    /// The input cannot be read.
     #[error(transparent)]
     Input(#[from] pcap::Error),
-    /// The output can not be written.
+    /// The output cannot be written.
     #[error("{file}: {error}")]
     Output {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error from the system.
         error: io::Error,
     },
     /// The engine failed.
@@ -64,29 +64,29 @@ pub enum Error {
     Engine {
         /// Number of the packet in the input, from 1.
         packet: u64,
-        /// What the system says.
+        /// The error from the system.
         error: io::Error,
     },
 }
 
-/// What a run did.
+/// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// IP packets read.
     pub read: u64,
-    /// Frames that carried something else.
+    /// Frames without an IP packet.
     pub other: u64,
     /// Packets written.
     pub written: u64,
-    /// All counters at the end.
+    /// All counters at the end of the run.
     pub counters: Snapshot,
 }
 
-/// Takes every packet of `input` through a translator and writes what comes of it to `output`, as
-/// raw IP, stamped with the time of the packet that caused it.
+/// Processes every packet of `input` and writes the results to `output`, as raw IP, with the time of the packet
+/// that caused them.
 ///
 /// # Errors
-/// [`Error`]; the output then holds what came before.
+/// [`Error`]. The output then holds the packets written before.
 pub fn run(
     translator: &mut impl Translator,
     input: &Path,
@@ -148,14 +148,14 @@ pub struct UserTranslator {
     random: ChaCha8Rng,
     counters: Counters,
     slowpath: SlowPath,
-    /// When the next sweep is due.
+    /// Time of the next sweep.
     sweep_at: u64,
     storage: Vec<u8>,
 }
 
 impl UserTranslator {
-    /// An engine with this configuration and memory for its state. The same seed gives the same
-    /// choices for the same packets.
+    /// Returns an engine with this configuration and memory for its state. The same seed gives the same choices
+    /// for the same packets.
     #[must_use]
     pub fn new(ruleset: Ruleset, state: Region, seed: u64) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl UserTranslator {
     }
 }
 
-/// What is left of the engine while its buffer holds a packet.
+/// The engine without the buffer that holds the packet.
 macro_rules! host {
     ($engine:ident, $now:expr) => {
         UserHost {
@@ -191,8 +191,7 @@ impl UserTranslator {
         &self.state
     }
 
-    /// What time brings about: removes what has expired, if a sweep is due, and lets nothing wait
-    /// longer than it should.
+    /// Removes expired state if a sweep is due, and expires waiting packets.
     pub(crate) fn pass_time(&mut self, now: u64, send: &mut Send<'_>) {
         if now >= self.sweep_at {
             sweep_all(&self.ruleset, &self.state, now, &self.counters);
@@ -223,7 +222,7 @@ impl Translator for UserTranslator {
 
     fn finish(&mut self) -> io::Result<()> {
         let mut host = host!(self, u64::MAX);
-        // Nobody is there any more to be told.
+        // The input has ended, so that nobody receives an ICMP error.
         self.slowpath.expire(&mut host, &mut Sender(&mut |_, _| {}));
         Ok(())
     }

@@ -1,5 +1,4 @@
-//! What is for the gateway itself and comes the way of packets that are not: who serves there has it in the
-//! thread that it came in.
+//! Packets for the gateway itself that arrive among those to translate. The thread of their queue serves them.
 
 use std::fmt::Debug;
 
@@ -16,21 +15,21 @@ use crate::slowpath::Output;
 
 /// Services of the gateway itself.
 pub trait Services: Debug + Send + Sync {
-    /// What becomes of a datagram. The caller is the thread of a queue: it waits.
+    /// Returns what to do with a datagram. The thread of a queue calls this and waits.
     fn ask(&self, datagram: &Datagram<'_>) -> Answer;
 
-    /// Takes what an edge is told, and says whether the edge has asked for it.
+    /// Passes a router advertisement to a CE, and returns whether the CE has asked for it.
     fn hear(&self, message: &Message<'_>) -> bool;
 }
 
-/// What becomes of a datagram.
+/// The action for a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nobody listens at its port.
+    /// No service listens at its port.
     Nobody,
     /// Nothing.
     Silence,
-    /// It is answered with this.
+    /// Answer it with this.
     With(Vec<u8>),
 }
 
@@ -48,15 +47,15 @@ impl Services for Unserved {
     }
 }
 
-/// What to do about a packet that was taken.
+/// The action for a packet that was taken.
 pub(crate) enum Taken {
     /// Nothing more.
     Done,
-    /// Its sender is told that nobody listens.
+    /// Tell its sender that no service listens.
     Unreachable,
 }
 
-/// Takes a packet that is for the gateway.
+/// Takes a packet for the gateway itself.
 pub(crate) fn take(
     services: &dyn Services,
     packet: &mut Buffer<'_>,
@@ -80,7 +79,7 @@ pub(crate) fn take(
     };
     let inner = softwire.inner.bytes().unwrap_or(&[]);
     let Some(datagram) = Datagram::read(&outer, inner) else {
-        // No other protocol is spoken here.
+        // No service speaks another protocol.
         host.count(Counter::IllegalDestination);
         return Taken::Done;
     };
@@ -101,7 +100,7 @@ pub(crate) fn take(
     Taken::Done
 }
 
-/// The packet was found in a softwire before it came here.
+/// The core found the packet in a softwire before it came here.
 fn never(host: &mut UserHost<'_>) -> Taken {
     host.count(Counter::EngineError);
     Taken::Done

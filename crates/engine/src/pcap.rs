@@ -1,4 +1,4 @@
-//! Capture files: IP packets with their times, from pcap and pcapng, to pcap.
+//! Capture files: reads IP packets with their times from pcap and pcapng, and writes pcap.
 
 mod link;
 mod read;

@@ -1,4 +1,4 @@
-//! A configuration as the packet path uses it: swapped as a whole, never changed.
+//! The configuration that the packet path reads. It is replaced as a whole and never changed.
 
 use isthmus_core::config::{Instance, Policy};
 use isthmus_core::mechanism::Mechanism as _;
@@ -12,21 +12,21 @@ use crate::memory::Region;
 /// FRAGMENT_MIN of RFC 6146 section 4, in units of 2^20 ns.
 const SHORTEST_WAIT: Span = Span::from_secs(2);
 
-/// One instance with what its engine needs to know besides.
+/// One instance with the settings of its engine.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The instance as the core sees it.
+    /// The instance for the core.
     pub instance: Instance,
-    /// ICMP errors per second that it may send; 0: none.
+    /// ICMP errors per second that it may send; 0 for none.
     pub icmp_errors: u32,
 }
 
-/// More instances than a gateway can have.
+/// The configuration has more instances than a gateway can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} instances are too many: a gateway has at most {MOST_INSTANCES}")]
+#[error("{0} instances are too many: a gateway can have at most {MOST_INSTANCES}")]
 pub struct TooManyInstances(pub usize);
 
-/// The instances in their order, and the memory that their tables lie in.
+/// The instances in their order, and the memory of their tables.
 #[derive(Debug)]
 pub struct Ruleset {
     instances: Box<[Instance]>,
@@ -35,7 +35,7 @@ pub struct Ruleset {
 }
 
 impl Ruleset {
-    /// A set of instances whose tables (explicit mappings, pools) lie in `tables`.
+    /// Returns a set of instances whose tables (explicit mappings, pools) lie in `tables`.
     ///
     /// # Errors
     /// [`TooManyInstances`].
@@ -51,20 +51,20 @@ impl Ruleset {
         })
     }
 
-    /// The instances.
+    /// Returns the instances.
     #[must_use]
     pub fn instances(&self) -> &[Instance] {
         &self.instances
     }
 
-    /// The memory that the tables of the configuration lie in.
+    /// Returns the memory of the configuration's tables.
     #[must_use]
     pub fn tables(&self) -> &Region {
         &self.tables
     }
 
-    /// How long a fragment may wait for others of its datagram, in nanoseconds: as long as the most
-    /// patient instance allows, and two seconds at least.
+    /// Returns how long a fragment may wait for others of its datagram, in nanoseconds: as long as the most
+    /// patient instance allows, and at least two seconds.
     #[must_use]
     pub fn fragment_wait(&self) -> u64 {
         let wait = |instance: &Instance| match instance.mechanism.nat() {
@@ -78,7 +78,7 @@ impl Ruleset {
             << 20
     }
 
-    /// How an instance treats headers, and its limit for ICMP errors.
+    /// Returns how an instance treats headers, and its limit for ICMP errors.
     #[must_use]
     pub fn errors_of(&self, owner: Owner) -> Option<(&Policy, &Limiter)> {
         let Owner::Instance(index) = owner else {

@@ -1,6 +1,6 @@
-//! Everything around the core for one packet that is more than a rewrite in place: fragments that
-//! wait, packets that are cut, ICMP errors to the sender. Sans-IO: time and chance come with the
-//! host, packets leave through an [`Output`].
+//! Everything around the core for one packet that is more than a rewrite in place: waiting fragments,
+//! fragmentation, ICMP errors to the sender. Sans-IO: the host gives time and random numbers, and packets leave
+//! through an [`Output`].
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,21 +27,21 @@ use crate::host::UserHost;
 use crate::own::{self, Services, Taken, Unserved};
 use crate::unexpected::Unexpected;
 
-/// Where finished packets go.
+/// The sink of finished packets.
 pub trait Output {
-    /// A translated packet; super-packets and partial checksums are as its offload says.
+    /// Sends a translated packet. Its offload describes super-packets and partial checksums.
     fn packet(&mut self, packet: &mut Buffer<'_>);
 
-    /// A packet made here, complete: its bytes are `head` followed by `tail`.
+    /// Sends a complete packet that was made here: `head` followed by `tail`.
     fn parts(&mut self, head: &[u8], tail: &[u8]);
 }
 
-/// What threads share: packets that wait, and the gateway's own services.
+/// State that the threads share: waiting packets, and the gateway's own services.
 #[derive(Debug)]
 pub struct SlowPath {
     services: Arc<dyn Services>,
     waiting: Mutex<Waiting>,
-    /// What is in `waiting`, so that a packet need not lock to learn that nothing waits.
+    /// The number of packets in `waiting`, so that a packet takes no lock if none waits.
     count: AtomicUsize,
 }
 
@@ -58,7 +58,7 @@ impl Default for SlowPath {
 }
 
 impl SlowPath {
-    /// A slow path that lets at most so many fragments wait.
+    /// Returns a slow path with these bounds for waiting fragments.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -71,13 +71,13 @@ impl SlowPath {
         }
     }
 
-    /// The same with services of the gateway for those in its softwires.
+    /// Returns a slow path that also offers the gateway's own services to the hosts in its softwires.
     #[must_use]
     pub fn serving(self, services: Arc<dyn Services>) -> Self {
         Self { services, ..self }
     }
 
-    /// Takes one packet through the gateway.
+    /// Processes one packet.
     #[inline]
     pub fn handle(&self, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
         if self.count.load(Ordering::Relaxed) == 0 {
@@ -87,7 +87,7 @@ impl SlowPath {
         }
     }
 
-    /// The same while packets wait: this one may be the one that fragments wait for.
+    /// Processes one packet while others wait: fragments may wait for this one.
     #[cold]
     fn handle_with_waiting(
         &self,
@@ -101,7 +101,7 @@ impl SlowPath {
         self.release(fragment, host, out);
     }
 
-    /// Translates what waited for a packet, if that was the first fragment of its datagram.
+    /// Translates the waiting fragments of a packet's datagram, if the packet was the first fragment.
     fn release(&self, fragment: Option<Fragment>, host: &mut UserHost<'_>, out: &mut impl Output) {
         let Some(first) = fragment.filter(Fragment::is_first) else {
             return;
@@ -111,21 +111,21 @@ impl SlowPath {
             let mut packet = Buffer::new(&mut storage, HEADROOM);
             host.owner = Owner::Gateway;
             match gateway::process(&mut packet, host, host.ruleset.instances()) {
-                // Its first fragment opened no way for it.
+                // The first fragment made no session for it.
                 Err(Refusal::Slow(Slow::HoldFragment)) => host.count(Counter::FragmentTimeout),
                 result => self.finish(result, &mut packet, host, out),
             }
         }
     }
 
-    /// Whether packets wait, so that [`expire`](Self::expire) has something to do.
+    /// Whether packets wait, so that [`expire`](Self::expire) has work.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.count.load(Ordering::Relaxed) != 0
     }
 
-    /// Drops fragments that have waited too long at the time of `host`, and answers SYNs that have
-    /// waited long enough.
+    /// Drops fragments that have waited too long at the time of `host`, and answers SYNs that have waited
+    /// long enough.
     pub fn expire(&self, host: &mut UserHost<'_>, out: &mut impl Output) {
         let now = host.now;
         let expired = self.with(|waiting| waiting.fragments.expire(now));
@@ -185,7 +185,7 @@ impl SlowPath {
                 self.wait_unexpected(packet, Counter::Filtered, host);
             }
             Err(Refusal::Slow(Slow::Own)) => self.take_own(packet, host, out),
-            // Not asked of an engine that has the whole packet in reach and headroom before it.
+            // The core asks this only of engines that lack all bytes or headroom.
             Err(Refusal::Slow(_)) => host.count(Counter::EngineError),
         }
     }
@@ -212,7 +212,7 @@ impl SlowPath {
         packet.complete_checksum();
         let fragment = match Fragment::read(packet.packet()) {
             Ok(fragment) if packet.reassembled().is_none() => fragment,
-            // A whole packet has nothing to wait for.
+            // A whole packet has no other fragments to wait for.
             Ok(_) | Err(NoFragment::Whole) => return host.count(Counter::EngineError),
             Err(NoFragment::Malformed) => return host.count(Counter::MalformedHeader),
             Err(NoFragment::Impossible(_)) => return host.count(Counter::BadFragment),
@@ -231,7 +231,7 @@ impl SlowPath {
         }
     }
 
-    /// Counts a SYN as dropped, and lets it wait for its answer.
+    /// Counts a SYN as dropped, and keeps it for its answer.
     #[cold]
     fn wait_unexpected(&self, packet: &mut Buffer<'_>, counter: Counter, host: &mut UserHost<'_>) {
         host.count(counter);
@@ -248,8 +248,8 @@ impl SlowPath {
     ) {
         let mut storage = with_headroom(whole);
         let mut packet = Buffer::new(&mut storage, HEADROOM);
-        // What was put together may only be the outside of a packet, which is as it was sent, and
-        // may itself be a fragment.
+        // The reassembled packet may be the outer packet only. It is as it was sent, and may be a fragment
+        // itself.
         let outside = segment::carried(whole).is_some() && !key.is_in_softwire();
         let fragment = Fragment::read(whole).ok().filter(|_| outside);
         if !outside {
@@ -261,7 +261,7 @@ impl SlowPath {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Waiting) -> T) -> T {
-        // A panic elsewhere leaves the store as consistent as it was before the operation.
+        // A panic in another thread leaves the store as consistent as before its operation.
         let mut waiting: MutexGuard<'_, _> =
             self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut waiting);
@@ -277,7 +277,7 @@ fn with_headroom(packet: &[u8]) -> Vec<u8> {
     storage
 }
 
-/// Cuts a translated packet. Its checksum is completed first: the pieces will not have it all.
+/// Fragments a translated packet. Its checksum is completed first, because no fragment has all of its bytes.
 #[cold]
 fn cut(packet: &mut Buffer<'_>, split: Split, host: &mut UserHost<'_>, out: &mut impl Output) {
     if let (Some(size), Some(_)) = (packet.offload().segment, segment::carried(packet.packet())) {
@@ -296,7 +296,7 @@ fn cut(packet: &mut Buffer<'_>, split: Split, host: &mut UserHost<'_>, out: &mut
     }
 }
 
-/// Cuts a super-packet that went into a tunnel into its segments, and each of them into fragments.
+/// Cuts a super-packet that was encapsulated into its segments, and each segment into fragments.
 fn cut_segments(
     packet: &[u8],
     size: u16,
@@ -309,7 +309,7 @@ fn cut_segments(
     };
     for (segment, number) in segments.zip(0..) {
         let whole = [segment.headers(), segment.payload].concat();
-        // Fragments of two segments must not be taken for those of one.
+        // The fragments of two segments must not look like those of one.
         let split = Split {
             identification: split.identification.wrapping_add(number),
             ..split
@@ -326,7 +326,7 @@ fn cut_segments(
     }
 }
 
-/// Cuts a super-packet that went into a tunnel: no link takes it whole.
+/// Cuts a super-packet that was encapsulated: no link takes it whole.
 #[cold]
 fn segments(packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
     packet.trim();
@@ -341,8 +341,8 @@ fn segments(packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Out
     }
 }
 
-/// The outer header and the packet inside, of a packet through a softwire whose addresses mean
-/// something there only (RFC 6333); `None` for others, and for an error about the outer packet.
+/// Returns the outer header and the inner packet of a packet in a private softwire, whose addresses have a
+/// meaning only within it (RFC 6333). Returns `None` for others, and for an error about the outer packet.
 fn private_softwire<'a>(
     packet: &'a [u8],
     error: IcmpError,
@@ -363,13 +363,13 @@ fn private_softwire<'a>(
     Some((outer, packet.get(segment::carried(packet)?..)?))
 }
 
-/// Tells the sender of a packet, as far as the rate limit of its instance allows.
+/// Sends an ICMP error to the sender of a packet, within the rate limit of its instance.
 #[cold]
 fn reply(original: &[u8], error: IcmpError, host: &mut UserHost<'_>, out: &mut impl Output) {
     let Some((policy, limiter)) = host.ruleset.errors_of(host.owner) else {
         return;
     };
-    // An error about a packet of a private softwire goes back through that.
+    // An error about a packet from a private softwire returns through the softwire.
     let (outer, original) = match private_softwire(original, error, host) {
         Some((outer, inner)) => (Some(outer), inner),
         None => (None, original),

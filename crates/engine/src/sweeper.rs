@@ -1,5 +1,5 @@
-//! Ends sessions and bindings whose time is over, in all tables at once: for engines that have no
-//! thread for it. Nothing in the packet path removes state.
+//! Removes expired sessions and bindings from all tables in one call, for engines without a thread for it. The
+//! packet path removes no state.
 
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat::{Event, sweep};
@@ -10,7 +10,7 @@ use crate::counters::{Counters, Owner};
 use crate::memory::Region;
 use crate::ruleset::Ruleset;
 
-/// Sweeps the tables of all instances at the time `now`, in nanoseconds, and counts what ended.
+/// Sweeps the tables of all instances at the time `now`, in nanoseconds, and counts the expired entries.
 pub fn sweep_all(ruleset: &Ruleset, state: &Region, now: u64, counters: &Counters) {
     let now = Instant::from_nanos(now);
     for (instance, number) in ruleset.instances().iter().zip(0..) {
@@ -22,7 +22,7 @@ pub fn sweep_all(ruleset: &Ruleset, state: &Region, now: u64, counters: &Counter
             let counter = match event {
                 Event::BindingRemoved(_) => Counter::BindingRemoved,
                 Event::SessionRemoved(_) => Counter::SessionRemoved,
-                // All else is counted where it happens.
+                // Other counters are counted where the event happens.
                 _ => return,
             };
             counters.add(Owner::Instance(number), counter, 1);

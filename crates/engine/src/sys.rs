@@ -1,4 +1,4 @@
-//! The system calls that the standard library has no words for.
+//! System calls that the standard library lacks.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,7 +13,7 @@ const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
 const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0_u32 as libc::Ioctl;
 const TUNSETVNETHDRSZ: libc::Ioctl = 0x4004_54d8_u32 as libc::Ioctl;
 
-/// `struct ifreq` as far as `TUNSETIFF` looks at it.
+/// The fields of `struct ifreq` that `TUNSETIFF` reads.
 #[repr(C)]
 struct InterfaceRequest {
     name: [u8; libc::IFNAMSIZ],
@@ -21,8 +21,8 @@ struct InterfaceRequest {
     padding: [u8; 22],
 }
 
-/// Returns when every BPF program that runs now has ended: `MEMBARRIER_CMD_GLOBAL` waits for a grace
-/// period of RCU, which such programs hold off.
+/// Returns when every BPF program that runs now has ended. `MEMBARRIER_CMD_GLOBAL` waits for an RCU grace
+/// period, which running programs delay.
 pub(crate) fn wait_for_bpf_programs() -> io::Result<()> {
     const MEMBARRIER_CMD_GLOBAL: c_int = 1;
     // SAFETY: a system call with plain numbers.
@@ -32,20 +32,20 @@ pub(crate) fn wait_for_bpf_programs() -> io::Result<()> {
     }
 }
 
-/// Moves the calling thread to a network namespace of its own.
+/// Moves the calling thread to a new network namespace.
 pub(crate) fn leave_network() -> io::Result<()> {
     // SAFETY: a system call with a plain number; only this thread's namespace changes.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
 }
 
-/// Makes batch work of a thread: when it wakes up, it does not interrupt the one that runs.
+/// Gives a thread batch priority: when it wakes up, it does not interrupt the running thread.
 pub(crate) fn make_batch(thread: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel reads one `sched_param`.
     check(unsafe { libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters) })
 }
 
-/// Attaches an open `/dev/net/tun` to the interface `name`, which is made if it is not there.
+/// Attaches an open `/dev/net/tun` to the interface `name`, which is created if it does not exist.
 pub(crate) fn tun_attach(tun: &File, name: [u8; libc::IFNAMSIZ], flags: c_int) -> io::Result<()> {
     let mut request = InterfaceRequest {
         name,
@@ -56,7 +56,7 @@ pub(crate) fn tun_attach(tun: &File, name: [u8; libc::IFNAMSIZ], flags: c_int) -
     check(unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETIFF, &raw mut request) })
 }
 
-/// Says which offloads the reader of a TUN queue understands (`TUN_F_*`).
+/// Sets the offloads that the reader of a TUN queue understands (`TUN_F_*`).
 pub(crate) fn tun_set_offload(tun: &File, features: c_uint) -> io::Result<()> {
     let features = libc::c_ulong::from(features);
     // SAFETY: the argument is a plain number.
@@ -69,16 +69,16 @@ pub(crate) fn tun_set_header_length(tun: &File, length: c_int) -> io::Result<()>
     check(unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETVNETHDRSZ, &raw const length) })
 }
 
-/// A new event counter, to wake threads that poll.
+/// Returns a new event descriptor, which wakes threads that poll.
 pub(crate) fn event() -> io::Result<File> {
     // SAFETY: a plain system call.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     check(fd)?;
-    // SAFETY: the descriptor is new and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) }.into())
 }
 
-/// Waits until one of two descriptors can be read, or the time is over.
+/// Waits until one of two descriptors is readable, or the timeout passes.
 pub(crate) fn wait_readable(
     descriptors: [BorrowedFd<'_>; 2],
     timeout: Option<Duration>,
@@ -97,7 +97,7 @@ pub(crate) fn wait_readable(
     }
 }
 
-/// The number of the link with this name in the network namespace of the calling thread.
+/// Returns the number of the link with this name in the network namespace of the calling thread.
 pub(crate) fn link_number(name: &str) -> io::Result<u32> {
     let name = CString::new(name)?;
     // SAFETY: the kernel reads a string that ends with a zero.
@@ -107,13 +107,13 @@ pub(crate) fn link_number(name: &str) -> io::Result<u32> {
     }
 }
 
-/// Nanoseconds of the clock that BPF programs read too, to a few milliseconds.
+/// Returns the nanoseconds of the clock that BPF programs also read, within a few milliseconds.
 pub(crate) fn coarse_clock() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel writes one `timespec`. The call can not fail for a clock that exists.
+    // SAFETY: the kernel writes one `timespec`. The call cannot fail for a clock that exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

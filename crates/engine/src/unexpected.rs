@@ -1,36 +1,35 @@
-//! SYNs from outside that nobody waited for, until it is time to answer them; the rules are those of
-//! [`isthmus_core::slow::unexpected`].
+//! Unsolicited SYNs from outside that wait for their answer. The rules are those of
 
 use std::collections::VecDeque;
 
 use isthmus_core::slow::icmp_error::LONGEST_V4;
 use isthmus_core::slow::unexpected::WAIT;
 
-/// The most that wait. Whoever comes when there is no room is not answered (RFC 5382 section 4.3,
-/// REQ-4 a), so that strangers can not fill memory.
+/// The largest number of waiting SYNs. A SYN that finds no room gets no answer (RFC 5382 section 4.3, REQ-4 a),
+/// so that strangers cannot fill memory.
 const MOST: usize = 1024;
 
-/// All SYNs that wait, oldest first.
+/// All waiting SYNs, oldest first.
 #[derive(Debug, Default)]
 pub struct Unexpected {
     waiting: VecDeque<(u64, Vec<u8>)>,
 }
 
 impl Unexpected {
-    /// How many wait.
+    /// Returns the number of waiting SYNs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether none waits.
+    /// Whether no SYN waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Lets a packet wait that came at `now`, in nanoseconds. One that was sent again does not wait a
-    /// second time, and a SYN that is longer than what the answer may quote is none.
+    /// Adds a packet that arrived at `now`, in nanoseconds. A retransmission is not added a second time, nor is a
+    /// packet that is longer than the answer may quote.
     pub fn wait(&mut self, packet: &[u8], now: u64) {
         let again = |other: &[u8]| flow(packet).is_none_or(|flow| self::flow(other) == Some(flow));
         if self.waiting.len() < MOST
@@ -42,7 +41,7 @@ impl Unexpected {
         }
     }
 
-    /// Takes the oldest packet, if its time has come.
+    /// Removes and returns the oldest packet, if its time has come.
     pub fn due(&mut self, now: u64) -> Option<Vec<u8>> {
         self.waiting
             .front()
@@ -51,7 +50,7 @@ impl Unexpected {
     }
 }
 
-/// Addresses and ports of an IPv4 packet, as they lie in it.
+/// Returns the addresses and ports of an IPv4 packet in network byte order.
 fn flow(packet: &[u8]) -> Option<(&[u8], &[u8])> {
     let header = usize::from(packet.first()? & 15) * 4;
     Some((packet.get(12..20)?, packet.get(header..header + 4)?))
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
-    /// Spans are rounded up to units of about a millisecond.
+    /// Intervals are rounded up to units of about a millisecond.
     const TICK: u64 = 2_000_000;
 
     fn syn(port: u16) -> Vec<u8> {
@@ -76,7 +75,7 @@ mod tests {
     fn rfc5382_4_3_nobody_is_answered_before_six_seconds() {
         let mut unexpected = Unexpected::default();
         unexpected.wait(&syn(1), 100);
-        // Sent again; another one.
+        // A retransmission, then another SYN.
         unexpected.wait(&syn(1), SECOND);
         unexpected.wait(&syn(2), SECOND);
         assert_eq!(unexpected.due(6 * SECOND), None);

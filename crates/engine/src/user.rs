@@ -24,29 +24,29 @@ use crate::sys;
 
 pub use device::{Delivery, NameError, OpenError, Queue, Tun};
 
-/// What all threads of an engine share.
+/// State that all threads of an engine share.
 #[derive(Debug)]
 struct Shared {
     ruleset: ArcSwap<Ruleset>,
     state: Arc<Region>,
     slowpath: SlowPath,
     stopping: AtomicBool,
-    /// Readable for good once the engine is stopping.
+    /// Stays readable once the engine is stopping.
     stop: File,
 }
 
-/// How busy one queue is.
+/// Load figures of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Packets read, super-packets counted once.
+    /// Packets read. A super-packet counts once.
     pub packets: u64,
     /// Super-packets among them.
     pub super_packets: u64,
-    /// Times that the queue was found empty.
+    /// Number of times that the queue was found empty.
     pub idle: u64,
 }
 
-/// The figures of one thread, written by it alone.
+/// Load figures of one thread. Only this thread writes them.
 #[derive(Debug, Default)]
 struct Figures {
     counters: Counters,
@@ -55,7 +55,7 @@ struct Figures {
     idle: AtomicU64,
 }
 
-/// A running engine. It stops when it is dropped.
+/// A running engine. Dropping it stops it.
 #[derive(Debug)]
 pub struct Engine {
     shared: Arc<Shared>,
@@ -64,11 +64,11 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts one thread for each queue of a link. `seed` makes every random choice from then on;
-    /// it is to be unpredictable (RFC 6056). `services` are those of the gateway itself.
+    /// Starts one thread for each queue of a link. `seed` determines every random choice and must be
+    /// unpredictable (RFC 6056). `services` are those of the gateway itself.
     ///
     /// # Errors
-    /// A thread or its wake-up can not be made.
+    /// A thread or its event descriptor cannot be made.
     pub fn start(
         queues: Vec<Queue>,
         ruleset: Arc<Ruleset>,
@@ -105,13 +105,12 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Puts another configuration in place of the current one. Every packet sees one or the other
-    /// as a whole; sessions stay.
+    /// Replaces the configuration. Every packet sees either the old or the new one as a whole. Sessions stay.
     pub fn swap(&self, ruleset: Arc<Ruleset>) {
         self.shared.ruleset.store(ruleset);
     }
 
-    /// The counters of all threads together.
+    /// Returns the counters of all threads together.
     #[must_use]
     pub fn counters(&self) -> Snapshot {
         let mut total = Snapshot::default();
@@ -121,7 +120,7 @@ impl Engine {
         total
     }
 
-    /// The counters of all threads for one owner.
+    /// Returns the counters of all threads for one owner.
     #[must_use]
     pub fn read(&self, owner: Owner) -> Snapshot {
         let mut total = Snapshot::default();
@@ -131,7 +130,7 @@ impl Engine {
         total
     }
 
-    /// How busy each queue is.
+    /// Returns the load of each queue.
     #[must_use]
     pub fn load(&self) -> Vec<Load> {
         let read = |figures: &Arc<Figures>| Load {
@@ -142,7 +141,7 @@ impl Engine {
         self.figures.iter().map(read).collect()
     }
 
-    /// Whether all threads are at work. One ends early only if its queue fails.
+    /// Whether all threads run. A thread ends early only if its queue fails.
     #[must_use]
     pub fn is_running(&self) -> bool {
         !self.threads.iter().any(JoinHandle::is_finished)
@@ -170,7 +169,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Who wants to know of failures has called `stop`.
+        // A caller that needs the failure has called `stop`.
         let _ = self.end();
     }
 }

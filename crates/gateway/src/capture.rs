@@ -20,7 +20,7 @@ pub enum CaptureError {
     #[error("no memory for the tables of the configuration: {0}")]
     Memory(#[from] io::Error),
     /// A static binding has no place in the tables.
-    #[error("the static binding of {:?} can not be made: {error:?}", binding.outside)]
+    #[error("the static binding of {:?} cannot be made: {error:?}", binding.outside)]
     Static {
         /// The binding.
         binding: Box<StaticBinding>,
@@ -28,7 +28,7 @@ pub enum CaptureError {
         error: StaticError,
     },
     /// The kernel does not take the programs.
-    #[error("can not run in the kernel, which takes root: {0}")]
+    #[error("cannot run in the kernel, which needs root: {0}")]
     Kernel(#[from] bpf::Error),
 }
 
@@ -81,8 +81,8 @@ fn insert_static(compiled: &Compiled, state: &Region) -> Result<(), CaptureError
         })
 }
 
-/// The key of the tables for a seed: here nobody is to be kept from guessing it, but the same seed
-/// must give the same choices (SplitMix64).
+/// Returns the key of the tables for a seed. It need not be secret here, but the same seed must give the same
+/// choices (SplitMix64).
 fn secret(seed: u64) -> Secret {
     let mut state = seed;
     std::array::from_fn(|_| {

@@ -36,7 +36,7 @@ pub enum PrivilegeError {
     )]
     Missing,
     /// The system refuses to take rights away.
-    #[error("privileges can not be dropped: {0}")]
+    #[error("privileges cannot be dropped: {0}")]
     Refused(String),
 }
 

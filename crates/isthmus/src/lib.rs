@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-/// Does what the arguments of this process say.
+/// Runs the command that the arguments of this process name.
 pub fn run() -> ExitCode {
     let asked = match cmd::lab::help(std::env::args_os().skip(1)) {
         Some(help) => help.run(),
@@ -21,7 +21,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Returns the commands and their options. Those of `lab` are not among them.
+/// Returns the commands and their options, without those of `lab`.
 pub fn command() -> clap::Command {
     cmd::Isthmus::command()
 }

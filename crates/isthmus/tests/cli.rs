@@ -1,4 +1,4 @@
-//! The commands that need no gateway, run as users run them.
+//! The commands that need no gateway, as users run them.
 
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// Runs a command that must succeed; what it prints.
+/// Runs a command that must succeed. Returns its output.
 fn stdout(arguments: &[&str]) -> String {
     let output = isthmus(arguments);
     let error = text(&output.stderr);
@@ -28,7 +28,7 @@ fn stdout(arguments: &[&str]) -> String {
     text(&output.stdout).trim_end().to_owned()
 }
 
-/// Runs a command that must end with this exit code; what it says about it.
+/// Runs a command that must end with this exit code. Returns its messages.
 fn failure(arguments: &[&str], code: i32) -> String {
     let output = isthmus(arguments);
     let error = text(&output.stderr);
@@ -87,7 +87,7 @@ fn addr_embeds_and_extracts() {
         ),
     ] {
         let format = format!("--format={format}");
-        // As RFC 5952 writes it; RFC 6052 shortens a single zero, too.
+        // As RFC 5952 writes it. RFC 6052 also shortens a single zero.
         let canonical = v6.parse::<Ipv6Addr>().unwrap().to_string();
         let embedded = stdout(&["addr", "embed", prefix, v4, &format]);
         assert_eq!(embedded, canonical);
@@ -125,7 +125,7 @@ fn addr_tells_what_is_wrong() {
     assert!(error.contains("32, 40, 48, 56, 64 or 96"), "{error}");
     let error = failure(&["addr", "extract", "64:ff9b::/96", "2001:db8::1"], 1);
     assert!(error.contains("not under 64:ff9b::/96"), "{error}");
-    // Usage is exit code 2.
+    // Usage errors have exit code 2.
     let error = failure(&["addr", "embed", "64:ff9b::1/96", "8.8.8.8"], 2);
     assert!(error.contains("64:ff9b::/96"), "{error}");
     failure(&["addr", "embed", "64:ff9b::/96", "8.8.8"], 2);
@@ -173,7 +173,7 @@ fn addr_explains_every_kind() {
     }
 }
 
-/// RFC 7757's mappings as the configuration has them.
+/// RFC 7757's mappings from a configuration.
 #[test]
 fn addr_explains_by_a_configuration() {
     let dc = "--config=examples/siit-dc.toml";
@@ -192,7 +192,7 @@ fn addr_explains_by_a_configuration() {
     assert!(said.contains("in the pool"), "{said}");
 }
 
-/// RFC 7597 appendix B.2, example 1: port 1232 is of PSID 0x34.
+/// RFC 7597 appendix B.2, example 1: port 1232 belongs to PSID 0x34.
 #[test]
 fn addr_explains_softwires() {
     let ask = |arguments: &[&'static str]| {
@@ -206,7 +206,7 @@ fn addr_explains_softwires() {
     );
     assert!(!said.contains("2001:db8:b::1"), "{said}");
     let said = ask(&["192.0.2.18", "--port=1023"]);
-    assert!(said.contains("nobody has port 1023"), "{said}");
+    assert!(said.contains("its port 1023 has no softwire"), "{said}");
     let said = ask(&["192.0.2.18"]);
     assert!(
         said.contains("of its 256 port sets, 2 have a softwire"),
@@ -221,28 +221,23 @@ fn addr_explains_softwires() {
     assert!(said.contains("the lwB4 2001:db8:c::1 has all of"), "{said}");
 }
 
-/// RFC 7597 appendix A, examples 1, 2 and 5, and what is not in such a domain.
+/// The domain of RFC 7597 appendix A, examples 1 and 2.
+const MAP_DOMAIN: [&str; 5] = ["addr", "map", "2001:db8::/40", "192.0.2.0/24", "16"];
+
 #[test]
 fn addr_explains_a_map_domain() {
-    let domain = ["addr", "map", "2001:db8::/40", "192.0.2.0/24", "16"];
-    let ask = |arguments: &[&'static str]| stdout(&[&domain[..], arguments].concat());
+    let ask = |arguments: &[&'static str]| stdout(&[&MAP_DOMAIN[..], arguments].concat());
     let said = ask(&[]);
-    for part in [
-        "65536 customers",
-        "shared by 256",
-        "252",
-        "0-1023",
-        "56 bits",
-    ] {
+    for part in ["65536 CEs", "shared by 256", "252", "0-1023", "56 bits"] {
         assert!(said.contains(part), "no {part:?} in\n{said}");
     }
-    for customer in [
+    for ce in [
         "2001:db8:12:3400::/56",
         "2001:db8:12:3400:0:c000:212:34",
         "192.0.2.18:1232",
         "192.0.2.18:64723",
     ] {
-        let said = ask(&[customer]);
+        let said = ask(&[ce]);
         for part in [
             "192.0.2.18, shared by 256",
             "PSID: 0x34 (8 bits, offset 6)",
@@ -252,7 +247,7 @@ fn addr_explains_a_map_domain() {
             "prefix: 2001:db8:12:3400::/56",
             "2001:db8:12:3400:0:c000:212:34",
         ] {
-            assert!(said.contains(part), "{customer}: no {part:?} in\n{said}");
+            assert!(said.contains(part), "{ce}: no {part:?} in\n{said}");
         }
     }
     let json: serde_json::Value =
@@ -260,9 +255,12 @@ fn addr_explains_a_map_domain() {
     assert_eq!(json["psid"]["value"], 0x34);
     assert_eq!(json["ranges"][62], serde_json::json!([64720, 64723]));
     assert_eq!(json["v6"], "2001:db8:12:3400:0:c000:212:34");
+}
 
-    let refuse = |arguments: &[&'static str]| failure(&[&domain[..], arguments].concat(), 1);
-    for (customer, says) in [
+#[test]
+fn addr_refuses_an_address_outside_a_map_domain() {
+    let refuse = |arguments: &[&'static str]| failure(&[&MAP_DOMAIN[..], arguments].concat(), 1);
+    for (ce, says) in [
         ("192.0.2.18:1023", "begin at 1024"),
         ("192.0.2.18", "192.0.2.18:PORT"),
         (
@@ -273,12 +271,16 @@ fn addr_explains_a_map_domain() {
         ("2001:db9::/56", "not under the Rule IPv6 prefix"),
         ("2001:db8:12:3410::/60", "zero"),
     ] {
-        let error = refuse(&[customer]);
-        assert!(error.contains(says), "{customer}: {error}");
+        let error = refuse(&[ce]);
+        assert!(error.contains(says), "{ce}: {error}");
     }
     let error = refuse(&["--offset", "9"]);
     assert!(error.contains("the offset is at most 8"), "{error}");
+}
 
+/// RFC 7597 appendix A, example 5.
+#[test]
+fn addr_explains_a_map_domain_of_one_ce() {
     let single = [
         "addr",
         "map",
@@ -313,7 +315,7 @@ fn addr_explains_a_6rd_domain() {
     }
 }
 
-/// A rule of RFC 7597 appendix A, example 1, and a border relay in a container of RFC 7598 section 5.1.
+/// A rule of RFC 7597 appendix A, example 1, and a BR in a container of RFC 7598 section 5.1.
 const MAP_E: &str = "005e0025 0059000d 01 10 18 c0000200 28 20010db800 \
                      005a0010 20010db8ffff00000000000000000001";
 /// The prefix of that example, delegated (RFC 8415 section 21.22).
@@ -340,11 +342,11 @@ fn addr_explains_dhcpv6() {
     let prefix = "--prefix=2001:db8:12:3400::/56";
     let json = stdout(&["addr", "dhcpv6", MAP_E, prefix, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let customer = &json["domains"][0]["customers"][0]["has"];
-    assert_eq!(customer["v4"], "192.0.2.18");
-    assert_eq!(customer["psid"]["value"], 0x34);
+    let ce = &json["domains"][0]["customers"][0]["has"];
+    assert_eq!(ce["v4"], "192.0.2.18");
+    assert_eq!(ce["psid"]["value"], 0x34);
 
-    // Which of the two is the basic rule of those under 2001:db8::/40?
+    // Two rules for the same prefix: either could be the basic rule.
     let twice = "005e0036 0059000d 01 10 18 c0000200 28 20010db800 \
                  0059000d 01 10 18 c0000300 28 20010db800 \
                  005a0010 20010db8ffff00000000000000000001";
@@ -368,7 +370,7 @@ fn addr_explains_dhcpv6() {
     }
 }
 
-/// Offset, value, and what would be right.
+/// Offset, value, and the expected value.
 #[test]
 fn addr_tells_what_is_wrong_with_dhcpv6() {
     for (dump, parts) in [
@@ -382,7 +384,7 @@ fn addr_tells_what_is_wrong_with_dhcpv6() {
         ),
         (
             MAP_E.replace("005e0025", "005e0026"),
-            &["byte 0", "38 bytes follow", "37 do"],
+            &["byte 0", "length of 38 bytes", "37 are left"],
         ),
         ("005e002".to_owned(), &["odd"]),
         ("005e zz".to_owned(), &["character 6 is 'z'"]),
@@ -448,7 +450,7 @@ fn check_explains_mistakes() {
     assert!(error.contains("not-there.toml"), "{error}");
 }
 
-/// Offline there is no network that could tell a prefix.
+/// Offline there is no network that could provide a prefix.
 #[test]
 fn translate_needs_the_prefix() {
     let config = "examples/clat-router.toml";
@@ -480,24 +482,24 @@ fn every_command_has_help() {
     assert_eq!(version, format!("isthmus {}", env!("CARGO_PKG_VERSION")));
 }
 
-/// A folder with this program alone, beside which a laboratory may be put.
+/// A folder with this program alone. A laboratory may be put beside it.
 struct Installed(tempfile::TempDir);
 
 impl Installed {
     fn new() -> Self {
-        // On the file system of the program, which is large.
+        // The folder is on the file system of the program, which is large.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let program = folder.path().join("isthmus");
         std::fs::hard_link(env!("CARGO_BIN_EXE_isthmus"), program).unwrap();
         Self(folder)
     }
 
-    /// Puts a laboratory into a folder of this one. It says where it is and what it got, and ends with status 7.
+    /// Puts a laboratory into a folder of this one. It prints its place and its arguments, and exits with status 7.
     fn laboratory(&self, folder: &str) {
         let place = self.0.path().join(folder);
         std::fs::create_dir_all(&place).unwrap();
         let script = format!("#!/bin/sh\nprintf '{folder}'\nprintf ' <%s>' \"$@\"\nexit 7\n");
-        // Written by another process: a test that forks meanwhile would hold the file open, and it could not be started.
+        // Another process writes it: a test that forks meanwhile would keep the file open, so that it could not start.
         let written = Command::new("sh")
             .args([
                 "-c",
@@ -521,8 +523,8 @@ impl Installed {
     }
 }
 
-/// The one beside the program goes before the path, whose folders come in their order. Arguments, also those that look
-/// like options of ours, and the exit status pass.
+/// The laboratory beside the program comes first, then those on the path in order. Arguments pass unchanged, also those
+/// that look like our options, and so does the exit status.
 #[test]
 fn lab_starts_the_laboratory() {
     let installed = Installed::new();
@@ -562,7 +564,7 @@ fn lab_says_how_to_get_the_laboratory() {
             assert!(error.contains(part), "{error}");
         }
     }
-    // What is no program is not taken for "not installed".
+    // A file that is not executable is not reported as "not installed".
     std::fs::write(installed.0.path().join("isthmus-lab"), "").unwrap();
     let output = installed.run(&["lab", "demo"]);
     assert_eq!(output.status.code(), Some(1));
@@ -573,7 +575,7 @@ fn lab_says_how_to_get_the_laboratory() {
     );
 }
 
-/// The shell takes the script of the gateway alone, and completes a value of it.
+/// The shell loads the script of the gateway alone, and completes a value of it.
 #[test]
 fn completions_are_a_script_that_the_shell_takes() {
     let script = Installed::new().run(&["completions", "bash"]);
@@ -588,7 +590,7 @@ fn completions_are_a_script_that_the_shell_takes() {
     assert_eq!(text(&output.stdout).trim(), "ivi");
 }
 
-/// A classic pcap file of raw IP packets (link type 101), a second apart.
+/// Returns a classic pcap file of raw IP packets (link type 101), a second apart.
 fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101] {
@@ -604,7 +606,7 @@ fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A UDP packet through NAT64, once with a seed and once more with the same.
+/// A UDP packet through NAT64, twice with the same seed.
 #[test]
 fn translate_is_repeatable() {
     let folder = tempfile::tempdir().unwrap();
@@ -644,7 +646,7 @@ fn translate_is_repeatable() {
         results.push(std::fs::read(&output).unwrap());
     }
     assert_eq!(results[0], results[1]);
-    // The file's head, the packet's head, then IPv4 without the eight bytes of difference.
+    // Skips the header of the file (24 bytes) and of the packet (16 bytes).
     let translated = etherparse::SlicedPacket::from_ip(&results[0][24 + 16..]).unwrap();
     let Some(etherparse::NetSlice::Ipv4(v4)) = translated.net else {
         panic!("{translated:?}");

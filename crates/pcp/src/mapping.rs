@@ -17,7 +17,7 @@ pub struct Limits {
     pub shortest: Duration,
     /// Longest lifetime.
     pub longest: Duration,
-    /// Mappings of one host; behind a softwire, of all hosts there, whose addresses their customer chooses.
+    /// Mappings of one host; behind a softwire, of all hosts there, because their B4 chooses their addresses.
     pub per_host: usize,
     /// Mappings of all hosts.
     pub all: usize,
@@ -37,7 +37,7 @@ impl Default for Limits {
 /// Why a mapping is not made or not removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// Somebody else made it, for this much longer.
+    /// Another client made it, for this much longer.
     NotYours(Duration),
     /// It is not one that hosts can remove.
     Configured,

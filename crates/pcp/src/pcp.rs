@@ -24,7 +24,7 @@ pub(crate) const MAP: u8 = 1;
 pub(crate) const PEER: u8 = 2;
 /// Octets of a MAP request without its header and options.
 const MAP_DATA: usize = 36;
-/// Likewise of a PEER request, which begins in the same way.
+/// Likewise of a PEER request, which begins with the same fields.
 const PEER_DATA: usize = 56;
 const THIRD_PARTY: u8 = 1;
 const PREFER_FAILURE: u8 = 2;
@@ -218,7 +218,7 @@ impl Options {
     }
 }
 
-/// The fields that tell MAP and PEER messages apart.
+/// The fields that distinguish MAP and PEER messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     pub(crate) opcode: u8,

@@ -35,9 +35,9 @@ impl Protocol {
 pub enum Host {
     /// By its address.
     Plain(IpAddr),
-    /// By its address within the softwire of a customer.
+    /// By its address within a B4's softwire.
     Softwire {
-        /// Address of the customer's end of the softwire.
+        /// Address of the B4.
         customer: Ipv6Addr,
         /// Address of the host behind it.
         address: Ipv4Addr,
@@ -102,8 +102,7 @@ pub trait Ports {
     /// The outside address of a host; `None` if it has none.
     fn address(&self, host: &Host) -> Option<Ipv4Addr>;
 
-    /// Whether its hosts are in softwires, for which their customers may ask (DS-Lite, RFC 6333
-    /// section 8.5).
+    /// Whether its hosts are in softwires, for which their B4s may ask (DS-Lite, RFC 6333 section 8.5).
     fn has_softwires(&self) -> bool {
         false
     }

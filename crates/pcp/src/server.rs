@@ -21,7 +21,7 @@ pub struct Server<P> {
     epoch: Duration,
 }
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 struct Client {
     address: IpAddr,
@@ -34,7 +34,7 @@ struct Client {
 enum Path {
     /// From an address that is one host's alone.
     Plain,
-    /// Through the softwire of a customer.
+    /// Through the softwire of a B4.
     Softwire(Ipv6Addr),
 }
 
@@ -90,8 +90,8 @@ impl<P: Ports> Server<P> {
         self.answer_to(Client { address, path, now }, request)
     }
 
-    /// The same for a datagram that came through the softwire of a customer, from an address that
-    /// hosts behind other softwires may have as well.
+    /// The same for a datagram from a softwire, whose source address may also exist behind other
+    /// softwires.
     pub fn answer_in_softwire(
         &mut self,
         now: Duration,

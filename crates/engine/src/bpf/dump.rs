@@ -6,15 +6,15 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayl
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-/// Has the kernel list what this message asks for, in the network namespace of the calling thread.
+/// Requests a dump with this message in the network namespace of the calling thread.
 ///
 /// # Errors
-/// The kernel refuses, or `take` does: then the rest is not read.
+/// The kernel refuses, or `take` fails: then the rest is not read.
 pub(super) fn dump(
-    question: RouteNetlinkMessage,
+    request: RouteNetlinkMessage,
     mut take: impl FnMut(RouteNetlinkMessage) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut message = NetlinkMessage::from(question);
+    let mut message = NetlinkMessage::from(request);
     message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];

@@ -1,4 +1,4 @@
-//! What the programs are told of links (`isthmus_abi::links`): the devices of VLANs, links that
+//! Writes the properties of links to the programs' maps (`isthmus_abi::links`): the devices of VLANs, links that
 //! take no frames from XDP, and links whose packets the kernel forwards.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,76 +16,75 @@ use netlink_packet_route::link::{
 use super::Error;
 use super::dump::dump;
 
-/// The maps, and what is in them.
+/// The maps and their current contents.
 #[derive(Debug)]
 pub(super) struct Links {
     links: HashMap<MapData, u32, u64>,
     vlans: HashMap<MapData, u64, u32>,
     by_kernel: BTreeSet<u32>,
-    told: Told,
+    written: Contents,
 }
 
 /// The contents of both maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Told {
-    /// The words of links that have properties, by number.
+struct Contents {
+    /// The words of links with properties, by link number.
     links: BTreeMap<u32, u64>,
-    /// Numbers of the devices of VLANs, by the number of the link below and that of the tag.
+    /// Numbers of VLAN devices, by the number of the lower link and the tag.
     vlans: BTreeMap<u64, u32>,
 }
 
 impl Links {
-    /// Takes the maps out of the object. `by_kernel` are the numbers of links whose packets the
-    /// kernel forwards.
+    /// Takes the maps from the object. `by_kernel` are the numbers of the links whose packets the kernel
+    /// forwards.
     pub(super) fn new(ebpf: &mut Ebpf, by_kernel: BTreeSet<u32>) -> Result<Self, Error> {
         let mut take = |name| ebpf.take_map(name).ok_or(Error::Missing(name));
         Ok(Self {
             links: take(abi::LINKS)?.try_into()?,
             vlans: take(abi::VLANS)?.try_into()?,
             by_kernel,
-            told: Told::default(),
+            written: Contents::default(),
         })
     }
 
-    /// Tells the programs of the links as they are now in the network namespace of the calling
-    /// thread.
+    /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
-        let told = Told::of(&all()?, &self.by_kernel);
-        // At no time is a VLAN known whose packets would get past the kernel's filters.
+        let current = Contents::of(&all()?, &self.by_kernel);
+        // The order of the writes: at no time may packets of a VLAN bypass the kernel's filters.
         let refused = |error: MapError| io::Error::other(error);
-        for (number, word) in &told.links {
-            if self.told.links.get(number) != Some(word) {
+        for (number, word) in &current.links {
+            if self.written.links.get(number) != Some(word) {
                 self.links.insert(number, word, 0).map_err(refused)?;
-                self.told.links.insert(*number, *word);
+                self.written.links.insert(*number, *word);
             }
         }
-        for (tag, number) in &told.vlans {
-            if self.told.vlans.get(tag) != Some(number) {
+        for (tag, number) in &current.vlans {
+            if self.written.vlans.get(tag) != Some(number) {
                 self.vlans.insert(tag, number, 0).map_err(refused)?;
-                self.told.vlans.insert(*tag, *number);
+                self.written.vlans.insert(*tag, *number);
             }
         }
-        let gone = |tag: &u64| !told.vlans.contains_key(tag);
-        for tag in self.told.vlans.keys().copied().filter(gone) {
+        let gone = |tag: &u64| !current.vlans.contains_key(tag);
+        for tag in self.written.vlans.keys().copied().filter(gone) {
             self.vlans.remove(&tag).map_err(refused)?;
         }
-        let gone = |number: &u32| !told.links.contains_key(number);
-        for number in self.told.links.keys().copied().filter(gone) {
+        let gone = |number: &u32| !current.links.contains_key(number);
+        for number in self.written.links.keys().copied().filter(gone) {
             self.links.remove(&number).map_err(refused)?;
         }
-        self.told = told;
+        self.written = current;
         Ok(())
     }
 }
 
-/// A link, as far as it matters here.
+/// The properties of a link that are needed here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Link {
     number: u32,
     up: bool,
     ethernet: bool,
     kind: Option<InfoKind>,
-    /// The link below, in the same network namespace.
+    /// The lower link, in the same network namespace.
     below: Option<u32>,
     vlan: Option<u16>,
     protocol: VlanProtocol,
@@ -134,7 +133,7 @@ impl Link {
         }
     }
 
-    /// Whether XDP can send to it: drivers can as a rule, and of the virtual links few.
+    /// Whether XDP can send to it. Most drivers can, and few virtual links.
     fn takes_frames(&self) -> bool {
         self.ethernet
             && matches!(
@@ -143,11 +142,11 @@ impl Link {
             )
     }
 
-    /// The number of the link below and that of the tag, if it is the device of a VLAN.
+    /// Returns the number of the lower link and the tag, if this is the device of a VLAN.
     fn as_vlan(&self) -> Option<(u32, u16)> {
         let service = self.protocol == VlanProtocol::Ieee8021Ad;
         match (&self.kind, self.below, self.vlan) {
-            // Number 0 is for frames that have a priority only.
+            // Number 0 is for frames that only have a priority.
             (Some(InfoKind::Vlan), Some(below), Some(number @ 1..4095)) => {
                 Some((below, abi::tag_number(number, service)))
             }
@@ -156,9 +155,9 @@ impl Link {
     }
 }
 
-impl Told {
+impl Contents {
     fn of(links: &[Link], by_kernel: &BTreeSet<u32>) -> Self {
-        let mut told = Self::default();
+        let mut current = Self::default();
         let takes_frames: BTreeSet<u32> = links
             .iter()
             .filter(|link| link.takes_frames())
@@ -174,10 +173,10 @@ impl Told {
                     if !takes_frames.contains(&below) {
                         properties = properties.without_frames();
                     }
-                    // What a bridge takes is not routed here.
+                    // Packets from a bridge's ports are not routed here.
                     if link.up && !link.bridged {
                         let key = abi::vlan_key(below, tag.into());
-                        told.vlans.insert(key, link.number);
+                        current.vlans.insert(key, link.number);
                     }
                 }
                 None if !link.takes_frames() => properties = properties.without_frames(),
@@ -187,21 +186,21 @@ impl Told {
                 properties = properties.forwarded_by_kernel();
             }
             if properties != Properties::PLAIN {
-                told.links.insert(link.number, properties.0);
+                current.links.insert(link.number, properties.0);
             }
         }
-        told
+        current
     }
 }
 
-/// All links of the network namespace of the calling thread.
+/// Returns all links of the network namespace of the calling thread.
 fn all() -> io::Result<Vec<Link>> {
-    let mut question = LinkMessage::default();
-    question
+    let mut request = LinkMessage::default();
+    request
         .attributes
         .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
     let mut links = Vec::new();
-    dump(RouteNetlinkMessage::GetLink(question), |message| {
+    dump(RouteNetlinkMessage::GetLink(request), |message| {
         if let RouteNetlinkMessage::NewLink(link) = message {
             links.push(Link::of(&link));
         }
@@ -232,8 +231,8 @@ mod tests {
         }
     }
 
-    fn told(links: &[Link], by_kernel: &[u32]) -> Told {
-        Told::of(links, &by_kernel.iter().copied().collect())
+    fn contents(links: &[Link], by_kernel: &[u32]) -> Contents {
+        Contents::of(links, &by_kernel.iter().copied().collect())
     }
 
     const fn key(below: u64, tag: u64) -> u64 {
@@ -242,9 +241,9 @@ mod tests {
 
     #[test]
     fn a_vlan_is_known_from_both_sides() {
-        let told = told(&[physical(2), vlan(7, 2, 10)], &[]);
-        assert_eq!(told.links, BTreeMap::from([(7, 10 << 32 | 2)]));
-        assert_eq!(told.vlans, BTreeMap::from([(key(2, 10), 7)]));
+        let current = contents(&[physical(2), vlan(7, 2, 10)], &[]);
+        assert_eq!(current.links, BTreeMap::from([(7, 10 << 32 | 2)]));
+        assert_eq!(current.vlans, BTreeMap::from([(key(2, 10), 7)]));
     }
 
     #[test]
@@ -253,10 +252,10 @@ mod tests {
             protocol: VlanProtocol::Ieee8021Ad,
             ..vlan(8, 2, 10)
         };
-        let told = told(&[physical(2), vlan(7, 2, 10), service], &[]);
-        assert_eq!(told.links[&8], (1 << 12 | 10) << 32 | 2);
+        let current = contents(&[physical(2), vlan(7, 2, 10), service], &[]);
+        assert_eq!(current.links[&8], (1 << 12 | 10) << 32 | 2);
         let vlans = [(key(2, 10), 7), (key(2, 1 << 12 | 10), 8)];
-        assert_eq!(told.vlans, BTreeMap::from(vlans));
+        assert_eq!(current.vlans, BTreeMap::from(vlans));
     }
 
     #[test]
@@ -269,12 +268,12 @@ mod tests {
             bridged: true,
             ..vlan(8, 2, 11)
         };
-        let told = told(&[physical(2), down, bridged, vlan(9, 2, 0)], &[]);
-        assert_eq!(told.vlans, BTreeMap::new());
+        let current = contents(&[physical(2), down, bridged, vlan(9, 2, 0)], &[]);
+        assert_eq!(current.vlans, BTreeMap::new());
     }
 
     #[test]
-    fn links_that_take_no_frames_are_told_apart() {
+    fn links_that_take_no_frames_are_marked() {
         let of_kind = |number, kind| Link {
             kind: Some(kind),
             ..physical(number)
@@ -292,8 +291,8 @@ mod tests {
             vlan(8, 2, 10),
             vlan(9, 8, 11),
         ];
-        let told = told(&links, &[]);
-        let no_frames: Vec<u32> = told
+        let current = contents(&links, &[]);
+        let no_frames: Vec<u32> = current
             .links
             .iter()
             .filter(|(_, word)| !Properties(**word).takes_frames())
@@ -304,11 +303,11 @@ mod tests {
 
     #[test]
     fn the_kernel_forwards_for_the_vlans_of_a_link_too() {
-        let told = told(
+        let current = contents(
             &[physical(2), physical(3), vlan(7, 2, 10), vlan(8, 3, 10)],
             &[2],
         );
-        let by_kernel: Vec<u32> = told
+        let by_kernel: Vec<u32> = current
             .links
             .iter()
             .filter(|(_, word)| Properties(**word).forwards_by_kernel())

@@ -1,4 +1,4 @@
-//! The maps of the programs; what lies in them is in `isthmus-abi`.
+//! Access to the maps of the programs. `isthmus-abi` defines their contents.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ pub struct Plain<T>(pub T);
 // SAFETY: plain old data has no padding, and is valid whatever its bits are.
 unsafe impl<T: bytemuck::Pod> aya::Pod for Plain<T> {}
 
-/// The memory of an array map of lines.
+/// Maps the memory of an array map of lines.
 pub(super) fn region(ebpf: &Ebpf, name: &'static str, lines: u32) -> Result<Region, Error> {
     match ebpf.map(name) {
         Some(Map::Array(map)) => Ok(Region::of_map(map.fd().as_fd(), lines)?),
@@ -33,7 +33,7 @@ pub(super) fn region(ebpf: &Ebpf, name: &'static str, lines: u32) -> Result<Regi
     }
 }
 
-/// Copies all lines to the place that begins at line `base`.
+/// Copies all lines to the range that begins at the line `base`.
 pub(super) fn copy(from: &Region, to: &Region, base: u32) {
     for number in 0..from.lines() {
         if let (Some(from), Some(to)) = (from.line(number), to.line(base + number)) {
@@ -44,10 +44,10 @@ pub(super) fn copy(from: &Region, to: &Region, base: u32) {
     }
 }
 
-/// The memory of the instances.
+/// Maps the memory of the instances.
 pub(super) fn instances(ebpf: &Ebpf) -> Result<Values<Instance>, Error> {
     let map = ebpf.map(INSTANCES).ok_or(Error::Missing(INSTANCES))?;
-    // Only to see that values have this size.
+    // This only checks that values have this size.
     let _: Array<_, InstanceWords> = map.try_into()?;
     match map {
         Map::Array(map) => Ok(Values::of_map(map.fd().as_fd(), banks::ENTRIES)?),
@@ -55,14 +55,14 @@ pub(super) fn instances(ebpf: &Ebpf) -> Result<Values<Instance>, Error> {
     }
 }
 
-/// Puts the instances of a bank in force.
+/// Activates the instances of a bank.
 pub(super) fn activate(ebpf: &mut Ebpf, active: Active) -> Result<(), Error> {
     let map = ebpf.map_mut(ACTIVE).ok_or(Error::Missing(ACTIVE))?;
     let mut map: Array<_, Plain<Active>> = map.try_into()?;
     Ok(map.set(0, Plain(active), 0)?)
 }
 
-/// Sets the clock of the packets, and for the first of them the seed of chance.
+/// Sets the clock for the packets, and before the first of them the seed for random numbers.
 pub(super) fn set_clock(ebpf: &mut Ebpf, now: u64, seed: Option<u64>) -> Result<(), Error> {
     let map = ebpf.map_mut(CLOCK).ok_or(Error::Missing(CLOCK))?;
     let mut map: Array<_, Plain<Clock>> = map.try_into()?;
@@ -73,13 +73,13 @@ pub(super) fn set_clock(ebpf: &mut Ebpf, now: u64, seed: Option<u64>) -> Result<
     Ok(map.set(0, Plain(Clock { now, random }), 0)?)
 }
 
-/// One counter, summed over processors and owners.
+/// Returns one counter of an owner, summed over the processors.
 pub(super) fn counter(ebpf: &Ebpf, counter: Counter) -> Result<u64, Error> {
     let map = counts(ebpf)?;
     owners().map(|owner| sum(&map, owner, counter)).sum()
 }
 
-/// All counters, summed over the processors.
+/// Returns all counters, summed over the processors.
 pub(super) fn counters(ebpf: &Ebpf) -> Result<Vec<(Owner, Snapshot)>, Error> {
     let map = counts(ebpf)?;
     let row = |owner| {

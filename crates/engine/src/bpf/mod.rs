@@ -1,8 +1,7 @@
-//! The engines in the kernel: the BPF programs of `crates/bpf`, and the maps that they share with
-//! the daemon.
+//! The engines in the kernel: the BPF programs of `crates/bpf`, and the maps that they share with the daemon.
 //!
-//! All links of a gateway share one set of programs and maps. Maps and attachments belong to file
-//! descriptors of this process: when it ends, however it ends, the kernel takes them back.
+//! All links of a gateway share one set of programs and maps. File descriptors of this process own the maps and
+//! attachments, so that the kernel removes them however the process ends.
 
 mod dump;
 mod links;
@@ -41,14 +40,13 @@ pub use isthmus_abi::programs::Hook;
 pub use map::Plain;
 pub use offline::KernelTranslator;
 
-/// The programs, built by `crates/bpf/build.sh` and committed, so that building Isthmus takes no
-/// LLVM.
+/// The programs, built by `crates/bpf/build.sh` and committed, so that Isthmus is built without LLVM.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/isthmus.bpf.o");
 
-/// Why the programs can not run here.
+/// The reason why the programs cannot run here.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Memory is not ordered here as programs take for granted; see `isthmus-atomic`.
+    /// This processor does not order memory as the programs require; see `isthmus-atomic`.
     #[error(
         "the BPF programs run on x86-64 only: {} does not keep the order of memory accesses that they \
          rely on; give every interface `engine = \"user\"`",
@@ -56,57 +54,57 @@ pub enum Error {
     )]
     Architecture,
     /// The kernel refuses the object.
-    #[error("the kernel does not take the BPF programs: {0}")]
+    #[error("the kernel refuses the BPF programs: {0}")]
     Load(#[from] aya::EbpfError),
     /// The kernel refuses a program.
-    #[error("the kernel does not take a BPF program: {0}")]
+    #[error("the kernel refuses a BPF program: {0}")]
     Program(#[from] aya::programs::ProgramError),
     /// The kernel refuses a map operation.
     #[error("the kernel refuses a BPF map: {0}")]
     Map(#[from] aya::maps::MapError),
-    /// Memory of a map can not be mapped.
-    #[error("the memory of a BPF map can not be used: {0}")]
+    /// The memory of a map cannot be mapped.
+    #[error("the memory of a BPF map cannot be used: {0}")]
     Memory(#[from] io::Error),
-    /// Links and changes of the routes can not be heard of.
-    #[error("links and routes can not be watched: {0}")]
+    /// Announcements of links and routes cannot be received.
+    #[error("links and routes cannot be watched: {0}")]
     Routes(io::Error),
-    /// There is no such link.
+    /// The link does not exist.
     #[error("there is no link {name:?}: {error}")]
     Link {
         /// Name of the link.
         name: String,
-        /// What the system says.
+        /// The error from the system.
         error: io::Error,
     },
-    /// The object is not the one that this program was built for.
+    /// The object does not match this build.
     #[error("the BPF object has no {0}")]
     Missing(&'static str),
-    /// The tables of a configuration do not fit the memory that was set aside at the start.
+    /// The tables of a configuration exceed the memory that was reserved at the start.
     #[error(
-        "the tables of the configuration take {needed} lines of 64 bytes, and {room} were set \
-         aside at the start: restart the gateway to make room"
+        "the tables of the configuration take {needed} lines of 64 bytes, and {room} are \
+         reserved at the start: restart the gateway to make room"
     )]
     Rules {
-        /// Lines that are needed.
+        /// Number of lines needed.
         needed: u32,
-        /// Lines that there are.
+        /// Number of lines reserved.
         room: u32,
     },
 }
 
-/// Whose clock the programs go by.
+/// The clock of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// The kernel's `CLOCK_MONOTONIC`.
     Kernel,
-    /// The times that the daemon passes with each packet; chance comes from a seed as well.
+    /// The times that the daemon passes with each packet. Random numbers come from a seed as well.
     Packets,
 }
 
 /// How an XDP program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// By the driver if it can, else by the network stack.
+    /// By the driver if it can, otherwise by the network stack.
     Auto,
     /// By the driver.
     Native,
@@ -114,10 +112,10 @@ pub enum Mode {
     Generic,
 }
 
-/// Whether the processor keeps the order of the loads of a BPF program; see `isthmus-atomic`.
+/// Whether the processor keeps the loads of a BPF program in order; see `isthmus-atomic`.
 const LOADS_ARE_ORDERED: bool = cfg!(target_arch = "x86_64");
 
-/// Lines of the rules memory that are set aside at least, so that a reload may add mappings.
+/// Lines of rules memory that are reserved at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
 /// The programs and their maps.
@@ -125,24 +123,24 @@ const SPARE_RULES: u32 = 4096;
 pub struct Programs {
     ebpf: Ebpf,
     hooks: Vec<Hook>,
-    /// Lines of the memory of state.
+    /// Number of lines of the state memory.
     state_lines: u32,
     rules: Region,
     instances: Values<Instance>,
-    /// Lines of each of the two banks of rules.
+    /// Number of lines of each of the two banks of rules.
     room: u32,
-    /// The bank in force.
+    /// The active bank.
     bank: u32,
-    /// Only where there are packets to send on.
+    /// Present only where there are packets to forward.
     watch: Option<RouteWatch>,
 }
 
 impl Programs {
-    /// Makes the maps for the programs of these hooks, with memory for `state_lines` lines of state
-    /// and for rule tables of twice `rule_lines`. No instance is in force yet, and no program loaded.
+    /// Creates the maps for the programs of these hooks, with memory for `state_lines` lines of state and for rule
+    /// tables of twice `rule_lines`. No instance is active and no program is loaded yet.
     ///
     /// # Errors
-    /// [`Error`]; nothing stays in the kernel then.
+    /// [`Error`]. Nothing stays in the kernel then.
     pub fn new(
         hooks: &[Hook],
         state_lines: u32,
@@ -158,7 +156,7 @@ impl Programs {
             .map_max_entries(STATE, state_lines.max(1))
             .map_max_entries(RULES, room * 2)
             .override_global(OFFLINE, &offline, true)
-            // The whole log of a refusal is hundreds of megabytes and takes minutes to write.
+            // The complete log of a refusal has hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
             .load(OBJECT)?;
         let rules = map::region(&ebpf, RULES, room * 2)?;
@@ -175,13 +173,13 @@ impl Programs {
         })
     }
 
-    /// Tells the programs of the links and has them remember routes, and keeps both true. Without it
-    /// they know no VLANs, send to any link, and ask the kernel for every packet. What comes in on
-    /// the links `by_kernel`, and on VLANs of them, goes up into the kernel when it is translated;
-    /// everything else leaves where the routing table tells.
+    /// Keeps the links' properties and the route cache of the programs up to date. Without this call the programs
+    /// know no VLANs, send to any link, and ask the kernel for the route of every packet. Translated packets
+    /// that arrived on the links `by_kernel`, or on VLANs of them, go to the kernel. All others leave by the
+    /// routing table.
     ///
     /// # Errors
-    /// There is no link of such a name, or the kernel announces nothing to us.
+    /// A link does not exist, or the kernel refuses to announce changes.
     pub fn watch_kernel(&mut self, by_kernel: &[&str]) -> Result<(), Error> {
         let numbers = by_kernel.iter().map(|name| {
             sys::link_number(name).map_err(|error| Error::Link {
@@ -196,25 +194,24 @@ impl Programs {
         Ok(())
     }
 
-    /// Whether there is memory for a configuration that takes so many lines.
+    /// Whether the memory is large enough for a configuration of this many lines.
     fn has_room(&self, state_lines: u32, rule_lines: u32) -> bool {
         state_lines <= self.state_lines && rule_lines <= self.room
     }
 
-    /// The memory for bindings, sessions and fragments: the first `lines` of what was set aside.
+    /// Returns the memory for bindings, sessions and fragments: the first `lines` of the reserved memory.
     ///
     /// # Errors
-    /// The map can not be mapped.
+    /// The map cannot be mapped.
     pub fn state(&self, lines: u32) -> Result<Region, Error> {
         map::region(&self.ebpf, STATE, lines)
     }
 
-    /// Puts a configuration in force, and loads the programs that are needed for it first. A packet
-    /// sees the one before or this one, as a whole. Returns when no packet sees the one before any
-    /// more.
+    /// Activates a configuration after loading the programs that it needs. A packet sees either the old or the new
+    /// configuration as a whole. Returns when no packet sees the old one any more.
     ///
     /// # Errors
-    /// [`Error`]; the one before stays in force.
+    /// [`Error`]. The old configuration stays active.
     pub fn put(&mut self, ruleset: &Ruleset) -> Result<(), Error> {
         let needed = ruleset.tables().lines();
         if needed > self.room {
@@ -235,16 +232,16 @@ impl Programs {
             self.instances.put(place, moved(*instance, base));
         }
         map::activate(&mut self.ebpf, Active::new(bank, instances.len() as u8))?;
-        // The bank that is free now is written at the next reload: by then no program reads it.
+        // The next reload writes to the free bank. No program reads it by then.
         sys::wait_for_bpf_programs()?;
         self.bank = bank;
         Ok(())
     }
 
-    /// Attaches the XDP program to a link, and says whether the driver runs it.
+    /// Attaches the XDP program to a link, and returns whether the driver runs it.
     ///
     /// # Errors
-    /// No configuration was put in force; the kernel refuses; with [`Mode::Auto`], both ways.
+    /// No configuration is active, or the kernel refuses; with [`Mode::Auto`], it refuses both modes.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
         let program = self.xdp(Slot::Base.name(Hook::Xdp))?;
         if mode != Mode::Generic {
@@ -258,13 +255,13 @@ impl Programs {
         Ok(Mode::Generic)
     }
 
-    /// Attaches the tc program to what comes in on a link.
+    /// Attaches the tc program to the ingress of a link.
     ///
     /// # Errors
-    /// No configuration was put in force; the kernel refuses.
+    /// No configuration is active, or the kernel refuses.
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
-        // Kernels before 6.6 attach to this queueing discipline; it may be there already. Later
-        // ones do without, and it would stay behind.
+        // Kernels before 6.6 attach to this queueing discipline, which may exist already. Later kernels do not
+        // need it, and it would stay behind.
         if KernelVersion::current().is_ok_and(|kernel| kernel < KernelVersion::new(6, 6, 0)) {
             let _exists = tc::qdisc_add_clsact(interface);
         }
@@ -277,10 +274,10 @@ impl Programs {
         Ok(())
     }
 
-    /// Everything counted since the start, by owner.
+    /// Returns all counts since the start, by owner.
     ///
     /// # Errors
-    /// The kernel can not be asked.
+    /// The counters cannot be read.
     pub fn counters(&self) -> Result<Vec<(Owner, Snapshot)>, Error> {
         map::counters(&self.ebpf)
     }
@@ -291,7 +288,7 @@ impl Programs {
     }
 }
 
-/// The instance with its tables in another place.
+/// Returns the instance with its tables at another place.
 fn moved(mut instance: Instance, base: u32) -> Instance {
     if let Some(first) = instance.mechanism.rules_base_mut() {
         *first += base;

@@ -7,7 +7,7 @@ use isthmus_abi::{banks, clock, counts, lines, links, programs, routes};
 
 use super::OBJECT;
 
-/// Every map that programs and daemon share: name, size of key and of value, entries, whether it can be
+/// Every map that programs and daemon share: name, size of key and value, number of entries, whether it can be
 /// mapped.
 fn shared() -> Vec<(&'static str, usize, usize, u32, bool)> {
     use programs::Hook;

@@ -1,6 +1,6 @@
-//! The BPF programs on packets of a file: the kernel runs them for one packet at a time
-//! (`BPF_PROG_TEST_RUN`), in a network namespace without routes, and what they leave to the slow
-//! path goes to the user-space engine on the same memory.
+//! The BPF programs on packets of a file. The kernel runs them for one packet at a time
+//! (`BPF_PROG_TEST_RUN`), in a network namespace without routes. Packets for the slow path go to the user-space
+//! engine on the same memory.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -17,11 +17,10 @@ use crate::offline::{Send, Translator, UserTranslator};
 use crate::ruleset::Ruleset;
 
 const ETHERNET: usize = 14;
-/// The kernel tests nothing shorter than an IP header. The
-/// largest packet that a test run takes is a page less headroom; larger ones go to the slow
-/// path, as they would where a driver has no room.
+/// The kernel tests no packet shorter than an IP header. The largest packet of a test run is a page less
+/// headroom. Larger packets take the slow path, as on a driver without room.
 const LARGEST: usize = 3400;
-/// What a packet grows by at most.
+/// The largest growth of a packet.
 const GROWTH: usize = 256;
 
 /// A BPF engine without its links.
@@ -32,30 +31,29 @@ pub struct KernelTranslator {
     slow: UserTranslator,
     /// Set until the first packet.
     seed: Option<u64>,
-    /// Packets that the programs have handed to the slow path.
+    /// Number of packets that the programs have passed to the slow path.
     handed_on: u64,
-    /// What the programs had counted before.
+    /// The counts of the programs before this run.
     before: Snapshot,
 }
 
 impl KernelTranslator {
-    /// Loads the programs of a hook for this configuration. Moves the calling thread to a network
-    /// namespace of its own, so that the programs find no routes.
+    /// Loads the programs of a hook for this configuration. Moves the calling thread to a new network namespace, so
+    /// that the programs find no routes.
     ///
     /// # Errors
-    /// [`Error`]; not having the rights, for one.
+    /// [`Error`], for example without the rights.
     pub fn new(hook: Hook, ruleset: Ruleset, state_lines: u32, seed: u64) -> Result<Self, Error> {
         let rules = ruleset.tables().lines();
         let programs = Programs::new(&[hook], state_lines, rules, Clock::Packets)?;
         Self::begin(programs, hook, ruleset, state_lines, seed)
     }
 
-    /// Begins anew with another configuration: tables are empty, counters are zero. The programs stay
-    /// loaded if there is memory enough, for the kernel takes its time to verify them. Moves the calling
-    /// thread, too.
+    /// Starts again with another configuration, empty tables and zero counters. The programs stay loaded if the
+    /// memory is large enough, because the kernel takes time to verify them. Also moves the calling thread.
     ///
     /// # Errors
-    /// [`Error`]; the programs are gone then.
+    /// [`Error`]. The programs are unloaded then.
     pub fn restart(self, ruleset: Ruleset, state_lines: u32, seed: u64) -> Result<Self, Error> {
         let Self {
             programs,
@@ -96,7 +94,7 @@ impl KernelTranslator {
         self.slow.state()
     }
 
-    /// Runs the program on a packet; `None` if it has to take the slow path.
+    /// Runs the program on a packet. Returns `None` if the packet has to take the slow path.
     fn run(&mut self, packet: &[u8], now: u64) -> Result<Option<Vec<u8>>, Error> {
         let kind: u16 = match packet.first().map(|byte| byte >> 4) {
             Some(4) => 0x0800,
@@ -136,9 +134,8 @@ impl KernelTranslator {
         if sent != packet {
             return Ok(Some(sent.to_vec()));
         }
-        // Without a route, what was translated comes back as well, but not as it was: a packet that
-        // no program changed has to take the slow path or is not ours. The counter tells, which is
-        // the dearest thing here.
+        // Without a route a translated packet also comes back, but changed. An unchanged packet has to take the slow
+        // path, or is not ours. The counter tells which; reading it is the most expensive step here.
         let handed_on = map::counter(&self.programs.ebpf, Counter::SlowPath)?;
         if handed_on == self.handed_on {
             return Ok(Some(Vec::new()));
@@ -148,7 +145,7 @@ impl KernelTranslator {
     }
 }
 
-/// What the programs have counted since they were loaded, for all owners.
+/// Returns the counts of the programs since they were loaded, for all owners.
 fn counted(programs: &Programs) -> Result<Snapshot, Error> {
     let mut total = Snapshot::default();
     for (_, counted) in programs.counters()? {
@@ -157,7 +154,7 @@ fn counted(programs: &Programs) -> Result<Snapshot, Error> {
     Ok(total)
 }
 
-/// Makes all lines zero, as they were at first.
+/// Sets all lines to zero.
 fn clear(memory: &Region) {
     for line in (0..memory.lines()).filter_map(|index| memory.line(index)) {
         for word in line {
@@ -183,7 +180,7 @@ impl Translator for KernelTranslator {
         }
     }
 
-    /// Both engines together; a packet that took the slow path is counted there.
+    /// Returns the counts of both engines. The user-space engine counts the packets of the slow path.
     fn counters(&self) -> io::Result<Snapshot> {
         let mut total = self.slow.counters()?;
         let counted = counted(&self.programs).map_err(io::Error::other)?;
@@ -196,7 +193,7 @@ impl Translator for KernelTranslator {
     }
 }
 
-/// The packet without the bytes that padded its frame.
+/// Returns the packet without the padding of its frame.
 fn trimmed(packet: &[u8]) -> Option<&[u8]> {
     let number = |at: usize| {
         Some(usize::from(u16::from_be_bytes([

@@ -24,16 +24,16 @@ use super::dump::dump;
 use crate::memory::Region;
 use crate::sys;
 
-/// The most ranges of a family.
+/// The largest number of ranges of a family.
 const MOST: usize = routes::MOST as usize;
 /// Lines of the map, for both families.
 pub(super) const LINES: u32 = (routes::ENTRIES / RANGES_OF_LINE) as u32;
 const RANGES_OF_LINE: usize = size_of::<LineWords>() / size_of::<Range>();
-/// The most routes that are read. A router that has the routes of the whole internet has too many ranges
-/// of them, and changes all the time.
+/// The largest number of routes that are read. The routes of the whole internet make too many ranges and change
+/// all the time.
 const MOST_ROUTES: usize = 4 * MOST;
 
-/// Tables that are looked into where there are no rules of the operator's.
+/// The tables that the kernel looks up without further rules.
 const LOCAL: u32 = 255;
 const MAIN: u32 = 254;
 const DEFAULT: u32 = 253;
@@ -56,11 +56,11 @@ impl Ranges {
         Self(memory)
     }
 
-    /// Writes the ranges of the routes as they are now in the network namespace of the calling thread, and
-    /// gives the word that puts them in force. None may be in force.
+    /// Writes the ranges of the current routes of the calling thread's network namespace, and returns the word that
+    /// activates them. None may be active.
     ///
     /// # Errors
-    /// The kernel does not tell, or there are more routes than [`MOST_ROUTES`].
+    /// The kernel refuses, or there are more routes than [`MOST_ROUTES`].
     pub(super) fn write(&self) -> io::Result<u64> {
         let of = |family| {
             let ranges = if has_rules(family)? {
@@ -78,7 +78,7 @@ impl Ranges {
             .iter()
             .map(|ranges| ranges.len().next_power_of_two());
         let size = size.max().unwrap_or(1);
-        // Until now there may be programs that found in force what is overwritten.
+        // Until here a running program may have seen the ranges that are overwritten as active.
         sys::wait_for_bpf_programs()?;
         for (ipv6, ranges) in [false, true].into_iter().zip(&families) {
             self.put(routes::first(ipv6) as usize, size, ranges);
@@ -103,25 +103,25 @@ impl Ranges {
     }
 }
 
-/// Whether there are rules for choosing a table other than those that there are from the start.
+/// Whether there are rules for choosing a table besides the default ones.
 fn has_rules(family: AddressFamily) -> io::Result<bool> {
-    let mut question = RuleMessage::default();
-    question.header.family = family;
+    let mut request = RuleMessage::default();
+    request.header.family = family;
     let mut has = false;
-    let result = dump(RouteNetlinkMessage::GetRule(question), |message| {
+    let result = dump(RouteNetlinkMessage::GetRule(request), |message| {
         if let RouteNetlinkMessage::NewRule(rule) = message {
             has |= !is_original(&rule);
         }
         Ok(())
     });
     match result {
-        // A kernel without such rules.
+        // The kernel lacks such rules.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
         result => result.map(|()| has),
     }
 }
 
-/// Whether a rule has one of the tables looked into for every packet.
+/// Whether a rule looks up one of the tables for every packet.
 fn is_original(rule: &RuleMessage) -> bool {
     rule.header.action == RuleAction::ToTable
         && !rule.header.flags.contains(RuleFlags::Invert)
@@ -137,12 +137,12 @@ fn is_original(rule: &RuleMessage) -> bool {
         })
 }
 
-/// The routes of a family.
+/// Returns the routes of a family.
 fn routes(family: AddressFamily) -> io::Result<Vec<Route>> {
-    let mut question = RouteMessage::default();
-    question.header.address_family = family;
+    let mut request = RouteMessage::default();
+    request.header.address_family = family;
     let mut routes = Vec::new();
-    dump(RouteNetlinkMessage::GetRoute(question), |message| {
+    dump(RouteNetlinkMessage::GetRoute(request), |message| {
         if let RouteNetlinkMessage::NewRoute(route) = message {
             routes.extend(Route::of(&route));
         }
@@ -155,7 +155,7 @@ fn routes(family: AddressFamily) -> io::Result<Vec<Route>> {
 }
 
 impl Route {
-    /// `None` for what is not in one of the tables.
+    /// Returns `None` for a message that is no route of these tables.
     fn of(message: &RouteMessage) -> Option<Self> {
         let header = &message.header;
         let mut table = u32::from(header.table);
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_gateway_behind_neighbours_may_be_one_of_them() {
-        // Should the inner route not count because its link is down, the outer one does.
+        // The outer route counts if the inner one does not because its link is down.
         let routes = vec![
             route(0, 99, Granularity::Destination),
             route(10, 19, Granularity::Range),
@@ -423,7 +423,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a look at every route.
+        /// Compares with a search of all routes.
         #[test]
         fn a_range_is_covered_by_the_same_routes(
             routes in prop::collection::vec(network(), 0..20),

@@ -1,10 +1,9 @@
-//! Tells the programs when what they remember of the kernel's routes is out of date, and of links that
-//! come and go.
+//! Invalidates the programs' cache of kernel routes, and passes changes of links to the programs.
 //!
-//! A thread hears what the kernel announces of routes, rules, neighbours, addresses and links, and
-//! counts the epoch up that the programs remember their ways with (`crates/bpf/src/route.rs`). What
-//! the kernel does not announce, such as a path MTU that it learned, ends with the epoch after a
-//! second. When the routes have not changed for a while, it tells which destinations share a way.
+//! A thread receives the kernel's announcements of routes, rules, neighbours, addresses and links, and increments
+//! the epoch of the programs' route cache (`crates/bpf/src/route.rs`). Changes that the kernel does not
+//! announce, such as a path MTU that it learned, take effect with the next epoch, after at most a second. When
+//! the routes have been stable for a while, the thread writes ranges of destinations with a common next hop.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -25,16 +24,16 @@ use crate::sys;
 /// `RTNLGRP_*` of `linux/rtnetlink.h`: links, neighbours, IPv4 and IPv6 addresses, routes and rules,
 /// next-hop objects.
 const GROUPS: [u32; 9] = [1, 3, 5, 7, 8, 9, 11, 19, 32];
-/// How long an epoch lasts at most.
+/// The longest duration of an epoch.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How long an epoch lasts at least: a table that changes all the time is not worth remembering less.
+/// The shortest duration of an epoch. A table that always changes must not make the cache useless.
 const SHORTEST: Duration = Duration::from_millis(5);
-/// How long the routes have to stay as they are before they are read.
+/// Time without changes of routes before they are read.
 const QUIET: Duration = Duration::from_millis(100);
-/// After how long they are read again if there were too many.
+/// Time until the routes are read again if there were too many.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The thread. When it is dropped, the programs remember nothing any more.
+/// The thread. Dropping it invalidates the cache.
 #[derive(Debug)]
 pub(super) struct RouteWatch {
     stop: File,
@@ -42,11 +41,11 @@ pub(super) struct RouteWatch {
 }
 
 impl RouteWatch {
-    /// Begins to listen in the network namespace of the calling thread. `epoch` is the memory of the
-    /// map `EPOCH`. The programs know the links when this returns.
+    /// Starts to listen in the network namespace of the calling thread. `epoch` is the memory of the map `EPOCH`.
+    /// The programs know the links when this returns.
     ///
     /// # Errors
-    /// There is no socket or no thread to be had, or the links can not be asked for.
+    /// No socket or thread can be made, or the links cannot be listed.
     pub(super) fn start(epoch: Region, ranges: Ranges, mut links: Links) -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind(&SocketAddr::new(0, 0))?;
@@ -69,7 +68,7 @@ impl RouteWatch {
 
 impl Drop for RouteWatch {
     fn drop(&mut self) {
-        // An event that can not be written leaves a thread that does no harm.
+        // If the event cannot be written, a harmless thread remains.
         if self.stop.write_all(&1_u64.to_ne_bytes()).is_ok()
             && let Some(thread) = self.thread.take()
         {
@@ -87,10 +86,10 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
     let mut announcements = Vec::with_capacity(64 * 1024);
     let mut number = 0_u32;
     let mut stale = false;
-    // When to read the routes.
+    // The time to read the routes.
     let mut due = Some(Instant::now());
     loop {
-        // 0 stands for no epoch.
+        // 0 means no epoch.
         number = number.checked_add(1).unwrap_or(1);
         set(NUMBER, number.into());
         let now = Instant::now();
@@ -101,7 +100,7 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
                     due = None;
                     continue;
                 }
-                // Every way is asked for by itself then.
+                // Every destination then needs its own FIB lookup.
                 Err(_) => due = Some(now + PATIENCE),
             }
         }
@@ -117,8 +116,8 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
             set(SIZE, 0);
             due = due.max(Some(Instant::now() + QUIET));
         }
-        // Before the next epoch, in which nobody remembers what the links were. If it fails, packets
-        // take the kernel's way from links that are new, and the next announcement tries again.
+        // This comes before the next epoch, which forgets the old links. If it fails, packets from new links take the
+        // kernel's path, and the next announcement tries again.
         stale |= heard.links;
         if stale {
             stale = links.update().is_err();
@@ -128,17 +127,17 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
     set(NUMBER, 0);
 }
 
-/// What the kernel announced.
+/// Kinds of announcements from the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Heard {
     /// Changes of links.
     links: bool,
-    /// Changes that routes may come or go with: all but those of neighbours.
+    /// Changes that may add or remove routes: all but those of neighbours.
     routes: bool,
 }
 
-/// Reads what there is. Of the content, only what it is about matters; what is lost may have been about
-/// anything.
+/// Reads all pending announcements. Only their type matters. Lost announcements count as changes of every
+/// kind.
 fn drain(socket: &Socket, announcements: &mut Vec<u8>) -> Heard {
     let mut heard = Heard::default();
     loop {
@@ -157,7 +156,7 @@ fn drain(socket: &Socket, announcements: &mut Vec<u8>) -> Heard {
 }
 
 impl Heard {
-    /// Reads one announcement: the type comes after the length (`struct nlmsghdr`).
+    /// Reads one announcement. The type follows the length (`struct nlmsghdr`).
     fn learn(&mut self, announcement: &[u8]) {
         let kind = match announcement {
             [_, _, _, _, a, b, ..] => u16::from_ne_bytes([*a, *b]),

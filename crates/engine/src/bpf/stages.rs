@@ -1,4 +1,4 @@
-//! The programs of a hook: which of them a configuration takes, and loading them.
+//! The programs of a hook: selects those that a configuration needs, and loads them.
 
 use std::collections::HashMap;
 use std::panic::resume_unwind;
@@ -13,7 +13,7 @@ use isthmus_core::mechanism::{AnyMechanism, Instance, Stage};
 
 use super::Error;
 
-/// Whether packets of a mechanism come to a program.
+/// Whether packets of a mechanism reach a program.
 fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
     match slot {
         Slot::Base => true,
@@ -23,9 +23,9 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
     }
 }
 
-/// Loads the programs of a hook that packets of these instances come to, as far as they are not
-/// loaded, and tells the others where they are. The kernel verifies each for a fraction of a second:
-/// on all cores that there are for this process, and none that nobody needs.
+/// Loads the programs of a hook that packets of these instances reach, unless they are loaded already, and enters
+/// them in the program array. The kernel takes a fraction of a second to verify each, so that this uses all cores
+/// available to this process and loads no unneeded program.
 pub(super) fn load(ebpf: &mut Ebpf, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
     let needed = Slot::ALL.into_iter().filter(|slot| {
         let takes = |instance: &Instance| takes(*slot, &instance.mechanism);
@@ -44,8 +44,8 @@ pub(super) fn load(ebpf: &mut Ebpf, hook: Hook, instances: &[Instance]) -> Resul
         return Err(Error::Missing(name));
     }
     let loaded = on_all_cores(missing, |(slot, program)| Ok((slot, load_one(program)?)))?;
-    // Taken out of the object and dropped at the end, an array would be gone: a program array is
-    // emptied when its last descriptor closes.
+    // Dropping the program array would empty it: the kernel clears a program array when its last descriptor
+    // closes.
     let array = hook.array();
     let map = ebpf.map_mut(array).ok_or(Error::Missing(array))?;
     let mut array: ProgramArray<_> = map.try_into()?;
@@ -55,7 +55,7 @@ pub(super) fn load(ebpf: &mut Ebpf, hook: Hook, instances: &[Instance]) -> Resul
     Ok(())
 }
 
-/// What `work` makes of each, or the first error.
+/// Returns the result of `work` for each, or the first error.
 fn on_all_cores<T: Send, R: Send>(
     tasks: Vec<T>,
     work: impl Fn(T) -> Result<R, Error> + Sync,

@@ -1,19 +1,19 @@
-//! Which datagram a fragment belongs to, where its payload lies, and the whole made of all.
+//! The datagram that a fragment belongs to, the offset of its payload, and reassembly.
 
 use isthmus_core::checksum::Sum;
 use isthmus_core::slow::reassemble::{Extent, Impossible};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
 
-/// What the fragments of one datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5).
+/// The fields that all fragments of a datagram share (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// An IPv4 datagram.
     V4 {
         /// Source and destination address.
         addresses: [u8; 8],
-        /// Source and destination of the softwire that its fragments came through, if they did: the
-        /// addresses above mean something there only.
+        /// Source and destination of the softwire that carried the fragments, if any. The addresses above have a
+        /// meaning only within it.
         softwire: Option<[u8; 32]>,
         /// Identification.
         identification: u16,
@@ -41,7 +41,7 @@ impl Key {
 }
 
 impl Key {
-    /// Whether the datagram came through a softwire.
+    /// Whether a softwire carried the datagram.
     #[must_use]
     pub fn is_in_softwire(&self) -> bool {
         let Self::V4 { softwire, .. } = self else {
@@ -51,33 +51,33 @@ impl Key {
     }
 }
 
-/// What a packet says of itself if it is a fragment.
+/// The fragmentation fields of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// Its datagram.
     pub key: Key,
-    /// The place of its payload in the datagram.
+    /// The offset of its payload in the datagram.
     pub extent: Extent,
-    /// Where the header of the fragmented packet begins: behind that of a softwire, or at 0.
+    /// Offset of the header of the fragmented packet: 0, or the end of the softwire's header.
     start: usize,
-    /// Where the headers that every fragment has end: the IPv4 header, or what is before the
-    /// fragment header.
+    /// End of the headers that every fragment has: of the IPv4 header, or of the headers before the fragment
+    /// header.
     headers: usize,
-    /// Where the payload starts.
+    /// Offset of the payload.
     payload: usize,
-    /// IPv6: the protocol in the fragment header, and where the headers name its type.
+    /// IPv6: the protocol in the fragment header, and the offset of the field that names this header's type.
     next_header: u8,
     next_header_at: usize,
 }
 
-/// Why a packet can not be read as a fragment.
+/// The reason why a packet cannot be read as a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoFragment {
-    /// It is whole.
+    /// It is not fragmented.
     Whole,
     /// It ends inside its headers, or its lengths contradict each other.
     Malformed,
-    /// It can not be part of any datagram.
+    /// It cannot be part of any datagram.
     Impossible(Impossible),
 }
 
@@ -100,13 +100,13 @@ impl Fragment {
         self.extent.bytes.start == 0
     }
 
-    /// Bytes of the packet; what follows is link-layer padding.
+    /// Returns the length of the packet without link-layer padding.
     #[must_use]
     pub fn end(&self) -> usize {
         self.payload + self.extent.bytes.len()
     }
 
-    /// An IPv4 packet that begins `start` bytes in.
+    /// Reads an IPv4 packet that begins at the offset `start`.
     fn read_v4(whole: &[u8], start: usize) -> Result<Self, NoFragment> {
         let packet = whole.get(start..).ok_or(NoFragment::Malformed)?;
         let header = ipv4::Header(leading_words(packet)?);
@@ -155,7 +155,7 @@ impl Fragment {
             let rest = packet.get(at..).ok_or(NoFragment::Malformed)?;
             match packet[next_header_at] {
                 protocol::FRAGMENT => break,
-                // RFC 2473: the datagram is one of those that the softwire carries.
+                // RFC 2473: the datagram is one of those inside the softwire.
                 protocol::IPV4 => return Self::read_v4(packet, at),
                 protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
                     let [_, length, ..] = rest else {
@@ -189,14 +189,14 @@ impl Fragment {
         })
     }
 
-    /// The payload of the packet that this was read from.
+    /// Returns the payload of the packet that this was read from.
     fn payload<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
         &packet[self.payload..][..self.extent.bytes.len()]
     }
 }
 
-/// The packet that was cut into these fragments, which are sorted and complete. `None` if it would
-/// be longer than a packet can be.
+/// Reassembles the packet from its fragments, which are sorted and complete. Returns `None` if it would be longer
+/// than a packet can be.
 #[must_use]
 pub fn join(fragments: &[(Fragment, Vec<u8>)]) -> Option<Vec<u8>> {
     let (first, packet) = fragments.first()?;
@@ -213,7 +213,7 @@ pub fn join(fragments: &[(Fragment, Vec<u8>)]) -> Option<Vec<u8>> {
             let datagram = &mut whole[first.start..];
             let total = u16::try_from(datagram.len()).ok()?;
             datagram[2..4].copy_from_slice(&total.to_be_bytes());
-            // DF stays; more fragments and offset go.
+            // DF stays. More Fragments and the offset go.
             datagram[6] &= 0x40;
             datagram[7] = 0;
             datagram[10..12].fill(0);

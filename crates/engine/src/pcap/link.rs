@@ -2,41 +2,40 @@
 
 use std::ops::Range;
 
-/// Link types (from the registry of tcpdump.org) that can be read.
+/// Link types that can be read (from the registry of tcpdump.org).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     /// LINKTYPE_ETHERNET.
     Ethernet,
-    /// LINKTYPE_RAW, _IPV4 and _IPV6: the packet itself.
+    /// LINKTYPE_RAW, _IPV4 and _IPV6: the packet without a header.
     Raw,
 }
 
 impl Link {
-    /// The link type with this number; `None` if it can not be read.
+    /// Returns the link type with this number; `None` if it cannot be read.
     pub(super) fn from_number(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::Ethernet),
-            // 12 and 14 are what some systems wrote for raw IP.
+            // Some systems wrote 12 and 14 for raw IP.
             12 | 14 | 101 | 228 | 229 => Some(Self::Raw),
             _ => None,
         }
     }
 
-    /// Where the IP packet lies in a frame; `None` if it carries something else.
+    /// Returns the IP packet's place in a frame; `None` if the frame carries another protocol.
     pub(super) fn packet(self, frame: &[u8]) -> Option<Range<usize>> {
         let start = match self {
             Self::Raw => 0,
             Self::Ethernet => ethernet_payload(frame)?,
         };
         let packet = &frame[start..];
-        // Frames shorter than 60 bytes are padded. A length that can not be is left for the
-        // gateway to refuse.
+        // Frames shorter than 60 bytes are padded. The gateway refuses a length that is not possible.
         let length = ip_length(packet).filter(|length| (20..packet.len()).contains(length));
         Some(start..start + length.unwrap_or(packet.len()))
     }
 }
 
-/// Bytes of a packet by its own header.
+/// Returns the length of a packet from its header.
 fn ip_length(packet: &[u8]) -> Option<usize> {
     let number = |at| {
         Some(usize::from(u16::from_be_bytes(
@@ -50,7 +49,7 @@ fn ip_length(packet: &[u8]) -> Option<usize> {
     }
 }
 
-/// Offset of the IP packet in an Ethernet frame, behind any VLAN tags (IEEE 802.1Q, 802.1ad).
+/// Returns the offset of the IP packet in an Ethernet frame, behind any VLAN tags (IEEE 802.1Q, 802.1ad).
 fn ethernet_payload(frame: &[u8]) -> Option<usize> {
     let mut at = 12;
     loop {

@@ -11,47 +11,47 @@ use pcap_parser::{Block, LegacyPcapBlock, PcapBlockOwned, PcapError, PcapHeader,
 use super::Resolution;
 use super::link::Link;
 
-/// Bytes read ahead; records may be longer, up to [`LONGEST_RECORD`].
+/// Size of the read buffer. Records may be longer, up to [`LONGEST_RECORD`].
 const CAPACITY: usize = 1 << 16;
-/// The longest record that is believed. A length beyond it is a damaged file.
+/// The longest accepted record. A larger length means a damaged file.
 const LONGEST_RECORD: usize = 1 << 24;
 const SECOND: u64 = 1_000_000_000;
 
-/// Why a capture file can not be read.
+/// The reason why a capture file cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: at byte {offset}: {problem}")]
 pub struct Error {
     /// The file.
     pub file: PathBuf,
-    /// Where its unreadable record starts.
+    /// Offset of the record that cannot be read.
     pub offset: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong with a capture file.
+/// The problem with a capture file.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The system could not open or read it.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is no capture file.
+    /// The file is no capture file.
     #[error("this is neither a pcap nor a pcapng file")]
     NotCapture,
-    /// It is cut off.
+    /// The file is cut off.
     #[error("the file ends inside a record; expected its remaining bytes")]
     CutOff,
-    /// A length field can not be right.
-    #[error("a record claims more than {LONGEST_RECORD} bytes; expected at most that")]
+    /// A length field is not possible.
+    #[error("a record has a length of more than {LONGEST_RECORD} bytes; expected at most that")]
     TooLong,
     /// A record contradicts itself.
     #[error("the record is damaged: its lengths contradict each other")]
     Damaged,
-    /// Frames of a link that we do not know.
+    /// Frames of an unknown link type.
     #[error("link type {0}; expected Ethernet (1) or raw IP (101, 228, 229)")]
     LinkType(i32),
-    /// A pcapng packet of an interface that the file has not described.
-    #[error("the packet belongs to interface {0}, which the file has not described before")]
+    /// A pcapng packet of an interface that the file does not describe.
+    #[error("the packet belongs to interface {0}, which the file has not described")]
     Interface(u32),
 }
 
@@ -62,7 +62,7 @@ pub enum Record {
     Ip {
         /// Nanoseconds since 1970.
         time: u64,
-        /// From its first header to the end of the frame.
+        /// The bytes from its first header to the end of the frame.
         packet: Vec<u8>,
     },
     /// A frame that carries no IP.
@@ -74,7 +74,7 @@ pub struct Reader {
     file: PathBuf,
     blocks: Box<dyn PcapReaderIterator + Send>,
     format: Format,
-    /// Of the block that was read last.
+    /// The body of the block that was read last.
     offset: usize,
 }
 
@@ -106,7 +106,7 @@ impl Reader {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// It can not be opened, or is no capture of a known link type.
+    /// The file cannot be opened, or is no capture of a known link type.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let error = |problem| Error {
             file: path.to_owned(),
@@ -133,7 +133,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Resolution of the file's times; that of a pcapng file counts as nanoseconds.
+    /// Returns the resolution of the file's times. A pcapng file counts as nanoseconds.
     #[must_use]
     pub fn resolution(&self) -> Resolution {
         match self.format {
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// The next packet; `None` at the end of the file.
+    /// Returns the next packet; `None` at the end of the file.
     ///
     /// # Errors
     /// The file is damaged from here on.
@@ -232,7 +232,7 @@ impl Format {
         } else {
             Resolution::Microseconds
         };
-        // The upper bits say whether frames end in a checksum (FCS); it counts as padding.
+        // The upper bits give the length of the frame check sequence (FCS), which counts as padding.
         let number = header.network.0 & 0x0fff_ffff;
         let link = Link::from_number(number).ok_or(Problem::LinkType(number))?;
         Ok(Self::Pcap(resolution, link))
@@ -257,7 +257,7 @@ fn legacy_time(block: &LegacyPcapBlock<'_>, resolution: Resolution) -> u64 {
 
 fn take_ng(interfaces: &mut Vec<Interface>, block: &Block<'_>) -> Result<Step, Problem> {
     match block {
-        // Interfaces are numbered anew in each section.
+        // Each section numbers its interfaces from 0.
         Block::SectionHeader(_) => {
             interfaces.clear();
             Ok(Step::Nothing)
@@ -274,7 +274,7 @@ fn take_ng(interfaces: &mut Vec<Interface>, block: &Block<'_>) -> Result<Step, P
             let time = interface.time(units);
             Ok(Step::Record(record(link, time, packet.packet_data())))
         }
-        // It has no time and belongs to the first interface.
+        // The packet has no time and belongs to the first interface.
         Block::SimplePacket(packet) => {
             let interface = interfaces.first().ok_or(Problem::Interface(0))?;
             let link = interface.link.map_err(Problem::LinkType)?;

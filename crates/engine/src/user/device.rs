@@ -15,52 +15,54 @@ const CHECKSUM_AND_TCP: c_uint = 0x01 | 0x02 | 0x04 | 0x08;
 /// UDP segmentation, since Linux 6.2.
 const UDP: c_uint = 0x20 | 0x40;
 
-/// How the kernel takes the packets that are written to a link.
+/// How the kernel takes the packets written to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// A kernel thread per queue takes them in batches (NAPI) and forwards them, when the thread that
-    /// writes has nothing more to do. This needs `/sys` of our network namespace, `CAP_SYS_NICE`, and
-    /// kernel threads in `/proc`.
+    /// A kernel thread per queue takes them in batches (NAPI), and forwards them when the writing thread has
+    /// nothing more to do. This needs `/sys` of our network namespace, `CAP_SYS_NICE`, and kernel threads in
+    /// `/proc`.
     Batched,
-    /// The same, but the kernel thread may interrupt the one that writes for every packet.
+    /// As `Batched`, but the kernel thread may interrupt the writing thread for every packet.
     Threaded,
-    /// Each write forwards its packet at once. NAPI without threads would be slower than this.
+    /// Each write forwards its packet at once. NAPI without threads would be slower.
     Direct,
 }
 
-/// One queue of a link, ready to be read.
+/// One open queue of a link.
 #[derive(Debug)]
 pub struct Queue {
     pub(super) file: File,
 }
 
-/// A link name that no interface can have.
+/// A name that no interface can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no name for a link: it has 1 to 15 bytes, none of them '/' or a space")]
+#[error(
+    "{0:?} is not a valid link name: a link name has 1 to 15 bytes, none of them '/' or a space"
+)]
 pub struct NameError(String);
 
 /// Why a link could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Its name can not be.
+    /// The name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The kernel has no TUN, or keeps it from us.
+    /// The kernel has no TUN, or denies us access.
     #[error("/dev/net/tun: {0}")]
     Device(#[source] io::Error),
-    /// The kernel does not give this link.
+    /// The kernel refuses this link.
     #[error("TUN link {name}, {step}: {error}")]
     Link {
-        /// Its name.
+        /// Name of the link.
         name: String,
-        /// What was asked.
+        /// The operation that failed.
         step: &'static str,
-        /// What the kernel says.
+        /// The error from the kernel.
         error: io::Error,
     },
 }
 
-/// A link that the kernel sends packets into and takes packets from.
+/// A link that exchanges packets with the kernel.
 #[derive(Debug)]
 pub struct Tun {
     name: String,
@@ -70,8 +72,8 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Opens a link, which is made if it is not there and goes when its queues are closed, unless
-    /// it was made persistent by others. It is down at first and has no address.
+    /// Opens a link, and creates it if it does not exist. Closing its queues removes it, unless it was made
+    /// persistent by others. A new link is down and has no address.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -98,25 +100,25 @@ impl Tun {
         })
     }
 
-    /// How the kernel takes what is written.
+    /// Returns how the kernel takes the packets that are written.
     #[must_use]
     pub fn delivery(&self) -> Delivery {
         self.delivery
     }
 
-    /// The name of the link.
+    /// Returns the name of the link.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// Makes the kernel threads of this link wait for those that write, and says whether they all do.
-/// `others` were there before, for links of the same name in other network namespaces.
+/// Gives the kernel threads of this link batch priority, and returns whether all have it. `others` are the
+/// threads that existed before, of links with the same name in other network namespaces.
 fn let_wait(name: &str, others: &BTreeSet<i32>, queues: usize) -> Delivery {
     let threads = napi::threads(name);
     let ours: Vec<_> = threads.difference(others).copied().collect();
-    // Where they are hidden, or are not ours to change, they stay as the kernel made them.
+    // Threads that are hidden, or not ours to change, keep their priority.
     if ours.len() >= queues && napi::let_wait(&ours).is_ok() {
         Delivery::Batched
     } else {
@@ -151,7 +153,7 @@ fn open_queue(name: &str, bytes: [u8; libc::IFNAMSIZ], napi: c_int) -> Result<Qu
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE | libc::IFF_VNET_HDR;
     sys::tun_attach(&file, bytes, flags | napi).map_err(failed("attaching a queue"))?;
     sys::tun_set_header_length(&file, vnet::LENGTH as _).map_err(failed("setting its header"))?;
-    // An older kernel refuses what it does not know; UDP then comes in single packets.
+    // An older kernel refuses unknown offloads. UDP then arrives in single packets.
     sys::tun_set_offload(&file, CHECKSUM_AND_TCP | UDP)
         .or_else(|_| sys::tun_set_offload(&file, CHECKSUM_AND_TCP))
         .map_err(failed("setting offloads"))?;

@@ -1,8 +1,8 @@
-//! The kernel threads that take what was written to a link (threaded NAPI).
+//! The kernel threads that take the packets written to a link (threaded NAPI).
 //!
-//! One that wakes up for the first packet of many interrupts the thread that writes them, if both
-//! are on one core, and then each packet costs two changes of context. As batch work it waits until
-//! the writer has nothing more to do, or its share of the core is used up.
+//! If the kernel thread runs on the writing thread's core, it interrupts the writing thread at the first of many
+//! packets, and then each packet costs two context switches. A batch thread waits until the writing thread
+//! sleeps, or has used up its share of the core.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,8 +18,8 @@ pub(super) fn start_threads(link: &str) -> io::Result<()> {
     fs::write(format!("/sys/class/net/{link}/threaded"), "1")
 }
 
-/// Process numbers of the kernel threads of links with this name, in whatever network namespace; none
-/// if `/proc` does not show them.
+/// Returns the process numbers of the kernel threads of links with this name, in all network namespaces. The
+/// set is empty if `/proc` does not show them.
 pub(super) fn threads(link: &str) -> BTreeSet<i32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
@@ -31,7 +31,7 @@ pub(super) fn threads(link: &str) -> BTreeSet<i32> {
         .collect()
 }
 
-/// Whether a kernel thread with this name works for a link of that name.
+/// Whether a kernel thread with this name serves a link of that name.
 fn is_of(link: &str, thread: &str) -> bool {
     let number = thread
         .strip_prefix("napi/")
@@ -40,14 +40,14 @@ fn is_of(link: &str, thread: &str) -> bool {
     number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// Makes batch work of these threads.
+/// Gives these threads batch priority.
 ///
 /// # Errors
-/// We have neither all rights, as they have, nor `CAP_SYS_NICE`.
+/// We have neither all rights, as the threads have, nor `CAP_SYS_NICE`.
 pub(super) fn let_wait(threads: &[i32]) -> io::Result<()> {
     for thread in threads {
         match sys::make_batch(*thread) {
-            // It was one of another gateway that ended meanwhile.
+            // The thread belonged to another gateway, which has ended.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             result => result?,
         }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn names_of_kernel_threads() {
-        // `napi/%s-%d` of the link's name and the number of the NAPI, net/core/dev.c.
+        // The name is `napi/%s-%d` with the link's name and the NAPI's number (net/core/dev.c).
         assert!(is_of("isthmus0", "napi/isthmus0-8193"));
         assert!(is_of("a-1", "napi/a-1-2"));
         for other in [

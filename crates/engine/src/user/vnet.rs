@@ -1,11 +1,11 @@
-//! The header that a TUN device puts before each packet (`struct virtio_net_hdr`): what the kernel
-//! still has to do to it. Its numbers are in the byte order of the machine.
+//! The header that a TUN device puts before each packet (`struct virtio_net_hdr`). It describes the work left
+//! for the kernel. Its numbers are in the byte order of the machine.
 
 use isthmus_core::packet::Family;
 
 use crate::buffer::{Offload, PartialChecksum};
 
-/// Bytes of the header.
+/// Length of the header in bytes.
 pub(super) const LENGTH: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
@@ -13,10 +13,10 @@ const GSO_NONE: u8 = 0;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 const GSO_UDP: u8 = 5;
-/// May be set beside the type: the segments carry congestion notification.
+/// Flag beside the type: the segments carry congestion notification.
 const GSO_ECN: u8 = 0x80;
 
-/// The header as it was received.
+/// The header as received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
     flags: u8,
@@ -56,7 +56,7 @@ impl Header {
         bytes
     }
 
-    /// What it says, for the packet buffer.
+    /// Returns the work that the header describes.
     pub(super) fn offload(&self) -> Offload {
         Offload {
             segment: (self.gso_type != GSO_NONE).then_some(self.gso_size),
@@ -67,8 +67,8 @@ impl Header {
         }
     }
 
-    /// The header to send a packet with that was received with this one and now is of `family`
-    /// with `offload` left to do.
+    /// Returns the header for sending a packet that arrived with this header and now is of `family`, with
+    /// `offload` left to do.
     pub(super) fn translated(&self, family: Family, offload: Offload) -> [u8; LENGTH] {
         let mut header = Self::default();
         if let Some(PartialChecksum { start, field }) = offload.checksum {
@@ -85,7 +85,7 @@ impl Header {
                     (other, _) => other,
                 };
             header.gso_size = segment;
-            // The transport header is as long as it was; what is before it has changed.
+            // The transport header keeps its length. Only the headers before it have changed.
             let transport = self.header_length.saturating_sub(self.checksum_start);
             header.header_length = header.checksum_start + transport;
         }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_ordinary_packet_has_nothing_to_say() {
-        // DATA_VALID (2) is the receiver's knowledge, not work left to do.
+        // DATA_VALID (2) reports a receiver's check. It is no work left to do.
         let received = Header::from_bytes(bytes(2, 0, [0; 4]));
         assert_eq!(received.offload(), Offload::default());
         let sent = received.translated(Family::V6, Offload::default());

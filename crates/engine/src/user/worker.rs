@@ -1,4 +1,4 @@
-//! The thread of one queue: read, translate in place, write.
+//! The thread of one queue: it reads, translates in place, and writes.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::os::fd::AsFd;
@@ -22,10 +22,10 @@ use crate::sys;
 
 /// The largest packet that a TUN device gives, with room to spare.
 const LARGEST: usize = 1 << 16;
-/// How often an empty queue is looked at again before the thread goes to sleep. To fall asleep and
-/// wake up costs more than a few looks, and under load the next packet is as near as that.
+/// Number of looks at an empty queue before the thread sleeps. Sleeping and waking cost more than a few looks,
+/// and under load the next packet arrives sooner.
 const LOOKS: u32 = 8;
-/// How often a thread without packets looks after packets that wait.
+/// Interval at which an idle thread checks the waiting packets.
 const TICK: Duration = Duration::from_millis(500);
 
 pub(super) struct Worker {
@@ -58,7 +58,7 @@ impl Worker {
         let mut storage = vec![0; HEADROOM + LARGEST];
         let mut looks = 0;
         while !shared.stopping.load(Ordering::Relaxed) {
-            // The packet lands behind the headroom, its header right before it.
+            // The packet is read behind the headroom, with its header right before it.
             let space = &mut storage[HEADROOM - vnet::LENGTH..];
             let length = match (&self.queue.file).read(space) {
                 Ok(length) => length,
@@ -112,7 +112,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for a packet or for the end.
+    /// Waits for a packet or for the stop event.
     fn idle(&mut self) -> io::Result<()> {
         add(&self.figures.idle);
         let shared = &self.shared;
@@ -146,15 +146,14 @@ fn add(figure: &AtomicU64) {
 /// Writes packets back to the queue that they came from.
 struct Sender<'a> {
     queue: &'a Queue,
-    /// The header that the packet in hand was received with.
+    /// The header that the current packet arrived with.
     header: Header,
     counters: &'a Counters,
 }
 
 impl Sender<'_> {
     fn check(&self, result: io::Result<usize>) {
-        // The kernel refuses a packet if the link is down or memory is short; that is the end of
-        // this packet only.
+        // The kernel refuses a packet if the link is down or memory is short. Only this packet is lost.
         if result.is_err() {
             self.counters.add(Owner::Gateway, Counter::EngineError, 1);
         }

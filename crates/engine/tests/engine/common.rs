@@ -21,7 +21,7 @@ pub(crate) const HOST_V4: [u8; 4] = [192, 0, 2, 1];
 /// The IPv4 address of the IPv6 host.
 pub(crate) const OTHER_V4: [u8; 4] = [198, 51, 100, 9];
 
-/// The IPv6 form of an IPv4 address.
+/// Returns the IPv6 form of an IPv4 address.
 pub(crate) fn v6(address: [u8; 4]) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..6].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8, 0x00, 0x64]);
@@ -63,7 +63,7 @@ pub(crate) fn siit(policy: Policy) -> Instance {
     }
 }
 
-/// A configuration of that one instance.
+/// Returns a configuration of this one instance.
 pub(crate) fn ruleset(policy: Policy, icmp_errors: u32) -> Ruleset {
     let member = Member {
         instance: siit(policy),

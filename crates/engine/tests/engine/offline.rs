@@ -1,5 +1,5 @@
-//! The user-space engine on capture files, read and written by others: etherparse makes and reads
-//! the packets, and the files are laid out here by hand from the format's description.
+//! The user-space engine on capture files. etherparse makes and reads the packets. The files are laid out here by
+//! hand from the format's description.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// A pcap file: version 2.4, these packets, at these times in seconds and fractions.
+/// Returns a pcap file of version 2.4 with these packets at these times, in seconds and fractions.
 fn pcap(magic: u32, link: u32, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let header = [magic, 4 << 16 | 2, 0, 0, 65_535, link];
     let mut file = header.map(u32::to_le_bytes).concat();
@@ -60,7 +60,7 @@ impl Files {
         run(&mut engine, &self.path("in.pcap"), &self.path("out.pcap"))
     }
 
-    /// Magic number, link type, and time and bytes of each packet of the output.
+    /// Returns the magic number and link type of the output, and the time and bytes of each packet.
     fn output(&self) -> (u32, u32, Vec<Stamped>) {
         let file = std::fs::read(self.path("out.pcap")).unwrap();
         let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
@@ -128,7 +128,7 @@ fn ethernet_with_vlan_tags_padding_and_arp() {
         .run(&pcap(MICROSECONDS, 1, &[(1, 0, &tagged), (2, 0, &arp)]))
         .unwrap();
     assert_eq!((summary.read, summary.other, summary.written), (1, 1, 1));
-    // The padding has not become part of the packet.
+    // The padding is not part of the packet.
     let packet = &files.output().2[0].2;
     assert_eq!(packet.len(), 40 + 8 + 1);
     assert_udp_v6(packet, &[7]);
@@ -214,7 +214,7 @@ fn a_missing_file_is_named() {
 
 #[test]
 fn the_same_seed_gives_the_same_file() {
-    // 6 to 4 without a fragment header: the identification is a random choice.
+    // 6 to 4 without a fragment header: the identification is random.
     let mut packet = Vec::new();
     PacketBuilder::ipv6(v6(OTHER_V4), v6(HOST_V4), 64)
         .udp(1, 2)

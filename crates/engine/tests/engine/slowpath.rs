@@ -1,5 +1,5 @@
-//! What the engine adds to the core: cutting, waiting, ICMP errors. Packets are made and read by
-//! etherparse.
+//! The parts that the engine adds to the core: fragmentation, waiting packets, ICMP errors. etherparse makes and
+//! reads the packets.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -171,7 +171,7 @@ fn time_exceeded_is_sent_as_fast_as_the_limit_allows() {
     assert_eq!(engine.count(Counter::IcmpErrorSuppressed), 15);
 }
 
-/// An ICMPv6 echo request of `length` bytes in fragments of `size` bytes of payload.
+/// Returns an ICMPv6 echo request of `length` bytes in fragments with `size` bytes of payload.
 fn echo_v6_fragments(length: usize, size: usize) -> Vec<Vec<u8>> {
     let mut whole = Vec::new();
     let body: Vec<u8> = (0..length).map(|i| (i * 7) as u8).collect();
@@ -249,7 +249,7 @@ fn rfc5722_overlapping_fragments_drop_the_datagram() {
     ] {
         assert!(engine.at(SECOND, packet).is_empty());
     }
-    // Two that were held, the one that overlapped, and the two that came later.
+    // Two waiting fragments, the one that overlapped, and two later ones.
     assert_eq!(engine.count(Counter::BadFragment), 5);
 }
 
@@ -278,11 +278,11 @@ fn rfc6146_3_4_fragments_wait_two_seconds() {
             .is_empty()
     );
     assert_eq!(impatient.count(Counter::FragmentTimeout), 1);
-    // The first fragment waits on its own now.
+    // The first fragment now waits alone.
     assert_eq!(impatient.count(Counter::FragmentHeld), 2);
 }
 
-/// A packet of an interesting kind, with some of its bytes changed.
+/// A packet of an interesting kind, with some bytes changed.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let mut fragment = udp_v4(64, 64);
     clear_dont_fragment(&mut fragment);
@@ -295,7 +295,7 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
     (prop::sample::select(kinds), changes).prop_map(|(mut packet, changes)| {
         for (place, byte) in changes {
-            // Headers only: what is behind them decides nothing.
+            // Change headers only: the payload has no effect.
             let place = place.index(packet.len().min(80));
             packet[place] = byte;
         }
@@ -304,8 +304,8 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// Whatever comes, all that goes has the length and the header checksum that its header says,
-    /// and every packet is accounted for.
+    /// For any input, every output packet has the length and the header checksum that its header says, and
+    /// every packet is accounted for.
     #[test]
     fn damaged_packets_do_no_harm(packets in prop::collection::vec(damaged(), 1..40)) {
         let mut engine = engine();

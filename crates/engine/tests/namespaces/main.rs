@@ -18,7 +18,7 @@ use isthmus_engine::own::Unserved;
 use isthmus_engine::user::{Delivery, Engine, Tun};
 use network::{Network, Node};
 
-/// What the IPv4 host looks like from the IPv6 host, and the other way round.
+/// The IPv4 host as seen by the IPv6 host, and the reverse.
 const V4_HOST: &str = "2001:db8:64::192.0.2.1";
 const V6_HOST: &str = "198.51.100.9";
 
@@ -36,7 +36,7 @@ fn start_on(network: &Network, tun: Tun) -> Engine {
     engine
 }
 
-/// Sends `length` patterned bytes from one host to another over TCP and checks them there.
+/// Sends `length` patterned bytes from one host to another over TCP, and checks them at the receiver.
 fn transfer(network: &Network, from: Node, to: Node, address: &str, length: usize) {
     let listener = network.inside(to, || {
         let any = match to {
@@ -109,12 +109,12 @@ fn tcp_travels_in_super_packets() {
         before = super_packets;
     }
     assert_eq!(engine.counters().get(Counter::EngineError), 0);
-    // 60 MB in far fewer packets than segments of 1500 bytes would be, acknowledgements included.
+    // 60 MB, acknowledgements included, take far fewer packets than segments of 1500 bytes would.
     assert!(engine.load()[0].packets < 40_000, "{:?}", engine.load());
     engine.stop().unwrap();
 }
 
-/// Sends one buffer as ten datagrams of 1200 bytes, which the kernel cuts as late as it can (GSO).
+/// Sends one buffer as ten datagrams of 1200 bytes, which the kernel segments as late as it can (GSO).
 fn ten_datagrams(network: &Network, from: Node, to: Node, address: &str) {
     let any = |node| match node {
         Node::V6 => "[::]:0",
@@ -161,7 +161,7 @@ fn udp_travels_in_super_packets() {
     let engine = start(&network, 1);
     ten_datagrams(&network, Node::V4, Node::V6, V6_HOST);
     ten_datagrams(&network, Node::V6, Node::V4, V4_HOST);
-    // A kernel before 6.2 cuts them before the link; this is a test of plain UDP then.
+    // A kernel before 6.2 segments before the link. This then tests plain UDP.
     let load = engine.load()[0];
     assert!(load.super_packets == 2 || load.packets >= 20, "{load:?}");
     assert_eq!(engine.counters().get(Counter::EngineError), 0);
@@ -214,7 +214,7 @@ fn the_configuration_is_swapped_under_traffic() {
             thread::sleep(Duration::from_micros(300));
         }
     });
-    // What the kernel says to its neighbours on any link is not ours; all else was translated.
+    // The kernel's own messages to neighbours are not ours. All other packets were translated.
     let counters = engine.counters();
     let accounted = [
         Counter::Translated4To6,

@@ -75,7 +75,7 @@ fn interfaces(document: &Document, sink: &Sink) {
     for interface in &document.interfaces {
         let name = &interface.name;
         seen.once(name.value.as_str(), name.span, sink, || {
-            format!("the interface \"{}\" is there twice", name.value)
+            format!("the interface \"{}\" is given twice", name.value)
         });
         if name.value == document.tun.name.value {
             let message = format!("\"{}\" is the gateway's own TUN link", name.value);
@@ -86,7 +86,7 @@ fn interfaces(document: &Document, sink: &Sink) {
     let mut addresses = Seen::new();
     for address in &document.tun.addresses {
         addresses.once(address.addr(), address.span, sink, || {
-            format!("the address {} is there twice", address.addr())
+            format!("the address {} is given twice", address.addr())
         });
         let illegal = match address.addr() {
             IpAddr::V4(address) => special::is_illegal_source_v4(address.into()),
@@ -124,7 +124,7 @@ fn policy(document: &Document, instance: &Instance, sink: &Sink) {
     let policy = &instance.policy;
     let source = |span, address: IpAddr, illegal: bool| {
         if illegal {
-            let message = format!("{address} can not be the source of a packet");
+            let message = format!("{address} cannot be the source of a packet");
             let label = "expected a unicast address that is neither loopback nor link-local";
             sink.push(Diagnostic::error(span, message, label));
         }
@@ -156,7 +156,7 @@ fn policy(document: &Document, instance: &Instance, sink: &Sink) {
             "lowest-ipv6-mtu is {}, above the MTU of the IPv6 side, which is {}",
             policy.lowest_ipv6_mtu, document.link.ipv6_mtu
         );
-        let label = "packets of this instance are split to more than their link takes";
+        let label = "packets of this instance are fragmented to more than the MTU of their link";
         sink.push(
             Diagnostic::warning(instance.name.span, message, label)
                 .help("lower `lowest-ipv6-mtu`, or raise `ipv6-mtu` in [link]"),

@@ -98,7 +98,7 @@ pub(crate) mod by_name {
         let text = String::deserialize(from)?;
         let found = C::NAMES.iter().find(|(name, _)| *name == text);
         let (_, choice) =
-            found.ok_or_else(|| de::Error::custom(format_args!("{text:?} is no name")))?;
+            found.ok_or_else(|| de::Error::custom(format_args!("{text:?} is not a name")))?;
         Ok(*choice)
     }
 }

@@ -278,7 +278,7 @@ impl Compiled {
     }
 }
 
-/// The subscribers inside a network, who take the blocks of the pool in turn.
+/// Returns the subscribers inside a network, which take the blocks of the pool in order.
 fn deterministic(inside: IpNet, subscriber: u8, size: u16) -> nat::Deterministic {
     let bits = inside.prefix_len();
     match inside.network() {

@@ -217,8 +217,14 @@ pub(super) fn v4_networks(
 ) -> Vec<At<Ipv4Net>> {
     let read = |v: Value<'_>| Some(v.at(v.ipv4_net()?));
     let networks = section::each(reader, key, "a list of IPv4 networks", read);
-    excess(reader, key, &networks, core::V4Networks::MOST, "networks");
-    filled(reader, key, default, example, networks)
+    filled(
+        reader,
+        key,
+        core::V4Networks::MOST,
+        default,
+        example,
+        networks,
+    )
 }
 
 /// The same for IPv6.
@@ -230,18 +236,26 @@ pub(super) fn v6_networks(
 ) -> Vec<At<Ipv6Net>> {
     let read = |v: Value<'_>| Some(v.at(v.ipv6_net()?));
     let networks = section::each(reader, key, "a list of IPv6 networks", read);
-    excess(reader, key, &networks, core::V6Networks::MOST, "networks");
-    filled(reader, key, default, example, networks)
+    filled(
+        reader,
+        key,
+        core::V6Networks::MOST,
+        default,
+        example,
+        networks,
+    )
 }
 
-/// The networks, or the default if the key is not there. Complains if there are none.
+/// Returns the networks, or the default if the key is not there. Refuses an empty list, and more than `most`.
 fn filled<N: FromStr>(
     reader: &Reader<'_>,
     key: &'static str,
+    most: usize,
     default: Option<&str>,
     example: &'static str,
     mut networks: Vec<At<N>>,
 ) -> Vec<At<N>> {
+    excess(reader, key, &networks, most, "networks");
     match (reader.get(key), default.and_then(|net| net.parse().ok())) {
         (None, None) => reader.missing(key, example),
         (None, Some(value)) => networks.push(At {

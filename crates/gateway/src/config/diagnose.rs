@@ -1,4 +1,4 @@
-//! Messages about a configuration: what is wrong, where it stands, and what would be right.
+//! Messages about a configuration: the problem, its place, and the correction.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -13,7 +13,7 @@ use super::source::{Source, Span};
 pub enum Severity {
     /// The configuration cannot be used.
     Error,
-    /// It can be used, but may not do what is meant.
+    /// It is valid, but perhaps not what the operator wants.
     Warning,
 }
 

@@ -133,7 +133,7 @@ fn discovery(value: &Value<'_>) -> Option<Discovery> {
     if interface.is_none() && nobody {
         let expected =
             "expected an `interface` where routers announce the prefix, or `resolvers` to ask";
-        value.refuse("leaves nowhere to look", expected);
+        value.refuse("has no place to look", expected);
         return None;
     }
     Some(Discovery {

@@ -236,7 +236,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
     if let (Some(prefix), true) = (&prefix, eam.is_empty() && !mapped && hosts.is_empty()) {
         let message = "no `hosts` and no mappings: every IPv4 address is translated";
         let label = "as if `hosts = [\"0.0.0.0/0\"]` were there";
-        let help = "tell which IPv4 addresses stand for IPv6 hosts under this prefix";
+        let help = "list the IPv4 addresses that represent IPv6 hosts under this prefix";
         reader
             .sink
             .push(Diagnostic::warning(prefix.span, message, label).help(help));
@@ -246,7 +246,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
         });
     }
     if given && prefix.is_none() {
-        // Was wrong; what is missing now is not worth a message.
+        // The prefix was refused already; its absence needs no second message.
         return None;
     }
     Some(Siit {

@@ -49,11 +49,11 @@ fn router(reader: &Reader<'_>) -> Option<Composed> {
         &networks,
     );
     composed.plan.push(format!(
-        "IPv6 packets to {} go to the IPv4 address that theirs embeds, from {}",
+        "IPv6 packets to {} go to the IPv4 address that their destination embeds, from {}",
         prefix.value, local.value
     ));
     composed.plan.push(format!(
-        "hosts that ask {} are told this prefix and that it is their router",
+        "{} announces this prefix to hosts that solicit it, and itself as their router",
         Ipv6Addr::from(link_local(local.value.into()))
     ));
     Some(composed)
@@ -88,7 +88,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
         local.value
     ));
     let own = link_local(local.value.into());
-    // Who hears of errors is this machine.
+    // Errors go to this machine.
     composed.own.1 = Some(own.into());
     composed
         .addresses
@@ -108,7 +108,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
         None => {
             composed.solicits = true;
             composed.plan.push(format!(
-                "the address of this machine is made of what {routers} announce"
+                "the address of this machine is made from the prefixes that {routers} announce"
             ));
         }
     }
@@ -172,7 +172,7 @@ fn potential(reader: &Reader<'_>) -> Option<Option<PotentialRouters>> {
     {
         listed.refuse(
             "is empty",
-            "expected addresses such as [\"192.0.2.1\"], or nothing: the resolver is asked then",
+            "expected addresses such as [\"192.0.2.1\"], or nothing: the gateway then asks the resolver",
         );
         return None;
     }

@@ -51,7 +51,7 @@ pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Compo
     });
     let mut composed = Composed::new("lw4o6 aftr", core);
     for network in &networks {
-        composed.claim(network.v4, "addresses that are shared", network.span);
+        composed.claim(network.v4, "shared addresses", network.span);
     }
     for border in borders.iter().map(Ipv6Addr::from) {
         composed.claim(Ipv6Net::from(border), "end of the softwires", local.span);
@@ -62,7 +62,7 @@ pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Compo
     Some(composed)
 }
 
-/// Addresses of customers, and how their ports are divided.
+/// Addresses of CEs, and the division of their ports.
 #[derive(Clone, Copy)]
 struct Network {
     v4: Ipv4Net,
@@ -119,7 +119,7 @@ fn network(value: Value<'_>) -> Option<Network> {
             span: value.span,
         }),
         Err(error) => {
-            value.refuse(format_args!("can not be: {error}"), example);
+            value.refuse(format_args!("is not possible: {error}"), example);
             None
         }
     }
@@ -172,7 +172,7 @@ impl Rules {
         }
     }
 
-    /// The softwire of a row, or what is wrong with it and what would be right.
+    /// Returns the softwire of a row, or the problem and the correction.
     fn softwire(&self, row: &Written) -> Result<Softwire, Wrong> {
         let Written {
             b4,
@@ -183,7 +183,7 @@ impl Rules {
         for address in [Some(b4), border].into_iter().flatten() {
             if special::is_illegal_source_v6(address.into()) {
                 return Err((
-                    format!("{address} is no end of a tunnel"),
+                    format!("{address} cannot be an end of a tunnel"),
                     UNICAST.to_owned(),
                 ));
             }
@@ -203,7 +203,7 @@ impl Rules {
         sharing.set(psid).map_err(|error| {
             let problem = format!("the PSID is {psid}: {error}");
             let expected = if sharing.is_whole() {
-                format!("expected none: {v4} is one customer's, by `sharing`")
+                format!("expected none: {v4} is not shared, by `sharing`")
             } else {
                 format!("expected a PSID from 0 to {most}")
             };
@@ -255,7 +255,7 @@ fn in_document(value: Value<'_>, rules: &Rules) -> Option<Softwire> {
         .softwire(&row)
         .map_err(|(problem, expected)| {
             value.refuse(
-                format_args!("has a row that is no softwire: {problem}"),
+                format_args!("has a row that is not a softwire: {problem}"),
                 expected,
             );
         })
@@ -267,7 +267,7 @@ fn in_file(row: &str, rules: &Rules) -> Result<Softwire, Wrong> {
     let mut fields = row.split(',').map(str::trim);
     let mut field = || fields.next().filter(|field| !field.is_empty());
     let (Some(b4), Some(v4)) = (field(), field()) else {
-        return Err(("it has no two addresses".to_owned(), expected_row()));
+        return Err(("it has fewer than two addresses".to_owned(), expected_row()));
     };
     let (psid, border) = (field(), field());
     if fields.next().is_some() {
@@ -283,12 +283,16 @@ fn in_file(row: &str, rules: &Rules) -> Result<Softwire, Wrong> {
 }
 
 fn expected_row() -> String {
-    format!("expected `{ROW}`: lwB4, IPv4 address, PSID, and if need be which address of this end")
+    format!("expected `{ROW}`: lwB4, IPv4 address, PSID, and optionally the address of this end")
 }
 
 fn address<A: std::str::FromStr>(text: &str, family: &str) -> Result<A, Wrong> {
-    text.parse()
-        .map_err(|_| (format!("\"{text}\" is no {family} address"), expected_row()))
+    text.parse().map_err(|_| {
+        (
+            format!("\"{text}\" is not an {family} address"),
+            expected_row(),
+        )
+    })
 }
 
 /// A PSID: decimal, or hexadecimal behind `0x`.
@@ -297,7 +301,7 @@ fn number(text: &str) -> Result<u16, Wrong> {
         Some(digits) => u16::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| (format!("\"{text}\" is no PSID"), expected_row()))
+    parsed.map_err(|_| (format!("\"{text}\" is not a PSID"), expected_row()))
 }
 
 /// A port set belongs to one softwire, and a lwB4 has one (RFC 7596 section 6.1, RFC 7598 section 5.3); it
@@ -351,24 +355,24 @@ fn plan(
     });
     for Network { v4, ports, .. } in networks {
         plan.push(if ports.is_whole() {
-            format!("the addresses of {v4} are a customer's each")
+            format!("each address of {v4} belongs to one CE")
         } else {
             format!(
-                "{} customers share an address of {v4}, by PSIDs of {} bits behind {}",
+                "{} CEs share an address of {v4}, by PSIDs of {} bits behind {}",
                 ports.ratio(),
                 ports.length(),
                 ports.offset()
             )
         });
     }
-    let told = |unbound| match unbound {
+    let action = |unbound| match unbound {
         core::Unbound::Answer => "answered",
         core::Unbound::Drop => "dropped silently",
     };
     plan.push(format!(
-        "packets to nobody are {}, packets from strangers are {}",
-        told(policy.unbound_v4),
-        told(policy.unbound_v6)
+        "packets to addresses without a softwire are {}, packets from sources without one are {}",
+        action(policy.unbound_v4),
+        action(policy.unbound_v6)
     ));
     if policy.hairpin == core::Permission::Drop {
         plan.push("packets between two softwires are refused".to_owned());

@@ -53,7 +53,7 @@ fn tun(document: &Document) -> Vec<Diagnostic> {
     if !link.exists() || link.join("tun_flags").exists() {
         return Vec::new();
     }
-    let message = format!("\"{}\" is a link already, and no TUN link", name.value);
+    let message = format!("\"{}\" exists and is not a TUN link", name.value);
     let label = "expected a name that no link of this machine has";
     vec![Diagnostic::error(name.span, message, label)]
 }
@@ -70,9 +70,9 @@ fn records(document: &Document) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let message = format!("there is no folder {}", folder.display());
-    let label = "expected a file in a folder that is there";
+    let label = "expected a file in an existing folder";
     let help = format!(
-        "make it: `mkdir -p {}`; systemd does it by `LogsDirectory=`",
+        "create it: `mkdir -p {}`; systemd does it by `LogsDirectory=`",
         folder.display()
     );
     vec![Diagnostic::error(path.span, message, label).help(help)]

@@ -36,7 +36,7 @@ pub(super) fn site(reader: &Reader<'_>, rules: Option<&[At<MapRule>]>) -> Option
     let customer = match basic.ce(prefix) {
         Ok(customer) => customer,
         Err(error) => {
-            let expected = "expected the prefix that the customer was delegated";
+            let expected = "expected the prefix that was delegated to the CE";
             value.refuse(format_args!("is \"{delegated}\": {error}"), expected);
             return None;
         }
@@ -61,7 +61,7 @@ pub(super) fn rules(reader: &Reader<'_>) -> Option<Vec<At<MapRule>>> {
         if let (Err(error), Some(value)) = (fitting.push(rule.value), reader.get("rules")) {
             value.spanning(rule.span).refuse(
                 format_args!("contradict each other: {error}"),
-                "expected rules that tell customers apart",
+                "expected rules that give each CE its own addresses and ports",
             );
             return None;
         }
@@ -94,7 +94,10 @@ fn rule(value: Value<'_>) -> Option<At<MapRule>> {
     match rule {
         Ok(rule) => Some(value.at(rule)),
         Err(error) => {
-            value.refuse(format_args!("has a rule that can not be: {error}"), example);
+            value.refuse(
+                format_args!("has a rule that is not possible: {error}"),
+                example,
+            );
             None
         }
     }
@@ -131,7 +134,7 @@ pub(super) fn port_set(reader: &Reader<'_>) -> Option<PortSet> {
             let value = reader.get("psid")?;
             value.refuse(
                 format_args!("is {psid}: {error}"),
-                "expected `psid` and `psid-length` that fit each other",
+                "expected a `psid` of `psid-length` bits",
             );
             None
         }
@@ -147,7 +150,7 @@ pub(super) fn table(rules: &[At<MapRule>]) -> MapRules {
     table
 }
 
-/// The IPv4 addresses of customers.
+/// The IPv4 addresses of CEs.
 pub(super) fn shared(rules: &[At<MapRule>]) -> Vec<At<Ipv4Net>> {
     rules
         .iter()

@@ -20,7 +20,7 @@ pub(super) fn file(value: &Value<'_>, files: &mut Files<'_>) -> Vec<At<Mapping>>
     rows::file(value, files, &rows, mapping)
 }
 
-/// One row, or what is wrong with it and what would be right.
+/// Returns the mapping of one row, or the problem and the correction.
 fn mapping(row: &str) -> Result<Mapping, Wrong> {
     const ROW: &str = "expected `192.0.2.0/28,2001:db8::/124`";
     let wrong = |problem: String| (problem, ROW.to_owned());

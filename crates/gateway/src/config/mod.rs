@@ -82,7 +82,7 @@ impl std::fmt::Display for LoadError {
             Self::Read { path, error } => {
                 write!(
                     f,
-                    "can not read the configuration {}: {error}",
+                    "cannot read the configuration {}: {error}",
                     path.display()
                 )?;
                 if error.kind() == io::ErrorKind::InvalidData {

@@ -134,7 +134,7 @@ fn ports(reader: &Reader<'_>, side: Side) -> At<PortPolicy> {
                     `port-blocks` if subscribers may need more ports than one block";
         reader.sink.push(
             Diagnostic::error(deterministic.span, message, label)
-                .also(blocks.span, "takes its blocks as they are needed")
+                .also(blocks.span, "takes its blocks on demand")
                 .help(help),
         );
     }
@@ -303,9 +303,8 @@ fn timers(reader: &Reader<'_>, side: Side) -> Timers {
         reader
             .sink
             .push(if short == Short::Mistake && allowed != Some(true) {
-                Diagnostic::error(value.span, message, label).help(
-                    "write `allow-short-timers = true` into the instance if you want it all the same",
-            )
+                Diagnostic::error(value.span, message, label)
+                    .help("write `allow-short-timers = true` into the instance to allow it")
             } else {
                 Diagnostic::warning(value.span, message, label)
             });

@@ -20,7 +20,7 @@ const B4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 2);
 /// The address at which the nearest server is asked (RFC 7723 section 3).
 const ANYCAST: Ipv6Addr = Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1);
 
-/// Who asks for ports.
+/// The hosts that ask for ports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asking {
     /// IPv6 hosts.
@@ -50,7 +50,7 @@ impl Asking {
         }
     }
 
-    /// Who they are, for example.
+    /// Returns an example of these hosts.
     const fn clients(self) -> &'static str {
         match self {
             Self::V6 | Self::Softwires => "a list of networks such as \"2001:db8::/32\"",
@@ -137,7 +137,7 @@ impl OfClat<'_> {
 /// Advice for keys that only servers have.
 fn of_servers(key: &str) -> Option<String> {
     let theirs = ["min-lifetime", "max-lifetime", "per-host"].contains(&key);
-    theirs.then(|| "only where the ports are, at the concentrator or the PLAT".to_owned())
+    theirs.then(|| "only where the ports are, at the AFTR or the PLAT".to_owned())
 }
 
 /// Reads the table of a B4. The ports are at its AFTR, which is its default router and so the default server (RFC 6887 section 8.1, RFC 6333 section 10). Packets to `networks` go there.
@@ -199,7 +199,7 @@ fn address(value: &Value<'_>, asking: Asking) -> Option<IpAddr> {
     if asking == Asking::Softwires && address.is_ipv4() && address != IpAddr::V4(aftr::OWN.into()) {
         value.refuse(
             format_args!("is {address}"),
-            "expected 192.0.0.1, which is a concentrator in its softwires (RFC 6333 section 6.5), or an \
+            "expected 192.0.0.1, which is the AFTR in its softwires (RFC 6333 section 6.5), or an \
              IPv6 address of this machine",
         );
         return None;
@@ -237,7 +237,7 @@ impl fmt::Display for PcpProxy {
         let listen: Vec<_> = self.listen.iter().map(|at| at.value.to_string()).collect();
         write!(
             f,
-            "what hosts ask by PCP and NAT-PMP at {} is passed on to {}, from {}{}",
+            "PCP and NAT-PMP requests at {} are passed on to {}, from {}{}",
             listen.join(", "),
             self.server,
             self.own,

@@ -127,7 +127,7 @@ fn of_instance(instance: &Instance) -> Vec<String> {
     let policy = &instance.policy;
     lines.extend(translates.then(|| {
         format!(
-            "packets without DF are split to {} bytes of IPv6",
+            "packets without DF are fragmented to {} bytes of IPv6",
             policy.lowest_ipv6_mtu
         )
     }));
@@ -161,7 +161,7 @@ fn of_siit(siit: &Siit) -> Vec<String> {
     const MOST: usize = 8;
     for mapping in siit.eam.iter().take(MOST) {
         let (v4, v6) = overlap::of_mapping(mapping);
-        lines.push(format!("{v4} stands for {v6} and the other way round"));
+        lines.push(format!("{v4} and {v6} represent each other"));
     }
     if siit.eam.len() > MOST {
         let left = siit.eam.len() - MOST;
@@ -184,7 +184,7 @@ fn links(document: &Document) -> Vec<String> {
             .iter()
             .any(|i| i.engine.value != Engine::User)
         {
-            "for what BPF programs can not do"
+            "for packets that BPF programs cannot process"
         } else {
             "where everything is translated"
         },
@@ -224,8 +224,8 @@ fn of_interface(interface: &Interface) -> String {
         (Engine::User, _) => return format!("{name}: through the TUN link"),
     };
     let forward = match interface.forward {
-        Forward::Redirect => "packets leave where the routing table tells",
-        Forward::Kernel => "translated packets go up into the kernel",
+        Forward::Redirect => "packets leave by the routing table",
+        Forward::Kernel => "translated packets go to the kernel",
     };
     format!("{name}: {engine}; {forward}")
 }
@@ -237,7 +237,7 @@ fn of_dns64(document: &Document, dns64: &Dns64) -> Vec<String> {
     vec![
         format!("answers at {listen}, asks {upstream}"),
         format!("makes addresses under {prefixes}"),
-        format!("remembers up to {} answers", dns64.cache_entries),
+        format!("caches up to {} answers", dns64.cache_entries),
     ]
 }
 
@@ -245,7 +245,7 @@ fn of_announce(document: &Document, announce: &Announce) -> Vec<String> {
     let prefixes = list(document.announced(announce).iter().map(ToString::to_string));
     vec![
         format!(
-            "tells hosts of {prefixes}, for {} s, every {} s at most",
+            "announces {prefixes} to hosts, for {} s, at least every {} s",
             announce.lifetime.value, announce.interval
         ),
         match announce.router_lifetime.value {

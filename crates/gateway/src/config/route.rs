@@ -6,8 +6,8 @@ use super::document::{Document, Mechanism, Siit};
 use super::overlap;
 
 impl Document {
-    /// The destinations that the instances translate: what is routed to them. Networks that lie
-    /// in others are left out, neighbours are put together.
+    /// Returns the destinations that the instances translate. Networks within others are left out, and neighbours are
+    /// joined.
     #[must_use]
     pub fn routes(&self) -> Vec<IpNet> {
         let mut networks: Vec<IpNet> = Vec::new();

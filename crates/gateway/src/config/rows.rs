@@ -41,7 +41,7 @@ pub(super) fn file<T>(
         Ok(text) => text,
         Err(error) => {
             let problem = format!(
-                "is \"{name}\", and {} can not be read: {error}",
+                "is \"{name}\", and {} cannot be read: {error}",
                 path.display()
             );
             let expected = format!("expected a readable file with `{}` a line", rows.example);
@@ -55,7 +55,7 @@ pub(super) fn file<T>(
         match read(row) {
             Ok(value) => found.push(At { value, span }),
             Err((problem, expected)) => {
-                let message = format!("this row is no {what}: {problem}");
+                let message = format!("this row is not a {what}: {problem}");
                 value.sink.push(Diagnostic::error(span, message, expected));
             }
         }

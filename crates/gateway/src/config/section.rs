@@ -146,7 +146,7 @@ pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
     records.rate = rate.unwrap_or(records.rate);
     records.destinations = reader.choice("destinations").unwrap_or_default();
     if records.json.is_none() && records.syslog.is_none() && records.ipfix.is_none() {
-        let message = "[records] tells nowhere to write records to";
+        let message = "[records] has no destination";
         let label = "needs `json`, `syslog` or `ipfix`";
         reader
             .sink

@@ -25,7 +25,7 @@ pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
     for key in ["static", "deterministic"] {
         if let Some(value) = reader.get(key) {
             let expected = "expected it in a `nat44` instance only";
-            value.refuse("does not say behind which softwire the host is", expected);
+            value.refuse("does not name the softwire of the host", expected);
         }
     }
     let nat = super::nat::of_softwires(reader);
@@ -46,7 +46,7 @@ pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
     );
     composed.own.1 = Some(local.value);
     composed.plan.push(format!(
-        "IPv4 packets in IPv6 packets from {} to {} come out",
+        "IPv4 packets in IPv6 packets from {} to {} are decapsulated",
         list(&softwires),
         local.value
     ));
@@ -135,7 +135,7 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
     }
 }
 
-/// The customer side of 464XLAT for hosts that share one address (RFC 6877 section 6.3, RFC 7335).
+/// The CLAT of 464XLAT for hosts that share one address (RFC 6877 section 6.3, RFC 7335).
 pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     let plat = discovery::prefix(reader);
     let proxy = reader.get("pcp").map(|v| pcp::of_clat(&v));
@@ -169,7 +169,7 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     composed.plan.push(match &discovery {
         None => format!("the IPv4 internet is behind {prefix}"),
         Some(discovery) => format!(
-            "the IPv4 internet is behind a prefix that is learned from {}",
+            "the IPv4 internet is behind a prefix from {}",
             discovery.places()
         ),
     });
@@ -181,7 +181,7 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     Some(composed)
 }
 
-/// The customer side of lw4o6 (RFC 7596 section 5): its address and ports are given.
+/// The lwB4 of lw4o6 (RFC 7596 section 5): its address and ports are given.
 pub(super) fn lw_b4(reader: &Reader<'_>) -> Option<Composed> {
     let br = composed::v6(reader, "aftr", "\"2001:db8::1\"");
     let local = composed::v6(reader, "local", "\"2001:db8:1::1\"");
@@ -223,16 +223,16 @@ fn ce(
     let address = Ipv4Addr::from(customer.v4);
     for key in ["port-blocks", "deterministic"] {
         if let Some(value) = reader.get(key) {
-            let expected = "expected it where a pool is shared: an edge gives its ports one by one";
+            let expected = "expected it where a pool is shared: a CE assigns its ports one by one";
             value.refuse("is for pools", expected);
         }
     }
     if customer.v4_length < 32 {
         let value = reader.get("end-user-prefix")?;
-        let expected = "expected a customer with an address, whole or shared: edges translate their \
-                        hosts to one address";
+        let expected = "expected a CE with an address, whole or shared: a CE translates its hosts to \
+                        one address";
         value.refuse(
-            format_args!("makes a customer with {address}/{}", customer.v4_length),
+            format_args!("makes a CE with {address}/{}", customer.v4_length),
             expected,
         );
         return None;
@@ -254,7 +254,7 @@ fn ce(
     composed.sources = inside.iter().map(|net| net.value).collect();
     composed.claim(
         Ipv6Net::from(std::net::Ipv6Addr::from(customer.address)),
-        "address of the edge",
+        "address of the CE",
         reader.span,
     );
     composed.own = (Some(address), Some(customer.address.into()));
@@ -280,12 +280,12 @@ fn ce(
 
 fn br_plan(composed: &mut Composed, rules: &[At<MapRule>], shared: &[At<Ipv4Net>]) {
     for network in shared {
-        composed.claim(network.value, "addresses that are shared", network.span);
+        composed.claim(network.value, "shared addresses", network.span);
     }
     for rule in rules {
         let ((v6, v6_length), (v4, v4_length)) = (rule.v6(), rule.v4());
         composed.plan.push(format!(
-            "customers under {v6}/{v6_length} have {v4}/{v4_length}, by {} EA bits, {} to an address",
+            "CEs under {v6}/{v6_length} have {v4}/{v4_length}, by {} EA bits, {} to an address",
             rule.ea_bits(),
             rule.sharing().ratio()
         ));

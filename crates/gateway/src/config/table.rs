@@ -13,7 +13,7 @@ use super::source::{At, Span};
 /// A table while it is being read.
 pub(super) struct Reader<'t> {
     table: &'t DeTable<'t>,
-    /// Where its heading stands, for what is missing.
+    /// The place of its heading, for missing keys.
     pub(super) span: Span,
     /// Its name in messages, such as `[gateway]`.
     name: &'static str,
@@ -196,7 +196,7 @@ impl<'t> Value<'t> {
         found.map(|(_, value)| *value)
     }
 
-    /// A string that `parse` makes a value of. Its error says what is wrong.
+    /// Reads a string that `parse` converts. The error of `parse` is the problem.
     pub(super) fn parse<T, E: Display>(
         &self,
         expected: &str,

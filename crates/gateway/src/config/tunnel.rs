@@ -27,7 +27,7 @@ pub(super) fn six_in_four(reader: &Reader<'_>) -> Option<Composed> {
         local.value
     ));
     composed.plan.push(format!(
-        "IPv6 packets that {} sends in such packets come out",
+        "IPv6 packets from {} are decapsulated",
         remote.value
     ));
     Some(composed)
@@ -111,7 +111,7 @@ pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
         _ => Some(None),
     };
     if let (Some(Role::Br), Some(value)) = (role, reader.get("br")) {
-        value.refuse("is for customers' edges", "a border relay is its own");
+        value.refuse("is for CEs", "the BR is this gateway");
     }
     let (role, local, prefix, common) = (role?, local?, prefix?, common?);
     let v6 = (prefix.network().into(), prefix.prefix_len());
@@ -157,7 +157,7 @@ pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
 /// Which end of a domain this is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The customer's end: a CE or a B4, or a site's router.
+    /// The CE or the B4, or a site's router.
     Ce,
     /// The provider's end: a BR or an AFTR, or a relay.
     Br,
@@ -187,7 +187,7 @@ fn embedded_plan(
 ) {
     let (prefix, length) = domain.v6();
     composed.plan.push(format!(
-        "IPv6 packets to {prefix}/{length} go to the IPv4 address that theirs embeds, from {}",
+        "IPv6 packets to {prefix}/{length} go to the IPv4 address that their destination embeds, from {}",
         local.value
     ));
     if let (Role::Ce, Some(delegated)) = (role, domain.delegated(local.value.into())) {
@@ -238,7 +238,7 @@ pub(super) fn b4(reader: &Reader<'_>) -> Option<Composed> {
         return Some(composed);
     };
     let (span, proxy) = (proxy.span, proxy.value?);
-    // Of one B4 of a machine only: what is for this address would be for all.
+    // Only one B4 of a machine can have this address: it would receive the packets for all.
     composed.addresses.push(proxy.own.into());
     composed.claims.push(composed::Claim {
         network: proxy.own.into(),
@@ -285,7 +285,7 @@ fn over_v6(
             .push(format!("but not those to {}", list(exempt)));
     }
     composed.plan.push(format!(
-        "IPv4 packets that {} sends in such packets come out",
+        "IPv4 packets from {} are decapsulated",
         remote.value
     ));
     Some(composed)

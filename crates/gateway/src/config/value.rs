@@ -144,10 +144,10 @@ impl Value<'_> {
         let expected = "the name of a network interface, 1 to 15 bytes";
         self.parse(expected, |text| match text {
             "" => Err("it is empty"),
-            "." | ".." => Err("Linux does not take it"),
+            "." | ".." => Err("Linux reserves this name"),
             _ if text.len() > 15 => Err("it is too long"),
             _ if text.contains(['/', ':', '\0']) || text.contains(char::is_whitespace) => {
-                Err("it has a character that Linux does not take there")
+                Err("it has a character that Linux does not allow in a link name")
             }
             _ => Ok(text.to_owned()),
         })
@@ -159,9 +159,9 @@ impl Value<'_> {
         self.parse(expected, |text| {
             let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
             if text.is_empty() || text.len() > 64 || text.starts_with('.') {
-                Err("its length or its beginning does not fit")
+                Err("its length or its first character is wrong")
             } else if !text.bytes().all(fits) {
-                Err("it has a character that does not fit")
+                Err("it has a character that is not allowed")
             } else {
                 Ok(text.to_owned())
             }

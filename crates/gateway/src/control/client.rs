@@ -9,7 +9,7 @@ use super::message::{Reply, Request};
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens.
+    /// No gateway listens.
     #[error("no gateway answers at {path}: {error}")]
     Unreachable {
         /// The socket.
@@ -51,7 +51,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If nobody listens there, or the user may not connect.
+    /// If no gateway listens there, or the user may not connect.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let stream = UnixStream::connect(path).map_err(|error| ClientError::Unreachable {
             path: path.into(),

@@ -49,7 +49,7 @@ impl Filter {
             && remote.is_none_or(|remote| remote.admits(remote_end))
     }
 
-    /// Says what is wrong with a filter that could never admit anything.
+    /// Refuses a filter that can never match.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ pub enum FilterError {
     )]
     Outside(String),
     /// Not a protocol with sessions.
-    #[error("there are no sessions of protocol {0:?}: it is tcp, udp or icmp")]
+    #[error("there are no sessions of protocol {0:?}: expected tcp, udp or icmp")]
     Protocol(String),
 }
 

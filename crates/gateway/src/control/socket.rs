@@ -16,7 +16,7 @@ pub enum SocketError {
     )]
     Taken(PathBuf),
     /// Something else has this name.
-    #[error("{0} is there and is not a socket; remove it, or set `control` to another path")]
+    #[error("{0} exists and is not a socket; remove it, or set `control` to another path")]
     NotASocket(PathBuf),
     /// The file system refuses.
     #[error("control socket {path}: {error}")]
@@ -61,11 +61,11 @@ impl ControlSocket {
                 return Err(SocketError::NotASocket(path.into()));
             }
             Ok(_) => {
-                tracing::info!(socket = %path.display(), "the socket of an earlier run is replaced")
+                tracing::info!(socket = %path.display(), "the socket of an earlier run was replaced")
             }
             Err(_) => {}
         }
-        // Made beside its place and moved there once nobody else may connect.
+        // Created beside its place, and moved there once its permissions are set.
         let new = path.with_extension("sock-new");
         let _ = fs::remove_file(&new);
         let listener = UnixListener::bind(&new).map_err(refused)?;

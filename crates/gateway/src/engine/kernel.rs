@@ -136,7 +136,7 @@ fn warn_of_source_checks(link: &str) {
         tracing::warn!(
             link,
             "IPv4 packets from here may be dropped: net.ipv4.conf.all.rp_filter or \
-             net.ipv4.conf.{link}.rp_filter is {checks}; 0 would let the kernel forward them"
+             net.ipv4.conf.{link}.rp_filter is {checks}; with 0 the kernel forwards them"
         );
     }
 }
@@ -220,7 +220,7 @@ impl Engine for KernelEngine {
         match self.lock().as_ref().map(Programs::counters) {
             Some(Ok(counters)) => counters,
             Some(Err(error)) => {
-                tracing::warn!(%error, "the counters of the BPF programs can not be read");
+                tracing::warn!(%error, "the counters of the BPF programs cannot be read");
                 Vec::new()
             }
             None => Vec::new(),

@@ -24,8 +24,8 @@ pub struct UserEngine {
 }
 
 impl UserEngine {
-    /// Makes the TUN link and starts to translate what comes out of it. The link is down and has
-    /// no addresses yet. `services` are those of the gateway for who is in its softwires.
+    /// Creates the TUN link and starts to translate its packets. The link is down and has no addresses yet.
+    /// `services` are those of the gateway for hosts in its softwires.
     ///
     /// # Errors
     ///
@@ -47,13 +47,13 @@ impl UserEngine {
             user::Delivery::Batched => {}
             user::Delivery::Threaded => tracing::info!(
                 link = link.name(),
-                "small packets are slower: the link's kernel threads do not wait for ours without \
-                 CAP_SYS_NICE, and where /proc hides them"
+                "small packets are slower: without CAP_SYS_NICE, or if /proc hides them, the link's \
+                 kernel threads interrupt ours"
             ),
             user::Delivery::Direct => tracing::info!(
                 link = link.name(),
-                "small packets are slower: the link has no kernel threads, for /sys can not be \
-                 written or is of another network namespace"
+                "small packets are slower: the link has no kernel threads, because /sys cannot \
+                 be written or belongs to another network namespace"
             ),
         }
         let mut seed = [0; 32];

@@ -1,6 +1,6 @@
 //! The parts of a router advertisement that a host of an ISATAP link needs (RFC 4861 section 4.2).
 //!
-//! The packet path has looked at hop limit, checksum and the lengths of options, and at who sent it.
+//! The packet path has checked hop limit, checksum, the lengths of options, and the sender.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

@@ -88,8 +88,8 @@ impl Host {
         Ok(())
     }
 
-    /// A socket for ICMPv6 on the gateway's link, from the link-local address of this host. To who sends
-    /// and receives with addresses it is as one for UDP.
+    /// Opens a socket for ICMPv6 on the gateway's link, from the link-local address of this host. It sends and receives
+    /// with addresses like a UDP socket.
     fn socket(&self) -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
         socket.bind_device(Some(self.link.as_bytes()))?;
@@ -156,7 +156,9 @@ impl Host {
             Ok(()) => {
                 tracing::info!(link = self.link, address = %own, valid = prefix.valid, "announced")
             }
-            Err(error) => tracing::warn!(link = self.link, address = %own, %error, "not taken"),
+            Err(error) => {
+                tracing::warn!(link = self.link, address = %own, %error, "the address cannot be added")
+            }
         }
         own
     }
@@ -168,7 +170,7 @@ impl Host {
             .add(self.index, address.into(), PREFIX_LENGTH);
         let message = request.message_mut().clone();
         if let Err(error) = netlink.address().del(message).execute().await {
-            tracing::debug!(link = self.link, %address, %error, "not taken back");
+            tracing::debug!(link = self.link, %address, %error, "the address cannot be removed");
         }
     }
 }

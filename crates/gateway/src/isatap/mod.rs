@@ -80,7 +80,7 @@ impl Solicitors {
             let (end, ending) = oneshot::channel();
             let task = tokio::spawn(async move {
                 if let Err(error) = host.run(ending).await {
-                    tracing::error!(instance, %error, "routers can not be asked for a prefix");
+                    tracing::error!(instance, %error, "routers cannot be asked for a prefix");
                 }
             });
             kept.push((site, Running { end, task }));

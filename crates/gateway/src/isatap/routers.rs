@@ -131,16 +131,16 @@ async fn keep(name: String, found: Arc<Mutex<Vec<Ipv4Addr>>>, news: Arc<Notify>)
 /// The IPv4 addresses of a name that can be a router's, in the order of numbers: resolvers turn them round.
 /// The resolver may take its time. It does so in a thread that the end of the gateway does not wait for.
 async fn ask(name: &str) -> io::Result<Vec<Ipv4Addr>> {
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let name = name.to_owned();
     thread::Builder::new()
         .name("resolver".into())
         .spawn(move || {
             let addresses = (name.as_str(), 0).to_socket_addrs();
-            // Nobody may be there any more.
-            let _ = tell.send(addresses.map(routers));
+            // The receiver may be gone.
+            let _ = sender.send(addresses.map(routers));
         })?;
-    told.await.map_err(io::Error::other)?
+    receiver.await.map_err(io::Error::other)?
 }
 
 fn routers(addresses: impl Iterator<Item = SocketAddr>) -> Vec<Ipv4Addr> {

@@ -20,7 +20,7 @@ pub(super) fn release(state: &Region, old: &[Table], new: &[Table]) {
     }
 }
 
-/// Makes the static bindings that only `new` has. What is in their way must have ended.
+/// Makes the static bindings that only `new` has. Bindings that conflict with them must have ended.
 pub(super) fn make(state: &Region, old: &[Table], new: &[Table]) {
     for (before, table) in pairs(old, new) {
         for fixed in table.fixed.iter().filter(|fixed| !before.contains(fixed)) {
@@ -62,7 +62,7 @@ fn complain(table: &Table, binding: &StaticBinding, outcome: Result<(), StaticEr
             inside = %binding.inside.host(),
             port = binding.inside.port,
             ?error,
-            "a static binding is not in force"
+            "a static binding was not made"
         );
     }
 }

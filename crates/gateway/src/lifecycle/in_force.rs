@@ -54,7 +54,7 @@ impl Running {
         let mut changes = change_link(link, sysctls, &Wanted::of(document)).await?;
         let link = Done::new((link, sysctls), |(link, sysctls)| {
             if let Err(error) = wait(change_link(link, sysctls, &Wanted::of(old))) {
-                tracing::error!(%error, "the link could not be put back");
+                tracing::error!(%error, "the link could not be restored");
             }
         });
         // An address that it listens at may be one that the link has got just now.
@@ -143,7 +143,7 @@ fn change_records<'r>(
     }
     Ok(Done::new(recorder, move |recorder| {
         if changed && let Err(error) = recorder.replace(&before) {
-            tracing::error!(%error, "the sinks of records could not be put back");
+            tracing::error!(%error, "the sinks of records could not be restored");
         }
     }))
 }
@@ -156,7 +156,7 @@ async fn change_dns<'d>(
     dns.apply(new).await?;
     Ok(Done::new(dns, move |dns| {
         if let Err(error) = wait(dns.apply(old)) {
-            tracing::error!(%error, "the DNS64 service could not be put back");
+            tracing::error!(%error, "the DNS64 service could not be restored");
         }
     }))
 }
@@ -177,7 +177,7 @@ fn swap<'e>(
         engine.swap(&prepared.ruleset)?;
         Ok(Done::new(&**engine, move |engine: &'e dyn Engine| {
             if let Err(error) = engine.swap(before) {
-                tracing::error!(%error, "an engine could not be put back");
+                tracing::error!(%error, "an engine could not be restored");
             }
         }))
     });

@@ -63,7 +63,9 @@ pub enum UpError {
     #[error("dns64: {0}")]
     Dns64(isthmus_dns64::StartError),
     /// A reload wants what only a start can do.
-    #[error("{0} can not change while the gateway runs; restart it, or put the old value back")]
+    #[error(
+        "{0} cannot change while the gateway runs; restart the gateway, or restore the old value"
+    )]
     Fixed(&'static str),
     /// Something else that the system refuses.
     #[error("{what}: {error}")]

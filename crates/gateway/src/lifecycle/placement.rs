@@ -1,9 +1,8 @@
-//! Which tables lie where in the memory of sessions, across reloads.
+//! The places of tables in the memory of sessions, across reloads.
 //!
-//! An instance is known by its name. If its tables keep their sizes, and ports are given to
-//! subscribers in the same way, they stay where they are with all that is in them; otherwise it
-//! gets others, and the old ones are given up. They are not used again for a while: what a packet
-//! still writes there under the old configuration does no harm.
+//! An instance is known by its name. If its tables keep their sizes, and it assigns ports to subscribers in the same
+//! way, its tables stay with all their entries. Otherwise it gets new tables, and the old ones are freed. Their memory
+//! rests for a while before it is used again: until then, writes of packets under the old configuration do no harm.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -78,7 +77,7 @@ impl Place {
 /// There is no room for the tables of this instance.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no memory left for the tables of instance {0:?} without a restart: its sizes, or new instances, need more than the gateway took at its start (what a reload gave up can be had again after {rest} s)",
+    "the tables of instance {0:?} do not fit the memory that the gateway reserved at its start: restart the gateway (memory that a reload freed is available again after {rest} s)",
     rest = REST.as_secs()
 )]
 pub(super) struct NoRoom(String);
@@ -265,7 +264,7 @@ mod tests {
         assert!(late[1].end() <= both.end);
         assert_eq!(again.len(), 1);
         assert_eq!(again[0], late[1].start()..late[1].end());
-        // And what is left of it is for the next.
+        // The next table gets the rest of it.
         let all = format!(
             "{c}{large}{}",
             instance("e", 5, "max-sessions = 100\nmax-bindings = 100")

@@ -16,7 +16,7 @@ impl Running {
             Ok(changes) => {
                 self.view.reloads.fetch_add(1, Ordering::Relaxed);
                 if changes.is_empty() {
-                    tracing::info!("configuration read again: nothing changed");
+                    tracing::info!("configuration reloaded: nothing changed");
                 } else {
                     tracing::info!(changes = changes.join("; "), "configuration reloaded");
                 }
@@ -75,19 +75,19 @@ impl Running {
             return;
         }
         if let Err(error) = self.put_in_force(document).await {
-            tracing::error!(%error, "the prefixes or routers that were found are not in force");
+            tracing::error!(%error, "the discovered prefixes or routers could not be applied");
             return;
         }
         for (instance, before, now, origin) in prefixes {
             let lost = if before.is_some() {
-                "; what went through the one before has lost its translator"
+                "; packets of the prefix before it are no longer translated"
             } else {
                 ""
             };
             match now {
                 Some(prefix) => {
                     let origin = origin.unwrap_or_default();
-                    tracing::info!(instance, %prefix, origin, "a prefix was found{lost}");
+                    tracing::info!(instance, %prefix, origin, "a prefix was discovered{lost}");
                 }
                 None => tracing::warn!(instance, "waiting for a prefix{lost}"),
             }
@@ -95,7 +95,7 @@ impl Running {
         for (instance, PotentialRouters { name, found }) in routers {
             let found: Vec<_> = found.iter().map(ToString::to_string).collect();
             let routers = found.join(", ");
-            tracing::info!(instance, name, routers, "routers were found");
+            tracing::info!(instance, name, routers, "routers were discovered");
         }
     }
 }

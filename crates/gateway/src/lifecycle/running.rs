@@ -279,7 +279,7 @@ impl Running {
             engine.stop();
         }
         if let Err(error) = self.sysctls.restore() {
-            tracing::error!(%error, "forwarding could not be put back");
+            tracing::error!(%error, "forwarding could not be restored");
         }
         self.view.sweeper.stop();
         self.view.recorder.stop();

@@ -108,8 +108,7 @@ pub(super) fn memory(document: &Document, secret: &Seed) -> Result<SessionMemory
     })
 }
 
-/// The engines that the document asks for, at work. What is for the gateway itself they hand over to
-/// `services`.
+/// Starts the engines of the document. They pass packets for the gateway itself to `services`.
 pub(super) fn engines(
     prepared: &Prepared,
     memory: SessionMemory,

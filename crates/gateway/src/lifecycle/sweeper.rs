@@ -167,9 +167,9 @@ impl Shared {
     /// Ends the sessions that `keep` does not want, and the bindings that have none.
     fn end(&self, table: &Table, keep: impl FnMut(&nat::Session) -> bool) {
         let all = 0..table.config.layout.buckets();
-        let tell = |event| self.event(table, &event);
-        nat::retain(&*self.state, &table.config, all.clone(), keep, tell);
-        sweep(&*self.state, table, all, tell);
+        let record = |event| self.event(table, &event);
+        nat::retain(&*self.state, &table.config, all.clone(), keep, record);
+        sweep(&*self.state, table, all, record);
     }
 
     fn event(&self, table: &Table, event: &Event) {

@@ -25,7 +25,7 @@ pub(super) struct Table {
     pub(super) config: NatConfig,
     /// Bindings that are always there.
     pub(super) fixed: Vec<StaticBinding>,
-    /// Who is on the inside.
+    /// The hosts on the inside.
     pub(super) hosts: Hosts,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Hosts {
     V6,
     /// Those in these networks.
     V4(V4Networks),
-    /// Those behind softwires between this address and the customers in these networks.
+    /// Hosts behind softwires between this address and the B4s in these networks.
     Softwires {
         /// This end.
         local: Ipv6Addr,
@@ -87,7 +87,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
 }
 
 impl Table {
-    /// The record of an event in the tables; `None` for what is not recorded.
+    /// Returns the record of an event in the tables; `None` for an event that is not recorded.
     pub(super) fn record(&self, event: &nat::Event) -> Option<Record> {
         let (change, time) = match event {
             nat::Event::BindingCreated(binding) => (Change::Began, Some(binding.created)),

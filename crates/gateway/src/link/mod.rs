@@ -1,10 +1,9 @@
-//! The gateway's own link, and what of the machine's network it changes: addresses and routes on
-//! that link, and forwarding.
+//! The gateway's own link, and its changes to the machine's network: addresses and routes on that link, and
+//! forwarding.
 //!
-//! Everything is remembered and taken back at the end. What a crash leaves behind goes away in
-//! two ways: a TUN link, with its addresses and routes, ends with the process; forwarding is
-//! restored from a file of saved values. Routes and addresses carry a protocol number of their
-//! own, so that leftovers on a link that the operator made to last are recognised.
+//! Every change is recorded and undone at the end. After a crash, a TUN link with its addresses and routes ends with the
+//! process, and forwarding is restored from a file of saved values. Routes and addresses carry a protocol number of
+//! their own, so that leftovers on a persistent link are recognised.
 
 mod netlink;
 mod sources;

@@ -148,7 +148,7 @@ impl Link {
             }
             if old.0 != 0 && self.mtu != old.0 {
                 self.set_mtu(old.0).await.unwrap_or_else(|error| {
-                    tracing::error!(link = self.name, %error, "the MTU could not be put back");
+                    tracing::error!(link = self.name, %error, "the MTU could not be restored");
                 });
             }
             return Err(error);
@@ -217,7 +217,7 @@ impl Link {
             message = message.down();
         }
         if let Err(error) = self.handle.link().set(message.build()).execute().await {
-            tracing::debug!(link = self.name, %error, "the link could not be put back");
+            tracing::debug!(link = self.name, %error, "the link could not be restored");
         }
         self.connection.abort();
     }
@@ -255,7 +255,7 @@ impl Link {
             }
         }
         for route in ours {
-            tracing::warn!(link = self.name, "a route of an earlier run is removed");
+            tracing::warn!(link = self.name, "a route of an earlier run was removed");
             self.handle
                 .route()
                 .del(route)
@@ -275,7 +275,7 @@ impl Link {
             .map_err(LinkError::refused("list of addresses"))?;
         for address in addresses {
             if address.attributes.contains(&mark()) {
-                tracing::warn!(link = self.name, "an address of an earlier run is removed");
+                tracing::warn!(link = self.name, "an address of an earlier run was removed");
                 self.handle
                     .address()
                     .del(address)

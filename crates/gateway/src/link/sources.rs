@@ -1,7 +1,6 @@
-//! Routes by source: packets of the inside hosts of a NAT within IPv4 go into the link, whatever their
-//! destination. A rule for each of their networks leads to a routing table of our own, whose default is the
-//! link, and which sends what is for other inside hosts, or exempt from translation, back to the machine's
-//! own tables.
+//! Routes by source: packets of the inside hosts of a NAT44 go into the link, whatever their destination. A rule for
+//! each of their networks leads to a routing table of our own, whose default is the link. The table returns packets
+//! to other inside hosts, and to exempt networks, to the machine's own tables.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -50,7 +49,7 @@ impl Sources {
             .map_err(LinkError::refused("list of routing rules"))?;
         for rule in rules {
             if rule.attributes.contains(&RuleAttribute::Table(self.table)) {
-                tracing::warn!("a routing rule of an earlier run is removed");
+                tracing::warn!("a routing rule of an earlier run was removed");
                 let refused = LinkError::refused("removal of a routing rule of an earlier run");
                 self.handle
                     .rule()
@@ -74,7 +73,7 @@ impl Sources {
                 .attributes
                 .contains(&RouteAttribute::Table(self.table))
             {
-                tracing::warn!("a route of an earlier run is removed");
+                tracing::warn!("a route of an earlier run was removed");
                 let refused = LinkError::refused("removal of a route of an earlier run");
                 self.handle
                     .route()
@@ -100,11 +99,11 @@ impl Sources {
             return Err(error);
         }
         self.shrink(&wanted.sources, &wanted_past).await;
-        let tell = |from: &BTreeSet<Ipv4Net>, to: &BTreeSet<Ipv4Net>| -> Vec<String> {
+        let missing = |from: &BTreeSet<Ipv4Net>, to: &BTreeSet<Ipv4Net>| -> Vec<String> {
             to.difference(from).map(|network| what(*network)).collect()
         };
-        changes.added.extend(tell(&networks, &wanted.sources));
-        changes.removed.extend(tell(&wanted.sources, &networks));
+        changes.added.extend(missing(&networks, &wanted.sources));
+        changes.removed.extend(missing(&wanted.sources, &networks));
         Ok(())
     }
 
@@ -124,7 +123,7 @@ impl Sources {
         self.shrink(&BTreeSet::new(), &BTreeSet::new()).await;
     }
 
-    /// Adds what is not there yet. Rules come last: a packet that follows one finds the table whole.
+    /// Adds missing routes and rules. Rules come last, so that a packet that follows one finds the table complete.
     async fn grow(
         &mut self,
         networks: &BTreeSet<Ipv4Net>,
@@ -151,7 +150,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Removes what is not among these. What the kernel refuses is logged.
+    /// Removes other routes and rules than these. Errors are logged.
     async fn shrink(&mut self, networks: &BTreeSet<Ipv4Net>, past: &BTreeSet<Ipv4Net>) {
         let mut results = Vec::new();
         for network in self.networks.difference(networks) {

@@ -95,7 +95,7 @@ impl Sysctls {
             self.write(switch, "1")?;
             tracing::info!(
                 sysctl = format!("net/{switch}").replace('/', "."),
-                "forwarding was off and is on now, until this process ends"
+                "forwarding was off; it is on until this process ends"
             );
         }
         Ok(())

@@ -65,7 +65,7 @@ impl Sample {
     }
 
     fn explanations(&self, text: &mut Exposition) {
-        let help = "What each counter of the data plane, and of prefixes that are found and announced, counts";
+        let help = "Counters of the data plane, and of prefix discovery and announcement";
         let mut explanations = text.family("counter", help, Type::Info);
         let mut explain = |counter, kind, explanation| {
             explanations.info(&[
@@ -107,11 +107,13 @@ impl Sample {
             }
         };
         table("table_entries", "Entries of a table in use", |it| it.used);
-        table("table_limit", "Most entries of a table", |it| it.limit);
+        table("table_limit", "Limit of the entries of a table", |it| {
+            it.limit
+        });
     }
 
     fn records(&self, text: &mut Exposition) {
-        let help = "Records of sessions and port blocks, by what became of them";
+        let help = "Records of sessions and port blocks, by outcome";
         let mut records = text.family("records", help, Type::Counter);
         records.sample(&[("outcome", "written")], self.status.records.written);
         records.sample(&[("outcome", "suppressed")], self.status.records.suppressed);
@@ -121,12 +123,12 @@ impl Sample {
         if self.dns64.is_empty() {
             return;
         }
-        let help = "What each counter of the DNS64 service counts";
+        let help = "Counters of the DNS64 service";
         let mut explanations = text.family("dns64_counter", help, Type::Info);
         for (name, explanation, _) in &self.dns64 {
             explanations.info(&[("counter", name), ("explanation", explanation)]);
         }
-        let help = "What happened in the DNS64 service";
+        let help = "Events of the DNS64 service";
         let mut events = text.family(DNS64_FAMILY, help, Type::Counter);
         for (name, _, value) in &self.dns64 {
             events.sample(&[("counter", name)], *value);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// What the names of all families begin with.
+/// The common prefix of the names of all families.
 const PREFIX: &str = "isthmus_";
 
 /// The type of a metric family.
@@ -25,7 +25,7 @@ impl Type {
         }
     }
 
-    /// What the names of samples have behind that of their family.
+    /// Returns the suffix of a sample's name behind that of its family.
     fn suffix(self) -> &'static str {
         match self {
             Self::Counter => "_total",

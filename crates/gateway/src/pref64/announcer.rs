@@ -65,7 +65,7 @@ impl Announcer {
         }
     }
 
-    /// Announces this from now on. What is not in it any more is withdrawn.
+    /// Announces this from now on. Prefixes that are not in it are withdrawn.
     pub fn change(&self, announcement: Announcement) {
         self.wanted.send_if_modified(|wanted| {
             let announcement = Some(announcement);
@@ -116,7 +116,7 @@ impl Voice {
                 message = self.socket.receive() => match message {
                     Ok(message) => self.hear(&message),
                     Err(error) => {
-                        tracing::debug!(link = self.link, %error, "solicitations can not be heard");
+                        tracing::debug!(link = self.link, %error, "solicitations cannot be received");
                         tokio::time::sleep(LOOK).await;
                     }
                 },
@@ -161,16 +161,16 @@ impl Voice {
         }
     }
 
-    /// Sends what is announced, and with it what is withdrawn.
+    /// Sends the announced and the withdrawn prefixes.
     fn send(&self, router_lifetime: u16, lifetime: Lifetime) -> io::Result<()> {
-        let told = self.announcement.prefixes.iter();
-        let told = told.map(|&prefix| Pref64 { prefix, lifetime });
+        let announced = self.announcement.prefixes.iter();
+        let announced = announced.map(|&prefix| Pref64 { prefix, lifetime });
         let gone = self.withdrawn.iter().map(|&(prefix, _)| Pref64 {
             prefix,
             lifetime: Lifetime::ZERO,
         });
         let mut message = advertisement(router_lifetime).to_vec();
-        message.extend(told.chain(gone).flat_map(|option| option.emit()));
+        message.extend(announced.chain(gone).flat_map(|option| option.emit()));
         self.socket.send(&message, ALL_NODES)?;
         self.counters.count(Counter::AdvertisementSent);
         Ok(())
@@ -232,7 +232,7 @@ impl Voice {
         if let Some(renewed) = self.socket.renewed(&self.link) {
             tracing::info!(
                 link = self.link,
-                "the link is another one; it is told of the prefixes"
+                "the link was replaced; the prefixes are announced on it"
             );
             self.socket = renewed;
             self.schedule

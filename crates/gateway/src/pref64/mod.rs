@@ -1,4 +1,4 @@
-//! The prefix of a NAT64, found out by those who need it and announced by those who have it.
+//! The prefix of a NAT64: its discovery by a CLAT, and its announcement by a NAT64.
 //!
 //! A CLAT finds it in router advertisements (RFC 8781) or, where none announces it, in what
 //! the DNS says of `ipv4only.arpa` (RFC 7050); a NAT64 announces it in router advertisements of its own.

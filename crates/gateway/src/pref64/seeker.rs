@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use isthmus_core::address::pref64::prefix_of;
 use isthmus_core::wire::router::{Advertisement, RouterError, solicitation};
-use isthmus_dns64::lookup::{self, Told};
+use isthmus_dns64::lookup::{self, Ipv4Only};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -134,19 +134,19 @@ struct Search {
     news: Arc<Notify>,
 }
 
-/// A question that waits for its answer.
-type Question = Pin<Box<dyn Future<Output = Option<Told>> + Send>>;
+/// A lookup that waits for its answer.
+type Lookup = Pin<Box<dyn Future<Output = Option<Ipv4Only>> + Send>>;
 
 /// The next thing that happened.
 enum Event {
     Heard(io::Result<Message>),
-    Told(Option<Told>),
+    Answer(Option<Ipv4Only>),
     Time,
 }
 
 impl Search {
     async fn run(mut self) {
-        let mut question: Option<Question> = None;
+        let mut lookup: Option<Lookup> = None;
         loop {
             let now = Instant::now();
             while let Some(task) = self.selection.task(now) {
@@ -154,20 +154,20 @@ impl Search {
                     Task::Solicit => self.solicit(),
                     Task::Ask => {
                         self.counters.count(Counter::Asked);
-                        question = Some(Box::pin(ask(self.resolvers.clone())));
+                        lookup = Some(Box::pin(ask(self.resolvers.clone())));
                     }
                 }
             }
             self.publish(now);
-            match self.event(&mut question).await {
+            match self.event(&mut lookup).await {
                 Event::Heard(Ok(message)) => self.hear(&message),
                 Event::Heard(Err(error)) => {
-                    tracing::debug!(%error, "router advertisements can not be heard");
+                    tracing::debug!(%error, "router advertisements cannot be received");
                     tokio::time::sleep(LOOK).await;
                 }
-                Event::Told(told) => {
-                    question = None;
-                    self.learn(told);
+                Event::Answer(answer) => {
+                    lookup = None;
+                    self.learn(answer);
                 }
                 Event::Time => {}
             }
@@ -175,10 +175,10 @@ impl Search {
         }
     }
 
-    async fn event(&self, question: &mut Option<Question>) -> Event {
-        let told = async {
-            match question {
-                Some(question) => question.await,
+    async fn event(&self, lookup: &mut Option<Lookup>) -> Event {
+        let answer = async {
+            match lookup {
+                Some(lookup) => lookup.await,
                 None => pending().await,
             }
         };
@@ -197,7 +197,7 @@ impl Search {
         };
         tokio::select! {
             message = heard => Event::Heard(message),
-            told = told => Event::Told(told),
+            answer = answer => Event::Answer(answer),
             () = time => Event::Time,
         }
     }
@@ -256,11 +256,11 @@ impl Search {
         (0..refused).for_each(|_| self.counters.count(Counter::OptionIgnored));
     }
 
-    fn learn(&mut self, told: Option<Told>) {
+    fn learn(&mut self, answer: Option<Ipv4Only>) {
         let now = Instant::now();
-        let (addresses, ttl) = match told {
-            Some(Told::Addresses { addresses, ttl }) => (addresses, ttl),
-            Some(Told::Nothing { ttl }) => return self.selection.denied(now, ttl),
+        let (addresses, ttl) = match answer {
+            Some(Ipv4Only::Addresses { addresses, ttl }) => (addresses, ttl),
+            Some(Ipv4Only::Nothing { ttl }) => return self.selection.denied(now, ttl),
             None => {
                 self.counters.count(Counter::AskedInVain);
                 return self.selection.unanswered(now);
@@ -271,8 +271,8 @@ impl Search {
             match prefix_of(address, &addresses) {
                 Ok(prefix) if prefixes.contains(&prefix) => {}
                 Ok(prefix) => prefixes.push(prefix),
-                Err(untold) => {
-                    tracing::debug!(%address, ?untold, "an address of ipv4only.arpa is ignored");
+                Err(reason) => {
+                    tracing::debug!(%address, ?reason, "an address of ipv4only.arpa is ignored");
                     self.counters.count(Counter::AddressIgnored);
                 }
             }
@@ -291,7 +291,7 @@ impl Search {
         {
             tracing::info!(
                 link,
-                "the link is another one; its routers are asked for a prefix"
+                "the link was replaced; its routers are asked for a prefix"
             );
             *socket = renewed;
             self.selection.moved(Instant::now());
@@ -299,7 +299,7 @@ impl Search {
     }
 }
 
-async fn ask(resolvers: Resolvers) -> Option<Told> {
+async fn ask(resolvers: Resolvers) -> Option<Ipv4Only> {
     let resolvers: Vec<SocketAddr> = match resolvers {
         Resolvers::System => system::resolvers(),
         Resolvers::These(these) => these,

@@ -249,10 +249,10 @@ impl Selection {
     }
 
     fn forget(&mut self, now: Instant) {
-        let told = !self.advertised.is_empty();
+        let any = !self.advertised.is_empty();
         self.advertised.retain(|entry| entry.expires > now);
         self.resolved.retain(|entry| entry.expires > now);
-        if told && self.advertised.is_empty() {
+        if any && self.advertised.is_empty() {
             // The routers have fallen silent, or have withdrawn their prefixes: look anew.
             self.solicit = Timer {
                 next: Some(now + SOLICITATION),

@@ -72,8 +72,8 @@ pub(super) struct Ipfix {
 }
 
 impl Ipfix {
-    /// Will send to `collector`. UDP: nobody needs to listen there yet. `domain` is the
-    /// observation domain, by which a collector tells the gateways of one exporter apart.
+    /// Opens a sink that sends to `collector`. Over UDP the collector need not listen yet. A collector distinguishes
+    /// the gateways of one exporter by `domain`, the observation domain.
     pub(super) fn open(domain: u32, collector: SocketAddr) -> io::Result<Self> {
         Ok(Self {
             socket: super::settings::udp_towards(collector)?,

@@ -1,9 +1,8 @@
-//! Records of state for those who must answer "who had this address and port then?".
+//! Records of state, for operators who must find the user of an address and port at a given time.
 //!
-//! There is one stream of [`Record`]s. A [`Recorder`] takes them from the data plane without ever
-//! making it wait, holds them to the configured rate, and a thread of its own writes what is left
-//! to every sink: JSON lines, syslog (RFC 5424) and IPFIX (RFC 8158). Records that the rate or a
-//! full queue suppressed are counted, and the count is itself reported in every sink.
+//! There is one stream of [`Record`]s. A [`Recorder`] takes them from the data plane without blocking it, and applies
+//! the configured rate. A thread of its own writes the others to every sink: JSON lines, syslog (RFC 5424) and IPFIX
+//! (RFC 8158). Records that the rate or a full queue suppressed are counted, and every sink reports the count.
 
 mod event;
 mod ipfix;
@@ -36,7 +35,7 @@ trait Sink: Send {
     /// Says that `total` records in all were not written so far.
     fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()>;
 
-    /// Sends what was kept, and what is due by the clock.
+    /// Sends the queued records, and those that are due by the clock.
     fn flush(&mut self, now: Timestamp) -> io::Result<()>;
 
     /// Closes and opens again what was opened by name, for log rotation.

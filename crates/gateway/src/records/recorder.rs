@@ -79,13 +79,13 @@ impl Recorder {
     /// counted.
     pub fn record(&self, record: Record) {
         if self.shared.followers.receiver_count() > 0 {
-            // Nobody listening any more is no error.
+            // A follower that no longer listens is no error.
             let _ = self.shared.followers.send(Arc::new(record.clone()));
         }
         if self.shared.wanted.load(Ordering::Relaxed) == 0 {
             return;
         }
-        // RFC 6888 section 4, REQ-12: the binding, which is recorded too, tells whose port it was.
+        // RFC 6888 section 4, REQ-12: the binding is also recorded and shows whose port it was.
         if matches!(record.subject, Subject::Session(_))
             && self.shared.omits_sessions.load(Ordering::Relaxed)
         {
@@ -137,7 +137,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes what is queued and ends the writer. Later records are lost.
+    /// Writes the queued records and ends the writer. Later records are lost.
     pub fn stop(&self) {
         self.order(Order::Stop);
         self.worker.join();

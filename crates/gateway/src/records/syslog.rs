@@ -28,7 +28,7 @@ pub(super) struct Syslog {
 }
 
 impl Syslog {
-    /// Will send to `server`. UDP: nobody needs to listen there yet.
+    /// Opens a sink that sends to `server`. Over UDP the server need not listen yet.
     pub(super) fn open(gateway: String, host: &str, server: SocketAddr) -> io::Result<Self> {
         Ok(Self {
             socket: super::settings::udp_towards(server)?,

@@ -31,7 +31,7 @@ pub enum Problem {
         left: usize,
     },
     /// The end comes within an option.
-    #[error("{code} says that {length} bytes follow its length, and {left} do")]
+    #[error("{code} has a length of {length} bytes, and {left} are left")]
     Length {
         /// The option.
         code: Code,

@@ -88,8 +88,8 @@ pub struct Rule {
     pub rule: MapRule,
     /// Its use.
     pub role: Role,
-    /// A port set that comes with the rule and must be discarded, because its customers have IPv4
-    /// prefixes (RFC 7598 section 4.5).
+    /// A port set that comes with the rule and must be discarded, because its CEs have IPv4 prefixes (RFC 7598
+    /// section 4.5).
     pub discarded: Option<PortSet>,
 }
 
@@ -121,7 +121,7 @@ impl Binding {
         if !self.prefix.contains(&own) {
             return None;
         }
-        // The address of a MAP customer without EA bits.
+        // The address of a MAP CE without EA bits.
         let (v6, v4) = (
             (own.network().into(), own.prefix_len()),
             (self.v4.into(), 32),
@@ -141,8 +141,8 @@ impl Domain {
         }
     }
 
-    /// The Basic Mapping Rule of a customer: that with the longest Rule IPv6 prefix over its end-user
-    /// IPv6 prefix (RFC 7597 section 5).
+    /// Returns the Basic Mapping Rule of a CE: the one with the longest Rule IPv6 prefix over its end-user IPv6
+    /// prefix (RFC 7597 section 5).
     #[must_use]
     pub fn basic_rule(&self, end_user: Ipv6Net) -> Option<&Rule> {
         let covers = |rule: &&Rule| rule.rule.covers_v6(end_user.network().into());
@@ -154,7 +154,7 @@ impl Domain {
 /// Reads a DHCPv6 message from a server, or a run of options.
 ///
 /// # Errors
-/// An option does not end where it says. Whatever else is wrong concerns a container, and is told in
+/// An option does not end where its length says. Other errors concern one container, and are reported in
 /// [`Provisioned::ignored`].
 pub fn read(bytes: &[u8]) -> Result<Provisioned, Error> {
     let mut cursor = Cursor::new(bytes);

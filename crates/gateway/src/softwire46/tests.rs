@@ -346,7 +346,7 @@ fn cut_short() {
     let error = read(&whole[..30]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "byte 0: OPTION_S46_CONT_MAPE says that 45 bytes follow its length, and 26 do"
+        "byte 0: OPTION_S46_CONT_MAPE has a length of 45 bytes, and 26 are left"
     );
 }
 

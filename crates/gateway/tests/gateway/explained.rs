@@ -1,7 +1,7 @@
-//! What a user is told about a configuration that is wrong or doubtful.
+//! The messages for a configuration that is wrong or doubtful.
 //!
 //! `tests/config/bad` holds documents that are refused, `tests/config/doubtful` those that are accepted
-//! with a warning. Below a line that is wrong, a comment says what a person needs to be told:
+//! with a warning. Below a line that is wrong, a comment has the words that a person needs:
 //!
 //! ```text
 //! ipv4-mtu = 67
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use isthmus_gateway::config::{self, LoadError, Problem, Report};
 
-/// What one message must say, and where.
+/// The expected words and place of one message.
 #[derive(Debug)]
 struct Expectation {
     file: String,

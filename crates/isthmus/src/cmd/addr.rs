@@ -1,14 +1,14 @@
 //! `isthmus addr`: addresses of every kind.
 
+mod ce;
 mod configured;
-mod customer;
 mod dhcpv6;
 mod embed;
 mod explain;
 mod extract;
 mod map;
 mod prefix;
-mod rapid;
+mod sixrd;
 mod softwire;
 
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ enum Action {
     Map(map::Map),
     Dhcpv6(dhcpv6::Dhcpv6),
     #[command(name = "6rd")]
-    Rapid(rapid::Rapid),
+    Sixrd(sixrd::Sixrd),
 }
 
 impl Addr {
@@ -42,7 +42,7 @@ impl Addr {
             Action::Explain(explain) => explain.run(),
             Action::Map(map) => map.run(),
             Action::Dhcpv6(dhcpv6) => dhcpv6.run(),
-            Action::Rapid(rapid) => rapid.run(),
+            Action::Sixrd(sixrd) => sixrd.run(),
         }
     }
 }

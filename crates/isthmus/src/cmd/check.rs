@@ -1,4 +1,4 @@
-//! `isthmus check`: whether a configuration is right, and what it will do.
+//! `isthmus check`: checks a configuration and describes its effects.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::configuration;
 
-/// Check a configuration and say in plain words what it does
+/// Check a configuration and describe what it does
 ///
-/// Reads FILE and everything that it names, as `isthmus up` would, and changes nothing. Mistakes
-/// are shown with their place in the file and with what would be right, all of them at once, and
-/// the exit code is 1. Otherwise the plan is printed: what is translated to what, which links and
-/// routes there will be, limits, and the memory that the tables take.
+/// Reads FILE and all files that it names, as `isthmus up` would, and changes nothing. If there are
+/// mistakes, prints all of them, each with its place in the file and what would be right, and exits with 1.
+/// Otherwise prints the plan: what is translated to what, the links and routes, the limits, and the memory
+/// of the tables.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// The configuration
@@ -23,7 +23,7 @@ pub(crate) struct Check {
     /// Print JSON: the plan, or the problems with file, line and column
     #[arg(long)]
     json: bool,
-    /// Print nothing but mistakes
+    /// Print mistakes only
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
 }
@@ -40,7 +40,7 @@ impl Check {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let (plan, report) = match config::load(&self.file) {
             Ok(loaded) => {
-                // The secret is of no importance for the sizes of tables.
+                // The value of the secret does not change the sizes of tables.
                 let compiled = loaded.document.compile(&[0; 6])?;
                 let plan = Plan::new(&loaded.document, &compiled);
                 (Some(plan), loaded.warnings)
@@ -62,7 +62,7 @@ impl Check {
             return Ok(code);
         }
         if !report.is_empty() {
-            configuration::tell(&report);
+            configuration::print(&report);
         }
         if let Some(plan) = plan.filter(|_| !self.quiet) {
             println!("{plan}");

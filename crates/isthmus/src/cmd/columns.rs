@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Which side of a column its cells keep to.
+/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     /// Names.
@@ -11,7 +11,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Rows of text under headings, as wide as they need.
+/// Rows of text under headings. Columns are as wide as their longest cell.
 #[derive(Debug)]
 pub(crate) struct Columns<const N: usize> {
     align: [Align; N],
@@ -19,7 +19,7 @@ pub(crate) struct Columns<const N: usize> {
 }
 
 impl<const N: usize> Columns<N> {
-    /// A table with these headings.
+    /// Returns a table with these headings.
     pub(crate) fn new(headings: [(&str, Align); N]) -> Self {
         Self {
             align: headings.map(|(_, align)| align),
@@ -32,7 +32,7 @@ impl<const N: usize> Columns<N> {
         self.rows.push(cells);
     }
 
-    /// Whether there is nothing under the headings.
+    /// Whether the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.len() == 1
     }

@@ -1,4 +1,4 @@
-//! `isthmus completions`: the shell knows the commands.
+//! `isthmus completions`: completion scripts for shells.
 
 use std::io;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        // The laboratory knows the commands of both programs.
+        // The laboratory's program knows the commands of both programs.
         if let Some(program) = lab::find() {
             let arguments = ["completions".into(), self.shell.to_string().into()];
             return Err(lab::start(&program, &arguments));

@@ -1,4 +1,4 @@
-//! `isthmus counters`: what a running gateway counted.
+//! `isthmus counters`: the counters of a running gateway.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -12,21 +12,21 @@ use isthmus_gateway::pref64;
 use super::columns::{Align, Columns};
 use super::target::Target;
 
-/// Show what the running gateway counted since its start
+/// Show the running gateway's counters since its start
 #[derive(Args, Debug)]
 pub(crate) struct Counters {
     #[command(flatten)]
     target: Target,
-    /// Only this instance
+    /// Show this instance only
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
-    /// Counters that are zero, too
+    /// Show counters that are zero, too
     #[arg(long)]
     all: bool,
-    /// Say what each counter counts
+    /// Explain each counter
     #[arg(long)]
     explain: bool,
-    /// A row for each engine instead of their sum
+    /// Show a row for each engine instead of their sum
     #[arg(long)]
     engines: bool,
     /// Print JSON
@@ -37,7 +37,7 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let Reply::Counters(mut rows) = self.target.answer(&Request::Counters)? else {
-            bail!("the gateway answered something else");
+            bail!("unexpected answer from the gateway");
         };
         if let Some(name) = &self.instance {
             rows.retain(|row| row.instance == *name);
@@ -86,7 +86,7 @@ impl Counters {
     }
 }
 
-/// One row for each instance and counter, in the order of the counters.
+/// Returns one row for each instance and counter, in the order of the counters.
 fn summed(rows: Vec<CounterRow>) -> Vec<CounterRow> {
     let place = |name: &str| {
         Counter::ALL

@@ -10,10 +10,10 @@ use clap::Args;
 
 /// The laboratory's program.
 const PROGRAM: &str = "isthmus-lab";
-/// The exit status after an error of usage, as clap has it.
+/// The exit status of a usage error, as in clap.
 const USAGE: u8 = 2;
 
-/// Show and measure gateways in networks of their own (needs root, but for what only calculates)
+/// Show and measure gateways in networks of their own (needs root, except for calculations)
 ///
 /// The laboratory is the program isthmus-lab, beside this one or on the path. It gets all arguments.
 #[derive(Args, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Becomes the laboratory. Returns only if that cannot be.
+    /// Replaces this process with the laboratory. Returns only if that fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let Some(program) = find() else {
             eprintln!(
@@ -42,7 +42,7 @@ impl Lab {
     }
 }
 
-/// Returns what `isthmus help lab ...` asks of the laboratory, or `None` if these arguments are something else.
+/// Returns the laboratory's arguments for `isthmus help lab ...`, or `None` for other arguments.
 pub(crate) fn help(mut arguments: impl Iterator<Item = OsString>) -> Option<Lab> {
     let help = arguments.next().filter(|word| word == "help")?;
     arguments.next().filter(|word| word == "lab")?;
@@ -51,7 +51,7 @@ pub(crate) fn help(mut arguments: impl Iterator<Item = OsString>) -> Option<Lab>
     })
 }
 
-/// Returns the laboratory's program, if it is installed: the one beside this program, or the first on the path.
+/// Returns the laboratory's program if it is installed: the one beside this program, or the first on the path.
 pub(crate) fn find() -> Option<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(PathBuf::from);
@@ -63,7 +63,7 @@ pub(crate) fn find() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// Replaces this process by the laboratory. Returns why that failed.
+/// Replaces this process with the laboratory. Returns the error if that fails.
 pub(crate) fn start(program: &Path, arguments: &[OsString]) -> Error {
     let error = Command::new(program).args(arguments).exec();
     Error::new(error).context(format!("cannot start {}", program.display()))

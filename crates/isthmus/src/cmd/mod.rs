@@ -41,7 +41,7 @@ enum Command {
 }
 
 impl Isthmus {
-    /// Does what the command says.
+    /// Runs the command.
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
             Command::Check(check) => check.run(),

@@ -1,4 +1,4 @@
-//! `isthmus reload`: a running gateway reads its configuration again.
+//! `isthmus reload`: reloads the configuration of a running gateway.
 
 use std::process::ExitCode;
 
@@ -8,9 +8,9 @@ use isthmus_gateway::control::{Reply, Request};
 
 use super::target::Target;
 
-/// Let the running gateway read its configuration again
+/// Reload the running gateway's configuration
 ///
-/// A mistake in it changes nothing.
+/// If the configuration has a mistake, nothing changes.
 #[derive(Args, Debug)]
 pub(crate) struct Reload {
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub(crate) struct Reload {
 impl Reload {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let Reply::Reloaded(changes) = self.target.answer(&Request::Reload)? else {
-            bail!("the gateway answered something else");
+            bail!("unexpected answer from the gateway");
         };
         if self.json {
             println!("{}", serde_json::to_string(&changes)?);

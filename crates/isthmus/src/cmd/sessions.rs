@@ -19,28 +19,28 @@ use super::target::Target;
 pub(crate) struct Sessions {
     #[command(flatten)]
     target: Target,
-    /// Only this instance
+    /// Show this instance only
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
-    /// Only this protocol: tcp, udp or icmp
+    /// Show this protocol only: tcp, udp or icmp
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
-    /// Only subscribers in this network, or with this address
+    /// Show only subscribers in this network, or with this address
     #[arg(long, value_name = "NET", value_parser = net)]
     inside: Option<IpNet>,
-    /// Only this address of the pool, with or without a port
+    /// Show only this address of the pool, with or without a port
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     outside: Option<OutsideFilter>,
-    /// Only towards this address, with or without a port
+    /// Show only sessions with this remote address, with or without a port
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     remote: Option<OutsideFilter>,
-    /// Print their number alone
+    /// Print the number of sessions only
     #[arg(long, conflicts_with = "follow")]
     count: bool,
-    /// Print those that come and go from now on, as JSON lines
+    /// Print sessions as they begin and end from now on, as JSON lines
     #[arg(long)]
     follow: bool,
-    /// Print so many at most; 0: all
+    /// Print at most this many; 0 for all
     #[arg(long, value_name = "N", default_value_t = 0)]
     limit: u64,
     /// Print JSON lines
@@ -59,7 +59,7 @@ impl Sessions {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let printed = self.print();
         match printed {
-            // Whoever read the output has seen enough.
+            // The reader of the output has closed it.
             Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
             other => other,
         }
@@ -85,14 +85,14 @@ impl Sessions {
                     self.end(&mut out, end)?;
                     return Ok(ExitCode::SUCCESS);
                 }
-                other => bail!("the gateway answered something else: {other:?}"),
+                other => bail!("unexpected answer from the gateway: {other:?}"),
             }
         }
         if self.follow {
             // The gateway has ended.
             return Ok(ExitCode::SUCCESS);
         }
-        bail!("the gateway hung up in the middle of its answer")
+        bail!("the gateway closed the connection in the middle of its answer")
     }
 
     fn request(&self) -> SessionsRequest {
@@ -131,8 +131,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// The widths hold for addresses of usual length; a longer one moves the rest of its line. Rows
-/// are printed as they come, so their number does not matter.
+/// The widths fit addresses of usual length. A longer address shifts the rest of its line. Rows are printed
+/// as they arrive, so that memory does not grow with their number.
 fn columns(cells: [&str; 7]) -> String {
     let [instance, protocol, inside, outside, remote, state, expires] = cells;
     format!(

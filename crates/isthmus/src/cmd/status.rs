@@ -1,4 +1,4 @@
-//! `isthmus status`: how a running gateway is.
+//! `isthmus status`: the state of a running gateway.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use isthmus_gateway::control::{PrefixStatus, Reply, Request, Status as Answer};
 use super::columns::{Align, Columns};
 use super::target::Target;
 
-/// Show how the running gateway is
+/// Show the state of the running gateway
 #[derive(Args, Debug)]
 pub(crate) struct Status {
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(crate) struct Status {
 impl Status {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let Reply::Status(status) = self.target.answer(&Request::Status)? else {
-            bail!("the gateway answered something else");
+            bail!("unexpected answer from the gateway");
         };
         if self.json {
             println!("{}", serde_json::to_string_pretty(&status)?);
@@ -53,42 +53,8 @@ fn print(status: &Answer) {
     if let Some(error) = &status.reload_error {
         println!("the last reload failed: {error}");
     }
-    println!();
-    let mut engines = Columns::new([
-        ("engine", Align::Left),
-        ("interface", Align::Left),
-        ("", Align::Left),
-    ]);
-    for engine in &status.engines {
-        engines.row([
-            engine.engine.clone(),
-            engine.interface.clone(),
-            engine.detail.clone(),
-        ]);
-    }
-    println!("{engines}");
-    let mut instances = Columns::new([
-        ("instance", Align::Left),
-        ("mechanism", Align::Left),
-        ("translated", Align::Right),
-        ("dropped", Align::Right),
-        ("tables", Align::Left),
-    ]);
-    for instance in &status.instances {
-        let tables: Vec<String> = instance
-            .tables
-            .iter()
-            .map(|table| format!("{} {}/{}", table.table, table.used, table.limit))
-            .collect();
-        instances.row([
-            instance.name.clone(),
-            instance.mechanism.clone(),
-            instance.translated.to_string(),
-            instance.dropped.to_string(),
-            tables.join(", "),
-        ]);
-    }
-    print!("{instances}");
+    println!("\n{}", engines(status));
+    print!("{}", instances(status));
     for instance in &status.instances {
         if let Some(prefix) = &instance.prefix {
             println!("\n{}: {}", instance.name, of_prefix(prefix));
@@ -101,15 +67,48 @@ fn print(status: &Answer) {
     if !status.dns64.is_empty() {
         println!("\ndns64 at {}", status.dns64.join(", "));
     }
-    if status.records.written + status.records.suppressed > 0 {
-        println!(
-            "\nrecords: {} written, {} suppressed",
-            status.records.written, status.records.suppressed
-        );
+    let records = &status.records;
+    if records.written + records.suppressed > 0 {
+        let (written, suppressed) = (records.written, records.suppressed);
+        println!("\nrecords: {written} written, {suppressed} suppressed");
     }
 }
 
-/// A prefix that the gateway finds out.
+fn engines(status: &Answer) -> Columns<3> {
+    let mut table = Columns::new([
+        ("engine", Align::Left),
+        ("interface", Align::Left),
+        ("", Align::Left),
+    ]);
+    for engine in &status.engines {
+        table.row([&engine.engine, &engine.interface, &engine.detail].map(String::clone));
+    }
+    table
+}
+
+fn instances(status: &Answer) -> Columns<5> {
+    let mut table = Columns::new([
+        ("instance", Align::Left),
+        ("mechanism", Align::Left),
+        ("translated", Align::Right),
+        ("dropped", Align::Right),
+        ("tables", Align::Left),
+    ]);
+    for instance in &status.instances {
+        let tables = instance.tables.iter();
+        let tables = tables.map(|table| format!("{} {}/{}", table.table, table.used, table.limit));
+        table.row([
+            instance.name.clone(),
+            instance.mechanism.clone(),
+            instance.translated.to_string(),
+            instance.dropped.to_string(),
+            tables.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    table
+}
+
+/// Describes the prefix that the gateway discovered.
 fn of_prefix(status: &PrefixStatus) -> String {
     match (&status.prefix, &status.origin, status.expires) {
         (Some(prefix), Some(origin), Some(expires)) => {
@@ -119,7 +118,7 @@ fn of_prefix(status: &PrefixStatus) -> String {
     }
 }
 
-/// A number of seconds for people.
+/// Formats a number of seconds for people.
 fn elapsed(seconds: u64) -> String {
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
     let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);

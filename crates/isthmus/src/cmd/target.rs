@@ -1,4 +1,4 @@
-//! Which running gateway a command is for.
+//! Selects the running gateway of a command.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use isthmus_gateway::control::{Client, DIRECTORY, Reply, Request, sockets};
 
-/// The gateway to talk to; not needed where only one runs.
+/// The gateway to talk to. It need not be named if only one runs.
 #[derive(Args, Debug)]
 pub(crate) struct Target {
     /// Name of the gateway
@@ -25,11 +25,11 @@ impl Target {
         Ok(client)
     }
 
-    /// Sends a request that has one line of answer.
+    /// Sends a request whose answer is one line.
     pub(crate) fn answer(&self, request: &Request) -> Result<Reply> {
         self.ask(request)?
             .receive()?
-            .context("the gateway hung up without an answer")
+            .context("the gateway closed the connection without an answer")
     }
 
     fn path(&self) -> Result<PathBuf> {
@@ -41,7 +41,7 @@ impl Target {
             return Ok(directory.join(format!("{name}.sock")));
         }
         let mut found =
-            sockets(directory).with_context(|| format!("can not look into {DIRECTORY}"))?;
+            sockets(directory).with_context(|| format!("cannot read the directory {DIRECTORY}"))?;
         match found.len() {
             1 => Ok(found.remove(0)),
             0 => bail!(

@@ -16,14 +16,13 @@ use super::configuration;
 
 /// Translate the packets of a capture file
 ///
-/// Every IP packet of IN goes through the instances of CONFIG, in their order, and every packet
-/// that comes of it goes to OUT, as raw IP and with the time of the packet that caused it. The
-/// times of the packets are the clock: timers expire between them as they would in a network. IN
-/// is a pcap file of Ethernet frames or of raw IP packets; frames that carry something else are
-/// left out. MTUs are those of `[link]` in CONFIG.
+/// Every IP packet of IN passes through the instances of CONFIG, in their order. The resulting packets go to
+/// OUT, as raw IP, with the time of the packet that caused them. The times of the packets are the clock: timers
+/// expire between them as in a network. IN is a pcap file of Ethernet frames or raw IP packets. Frames that carry
+/// other protocols are left out. MTUs are those of `[link]` in CONFIG.
 ///
-/// This is the way to try and to test a configuration. All rules are those of the running gateway,
-/// and with `--engine xdp` or `tc` it is the very BPF programs that see the packets.
+/// Use this to try and to test a configuration. All rules are those of the running gateway. With
+/// `--engine xdp` or `tc` the packets pass through the same BPF programs.
 #[derive(Args, Debug)]
 pub(crate) struct Translate {
     /// The configuration
@@ -32,16 +31,16 @@ pub(crate) struct Translate {
     input: PathBuf,
     /// The capture file to write
     output: PathBuf,
-    /// What translates
+    /// The engine that translates
     #[arg(long, value_enum, default_value_t = EngineKind::User)]
     engine: EngineKind,
     /// Write all counters to this file, as a JSON object of names and numbers
     #[arg(long, value_name = "FILE.json")]
     counters: Option<PathBuf>,
-    /// Make the same choices (ports, identifications) in every run with this number
+    /// Repeat the random choices (ports, identifications) in every run with this number
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Do not tell how many packets there were
+    /// Do not print the number of packets
     #[arg(long, short)]
     quiet: bool,
 }
@@ -65,7 +64,7 @@ impl Translate {
         };
         if let Some((name, _)) = document.discoveries().next() {
             bail!(
-                "{}: the prefix of \"{name}\" is found out by a running gateway: write it in the place of \"auto\"",
+                "{}: the prefix of \"{name}\" is discovered by a running gateway only: write it in place of \"auto\"",
                 self.config.display()
             );
         }
@@ -77,7 +76,7 @@ impl Translate {
                 .map(|(counter, count)| (counter.name(), count))
                 .collect();
             let json = serde_json::to_string_pretty(&counters)? + "\n";
-            fs::write(path, json).with_context(|| format!("can not write {}", path.display()))?;
+            fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
         }
         if !self.quiet {
             eprintln!(
@@ -108,6 +107,6 @@ impl Translate {
 
 fn random() -> Result<u64> {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).context("no random numbers")?;
+    getrandom::fill(&mut bytes).context("cannot get random numbers")?;
     Ok(u64::from_ne_bytes(bytes))
 }

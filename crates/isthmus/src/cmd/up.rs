@@ -1,4 +1,4 @@
-//! `isthmus up`: a gateway from start to end.
+//! `isthmus up`: runs a gateway.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use super::configuration;
 
 /// Run the gateway that FILE describes, in the foreground
 ///
-/// SIGHUP reads FILE again; SIGTERM and SIGINT end the gateway and take back all that it changed.
+/// SIGHUP reloads FILE. SIGTERM and SIGINT end the gateway, which then undoes all that it changed.
 #[derive(Args, Debug)]
 pub(crate) struct Up {
     /// The configuration
@@ -22,12 +22,12 @@ pub(crate) struct Up {
 
 impl Up {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        // The process has only this thread yet, which is what dropping privileges asks for.
+        // The process has only this thread yet, as required for dropping privileges.
         drop_privileges()?;
         match up(&self.file) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(UpError::Load(LoadError::Invalid(report))) => {
-                configuration::tell(&report);
+                configuration::print(&report);
                 Ok(ExitCode::FAILURE)
             }
             Err(error) => Err(error.into()),

@@ -1,4 +1,4 @@
-//! Which way translated packets take through the machine: past its firewall, or through it.
+//! The path of translated packets through the machine: past its firewall, or through it.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::site::{PLAT, Site, both_links};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
-/// Counts translated packets in the forward chain of the gateway, and at both ends those that were
-/// forwarded once on the way: hosts send with a hop limit of 64.
+/// Counts translated packets in the gateway's forward chain, and at both ends the packets that were forwarded
+/// exactly once: hosts send with a hop limit of 64.
 const FIREWALL: &str = "table inet seen {
     counter four { }
     counter six { }
@@ -28,7 +28,7 @@ const ARRIVALS: &str = "table inet seen {
         ip6 saddr 64:ff9b::/96 ip6 hoplimit 63 counter name six
     }
 }";
-/// Pings of [`Net::pings`].
+/// Number of pings of [`Net::pings`].
 pub(crate) const PINGS: u64 = 3;
 
 #[test]
@@ -60,8 +60,8 @@ fn forwards(engine: &str, forward: &str) {
         return;
     }
     if forward == "redirect" {
-        // As many distributions have it. The kernel takes no IPv4 packets from the host's link then,
-        // which has no IPv4 address.
+        // Many distributions set this. The kernel then accepts no IPv4 packets from the host's link, which has no IPv4
+        // address.
         let mut sysctl = net.command("gateway", "sysctl");
         sysctl.args(["-q", "-w", "net.ipv4.conf.all.rp_filter=2"]);
         assert!(sysctl.status().unwrap().success());
@@ -72,7 +72,7 @@ fn forwards(engine: &str, forward: &str) {
     let forward_key = format!("forward = \"{forward}\"");
     site.configure(&format!("{}{PLAT}", both_links(engine, &forward_key)));
     let gateway = site.start();
-    // Neighbours are found, a session is made.
+    // This resolves neighbours and makes a session.
     assert!(net.pings(SERVER), "{}", gateway.log());
     for node in ["gateway", "host", "server"] {
         net.nft(node, "reset counters");
@@ -85,7 +85,7 @@ fn forwards(engine: &str, forward: &str) {
     assert_eq!(counters(net, "server"), (PINGS, 0));
     assert_eq!(counters(net, "host"), (0, PINGS));
 
-    // What the firewall drops does not pass, where it is asked.
+    // Packets that the firewall drops do not pass if the firewall sees them.
     net.nft(
         "gateway",
         "add rule inet seen forward ip daddr 192.0.2.2 drop",
@@ -93,19 +93,19 @@ fn forwards(engine: &str, forward: &str) {
     assert_eq!(net.pings(SERVER), forward == "redirect");
 }
 
-/// Packets that this engine translated, both ways.
+/// Returns the number of packets that this engine translated, in both directions.
 pub(crate) fn translated(gateway: &Gateway, engine: &str) -> u64 {
     counted(gateway, engine, |row| {
         row["counter"] == "translated-6to4" || row["counter"] == "translated-4to6"
     })
 }
 
-/// Packets that this engine sent on, whatever it did to them.
+/// Returns the number of packets that this engine forwarded in any way.
 pub(crate) fn forwarded(gateway: &Gateway, engine: &str) -> u64 {
     counted(gateway, engine, |row| row["kind"] == "forwarded")
 }
 
-/// The sum of some of an engine's counters.
+/// Returns the sum of some counters of an engine.
 fn counted(gateway: &Gateway, engine: &str, some: impl Fn(&Value) -> bool) -> u64 {
     let counters = gateway.json("counters --engines");
     counters
@@ -117,7 +117,7 @@ fn counted(gateway: &Gateway, engine: &str, some: impl Fn(&Value) -> bool) -> u6
         .sum()
 }
 
-/// Packets of the counters `four` and `six` of a node.
+/// Returns the packets in the counters `four` and `six` of a node.
 pub(crate) fn counters(net: &Net, node: &str) -> (u64, u64) {
     let mut nft = net.command(node, "nft");
     nft.args(["-j", "list", "counters"]);

@@ -1,4 +1,4 @@
-//! A running `isthmus up`, watched over the service manager's socket.
+//! A running `isthmus up`, observed through the service manager's socket.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixDatagram;
@@ -14,15 +14,15 @@ use super::net::{Net, text};
 /// The program under test.
 pub(crate) const ISTHMUS: &str = env!("CARGO_BIN_EXE_isthmus");
 
-/// How long a start may take: the kernel looks long at BPF programs, and an emulated processor on a
-/// busy machine is slow.
+/// Time limit of a start: the kernel takes long to verify BPF programs, and an emulated processor on a busy
+/// machine is slow.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// A process, ended when it is dropped.
+/// A process that is killed on drop.
 pub(crate) struct Gateway {
     folder: PathBuf,
     process: Child,
-    /// What the service manager was told.
+    /// The messages to the service manager.
     told: Receiver<String>,
 }
 
@@ -34,7 +34,7 @@ impl Gateway {
         gateway
     }
 
-    /// Starts a gateway that is expected not to start: its exit status and what it says.
+    /// Starts a gateway that must fail to start. Returns its exit status and its output.
     pub(crate) fn refused(net: &Net, file: &Path) -> (ExitStatus, String) {
         let output = net
             .command("gateway", ISTHMUS)
@@ -46,14 +46,14 @@ impl Gateway {
         (output.status, said)
     }
 
-    /// Starts a gateway by a command that runs the program in the right place. Its control socket is
-    /// to be `edge.sock` in the folder.
+    /// Starts a gateway by a command that runs the program in the right place. Its control socket must be
+    /// `edge.sock` in the folder.
     pub(crate) fn spawn(mut isthmus: Command, folder: &Path, file: &Path) -> Self {
         let path = folder.join("notify");
         let _ = fs::remove_file(&path);
         let manager = UnixDatagram::bind(&path).unwrap();
         let (tell, told) = channel();
-        // Read at once, as a service manager does: the gateway would wait for room.
+        // Read at once, as a service manager does: the gateway would block on a full socket.
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(length) = manager.recv(&mut buffer) {
@@ -83,7 +83,7 @@ impl Gateway {
         }
     }
 
-    /// Waits for a message to the service manager that has this line.
+    /// Waits for a message to the service manager with this line.
     pub(crate) fn expect(&self, line: &str) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -107,7 +107,7 @@ impl Gateway {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Sends a signal: `ip netns exec` has become the gateway.
+    /// Sends a signal. `ip netns exec` has become the gateway.
     pub(crate) fn signal(&self, signal: &str) {
         let process = self.process.id().to_string();
         let sent = Command::new("kill")
@@ -117,20 +117,20 @@ impl Gateway {
         assert!(sent.success());
     }
 
-    /// Ends it and waits for the end.
+    /// Stops the gateway and waits for its end.
     pub(crate) fn stop(mut self) -> ExitStatus {
         self.signal("TERM");
         self.expect("STOPPING=1");
         self.process.wait().unwrap()
     }
 
-    /// Ends it without a chance to clean up.
+    /// Kills the gateway, so that it cannot clean up.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Runs a command of the program against it.
+    /// Runs a command of the program against the gateway.
     pub(crate) fn client(&self, arguments: &str) -> Output {
         Command::new(ISTHMUS)
             .args(arguments.split(' '))
@@ -140,20 +140,20 @@ impl Gateway {
             .unwrap()
     }
 
-    /// What a command with `--json` says.
+    /// Returns the output of a command with `--json`.
     pub(crate) fn json(&self, arguments: &str) -> Value {
         let output = self.client(&format!("{arguments} --json"));
         assert!(output.status.success(), "{output:?}\n{}", self.log());
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// The number of sessions.
+    /// Returns the number of sessions.
     pub(crate) fn sessions(&self) -> u64 {
         let output = self.client("sessions --count");
         text(&output).trim().parse().unwrap()
     }
 
-    /// Waits until `done`, for a few seconds.
+    /// Waits a few seconds for `done`.
     pub(crate) fn wait_until(&self, done: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         while !done(self) {

@@ -1,7 +1,7 @@
-//! Our gateway at one end and somebody else's at the other: the kernel's own tunnels, and TAYGA.
+//! Our gateway at one end and another implementation at the other: the kernel's tunnels, and TAYGA.
 //!
-//! One gateway meets all of them in turn and is told of each by a reload, because loading BPF programs
-//! takes an emulated machine longer than all that follows.
+//! One gateway runs all pairs in turn, each after a reload, because loading BPF programs takes an emulated machine
+//! longer than all other steps.
 
 mod pairs;
 mod world;
@@ -33,13 +33,14 @@ engines! {
     tayga TAYGAS: user, xdp, tc;
 }
 
-/// What goes over a TCP connection each way.
+/// Bytes of a TCP connection in each direction.
 const BYTES: u32 = 1 << 20;
 
-/// What the engine under test forwards at least, of packets as large as a connection makes them.
+/// The least number of packets that the engine under test must forward, with packets as large as a connection
+/// makes them.
 const PACKETS: u64 = 32;
 
-/// Our gateway with this engine meets all pairs, each way round.
+/// Runs all pairs with this engine in our gateway, in both directions.
 fn meets(engine: &'static str, pairs: &[Pair]) {
     if !possible() {
         return;
@@ -52,7 +53,7 @@ fn meets(engine: &'static str, pairs: &[Pair]) {
     let gateway = world.start();
     let mut problems = String::new();
     for pair in pairs {
-        for (ours, theirs) in pair.ways() {
+        for (ours, theirs) in pair.both() {
             world.rest(&gateway);
             let turn = world.set(pair, ours, theirs);
             world.work(pair, ours, &gateway);
@@ -70,7 +71,7 @@ fn meets(engine: &'static str, pairs: &[Pair]) {
     assert!(gateway.stop().success());
 }
 
-/// What the client and the server do over a pair.
+/// Runs the traffic between client and server over a pair.
 fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<(), String> {
     let hosts = world.hosts(ours);
     let back = Hosts {
@@ -94,17 +95,17 @@ fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<()
     traffic::hops(hosts, server)?;
     world.narrow(pair, ours, gateway);
     if pair.pings == Pings::OfAnySize {
-        // Theirs finds out by what it loses.
+        // The other implementation discovers it by lost packets.
         traffic::pings(hosts, server, 1400)?;
     }
     let mtu = match ours {
-        Side::Edge => pair.row.mtu,
-        Side::Border => pair.mtu,
+        Side::Ce => pair.row.mtu,
+        Side::Br => pair.mtu,
     };
     traffic::path_mtu(hosts, server, mtu)?;
     traffic::tcp(hosts, server, BYTES)?;
     traffic::udp(hosts, server)?;
-    // The slow path would have done it all as well.
+    // The slow path could have done all of this as well.
     let forwarded = forwarded(gateway, world.engine) - before;
     if forwarded < PACKETS {
         return Err(format!("{} forwarded {forwarded} packets", world.engine));

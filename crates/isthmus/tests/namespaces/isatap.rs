@@ -1,5 +1,5 @@
-//! ISATAP with both roles ours: a host without any IPv6 address of its own, a router at the other side of an
-//! IPv4 site, a server behind that.
+//! ISATAP with both roles ours: a host without an IPv6 address of its own, a router at the other side of an IPv4
+//! site, and a server behind the router.
 //!
 //! ```text
 //!  host ──── site ──── router ──── server
@@ -27,11 +27,11 @@ use crate::softwires::traffic::{self, Hosts, inside};
 const HOST: &str = "203.0.113.10";
 const ROUTER: &str = "203.0.113.1";
 const SERVER: &str = "3fff:b::20";
-/// How long an address may take: an emulated machine is slow.
+/// Time limit for an address: an emulated machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Where the site's names are known.
+/// The zone of the site's names.
 const NAMES: &str = "100.64.0.1";
-/// RFC 5214 section 6.1; the address is not known to be unique in the world.
+/// RFC 5214 section 6.1. The address is not known to be globally unique.
 const ADDRESS: &str = "2001:db8:1:2:0:5efe:cb00:710a/64";
 
 #[test]
@@ -76,7 +76,7 @@ mod kernel {
 
     fn host_of_the_kernel(site: &Site) {
         let answering = site.start_router();
-        // The kernel sends no solicitations on such a link; a program of its own does (isatapd).
+        // The kernel sends no solicitations on such a link; a daemon of its own does (isatapd).
         script(
             &site.host,
             &[
@@ -122,7 +122,7 @@ mod kernel {
                 "ip addr add 2001:db8:1:2:0:5efe:cb00:7101/64 dev isatap0 nodad",
             ],
         );
-        // Nobody announces a prefix there (radvd).
+        // No router announces a prefix there (radvd would).
         let keys = format!("routers = [\"{ROUTER}\"]\nprefix = \"2001:db8:1:2::/64\"");
         let interfaces = site.interfaces(&["eth0"]);
         let asking = site.start_host_by(site.host.command(ISTHMUS), &interfaces, &keys);
@@ -131,8 +131,7 @@ mod kernel {
         assert!(asking.stop().success());
     }
 
-    /// The host pings the server, also with what goes in fragments. Either finds out first how much the link
-    /// takes.
+    /// The host pings the server, also with fragments. Either may first have to discover the MTU of the link.
     fn pings(site: &Site, seen: impl Fn() -> String) {
         for bytes in [56, 1400, 4000] {
             let reached = traffic::pings(site.hosts(), SERVER, bytes);
@@ -140,7 +139,7 @@ mod kernel {
         }
     }
 
-    /// A router solicitation (RFC 4861 section 4.1) to the link-local address of the router.
+    /// Sends a router solicitation (RFC 4861 section 4.1) to the link-local address of the router.
     fn solicit(host: &Namespace, link: &str) {
         let router: Ipv6Addr = "fe80::5efe:cb00:7101".parse().unwrap();
         let scope = host.interface_index(link).unwrap();
@@ -151,7 +150,7 @@ mod kernel {
             let to = SocketAddrV6::new(router, 0, 0, scope);
             socket.send_to(&[133, 0, 0, 0, 0, 0, 0, 0], &to.into())
         });
-        // Its own link-local address may not be there yet.
+        // Its link-local address may not exist yet.
         if let Err(error) = sent {
             println!("no solicitation: {error}");
         }
@@ -164,13 +163,13 @@ mod kernel {
     }
 }
 
-/// The host knows its routers by these keys. By name it finds them when somebody knows the name, which
-/// nobody does when it starts.
+/// The host knows its routers by these keys. By name it finds them once the name exists, which it does not at
+/// the start.
 fn reaches(engine: &'static str, routers: &str) {
     let Some(site) = Site::new(engine) else {
         return;
     };
-    // The host asks before there is a router, and again.
+    // The host solicits before there is a router, and again later.
     let asking = if routers.is_empty() {
         site.start_asking_host()
     } else {
@@ -192,7 +191,7 @@ fn reaches(engine: &'static str, routers: &str) {
     for bytes in [56, 1400] {
         site.ping(bytes, seen);
     }
-    // Both ends hear of the tunnel's MTU first.
+    // Both ends first learn the MTU of the tunnel.
     let _ = site.answered(4000);
     site.ping(4000, seen);
     assert!(asking.stop().success() && answering.stop().success());
@@ -223,19 +222,19 @@ fn counters(gateway: &Gateway) -> String {
     text(&gateway.client("counters"))
 }
 
-/// The network, gone when it is dropped.
+/// The network. It is removed on drop.
 struct Site {
     host: Arc<Namespace>,
     site: Arc<Namespace>,
     router: Arc<Namespace>,
     server: Arc<Namespace>,
     folder: TempDir,
-    /// What the router runs, or the host where the router is the kernel's.
+    /// The router's process, or the host's if the router is the kernel's.
     engine: &'static str,
 }
 
 impl Site {
-    /// `None` where namespaces can not be made, after saying so.
+    /// Returns `None`, after printing the reason, if namespaces cannot be made.
     fn new(engine: &'static str) -> Option<Self> {
         if !possible() {
             return None;
@@ -275,7 +274,7 @@ impl Site {
         }
     }
 
-    /// Who speaks with whom.
+    /// The two ends that talk.
     fn hosts(&self) -> Hosts<'_> {
         Hosts {
             client: &self.host,
@@ -283,7 +282,7 @@ impl Site {
         }
     }
 
-    /// Whether the kernel has links of this kind; says so where not.
+    /// Whether the kernel has links of this kind. Prints the reason if not.
     fn has_isatap(&self) -> bool {
         let made = self
             .server
@@ -323,7 +322,7 @@ impl Site {
         start(&self.folder, command, "router", &interfaces, &keys)
     }
 
-    /// Who knows the name of the router.
+    /// The resolver that knows the name of the router.
     fn start_names(&self) -> Process {
         let mut command = self.site.command("dnsmasq");
         command.args([
@@ -343,7 +342,7 @@ impl Site {
         assert!(said.contains("3 received"), "{bytes}: {said}\n{}", seen());
     }
 
-    /// What `ping` says.
+    /// Returns the output of `ping`.
     fn answered(&self, bytes: u32) -> String {
         let mut ping = self.host.command("ping");
         let bytes = bytes.to_string();
@@ -354,9 +353,9 @@ impl Site {
     }
 }
 
-/// The program on a node with a resolver of its own.
+/// Returns the program on a node with a resolver of its own.
 fn asked(node: &Namespace, resolver: &Path) -> Command {
-    // `ip netns exec` has given it a namespace for mounts already.
+    // `ip netns exec` has already given it a mount namespace.
     let mut command = node.command("sh");
     let script = "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
     command.args(["-c", script]).arg(resolver).arg(ISTHMUS);

@@ -1,4 +1,4 @@
-//! The laboratory as its users run it: a few subjects in one experiment, whose result arithmetic knows.
+//! The laboratory as its users run it: a few subjects in one experiment with a known result.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,8 @@ use isthmus_lab::results::{Directory, Outcome, Point};
 use crate::gateway::ISTHMUS;
 use crate::net::possible;
 
-/// What a packet from the client has more behind the first gateway, in octets: nothing, an IPv6 header less an IPv4
-/// header (RFC 7915), a whole IPv4 header (RFC 5969), a whole IPv6 header (RFC 2473).
+/// The growth of a packet from the client behind the first gateway, in octets: nothing, an IPv6 header less an
+/// IPv4 header (RFC 7915), an IPv4 header (RFC 5969), an IPv6 header (RFC 2473).
 const ADDED: [(&str, f64); 5] = [
     ("native-ipv6", 0.0),
     ("siit-isthmus-user", -20.0),
@@ -23,7 +23,7 @@ const ADDED: [(&str, f64); 5] = [
 ];
 
 fn lab(arguments: &[&str]) -> Output {
-    // Cargo builds the gateway for this test, but not what `isthmus lab` starts.
+    // Cargo builds the gateway for this test, but not the program that `isthmus lab` starts.
     if let Err(stale @ LabError::Stale { .. }) = isthmus_lab::isthmus::laboratory() {
         panic!("{stale}");
     }
@@ -36,7 +36,7 @@ fn said(output: &Output) -> String {
     both.map(|said| String::from_utf8_lossy(said)).concat()
 }
 
-/// Runs experiments with these subjects, briefly and to the end.
+/// Runs short experiments with these subjects to the end.
 fn measure(experiments: &[&str], subjects: &[&str], run: &Path) -> Directory {
     let mut arguments = vec!["run"];
     arguments.extend(experiments);
@@ -48,7 +48,7 @@ fn measure(experiments: &[&str], subjects: &[&str], run: &Path) -> Directory {
     Directory::open(run).unwrap()
 }
 
-/// What was measured of each subject.
+/// Returns the measurements of each subject.
 fn measured(run: &Path) -> BTreeMap<String, f64> {
     let directory = Directory::open(run).unwrap();
     let value = |outcome: &Outcome| match outcome {
@@ -76,7 +76,7 @@ fn a_run_is_measured_resumed_and_reported() {
         .into();
     assert_eq!(measured(&run), expected);
 
-    // Nobody begins another run there; one that was interrupted goes on.
+    // No other run may begin there; an interrupted run continues.
     let output = lab(&["run", "paper-002/overhead", "--output", place]);
     assert!(!output.status.success() && said(&output).contains("--resume"));
     let kept = fs::read(run.join("trials/0000.json")).unwrap();
@@ -131,12 +131,12 @@ mod others {
         add(&[("464xlat-tayga", 20.0), ("464xlat-isthmus-xdp", 20.0)]);
     }
 
-    /// Measures these, unless one of them is not here.
+    /// Measures these, unless one of them is not installed.
     fn add(expected: &[(&str, f64)]) {
         if !possible() || !two_cpus() {
             return;
         }
-        // Ours is where the tests know, and has to be.
+        // Our own subjects must be there.
         let theirs = experiment::subjects().into_iter().filter(|subject| {
             !subject.name.contains("isthmus")
                 && expected.iter().any(|(name, _)| subject.name == *name)
@@ -157,7 +157,7 @@ mod others {
     }
 }
 
-/// Says so where there is one only.
+/// Prints a message if there is only one.
 fn two_cpus() -> bool {
     let two = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2);
     if !two {
@@ -166,10 +166,10 @@ fn two_cpus() -> bool {
     two
 }
 
-/// Where the client's own address does not come through, and what else each mechanism can not carry: a NAT64 has only
-/// TCP, UDP and ICMP (RFC 6146 section 1) and so has a NAT44 of ours; without a CLAT, hosts with IPv6 reach no IPv4
-/// address (RFC 6877 section 1); a stateless translator copies protocols that it does not know (RFC 7915 section 5.1)
-/// and has an address for each host.
+/// The reasons why an application fails: some mechanisms hide the client's address, and some do not carry all
+/// protocols. A NAT64 has only TCP, UDP and ICMP (RFC 6146 section 1), as has our NAT44. Without a CLAT, IPv6 hosts
+/// reach no IPv4 address (RFC 6877 section 1). A stateless translator copies unknown protocols (RFC 7915 section
+/// 5.1) and has an address for each host.
 const FAILING: [(&str, &[&str]); 6] = [
     ("native-ipv4", &[]),
     ("6rd-isthmus-user", &[LITERAL, IPV4_ONLY]),
@@ -187,7 +187,7 @@ const LITERAL: &str = "IPv4 literal";
 const IPV4_ONLY: &str = "IPv4-only program";
 const UNASKED: &str = "unasked from outside";
 
-/// Runs an experiment briefly; the points of each subject, in the order of the names.
+/// Runs a short experiment. Returns the points of each subject, in the order of the names.
 fn points_of<const N: usize>(experiment: &str, subjects: [&str; N]) -> [Vec<Point>; N] {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");

@@ -1,4 +1,4 @@
-//! Traffic of the gateway machine itself: out through the TUN link, back in by the programs.
+//! Traffic of the gateway machine itself: out through the TUN link, back in through the programs.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn tc_gateways_move_super_packets_themselves() {
 fn reaches(engine: &str) {
     on_a_gateway(engine, |net, gateway| {
         assert!(net.pings_from("gateway", SERVER), "{}", gateway.log());
-        // Out by the slow path, in by the fast one.
+        // Out by the slow path, in by the fast path.
         assert_eq!(translated(gateway, "user"), PINGS);
         assert_eq!(translated(gateway, engine), PINGS);
     });
@@ -51,7 +51,7 @@ fn on_a_gateway(engine: &str, task: impl FnOnce(&Net, &Gateway)) {
     task(&site.net, &gateway);
 }
 
-/// Moves some megabytes between the gateway machine and the server, in super-packets.
+/// Transfers some megabytes between the gateway machine and the server, in super-packets.
 fn moves(net: &Net, direction: &[&str]) {
     let mut server = net
         .command("server", "iperf3")
@@ -60,7 +60,7 @@ fn moves(net: &Net, direction: &[&str]) {
         .spawn()
         .unwrap();
     let mut done = false;
-    // Until the server listens.
+    // Wait until the server listens.
     for _ in 0..20 {
         let mut client = net.command("gateway", "iperf3");
         client.args([

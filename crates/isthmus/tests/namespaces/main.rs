@@ -34,7 +34,7 @@ hosts = ["198.51.100.0/24"]
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
-/// The sum of a counter over all instances.
+/// Returns the sum of a counter over all instances.
 fn counted(counters: &Value, name: &str) -> u64 {
     counters
         .as_array()
@@ -74,7 +74,7 @@ fn it_translates_tells_of_it_and_leaves_nothing_behind() {
     let none = gateway.client("sessions --count --protocol tcp");
     assert_eq!(net::text(&none).trim(), "0");
 
-    // The record and the list are of the same session.
+    // The record and the list show the same session.
     gateway.wait_until(|_| {
         fs::read_to_string(&records)
             .unwrap_or_default()
@@ -97,8 +97,8 @@ fn it_translates_tells_of_it_and_leaves_nothing_behind() {
     }
 }
 
-/// What is to be translated is known by its source: the route to the link goes by that, comes and goes
-/// with the configuration, and is found after a crash.
+/// A source address selects the packets to translate: the route to the link depends on it, changes with the
+/// configuration, and is found after a crash.
 #[test]
 fn a_nat_within_ipv4_takes_what_comes_from_inside() {
     let Some(site) = Site::new() else {
@@ -116,12 +116,12 @@ fn a_nat_within_ipv4_takes_what_comes_from_inside() {
     let outside = session["outside-address"].as_str().unwrap();
     assert!(outside.starts_with("203.0.113."), "{session}");
     assert!(site.net.pings_with("192.0.2.2", 4000), "{}", gateway.log());
-    // The other family, and the machine itself, are as before.
+    // The other family and the machine itself are unchanged.
     assert!(site.net.pings(SERVER) && site.net.pings("192.168.7.1"));
     let counters = gateway.json("counters");
     assert_eq!(counted(&counters, "translated-4to4"), 8, "{counters}");
 
-    // Without the instance its routes are gone, with it they come back.
+    // The routes go with the instance and return with it.
     site.configure(PLAT);
     gateway.client("reload");
     assert!(!site.net.dump().contains("192.168.0.0"));
@@ -154,7 +154,7 @@ fn a_nat_within_ipv4_leaves_exempt_destinations_alone() {
     assert_eq!(gateway.sessions(), 0);
     assert_eq!(counted(&gateway.json("counters"), "translated-4to4"), 0);
 
-    // The routes follow the configuration, the network of the inside hosts as well as any other.
+    // The routes follow the configuration, and so does the network of the inside hosts.
     for (networks, sessions) in [
         ("\"192.168.0.0/16\", \"198.51.100.0/24\"", 1),
         ("\"192.0.2.2/32\"", 1),
@@ -168,7 +168,7 @@ fn a_nat_within_ipv4_leaves_exempt_destinations_alone() {
     assert_eq!(site.net.dump(), before);
 }
 
-/// With its place in the file, and before anything is changed.
+/// The message has its place in the file, and nothing has changed.
 #[test]
 fn what_the_machine_lacks_is_told() {
     let Some(site) = Site::new() else {
@@ -195,7 +195,10 @@ fn what_the_machine_lacks_is_told() {
     let text = fs::read_to_string(site.file()).unwrap();
     fs::write(site.file(), text.replace("isthmus0", "toh")).unwrap();
     let (status, said) = site.refused();
-    assert!(!status.success() && said.contains("no TUN link"), "{said}");
+    assert!(
+        !status.success() && said.contains("not a TUN link"),
+        "{said}"
+    );
     assert_eq!(site.net.dump(), before);
 }
 
@@ -207,7 +210,7 @@ fn a_good_reload_holds_and_keeps_sessions() {
     assert!(site.net.pings(SERVER));
     let session = gateway.json("sessions");
 
-    // Another instance in front, another timer: over SIGHUP, as a service manager does it.
+    // Another instance in front and another timer, by SIGHUP as from a service manager.
     site.configure(&format!("{LOCAL}{PLAT}"));
     gateway.signal("HUP");
     gateway.expect("RELOADING=1");
@@ -225,13 +228,13 @@ fn a_good_reload_holds_and_keeps_sessions() {
     let still = gateway.json("sessions");
     assert_eq!(still["outside-port"], session["outside-port"]);
     assert!(site.net.pings(SERVER));
-    // Counters follow their instance to its new place.
+    // Counters follow their instance to its new index.
     let status = gateway.json("status");
     assert_eq!(status["reloads"], 1);
     assert_eq!(status["instances"][1]["name"], "plat");
     assert_eq!(status["instances"][1]["translated"], 12);
 
-    // And away again, over the control socket.
+    // Remove it again, by the control socket.
     site.configure(PLAT);
     let changes = gateway.json("reload");
     assert!(
@@ -250,8 +253,8 @@ fn a_good_reload_holds_and_keeps_sessions() {
     assert!(site.net.pings(SERVER));
 }
 
-/// Programs are loaded when a configuration first takes them: after a reload that brings NAT64, the
-/// kernel makes the sessions, as if it had been there from the start.
+/// Programs are loaded when a configuration first needs them. After a reload that adds NAT64, the kernel makes the
+/// sessions, as if NAT64 had been there from the start.
 #[test]
 fn a_reload_brings_the_programs_of_its_mechanisms() {
     let Some(site) = Site::new() else {
@@ -262,13 +265,13 @@ fn a_reload_brings_the_programs_of_its_mechanisms() {
     site.configure(&format!("{links}{}", HOME.replace("4096", "8192")));
     let gateway = site.start();
     assert!(site.net.pings("192.0.2.2"), "{}", gateway.log());
-    // What was its memory is free when no packet can be on its way through it.
+    // Its memory is free once no packet can still use it.
     site.configure(&format!("{links}{LOCAL}"));
     gateway.client("reload");
     thread::sleep(Duration::from_secs(11));
     site.configure(&format!("{links}{PLAT}"));
     gateway.client("reload");
-    // The first may have to wait for the addresses of the links.
+    // The first packet may have to wait for the addresses of the links.
     assert!(site.net.pings(SERVER), "{}", gateway.log());
     let before = gateway.json("counters");
     assert!(site.net.pings(SERVER), "{}", gateway.log());
@@ -307,7 +310,7 @@ fn a_bad_reload_changes_nothing_and_says_where() {
         PLAT.replace("64:ff9b::/96", "64:ff9b::/95"),
         PLAT.replace("max-sessions", "max-sesions"),
         format!("{PLAT}\n[[instance]\n"),
-        // Good as a file, but not for a gateway that runs.
+        // The file is valid, but not for a running gateway.
         format!("[[interface]]\nname = \"tos\"\nengine = \"user\"\n{PLAT}"),
     ] {
         site.configure(&bad);
@@ -362,7 +365,7 @@ fn a_start_that_fails_leaves_nothing_behind() {
         return;
     };
     let before = site.net.dump();
-    // The route is taken: by then the link and an address are there.
+    // The route is refused. By then the link and an address exist.
     site.net.ip("gateway", "route add 203.0.113.0/28 dev tos");
     let taken = site.net.dump();
     site.configure(PLAT);
@@ -405,7 +408,7 @@ fn followers_see_sessions_come() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // There is no sign of its being there but the sessions that it sees.
+    // The sessions that it sees are its only sign of life.
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert!(site.net.pings(SERVER), "{}", gateway.log());
     let mut line = String::new();
@@ -503,7 +506,7 @@ fn dns64_and_metrics_are_served_and_follow_a_reload() {
     };
     write(9464);
     let gateway = site.start();
-    // RFC 8880 section 7.1: answered without asking anyone.
+    // RFC 8880 section 7.1: answered without an upstream resolver.
     let mut dig = site.net.command("host", "dig");
     dig.args([
         "@2001:db8:1::1",
@@ -562,7 +565,7 @@ fn in_the_kernel(engine: &str) {
     site.configure(&format!("{interfaces}{PLAT}"));
     let before = site.net.dump();
     let gateway = site.start();
-    // XDP leaves a packet to user space whose next hop is not known yet.
+    // XDP leaves a packet to user space if its next hop is not resolved yet.
     assert!(site.net.pings_from("gateway", "192.0.2.2"));
     assert!(site.net.pings(SERVER), "{}", gateway.log());
     let counters = gateway.json("counters --engines");
@@ -596,14 +599,14 @@ fn in_the_kernel(engine: &str) {
     assert_eq!(site.net.dump(), before);
 }
 
-/// With the rights that are left to a gateway. `SCHED_BATCH` is 3 (sched(7)), and a process tells its
-/// policy in field 41 of its `stat` (proc(5)).
+/// Runs with the reduced rights of a gateway. `SCHED_BATCH` is 3 (sched(7)), and a process shows its policy in
+/// field 41 of its `stat` (proc(5)).
 #[test]
 fn the_kernel_threads_of_its_link_are_batch_work() {
     let Some(site) = Site::new() else {
         return;
     };
-    // A name that no other test has: kernel threads do not tell their network namespace.
+    // A name that no other test has: kernel threads do not show their network namespace.
     let link = "batched0";
     site.configure(PLAT);
     let text = fs::read_to_string(site.file()).unwrap();

@@ -14,7 +14,7 @@ use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role
 /// Three namespaces of this test alone, gone when it is dropped.
 pub(crate) struct Net(Network);
 
-/// Whether namespaces can be made; says so where not.
+/// Whether namespaces can be made. Prints the reason if not.
 pub(crate) fn possible() -> bool {
     let tools = [("ip", "iproute2"), ("ethtool", "ethtool")];
     let mut tools = tools
@@ -53,7 +53,7 @@ impl Net {
         self.ip("host", "route add default via 192.168.7.1");
     }
 
-    /// Whether a ping of this many bytes comes back in fragments, if need be.
+    /// Whether a ping of this many bytes returns, in fragments if needed.
     pub(crate) fn pings_with(&self, address: &str, bytes: u32) -> bool {
         let mut command = self.command("host", "ping");
         let bytes = bytes.to_string();
@@ -79,12 +79,12 @@ impl Net {
         process::run(&mut ip).unwrap()
     }
 
-    /// A program to be run in the namespace of a node.
+    /// Returns a command for a program in the namespace of a node.
     pub(crate) fn command(&self, node: &str, program: &str) -> Command {
         self.node(node).command(program)
     }
 
-    /// Whether there is a firewall to be asked; says so where not.
+    /// Whether there is a firewall that can be read. Prints the reason if not.
     pub(crate) fn has_nft(&self) -> bool {
         let has = Command::new("nft").arg("-v").output().is_ok();
         if !has {
@@ -99,19 +99,19 @@ impl Net {
         assert!(output.status.success(), "nft {rules:?}: {output:?}");
     }
 
-    /// Whether `address` answers every one of a few pings of the IPv6 host.
+    /// Whether `address` answers all of a few pings from the IPv6 host.
     pub(crate) fn pings(&self, address: &str) -> bool {
         self.pings_from("host", address)
     }
 
-    /// The same of a node.
+    /// Whether `address` answers all of a few pings from a node.
     pub(crate) fn pings_from(&self, node: &str, address: &str) -> bool {
         let mut command = self.command(node, "ping");
         command.args(["-n", "-c", "3", "-i", "0.2", "-W", "2", address]);
         command.output().unwrap().status.success()
     }
 
-    /// All that a gateway could leave behind.
+    /// Dumps everything that a gateway could leave behind.
     pub(crate) fn dump(&self) -> String {
         let mut dump = String::new();
         for what in [
@@ -164,4 +164,8 @@ fn topology() -> Topology {
 
 pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn ip(node: &Namespace, arguments: &str) {
+    node.ip(&[arguments.into()]).unwrap();
 }

@@ -1,5 +1,5 @@
-//! 464XLAT whose customer side is not told the prefix: it finds it out, from router advertisements of our
-//! NAT64 or from our DNS64, and follows it.
+//! 464XLAT whose CLAT discovers the prefix from router advertisements of our NAT64 or from our DNS64, and follows
+//! its changes.
 
 mod net;
 
@@ -15,7 +15,7 @@ use net::{Net, PLAT};
 const ANNOUNCE: &str = "[[announce]]\ninterface = \"toc\"\nlifetime = 1800\n";
 const BY_ROUTERS: &str = "{ interface = \"tow\", resolvers = [] }";
 
-/// What a CLAT says of its prefix.
+/// The prefix in a CLAT's status.
 fn prefix(clat: &Gateway) -> Value {
     let status = clat.json("status");
     assert_eq!(status["instances"][0]["mechanism"], "clat");
@@ -31,7 +31,7 @@ fn wait_for_none(clat: &Gateway) {
     clat.wait_until(|clat| prefix(clat).as_object().is_some_and(|told| told.is_empty()));
 }
 
-/// The whole life of a prefix: awaited, announced, in use, changed, withdrawn.
+/// The life of a prefix: awaited, announced, in use, changed, withdrawn.
 fn follows(engine: &str) {
     let Some(net) = Net::new(engine) else {
         return;
@@ -39,7 +39,7 @@ fn follows(engine: &str) {
     let before = net.routes();
     let clat = net.clat(engine, BY_ROUTERS);
     wait_for_none(&clat);
-    // Nothing is its business yet: the kernel of the gateway says that there is no way.
+    // The gateway has no prefix yet: its kernel reports that there is no route.
     let said = net.ping();
     assert!(
         said.contains("Network is unreachable") || said.contains("Net Unreachable"),
@@ -76,7 +76,7 @@ fn follows(engine: &str) {
     net.carries(&clat);
     assert!(plat.sessions() > 0 && clat.sessions() > 0);
 
-    // It takes its leave.
+    // The NAT64 withdraws it.
     assert!(plat.stop().success());
     wait_for_none(&clat);
     assert_eq!(net.routes(), before);
@@ -98,8 +98,8 @@ fn a_clat_follows_routers_in_tc() {
     follows("tc");
 }
 
-/// RFC 7050, with the resolver of the machine and with one of the configuration; and RFC 8781 section
-/// 5.1: what routers tell comes first.
+/// RFC 7050, with the machine's resolver and with a configured one. RFC 8781 section 5.1: router
+/// advertisements have priority.
 #[test]
 fn a_clat_asks_the_dns() {
     for discovery in [
@@ -130,8 +130,8 @@ fn a_clat_asks_the_dns() {
     }
 }
 
-/// RFC 4861 section 6.1.2 and RFC 8781 section 4: what is discarded, counted by its reason; and a reload
-/// that leaves the places alone keeps what was found.
+/// RFC 4861 section 6.1.2 and RFC 8781 section 4: discarded messages are counted by reason. A reload that keeps
+/// the sources keeps the discovered prefix.
 #[test]
 fn hostile_advertisements_are_refused() {
     let Some(net) = Net::new("user") else {
@@ -173,7 +173,7 @@ fn hostile_advertisements_are_refused() {
     wait_for(&clat, "64:ff9b::/96");
     clat.json("reload");
     assert_eq!(prefix(&clat)["prefix"], "64:ff9b::/96");
-    // Withdrawn by somebody who never told it, then by its router.
+    // Withdrawn by a router that never announced it, then by its own router.
     let zero = good.replace("26020708", "26020000");
     net.advertise("fe80::99", 255, &zero);
     clat.wait_until(|_| counters("pref64-advertisement-heard") == 3);
@@ -183,7 +183,7 @@ fn hostile_advertisements_are_refused() {
     assert!(clat.stop().success());
 }
 
-/// A link that goes and comes back is another one: both ends find their way again.
+/// A link that goes and returns is a new link: both ends recover.
 #[test]
 fn a_link_that_comes_back_is_listened_to() {
     let Some(net) = Net::new("user") else {
@@ -194,8 +194,8 @@ fn a_link_that_comes_back_is_listened_to() {
     wait_for(&clat, "2001:db8:64::/96");
     net.part();
     net.join();
-    clat.wait_until(|clat| clat.log().contains("the link is another one"));
-    plat.wait_until(|plat| plat.log().contains("the link is another one"));
+    clat.wait_until(|clat| clat.log().contains("the link was replaced"));
+    plat.wait_until(|plat| plat.log().contains("the link was replaced"));
     wait_for(&clat, "2001:db8:64::/96");
     // The prefix may still be the one that was known before.
     clat.wait_until(|_| net.ping().contains("3 received"));
@@ -203,7 +203,7 @@ fn a_link_that_comes_back_is_listened_to() {
     assert!(clat.stop().success() && plat.stop().success());
 }
 
-/// RFC 8781 section 5.2: what another router of the link tells is compared with ours.
+/// RFC 8781 section 5.2: announcements of another router on the link are compared with ours.
 #[test]
 fn routers_that_disagree_are_told_of() {
     let Some(net) = Net::new("user") else {
@@ -223,15 +223,15 @@ fn routers_that_disagree_are_told_of() {
     assert!(plat.stop().success());
 }
 
-/// RFC 4861 section 6.2.6: solicitations are answered, no more often than every three seconds; and
-/// section 4.2: the advertisement makes nobody a default router and says nothing else.
+/// RFC 4861 section 6.2.6: solicitations are answered, at most once every three seconds. Section 4.2: the
+/// advertisement makes no default router and carries nothing else.
 #[test]
 fn hosts_that_solicit_are_answered() {
     let Some(net) = Net::new("user") else {
         return;
     };
     let plat = net.plat(&format!("prefix = \"64:ff9b::/96\"\n{PLAT}{ANNOUNCE}"));
-    // The first ones come at most 16 seconds apart, so what comes sooner is an answer.
+    // The first ones are at most 16 seconds apart, so that an earlier one is an answer.
     let heard = net.solicit(40);
     assert!((2..=3).contains(&heard.len()), "{heard:?}");
     for (_, hop_limit, message) in &heard {

@@ -1,4 +1,4 @@
-//! Routes that the BPF programs remember, and that change.
+//! Changes of routes that the BPF programs have cached.
 
 use std::thread;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn tc_follows_a_next_hop_that_changes() {
     follows("tc");
 }
 
-/// Both hosts get other Ethernet addresses. What is sent to the old ones is for nobody.
+/// Both hosts get new Ethernet addresses. Frames to the old ones are lost.
 fn follows(engine: &str) {
     let Some(site) = Site::new() else {
         return;
@@ -59,8 +59,8 @@ fn tc_tells_a_part_of_the_world_apart() {
     tells_parts_apart("tc");
 }
 
-/// Behind each host there is the rest of the world, a part of which has a router of its own after a while: of
-/// both routers, which are one machine, the one is there whose Ethernet address the machine has.
+/// Behind each host is the rest of the world, and later a second router for part of it. One machine is both
+/// routers: it acts as the router whose Ethernet address it has.
 fn tells_parts_apart(engine: &str) {
     let Some(site) = Site::new() else {
         return;
@@ -108,13 +108,13 @@ fn tells_parts_apart(engine: &str) {
     }
 }
 
-/// What is behind a node.
+/// The networks behind a node.
 struct Behind {
     node: &'static str,
     link: &'static str,
     /// The addresses of the node as either router.
     routers: [&'static str; 2],
-    /// What the second router has after a while.
+    /// The network that the second router serves later.
     part: &'static str,
     /// A host of either part.
     hosts: [&'static str; 2],
@@ -124,7 +124,7 @@ impl Behind {
     fn prepare(&self, site: &Site) {
         let net = &site.net;
         let [first, second] = self.routers;
-        // The host's own packets do not come from there.
+        // The host's own packets have another source.
         let more = if second.contains(':') {
             " nodad preferred_lft 0"
         } else {
@@ -152,14 +152,14 @@ impl Behind {
         );
     }
 
-    /// Takes the Ethernet address of one of both.
+    /// Takes the Ethernet address of one router.
     fn become_router(&self, site: &Site, number: usize) {
         let address = ethernet(number);
         let change = format!("link set eth0 address {address}");
         site.net.ip(self.node, &change);
     }
 
-    /// Whether packets reach a host behind the node: a server's, or the answers to one of an IPv6 host's.
+    /// Whether packets reach a host behind the node: a server's, or the answers to an IPv6 host's.
     fn reaches(&self, site: &Site, host: &str) -> bool {
         let net = &site.net;
         if self.node == "server" {

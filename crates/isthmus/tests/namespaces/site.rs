@@ -1,4 +1,4 @@
-//! Where a test runs its gateways: a network, a folder, and a configuration file.
+//! The place of a test's gateways: a network, a folder, and a configuration file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::gateway::Gateway;
 use super::net::{Net, possible};
 
-/// The instance that most tests have.
+/// The instance of most tests.
 pub(crate) const PLAT: &str = r#"
 [[instance]]
 name = "plat"
@@ -33,7 +33,7 @@ max-sessions = 4096
 max-bindings = 4096
 "#;
 
-/// Both links of the gateway with this engine and these other keys.
+/// Both links of the gateway with this engine and more keys.
 pub(crate) fn both_links(engine: &str, keys: &str) -> String {
     ["toh", "tos"]
         .iter()
@@ -41,14 +41,14 @@ pub(crate) fn both_links(engine: &str, keys: &str) -> String {
         .collect()
 }
 
-/// A network and a folder of this test alone, gone when it is dropped.
+/// A network and a folder of this test. They are removed on drop.
 pub(crate) struct Site {
     pub(crate) net: Net,
     folder: TempDir,
 }
 
 impl Site {
-    /// `None` where namespaces can not be made, after saying so.
+    /// Returns `None`, after printing the reason, if namespaces cannot be made.
     pub(crate) fn new() -> Option<Self> {
         possible().then(|| Self {
             net: Net::new(),
@@ -56,7 +56,7 @@ impl Site {
         })
     }
 
-    /// The same with a gateway that runs with this in its configuration.
+    /// Returns a site with a running gateway that has this in its configuration.
     pub(crate) fn with(more: &str) -> Option<(Self, Gateway)> {
         let site = Self::new()?;
         site.configure(more);
@@ -64,12 +64,12 @@ impl Site {
         Some((site, gateway))
     }
 
-    /// Writes the configuration file: the gateway's name and links, and this.
+    /// Writes the configuration file: the gateway's name and links, and this text.
     pub(crate) fn configure(&self, more: &str) {
         self.configure_gateway("", more);
     }
 
-    /// Likewise, with more keys of `[gateway]`.
+    /// Writes the configuration file with more keys of `[gateway]`.
     pub(crate) fn configure_gateway(&self, keys: &str, more: &str) {
         let socket = self.path("edge.sock");
         let text = format!(
@@ -85,17 +85,17 @@ impl Site {
         Gateway::start(&self.net, self.folder.path(), &self.file())
     }
 
-    /// Starts a gateway that is expected not to start: its exit status and what it says.
+    /// Starts a gateway that must fail to start. Returns its exit status and its output.
     pub(crate) fn refused(&self) -> (ExitStatus, String) {
         Gateway::refused(&self.net, &self.file())
     }
 
-    /// The configuration file.
+    /// Returns the configuration file.
     pub(crate) fn file(&self) -> PathBuf {
         self.path("edge.toml")
     }
 
-    /// A file in the folder.
+    /// Returns a file in the folder.
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.folder.path().join(name)
     }

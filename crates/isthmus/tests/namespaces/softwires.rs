@@ -1,5 +1,4 @@
-//! Tunnels and shared addresses with both ends ours: a customer's edge, a core of one protocol that
-//! knows nothing of the other, a border.
+//! Tunnels and shared addresses with both ends ours: a CE, a core that routes one protocol only, and a BR.
 
 pub(crate) mod net;
 mod ports;
@@ -12,15 +11,15 @@ use crate::gateway::Gateway;
 use crate::net::text;
 use net::Net;
 
-/// What goes over a TCP connection each way.
+/// Bytes of a TCP connection in each direction.
 const BYTES: u32 = 4 << 20;
 
-/// What the client and the server do over a mechanism with an engine on both gateways.
+/// Runs the traffic between client and server over a mechanism with an engine on both gateways.
 fn carries(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
     };
-    let (edge, border) = net.start(row, engine);
+    let (ce, br) = net.start(row, engine);
     let hosts = net.hosts();
     let server = row.server.address;
     let seen = |gateway: &Gateway| {
@@ -28,9 +27,7 @@ fn carries(row: &Mechanism, engine: &str) {
         format!("{}\n{counters}", gateway.log())
     };
     let fine = |result: Result<(), String>| {
-        result.unwrap_or_else(|said| {
-            panic!("{said}\nedge: {}\nborder: {}", seen(&edge), seen(&border))
-        });
+        result.unwrap_or_else(|said| panic!("{said}\nedge: {}\nborder: {}", seen(&ce), seen(&br)));
     };
     fine(traffic::pings(hosts, server, 56));
     fine(traffic::pings(hosts, server, 4000));
@@ -38,44 +35,44 @@ fn carries(row: &Mechanism, engine: &str) {
     fine(traffic::udp(hosts, server));
     fine(traffic::ftp(hosts, server));
     fine(traffic::hops(hosts, server));
-    // Routers between the gateways tell them, and they the hosts.
+    // Routers between the gateways report errors to the gateways, and these to the hosts.
     net.narrow(row);
     fine(traffic::path_mtu(hosts, server, row.mtu));
     fine(traffic::tcp(hosts, server, BYTES));
     fine(traffic::udp(hosts, server));
     if row.transport == Transport::Tunnel {
-        net.tell(row, engine, [&edge, &border]);
+        net.tell(row, engine, [&ce, &br]);
         fine(traffic::path_mtu(hosts, server, row.mtu));
         fine(traffic::tcp(hosts, server, BYTES));
         fine(traffic::udp(hosts, server));
     }
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
-/// Who sends from the port of his neighbour is refused, and counted (RFC 7596 section 6.2).
+/// A host that sends from the port of its neighbour is refused and counted (RFC 7596 section 6.2).
 fn refuses(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
     };
-    let (edge, border) = net.start(row, engine);
-    // A node of the core takes the place of the edge.
+    let (ce, br) = net.start(row, engine);
+    // A node of the core takes the place of the CE.
     let (b4, aftr) = ("2001:db8:12::1", "2001:db8:ffff::1");
-    net::ip(&net.core, &format!("addr add {b4}/128 dev lo nodad"));
+    crate::net::ip(&net.core, &format!("addr add {b4}/128 dev lo nodad"));
     let heard = |port| {
         let from = format!("192.0.2.18:{port}").parse().unwrap();
         traffic::softwire(&net, row.server.address, [b4, aftr], from).unwrap()
     };
-    let spoofed = || crate::counted(&border.json("counters"), "tunnel-spoofed");
-    // The first blocks of PSIDs 3 and 4: 64 ports from 1024 on are PSID 0.
+    let spoofed = || crate::counted(&br.json("counters"), "tunnel-spoofed");
+    // The first blocks of PSIDs 3 and 4: the 64 ports from 1024 on are PSID 0.
     let [own, neighbours] = [1216, 1280];
-    // The core looks for its neighbour first, and may have no address to ask from yet.
-    assert!((0..5).any(|_| heard(own)), "{}", border.log());
+    // The core resolves its neighbour first, and may have no source address yet.
+    assert!((0..5).any(|_| heard(own)), "{}", br.log());
     assert_eq!(spoofed(), 0);
-    assert!(!heard(neighbours), "{}", border.log());
+    assert!(!heard(neighbours), "{}", br.log());
     assert_eq!(spoofed(), 1);
-    assert!(heard(own + 1), "{}", border.log());
+    assert!(heard(own + 1), "{}", br.log());
     assert_eq!(spoofed(), 1);
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 /// A test for every mechanism.

@@ -1,4 +1,4 @@
-//! Hosts in VLANs: the gateway works on the links below, and on the frames with their tags.
+//! Hosts in VLANs: the gateway works on the lower links, and on frames with tags.
 
 use crate::forward::{PINGS, counters, translated};
 use crate::gateway::Gateway;
@@ -7,7 +7,7 @@ use crate::site::{PLAT, Site, both_links};
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
-/// Counts what the kernel forwards, between whichever links.
+/// Counts the packets that the kernel forwards, between any links.
 const FIREWALL: &str = "table inet seen {
     counter four { }
     counter six { }
@@ -49,7 +49,7 @@ fn with_tags(engine: &str, protocol: &str) {
     let check = |what: &str| passes(net, &gateway, engine, 0, what);
     check("both tagged");
 
-    // Devices come and go while the gateway runs.
+    // Devices appear and disappear while the gateway runs.
     out_of_vlan(net, Side::Server);
     check("the host tagged");
     into_vlan(net, Side::Server, protocol);
@@ -66,8 +66,8 @@ fn with_tags(engine: &str, protocol: &str) {
     passes(net, &gateway, engine, PINGS, "the kernel forwards");
 }
 
-/// A tag that is no VLAN of this machine's is not our business, whatever is behind it: here another
-/// network namespace, with a way of its own to the server.
+/// Frames with a tag that is no VLAN of this machine are not ours, whatever their content. Here they belong to
+/// another network namespace, which has its own route to the server.
 #[test]
 fn xdp_leaves_vlans_of_others_alone() {
     vlans_of_others("xdp");
@@ -90,8 +90,8 @@ fn vlans_of_others(engine: &str) {
     let gateway = site.start();
     assert!(net.pings(SERVER), "{}", gateway.log());
     let before = translated(&gateway, engine);
-    // The host's VLAN ends in the server, by a device on the gateway's link that was moved there; the
-    // server has the address of an IPv4 host under the prefix itself.
+    // The host's VLAN ends in the server, on a device of the gateway's link that was moved there. The server has the
+    // address of an IPv4 host under the prefix.
     net.ip("host", "link add link eth0 name eth0.10 type vlan id 10");
     net.ip("host", "link set eth0.10 up");
     net.ip("host", "addr add 2001:db8:a::1/64 dev eth0.10 nodad");
@@ -112,9 +112,9 @@ fn on_both(engine: &str, forward: &str) -> String {
     both_links(engine, &format!("forward = \"{forward}\""))
 }
 
-/// Packets pass through this engine, and so many each way through the kernel's forwarding.
+/// Checks that packets pass this engine, and that this many pass the kernel's forwarding in each direction.
 fn passes(net: &Net, gateway: &Gateway, engine: &str, forwarded: u64, what: &str) {
-    // Neighbours are found, a session is made, the gateway hears of new links.
+    // This resolves neighbours, makes a session, and lets the gateway learn of new links.
     assert!(net.pings(SERVER), "{what}: {}", gateway.log());
     net.nft("gateway", "reset counters");
     let before = translated(gateway, engine);
@@ -130,7 +130,7 @@ enum Side {
 }
 
 impl Side {
-    /// The far node, the gateway's link to it, and addresses and a route to move from link to link.
+    /// The far node, the gateway's link to it, and the addresses and route to move from link to link.
     fn moves(self) -> (&'static str, &'static str, [&'static str; 4]) {
         match self {
             Self::Host => (
@@ -191,7 +191,7 @@ fn shift(net: &Net, side: Side, from: &str, to: &str) {
     net.ip(node, &format!("route replace default via {router}"));
 }
 
-/// Has tags lie in the frames, as on a wire; says so where that can not be.
+/// Puts tags into the frames, as on a wire. Prints the reason if that is not possible.
 fn tags_are_in_frames(net: &Net) -> bool {
     let mut add = net.command("gateway", "ip");
     add.args("link add link toh name toh.10 type vlan id 10".split(' '));
@@ -213,7 +213,7 @@ fn tags_are_in_frames(net: &Net) -> bool {
         ethtool.status().is_ok_and(|status| status.success())
     });
     if !done {
-        eprintln!("skipped: ethtool can not have tags in frames");
+        eprintln!("skipped: ethtool cannot have tags in frames");
     }
     done
 }

@@ -1,4 +1,4 @@
-//! The vectors as they lie on disk; `vectors/README.md` describes the format.
+//! The vectors as stored on disk. `vectors/README.md` describes the format.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,16 +16,16 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Step>,
     pub(crate) counters: BTreeMap<String, u64>,
     pub(crate) choices: BTreeMap<String, Rule>,
-    /// The configuration is refused, by an error that mentions this.
+    /// The configuration is refused with an error that contains this text.
     pub(crate) refused: Option<String>,
     engines: Option<Vec<String>>,
 }
 
-/// A packet in and the packets that it causes.
+/// An input packet and the packets that it causes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Step {
-    /// When it comes, in microseconds since the epoch.
+    /// Arrival time in microseconds since the epoch.
     pub(crate) at: u64,
     #[serde(rename = "in")]
     pub(crate) input: Packet,
@@ -36,21 +36,21 @@ pub(crate) struct Step {
     pub(crate) any_order: bool,
 }
 
-/// Bytes of an IP packet and what is not fixed about them.
+/// An IP packet and the parts of it that are not fixed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Packet {
     #[serde(rename = "packet", deserialize_with = "hex")]
     pub(crate) bytes: Vec<u8>,
-    /// Places of chosen values; zero stands there.
+    /// Places of chosen values, which are zero here.
     #[serde(default)]
     pub(crate) choices: Vec<Place>,
-    /// Offset and length of ranges that may hold anything.
+    /// Offset and length of ranges whose bytes are not compared.
     #[serde(default)]
     pub(crate) free: Vec<(usize, usize)>,
-    /// The packet may end anywhere behind this length.
+    /// The packet may end anywhere after this length.
     pub(crate) shortest: Option<usize>,
-    /// Offset of an IPv4 address and the prefix that it must lie in.
+    /// Offset of an IPv4 address and the prefix that must contain it.
     #[serde(default)]
     pub(crate) within: Vec<(usize, String)>,
     /// The packet may be missing.
@@ -58,31 +58,31 @@ pub(crate) struct Packet {
     pub(crate) optional: bool,
 }
 
-/// Where a chosen value stands.
+/// The place of a chosen value.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place {
     pub(crate) name: String,
-    /// Bytes: 1 or 2.
+    /// Length in bytes: 1 or 2.
     pub(crate) size: usize,
     pub(crate) at: usize,
-    /// Checksums that cover it.
+    /// Checksums that cover the value.
     pub(crate) fix: Vec<usize>,
 }
 
-/// What a chosen value must fulfil.
+/// The conditions on a chosen value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
     pub(crate) low: u16,
     pub(crate) high: u16,
     pub(crate) parity: Option<Parity>,
-    /// Choices that must have other values.
+    /// Choices that must differ from this one.
     #[serde(default)]
     pub(crate) differs: Vec<String>,
 }
 
-/// Whether a number can be halved.
+/// The parity of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Parity {
@@ -109,12 +109,12 @@ struct Entry {
     choices: BTreeMap<String, Rule>,
     refused: Option<String>,
     engines: Option<Vec<String>>,
-    /// Why not all engines; for people.
+    /// The reason for leaving out engines, for people.
     #[serde(rename = "engines-reason")]
     _engines_reason: Option<String>,
 }
 
-/// All vectors and the list of those that can not pass yet.
+/// All vectors, and the list of those that cannot pass yet.
 #[derive(Debug)]
 pub(crate) struct Collection {
     pub(crate) cases: Vec<Arc<Case>>,
@@ -168,12 +168,12 @@ impl Collection {
     }
 }
 
-/// The folder of the vectors.
+/// Returns the folder of the vectors.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")
 }
 
-/// `name: reason` lines; `#` starts a comment.
+/// Parses `name: reason` lines; `#` starts a comment.
 fn known_failing(text: &str) -> Result<BTreeMap<String, String>, String> {
     text.lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim())

@@ -1,10 +1,10 @@
-//! Values that the translator chose: read where they first appear, then put everywhere else.
+//! Values that the translator chose: read where they first appear, and filled in everywhere else.
 
 use std::collections::BTreeMap;
 
 use super::case::{Packet, Parity, Place, Rule};
 
-/// Name and value of every choice that is known.
+/// Name and value of every known choice.
 pub(crate) type Known = BTreeMap<String, u16>;
 
 /// Whether all choices of a packet are known.
@@ -15,7 +15,7 @@ pub(crate) fn complete(packet: &Packet, known: &Known) -> bool {
         .all(|place| known.contains_key(&place.name))
 }
 
-/// Learns the choices of an expected packet from the one that came.
+/// Learns the choices of an expected packet from the actual one.
 pub(crate) fn learn(expected: &Packet, actual: &[u8], known: &mut Known) {
     for place in &expected.choices {
         if let Some(value) = read(actual, place) {
@@ -24,8 +24,8 @@ pub(crate) fn learn(expected: &Packet, actual: &[u8], known: &mut Known) {
     }
 }
 
-/// The bytes of a packet with its choices in place and its checksums adjusted. Choices that are
-/// not known stay zero.
+/// Returns the bytes of a packet with its choices filled in and its checksums adjusted. Unknown choices stay
+/// zero.
 pub(crate) fn filled(packet: &Packet, known: &Known) -> Vec<u8> {
     let mut bytes = packet.bytes.clone();
     for place in &packet.choices {
@@ -45,7 +45,7 @@ pub(crate) fn filled(packet: &Packet, known: &Known) -> Vec<u8> {
     bytes
 }
 
-/// A checksum after the data that it covers grew by `delta` (RFC 1624, equation 3).
+/// Returns a checksum after the data that it covers grew by `delta` (RFC 1624, equation 3).
 fn grown(checksum: u16, delta: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(delta);
     !((sum & 0xffff) as u16 + (sum >> 16) as u16)
@@ -60,7 +60,7 @@ fn read(bytes: &[u8], place: &Place) -> Option<u16> {
     )
 }
 
-/// What is wrong with the values that were chosen.
+/// Returns the violated conditions of the chosen values.
 pub(crate) fn check(rules: &BTreeMap<String, Rule>, known: &Known) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, rule) in rules {

@@ -1,16 +1,16 @@
-//! Shows a packet, and where two packets differ, by field and by byte.
+//! Shows a packet, and the differences between two packets, by field and by byte.
 
 use std::fmt::Write as _;
 
 use super::names;
 
-/// A packet in lines of 16 bytes.
+/// Formats a packet in lines of 16 bytes.
 pub(crate) fn dump(packet: &[u8]) -> String {
     lines(packet, &[])
 }
 
-/// Two packets that differ at these offsets: the fields, then both as bytes with the differing
-/// ones marked.
+/// Formats two packets that differ at these offsets: the fields, then both as bytes with the differing ones
+/// marked.
 pub(crate) fn diff(expected: &[u8], actual: &[u8], at: &[usize]) -> String {
     let mut text = String::new();
     if expected.len() != actual.len() {
@@ -57,7 +57,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Differing bytes carry a `*`. What follows the 160th byte is left out unless it differs.
+/// Differing bytes have a `*`. Bytes after the 160th are left out unless they differ.
 fn lines(packet: &[u8], marks: &[usize]) -> String {
     let mut text = String::new();
     for (number, row) in packet.chunks(16).enumerate() {

@@ -1,4 +1,4 @@
-//! Compares what came out with what the vector expects.
+//! Compares the output with the expectations of the vector.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use super::pcap::Record;
 use super::referee;
 use super::run::Outcome;
 
-/// Everything that is wrong with an outcome.
+/// Returns all problems of an outcome.
 pub(crate) fn judge(case: &Case, inputs: &[Record], outcome: &Outcome) -> Result<(), String> {
     let packets = judge_packets(case, inputs.len(), &outcome.packets);
     let counters = compare_counters(&case.counters, &outcome.counters).join("\n");
@@ -23,7 +23,7 @@ pub(crate) fn judge(case: &Case, inputs: &[Record], outcome: &Outcome) -> Result
     }
 }
 
-/// Everything that is wrong with the packets that the first steps of a vector caused.
+/// Returns all problems of the packets that the first steps of a vector caused.
 pub(crate) fn judge_packets(case: &Case, steps: usize, actual: &[Record]) -> Result<(), String> {
     let mut known = Known::new();
     let mut problems = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn judge_packets(case: &Case, steps: usize, actual: &[Record]) -> Res
     }
 }
 
-/// Learns what the translator chose in the first steps.
+/// Learns the translator's choices from the first steps.
 pub(crate) fn learn(case: &Case, steps: usize, packets: &[Record], known: &mut Known) {
     for step in &case.steps[..steps] {
         let actual: Vec<&Record> = packets
@@ -68,7 +68,7 @@ pub(crate) fn learn(case: &Case, steps: usize, packets: &[Record], known: &mut K
     }
 }
 
-/// The expected packets of a vector, checked by the referee. Choices are zero, which is fine.
+/// Checks the expected packets of a vector by the referee. Their choices are zero, which is valid.
 pub(crate) fn well_formed(case: &Case) -> Result<(), String> {
     let outputs: Vec<&Packet> = case.steps.iter().flat_map(|step| &step.outputs).collect();
     let packets: Vec<&[u8]> = outputs.iter().map(|packet| &packet.bytes[..]).collect();
@@ -80,7 +80,7 @@ pub(crate) fn well_formed(case: &Case) -> Result<(), String> {
     }
 }
 
-/// What differs in one step.
+/// Returns the differences in one step.
 fn compare(step: &Step, actual: &[&Record], known: &mut Known) -> Vec<String> {
     let mut left = actual.to_vec();
     let mut problems = Vec::new();
@@ -130,7 +130,7 @@ fn compare(step: &Step, actual: &[&Record], known: &mut Known) -> Vec<String> {
     problems
 }
 
-/// Offsets at which a packet is not what it should be.
+/// Returns the offsets at which a packet is not as expected.
 fn differences(expected: &Packet, actual: &[u8], known: &Known) -> Vec<usize> {
     let wanted = choices::filled(expected, known);
     let enough = match expected.shortest {
@@ -149,7 +149,7 @@ fn differences(expected: &Packet, actual: &[u8], known: &Known) -> Vec<usize> {
             .iter()
             .any(|&(start, length)| (start..start + length).contains(&at))
     });
-    // A checksum that was adjusted for a choice may have landed on the other zero.
+    // A checksum that was adjusted for a choice may have become the other zero.
     for at in expected.choices.iter().flat_map(|place| &place.fix) {
         let word = |bytes: &[u8]| {
             bytes
@@ -163,7 +163,7 @@ fn differences(expected: &Packet, actual: &[u8], known: &Known) -> Vec<usize> {
     wrong
 }
 
-/// Addresses that do not lie where they must.
+/// Returns the addresses outside their expected prefix.
 fn outside<'a>(expected: &'a Packet, actual: &'a [u8]) -> impl Iterator<Item = String> + 'a {
     expected.within.iter().filter_map(move |(at, prefix)| {
         let (network, length) = prefix.split_once('/')?;
@@ -177,8 +177,8 @@ fn outside<'a>(expected: &'a Packet, actual: &'a [u8]) -> impl Iterator<Item = S
     })
 }
 
-/// Every packet ends in one counter: those that are not expected must be zero. Events are compared
-/// where the vector names them.
+/// Every packet ends in one counter; counters that are not expected must be zero. Events are compared where the
+/// vector names them.
 fn compare_counters(
     expected: &BTreeMap<String, u64>,
     actual: &BTreeMap<String, u64>,
@@ -197,7 +197,7 @@ fn compare_counters(
     problems
 }
 
-/// The counters in which packets end.
+/// Returns the counters in which packets end.
 pub(crate) fn compare_ends(
     expected: &BTreeMap<String, u64>,
     actual: &BTreeMap<String, u64>,

@@ -1,10 +1,9 @@
-//! The conformance vectors (`vectors/*.json`) against the real engines: each is run as `isthmus
-//! translate` does it in every engine, and what comes out is compared with what the RFC says and
-//! checked by an encoder that is not ours.
+//! The conformance vectors (`vectors/*.json`) against the real engines. Each vector runs in every engine, as in
+//! `isthmus translate`. The output is compared with the RFC's expectation and checked by an independent encoder.
 //!
-//! One test per vector and engine, named `engine::vector`; `cargo test --test vectors -- rfc7915-4.2`
-//! runs a part of them. Engines that need root are reported as ignored without it. A vector in
-//! `vectors/known-failing.txt` must fail: one that passes is a line to delete.
+//! There is one test per vector and engine, named `engine::vector`; `cargo test --test vectors -- rfc7915-4.2`
+//! runs some of them. Engines that need root are reported as ignored without it. A vector in
+//! `vectors/known-failing.txt` must fail. If it passes, delete its line.
 
 mod case;
 mod choices;
@@ -24,7 +23,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use case::{Case, Collection};
 
-/// The engines, and whether they are in the kernel: then they need root.
+/// The engines, and whether they are in the kernel, which needs root.
 const ENGINES: [(&str, bool); 3] = [("user", false), ("xdp", true), ("tc", true)];
 
 fn main() -> ExitCode {
@@ -71,7 +70,7 @@ fn main() -> ExitCode {
         }
         reason
     });
-    // Engines take turns: each in the kernel has one set of programs, for which its vectors wait.
+    // Engines take turns: a kernel engine has one set of programs, which its vectors share.
     for case in &vectors.cases {
         for ((engine, _), reason) in ENGINES.into_iter().zip(&reasons) {
             let skip = reason.is_some() || !case.runs_on(engine);
@@ -86,14 +85,14 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Why a vector is known to fail in an engine.
+/// Returns the reason why a vector is known to fail in an engine.
 fn listed<'a>(known: &'a BTreeMap<String, String>, engine: &str, name: &str) -> Option<&'a String> {
     known
         .get(name)
         .or_else(|| known.get(&format!("{engine}::{name}")))
 }
 
-/// An engine that is listed as missing really is.
+/// Checks that an engine listed as missing is missing.
 fn still_missing(engine: &'static str, case: &Arc<Case>) -> Trial {
     let case = Arc::clone(case);
     Trial::test(format!("known_failing::{engine}"), move || {
@@ -106,7 +105,7 @@ fn still_missing(engine: &'static str, case: &Arc<Case>) -> Trial {
     })
 }
 
-/// Turns the outcome of a vector around if it is known to fail.
+/// Inverts the result of a vector that is known to fail.
 fn verdict(case: &Case, known: Option<&String>, outcome: Result<(), String>) -> Result<(), Failed> {
     match (known, outcome) {
         (None, Ok(())) | (Some(_), Err(_)) => Ok(()),
@@ -120,7 +119,7 @@ fn verdict(case: &Case, known: Option<&String>, outcome: Result<(), String>) -> 
     }
 }
 
-/// The expected packets themselves are right in the eyes of the referee.
+/// The expected packets pass the referee.
 fn expectations(cases: &[Arc<Case>]) -> Trial {
     let cases = cases.to_vec();
     Trial::test("expectations::are_well_formed", move || {

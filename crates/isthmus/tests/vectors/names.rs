@@ -1,6 +1,6 @@
-//! Names of the fields of a packet, for people who read a failure.
+//! Names of the fields of a packet, for readers of a failure.
 
-/// A field: where it starts, how long it is, what it is called.
+/// A field: offset, length and name.
 pub(crate) type Field = (usize, usize, String);
 
 const IPV4: [(usize, usize, &str); 10] = [
@@ -54,7 +54,7 @@ const ICMP: [(usize, usize, &str); 5] = [
     (6, 2, "sequence or MTU"),
 ];
 
-/// The fields of an IP packet and of the packet that it quotes.
+/// Returns the fields of an IP packet and of the packet that it quotes.
 pub(crate) fn fields(packet: &[u8]) -> Vec<Field> {
     let mut fields = Vec::new();
     walk(packet, 0, "", &mut fields);

@@ -1,4 +1,4 @@
-//! Classic capture files with microseconds and link type 101 (raw IP), all that is needed here.
+//! Classic capture files with microseconds and link type 101 (raw IP), which is all that the tests need.
 
 const MAGIC: u32 = 0xa1b2_c3d4;
 const RAW_IP: u32 = 101;
@@ -10,7 +10,7 @@ pub(crate) struct Record {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A capture file with these packets.
+/// Returns a capture file with these packets.
 pub(crate) fn write(records: &[Record]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [MAGIC, 4 << 16 | 2, 0, 0, 65535, RAW_IP] {
@@ -32,7 +32,7 @@ pub(crate) fn write(records: &[Record]) -> Vec<u8> {
     file
 }
 
-/// The packets of a capture file.
+/// Returns the packets of a capture file.
 pub(crate) fn read(file: &[u8]) -> Result<Vec<Record>, String> {
     let word = |at: usize| -> Result<u32, String> {
         let bytes = file

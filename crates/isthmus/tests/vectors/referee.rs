@@ -9,7 +9,7 @@ use etherparse::{
     TcpSlice, UdpSlice,
 };
 
-/// What is wrong with these packets, which left in this order.
+/// Returns the problems of these packets, which left in this order.
 pub(crate) fn check(packets: &[&[u8]]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut datagrams: BTreeMap<(Vec<u8>, u32, u8), Vec<Piece<'_>>> = BTreeMap::new();
@@ -49,7 +49,7 @@ pub(crate) fn check(packets: &[&[u8]]) -> Vec<String> {
 
 /// An IP packet that may be a fragment.
 struct Piece<'a> {
-    /// Source and destination, as they lie in the pseudo-header.
+    /// Source and destination in the order of the pseudo-header.
     addresses: Vec<u8>,
     protocol: IpNumber,
     identification: u32,
@@ -132,7 +132,7 @@ fn parse_ipv6(packet: &[u8]) -> Result<Piece<'_>, String> {
     Ok(piece)
 }
 
-/// The payload of a datagram if all of it is there, each byte once.
+/// Returns the payload of a datagram if every byte of it is there exactly once.
 fn reassembled(mut pieces: Vec<Piece<'_>>) -> Option<Vec<u8>> {
     pieces.sort_by_key(|piece| piece.offset);
     let mut whole = Vec::new();
@@ -167,7 +167,7 @@ fn transport(addresses: &[u8], protocol: IpNumber, payload: &[u8]) -> Result<(),
                     payload.len()
                 ));
             }
-            // Over IPv4 zero means that there is none, over IPv6 it is forbidden.
+            // Over IPv4 zero means no checksum, over IPv6 it is forbidden.
             let absent = udp.checksum() == 0 && addresses.len() == 8;
             if absent || (udp.checksum() != 0 && valid(true)) {
                 Ok(())
@@ -195,7 +195,7 @@ fn transport(addresses: &[u8], protocol: IpNumber, payload: &[u8]) -> Result<(),
     }
 }
 
-/// The checksum over a packet that holds its own: zero if that is right.
+/// Returns the checksum over a packet including its own checksum: zero if it is right.
 fn sum(addresses: &[u8], protocol: IpNumber, payload: &[u8], pseudo: bool) -> u16 {
     let sum = Sum16BitWords::new().add_slice(payload);
     if !pseudo {

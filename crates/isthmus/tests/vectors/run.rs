@@ -1,9 +1,9 @@
-//! Runs a vector in an engine: user space by `isthmus translate`, the engines in the kernel as that
-//! command does it, but on programs that stay loaded, because to load them takes seconds.
+//! Runs a vector in an engine: in user space by `isthmus translate`, in the kernel as that command does it, but
+//! with programs that stay loaded, because loading takes seconds.
 //!
-//! An input may hold a value that the translator chose before, such as the port to answer to. The
-//! vector is then run as far as its inputs are known, the values are read from what came out, and
-//! it is run again from the start: with a seed the choices are the same.
+//! An input may contain a value that the translator chose before, such as the port to answer to. The vector then
+//! runs as far as its inputs are known, the values are read from the output, and it runs again from the start. A
+//! seed repeats the choices.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,10 +22,10 @@ use super::choices::{self, Known};
 use super::judge;
 use super::pcap::{self, Record};
 
-/// Of all choices that a run makes.
+/// The seed of all random choices of a run.
 const SEED: u64 = 1;
 
-/// What a run left behind.
+/// The results of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) packets: Vec<Record>,
@@ -37,7 +37,7 @@ pub(crate) fn is_root() -> bool {
     process::require_root().is_ok()
 }
 
-/// Runs a vector in an engine; the error is a text for people.
+/// Runs a vector in an engine. The error is a text for people.
 pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     if let Some(mention) = &case.refused {
@@ -83,7 +83,7 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
     }
 }
 
-/// The program itself does what these tests do in its place.
+/// The program does this itself, in place of these tests.
 pub(crate) fn command_does_the_same(case: &Case, engine: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let inputs: Vec<Record> = case
@@ -102,7 +102,7 @@ pub(crate) fn command_does_the_same(case: &Case, engine: &str) -> Result<(), Str
     Err(format!("by command: {by_command:?}\nhere: {here:?}"))
 }
 
-/// A configuration and a capture file, and what comes of them, in a folder.
+/// A folder with a configuration, a capture file, and the results.
 struct Files {
     configuration: PathBuf,
     input: PathBuf,
@@ -161,7 +161,7 @@ impl Files {
 
     fn in_kernel(&self, hook: Hook, loaded: &Loaded) -> Result<Outcome, String> {
         let loading = config::load(&self.configuration).map_err(|e| e.to_string())?;
-        // A test that fails while it has the programs leaves none behind.
+        // If a test fails while it has the programs, it does not return them.
         let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let programs = match loaded.take() {
             Some(used) => Programs::Used(used),
@@ -182,7 +182,7 @@ impl Files {
     }
 }
 
-/// The programs of a hook, when they are loaded and nobody uses them.
+/// The programs of a hook, while they are loaded and unused.
 type Loaded = Mutex<Option<Box<KernelTranslator>>>;
 static XDP: Loaded = Mutex::new(None);
 static TC: Loaded = Mutex::new(None);

@@ -1,4 +1,4 @@
-//! The committed vectors are what the tables say.
+//! The committed vectors match their tables.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 
 use super::case;
 
-/// Runs `vectors/generate.py --check`; ignored, with the reason printed, where scapy is missing.
+/// Runs `vectors/generate.py --check`. It is ignored, with the reason printed, if scapy is missing.
 pub(crate) fn trial() -> Trial {
     let python = "/usr/bin/python3";
     let present = Command::new(python)

@@ -1,4 +1,4 @@
-//! Whether what is announced to hosts is true and lasts.
+//! Checks that announcements to hosts are true and last.
 
 use super::Seen;
 use crate::config::diagnose::{Diagnostic, Sink};
@@ -22,7 +22,8 @@ pub(super) fn check(document: &Document, sink: &Sink) {
         for prefix in &announce.prefixes {
             if !translated.is_empty() && !translated.contains(&prefix.value) {
                 let message = format!("no instance translates {}", prefix.value);
-                let label = "hosts will send packets there that another machine has to translate";
+                let label =
+                    "hosts will send packets there, and another machine must translate them";
                 sink.push(Diagnostic::warning(prefix.span, message, label));
             }
         }

@@ -19,7 +19,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
     for prefix in &dns64.prefixes {
         if !translated.is_empty() && !translated.contains(&prefix.value) {
             let message = format!("no instance translates {}", prefix.value);
-            let label = "hosts will be told addresses here that another machine has to translate";
+            let label = "hosts will get addresses under this prefix, and another machine must translate their packets";
             sink.push(Diagnostic::warning(prefix.span, message, label));
         }
     }

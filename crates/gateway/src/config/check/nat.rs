@@ -21,7 +21,7 @@ pub(super) fn check_nat64(nat64: &Nat64, sink: &Sink) {
     check(&nat64.nat, nat64.nat.subscriber_prefix, sink);
     for binding in &nat64.nat.static_bindings {
         if prefix.contains(&binding.inside.host()) {
-            let message = format!("{} stands for an IPv4 host", binding.inside.host());
+            let message = format!("{} represents an IPv4 host", binding.inside.host());
             let label = "expected the address of an IPv6 host";
             sink.push(
                 Diagnostic::error(binding.span, message, label)
@@ -86,8 +86,7 @@ fn in_pool<'n>(
     })
 }
 
-/// Whether what is exempt from translation can be, and is the same for all instances: their routes are
-/// of one link.
+/// Checks that the exempt networks are valid, and the same for all instances: their routes belong to one link.
 pub(super) fn check_exempt(document: &Document, sink: &Sink) {
     let instances = document.instances.iter();
     let mut all = instances.filter_map(|instance| match &instance.mechanism {
@@ -131,7 +130,7 @@ pub(super) fn check(nat: &Nat, subscriber_prefix: u8, sink: &Sink) {
             "there is room for {} bindings but for {} sessions only",
             nat.max_bindings, nat.max_sessions
         );
-        let label = "expected `max-sessions` to be no less than `max-bindings`: a binding lives by its sessions";
+        let label = "expected `max-sessions` to be no less than `max-bindings`: each binding needs a session";
         let place = nat.pool.first().map_or(nat.ports.span, |pool| pool.span);
         sink.push(Diagnostic::warning(place, message, label));
     }
@@ -219,7 +218,7 @@ fn deterministic(nat: &Nat, inside: IpNet, size: u16, subscriber_prefix: u8, sin
     if subscribers > u128::from(room) {
         let message =
             format!("{inside} has {subscribers} subscribers, and the pool has blocks for {room}");
-        let label = format!("each takes {size} ports, whether it is there or not");
+        let label = format!("each takes {size} ports, whether it is active or not");
         let mut diagnostic = Diagnostic::error(nat.ports.span, message, label);
         if let Some(pool) = nat.pool.first() {
             diagnostic = diagnostic.also(pool.span, "the pool");

@@ -12,15 +12,15 @@ use crate::config::source::At;
 pub(super) fn check(instance: &Instance, siit: &Siit, sink: &Sink) {
     if siit.hosts.is_empty() && siit.eam.is_empty() {
         let name = &instance.name;
-        let message = format!("nothing is said about the IPv6 hosts of \"{}\"", name.value);
+        let message = format!("\"{}\" has no addresses for IPv6 hosts", name.value);
         let label = "needs `hosts`, `eam` or `eam-file`";
         sink.push(Diagnostic::error(name.span, message, label).help(
-            "`hosts` are the IPv4 addresses that stand for IPv6 hosts under `prefix`; \
+            "`hosts` are the IPv4 addresses that represent IPv6 hosts under `prefix`; \
              `eam` maps IPv4 to IPv6 addresses one by one (RFC 7757)",
         ));
     }
     if let (None, Some(hosts)) = (&siit.prefix, siit.hosts.first()) {
-        let message = "`hosts` stand for IPv6 hosts under a prefix, and there is none";
+        let message = "`hosts` needs a prefix for the IPv6 hosts";
         let label = "needs `prefix = \"2001:db8:64::/96\"`";
         sink.push(Diagnostic::error(hosts.span, message, label));
     }
@@ -112,7 +112,7 @@ fn asymmetry(siit: &Siit, v4: &[IpNet], v6: &[IpNet], sink: &Sink) {
             Diagnostic::warning(mapping.span, message, "the longer prefix counts")
                 .also(siit.eam[outer].span, "the shorter one is here")
                 .help(
-                    "some addresses will be translated back to others than they came from \
+                    "some addresses will not be translated back to themselves \
                      (RFC 7757 section 5)",
                 ),
         );

@@ -91,7 +91,7 @@ fn claims(document: &Document) -> Vec<Claim> {
 
 fn between_instances(document: &Document, claims: &[Claim], sink: &Sink) {
     let networks: Vec<_> = claims.iter().map(|claim| claim.network).collect();
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     for (index, parent) in overlap::parents(&networks).into_iter().enumerate() {
         let Some(outer) = parent.map(|parent| &claims[parent]) else {
             continue;
@@ -99,7 +99,7 @@ fn between_instances(document: &Document, claims: &[Claim], sink: &Sink) {
         let inner = &claims[index];
         let pair = (inner.instance, inner.what, outer.instance, outer.what);
         // Tables of mappings overlap in many rows or in none: one message is enough.
-        if inner.instance == outer.instance || !told.insert(pair) {
+        if inner.instance == outer.instance || !reported.insert(pair) {
             continue;
         }
         let name = |claim: &Claim| document.instances[claim.instance].name.value.as_str();
@@ -115,12 +115,12 @@ fn between_instances(document: &Document, claims: &[Claim], sink: &Sink) {
         sink.push(
             Diagnostic::error(inner.span, message, label)
                 .also(outer.span, other)
-                .help("a packet belongs to one instance, which its destination tells"),
+                .help("a packet belongs to one instance, chosen by its destination"),
         );
     }
 }
 
-/// The kernel keeps what is sent to an address of its own; it never comes to be translated.
+/// The kernel itself receives packets to its own addresses; they are never translated.
 fn own_addresses(document: &Document, claims: &[Claim], sink: &Sink) {
     for address in &document.tun.addresses {
         // An explicit mapping may well stand for this very machine: a CLAT does.
@@ -135,7 +135,8 @@ fn own_addresses(document: &Document, claims: &[Claim], sink: &Sink) {
                 claim.what.name(),
                 document.instances[claim.instance].name.value,
             );
-            let label = "the kernel keeps what is sent there: choose another address";
+            let label =
+                "the kernel receives packets to this address itself: choose another address";
             sink.push(
                 Diagnostic::error(address.span, message, label)
                     .also(claim.span, format!("the {}", claim.what.name())),

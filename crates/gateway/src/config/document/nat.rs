@@ -82,7 +82,7 @@ pub struct Pcp {
     pub listen: Vec<At<IpAddr>>,
     /// Whether they do at the address that an AFTR has in its softwires.
     pub in_softwires: bool,
-    /// Who may ask; everybody if empty.
+    /// The clients that may ask; all if empty.
     pub clients: Vec<At<IpNet>>,
     /// Shortest and longest lifetime in seconds.
     pub lifetime: (u32, u32),
@@ -95,7 +95,7 @@ pub struct Pcp {
 pub struct PcpProxy {
     /// Addresses of this machine at which hosts ask, at least one.
     pub listen: Vec<At<IpAddr>>,
-    /// Who may ask; everybody if empty.
+    /// The clients that may ask; all if empty.
     pub clients: Vec<At<IpNet>>,
     /// The server that they are passed on to.
     pub server: IpAddr,

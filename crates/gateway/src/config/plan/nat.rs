@@ -23,10 +23,8 @@ pub(super) fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
         }
         .to_owned(),
         match nat.unsolicited_syn {
-            UnsolicitedSyn::Drop => "TCP connections that nobody waits for are dropped silently",
-            UnsolicitedSyn::Answer => {
-                "TCP connections that nobody waits for are answered after 6 seconds"
-            }
+            UnsolicitedSyn::Drop => "unsolicited TCP connections are dropped silently",
+            UnsolicitedSyn::Answer => "unsolicited TCP connections are answered after 6 seconds",
         }
         .to_owned(),
         format!(
@@ -87,7 +85,7 @@ fn of_pcp(pcp: &Pcp) -> String {
         nets => list(nets.iter().map(|net| net.value.to_string())),
     };
     format!(
-        "by PCP and NAT-PMP at {listen} hosts may ask for ports: {clients}, up to {} each",
+        "hosts may ask for ports by PCP and NAT-PMP at {listen}: {clients}, up to {} each",
         pcp.per_host
     )
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::service::Service;
 
-/// Requests are no longer (RFC 6887 section 7); what is longer is noticed to be.
+/// The longest valid request is one octet shorter (RFC 6887 section 7), so that a longer one is detected.
 pub(super) const LONGEST: usize = 1101;
 /// How often, and how long after the first, hosts are notified that their mappings are gone; the time
 /// between two doubles (RFC 6887 section 14.1.3).
@@ -113,7 +113,7 @@ impl Listener {
         }
     }
 
-    /// The next request: its length, and who sends it.
+    /// Receives the next request. Returns its length and its sender.
     pub(super) async fn receive(&self, request: &mut [u8]) -> (usize, SocketAddr) {
         loop {
             // An error is that of an answer that was not delivered.
@@ -123,7 +123,7 @@ impl Listener {
         }
     }
 
-    /// Tells all hosts on the link.
+    /// Sends a message to all hosts on the link.
     pub(super) async fn announce(&self, message: &[u8]) {
         self.send(message, self.all_hosts()).await;
     }

@@ -100,8 +100,8 @@ impl Pcp {
         Ok(Opened { listeners, relays })
     }
 
-    /// Makes the servers those that `document` wants. Before its tables are swept, because what is
-    /// over is given back here. `described` shows which instances are what they were.
+    /// Runs the servers of `document`. This comes before its tables are swept, because it releases expired mappings.
+    /// `described` shows which instances are unchanged.
     pub(super) async fn apply(
         &mut self,
         mut opened: Opened,

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::super::view::lock;
 use super::service::Service;
 
-/// Who serves and who has asked.
+/// The servers, and the clients that wait for responses.
 #[derive(Default)]
 pub(in super::super) struct Own {
     /// The servers by the ends of their softwires.
@@ -24,7 +24,7 @@ pub(in super::super) struct Own {
     askers: Mutex<BTreeMap<SocketAddrV6, Asker>>,
 }
 
-/// Who has asked a server.
+/// A client that waits for a server's response.
 struct Asker {
     server: Ipv6Addr,
     responses: mpsc::Sender<Vec<u8>>,

@@ -121,7 +121,7 @@ impl Ports for NatPorts {
             Held::Now(outside) => (outside, Lasting::Held),
             Held::Before(outside) => (outside, Lasting::Static),
         };
-        // A port of PCP itself cannot be anybody's (RFC 6887 section 11.3).
+        // A port of PCP itself cannot be mapped (RFC 6887 section 11.3).
         let reserved = internal.protocol == Protocol::Udp
             && [SERVER_PORT, CLIENT_PORT].contains(&outside.port);
         let elsewhere = matches!(wish, Wish::Only(_)) && Some(outside) != wanted;

@@ -95,8 +95,8 @@ impl Relays {
         Ok(Opened(opened))
     }
 
-    /// Makes the proxies those that `document` wants. `ports` are those of an instance, `own` hears what is
-    /// said to their addresses.
+    /// Runs the proxies of `document`. `ports` are those of an instance. `own` receives the packets to the proxies'
+    /// addresses.
     pub(super) async fn apply(
         &mut self,
         mut opened: Opened,
@@ -180,7 +180,7 @@ impl Running {
     fn start(wanted: &PcpProxy, sockets: Sockets, near: Near<NatPorts>, own: &Arc<Own>) -> Self {
         let Sockets { listener, upstream } = sockets;
         let (sender, responses) = mpsc::channel(RESPONSES);
-        // The address of a NAT is not one of this machine, so that the engine gets what is said to it.
+        // The address of a NAT does not belong to this machine, so that the engine receives the packets to it.
         let own = match (&near, upstream.local_addr(), wanted.server) {
             (Near::Nat(_), Ok(SocketAddr::V6(to)), IpAddr::V6(server)) => {
                 own.listen(to, server, sender);

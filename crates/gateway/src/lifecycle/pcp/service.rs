@@ -15,7 +15,7 @@ use crate::config;
 /// How often mappings whose time is over are looked for.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A server, who may ask it, and its clock.
+/// A server, its permitted clients, and its clock.
 pub(super) struct Service {
     server: Mutex<Server<NatPorts>>,
     /// Everybody if empty.
@@ -50,7 +50,7 @@ impl Service {
         may.then(|| self.server().answer(self.now(), source, request))?
     }
 
-    /// The same for a datagram that came through the softwire of a customer.
+    /// The same for a datagram from a softwire.
     pub(super) fn answer_in_softwire(
         &self,
         customer: Ipv6Addr,
@@ -102,7 +102,7 @@ impl Service {
     }
 }
 
-/// The limits of a server, and who may ask it.
+/// The limits and the permitted clients of a server.
 pub(super) fn terms(wanted: &config::Pcp) -> (Limits, Vec<IpNet>) {
     (limits(wanted), clients(wanted))
 }

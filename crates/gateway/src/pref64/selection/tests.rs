@@ -123,7 +123,7 @@ fn rfc8781_4_1_a_lifetime_of_zero_removes() {
     assert_eq!(fake.uses(4.0), None);
 }
 
-/// RFC 7050 section 3: in the order received; and what is in use stays as long as it is announced.
+/// RFC 7050 section 3: in the order received. A prefix in use stays as long as it is announced.
 #[test]
 fn rfc7050_3_the_first_of_several_and_no_change_without_need() {
     let mut fake = Fake::new(DNS);

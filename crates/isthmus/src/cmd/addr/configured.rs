@@ -1,4 +1,4 @@
-//! What the instances of a configuration make of an address.
+//! The meaning of an address to the instances of a configuration.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use isthmus_gateway::config::{Document, Mechanism, Nat, Prefix, Siit};
 
 use super::softwire;
 
-/// A sentence for each instance that has to do with it, and with a port of it where ports are shared.
+/// Returns a sentence for each instance that uses the address, and for the port where ports are shared.
 pub(super) fn explain(address: IpAddr, port: Option<u16>, document: &Document) -> Vec<String> {
     let mut found = Vec::new();
     for instance in &document.instances {

@@ -13,19 +13,19 @@ use isthmus_gateway::softwire46::{
 };
 use serde_json::{Value, json};
 
-use super::customer::{self, Answer, PortsAnswer};
+use super::ce::{self, Answer, PortsAnswer};
 use super::prefix;
 
-/// Explain what DHCPv6 tells a customer's router about MAP-E, MAP-T and lw4o6
+/// Explain DHCPv6 options for a CE of MAP-E, MAP-T or lw4o6
 ///
-/// Takes a message of a server, or options of it, in hexadecimal: as an argument or in a file. Spaces,
-/// line ends and colons do not matter.
+/// The options, or a server's message with them, are in hexadecimal, as an argument or in a file. Spaces, line
+/// ends and colons do not matter.
 #[derive(Args, Debug)]
 pub(super) struct Dhcpv6 {
     /// Hexadecimal digits, or the name of a file with them
     #[arg(value_name = "HEX|FILE")]
     dump: String,
-    /// The customer's IPv6 prefix, if the dump does not delegate it
+    /// The CE's IPv6 prefix, if the dump does not delegate it
     #[arg(long, value_name = "PREFIX", value_parser = prefix::network)]
     prefix: Vec<Ipv6Net>,
     /// Print JSON
@@ -66,7 +66,7 @@ impl Dhcpv6 {
     }
 }
 
-/// The bytes of hexadecimal text.
+/// Parses hexadecimal text.
 fn digits(text: &str) -> Result<Vec<u8>> {
     let text = text.trim().strip_prefix("0x").unwrap_or(text.trim());
     let mut bytes = Vec::new();
@@ -77,7 +77,7 @@ fn digits(text: &str) -> Result<Vec<u8>> {
         }
         let Some(digit) = character.to_digit(16) else {
             bail!(
-                "character {} is '{character}': 0 to 9, a to f, spaces and colons are right",
+                "character {} is '{character}': expected 0 to 9, a to f, spaces and colons",
                 index + 1
             );
         };
@@ -98,7 +98,7 @@ fn digits(text: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A domain in words.
+/// Describes a domain.
 struct Explained {
     mechanism: &'static str,
     lines: Vec<String>,
@@ -151,7 +151,7 @@ fn relay_line(name: &str, relays: &[Ipv6Addr]) -> String {
     format!("{name}: {}", relays.join(" "))
 }
 
-/// Rules, and what the customer has by the basic one.
+/// Rules, and the address and ports of the CE by the basic rule.
 fn of_rules(domain: &Domain, prefixes: &[Ipv6Net]) -> (Vec<String>, Value) {
     let mut lines = Vec::new();
     let mut rules = Vec::new();
@@ -159,13 +159,10 @@ fn of_rules(domain: &Domain, prefixes: &[Ipv6Net]) -> (Vec<String>, Value) {
     for rule in domain.rules() {
         let text = describe(rule);
         lines.push(format!("rule: {text}"));
-        lines.push(format!(
-            "  customers have {}",
-            customer::assigned(&rule.rule)
-        ));
+        lines.push(format!("  CEs have {}", ce::assigned(&rule.rule)));
         if let Some(set) = rule.discarded {
             lines.push(format!(
-                "  its PSID {:#x} is discarded: customers have IPv4 prefixes (RFC 7598 section 4.5)",
+                "  its PSID {:#x} is discarded: CEs have IPv4 prefixes (RFC 7598 section 4.5)",
                 set.psid()
             ));
         }
@@ -184,32 +181,32 @@ fn of_rules(domain: &Domain, prefixes: &[Ipv6Net]) -> (Vec<String>, Value) {
             "contradiction": contradiction,
         }));
     }
-    let mut customers = Vec::new();
+    let mut ces = Vec::new();
     for &prefix in prefixes {
         let Some(rule) = domain.basic_rule(prefix) else {
             lines.push(format!("{prefix}: under no rule"));
             continue;
         };
         match rule.rule.ce((prefix.network().into(), prefix.prefix_len())) {
-            Ok(customer) => {
-                let answer = Answer::new(&rule.rule, &customer);
+            Ok(ce) => {
+                let answer = Answer::new(&rule.rule, &ce);
                 lines.push(format!("{prefix}:"));
                 lines.extend(answer.lines().into_iter().map(|line| format!("  {line}")));
-                customers.push(json!({ "prefix": prefix, "has": answer }));
+                ces.push(json!({ "prefix": prefix, "has": answer }));
             }
             Err(error) => {
                 lines.push(format!("{prefix}: {error}"));
-                customers.push(json!({ "prefix": prefix, "error": error.to_string() }));
+                ces.push(json!({ "prefix": prefix, "error": error.to_string() }));
             }
         }
     }
-    (lines, json!({ "rules": rules, "customers": customers }))
+    (lines, json!({ "rules": rules, "customers": ces }))
 }
 
 fn describe(rule: &Rule) -> String {
     let ((v6, n), (v4, r)) = (rule.rule.v6(), rule.rule.v4());
     let role = match rule.role {
-        Role::Basic => "for its own customers only",
+        Role::Basic => "for its own CEs only",
         Role::Forwarding => "for forwarding, too",
     };
     let bits = rule.rule.ea_bits();

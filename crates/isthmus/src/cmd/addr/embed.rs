@@ -10,7 +10,7 @@ use isthmus_core::address::ivi::Share;
 
 use super::prefix::{self, Format, Prefix};
 
-/// Print the IPv6 address that stands for an IPv4 address
+/// Print the IPv6 address that represents an IPv4 address
 ///
 /// Example: `isthmus addr embed 2001:db8:122::/48 192.0.2.33` prints 2001:db8:122:c000:2:2100::
 #[derive(Args, Debug)]
@@ -20,13 +20,13 @@ pub(super) struct Embed {
     prefix: Ipv6Net,
     /// The IPv4 address
     address: Ipv4Addr,
-    /// How the address lies under the prefix
+    /// The format of the address under the prefix
     #[arg(long, value_enum, default_value_t = Format::Rfc6052)]
     format: Format,
-    /// IVI: how many hosts share the address, a power of two up to 4096
+    /// IVI: number of hosts that share the address, a power of two up to 4096
     #[arg(long, value_name = "N", requires = "index")]
     ratio: Option<u32>,
-    /// IVI: which of them it is, from 0
+    /// IVI: index of the host, from 0
     #[arg(long, value_name = "N", requires = "ratio")]
     index: Option<u16>,
     /// Embed non-global addresses under 64:ff9b::/96, too
@@ -57,7 +57,9 @@ impl Embed {
                 prefix.embed_shared(v4, Share::new(ratio, index)?)
             }
             (Prefix::Rfc6052(_), Some(_), Some(_)) => {
-                bail!("--ratio and --index are for `--format ivi`: RFC 6052 knows no sharing")
+                bail!(
+                    "--ratio and --index are for `--format ivi`: RFC 6052 has no shared addresses"
+                )
             }
         };
         let address = Ipv6Addr::from(address);

@@ -14,10 +14,10 @@ use super::configured;
 use super::prefix::Prefix;
 use crate::cmd::configuration;
 
-/// Tell everything that an address says
+/// Explain an address
 ///
-/// Which block it lies in and how far it reaches, which transition mechanism made it and which
-/// IPv4 address is in it. With a configuration also what its instances make of the address.
+/// Prints the address block and how far it reaches, the transition mechanism that made the address, and the IPv4
+/// address in it. With a configuration also prints what the address means to its instances.
 #[derive(Args, Debug)]
 pub(super) struct Explain {
     /// An IPv4 or IPv6 address
@@ -25,7 +25,7 @@ pub(super) struct Explain {
     /// A configuration, for the prefixes and pools in it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// A port of the IPv4 address, to know which customer has it
+    /// A port of the IPv4 address, to find its CE
     #[arg(long, requires = "config")]
     port: Option<u16>,
     /// Print JSON
@@ -33,7 +33,7 @@ pub(super) struct Explain {
     json: bool,
 }
 
-/// What is known of an address.
+/// The explanation of an address.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Answer {
@@ -41,7 +41,7 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     block: Option<BlockAnswer>,
     meanings: Vec<MeaningAnswer>,
-    /// What the instances of a configuration make of it.
+    /// The meaning of the address to the instances of a configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     configured: Vec<String>,
     notes: Vec<String>,
@@ -140,7 +140,7 @@ fn of_v6(address: Ipv6Addr) -> Answer {
     }
     if meanings.is_empty() && block.is_some_and(|block| block.purpose == "global unicast") {
         notes.push(
-            "no transition mechanism can be told from the address alone; under a prefix that a \
+            "the address alone shows no transition mechanism; under a prefix that a \
              network translates (RFC 6052) or delegates by 6rd (RFC 5969) it may hold an IPv4 \
              address"
                 .to_owned(),
@@ -163,7 +163,7 @@ fn of_meaning(meaning: &Meaning) -> MeaningAnswer {
     }
 }
 
-/// What is to be said about the IPv4 address within.
+/// Explains the embedded IPv4 address.
 fn note(meaning: &Meaning) -> Option<String> {
     let v4 = meaning.v4()?;
     if let Meaning::Rfc6052 { prefix, .. } = meaning

@@ -11,7 +11,7 @@ use isthmus_core::address::ivi::Share;
 
 use super::prefix::{self, Format, Prefix};
 
-/// Print the IPv4 address that an IPv6 address stands for
+/// Print the IPv4 address that an IPv6 address represents
 ///
 /// Example: `isthmus addr extract 2001:db8:122::/48 2001:db8:122:c000:2:2100::` prints 192.0.2.33
 #[derive(Args, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Extract {
     prefix: Ipv6Net,
     /// The IPv6 address
     address: Ipv6Addr,
-    /// How the address lies under the prefix
+    /// The format of the address under the prefix
     #[arg(long, value_enum, default_value_t = Format::Rfc6052)]
     format: Format,
     /// Print JSON

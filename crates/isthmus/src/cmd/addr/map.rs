@@ -11,13 +11,13 @@ use isthmus_core::address::V6;
 use isthmus_core::address::map::{Assignment, Ce, MapRule, Ports};
 use isthmus_core::address::port_set::{PortSet, Sharing};
 
-use super::customer::{self, Answer};
+use super::ce::{self, Answer};
 use super::prefix;
 
-/// Explain a MAP domain and its customers (MAP-E, MAP-T)
+/// Explain a MAP domain and its CEs (MAP-E, MAP-T)
 ///
-/// A rule alone is explained as a whole; with a customer's IPv6 prefix or address, or an IPv4 address
-/// and port, it tells what that customer has.
+/// A rule alone is explained as a whole. With a CE's IPv6 prefix or address, or an IPv4 address and port, prints
+/// the addresses and ports of this CE.
 ///
 /// Example: `isthmus addr map 2001:db8::/40 192.0.2.0/24 16 2001:db8:12:3400::/56`
 #[derive(Args, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Map {
     /// The number of EA bits
     ea_bits: u8,
     /// IPv6 prefix or address, or IPv4 address (with `:PORT` if it is shared)
-    customer: Option<Whom>,
+    ce: Option<Whom>,
     /// Bits of the PSID offset
     #[arg(long, value_name = "BITS", default_value_t = Sharing::DEFAULT_OFFSET)]
     offset: u8,
@@ -46,7 +46,7 @@ pub(super) struct Map {
     json: bool,
 }
 
-/// Who is asked for.
+/// The CE that is asked for.
 #[derive(Clone, Copy, Debug)]
 enum Whom {
     Prefix(Ipv6Net),
@@ -73,7 +73,7 @@ impl FromStr for Whom {
     }
 }
 
-/// A number, in hexadecimal with 0x.
+/// Parses a number, in hexadecimal with 0x.
 fn number(text: &str) -> Result<u16, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u16::from_str_radix(digits, 16),
@@ -93,12 +93,12 @@ impl Map {
         let v6 = (self.v6.addr().into(), self.v6.prefix_len());
         let v4 = (self.v4.addr().into(), self.v4.prefix_len());
         let rule = MapRule::new(v6, v4, self.ea_bits, ports)?;
-        let Some(whom) = self.customer else {
+        let Some(whom) = self.ce else {
             self.print_rule(&rule);
             return Ok(ExitCode::SUCCESS);
         };
-        let (customer, notes) = find(&rule, whom)?;
-        let answer = Answer::new(&rule, &customer);
+        let (ce, notes) = find(&rule, whom)?;
+        let answer = Answer::new(&rule, &ce);
         if self.json {
             let mut answer = serde_json::to_value(&answer)?;
             answer["notes"] = notes.into();
@@ -116,35 +116,31 @@ impl Map {
 
     fn print_rule(&self, rule: &MapRule) {
         let least = self.v6.prefix_len() + self.ea_bits;
-        let customers = 1u64 << self.ea_bits;
-        let each = customer::assigned(rule);
+        let ces = 1u64 << self.ea_bits;
+        let each = ce::assigned(rule);
         if self.json {
             let answer = serde_json::json!({
                 "v6": self.v6,
                 "v4": self.v4,
                 "ea-bits": self.ea_bits,
-                "customers": customers,
+                "customers": ces,
                 "end-user-prefix-length": least,
                 "each": each,
                 "shared-by": rule.sharing().ratio(),
             });
             println!("{answer:#}");
         } else {
-            let plural = if customers == 1 {
-                "customer, who has"
-            } else {
-                "customers, who each have"
-            };
-            println!("{customers} {plural} {each}");
+            let plural = if ces == 1 { "CE has" } else { "CEs each have" };
+            println!("{ces} {plural} {each}");
             println!("end-user IPv6 prefixes: of {least} bits, or longer with zeros behind these");
         }
     }
 }
 
-/// The customer, and what is to be said about the question.
+/// Returns the CE, and notes about the address or port that was asked for.
 fn find(rule: &MapRule, whom: Whom) -> Result<(Ce, Vec<String>)> {
     let mut notes = Vec::new();
-    let customer = match whom {
+    let ce = match whom {
         Whom::Prefix(net) => rule.ce((net.addr().into(), net.prefix_len()))?,
         Whom::Address(address) => {
             let v6 = V6::from(address);
@@ -152,23 +148,21 @@ fn find(rule: &MapRule, whom: Whom) -> Result<(Ce, Vec<String>)> {
                 let (prefix, length) = rule.v6();
                 bail!("{address} is not under the Rule IPv6 prefix {prefix}/{length}");
             }
-            let customer = rule.ce_at(v6);
-            if customer.address != v6 {
-                notes.push(format!("{address} is not the customer's MAP IPv6 address"));
+            let ce = rule.ce_at(v6);
+            if ce.address != v6 {
+                notes.push(format!("{address} is not the CE's MAP IPv6 address"));
             }
-            customer
+            ce
         }
         Whom::V4(address) => {
             if let Assignment::Shared(ratio) = rule.assignment() {
-                bail!(
-                    "{ratio} customers share {address}: ask for one of its ports, {address}:PORT"
-                );
+                bail!("{ratio} CEs share {address}: ask for one of its ports, {address}:PORT");
             }
             of_port(rule, address, u16::MAX)?
         }
         Whom::Port(endpoint) => of_port(rule, *endpoint.ip(), endpoint.port())?,
     };
-    Ok((customer, notes))
+    Ok((ce, notes))
 }
 
 fn of_port(rule: &MapRule, address: Ipv4Addr, port: u16) -> Result<Ce> {
@@ -182,7 +176,7 @@ fn of_port(rule: &MapRule, address: Ipv4Addr, port: u16) -> Result<Ce> {
     match rule.ports() {
         Ports::Given(set) if port >= set.sharing().first() => {
             bail!(
-                "port {port} is not the customer's: it has the PSID {:#x}, not {:#x}",
+                "port {port} is not the CE's: it has the PSID {:#x}, not {:#x}",
                 set.sharing().psid_of(port).unwrap_or(0),
                 set.psid()
             )
@@ -190,7 +184,7 @@ fn of_port(rule: &MapRule, address: Ipv4Addr, port: u16) -> Result<Ce> {
         Ports::Given(_) | Ports::Embedded { .. } => {
             let sharing = rule.sharing();
             bail!(
-                "nobody has port {port}: with a PSID offset of {} ports begin at {} (RFC 7597 section 5.1)",
+                "port {port} belongs to no CE: with a PSID offset of {} ports begin at {} (RFC 7597 section 5.1)",
                 sharing.offset(),
                 sharing.first()
             )

@@ -9,7 +9,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use isthmus_core::address::explain::{self, Reach};
 use isthmus_core::address::{V4, V6, ivi, rfc6052};
 
-/// How an IPv4 address lies under a prefix.
+/// The format of an IPv4 address under a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// RFC 6052: behind a prefix of 32, 40, 48, 56, 64 or 96 bits, bits 64 to 71 being zero
@@ -18,7 +18,7 @@ pub(super) enum Format {
     Ivi,
 }
 
-/// A prefix in one of the formats.
+/// A translation prefix and its format.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Prefix {
     Rfc6052(rfc6052::Prefix),
@@ -29,7 +29,7 @@ impl Prefix {
     /// Reads a network as a translation prefix.
     ///
     /// # Errors
-    /// A text for people: it is none.
+    /// A text for people: the network is no translation prefix.
     pub(super) fn new(net: Ipv6Net, format: Format) -> Result<Self, String> {
         let length = net.prefix_len();
         let error = |error: &dyn fmt::Display| format!("{net} is no translation prefix: {error}");
@@ -57,7 +57,7 @@ impl Prefix {
         }
     }
 
-    /// What RFC 6052 section 3.1 has against this address under this prefix.
+    /// Returns the objection of RFC 6052 section 3.1 to this address under this prefix, if any.
     pub(super) fn objection(&self, address: V4) -> Option<Objection> {
         let Self::Rfc6052(prefix) = self else {
             return None;
@@ -94,7 +94,7 @@ pub(super) struct Objection {
 }
 
 impl Objection {
-    /// Documentation addresses appear in examples, RFC 6052's own among them.
+    /// Documentation addresses appear in examples, also in those of RFC 6052.
     pub(super) fn is_for_examples(&self) -> bool {
         self.purpose.starts_with("documentation")
     }
@@ -111,28 +111,28 @@ impl fmt::Display for Objection {
     }
 }
 
-/// A network with its length, as clap reads it.
+/// Parses an IPv6 network with its length for clap.
 pub(super) fn network(text: &str) -> Result<Ipv6Net, String> {
-    let net = Ipv6Net::from_str(text)
-        .map_err(|_| "expected an address and a length such as 64:ff9b::/96".to_owned())?;
-    if net.trunc() != net {
-        return Err(format!(
-            "bits after the length are set; the network would be {}",
-            net.trunc()
-        ));
-    }
-    Ok(net)
+    exact(text, "64:ff9b::/96", Ipv6Net::trunc)
 }
 
-/// An IPv4 network with its length, as clap reads it.
+/// Parses an IPv4 network with its length for clap.
 pub(super) fn network_v4(text: &str) -> Result<Ipv4Net, String> {
-    let net = Ipv4Net::from_str(text)
-        .map_err(|_| "expected an address and a length such as 192.0.2.0/24".to_owned())?;
-    if net.trunc() != net {
-        return Err(format!(
-            "bits after the length are set; the network would be {}",
-            net.trunc()
-        ));
+    exact(text, "192.0.2.0/24", Ipv4Net::trunc)
+}
+
+fn exact<N: FromStr + PartialEq + fmt::Display>(
+    text: &str,
+    example: &str,
+    trunc: impl Fn(&N) -> N,
+) -> Result<N, String> {
+    let net = N::from_str(text)
+        .map_err(|_| format!("expected an address and a length such as {example}"))?;
+    let right = trunc(&net);
+    match right == net {
+        true => Ok(net),
+        false => Err(format!(
+            "bits after the length are set; the network would be {right}"
+        )),
     }
-    Ok(net)
 }

@@ -1,4 +1,4 @@
-//! What the binding table of an lwAFTR says about an address.
+//! The entries for an address in the binding table of an lwAFTR.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,12 +6,12 @@ use isthmus_core::address::port_set::PortSet;
 use isthmus_core::address::softwire::Softwire;
 use isthmus_core::config::LwAftr;
 
-/// More softwires of one address than these are not all told.
+/// The largest number of an address's softwires that are listed.
 const SOFTWIRES: usize = 8;
-/// More ranges of ports than these are not all told.
+/// The largest number of port ranges that are listed.
 const RANGES: usize = 4;
 
-/// A sentence for each softwire that has to do with an address, and a port if there is one.
+/// Returns a sentence for each softwire of an address, or of a port if there is one.
 pub(super) fn explain(
     aftr: &LwAftr,
     softwires: &[Softwire],
@@ -44,7 +44,7 @@ fn of_v4(
         .collect();
     let mut lines = Vec::new();
     if let (Some(port), true) = (port, its.is_empty()) {
-        lines.push(format!("nobody has port {port} of it"));
+        lines.push(format!("its port {port} has no softwire"));
     } else if port.is_none() {
         let (ratio, count) = (sharing.ratio(), its.len());
         lines.push(format!("of its {ratio} port sets, {count} have a softwire"));
@@ -60,7 +60,7 @@ fn of_v4(
     lines
 }
 
-/// The address and the ports of a softwire.
+/// Returns the address and the ports of a softwire.
 fn has(aftr: &LwAftr, softwire: &Softwire) -> Option<String> {
     let set = aftr.shared.find(softwire.v4)?.set(softwire.psid).ok()?;
     let address = Ipv4Addr::from(softwire.v4);

@@ -1,59 +1,59 @@
-//! Somebody else's ends of tunnels, for the mechanisms of a [`provider`].
+//! The other implementation's end of tunnels, for the mechanisms of a [`provider`].
 
 use isthmus_lab::provider::others::{self, End, Need};
 use isthmus_lab::provider::{self, Host, Mechanism};
 
-/// Which end of a mechanism.
+/// The end of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    Edge,
-    Border,
+    Ce,
+    Br,
 }
 
 impl Side {
     pub(crate) const fn other(self) -> Self {
         match self {
-            Self::Edge => Self::Border,
-            Self::Border => Self::Edge,
+            Self::Ce => Self::Br,
+            Self::Br => Self::Ce,
         }
     }
 
-    /// The place of its link to the core.
+    /// The index of its link to the core.
     pub(crate) const fn number(self) -> usize {
         match self {
-            Self::Edge => 0,
-            Self::Border => 1,
+            Self::Ce => 0,
+            Self::Br => 1,
         }
     }
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Edge => "edge",
-            Self::Border => "border",
+            Self::Ce => "ce",
+            Self::Br => "br",
         }
     }
 
     /// The host behind it.
     pub(crate) const fn host(self, row: &Mechanism) -> Host {
         match self {
-            Self::Edge => row.client,
-            Self::Border => row.server,
+            Self::Ce => row.client,
+            Self::Br => row.server,
         }
     }
 
-    /// What the core routes to it.
+    /// The networks that the core routes to it.
     pub(crate) const fn routed(self, row: &Mechanism) -> &'static str {
         match self {
-            Self::Edge => row.to_ce,
-            Self::Border => row.to_br,
+            Self::Ce => row.to_ce,
+            Self::Br => row.to_br,
         }
     }
 
     /// Our instance at this end.
     pub(crate) const fn instance(self, row: &Mechanism) -> &'static str {
         match self {
-            Self::Edge => row.ce,
-            Self::Border => row.br,
+            Self::Ce => row.ce,
+            Self::Br => row.br,
         }
     }
 }
@@ -62,12 +62,12 @@ const fn ip6tnl(lines: &'static [&'static str]) -> End {
     End::kernel(&[Need::IP6TNL], lines)
 }
 
-/// The same behind a NAT of the kernel.
+/// The same, behind a NAT of the kernel.
 const fn ip6tnl_and_nft(lines: &'static [&'static str]) -> End {
     End::kernel(&[Need::IP6TNL, Need::Nftables], lines)
 }
 
-/// Whether the server can begin.
+/// Whether the server can begin a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     Both,
@@ -75,31 +75,31 @@ pub(crate) enum Reach {
     Outward,
 }
 
-/// Which pings theirs lets through.
+/// The pings that the other implementation passes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pings {
     OfAnySize,
-    /// Those that fit a packet: stateless translators drop the fragments of others (RFC 7915 section 1.2).
+    /// Those that fit a packet: stateless translators drop fragmented ICMP (RFC 7915 section 1.2).
     Whole,
 }
 
-/// A mechanism with our gateway at one end and theirs at the other.
+/// A mechanism with our gateway at one end and the other implementation at the other.
 pub(crate) struct Pair {
     pub(crate) name: &'static str,
     pub(crate) row: &'static Mechanism,
     pub(crate) reach: Reach,
     pub(crate) pings: Pings,
-    /// Theirs where it is the customer's edge, and where it is the border.
-    pub(crate) edge: Option<End>,
-    pub(crate) border: Option<End>,
-    /// The MTU that the client sees where the core is narrow, with theirs at the edge.
+    /// The other implementation as CE and as BR.
+    pub(crate) ce: Option<End>,
+    pub(crate) br: Option<End>,
+    /// The client's MTU when the core's MTU is small and the other implementation is the CE.
     pub(crate) mtu: u32,
 }
 
 impl Pair {
-    /// Ours at one end, theirs at the other, each way round.
-    pub(crate) fn ways(&self) -> impl Iterator<Item = (Side, &End)> {
-        [(Side::Border, &self.edge), (Side::Edge, &self.border)]
+    /// Ours at one end, the other implementation at the other, in both directions.
+    pub(crate) fn both(&self) -> impl Iterator<Item = (Side, &End)> {
+        [(Side::Br, &self.ce), (Side::Ce, &self.br)]
             .into_iter()
             .filter_map(|(ours, theirs)| Some((ours, theirs.as_ref()?)))
     }
@@ -110,20 +110,20 @@ const SIX_IN_FOUR: Pair = Pair {
     row: &provider::SIX_IN_FOUR,
     reach: Reach::Both,
     pings: Pings::OfAnySize,
-    edge: Some(others::SIX_IN_FOUR[0]),
-    border: Some(others::SIX_IN_FOUR[1]),
+    ce: Some(others::SIX_IN_FOUR[0]),
+    br: Some(others::SIX_IN_FOUR[1]),
     mtu: 1280,
 };
 
 const SIX_TO_FOUR: Pair = Pair {
     name: "6to4",
     row: &provider::SIX_TO_FOUR,
-    edge: Some(others::SIX_TO_FOUR[0]),
-    border: Some(others::SIX_TO_FOUR[1]),
+    ce: Some(others::SIX_TO_FOUR[0]),
+    br: Some(others::SIX_TO_FOUR[1]),
     ..SIX_IN_FOUR
 };
 
-/// A site of 6to4 and the rest of the IPv6 internet (RFC 3056 section 5.2).
+/// A 6to4 site and the rest of the IPv6 internet (RFC 3056 section 5.2).
 const RELAY: Mechanism = Mechanism {
     ce: r#"mechanism = "6to4"
 local = "203.0.113.1"
@@ -140,7 +140,7 @@ icmp-source-v6 = "2002:cb00:7181::1""#,
 const SIX_TO_FOUR_RELAY: Pair = Pair {
     name: "6to4-relay",
     row: &RELAY,
-    edge: Some(End::kernel(
+    ce: Some(End::kernel(
         &[Need::SIT],
         &[
             "ip addr add 203.0.113.1/32 dev lo",
@@ -156,31 +156,31 @@ const SIX_TO_FOUR_RELAY: Pair = Pair {
 const SIX_RD: Pair = Pair {
     name: "6rd",
     row: &provider::SIX_RD,
-    edge: Some(others::SIX_RD[0]),
-    border: Some(others::SIX_RD[1]),
+    ce: Some(others::SIX_RD[0]),
+    br: Some(others::SIX_RD[1]),
     ..SIX_IN_FOUR
 };
 
 const FOUR_IN_SIX: Pair = Pair {
     name: "4in6",
     row: &provider::FOUR_IN_SIX,
-    edge: Some(others::FOUR_IN_SIX[0]),
-    border: Some(others::FOUR_IN_SIX[1]),
+    ce: Some(others::FOUR_IN_SIX[0]),
+    br: Some(others::FOUR_IN_SIX[1]),
     mtu: 1240,
     ..SIX_IN_FOUR
 };
 
-/// With RFC 2473's Tunnel Encapsulation Limit, which the kernel sends if it is not told otherwise: eight
-/// bytes of a Destination Options header before each packet.
+/// With RFC 2473's Tunnel Encapsulation Limit, which the kernel sends by default: eight bytes of a Destination
+/// Options header before each packet.
 const FOUR_IN_SIX_LIMITED: Pair = Pair {
     name: "4in6-with-limit",
-    edge: Some(ip6tnl(&[
+    ce: Some(ip6tnl(&[
         "ip addr add 2001:db8:12::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1",
         "ip link set tunnel up",
         "ip route add 198.51.100.0/24 dev tunnel",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::1",
         "ip link set tunnel up",
@@ -194,12 +194,12 @@ const DS_LITE: Pair = Pair {
     name: "ds-lite",
     row: &provider::DS_LITE,
     reach: Reach::Outward,
-    edge: Some(others::DS_LITE[0]),
-    border: Some(others::DS_LITE[1]),
+    ce: Some(others::DS_LITE[0]),
+    br: Some(others::DS_LITE[1]),
     ..FOUR_IN_SIX
 };
 
-/// A whole IPv4 address: EA bits are the rest of the address, and there is no PSID (RFC 7597 section 5.2).
+/// A whole IPv4 address: the EA bits are the rest of the address, and there is no PSID (RFC 7597 section 5.2).
 const WHOLE: Mechanism = Mechanism {
     ce: r#"mechanism = "map-e"
 role = "ce"
@@ -217,11 +217,11 @@ own-v4 = "203.0.113.253""#,
     ..provider::MAP_E
 };
 
-/// The MAP address of the customer has the IPv4 address before its last 16 bits (RFC 7597 section 6).
+/// The MAP address of the CE has the IPv4 address before its last 16 bits (RFC 7597 section 6).
 const MAP_E: Pair = Pair {
     name: "map-e-whole",
     row: &WHOLE,
-    edge: Some(ip6tnl_and_nft(&[
+    ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12::c000:212:0/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::c000:212:0 remote 2001:db8:ffff::1 encaplimit none",
         "ip link set tunnel up",
@@ -230,7 +230,7 @@ const MAP_E: Pair = Pair {
         "nft 'add chain ip nat out { type nat hook postrouting priority 100; }'",
         "nft 'add rule ip nat out oifname tunnel snat to 192.0.2.18'",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::c000:212:0 encaplimit none",
         "ip link set tunnel up",
@@ -239,8 +239,8 @@ const MAP_E: Pair = Pair {
     ..DS_LITE
 };
 
-/// A shared address. Without an offset the ports of a customer are one range (RFC 7597 section 5.1), which
-/// is all that the kernel's NAT can be given: 0x34 of 256 are those from 13312 to 13567.
+/// A shared address. Without an offset the ports of a CE are one range (RFC 7597 section 5.1), the only kind that the
+/// kernel's NAT takes: 0x34 of 256 are those from 13312 to 13567.
 const SHARED: Mechanism = Mechanism {
     ce: r#"mechanism = "map-e"
 role = "ce"
@@ -261,7 +261,7 @@ own-v4 = "203.0.113.253""#,
 const MAP_E_SHARED: Pair = Pair {
     name: "map-e-shared",
     row: &SHARED,
-    edge: Some(ip6tnl_and_nft(&[
+    ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12:3400::c000:212:34/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12:3400::c000:212:34 remote 2001:db8:ffff::1 encaplimit none",
         "ip link set tunnel up",
@@ -271,7 +271,7 @@ const MAP_E_SHARED: Pair = Pair {
         "nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'",
         "nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12:3400::c000:212:34 encaplimit none",
         "ip link set tunnel up",
@@ -280,7 +280,7 @@ const MAP_E_SHARED: Pair = Pair {
     ..DS_LITE
 };
 
-/// The same ports, given by a binding table.
+/// The same ports from a binding table.
 const BOUND: Mechanism = Mechanism {
     ce: r#"mechanism = "lw4o6"
 role = "b4"
@@ -305,7 +305,7 @@ own-v4 = "203.0.113.253""#,
 const LW4O6: Pair = Pair {
     name: "lw4o6",
     row: &BOUND,
-    edge: Some(ip6tnl_and_nft(&[
+    ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1 encaplimit none",
         "ip link set tunnel up",
@@ -315,7 +315,7 @@ const LW4O6: Pair = Pair {
         "nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'",
         "nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'",
     ])),
-    border: Some(ip6tnl(&[
+    br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:ffff::1 remote 2001:db8:12::1 encaplimit none",
         "ip link set tunnel up",
@@ -344,8 +344,8 @@ const CLAT: Pair = Pair {
     row: &provider::CLAT,
     reach: Reach::Outward,
     pings: Pings::Whole,
-    edge: Some(others::TAYGA_CLAT),
-    border: Some(others::TAYGA_PLAT),
+    ce: Some(others::TAYGA_CLAT),
+    br: Some(others::TAYGA_PLAT),
     mtu: 1260,
 };
 

@@ -1,4 +1,4 @@
-//! The network of the tests: our gateway and somebody else's, which change places.
+//! The network of the tests: our gateway and the other implementation, which change places.
 //!
 //! ```text
 //!  host ── ours ── core ── theirs ── host
@@ -21,11 +21,11 @@ use crate::gateway::{Gateway, ISTHMUS};
 use crate::softwires::net::{ip, nodad};
 use crate::softwires::traffic::Hosts;
 
-/// Instances with sessions, each under the name of one of a pair, far from what pairs do. A gateway takes
-/// memory for sessions when it starts, and an instance of a later configuration finds it by its name.
+/// Instances with sessions, each with the name of one in a pair and with unused addresses. A gateway reserves memory
+/// for sessions when it starts, and an instance of a later configuration finds it by name.
 const IDLE: [(&str, &str); 6] = [
     (
-        "ds-lite-border",
+        "ds-lite-br",
         r#"mechanism = "ds-lite"
 role = "aftr"
 local = "3fff:ffff::1"
@@ -34,7 +34,7 @@ pool = [{ addresses = "198.18.255.0/28", ports = "1024-65535" }]
 own-v4 = "198.18.255.254""#,
     ),
     (
-        "map-e-whole-edge",
+        "map-e-whole-ce",
         r#"mechanism = "map-e"
 role = "ce"
 br = "3fff:ffff::2"
@@ -43,7 +43,7 @@ end-user-prefix = "3fff:fffe:100::/40"
 inside = ["10.255.1.0/24"]"#,
     ),
     (
-        "map-e-shared-edge",
+        "map-e-shared-ce",
         r#"mechanism = "map-e"
 role = "ce"
 br = "3fff:ffff::3"
@@ -52,7 +52,7 @@ end-user-prefix = "3fff:fffa:101::/48"
 inside = ["10.255.3.0/24"]"#,
     ),
     (
-        "lw4o6-edge",
+        "lw4o6-ce",
         r#"mechanism = "lw4o6"
 role = "b4"
 local = "3fff:fff9::1"
@@ -63,13 +63,13 @@ psid-length = 8
 inside = ["10.255.4.0/24"]"#,
     ),
     (
-        "464xlat-border",
+        "464xlat-br",
         r#"mechanism = "nat64"
 prefix = "3fff:fffd::/96"
 pool = [{ addresses = "198.18.253.0/28", ports = "1024-65535" }]"#,
     ),
     (
-        "464xlat-edge",
+        "464xlat-ce",
         r#"mechanism = "clat"
 prefix = "3fff:fffc::/96"
 local = "3fff:fffb::464"
@@ -77,7 +77,7 @@ inside = ["10.255.2.0/24"]"#,
     ),
 ];
 
-/// Five namespaces, gone when it is dropped.
+/// Five namespaces. They are removed on drop.
 pub(crate) struct World {
     pub(crate) engine: &'static str,
     ours: Site,
@@ -117,22 +117,22 @@ impl World {
             node.sysctl(&settings).unwrap();
         }
         if engine == "xdp" {
-            // See `softwires`: XDP programs can not see that a checksum is missing.
+            // See `softwires`: XDP programs cannot see that a checksum is missing.
             world.ours.host.offload("eth0", &["tx", "off"]).unwrap();
             world.core.offload("ours", &["tx", "off"]).unwrap();
         }
         world
     }
 
-    /// What this machine lacks of what a pair needs.
+    /// Returns the requirements of a pair that this machine lacks.
     pub(crate) fn lacks(&self, pair: &Pair) -> Option<String> {
-        let mut ways = pair.ways();
-        let lack = ways.find_map(|(_, theirs)| theirs.require().err());
+        let mut both = pair.both();
+        let lack = both.find_map(|(_, theirs)| theirs.require().err());
         lack.map(|lack| lack.to_string())
     }
 
-    /// Addresses and routes for a pair, and their end set up. What an earlier pair left is removed; our
-    /// gateway must have given its own up.
+    /// Sets up addresses and routes for a pair, and the other implementation's end. Removes the state of an earlier
+    /// pair; our gateway must have removed its own.
     pub(crate) fn set(&self, pair: &Pair, ours: Side, theirs: &End) -> Result<Started, String> {
         self.try_to_set(pair.row, ours, theirs)
             .map_err(|error| error.to_string())
@@ -154,7 +154,7 @@ impl World {
         theirs.start(&self.theirs.gateway, None)
     }
 
-    /// Removes what was set up for a pair, and what hosts and routers have learnt about paths.
+    /// Removes the setup of a pair, and the path MTUs that hosts and routers have learnt.
     fn clear(&self) -> isthmus_lab::Result<()> {
         let (ours, theirs) = (&self.ours, &self.theirs);
         for (node, links) in [
@@ -178,7 +178,7 @@ impl World {
             .script("ip link del tunnel 2>/dev/null || true; nft flush ruleset 2>/dev/null || true")
     }
 
-    /// Gives a gateway, its host and the core addresses and their ways to each other.
+    /// Gives a gateway, its host and the core addresses and routes to each other.
     fn connect(
         &self,
         node: &Site,
@@ -200,7 +200,7 @@ impl World {
             on("eth0", host.address, host.length),
             format!("route add default via {}", host.gateway),
         ])?;
-        // No default route: to some mechanisms that is the way into the tunnel.
+        // No default route: for some mechanisms it is the route into the tunnel.
         node.gateway.ip(&[
             on("toh", host.gateway, host.length),
             on("tok", &gateways, length),
@@ -212,7 +212,7 @@ impl World {
         ])
     }
 
-    /// Starts our gateway, idle.
+    /// Starts our gateway without work.
     pub(crate) fn start(&self) -> Gateway {
         self.configure(None, "");
         let command = self.ours.gateway.command(ISTHMUS);
@@ -221,13 +221,13 @@ impl World {
         gateway
     }
 
-    /// Has our gateway give up what it does.
+    /// Makes our gateway idle.
     pub(crate) fn rest(&self, gateway: &Gateway) {
         self.configure(None, "");
         gateway.json("reload");
     }
 
-    /// Has our gateway be one end of a mechanism.
+    /// Makes our gateway one end of a mechanism.
     pub(crate) fn work(&self, pair: &Pair, ours: Side, gateway: &Gateway) {
         self.configure(Some((pair, ours)), "");
         gateway.json("reload");
@@ -264,17 +264,17 @@ impl World {
         fs::write(self.file(), text).unwrap();
     }
 
-    /// The customer's host as the client, the other as the server.
+    /// The host of the CE as the client, the other as the server.
     pub(crate) fn hosts(&self, ours: Side) -> Hosts<'_> {
         let (client, server) = match ours {
-            Side::Edge => (&self.ours.host, &self.theirs.host),
-            Side::Border => (&self.theirs.host, &self.ours.host),
+            Side::Ce => (&self.ours.host, &self.theirs.host),
+            Side::Br => (&self.theirs.host, &self.ours.host),
         };
         Hosts { client, server }
     }
 
-    /// Makes the core forward packets of so many bytes only, and tells our gateway where it puts packets
-    /// into others, so that it cuts them. Theirs finds out by itself.
+    /// Makes the core forward packets up to this size only. Our gateway is configured with this MTU where it
+    /// encapsulates, so that it fragments. The other implementation discovers it.
     pub(crate) fn narrow(&self, pair: &Pair, ours: Side, gateway: &Gateway) {
         let row = pair.row;
         let bytes = row.core.narrow();

@@ -25,14 +25,14 @@ use crate::net::possible;
 const SERVER: &str = "198.51.100.2";
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// What the NAT64 has beside its prefix.
+/// The NAT64's options beside its prefix.
 pub(crate) const PLAT: &str = "pool = [{ addresses = \"198.51.100.64/28\" }]
 allow-non-global = true
 max-sessions = 4096
 max-bindings = 4096
 ";
 
-/// Four namespaces, gone when it is dropped.
+/// Four namespaces. They are removed on drop.
 pub(crate) struct Net {
     client: Arc<Namespace>,
     clat: Arc<Namespace>,
@@ -42,7 +42,7 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// `None` where namespaces can not be made, after saying so.
+    /// Returns `None`, after printing the reason, if namespaces cannot be made.
     pub(crate) fn new(engine: &str) -> Option<Self> {
         possible().then(|| Self::build(engine))
     }
@@ -63,8 +63,7 @@ impl Net {
         }
         net.join();
         if engine == "xdp" {
-            // An XDP program can not see that a checksum is missing, and gets no packet larger than a
-            // page.
+            // An XDP program cannot see that a checksum is missing, and gets no packet larger than a page.
             for (node, link) in [(&net.client, "eth0"), (&net.plat, "toc")] {
                 node.offload(link, &["tx", "off", "gso", "off", "tso", "off"])
                     .unwrap();
@@ -73,7 +72,7 @@ impl Net {
         net
     }
 
-    /// Makes the link between the gateways.
+    /// Creates the link between the gateways.
     pub(crate) fn join(&self) {
         topology::join((&self.clat, "tow"), (&self.plat, "toc")).unwrap();
         let of_clat = [
@@ -91,7 +90,7 @@ impl Net {
         self.plat.ip(&of_plat.map(Into::into)).unwrap();
     }
 
-    /// Takes that link away.
+    /// Removes that link.
     pub(crate) fn part(&self) {
         self.clat.ip(&["link del tow".into()]).unwrap();
     }
@@ -143,7 +142,7 @@ impl Net {
         self.clat.set_resolver("2001:db8:c::1").unwrap();
     }
 
-    /// The routing rules of the CLAT's machine, and the routes that are the gateway's.
+    /// Returns the routing rules of the CLAT's machine, and the gateway's routes.
     pub(crate) fn routes(&self) -> String {
         let ours = "route show table all proto 146";
         ["rule".into(), ours.into(), format!("-6 {ours}")]
@@ -151,7 +150,7 @@ impl Net {
             .concat()
     }
 
-    /// What `ping` from the client to the server says.
+    /// Returns the output of `ping` from the client to the server.
     pub(crate) fn ping(&self) -> String {
         let mut ping = self.client.command("ping");
         let output = ping
@@ -161,7 +160,7 @@ impl Net {
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
-    /// The client pings the server, and gets a megabyte back from it over TCP.
+    /// The client pings the server, and gets a megabyte from it over TCP.
     pub(crate) fn carries(&self, clat: &Gateway) {
         let said = self.ping();
         assert!(said.contains("3 received"), "{said}\n{}", clat.log());
@@ -188,25 +187,25 @@ impl Net {
                 (&stream).write_all(&sent)?;
                 stream.shutdown(Shutdown::Write)
             });
-            // What is missing shows below.
+            // A missing part shows below.
             let _ = (&stream).read_to_end(&mut came);
         });
         let (got, all) = (came.len(), sent.len());
         assert!(came == sent, "{got} of {all} bytes\n{}", clat.log());
     }
 
-    /// Sends a message to all nodes of the link of the CLAT, from the machine of the NAT64.
+    /// Sends a message to all nodes of the CLAT's link, from the machine of the NAT64.
     pub(crate) fn advertise(&self, source: &str, hop_limit: u32, hex: &str) {
         advertise((&self.plat, "toc"), source, hop_limit, hex);
     }
 
-    /// The same the other way round.
+    /// Sends a message in the other direction.
     pub(crate) fn advertise_from_clat(&self, source: &str, hop_limit: u32, hex: &str) {
         advertise((&self.clat, "tow"), source, hop_limit, hex);
     }
 
-    /// Solicits this often from the CLAT's machine, five times a second, and hears advertisements: when
-    /// they came, with their hop limits.
+    /// Sends this many solicitations from the CLAT's machine, five per second. Returns the arrival times and hop
+    /// limits of the advertisements.
     pub(crate) fn solicit(&self, times: u64) -> Vec<(Instant, i32, Vec<u8>)> {
         let link = self.clat.interface_index("tow").unwrap();
         inside(&self.clat, || {
@@ -269,7 +268,7 @@ fn raw(link: u32, hop_limit: u32) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Opens something in a namespace, where it stays.
+/// Opens a resource in a namespace, where it stays.
 fn inside<T: Send>(node: &Namespace, open: impl FnOnce() -> io::Result<T> + Send) -> T {
     let open = || {
         open().map_err(|source| LabError::Start {

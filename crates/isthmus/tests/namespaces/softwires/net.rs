@@ -1,7 +1,7 @@
 //! The network of the tests: two gateways with a core of one protocol between them.
 //!
 //! ```text
-//!  client ── edge ── core ── border ── server
+//!  client ── ce ── core ── br ── server
 //!         toc    tok     tok        tos
 //! ```
 
@@ -17,18 +17,18 @@ use super::traffic::Hosts;
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::possible;
 
-/// Five namespaces, gone when it is dropped.
+/// Five namespaces. They are removed on drop.
 pub(crate) struct Net {
     pub(crate) client: Arc<Namespace>,
-    pub(crate) edge: Arc<Namespace>,
+    pub(crate) ce: Arc<Namespace>,
     pub(crate) core: Arc<Namespace>,
-    border: Arc<Namespace>,
+    br: Arc<Namespace>,
     pub(crate) server: Arc<Namespace>,
     folder: TempDir,
 }
 
 impl Net {
-    /// `None` where namespaces can not be made, after saying so.
+    /// Returns `None`, after printing the reason, if namespaces cannot be made.
     pub(crate) fn new(row: &Mechanism) -> Option<Self> {
         possible().then(|| Self::build(row))
     }
@@ -38,14 +38,14 @@ impl Net {
         let node = |name| Arc::clone(network.node(name).unwrap());
         let net = Self {
             client: node(provider::CLIENT),
-            edge: node(provider::CE),
+            ce: node(provider::CE),
             core: node(provider::CORE),
-            border: node(BR),
+            br: node(BR),
             server: node(provider::SERVER),
             folder: tempfile::tempdir().unwrap(),
         };
-        for node in [&net.edge, &net.core, &net.border] {
-            // What they answer is not held back.
+        for node in [&net.ce, &net.core, &net.br] {
+            // Their ICMP errors are not rate limited.
             let settings = [
                 ("net.ipv4.icmp_ratelimit", "0"),
                 ("net.ipv6.icmp.ratelimit", "0"),
@@ -66,8 +66,8 @@ impl Net {
     /// Starts both gateways.
     pub(crate) fn start(&self, row: &Mechanism, engine: &str) -> (Gateway, Gateway) {
         if engine == "xdp" {
-            // A veth leaves checksums and segments to a device that there is none of. XDP programs can
-            // not see that the former are missing, and get no packet larger than a page.
+            // A veth leaves checksums and segmentation to a device that does not exist. XDP programs cannot see that a
+            // checksum is missing, and get no packet larger than a page.
             let ends = [
                 (&self.client, "eth0"),
                 (&self.core, "toe"),
@@ -82,14 +82,14 @@ impl Net {
             fs::create_dir(self.folder.path().join(name)).unwrap();
         }
         self.configure(row, engine, "");
-        let [edge, border] = self.gateways(row).map(|(name, node, ..)| {
+        let [ce, br] = self.gateways(row).map(|(name, node, ..)| {
             let folder = self.folder.path().join(name);
             Gateway::spawn(node.command(ISTHMUS), &folder, &folder.join("edge.toml"))
         });
-        for gateway in [&edge, &border] {
+        for gateway in [&ce, &br] {
             gateway.expect("READY=1");
         }
-        (edge, border)
+        (ce, br)
     }
 
     /// The gateways with the links of their hosts and their instances.
@@ -98,8 +98,8 @@ impl Net {
         row: &'a Mechanism,
     ) -> [(&'a str, &'a Namespace, &'a str, &'a str); 2] {
         [
-            ("edge", &self.edge, "toc", row.ce),
-            ("border", &self.border, "tos", row.br),
+            ("ce", &self.ce, "toc", row.ce),
+            ("br", &self.br, "tos", row.br),
         ]
     }
 
@@ -121,8 +121,7 @@ impl Net {
         }
     }
 
-    /// Makes the core forward packets of so many bytes only. The links of the gateways stay as they
-    /// are.
+    /// Makes the core forward packets up to this size only. The links of the gateways do not change.
     pub(crate) fn narrow(&self, row: &Mechanism) {
         let bytes = row.core.narrow();
         for (routed, number) in [(row.to_ce, 0), (row.to_br, 1)] {
@@ -135,7 +134,7 @@ impl Net {
         }
     }
 
-    /// Tells the gateways how narrow the core is, and makes the hosts forget it.
+    /// Configures the gateways with the core's MTU, and clears the hosts' path MTUs.
     pub(crate) fn tell(&self, row: &Mechanism, engine: &str, gateways: [&Gateway; 2]) {
         let bytes = row.core.narrow();
         for node in [&self.client, &self.server] {

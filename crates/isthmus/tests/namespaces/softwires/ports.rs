@@ -1,4 +1,4 @@
-//! Hosts that ask for ports are reached at them: PCP and NAT-PMP, asked by a client that others wrote.
+//! Hosts that ask for ports are reachable there: PCP and NAT-PMP with an independent client.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -15,12 +15,12 @@ use super::traffic::inside;
 use crate::gateway::Gateway;
 use isthmus_lab::provider::{self, Mechanism};
 
-/// How long a packet may take.
+/// Time limit of a packet.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The sweeper sees a binding that nobody holds any more within this.
+/// The sweeper removes a released binding within this time.
 const SWEPT: Duration = Duration::from_secs(4);
 
-/// Who asks whom.
+/// The host that asks and the server that it asks.
 pub(super) struct Asking<'a> {
     pub(super) node: &'a Namespace,
     pub(super) host: IpAddr,
@@ -28,7 +28,7 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Runs a conversation with the gateway from where the host is.
+    /// Runs a conversation with the gateway from the host.
     pub(super) fn ask<T: Send>(&self, conversation: impl AsyncFnOnce() -> T + Send) -> T {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -43,7 +43,7 @@ impl Asking<'_> {
         self.node.enter(run).unwrap()
     }
 
-    /// A mapping by NAT-PMP for a TCP port: the outside endpoint.
+    /// Requests a NAT-PMP mapping for a TCP port. Returns the outside endpoint.
     pub(super) fn by_nat_pmp(&self, port: NonZeroU16) -> SocketAddr {
         let gateway = self.gateway;
         let options = PortMappingOptions::default();
@@ -57,7 +57,7 @@ impl Asking<'_> {
         )
     }
 
-    /// A mapping by PCP for a port, and the outside endpoint.
+    /// Requests a PCP mapping for a port. Returns the port and the outside endpoint.
     pub(super) fn map(&self, protocol: InternetProtocol, port: u16) -> (PortMapping, SocketAddr) {
         let port = NonZeroU16::new(port).unwrap();
         let (gateway, host) = (self.gateway, self.host);
@@ -106,7 +106,7 @@ impl Asking<'_> {
             .ok_or("another echo".into())
     }
 
-    /// Whether a datagram of the server to the outside endpoint comes to the host.
+    /// Whether a datagram of the server to the outside endpoint reaches the host.
     fn hears(&self, server: &Namespace, outside: SocketAddr, port: u16) -> bool {
         let host = self.host;
         let socket = inside(self.node, move || UdpSocket::bind((host, port))).unwrap();
@@ -114,9 +114,9 @@ impl Asking<'_> {
             .set_read_timeout(Some(Duration::from_secs(1)))
             .unwrap();
         let sender = inside(server, || UdpSocket::bind("0.0.0.0:0")).unwrap();
-        // The first may be lost while neighbours are looked for.
+        // The first may be lost while neighbours are resolved.
         for _ in 0..3 {
-            // An ICMP error for the datagram before it comes as an error of this one.
+            // An ICMP error for the previous datagram arrives as an error of this one.
             let _ = sender.send_to(b"datagram", outside);
             let mut heard = [0; 16];
             if socket.recv(&mut heard).is_ok() {
@@ -127,7 +127,7 @@ impl Asking<'_> {
     }
 }
 
-/// What hosts ask for, and what they get.
+/// Requests of hosts, and their results.
 pub(super) fn asks(net: &Net, asking: &Asking<'_>, gateways: [&Gateway; 2]) {
     let logs = || gateways.map(Gateway::log).join("\n");
     let (web, outside) = asking.map(InternetProtocol::Tcp, 8080);
@@ -164,31 +164,31 @@ pub(super) fn asks(net: &Net, asking: &Asking<'_>, gateways: [&Gateway; 2]) {
     }
 }
 
-/// With more keys for an instance.
+/// The same with more keys for an instance.
 pub(super) fn with(instance: &str, more: &str) -> &'static str {
     format!("{instance}\n{more}").leak()
 }
 
-/// Behind a customer's edge, whose ports are those of its set.
+/// Behind a CE, whose ports are those of its set.
 fn at_an_edge(engine: &str) {
     let row = Mechanism {
         ce: with(provider::MAP_E.ce, "pcp = { listen = [\"192.168.1.1\"] }"),
         ..provider::MAP_E
     };
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let asking = Asking {
         node: &net.client,
         host: row.client.address.parse().unwrap(),
         gateway: row.client.gateway.parse().unwrap(),
     };
-    asks(&net, &asking, [&edge, &border]);
+    asks(&net, &asking, [&ce, &br]);
 
     // By the older protocol, too.
     let port = NonZeroU16::new(51_413).unwrap();
     let outside = asking.by_nat_pmp(port);
     asking.is_reached(&net.server, outside, port.get()).unwrap();
-    assert!(edge.stop().success() && border.stop().success());
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 /// At a NAT64, over IPv6.
@@ -198,21 +198,21 @@ fn at_a_nat64(engine: &str) {
         ..provider::CLAT
     };
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let asking = Asking {
-        node: &net.edge,
+        node: &net.ce,
         host: "3fff:c0::2".parse().unwrap(),
         gateway: "3fff:c1::2".parse().unwrap(),
     };
-    asks(&net, &asking, [&edge, &border]);
-    assert!(edge.stop().success() && border.stop().success());
+    asks(&net, &asking, [&ce, &br]);
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 macro_rules! engines {
     ($($engine:ident)+) => {$(
         mod $engine {
             #[test]
-            fn edge() {
+            fn ce() {
                 super::at_an_edge(stringify!($engine));
             }
 

@@ -1,4 +1,4 @@
-//! Hosts that ask for ports which their edge has not: it passes on what they ask (RFC 7648).
+//! Hosts that ask for ports that their CE does not have: it passes the requests on (RFC 7648).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,21 +13,21 @@ use isthmus_lab::netns::Namespace;
 use isthmus_lab::provider::{self, Mechanism};
 use isthmus_lab::topology;
 
-use super::net::{self, Net};
+use super::net::Net;
 use super::ports::{Asking, asks, with};
 use super::traffic::inside;
 use crate::gateway::{Gateway, ISTHMUS};
 
-/// The address of a concentrator in its softwires (RFC 6333 section 6.5).
+/// The address of an AFTR in its softwires (RFC 6333 section 6.5).
 const AFTR: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
-/// Port of servers, and result codes (RFC 6887 sections 7.4 and 19).
+/// Server port, and result codes (RFC 6887 sections 7.4 and 19).
 const SERVER_PORT: u16 = 5351;
 const SUCCESS: u8 = 0;
 const UNSUPP_OPTION: u8 = 5;
 const ADDRESS_MISMATCH: u8 = 12;
 const PAGE: &str = "reached behind two gateways";
 
-/// A B4 and its concentrator.
+/// A B4 and its AFTR.
 fn ds_lite() -> Mechanism {
     Mechanism {
         ce: with(
@@ -46,7 +46,7 @@ fn mapped(address: Ipv4Addr) -> [u8; 16] {
     address.to_ipv6_mapped().octets()
 }
 
-/// A MAP request for TCP port 22 in the name of a client (RFC 6887 figures 2 and 9).
+/// Returns a MAP request for TCP port 22 in the name of a client (RFC 6887 figures 2 and 9).
 fn request(client: Ipv4Addr, options: &[u8]) -> Vec<u8> {
     let mut request = vec![2, 1, 0, 0, 0, 0, 0, 120];
     request.extend(mapped(client));
@@ -57,13 +57,13 @@ fn request(client: Ipv4Addr, options: &[u8]) -> Vec<u8> {
     request
 }
 
-/// The result code that a server at an address answers a request of a node with.
+/// Returns the result code of a server at an address for a request of a node.
 fn result(node: &Namespace, server: Ipv4Addr, request: &[u8]) -> Option<u8> {
     let socket = inside(node, || UdpSocket::bind("0.0.0.0:0")).unwrap();
     socket
         .set_read_timeout(Some(Duration::from_secs(1)))
         .unwrap();
-    // The first may be lost while neighbours are looked for.
+    // The first may be lost while neighbours are resolved.
     for _ in 0..3 {
         let _ = socket.send_to(request, (server, SERVER_PORT));
         let mut answer = [0; 1100];
@@ -92,36 +92,40 @@ fn fetches(asking: &Asking<'_>, server: &Namespace, outside: SocketAddr, port: u
     answering.join().unwrap().unwrap();
 }
 
-/// The host behind a B4 gets the ports of the concentrator.
+/// The host behind a B4 gets ports of the AFTR.
 fn behind_a_b4(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
+    client_asks(&net, &row, [&ce, &br]);
+    refuses_pretenders(&net.client, row.client);
+    assert!(ce.stop().success() && br.stop().success());
+}
+
+/// The client's host gets ports by both protocols.
+fn client_asks(net: &Net, row: &Mechanism, gateways: [&Gateway; 2]) {
     let asking = Asking {
         node: &net.client,
         host: row.client.address.parse().unwrap(),
         gateway: row.client.gateway.parse().unwrap(),
     };
-    asks(&net, &asking, [&edge, &border]);
-
-    by_nat_pmp(&net, &asking);
-    refuses_pretenders(&net.client, row.client);
-    assert!(edge.stop().success() && border.stop().success());
+    asks(net, &asking, gateways);
+    by_nat_pmp(net, &asking);
 }
 
-/// The same by the older protocol.
+/// Requests a port by the older protocol.
 fn by_nat_pmp(net: &Net, asking: &Asking<'_>) {
     let port = NonZeroU16::new(8081).unwrap();
     let outside = asking.by_nat_pmp(port);
     fetches(asking, &net.server, outside, port.get());
 }
 
-/// A host asks in the name of another, of the edge, and of the concentrator past the edge.
+/// A host asks in the name of another host, of the B4, and of the AFTR past the B4.
 fn refuses_pretenders(node: &Namespace, client: provider::Host) {
-    let [host, edge]: [Ipv4Addr; 2] = [client.address, client.gateway].map(|a| a.parse().unwrap());
+    let [host, b4]: [Ipv4Addr; 2] = [client.address, client.gateway].map(|a| a.parse().unwrap());
     let other = Ipv4Addr::new(192, 168, 1, 11);
     let third_party = [&[1, 0, 0, 16][..], &mapped(other)].concat();
-    for server in [edge, AFTR] {
+    for server in [b4, AFTR] {
         let ask = |client, options: &[u8]| result(node, server, &request(client, options));
         assert_eq!(ask(other, &[]), Some(ADDRESS_MISMATCH), "{server}");
         assert_eq!(ask(host, &third_party), Some(UNSUPP_OPTION), "{server}");
@@ -129,28 +133,28 @@ fn refuses_pretenders(node: &Namespace, client: provider::Host) {
     }
 }
 
-/// Two customers have the same addresses, at all of their links.
+/// Two subscribers have the same addresses on all of their links.
 fn two_b4s(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let node = Namespace::create("neighbour").unwrap();
     let neighbour = our_b4(&net.core, (&node, row.client), folder.path());
     let host = row.client.address.parse().unwrap();
     let gateway = row.client.gateway.parse().unwrap();
-    let customers = [&*net.client, &node].map(|node| Asking {
+    let subscribers = [&*net.client, &node].map(|node| Asking {
         node,
         host,
         gateway,
     });
-    have_their_own_ports(&net, customers, &border);
-    for gateway in [edge, border, neighbour] {
+    have_their_own_ports(&net, subscribers, &br);
+    for gateway in [ce, br, neighbour] {
         assert!(gateway.stop().success());
     }
 }
 
-/// The same, where the B4 of one is Linux's own, which is no proxy: its host asks the concentrator itself.
+/// The same with Linux's own B4 for one of them. It is no proxy: its host asks the AFTR itself.
 fn b4_of_the_kernel(engine: &str) {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
@@ -158,7 +162,7 @@ fn b4_of_the_kernel(engine: &str) {
         eprintln!("skipped: {reason}");
         return;
     }
-    let (edge, border) = net.start(&row, engine);
+    let (ce, br) = net.start(&row, engine);
     let host = row.client.address.parse().unwrap();
     let ours = Asking {
         node: &net.client,
@@ -170,24 +174,24 @@ fn b4_of_the_kernel(engine: &str) {
         host,
         gateway: AFTR.into(),
     };
-    have_their_own_ports(&net, [ours, theirs], &border);
-    assert!(edge.stop().success() && border.stop().success());
+    have_their_own_ports(&net, [ours, theirs], &br);
+    assert!(ce.stop().success() && br.stop().success());
 }
 
-/// The hosts of two customers, who have the same address, ask for the same port.
-fn have_their_own_ports(net: &Net, customers: [Asking<'_>; 2], border: &Gateway) {
-    let [(first, outside), (second, other)] = customers
+/// The hosts of two subscribers with the same address ask for the same port.
+fn have_their_own_ports(net: &Net, subscribers: [Asking<'_>; 2], br: &Gateway) {
+    let [(first, outside), (second, other)] = subscribers
         .each_ref()
         .map(|asking| asking.map(InternetProtocol::Tcp, 8080));
-    let [one, two] = customers;
+    let [one, two] = subscribers;
     assert_ne!(outside, other);
     let fine = |asking: &Asking<'_>, outside| {
         let reached = asking.is_reached(&net.server, outside, 8080);
-        reached.unwrap_or_else(|error| panic!("{outside}: {error}\n{}", border.log()));
+        reached.unwrap_or_else(|error| panic!("{outside}: {error}\n{}", br.log()));
     };
     fine(&one, outside);
     fine(&two, other);
-    // What one gives back is not the other's.
+    // A port that one releases is not the other's.
     one.ask(async move || first.try_drop().await.map_err(|(error, _)| error))
         .unwrap();
     fine(&two, other);
@@ -195,7 +199,7 @@ fn have_their_own_ports(net: &Net, customers: [Asking<'_>; 2], border: &Gateway)
         .unwrap();
 }
 
-/// Makes a node of the core the edge of another customer, with a host that has this address.
+/// Makes a node of the core the B4 of another subscriber, with a host that has this address.
 fn our_b4(
     node: &Namespace,
     (host, client): (&Namespace, provider::Host),
@@ -203,9 +207,9 @@ fn our_b4(
 ) -> Gateway {
     topology::join((node, "toh"), (host, "eth0")).unwrap();
     let (address, gateway) = (client.address, client.gateway);
-    net::ip(node, &format!("addr add {gateway}/24 dev toh"));
-    net::ip(host, &format!("addr add {address}/24 dev eth0"));
-    net::ip(host, &format!("route add default via {gateway}"));
+    crate::net::ip(node, &format!("addr add {gateway}/24 dev toh"));
+    crate::net::ip(host, &format!("addr add {address}/24 dev eth0"));
+    crate::net::ip(host, &format!("route add default via {gateway}"));
     let file = folder.join("edge.toml");
     fs::write(
         &file,
@@ -217,7 +221,7 @@ fn our_b4(
     gateway
 }
 
-/// The configuration of that edge.
+/// The configuration of that B4.
 fn b4(folder: &Path, pcp: &str) -> String {
     format!(
         "[gateway]\nname = \"neighbour\"\ncontrol = \"{}\"\n[[instance]]\nname = \"b4\"\n\
@@ -227,14 +231,14 @@ fn b4(folder: &Path, pcp: &str) -> String {
     )
 }
 
-/// A B4 passes on what its configuration lets it, from one reload to the next.
+/// A B4 passes on the requests that its configuration permits, from one reload to the next.
 #[test]
 fn reloads() {
     let row = ds_lite();
     let Some(net) = Net::new(&row) else { return };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let (edge, border) = net.start(&row, "user");
+    let (ce, br) = net.start(&row, "user");
     let node = Namespace::create("neighbour").unwrap();
     let neighbour = our_b4(&net.core, (&node, row.client), folder);
     let [host, gateway] =
@@ -255,25 +259,25 @@ fn reloads() {
         neighbour.json("reload");
         assert_eq!(asked(), expected, "{clients:?}\n{}", neighbour.log());
     }
-    for gateway in [edge, border, neighbour] {
+    for gateway in [ce, br, neighbour] {
         assert!(gateway.stop().success());
     }
 }
 
 /// Makes a node of the core a B4 with a host.
 fn linux_b4(node: &Namespace, host: &str) -> Result<(), String> {
-    net::ip(node, "addr add 2001:db8:12::2/128 dev lo nodad");
+    crate::net::ip(node, "addr add 2001:db8:12::2/128 dev lo nodad");
     let tunnel = "link add b4 type ip6tnl mode ipip6 local 2001:db8:12::2 \
                   remote 2001:db8:ffff::1";
     node.ip(&[tunnel.into()])
         .map_err(|error| error.to_string())?;
-    net::ip(node, &format!("addr add {host}/32 dev b4"));
-    net::ip(node, "link set b4 up");
-    net::ip(node, "route add default dev b4");
+    crate::net::ip(node, &format!("addr add {host}/32 dev b4"));
+    crate::net::ip(node, "link set b4 up");
+    crate::net::ip(node, "route add default dev b4");
     Ok(())
 }
 
-/// The host behind a CLAT gets ports of the PLAT, with which the CLAT speaks by its own address.
+/// The host behind a CLAT gets ports of the PLAT. The CLAT talks to the PLAT from its own address.
 fn behind_a_clat(engine: &str) {
     let row = Mechanism {
         ce: with(
@@ -287,15 +291,9 @@ fn behind_a_clat(engine: &str) {
         ..provider::CLAT
     };
     let Some(net) = Net::new(&row) else { return };
-    let (edge, border) = net.start(&row, engine);
-    let asking = Asking {
-        node: &net.client,
-        host: row.client.address.parse().unwrap(),
-        gateway: row.client.gateway.parse().unwrap(),
-    };
-    asks(&net, &asking, [&edge, &border]);
-    by_nat_pmp(&net, &asking);
-    assert!(edge.stop().success() && border.stop().success());
+    let (ce, br) = net.start(&row, engine);
+    client_asks(&net, &row, [&ce, &br]);
+    assert!(ce.stop().success() && br.stop().success());
 }
 
 macro_rules! engines {

@@ -1,4 +1,4 @@
-//! What applications do from a client to a server and back.
+//! Traffic of applications from a client to a server and back.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -17,13 +17,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::net::Net;
 
-/// How long a read may take.
+/// Time limit of a read.
 const PATIENCE: Duration = Duration::from_secs(8);
 const PORT: u16 = 7007;
-/// Places where a packet, or the answer to it, can be found too big.
+/// The number of places where a packet, or the answer to it, can be too big.
 const MTUS_ON_THE_WAY: u32 = 4;
 
-/// Two hosts with what is under test between them.
+/// Two hosts with the mechanism under test between them.
 #[derive(Clone, Copy)]
 pub(crate) struct Hosts<'a> {
     pub(crate) client: &'a Namespace,
@@ -44,7 +44,7 @@ pub(crate) fn inside<T: Send>(
     node.enter(open).map_err(|error| error.to_string())
 }
 
-/// Pings of the client, their data of this many bytes, with more options: what `ping` says.
+/// Pings from the client with this many bytes of data and more options. Returns the output of `ping`.
 fn ping(hosts: Hosts<'_>, address: &str, bytes: u32, count: &str, options: &[&str]) -> String {
     let mut ping = hosts.client.command("ping");
     ping.args(["-n", "-c", count, "-i", "0.05", "-W", "1"]);
@@ -55,16 +55,16 @@ fn ping(hosts: Hosts<'_>, address: &str, bytes: u32, count: &str, options: &[&st
         .concat()
 }
 
-/// The server answers pings of this many bytes, all but the first ones, by whose loss the hosts find
-/// out about the path.
+/// The server answers pings of this many bytes, except for the first ones. By their loss the hosts discover the path
+/// MTU.
 pub(crate) fn pings(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), String> {
     for _ in 0..MTUS_ON_THE_WAY {
-        // What is lost needs no patience.
+        // There is no need to wait long for lost packets.
         if ping(hosts, address, bytes, "1", &["-W", "0.4"]).contains("1 received") {
             break;
         }
     }
-    // An emulated machine that is busy may lose one or be late.
+    // A busy emulated machine may lose one or be late.
     let mut said = String::new();
     for _ in 0..2 {
         said = ping(hosts, address, bytes, "3", &["-W", "3"]);
@@ -75,7 +75,7 @@ pub(crate) fn pings(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), S
     Err(said)
 }
 
-/// A packet that no router may cut is answered with this MTU, and one of just as many bytes passes.
+/// A packet with DF is answered with this MTU, and a packet of exactly this size passes.
 pub(crate) fn path_mtu(hosts: Hosts<'_>, address: &str, mtu: u32) -> Result<(), String> {
     let (headers, [short, long]) = if address.contains(':') {
         (48, [format!("mtu={mtu}\n"), format!("mtu: {mtu}\n")])
@@ -90,9 +90,9 @@ pub(crate) fn path_mtu(hosts: Hosts<'_>, address: &str, mtu: u32) -> Result<(), 
     said.contains("3 received").then_some(()).ok_or(said)
 }
 
-/// A server sends so many bytes back as they come, over one connection.
+/// A server returns this many bytes over one connection.
 pub(crate) fn tcp(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), String> {
-    // No two places in it look the same.
+    // No two parts of the data are equal.
     let sent: Vec<u8> = (0..bytes / 4)
         .flat_map(|word| word.wrapping_mul(0x9E37_79B1).to_be_bytes())
         .collect();
@@ -131,7 +131,7 @@ pub(crate) fn tcp(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), Str
     ))
 }
 
-/// A server sends datagrams back, also such that links carry in fragments only.
+/// A server returns datagrams, also of sizes that links carry in fragments only.
 pub(crate) fn udp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
     let address: IpAddr = address.parse().unwrap();
     let any = match address {
@@ -155,7 +155,7 @@ pub(crate) fn udp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
             let (length, _) = client.recv_from(&mut bytes)?;
             Ok::<_, io::Error>(bytes[..length].to_vec())
         };
-        // The hosts find out about the path by what is lost.
+        // The hosts discover the path MTU by lost packets.
         let came = (0..=MTUS_ON_THE_WAY)
             .map(|_| exchange())
             .find(Result::is_ok);
@@ -170,8 +170,8 @@ pub(crate) fn udp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
 /// Next header of an IPv4 packet in an IPv6 packet (RFC 2473 section 3).
 const IPV4: i32 = 4;
 
-/// A node of the core sends a datagram from an IPv4 address and port to the server, through a softwire
-/// between two addresses. Whether the server hears it.
+/// A node of the core sends a datagram from an IPv4 address and port to the server, through a softwire between two
+/// addresses. Returns whether the server receives it.
 pub(crate) fn softwire(
     net: &Net,
     address: &str,
@@ -206,15 +206,15 @@ pub(crate) fn softwire(
     }
 }
 
-/// A file from an FTP server, which tells the client in the control connection where to fetch it: by PASV,
-/// with its address, in IPv4; by EPSV (RFC 2428) in either protocol.
+/// Fetches a file from an FTP server, which sends its data endpoint in the control connection: by PASV, with its
+/// address, in IPv4; by EPSV (RFC 2428) in either protocol.
 pub(crate) fn ftp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
     const FILE: &str = "file";
     let folder = tempfile::tempdir().unwrap();
     let content: String = (0..100_000).map(|n| format!("{n}\n")).collect();
     fs::write(folder.path().join(FILE), &content).unwrap();
     let mut command = hosts.server.command("/usr/bin/python3");
-    // Debian's own, which has the module.
+    // Debian's own Python, which has the module.
     command.args(["-m", "pyftpdlib", "-p", "21", "-i", address, "-d"]);
     let server = Process::start("pyftpdlib", command.arg(folder.path()));
     let _server = server.map_err(|error| error.to_string())?;
@@ -238,7 +238,7 @@ pub(crate) fn ftp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Every router on the way shows, and the server at its end.
+/// Every router on the path is shown, and the server at its end.
 pub(crate) fn hops(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
     let mut command = hosts.client.command("traceroute");
     command.args(["-n", "-q", "1", "-w", "2", "-m", "9", address]);

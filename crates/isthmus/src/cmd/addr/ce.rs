@@ -1,4 +1,4 @@
-//! What a customer of a MAP domain has, for people and as JSON.
+//! The address and ports of a MAP CE, for people and as JSON.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,18 +8,18 @@ use isthmus_core::address::map::{Assignment, Ce, MapRule, Ports};
 use isthmus_core::address::port_set::PortSet;
 use serde::Serialize;
 
-/// More ranges than these are not all printed.
+/// The number of ranges that are all printed.
 const RANGES: usize = 64;
-/// Ranges in a line.
+/// Number of ranges in a line.
 const IN_A_LINE: usize = 8;
 
-/// A customer.
+/// A CE.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Answer {
     /// The IPv4 address, or the prefix with its length.
     v4: String,
-    /// The end-user IPv6 prefix, as far as the rule tells it.
+    /// The end-user IPv6 prefix, as far as the rule determines it.
     prefix: Ipv6Net,
     /// The MAP IPv6 address.
     v6: Ipv6Addr,
@@ -27,11 +27,11 @@ pub(super) struct Answer {
     ports: PortsAnswer,
 }
 
-/// The ports of a customer.
+/// The ports of a CE.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct PortsAnswer {
-    /// How many customers share the address.
+    /// Number of CEs that share the address.
     shared_by: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     psid: Option<Psid>,
@@ -48,22 +48,22 @@ struct Psid {
 }
 
 impl Answer {
-    pub(super) fn new(rule: &MapRule, customer: &Ce) -> Self {
-        let v4 = Ipv4Addr::from(customer.v4);
-        let v6 = Ipv6Addr::from(customer.address);
+    pub(super) fn new(rule: &MapRule, ce: &Ce) -> Self {
+        let v4 = Ipv4Addr::from(ce.v4);
+        let v6 = Ipv6Addr::from(ce.address);
         let length = rule.v6().1 + rule.ea_bits();
         Self {
-            v4: match customer.v4_length {
+            v4: match ce.v4_length {
                 32 => v4.to_string(),
                 length => format!("{v4}/{length}"),
             },
             prefix: Ipv6Net::new_assert(v6, length).trunc(),
             v6,
-            ports: PortsAnswer::new(customer.ports),
+            ports: PortsAnswer::new(ce.ports),
         }
     }
 
-    /// Lines for people.
+    /// Returns lines for people.
     pub(super) fn lines(&self) -> Vec<String> {
         let what = if self.v4.contains('/') {
             "IPv4 prefix"
@@ -94,7 +94,7 @@ impl PortsAnswer {
         }
     }
 
-    /// What to say behind an address.
+    /// Returns the text behind an address that is shared.
     pub(super) fn sharers(&self) -> String {
         match self.shared_by {
             1 => String::new(),
@@ -102,7 +102,7 @@ impl PortsAnswer {
         }
     }
 
-    /// Lines for people: PSID and ranges.
+    /// Returns lines for people: PSID and ranges.
     pub(super) fn lines(&self) -> Vec<String> {
         let Some(psid) = &self.psid else {
             return vec!["ports: all".to_owned()];
@@ -137,7 +137,7 @@ fn text((first, last): (u16, u16)) -> String {
     }
 }
 
-/// What every customer of a rule has.
+/// Describes the IPv4 address or prefix of every CE of a rule.
 pub(super) fn assigned(rule: &MapRule) -> String {
     match rule.assignment() {
         Assignment::Prefix(length) => format!("an IPv4 prefix of {length} bits"),
@@ -157,7 +157,7 @@ fn shared(rule: &MapRule) -> String {
         let _ = write!(text, " by PSID {:#x}", set.psid());
     }
     if let Some(last) = sharing.first().checked_sub(1) {
-        let _ = write!(text, "; nobody has the ports 0-{last}");
+        let _ = write!(text, "; the ports 0-{last} belong to no CE");
     }
     text
 }
