@@ -98,7 +98,8 @@ impl Batch {
             headers[i].msg_hdr.msg_name = (&raw mut peer.name).cast();
             headers[i].msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
             headers[i].msg_hdr.msg_control = (&raw mut peer.control).cast();
-            headers[i].msg_hdr.msg_controllen = CONTROL_MAX;
+            // Not all C libraries have the same type for it.
+            headers[i].msg_hdr.msg_controllen = CONTROL_MAX as _;
             self.out[i].clear();
         }
         // SAFETY: every header points to a name, a control buffer and one iovec of the lengths
@@ -119,7 +120,7 @@ impl Batch {
             let cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
             self.lengths[i] = if cut { 0 } else { header.msg_len as usize };
             self.peers[i].name_length = header.msg_hdr.msg_namelen;
-            self.peers[i].control_length = header.msg_hdr.msg_controllen;
+            self.peers[i].control_length = header.msg_hdr.msg_controllen as _;
             leave_route_to_kernel(&mut self.peers[i]);
         }
         Ok(count)
@@ -212,7 +213,7 @@ fn fill(header_: &mut libc::mmsghdr, iov: &mut libc::iovec, peer: &mut Peer, out
     }
     if peer.control_length > 0 {
         header_.msg_hdr.msg_control = (&raw mut peer.control).cast();
-        header_.msg_hdr.msg_controllen = peer.control_length;
+        header_.msg_hdr.msg_controllen = peer.control_length as _;
     }
 }
 
