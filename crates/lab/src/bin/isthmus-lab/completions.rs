@@ -31,6 +31,6 @@ fn laboratory() -> Command {
         .get_subcommands()
         .filter(|command| !command.is_hide_set());
     Command::new("lab")
-        .about(all.get_about().cloned())
+        .about(all.get_about().cloned().unwrap_or_default())
         .subcommands(commands.cloned())
 }
