@@ -40,9 +40,14 @@ pub(crate) fn leave_network() -> io::Result<()> {
 
 /// Gives a thread batch priority: when it wakes up, it does not interrupt the running thread.
 pub(crate) fn make_batch(thread: i32) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the kernel reads one `sched_param`.
-    check(unsafe { libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters) })
+    // The kernel's `struct sched_param` is the priority. The call itself, because that of musl does nothing.
+    let priority: c_int = 0;
+    let call = libc::SYS_sched_setscheduler;
+    // SAFETY: the kernel reads the priority.
+    match unsafe { libc::syscall(call, thread, libc::SCHED_BATCH, &raw const priority) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Attaches an open `/dev/net/tun` to the interface `name`, which is created if it does not exist.
