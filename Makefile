@@ -21,7 +21,7 @@ STATIC := $(shell uname -m)-unknown-linux-musl
 FUZZ_SECONDS ?= 60
 PROFILE ?= smoke
 
-.PHONY: build gateway static demo test test-long bench exact lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build gateway static demo test test-long bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -51,13 +51,6 @@ bench: ## measure and write bench/latest.json (root; takes a while)
 	scripts/setup bench
 	cargo build --release --locked
 	$(TARGET)/release/isthmus lab bench
-
-exact: ## count the instructions of a packet in the guest and write bench/exact.json (minutes)
-	scripts/setup test
-	cargo build --release --locked
-	tests/guest/run --exact --memory 4G --timeout 2400 --program $(TARGET)/release/isthmus \
-	    --program $(TARGET)/release/isthmus-lab --fetch /root/counted:bench -- \
-	    sh -c 'mkdir counted && isthmus-lab exact --output counted/exact.json'
 
 lab: ## measure all mechanisms briefly and write report/index.html (root; ten minutes)
 	scripts/setup lab

@@ -104,18 +104,6 @@ pub enum LabError {
         /// Frames with wrong checksums.
         invalid: u64,
     },
-    /// Two counts of the same row differ.
-    #[error(
-        "{row}: {first:.0} and {second:.0} ns for a packet: the clock of this machine does not count instructions; run this in `tests/guest/run --exact`"
-    )]
-    InexactClock {
-        /// The row.
-        row: String,
-        /// Nanoseconds for a packet, counted first.
-        first: f64,
-        /// The same, counted again.
-        second: f64,
-    },
     /// A link does not carry the frames of a test.
     #[error(
         "frames of {size} octets do not fit {interface}, whose MTU is {mtu}: it has to be {needed}"

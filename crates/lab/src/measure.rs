@@ -278,31 +278,6 @@ impl Path {
         }
     }
 
-    /// Sends exactly `frames` frames at full pace, and returns the time that this took on the tester's core, on which the
-    /// path is, too.
-    ///
-    /// # Errors
-    /// Not all of them arrived.
-    pub fn time_of(&mut self, frames: u32) -> Result<Duration> {
-        self.started.check()?;
-        let tester = &mut self.tester;
-        let before = tester.sink.counts()?;
-        let begun = Instant::now();
-        tester.generator.run(frames)?;
-        let took = begun.elapsed();
-        let counts = tester.settle(before, u64::from(frames))?;
-        let received = arrived(&counts, tester.arrives);
-        if received == u64::from(frames) {
-            return Ok(took);
-        }
-        Err(LabError::SelfCheck {
-            what: self.name.clone(),
-            sent: u64::from(frames),
-            received,
-            invalid: 0,
-        })
-    }
-
     /// Changes the order of the flows.
     pub fn set_order(&mut self, order: Order) -> Result<()> {
         self.tester.generator.set_order(order)

@@ -3,7 +3,6 @@
 mod bulk;
 mod crossings;
 mod dns;
-pub mod exact;
 mod memory;
 mod packets;
 mod pairs;

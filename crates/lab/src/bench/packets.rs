@@ -38,12 +38,6 @@ pub(super) fn established() -> Result<Path> {
     Path::build(&isthmus, &Load::six_to_four(1000))
 }
 
-/// Returns the path of NAT64 in XDP, where each of the first 60,000 frames beyond those of the check opens a session.
-pub(super) fn opening() -> Result<Path> {
-    let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Nat64);
-    Path::build(&isthmus, &subscribers(MASQUERADED))
-}
-
 /// Returns the path of NAT64 in XDP, a million sessions at random.
 pub(super) fn established_million() -> Result<Path> {
     let mut path = Path::build(&large_nat64(), &subscribers(MILLION))?;

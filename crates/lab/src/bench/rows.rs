@@ -153,15 +153,6 @@ impl Row {
             .collect()
     }
 
-    /// Returns what builds the path of the row, if that is in XDP on one core.
-    pub(super) fn path(&self) -> Option<Box<dyn Fn() -> Result<Path>>> {
-        match self.how {
-            How::AgainstKernel(path) => Some(Box::new(path)),
-            How::Across(crossing) => Some(Box::new(|| crossing.path())),
-            How::Rivals(_) | How::Through(_) | How::Own(..) | How::Timeless(_) => None,
-        }
-    }
-
     /// Measures the row.
     pub fn measure(&self, effort: &Effort) -> Result<Measurement> {
         match self.how {
