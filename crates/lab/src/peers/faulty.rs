@@ -59,11 +59,12 @@ impl Device for Faulty {
             held,
             interval,
         };
-        programs::array(&mut object, FAULT)?
-            .set(0, Plain(configuration), 0)
+        // The map has to be open until the program is loaded.
+        let mut map = programs::array(&mut object, FAULT)?;
+        map.set(0, Plain(configuration), 0)
             .map_err(|problem| bpf(FAULT, problem))?;
-        let map = programs::map(&mut object, TWICE)?;
-        let mut twice = DevMap::try_from(map).map_err(|problem| bpf(TWICE, problem))?;
+        let copies = programs::map(&mut object, TWICE)?;
+        let mut twice = DevMap::try_from(copies).map_err(|problem| bpf(TWICE, problem))?;
         // The number of an interface is one of the namespace in which it is written there.
         gateway.enter(|| {
             for place in 0..COPIES as u32 {

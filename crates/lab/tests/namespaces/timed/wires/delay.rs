@@ -79,7 +79,10 @@ fn through_a_router(megabits: u64, payloads: &[u32], of: fn(f64, f64) -> f64) {
                         report(&format!("{what}, sockets"), sockets, bound);
                         report(&format!("{what}, wires"), wires, bound);
                         assert!(wires > bound * 0.999, "{what}");
-                        assert!(sockets > wires, "{what}: the hosts took less than nothing");
+                        // A median of the one may lie beside that of the other: of the same exchange it never does.
+                        if sockets <= wires {
+                            return Attempt::Void;
+                        }
                         if of(sockets, wires) < at_most(expected, bare(&game, &plain)) {
                             Attempt::Good
                         } else {
@@ -113,10 +116,13 @@ fn a_millisecond_of_cable_is_a_millisecond() {
                 ("half a round trip", half),
             ];
             let ratios = all.map(|(what, seen)| report(what, seen, 1e-3));
-            assert!(ratios.iter().all(|ratio| *ratio > 1.0));
             // The hosts take time as well.
             let most = at_most(1e-3, bare(&game, &neighbours(&plain)));
-            if wires < 1.02e-3 && sockets < most && half < most {
+            if ratios.iter().all(|ratio| *ratio > 1.0)
+                && wires < 1.02e-3
+                && sockets < most
+                && half < most
+            {
                 Attempt::Good
             } else {
                 Attempt::Bad
