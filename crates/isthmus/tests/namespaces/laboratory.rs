@@ -243,7 +243,7 @@ fn what_there_is_not_is_not_begun() {
     }
 }
 
-/// What is measured here would be another thing beside other work.
+/// Measurements here would differ beside other work.
 mod timed {
     use super::*;
 

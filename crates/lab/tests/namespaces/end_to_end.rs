@@ -215,7 +215,7 @@ with_engine!(xdp, Engine::Xdp);
 with_engine!(tc, Engine::Tc);
 with_engine!(user, Engine::User);
 
-/// What takes minutes: `make test-long PARTS=soak` runs these.
+/// Tests that take minutes: `make test-long PARTS=soak` runs them.
 mod long {
     use super::Engine;
 

@@ -1,4 +1,4 @@
-//! What measures time, or sends so fast that other work on the machine would lose frames: one test at a time, and
+//! Tests that measure time, or send so fast that other work on the machine would lose frames: one test at a time, and
 //! nothing beside it. `scripts/tiers/timed` runs these.
 
 mod outside;

@@ -1,6 +1,6 @@
 //! Links with line rates, and what is measured over them.
 //!
-//! What is expected is arithmetic: the lengths of frames and the line rate, and what the same path takes without
+//! The expectation is arithmetic: the lengths of frames and the line rate, and what the same path takes without
 //! cables in the same run. What the lab's own clocks say about a lone frame is compared with the time stamps that the
 //! kernel gives to captured packets.
 
@@ -150,7 +150,7 @@ fn bare(game: &PingPong, pair: &Pair) -> f64 {
     )
 }
 
-/// What a path with cables may take, of which is known what it takes without: a cable's ends are TAP devices, which
+/// Returns the time that a path with cables may take, given the time that it takes without: a cable's ends are TAP devices, which
 /// cost more than those of a veth.
 fn at_most(bound: f64, bare: f64) -> f64 {
     bound * 1.02 + 3.0 * bare

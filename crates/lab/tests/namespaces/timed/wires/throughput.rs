@@ -14,7 +14,7 @@ use isthmus_lab::{
 
 use super::{Attempt, measure, path, payload, rate, report, routed, strangers, transport, with};
 
-/// What is late by more than this leaves a gap behind it.
+/// A frame that is late by more than this leaves a gap behind it.
 const LATE: Duration = Duration::from_micros(100);
 
 /// Does something, and says whether the cable of the sender kept time meanwhile.
