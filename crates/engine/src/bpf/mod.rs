@@ -223,6 +223,8 @@ impl Programs {
         for hook in &self.hooks {
             stages::load(&mut self.ebpf, *hook, ruleset.instances())?;
         }
+        // A kernel that cannot wait (nohz_full) says so before anything has changed.
+        sys::wait_for_bpf_programs()?;
         let bank = 1 - self.bank;
         let base = bank * self.room;
         map::copy(ruleset.tables(), &self.rules, base);
@@ -233,8 +235,8 @@ impl Programs {
         }
         map::activate(&mut self.ebpf, Active::new(bank, instances.len() as u8))?;
         // The next reload writes to the free bank. No program reads it by then.
-        sys::wait_for_bpf_programs()?;
         self.bank = bank;
+        sys::wait_for_bpf_programs()?;
         Ok(())
     }
 
