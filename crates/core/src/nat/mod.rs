@@ -18,7 +18,7 @@
 //! Decisions that RFC 6146 leaves open:
 //! - A SYN from outside for which there is no binding, or that address-dependent filtering does
 //!   not let in, is dropped silently and not stored (section 3.5.2.2 allows it as security
-//!   policy). A simultaneous open still works: the repeated SYN meets the session that the inside
+//!   policy), unless the configuration has it answered (`slow/unexpected.rs`). A simultaneous open still works: the repeated SYN meets the session that the inside
 //!   host opened meanwhile.
 //! - A binding whose sessions have all expired is usable until the sweeper comes by. Timers are
 //!   lower bounds (RFC 4787 section 4.3).
