@@ -21,7 +21,7 @@ STATIC := $(shell uname -m)-unknown-linux-musl
 FUZZ_SECONDS ?= 60
 PROFILE ?= smoke
 
-.PHONY: build gateway static demo test test-long bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build gateway static demo test test-long turn bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -46,6 +46,10 @@ test: ## run all tests; TIERS="lint unit ..." runs some of them
 test-long: ## run what takes long and is no part of `make test`; PARTS="soak ..." runs some of it
 	scripts/setup test
 	scripts/test --long $(PARTS)
+
+turn: ## before you land: give CI the next part of the long tests
+	echo $$(($$(cat .ci/turn) + 1)) >.ci/turn
+	git commit --quiet --message "ci: take the next part of the long tests" -- .ci/turn
 
 bench: ## measure and write bench/latest.json (root; takes a while)
 	scripts/setup bench
