@@ -1,41 +1,14 @@
 //! The commands that need no gateway, as users run them.
 
+mod command;
+
 use std::net::Ipv6Addr;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-fn isthmus(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isthmus"))
-        .args(arguments)
-        .current_dir(root())
-        .output()
-        .expect("the program runs")
-}
+use command::{bash, failure, run, stdout, text};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
-}
-
-/// Runs a command that must succeed. Returns its output.
-fn stdout(arguments: &[&str]) -> String {
-    let output = isthmus(arguments);
-    let error = text(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {error}");
-    text(&output.stdout).trim_end().to_owned()
-}
-
-/// Runs a command that must end with this exit code. Returns its messages.
-fn failure(arguments: &[&str], code: i32) -> String {
-    let output = isthmus(arguments);
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
-    error
-}
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isthmus");
 
 /// RFC 6052 section 2.4, tables 1 and 2; RFC 6219 section 6.1 and appendix B.
 #[test]
@@ -434,7 +407,7 @@ fn check_explains_mistakes() {
     assert!(error.contains("ranges.toml:16:19"), "{error}");
     assert!(error.contains("1280 to 65535"), "{error}");
     // Exit code 1 with JSON, too, but the answer is on the standard output.
-    let output = isthmus(&["check", "--json", bad]);
+    let output = run(&["check", "--json", bad]);
     assert_eq!(output.status.code(), Some(1));
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["valid"], false);
@@ -582,12 +555,7 @@ fn completions_are_a_script_that_the_shell_takes() {
     let script = text(&script.stdout);
     let question = "COMP_WORDS=(isthmus addr embed --format i); COMP_CWORD=4; \
                     _isthmus isthmus i --format; echo \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash")
-        .args(["-euc", &format!("{script}\n{question}")])
-        .output()
-        .expect("bash runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout).trim(), "ivi");
+    assert_eq!(bash(&script, question), "ivi");
 }
 
 /// Returns a classic pcap file of raw IP packets (link type 101), a second apart.

@@ -50,38 +50,10 @@ pub fn exchange(
         command: format!("fragments to {}", flow.destination),
         source,
     };
-    let listener = receiver.enter(|| {
-        let any = match flow.destination {
-            // The two sides of a translator have different families.
-            IpAddr::V4(_) => SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT),
-            IpAddr::V6(_) => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT),
-        };
-        let socket = UdpSocket::bind(any).map_err(problem)?;
-        // Datagrams wait here while another process runs on the core.
-        set_socket_recv_buffer_size_force(&socket, BUFFER)
-            .map_err(|errno| problem(errno.into()))?;
-        Ok(socket)
-    })?;
-    listener
-        .set_read_timeout(Some(Duration::from_millis(50)))
-        .map_err(problem)?;
+    let listener = receiver.enter(|| listen(flow).map_err(problem))?;
     thread::scope(|scope| {
-        let sending = scope.spawn(|| {
-            sender.enter(|| {
-                let raw = raw_socket(flow).map_err(|errno| problem(errno.into()))?;
-                for number in 0..count {
-                    let mut parts = datagram(flow, number);
-                    if number % swapped == 0 {
-                        parts.reverse();
-                    }
-                    for part in parts {
-                        send(&raw, flow, &part).map_err(|errno| problem(errno.into()))?;
-                    }
-                    thread::sleep(PAUSE);
-                }
-                Ok(())
-            })
-        });
+        let sending =
+            scope.spawn(|| sender.enter(|| send_all(flow, count, swapped).map_err(problem)));
         let mut received = 0;
         let mut buffer = vec![0; 65536];
         let mut last = Instant::now();
@@ -99,6 +71,36 @@ pub fn exchange(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+/// Returns the receiver's socket, in the receiver's namespace.
+fn listen(flow: Flow) -> io::Result<UdpSocket> {
+    let any = match flow.destination {
+        // The two sides of a translator have different families.
+        IpAddr::V4(_) => SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT),
+        IpAddr::V6(_) => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT),
+    };
+    let socket = UdpSocket::bind(any)?;
+    // Datagrams wait here while another process runs on the core.
+    set_socket_recv_buffer_size_force(&socket, BUFFER)?;
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    Ok(socket)
+}
+
+/// Sends the fragments of all datagrams, from the sender's namespace.
+fn send_all(flow: Flow, count: u32, swapped: u32) -> io::Result<()> {
+    let raw = raw_socket(flow)?;
+    for number in 0..count {
+        let mut parts = datagram(flow, number);
+        if number % swapped == 0 {
+            parts.reverse();
+        }
+        for part in parts {
+            send(&raw, flow, &part)?;
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 fn raw_socket(flow: Flow) -> rustix::io::Result<OwnedFd> {

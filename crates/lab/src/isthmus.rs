@@ -77,6 +77,9 @@ impl Mechanism {
     }
 }
 
+/// The keys of an instance: groups of lines of TOML.
+pub type Keys = &'static [&'static str];
+
 /// The name of a file, and the function that makes its content.
 type File = (&'static str, fn() -> String);
 
@@ -86,13 +89,13 @@ pub struct Instance {
     /// Its name in reports.
     pub name: &'static str,
     /// Its keys in the configuration file, without its name.
-    pub keys: &'static str,
+    pub keys: Keys,
     file: Option<File>,
 }
 
 impl Instance {
     /// Returns an instance with these keys.
-    pub const fn new(name: &'static str, keys: &'static str) -> Self {
+    pub const fn new(name: &'static str, keys: Keys) -> Self {
         Self {
             name,
             keys,
@@ -205,6 +208,7 @@ impl Isthmus {
                 sessions = self.sessions,
             ),
             Mechanism::Other(Instance { keys, .. }) => {
+                let keys = keys.join("\n");
                 write!(text, "\n[[instance]]\nname = \"tested\"\n{keys}\n")
             }
         };

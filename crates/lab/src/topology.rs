@@ -1,6 +1,9 @@
 //! Networks as data, and their construction in namespaces.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
 
 use crate::{
     LabError, Result,
@@ -151,13 +154,13 @@ impl Topology {
                 host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                link(
-                    end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
-                    end(GATEWAY, SIX, &[format!("{}/64", plan::GATEWAY6)]),
+                Link::veth(
+                    v6(HOST6, HOST_INTERFACE, plan::HOST6),
+                    v6(GATEWAY, SIX, plan::GATEWAY6),
                 ),
-                link(
-                    end(GATEWAY, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
-                    end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                Link::veth(
+                    v4(GATEWAY, FOUR, plan::GATEWAY4),
+                    v4(HOST4, HOST_INTERFACE, plan::HOST4),
                 ),
             ],
             neighbours,
@@ -199,7 +202,7 @@ impl Topology {
         };
         Self {
             nodes: vec![host(HOST6), host(HOST4)],
-            links: vec![link(
+            links: vec![Link::veth(
                 end(HOST6, plan::HOST6, plan::HOST6_AS_IPV4),
                 end(HOST4, plan::GATEWAY6, plan::GATEWAY6_AS_IPV4),
             )],
@@ -224,21 +227,21 @@ impl Topology {
                 host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                link(
-                    end(HOST6, HOST_INTERFACE, &[format!("{}/64", plan::HOST6)]),
-                    end(ROUTER6, OUTER, &[format!("{}/64", plan::GATEWAY6)]),
+                Link::veth(
+                    v6(HOST6, HOST_INTERFACE, plan::HOST6),
+                    v6(ROUTER6, OUTER, plan::GATEWAY6),
                 ),
-                link(
-                    end(ROUTER6, INNER, &[format!("{}/64", plan::ROUTER6)]),
-                    end(GATEWAY, SIX, &[format!("{}/64", plan::EDGE6)]),
+                Link::veth(
+                    v6(ROUTER6, INNER, plan::ROUTER6),
+                    v6(GATEWAY, SIX, plan::EDGE6),
                 ),
-                link(
+                Link::veth(
                     end(GATEWAY, FOUR, &[format!("{}/29", plan::EDGE4)]),
                     end(ROUTER4, INNER, &[format!("{}/29", plan::ROUTER4)]),
                 ),
-                link(
-                    end(ROUTER4, OUTER, &[format!("{}/24", plan::GATEWAY4)]),
-                    end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                Link::veth(
+                    v4(ROUTER4, OUTER, plan::GATEWAY4),
+                    v4(HOST4, HOST_INTERFACE, plan::HOST4),
                 ),
             ],
             neighbours: Neighbours::Resolved,
@@ -250,7 +253,6 @@ impl Topology {
     /// IPv6.
     pub fn pair(offloads: Offloads) -> Self {
         let to_customers = format!("2001:db8:5::/48 via {}", plan::EDGE6);
-        let host6 = format!("{}/24", plan::HOST6_AS_IPV4);
         Self {
             nodes: vec![
                 host(HOST6, plan::GATEWAY6_AS_IPV4),
@@ -259,17 +261,14 @@ impl Topology {
                 host(HOST4, plan::GATEWAY4),
             ],
             links: vec![
-                link(
-                    end(HOST6, HOST_INTERFACE, &[host6]),
-                    end(GATEWAY, SIX, &[format!("{}/24", plan::GATEWAY6_AS_IPV4)]),
+                Link::veth(
+                    v4(HOST6, HOST_INTERFACE, plan::HOST6_AS_IPV4),
+                    v4(GATEWAY, SIX, plan::GATEWAY6_AS_IPV4),
                 ),
-                link(
-                    end(GATEWAY, FOUR, &[format!("{}/64", plan::EDGE6)]),
-                    end(BR, SIX, &[format!("{}/64", plan::ROUTER6)]),
-                ),
-                link(
-                    end(BR, FOUR, &[format!("{}/24", plan::GATEWAY4)]),
-                    end(HOST4, HOST_INTERFACE, &[format!("{}/24", plan::HOST4)]),
+                Link::veth(v6(GATEWAY, FOUR, plan::EDGE6), v6(BR, SIX, plan::ROUTER6)),
+                Link::veth(
+                    v4(BR, FOUR, plan::GATEWAY4),
+                    v4(HOST4, HOST_INTERFACE, plan::HOST4),
                 ),
             ],
             neighbours: Neighbours::Resolved,
@@ -463,13 +462,14 @@ fn default_via(gateway: impl Into<IpAddr>) -> String {
     format!("default via {}", gateway.into())
 }
 
-/// Returns a veth link with Ethernet's MTU.
-fn link(first: End, second: End) -> Link {
-    Link {
-        ends: [first, second],
-        mtu: 1500,
-        medium: Medium::Veth,
-    }
+/// Returns an end with an IPv6 address on a link of its own.
+fn v6(node: &'static str, interface: &'static str, address: Ipv6Addr) -> End {
+    end(node, interface, &[format!("{address}/64")])
+}
+
+/// The same with an IPv4 address.
+fn v4(node: &'static str, interface: &'static str, address: Ipv4Addr) -> End {
+    end(node, interface, &[format!("{address}/24")])
 }
 
 fn end(node: &'static str, interface: &'static str, addresses: &[String]) -> End {

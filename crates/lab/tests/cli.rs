@@ -1,40 +1,14 @@
 //! The laboratory's commands that need no network, run as `isthmus lab` runs them.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+#[path = "../../isthmus/tests/command/mod.rs"]
+mod command;
 
-fn lab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isthmus-lab"))
-        .args(arguments)
-        .current_dir(root())
-        .output()
-        .expect("the program runs")
-}
+use std::path::Path;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use command::{bash, failure, run, stdout, text};
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
-}
-
-/// Runs a command that must succeed; what it prints.
-fn stdout(arguments: &[&str]) -> String {
-    let output = lab(arguments);
-    let error = text(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {error}");
-    text(&output.stdout).trim_end().to_owned()
-}
-
-/// Runs a command that must end with this exit code; what it says about it.
-fn failure(arguments: &[&str], code: i32) -> String {
-    let output = lab(arguments);
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
-    error
-}
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_isthmus-lab");
 
 #[test]
 fn every_command_has_help() {
@@ -165,14 +139,14 @@ fn a_run_is_reported_judged_and_compared() {
 
     assert!(stdout(&["diff", &slow, &slow]).contains("0 worse, 0 better, 1 without"));
     assert!(stdout(&["diff", &slow, &fast]).contains("0 worse, 1 better"));
-    let worse = lab(&["diff", &fast, &slow]);
+    let worse = run(&["diff", &fast, &slow]);
     assert_eq!(worse.status.code(), Some(2));
     assert!(
         text(&worse.stdout).contains("ratio 2.0"),
         "{}",
         text(&worse.stdout)
     );
-    let json = lab(&["diff", &fast, &slow, "--json"]);
+    let json = run(&["diff", &fast, &slow, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&text(&json.stdout)).unwrap();
     assert_eq!(json["points"][0]["change"], "worse");
     assert_eq!(json["points"][0]["estimate"]["by"], "ratio");
@@ -282,10 +256,5 @@ fn completions_are_a_script_that_the_shell_takes() {
     let script = stdout(&["completions", "bash"]);
     let question = "COMP_WORDS=(isthmus lab world --engine t); COMP_CWORD=4; \
                     _isthmus isthmus t --engine; echo \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash")
-        .args(["-euc", &format!("{script}\n{question}")])
-        .output()
-        .expect("bash runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout).trim(), "tc");
+    assert_eq!(bash(&script, question), "tc");
 }

@@ -42,14 +42,18 @@ pub(crate) enum Request {
     /// For the outside address (section 3.2).
     Address,
     /// For a mapping (section 3.3), or with a lifetime of 0 for its end (section 3.4).
-    Map {
-        protocol: Protocol,
-        internal_port: u16,
-        suggested_port: u16,
-        lifetime: Duration,
-    },
+    Map(Wanted),
     /// Something else.
     Unknown,
+}
+
+/// A mapping as a client wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) protocol: Protocol,
+    pub(crate) internal_port: u16,
+    pub(crate) suggested_port: u16,
+    pub(crate) lifetime: Duration,
 }
 
 impl Request {
@@ -62,12 +66,12 @@ impl Request {
             3..RESPONSE => return Some(Self::Unknown),
             RESPONSE.. => return None,
         };
-        Some(Self::Map {
+        Some(Self::Map(Wanted {
             protocol,
             internal_port: u16_at(message, 4)?,
             suggested_port: u16_at(message, 6)?,
             lifetime: seconds_at(message, 8)?,
-        })
+        }))
     }
 }
 

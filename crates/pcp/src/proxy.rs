@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use crate::mapping::Nonce;
-use crate::nat_pmp;
+use crate::nat_pmp::{self, Wanted};
 use crate::near::{Internal, Near, Side};
 use crate::pcp::{self, Checked, Header, Map, Options, Question, Response, ResultCode};
 use crate::ports::{Ports, Protocol};
@@ -312,38 +312,47 @@ impl<P: Ports> Proxy<P> {
                     Passed::answered(nat_pmp::address(result, age, None))
                 }))
             }
-            nat_pmp::Request::Map {
-                protocol,
-                internal_port: 0,
-                lifetime,
-                ..
-            } => Some(self.end_all(now, client, host, protocol, lifetime)),
-            nat_pmp::Request::Map {
-                protocol,
-                internal_port,
-                suggested_port,
-                lifetime,
-            } => {
-                let map = nat_pmp_map(host, protocol, (internal_port, suggested_port));
-                let answer = |result, lifetime| {
-                    let ports = (internal_port, 0);
-                    Passed::answered(nat_pmp::map(protocol, result, age, ports, lifetime))
-                };
-                let internal = internal_of(host, &map);
-                if lifetime.is_zero() {
-                    self.granted.remove(&internal);
-                    if !self.hosts.knows(&internal) {
-                        return Some(answer(nat_pmp::ResultCode::Success, lifetime));
-                    }
-                }
-                let asked = Asked::NatPmpMap(protocol, lifetime);
-                let passed = self.ask(now, client, host, (lifetime, &map), asked);
-                Some(passed.unwrap_or_else(|result| {
-                    let result = nat_pmp::ResultCode::of_pcp(result as u8);
-                    answer(result, Duration::ZERO)
-                }))
+            nat_pmp::Request::Map(wanted) if wanted.internal_port == 0 => {
+                Some(self.end_all(now, client, host, wanted))
+            }
+            nat_pmp::Request::Map(wanted) => Some(self.map_nat_pmp(now, client, host, wanted)),
+        }
+    }
+
+    /// Passes on what a host wants by NAT-PMP (RFC 6886 section 3.3), or ends it (section 3.4).
+    fn map_nat_pmp(
+        &mut self,
+        now: Duration,
+        client: SocketAddr,
+        host: Ipv4Addr,
+        wanted: Wanted,
+    ) -> Passed {
+        let Wanted {
+            protocol, lifetime, ..
+        } = wanted;
+        let age = self.age(now);
+        let map = nat_pmp_map(
+            host,
+            protocol,
+            (wanted.internal_port, wanted.suggested_port),
+        );
+        let answer = |result, lifetime| {
+            let ports = (wanted.internal_port, 0);
+            Passed::answered(nat_pmp::map(protocol, result, age, ports, lifetime))
+        };
+        let internal = internal_of(host, &map);
+        if lifetime.is_zero() {
+            self.granted.remove(&internal);
+            if !self.hosts.knows(&internal) {
+                return answer(nat_pmp::ResultCode::Success, lifetime);
             }
         }
+        let asked = Asked::NatPmpMap(protocol, lifetime);
+        let passed = self.ask(now, client, host, (lifetime, &map), asked);
+        passed.unwrap_or_else(|result| {
+            let result = nat_pmp::ResultCode::of_pcp(result as u8);
+            answer(result, Duration::ZERO)
+        })
     }
 
     /// Asks for a mapping of a host that asked by NAT-PMP.
@@ -368,8 +377,9 @@ impl<P: Ports> Proxy<P> {
         now: Duration,
         client: SocketAddr,
         host: Ipv4Addr,
-        protocol: Protocol,
-        lifetime: Duration,
+        Wanted {
+            protocol, lifetime, ..
+        }: Wanted,
     ) -> Passed {
         let refused = nat_pmp::ResultCode::NotAuthorized;
         let done = nat_pmp::ResultCode::Success;

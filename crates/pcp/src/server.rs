@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::Duration;
 
 use crate::mapping::{Denied, Lease, Limits, Mappings, Nonce};
-use crate::nat_pmp;
+use crate::nat_pmp::{self, Wanted};
 use crate::pcp::{self, Checked, Header, Map, Options, ResultCode};
 use crate::ports::{Host, Internal, Ports, Protocol, Refused, Wish};
 use crate::{CLIENT_PORT, SERVER_PORT};
@@ -261,24 +261,13 @@ impl<P: Ports> Server<P> {
                 };
                 Some(nat_pmp::address(result, age, address))
             }
-            nat_pmp::Request::Map {
-                protocol,
-                internal_port,
-                suggested_port,
-                lifetime,
-            } => {
-                let internal = Internal {
-                    host,
-                    protocol,
-                    port: internal_port,
-                };
-                let granted = self.map_nat_pmp(client.now, &internal, suggested_port, lifetime);
-                let (result, port, lifetime) = match granted {
+            nat_pmp::Request::Map(wanted) => {
+                let (result, port, lifetime) = match self.map_nat_pmp(client.now, host, wanted) {
                     Ok((port, lifetime)) => (nat_pmp::ResultCode::Success, port, lifetime),
                     Err(result) => (result, 0, Duration::ZERO),
                 };
-                let ports = (internal_port, port);
-                Some(nat_pmp::map(protocol, result, age, ports, lifetime))
+                let ports = (wanted.internal_port, port);
+                Some(nat_pmp::map(wanted.protocol, result, age, ports, lifetime))
             }
         }
     }
@@ -287,19 +276,25 @@ impl<P: Ports> Server<P> {
     fn map_nat_pmp(
         &mut self,
         now: Duration,
-        internal: &Internal,
-        suggested: u16,
-        lifetime: Duration,
+        host: Host,
+        wanted: Wanted,
     ) -> Result<(u16, Duration), nat_pmp::ResultCode> {
+        let Wanted {
+            protocol, lifetime, ..
+        } = wanted;
+        let internal = Internal {
+            host,
+            protocol,
+            port: wanted.internal_port,
+        };
         let nonce = Nonce::default();
         if lifetime.is_zero() {
             if internal.port == 0 {
-                let Internal { host, protocol, .. } = *internal;
                 self.mappings
                     .revoke_all(&mut self.ports, host, protocol, nonce);
             } else {
                 self.mappings
-                    .revoke(&mut self.ports, now, internal, nonce)
+                    .revoke(&mut self.ports, now, &internal, nonce)
                     .map_err(nat_pmp_result)?;
             }
             return Ok((0, Duration::ZERO));
@@ -307,14 +302,14 @@ impl<P: Ports> Server<P> {
         if internal.port == 0 {
             return Err(nat_pmp::ResultCode::NotAuthorized);
         }
-        let wish = match suggested {
+        let wish = match wanted.suggested_port {
             0 => Wish::Any,
             port => Wish::Rather(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)),
         };
         // Never more than was asked for.
         let asked = lifetime.min(self.limits.longest);
         let lease = self
-            .grant(now, internal, (nonce, wish, asked))
+            .grant(now, &internal, (nonce, wish, asked))
             .map_err(nat_pmp_result)?;
         Ok((lease.external.port(), lease.lifetime.unwrap_or(lifetime)))
     }

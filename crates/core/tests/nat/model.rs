@@ -105,11 +105,79 @@ impl Model {
     }
 }
 
+/// The NAT and its model.
+struct Both<'s> {
+    setup: &'s Setup,
+    nat: Nat,
+    model: Model,
+    /// Outside endpoints to send to: all that ever were.
+    seen: Vec<Endpoint4>,
+}
+
+impl Both<'_> {
+    /// A packet from inside: its outside endpoint stays, or is new and from the pool.
+    fn out(&mut self, client: Inside, peer: Endpoint4, icmp: bool) -> Result<(), TestCaseError> {
+        let outside = self.nat.out(client, peer, transport(icmp));
+        let Ok(outside) = outside else {
+            return Err(TestCaseError::fail(format!(
+                "{client:?} to {peer:?}: {outside:?}"
+            )));
+        };
+        let key = inside_key(icmp, client);
+        match self.model.bindings.get(&key) {
+            Some((_, bound)) => prop_assert_eq!(outside, *bound),
+            None => {
+                prop_assert_eq!(self.model.owner(icmp, outside), None, "{:?}", outside);
+                let in_pool = self.setup.pool.iter().any(|range| {
+                    outside.address.number().wrapping_sub(range.first) < range.count
+                        && (range.low..=range.high).contains(&outside.port)
+                });
+                prop_assert!(in_pool, "{:?}", outside);
+                self.model.bindings.insert(key, (client, outside));
+                self.seen.push(outside);
+            }
+        }
+        self.model.refresh(icmp, client, peer, self.nat.host.now);
+        Ok(())
+    }
+
+    /// A packet to an outside endpoint: it finds the owner, if the filtering lets it pass.
+    fn back(
+        &mut self,
+        outside: Endpoint4,
+        peer: Endpoint4,
+        icmp: bool,
+    ) -> Result<(), TestCaseError> {
+        let filters = self.setup.filtering == Filtering::AddressDependent;
+        let expected = match self.model.owner(icmp, outside) {
+            None => Err(Refusal::Drop(Counter::NoBinding)),
+            Some(owner) if filters && !self.model.permits(icmp, owner, peer) => {
+                Err(Refusal::Drop(Counter::Filtered))
+            }
+            Some(owner) => Ok(owner),
+        };
+        let answer = self.nat.back(outside, peer, transport(icmp));
+        prop_assert_eq!(answer, expected, "{:?} to {:?}", peer, outside);
+        if let Ok(owner) = expected {
+            self.model.refresh(icmp, owner, peer, self.nat.host.now);
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.nat.pass(seconds);
+        self.nat.sweep();
+        self.model.expire(self.nat.host.now);
+    }
+}
+
 fn run(setup: Setup, operations: &[Operation]) -> Result<(), TestCaseError> {
-    let mut nat = setup.nat();
-    let mut model = Model::default();
-    // Outside endpoints to send to: all that ever were.
-    let mut seen = vec![(false, v4("203.0.113.1", 2000))];
+    let mut both = Both {
+        nat: setup.nat(),
+        model: Model::default(),
+        seen: vec![v4("203.0.113.1", 2000)],
+        setup: &setup,
+    };
     for operation in operations {
         match *operation {
             Operation::Out {
@@ -117,58 +185,19 @@ fn run(setup: Setup, operations: &[Operation]) -> Result<(), TestCaseError> {
                 port,
                 remote: peer,
                 icmp,
-            } => {
-                let (client, peer) = (host(number, port), remote(peer, icmp));
-                let outside = nat.out(client, peer, transport(icmp));
-                let key = inside_key(icmp, client);
-                let Ok(outside) = outside else {
-                    return Err(TestCaseError::fail(format!("{operation:?}: {outside:?}")));
-                };
-                match model.bindings.get(&key) {
-                    Some((_, bound)) => prop_assert_eq!(outside, *bound),
-                    None => {
-                        prop_assert_eq!(model.owner(icmp, outside), None, "{:?}", outside);
-                        let in_pool = setup.pool.iter().any(|range| {
-                            outside.address.number().wrapping_sub(range.first) < range.count
-                                && (range.low..=range.high).contains(&outside.port)
-                        });
-                        prop_assert!(in_pool, "{:?}", outside);
-                        model.bindings.insert(key, (client, outside));
-                        seen.push((icmp, outside));
-                    }
-                }
-                model.refresh(icmp, client, peer, nat.host.now);
-            }
+            } => both.out(host(number, port), remote(peer, icmp), icmp)?,
             Operation::In {
                 outside,
                 remote: peer,
                 icmp,
             } => {
-                let (_, outside) = seen[outside % seen.len()];
-                let peer = remote(peer, icmp);
-                let answer = nat.back(outside, peer, transport(icmp));
-                let expected = match model.owner(icmp, outside) {
-                    None => Err(Refusal::Drop(Counter::NoBinding)),
-                    Some(owner)
-                        if setup.filtering == Filtering::AddressDependent
-                            && !model.permits(icmp, owner, peer) =>
-                    {
-                        Err(Refusal::Drop(Counter::Filtered))
-                    }
-                    Some(owner) => Ok(owner),
-                };
-                prop_assert_eq!(answer, expected, "{:?}", operation);
-                if let Ok(owner) = expected {
-                    model.refresh(icmp, owner, peer, nat.host.now);
-                }
+                let outside = both.seen[outside % both.seen.len()];
+                both.back(outside, remote(peer, icmp), icmp)?;
             }
-            Operation::Pass { seconds } => {
-                nat.pass(seconds);
-                nat.sweep();
-                model.expire(nat.host.now);
-            }
+            Operation::Pass { seconds } => both.pass(seconds),
         }
     }
+    let Both { mut nat, model, .. } = both;
     compare(&nat, &model)?;
     nat.pass(301);
     nat.sweep();

@@ -215,6 +215,63 @@ fn mappings_stay_endpoint_independent_under_contention() {
     }
 }
 
+/// A thread that sweeps until it is told that all is done.
+struct Sweeper<'m> {
+    cfg: &'m NatConfig,
+    memory: &'m [Line],
+    clock: &'m AtomicU64,
+    done: AtomicBool,
+    /// Bindings removed so far.
+    removed: AtomicU64,
+    /// Sweeps so far.
+    sweeps: AtomicU64,
+}
+
+impl<'m> Sweeper<'m> {
+    fn new(cfg: &'m NatConfig, memory: &'m [Line], clock: &'m AtomicU64) -> Self {
+        Self {
+            cfg,
+            memory,
+            clock,
+            done: AtomicBool::new(false),
+            removed: AtomicU64::new(0),
+            sweeps: AtomicU64::new(0),
+        }
+    }
+
+    /// Sweeps, and returns how many bindings were created. Each is created once, and removed as it was created.
+    fn run(&self) -> u64 {
+        let mut created = 0;
+        let mut balance = HashMap::new();
+        let key = |binding: &Binding| (binding.inside.address.halves(), binding.inside.port);
+        while !self.done.load(Ordering::Relaxed) {
+            let now = Instant(self.clock.fetch_add(SWEEP, Ordering::Relaxed));
+            let all = 0..self.cfg.layout.buckets();
+            sweep(self.memory, self.cfg, now, all, |event| match event {
+                Event::BindingCreated(binding) => {
+                    created += 1;
+                    assert_eq!(balance.insert(key(&binding), binding), None);
+                }
+                Event::BindingRemoved(binding) => {
+                    self.removed.fetch_add(1, Ordering::Relaxed);
+                    assert_eq!(balance.remove(&key(&binding)), Some(binding));
+                }
+                _ => {}
+            });
+            self.sweeps.fetch_add(1, Ordering::Relaxed);
+        }
+        created
+    }
+
+    /// Waits for a few sweeps: other threads leave the sweeper little time on few processors.
+    fn takes_turns(&self) {
+        let before = self.sweeps.load(Ordering::Relaxed);
+        while self.sweeps.load(Ordering::Relaxed) < before + 3 {
+            thread::yield_now();
+        }
+    }
+}
+
 #[test]
 fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
     for (blocks, filtering) in [
@@ -246,53 +303,21 @@ fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
         };
         let memory = memory(&cfg);
         let clock = AtomicU64::new(1_000_000);
-        let done = AtomicBool::new(false);
-        let mut created = 0_u64;
-        let removed = AtomicU64::new(0);
-        let sweeps = AtomicU64::new(0);
-        thread::scope(|scope| {
-            let sweeper = scope.spawn(|| {
-                let mut balance = HashMap::new();
-                while !done.load(Ordering::Relaxed) {
-                    let now = clock.fetch_add(SWEEP, Ordering::Relaxed);
-                    sweep(
-                        &memory[..],
-                        &cfg,
-                        Instant(now),
-                        0..cfg.layout.buckets(),
-                        |event| match event {
-                            Event::BindingCreated(binding) => {
-                                created += 1;
-                                let key = (binding.inside.address.halves(), binding.inside.port);
-                                assert_eq!(balance.insert(key, binding), None);
-                            }
-                            Event::BindingRemoved(binding) => {
-                                removed.fetch_add(1, Ordering::Relaxed);
-                                let key = (binding.inside.address.halves(), binding.inside.port);
-                                assert_eq!(balance.remove(&key), Some(binding));
-                            }
-                            _ => {}
-                        },
-                    );
-                    sweeps.fetch_add(1, Ordering::Relaxed);
-                }
-            });
-            while removed.load(Ordering::Relaxed) < 4000 {
+        let sweeper = Sweeper::new(&cfg, &memory, &clock);
+        let created = thread::scope(|scope| {
+            let sweeping = scope.spawn(|| sweeper.run());
+            while sweeper.removed.load(Ordering::Relaxed) < 4000 {
                 if filtering == Filtering::EndpointIndependent {
                     hammer(&cfg, &memory, &clock);
                 } else {
                     hammer_filtered(&cfg, &memory, &clock);
                 }
-                // The others leave the sweeper little time on few processors: now it has its turn.
-                let before = sweeps.load(Ordering::Relaxed);
-                while sweeps.load(Ordering::Relaxed) < before + 3 {
-                    thread::yield_now();
-                }
+                sweeper.takes_turns();
             }
-            done.store(true, Ordering::Relaxed);
-            sweeper.join().unwrap();
+            sweeper.done.store(true, Ordering::Relaxed);
+            sweeping.join().unwrap()
         });
-        assert!(created >= removed.into_inner());
+        assert!(created >= sweeper.removed.into_inner());
         if filtering == Filtering::EndpointIndependent {
             assert_consistent(&cfg, &memory);
         }

@@ -211,53 +211,48 @@ fn ipfix_rfc8158_section_4_6() {
     let text = serde_json::to_string(&packets).unwrap();
     assert!(!text.contains("_ws.expert"), "{text}");
     assert!(!text.contains("_ws.malformed"), "{text}");
+    let all = |name| all(&packets, name);
     // RFC 8158 section 4.3, table 2: NAT64 6, 7, 10, 11; NAT44 4, 5, 8, 9; port blocks 16, 17.
     assert_eq!(
-        all(&packets, "cflow.nat_event"),
+        all("cflow.nat_event"),
         [
             "6", "7", "10", "11", "16", "17", "4", "5", "8", "9", "16", "17"
         ]
     );
     assert_eq!(
-        all(&packets, "cflow.srcaddrv6"),
+        all("cflow.srcaddrv6"),
         vec!["2001:db8:1::7"; 4]
             .into_iter()
             .chain(vec!["2001:db8:1::"; 2])
             .collect::<Vec<_>>()
     );
-    assert_eq!(all(&packets, "cflow.srcaddr"), vec!["10.0.0.7"; 6]);
+    assert_eq!(all("cflow.srcaddr"), vec!["10.0.0.7"; 6]);
+    assert_eq!(all("cflow.dstaddrv6"), vec!["64:ff9b::c000:250"; 2]);
+    assert_eq!(all("cflow.dstaddr"), vec!["192.0.2.80"; 2]);
     assert_eq!(
-        all(&packets, "cflow.dstaddrv6"),
-        vec!["64:ff9b::c000:250"; 2]
-    );
-    assert_eq!(all(&packets, "cflow.dstaddr"), vec!["192.0.2.80"; 2]);
-    assert_eq!(
-        all(&packets, "cflow.post_natdestination_ipv4_address"),
+        all("cflow.post_natdestination_ipv4_address"),
         vec!["192.0.2.80"; 4]
     );
-    assert_eq!(all(&packets, "cflow.dstport"), vec!["443"; 4]);
-    assert_eq!(all(&packets, "cflow.srcport"), vec!["40000"; 8]);
+    assert_eq!(all("cflow.dstport"), vec!["443"; 4]);
+    assert_eq!(all("cflow.srcport"), vec!["40000"; 8]);
+    assert_eq!(all("cflow.post_naptsource_transport_port"), vec!["1024"; 8]);
     assert_eq!(
-        all(&packets, "cflow.post_naptsource_transport_port"),
-        vec!["1024"; 8]
-    );
-    assert_eq!(
-        all(&packets, "cflow.protocol"),
+        all("cflow.protocol"),
         ["6", "58", "17", "17", "1", "6", "6", "6"]
     );
-    assert_eq!(all(&packets, "cflow.port_range_start"), vec!["2048"; 4]);
-    assert_eq!(all(&packets, "cflow.port_range_end"), vec!["2559"; 4]);
-    assert_eq!(all(&packets, "cflow.nat_instanceid"), vec!["3"; 12]);
+    assert_eq!(all("cflow.port_range_start"), vec!["2048"; 4]);
+    assert_eq!(all("cflow.port_range_end"), vec!["2559"; 4]);
+    assert_eq!(all("cflow.nat_instanceid"), vec!["3"; 12]);
     assert!(
-        all(&packets, "cflow.observation_time_milliseconds")
+        all("cflow.observation_time_milliseconds")
             .iter()
             .all(|time| time.contains("08:09:10.123")),
         "{text}"
     );
     // RFC 7011 section 3.1: the number of data records sent before, templates not among them.
-    let sequences = all(&packets, "cflow.sequence");
+    let sequences = all("cflow.sequence");
     assert_eq!(sequences[..2], ["0", "0"], "templates, then data");
-    assert!(all(&packets, "cflow.od_id").iter().all(|id| id == "77"));
+    assert!(all("cflow.od_id").iter().all(|id| id == "77"));
     let last: u32 = sequences.last().unwrap().parse().unwrap();
     assert!((1..=12).contains(&last), "{sequences:?}");
 }

@@ -41,12 +41,29 @@ const fn requires(holds: fn(&Needs) -> bool, otherwise: &'static str) -> Require
     Requirement { holds, otherwise }
 }
 
-const fn merit(applies: fn(&Needs) -> bool, weight: i32, says: &'static str) -> Merit {
+const fn merit(weight: i32, applies: fn(&Needs) -> bool, says: &'static str) -> Merit {
     Merit {
         applies,
         weight,
         says,
     }
+}
+
+const fn mechanism(
+    name: &'static str,
+    requires: &'static [Requirement],
+    merits: &'static [Merit],
+) -> Mechanism {
+    Mechanism {
+        name,
+        requires,
+        merits,
+    }
+}
+
+/// The condition of what holds for every network.
+fn always(_: &Needs) -> bool {
+    true
 }
 
 const TO_V4: Requirement = requires(
@@ -92,215 +109,116 @@ const FEW_PORTS: Requirement = requires(
 );
 
 const ASKED_PORTS: Merit = merit(
-    |needs| needs.inbound == Inbound::SomePorts,
     -1,
+    |needs| needs.inbound == Inbound::SomePorts,
     "ports for connections from outside must be requested from the provider's gateway (PCP)",
 );
 const OWN_PORTS: Merit = merit(
-    |needs| needs.inbound == Inbound::SomePorts,
     2,
+    |needs| needs.inbound == Inbound::SomePorts,
     "a customer has ports of its own and opens them itself",
 );
 const NO_STATE: Merit = merit(
-    |needs| needs.br == BrState::Stateless,
     3,
+    |needs| needs.br == BrState::Stateless,
     "its gateways keep no state per session: any of them can forward any packet",
 );
 const NO_RECORDS: Merit = merit(
-    |needs| needs.customers_per_address > 1,
     1,
+    |needs| needs.customers_per_address > 1,
     "the ports of a customer follow from a rule: there is nothing to record",
 );
 const DENSE: Merit = merit(
-    |needs| needs.customers_per_address > 64,
     2,
+    |needs| needs.customers_per_address > 64,
     "ports are assigned on demand, so that many customers share an address",
 );
 const SPARSE: Merit = merit(
-    |needs| needs.customers_per_address > 64,
     -1,
+    |needs| needs.customers_per_address > 64,
     "each customer has few ports, whether it needs them or not",
 );
 const KNOWN_EVERYWHERE: Merit = merit(
-    |_| true,
     1,
+    always,
     "the operating systems of telephones have a CLAT built in",
 );
 
+/// The requirements of those whose customers share an address by a rule.
+const BY_RULE: &[Requirement] = &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS];
+
 /// All mechanisms.
+#[rustfmt::skip]
 pub static MECHANISMS: [Mechanism; 12] = [
-    Mechanism {
-        name: "NAT64",
-        requires: &[TO_V4, CORE_V6, NAMES, STATE, OUTBOUND],
-        merits: &[
-            merit(
-                |needs| needs.ce == CeRouters::None,
-                3,
-                "hosts and routers need nothing but DNS64",
-            ),
-            DENSE,
-            merit(
-                |_| true,
-                2,
-                "one device, and no second header in the network",
-            ),
-            ASKED_PORTS,
-        ],
-    },
-    Mechanism {
-        name: "464XLAT",
-        requires: &[TO_V4, CORE_V6, STATE, OUTBOUND],
-        merits: &[
-            merit(
-                |needs| needs.hosts == Hosts::Dual,
-                3,
-                "IPv4-only programs continue to work, on hosts with a CLAT or behind routers with one",
-            ),
-            DENSE,
-            KNOWN_EVERYWHERE,
-            ASKED_PORTS,
-        ],
-    },
-    Mechanism {
-        name: "SIIT",
-        requires: &[
-            TO_V4,
-            CORE_V6,
-            NAMES,
-            requires(
-                |needs| needs.customers_per_address == 1,
-                "every host has an IPv4 address of its own, and addresses are shared",
-            ),
-        ],
-        merits: &[
-            merit(
-                |needs| needs.inbound == Inbound::EveryPort,
-                4,
-                "a server has IPv6 only and is reached at an IPv4 address on every port",
-            ),
-            NO_STATE,
-        ],
-    },
-    Mechanism {
-        name: "IVI",
-        requires: &[TO_V4, CORE_V6, NAMES, FEW_PORTS, PORTS],
-        merits: &[
-            NO_STATE,
-            NO_RECORDS,
-            merit(
-                |_| true,
-                -2,
-                "hosts must have addresses of a special form, and use some ports only",
-            ),
-        ],
-    },
-    Mechanism {
-        name: "DS-Lite",
-        requires: &[TO_V4, CORE_V6, CE, STATE, OUTBOUND],
-        merits: &[
-            DENSE,
-            merit(
-                |_| true,
-                2,
-                "the B4 only encapsulates: the simplest router can do that",
-            ),
-            ASKED_PORTS,
-        ],
-    },
-    Mechanism {
-        name: "lw4o6",
-        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
-        merits: &[
-            NO_STATE,
-            OWN_PORTS,
-            merit(
-                |_| true,
-                1,
-                "a table assigns the ports, so that IPv4 and IPv6 addresses are independent",
-            ),
-            SPARSE,
-        ],
-    },
-    Mechanism {
-        name: "MAP-E",
-        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
-        merits: &[
-            NO_STATE,
-            OWN_PORTS,
-            NO_RECORDS,
-            merit(
-                |_| true,
-                1,
-                "one rule for all customers: the BR has no table at all",
-            ),
-            SPARSE,
-        ],
-    },
-    Mechanism {
-        name: "MAP-T",
-        requires: &[TO_V4, CORE_V6, CE, FEW_PORTS, PORTS],
-        merits: &[
-            NO_STATE,
-            OWN_PORTS,
-            NO_RECORDS,
-            merit(
-                |_| true,
-                1,
-                "the network sees ports and can classify by them; 20 bytes less than in a tunnel",
-            ),
-            SPARSE,
-        ],
-    },
-    Mechanism {
-        name: "6rd",
-        requires: &[TO_V6, CORE_V4, CE],
-        merits: &[
-            merit(
-                |_| true,
-                3,
-                "a rule for all customers, within one provider, without a table",
-            ),
-            NO_STATE,
-        ],
-    },
-    Mechanism {
-        name: "6in4",
-        requires: &[TO_V6, CORE_V4],
-        merits: &[
-            NO_STATE,
-            merit(|_| true, -1, "every tunnel is configured at both ends"),
-        ],
-    },
-    Mechanism {
-        name: "ISATAP",
-        requires: &[TO_V6, CORE_V4],
-        merits: &[
-            merit(
-                |needs| needs.ce == CeRouters::None,
-                2,
-                "hosts of a site reach IPv6 by themselves",
-            ),
-            merit(
-                |_| true,
-                -2,
-                "hosts trust the site's IPv4 network as if it were one link",
-            ),
-        ],
-    },
-    Mechanism {
-        name: "6to4",
-        requires: &[
-            TO_V6,
-            CORE_V4,
-            requires(
-                |needs| needs.customers_per_address == 1,
-                "a site needs a public IPv4 address of its own",
-            ),
-        ],
-        merits: &[merit(
-            |_| true,
-            -4,
-            "its relays are gone from the internet (RFC 7526): for sites that talk to each other only",
-        )],
-    },
+    mechanism("NAT64", &[TO_V4, CORE_V6, NAMES, STATE, OUTBOUND], &[
+        merit(3, |needs| needs.ce == CeRouters::None, "hosts and routers need nothing but DNS64"),
+        DENSE,
+        merit(2, always, "one device, and no second header in the network"),
+        ASKED_PORTS,
+    ]),
+    mechanism("464XLAT", &[TO_V4, CORE_V6, STATE, OUTBOUND], &[
+        merit(3, |needs| needs.hosts == Hosts::Dual,
+            "IPv4-only programs continue to work, on hosts with a CLAT or behind routers with one"),
+        DENSE,
+        KNOWN_EVERYWHERE,
+        ASKED_PORTS,
+    ]),
+    mechanism("SIIT", &[
+        TO_V4, CORE_V6, NAMES,
+        requires(|needs| needs.customers_per_address == 1,
+            "every host has an IPv4 address of its own, and addresses are shared"),
+    ], &[
+        merit(4, |needs| needs.inbound == Inbound::EveryPort,
+            "a server has IPv6 only and is reached at an IPv4 address on every port"),
+        NO_STATE,
+    ]),
+    mechanism("IVI", &[TO_V4, CORE_V6, NAMES, FEW_PORTS, PORTS], &[
+        NO_STATE,
+        NO_RECORDS,
+        merit(-2, always, "hosts must have addresses of a special form, and use some ports only"),
+    ]),
+    mechanism("DS-Lite", &[TO_V4, CORE_V6, CE, STATE, OUTBOUND], &[
+        DENSE,
+        merit(2, always, "the B4 only encapsulates: the simplest router can do that"),
+        ASKED_PORTS,
+    ]),
+    mechanism("lw4o6", BY_RULE, &[
+        NO_STATE,
+        OWN_PORTS,
+        merit(1, always, "a table assigns the ports, so that IPv4 and IPv6 addresses are independent"),
+        SPARSE,
+    ]),
+    mechanism("MAP-E", BY_RULE, &[
+        NO_STATE,
+        OWN_PORTS,
+        NO_RECORDS,
+        merit(1, always, "one rule for all customers: the BR has no table at all"),
+        SPARSE,
+    ]),
+    mechanism("MAP-T", BY_RULE, &[
+        NO_STATE,
+        OWN_PORTS,
+        NO_RECORDS,
+        merit(1, always, "the network sees ports and can classify by them; 20 bytes less than in a tunnel"),
+        SPARSE,
+    ]),
+    mechanism("6rd", &[TO_V6, CORE_V4, CE], &[
+        merit(3, always, "a rule for all customers, within one provider, without a table"),
+        NO_STATE,
+    ]),
+    mechanism("6in4", &[TO_V6, CORE_V4], &[
+        NO_STATE,
+        merit(-1, always, "every tunnel is configured at both ends"),
+    ]),
+    mechanism("ISATAP", &[TO_V6, CORE_V4], &[
+        merit(2, |needs| needs.ce == CeRouters::None, "hosts of a site reach IPv6 by themselves"),
+        merit(-2, always, "hosts trust the site's IPv4 network as if it were one link"),
+    ]),
+    mechanism("6to4", &[
+        TO_V6, CORE_V4,
+        requires(|needs| needs.customers_per_address == 1, "a site needs a public IPv4 address of its own"),
+    ], &[
+        merit(-4, always,
+            "its relays are gone from the internet (RFC 7526): for sites that talk to each other only"),
+    ]),
 ];

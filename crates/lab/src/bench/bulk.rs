@@ -10,7 +10,7 @@ use crate::{
     Result,
     device::{Device, Started},
     isthmus::{Engine, Isthmus, Mechanism},
-    measure::{Effort, GATEWAY_CPU, TESTER_CPU, interleave},
+    measure::{Effort, GATEWAY_CPU, TESTER_CPU},
     peers::{Forwarding, Tayga},
     plan,
     process::Process,
@@ -91,12 +91,12 @@ pub(super) fn compare(
     (ours, subject): (&Bulk, &str),
     (theirs, baseline): (&Bulk, &str),
 ) -> Result<Measurement> {
-    let compared = interleave(
-        effort.repetitions,
-        || ours.measure(effort),
-        || theirs.measure(effort),
-    )?;
-    Ok(Measurement::new(compared, subject, baseline, "bit/s"))
+    Measurement::in_turn(
+        effort,
+        (subject, || ours.measure(effort)),
+        (baseline, || theirs.measure(effort)),
+        "bit/s",
+    )
 }
 
 fn busy(effort: &Effort, device: &dyn Device, cpu: usize) -> Result<Busy> {

@@ -4,6 +4,8 @@
 //! its provider has `2001:db8:7::/48`. The IPv4 ends of tunnels that carry IPv6 are in the network for benchmarks
 //! (RFC 2544).
 
+pub(super) mod instances;
+
 use std::{
     fmt::Write,
     net::{Ipv4Addr, Ipv6Addr},
@@ -11,6 +13,10 @@ use std::{
 
 use serde_json::Value;
 
+use self::instances::{
+    AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, SIX_IN_FOUR,
+    SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR,
+};
 use crate::{
     LabError, Result,
     device::{Device, Started},
@@ -150,24 +156,6 @@ pub(super) static CROSSINGS: [Crossing; 28] = [
 const BEHIND_V4: Ipv6Addr = Ipv6Addr::new(0x3fff, 0x200, 0, 0, 0, 0, 0, 1);
 const BEHIND_V6: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
 
-static SIX_IN_FOUR: Instance = Instance::new(
-    "6in4",
-    r#"mechanism = "6in4"
-local = "198.51.100.1"
-remote = "198.51.100.4"
-networks = ["3fff:200::/32"]
-icmp-source-v6 = "2001:db8:6::1""#,
-);
-
-static FOUR_IN_SIX: Instance = Instance::new(
-    "4in6",
-    r#"mechanism = "4in6"
-local = "2001:db8:4::1"
-remote = "2001:db8:4::4"
-networks = ["198.19.0.0/16"]
-own-v4 = "203.0.113.254""#,
-);
-
 /// The IPv4 addresses of the gateway as a CE, and of the BR.
 const CE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 200);
 const BR_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -177,7 +165,7 @@ fn site(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 1, 0).to_bits() + number)
 }
 
-/// Returns a host in the prefix that 6rd delegates to the CE with an address, as configured below.
+/// Returns a host in the prefix that 6rd delegates to the CE with an address.
 fn sixrd(ce: Ipv4Addr) -> Ipv6Addr {
     let [_, _, high, low] = ce.octets();
     let delegated = u16::from_be_bytes([high, low]);
@@ -191,34 +179,6 @@ fn six_to_four(site: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::new(0x2002, high, low, 1, 0, 0, 0, 6)
 }
 
-static SIX_RD_BR: Instance = Instance::new(
-    "6rd BR",
-    r#"mechanism = "6rd"
-role = "br"
-local = "198.18.0.1"
-prefix = "3fff:100::/32"
-v4-prefix = "198.18.0.0/16"
-icmp-source-v6 = "2001:db8:6::1""#,
-);
-
-static SIX_RD_CE: Instance = Instance::new(
-    "6rd CE",
-    r#"mechanism = "6rd"
-role = "ce"
-local = "198.18.0.200"
-br = "198.18.0.1"
-prefix = "3fff:100::/32"
-v4-prefix = "198.18.0.0/16"
-icmp-source-v6 = "2001:db8:6::1""#,
-);
-
-static SIX_TO_FOUR: Instance = Instance::new(
-    "6to4 router",
-    r#"mechanism = "6to4"
-local = "198.18.0.200"
-icmp-source-v6 = "2001:db8:6::1""#,
-);
-
 /// The gateway's address as a BR, and as a CE.
 const BR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 8, 0, 0, 0, 0, 1);
 const CE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0xa, 0, 0, 0, 1);
@@ -227,27 +187,6 @@ const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 1);
 /// `HOST4` in the IPv6 of a CE that translates.
 const EMBEDDED: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0xc633, 0x6404);
 
-static AFTR: Instance = Instance::new(
-    "DS-Lite AFTR",
-    r#"mechanism = "ds-lite"
-role = "aftr"
-local = "2001:db8:8::1"
-softwires = ["2001:db8:5::/48"]
-pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]
-own-v4 = "198.51.100.1"
-max-bindings = 1048576
-max-sessions = 1048576"#,
-);
-
-pub(super) static B4: Instance = Instance::new(
-    "DS-Lite B4",
-    r#"mechanism = "ds-lite"
-role = "b4"
-local = "2001:db8:5:a::1"
-aftr = "2001:db8:7::1"
-own-v4 = "203.0.113.254""#,
-);
-
 /// Returns a packet of the B4 with this number. All hosts behind B4s have the same IPv4 address.
 fn b4(number: u32) -> Packet {
     let softwire = plan::SUBSCRIBERS.to_bits() + (u128::from(number) << 64);
@@ -255,7 +194,7 @@ fn b4(number: u32) -> Packet {
     out(V4(private, HOST4), number).within(V6(softwire.into(), BR))
 }
 
-/// Returns the IPv4 address of the CE with this number, by the rule of the BR below: 256 CEs share one.
+/// Returns the IPv4 address of the CE with this number, by the rule of the BR: 256 CEs share one.
 fn ce_v4(number: u32) -> Ipv4Addr {
     Ipv4Addr::new(203, 0, 113, (number >> 8) as u8)
 }
@@ -278,26 +217,7 @@ fn ce_v6(number: u32) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 5, ea, 0, high, low, psid(number))
 }
 
-static MAP_E_BR: Instance = Instance::new(
-    "MAP-E BR",
-    r#"mechanism = "map-e"
-role = "br"
-local = "2001:db8:8::1"
-rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]
-own-v4 = "198.51.100.1""#,
-);
-
-static MAP_T_BR: Instance = Instance::new(
-    "MAP-T BR",
-    r#"mechanism = "map-t"
-role = "br"
-prefix = "2001:db8:64::/96"
-rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]
-own-v4 = "198.51.100.1"
-icmp-source-v6 = "2001:db8:6::1""#,
-);
-
-/// The address of the CEs below: 203.0.113.18 and PSID 3. There are only 16 PSIDs, so that there are ports for all
+/// The address of the CEs of MAP: 203.0.113.18 and PSID 3. There are only 16 PSIDs, so that there are ports for all
 /// flows.
 const MAP_CE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0x1230, 0, 0xcb00, 0x7112, 3);
 
@@ -323,65 +243,6 @@ fn softwires() -> String {
     }
     table
 }
-
-static LWAFTR: Instance = Instance::new(
-    "lw4o6 lwAFTR",
-    r#"mechanism = "lw4o6"
-role = "aftr"
-local = "2001:db8:8::1"
-sharing = [{ v4 = "198.19.0.0/20", psid-length = 8 }]
-softwire-file = "softwires.csv"
-own-v4 = "203.0.113.254""#,
-)
-.with_file("softwires.csv", softwires);
-
-pub(super) static MAP_E_CE: Instance = Instance::new(
-    "MAP-E CE",
-    r#"mechanism = "map-e"
-role = "ce"
-br = "2001:db8:7::1"
-rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
-end-user-prefix = "2001:db8:5:1230::/60"
-inside = ["192.0.2.0/24"]
-max-bindings = 65536
-max-sessions = 65536"#,
-);
-
-pub(super) static MAP_T_CE: Instance = Instance::new(
-    "MAP-T CE",
-    r#"mechanism = "map-t"
-role = "ce"
-prefix = "2001:db8:7::/96"
-rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
-end-user-prefix = "2001:db8:5:1230::/60"
-inside = ["192.0.2.0/24"]
-max-bindings = 65536
-max-sessions = 65536"#,
-);
-
-static LWB4: Instance = Instance::new(
-    "lw4o6 lwB4",
-    r#"mechanism = "lw4o6"
-role = "b4"
-local = "2001:db8:5:a::1"
-aftr = "2001:db8:7::1"
-address = "203.0.113.18"
-psid = 3
-psid-length = 4
-inside = ["192.0.2.0/24"]
-max-bindings = 65536
-max-sessions = 65536"#,
-);
-
-static CLAT: Instance = Instance::new(
-    "CLAT",
-    r#"mechanism = "clat"
-prefix = "2001:db8:7::/96"
-local = "2001:db8:5:a::1"
-inside = ["192.0.2.0/24"]
-max-bindings = 65536
-max-sessions = 65536"#,
-);
 
 /// Returns a packet from the IPv4 host behind a CE.
 fn host(number: u32) -> Packet {

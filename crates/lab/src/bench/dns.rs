@@ -10,7 +10,7 @@ use crate::{
     Result,
     device::{Device, Started},
     isthmus::{Engine, Isthmus, Mechanism},
-    measure::{Effort, GATEWAY_CPU, TESTER_CPU, interleave},
+    measure::{Effort, GATEWAY_CPU, TESTER_CPU},
     peers::Unbound,
     plan,
     services::Dns,
@@ -63,17 +63,12 @@ fn isthmus() -> Result<DnsPair> {
 pub(super) fn dns64(effort: &Effort) -> Result<Measurement> {
     let ours = isthmus()?;
     let theirs = DnsPair::start(&UNBOUND)?;
-    let compared = interleave(
-        effort.repetitions,
-        || ours.measure(effort.window),
-        || theirs.measure(effort.window),
-    )?;
-    Ok(Measurement::new(
-        compared,
-        "Isthmus DNS64",
-        &UNBOUND.name(),
+    Measurement::in_turn(
+        effort,
+        ("Isthmus DNS64", || ours.measure(effort.window)),
+        (&UNBOUND.name(), || theirs.measure(effort.window)),
         "queries/s",
-    ))
+    )
 }
 
 pub(super) fn busy_dns64(effort: &Effort) -> Result<Busy> {

@@ -3,7 +3,7 @@
 use super::{
     Measurement,
     bulk::{Bulk, compare},
-    crossings::{B4, MAP_E_CE, MAP_T_CE},
+    crossings::instances::{AFTR_OF_ONE, B4, MAP_E_BR_OF_ONE, MAP_E_CE, MAP_T_BR_OF_ONE, MAP_T_CE},
     profile::Busy,
 };
 use crate::{
@@ -20,52 +20,19 @@ pub(super) struct Pair {
     /// The row's name.
     pub(super) row: &'static str,
     ce: &'static Instance,
-    br: Instance,
+    br: &'static Instance,
 }
 
 /// All pairs.
 pub(super) static PAIRS: [Pair; 3] = [
-    Pair {
-        row: "map-e-tcp-tc",
-        ce: &MAP_E_CE,
-        br: Instance::new(
-            "MAP-E CE and BR",
-            r#"mechanism = "map-e"
-role = "br"
-local = "2001:db8:7::1"
-rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
-own-v4 = "198.51.100.1""#,
-        ),
-    },
-    Pair {
-        row: "map-t-tcp-tc",
-        ce: &MAP_T_CE,
-        br: Instance::new(
-            "MAP-T CE and BR",
-            r#"mechanism = "map-t"
-role = "br"
-prefix = "2001:db8:7::/96"
-rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]
-own-v4 = "198.51.100.1"
-icmp-source-v6 = "2001:db8:1::2""#,
-        ),
-    },
-    Pair {
-        row: "ds-lite-tcp-tc",
-        ce: &B4,
-        br: Instance::new(
-            "DS-Lite B4 and AFTR",
-            r#"mechanism = "ds-lite"
-role = "aftr"
-local = "2001:db8:7::1"
-softwires = ["2001:db8:5::/48"]
-pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]
-own-v4 = "198.51.100.1"
-max-bindings = 65536
-max-sessions = 65536"#,
-        ),
-    },
+    pair("map-e-tcp-tc", &MAP_E_CE, &MAP_E_BR_OF_ONE),
+    pair("map-t-tcp-tc", &MAP_T_CE, &MAP_T_BR_OF_ONE),
+    pair("ds-lite-tcp-tc", &B4, &AFTR_OF_ONE),
 ];
+
+const fn pair(row: &'static str, ce: &'static Instance, br: &'static Instance) -> Pair {
+    Pair { row, ce, br }
+}
 
 impl Pair {
     /// Measures the pair in turn with the kernel's routers in the same places.
@@ -86,7 +53,7 @@ impl Pair {
     fn bulk(&'static self) -> Result<Bulk> {
         let network = Topology::pair(Offloads::On).build()?;
         let mut started = Vec::new();
-        for (node, instance) in [(GATEWAY, self.ce), (BR, &self.br)] {
+        for (node, instance) in [(GATEWAY, self.ce), (BR, self.br)] {
             let isthmus = Isthmus::new(Engine::Tc, Mechanism::Other(*instance));
             let gateway = isthmus.up(network.node(node)?, Some(GATEWAY_CPU))?;
             started.push(gateway.into_started());

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::{Profile, Row, Target, Thoroughness};
 use crate::{
+    Result,
     machine::{self, Machine},
-    measure::Compared,
+    measure::{Compared, Effort, interleave},
 };
 
 /// A figure with its unit.
@@ -61,6 +62,17 @@ impl Measurement {
             baseline: Figure::new(baseline, compared.baseline, unit),
             beside: Vec::new(),
         }
+    }
+
+    /// Measures a subject in turn with a baseline, each with its name.
+    pub(super) fn in_turn(
+        effort: &Effort,
+        (subject, ours): (&str, impl FnMut() -> Result<f64>),
+        (baseline, theirs): (&str, impl FnMut() -> Result<f64>),
+        unit: &'static str,
+    ) -> Result<Self> {
+        let compared = interleave(effort.repetitions, ours, theirs)?;
+        Ok(Self::new(compared, subject, baseline, unit))
     }
 }
 

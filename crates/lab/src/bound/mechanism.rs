@@ -54,11 +54,7 @@ const fn one(form: Form) -> Part {
 }
 
 const fn two(form: Form) -> Part {
-    Part {
-        form,
-        links: Links::Two,
-        wider: 0,
-    }
+    wide(form, 0)
 }
 
 /// Returns two links of a core that are this much wider than the others.

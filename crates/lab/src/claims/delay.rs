@@ -1,7 +1,7 @@
 //! Paper 000: one-way delays.
 
 use super::{
-    ALMOST_ALL, Judgement,
+    Judgement,
     evidence::{
         Evidence,
         Relation::{Below, NotAbove},
@@ -45,12 +45,7 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
             }
         }
     }
-    let fails = if evidence.depends_on_implementation() {
-        "The order depends on the implementation: with others it is the paper’s"
-    } else {
-        "The order is another one"
-    };
-    evidence.decide("The order is the paper’s", fails)
+    evidence.decide_order()
 }
 
 /// Judges H4.
@@ -108,8 +103,9 @@ fn tenth_of(evidence: &mut Evidence, transport: &str, slow: &Line<'_>, fast: &Li
             amount::percent(median(&mut rest.clone()))
         )
     };
-    evidence.test(
-        right as f64 >= ALMOST_ALL * ratios.len() as f64,
+    evidence.test_all(
+        right,
+        ratios.len(),
         format!(
             "{transport}, {}: {} times shorter, from 9 to 11 times at {right} of {} payloads{beside}",
             slow.subject.name,

@@ -105,6 +105,11 @@ impl Evidence {
         self.figures.push(figure);
     }
 
+    /// Notes a test of many cases: nearly all of them have to be right.
+    pub(super) fn test_all(&mut self, right: usize, all: usize, figure: impl Into<String>) {
+        self.test(right as f64 >= ALMOST_ALL * all as f64, figure);
+    }
+
     /// Returns one of these mechanisms in one series, all in the same engine if one engine has all: first ours in
     /// XDP, tc and user space, then other implementations. Native forwarding has no engine.
     pub(super) fn standing<'s, 'a>(
@@ -193,8 +198,18 @@ impl Evidence {
     }
 
     /// Returns whether another implementation agrees with the claim where the first one does not.
-    pub(super) fn depends_on_implementation(&self) -> bool {
+    fn depends_on_implementation(&self) -> bool {
         self.figures.iter().any(|figure| figure.starts_with("but "))
+    }
+
+    /// Judges the claim that mechanisms stand in the paper's order.
+    pub(super) fn decide_order(self) -> Judgement {
+        let fails = if self.depends_on_implementation() {
+            "The order depends on the implementation: with others it is the paper’s"
+        } else {
+            "The order is another one"
+        };
+        self.decide("The order is the paper’s", fails)
     }
 
     /// Judges the claim: one test against it is enough, and all are needed for it.

@@ -22,12 +22,7 @@ pub(super) fn order(summary: &Summary<'_>) -> Judgement {
             }
         }
     }
-    let fails = if evidence.depends_on_implementation() {
-        "The order depends on the implementation: with others it is the paper’s"
-    } else {
-        "The order is another one"
-    };
-    evidence.decide("The order is the paper’s", fails)
+    evidence.decide_order()
 }
 
 /// Judges H14.

@@ -1,7 +1,7 @@
 //! Papers 000 and 003: throughput and its bound.
 
 use super::{
-    ALMOST_ALL, Judgement,
+    Judgement,
     evidence::{
         Evidence,
         Relation::{Alike, NotAbove},
@@ -110,8 +110,9 @@ fn shrinks(evidence: &mut Evidence, experiment: &str, line: &Line<'_>) {
         .iter()
         .filter(|gap| **gap < median(&mut small.to_vec()))
         .count();
-    evidence.test(
-        nearer as f64 >= ALMOST_ALL * large.len() as f64,
+    evidence.test_all(
+        nearer,
+        large.len(),
         format!(
             "{experiment}, {}: {} below the bound at small payloads, {} at large ones",
             line.subject.name,

@@ -1,6 +1,6 @@
 //! Paper 001: the cost of translation.
 
-use super::{ALIKE, ALMOST_ALL, Judgement, evidence::Evidence};
+use super::{ALIKE, Judgement, evidence::Evidence};
 use crate::{
     amount,
     results::{Better, Quantity},
@@ -65,8 +65,9 @@ fn dearer(
             one.subject.name
         ));
     };
-    evidence.test(
-        count as f64 >= ALMOST_ALL * pairs.len() as f64,
+    evidence.test_all(
+        count,
+        pairs.len(),
         format!(
             "{}, {}: {} {} and {} {}",
             answers.experiment.name,

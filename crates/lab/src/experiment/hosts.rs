@@ -16,7 +16,7 @@ use super::subject::{Ends, HostTunnel, ours};
 use crate::{
     Result,
     device::Started,
-    isthmus::{Engine, LINK},
+    isthmus::{Engine, Keys, LINK},
     measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
@@ -32,15 +32,15 @@ const FAR_6TO4: Ipv6Addr = Ipv6Addr::new(0x2002, 0xcb00, 0x7114, 0, 0, 0, 0, 1);
 /// The time for an address from a router advertisement.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-const ISATAP_HOST: &str = r#"mechanism = "isatap"
+const ISATAP_HOST: Keys = &[r#"mechanism = "isatap"
 role = "host"
 local = "203.0.113.10"
-routers = ["203.0.113.1"]"#;
-const ISATAP_ROUTER: &str = r#"mechanism = "isatap"
+routers = ["203.0.113.1"]"#];
+const ISATAP_ROUTER: Keys = &[r#"mechanism = "isatap"
 role = "router"
 local = "203.0.113.1"
 prefix = "2001:db8:fea::/64"
-icmp-source-v6 = "2001:db8:4::1""#;
+icmp-source-v6 = "2001:db8:4::1""#];
 /// The first host's address (RFC 5214 section 6.1): its IPv4 address is not known to be unique in the world.
 const ISATAP_HOST_ADDRESS: Ipv6Addr =
     Ipv6Addr::new(0x2001, 0xdb8, 0xfea, 0, 0, 0x5efe, 0xcb00, 0x710a);
@@ -57,12 +57,12 @@ ip link set tunnel up
 ip addr add 2001:db8:fea::5efe:cb00:710a/64 dev tunnel nodad
 ip route add default via fe80::5efe:cb00:7101 dev tunnel";
 
-const NEAR_KEYS: &str = r#"mechanism = "6to4"
+const NEAR_KEYS: Keys = &[r#"mechanism = "6to4"
 local = "203.0.113.10"
-icmp-source-v6 = "2002:cb00:710a::1""#;
-const FAR_KEYS: &str = r#"mechanism = "6to4"
+icmp-source-v6 = "2002:cb00:710a::1""#];
+const FAR_KEYS: Keys = &[r#"mechanism = "6to4"
 local = "203.0.113.20"
-icmp-source-v6 = "2002:cb00:7114::1""#;
+icmp-source-v6 = "2002:cb00:7114::1""#];
 
 /// Returns the network, in which the router has routes to the tunnels.
 pub(super) fn topology(tunnel: HostTunnel, offloads: Offloads) -> Topology {
@@ -133,7 +133,7 @@ pub(super) fn start(tunnel: HostTunnel, network: &Network) -> Result<(Vec<Starte
 }
 
 /// Starts a host's end, which is a process.
-fn end(node: &Namespace, name: &'static str, keys: &'static str) -> Result<Started> {
+fn end(node: &Namespace, name: &'static str, keys: Keys) -> Result<Started> {
     let host = ours(name, keys, Engine::User);
     Ok(host.up(node, Some(GATEWAY_CPU))?.into_started())
 }

@@ -30,6 +30,7 @@ const CPU: &str = "As for throughput. `hosts` are sender and receiver by their o
     in their name; `udp` is all together. What runs in softirq runs in the sender's time: what the kernel, XDP and tc \
     take is the difference of `udp` to native forwarding, and of that to two hosts on one link. Datagrams that are lost \
     on the way cost less.";
+const PING: &str = "ping, 2 ms apart; the median after ten that do not count.";
 const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each, from nginx. Connecting ends \
     when the client has the answer to its SYN, the file's time when its last octet is there.";
 
@@ -116,152 +117,153 @@ fn nothing(_: Profile) -> f64 {
     0.1
 }
 
-/// Returns an experiment on delays over Ethernet, by size of message.
-const fn one_way_delay(
-    [name, title, source]: [&'static str; 3],
-    megabits: u32,
-    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
-    takes: fn(Profile) -> f64,
-) -> Experiment {
-    Experiment {
-        name,
-        title,
-        source,
-        quantity: Quantity::OneWayDelay,
-        over: SIZE,
-        network: ETHERNET,
-        method: PING_PONG,
-        of: of_paper_000,
-        how: How::Live(Links::Ethernet(megabits), measure),
-        takes,
-    }
-}
-
-/// Returns an experiment on the throughput of a stream over Ethernet, by size of message.
-const fn throughput(
-    [name, title, source]: [&'static str; 3],
+/// The properties that several experiments have in common.
+#[derive(Clone, Copy)]
+struct Kind {
+    quantity: Quantity,
+    over: Option<(&'static str, &'static str, Scale)>,
+    network: &'static str,
+    method: &'static str,
     of: fn(&Subject) -> bool,
-    megabits: u32,
-    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
-) -> Experiment {
-    Experiment {
-        name,
-        title,
-        source,
-        quantity: Quantity::Throughput,
-        over: SIZE,
-        network: ETHERNET,
-        method: STREAM,
-        of,
-        how: How::Live(Links::Ethernet(megabits), measure),
-        takes: stream,
+}
+
+/// Delays over Ethernet, by size of message.
+const DELAYS: Kind = Kind {
+    quantity: Quantity::OneWayDelay,
+    over: SIZE,
+    network: ETHERNET,
+    method: PING_PONG,
+    of: of_paper_000,
+};
+/// The throughput of a stream over Ethernet, by size of message.
+const STREAMS: Kind = Kind {
+    quantity: Quantity::Throughput,
+    method: STREAM,
+    ..DELAYS
+};
+/// The same between two hosts on one link.
+const DIRECT: Kind = Kind {
+    of: direct,
+    ..STREAMS
+};
+/// The transfer of files, by their size.
+const FILES: Kind = Kind {
+    quantity: Quantity::Throughput,
+    over: FILE,
+    network: WIRES,
+    method: HTTP,
+    of: http,
+};
+/// Datagrams at 100 Mb/s, by their size.
+const OFFERED: Kind = Kind {
+    quantity: Quantity::Throughput,
+    over: SIZE,
+    network: WIRES,
+    method: IPERF,
+    of: packets,
+};
+/// The processors that they keep busy.
+const BUSY: Kind = Kind {
+    quantity: Quantity::Cpu,
+    method: CPU,
+    of: carried,
+    ..OFFERED
+};
+
+impl Kind {
+    /// Returns the same kind with another quantity.
+    const fn measuring(self, quantity: Quantity) -> Self {
+        Self { quantity, ..self }
+    }
+
+    /// Returns an experiment of this kind with its name, title and source, its measurement, and the estimate of its
+    /// time.
+    const fn experiment(
+        self,
+        [name, title, source]: [&'static str; 3],
+        how: How,
+        takes: fn(Profile) -> f64,
+    ) -> Experiment {
+        Experiment {
+            name,
+            title,
+            source,
+            quantity: self.quantity,
+            over: self.over,
+            network: self.network,
+            method: self.method,
+            of: self.of,
+            how,
+            takes,
+        }
     }
 }
 
-/// Returns an experiment on the transfer of files, by their size.
-const fn transfer(
-    [name, title, source]: [&'static str; 3],
-    quantity: Quantity,
-    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
-    takes: fn(Profile) -> f64,
-) -> Experiment {
-    Experiment {
-        name,
-        title,
-        source,
-        quantity,
-        over: FILE,
-        network: WIRES,
-        method: HTTP,
-        of: http,
-        how: How::Live(Links::Unlimited, measure),
-        takes,
-    }
+type Measure = fn(&mut Testbed, Profile) -> Result<Vec<Point>>;
+
+const fn ethernet(megabits: u32, measure: Measure) -> How {
+    How::Live(Links::Ethernet(megabits), measure)
 }
 
-/// Returns an experiment on datagrams at 100 Mb/s, by their size.
-const fn offered(
-    [name, title, source]: [&'static str; 3],
-    quantity: Quantity,
-    (method, of): (&'static str, fn(&Subject) -> bool),
-    measure: fn(&mut Testbed, Profile) -> Result<Vec<Point>>,
-    takes: fn(Profile) -> f64,
-) -> Experiment {
-    Experiment {
-        name,
-        title,
-        source,
-        quantity,
-        over: SIZE,
-        network: WIRES,
-        method,
-        of,
-        how: How::Live(Links::Unlimited, measure),
-        takes,
-    }
+const fn unlimited(measure: Measure) -> How {
+    How::Live(Links::Unlimited, measure)
 }
 
 /// All experiments of the papers.
 pub static EXPERIMENTS: [Experiment; 32] = [
-    one_way_delay(
+    DELAYS.experiment(
         [
             "paper-000/delay-udp-10M",
             "One-way delay, UDP at 10 Mb/s",
             "Paper 000, measured there, but not shown",
         ],
-        10,
-        delay::udp,
+        ethernet(10, delay::udp),
         |profile| ping_pong(profile, 10),
     ),
-    one_way_delay(
+    DELAYS.experiment(
         [
             "paper-000/delay-tcp-10M",
             "One-way delay, TCP at 10 Mb/s",
             "Paper 000, figures 16 to 19",
         ],
-        10,
-        delay::tcp,
+        ethernet(10, delay::tcp),
         |profile| ping_pong(profile, 10),
     ),
-    one_way_delay(
+    DELAYS.experiment(
         [
             "paper-000/delay-udp-100M",
             "One-way delay, UDP at 100 Mb/s",
             "Paper 000, figures 20 to 23",
         ],
-        100,
-        delay::udp,
+        ethernet(100, delay::udp),
         |profile| ping_pong(profile, 100),
     ),
-    one_way_delay(
+    DELAYS.experiment(
         [
             "paper-000/delay-tcp-100M",
             "One-way delay, TCP at 100 Mb/s",
             "Paper 000, figures 24 to 27",
         ],
-        100,
-        delay::tcp,
+        ethernet(100, delay::tcp),
         |profile| ping_pong(profile, 100),
     ),
-    throughput(
+    STREAMS.experiment(
         [
             "paper-000/throughput-udp-10M",
             "UDP throughput at 10 Mb/s",
             "Paper 000, figures 28 to 31",
         ],
-        of_paper_000,
-        10,
-        delay::udp_throughput,
+        ethernet(10, delay::udp_throughput),
+        stream,
     ),
-    throughput(
+    STREAMS.experiment(
         [
             "paper-000/throughput-udp-100M",
             "UDP throughput at 100 Mb/s",
             "Paper 000, figures 32 to 35",
         ],
-        of_paper_000,
-        100,
-        delay::udp_throughput,
+        ethernet(100, delay::udp_throughput),
+        stream,
     ),
     Experiment {
         name: "paper-001/steps",
@@ -297,7 +299,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         network: WIRES,
         method: standards::NDR,
         of: frames::is_known,
-        how: How::Live(Links::Unlimited, frames::throughput::of_1024),
+        how: unlimited(frames::throughput::of_1024),
         takes: |profile| standards::search(profile, 1),
     },
     Experiment {
@@ -307,50 +309,45 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         quantity: Quantity::RoundTrip,
         over: None,
         network: WIRES,
-        method: "ping, 2 ms apart; the median after ten that do not count.",
+        method: PING,
         of: packets,
-        how: How::Live(Links::Unlimited, ping::of_1024),
+        how: unlimited(ping::of_1024),
         takes: |profile| 0.1 + 0.002 * f64::from(profile.exchanges()),
     },
-    transfer(
+    FILES.measuring(Quantity::ConnectTime).experiment(
         [
             "paper-001/connect",
             "Time until a TCP connection is open",
             "Paper 001, figures 14, 15 and 18",
         ],
-        Quantity::ConnectTime,
-        files::connect,
+        unlimited(files::connect),
         |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
     ),
-    transfer(
+    FILES.measuring(Quantity::FileTime).experiment(
         [
             "paper-001/files",
             "Time until a file is complete",
             "Paper 001, figure 19",
         ],
-        Quantity::FileTime,
-        files::time,
+        unlimited(files::time),
         nothing,
     ),
-    transfer(
+    FILES.experiment(
         [
             "paper-001/file-throughput",
             "Throughput of a file's transfer",
             "Paper 001, figure 20",
         ],
-        Quantity::Throughput,
-        files::throughput,
+        unlimited(files::throughput),
         nothing,
     ),
-    offered(
+    OFFERED.experiment(
         [
             "paper-002/throughput",
             "UDP throughput at 100 Mb/s offered",
             "Paper 002, figure 8",
         ],
-        Quantity::Throughput,
-        (IPERF, packets),
-        udp::throughput,
+        unlimited(udp::throughput),
         iperf,
     ),
     Experiment {
@@ -364,53 +361,45 @@ pub static EXPERIMENTS: [Experiment; 32] = [
             the client; sender, receiver and what runs in softirq on one core, gateways that are processes on \
             the other.",
         of: packets,
-        how: How::Live(Links::Unlimited, tcp::throughput),
+        how: unlimited(tcp::throughput),
         takes: |profile| {
             tcp::sizes(profile).len() as f64 * (f64::from(tcp::seconds(profile)) + 0.3)
         },
     },
-    offered(
+    OFFERED.measuring(Quantity::Loss).experiment(
         [
             "paper-002/loss",
             "UDP loss at 100 Mb/s offered",
             "Paper 002, figure 7",
         ],
-        Quantity::Loss,
-        (IPERF, packets),
-        udp::loss,
+        unlimited(udp::loss),
         nothing,
     ),
-    offered(
+    OFFERED.measuring(Quantity::Jitter).experiment(
         [
             "paper-002/jitter",
             "Jitter at 100 Mb/s offered",
             "Paper 002, figure 6",
         ],
-        Quantity::Jitter,
-        (IPERF, packets),
-        udp::jitter,
+        unlimited(udp::jitter),
         nothing,
     ),
-    offered(
+    BUSY.experiment(
         [
             "paper-002/cpu",
             "Cores busy at 100 Mb/s offered",
             "Paper 002, figure 4",
         ],
-        Quantity::Cpu,
-        (CPU, carried),
-        udp::cpu,
+        unlimited(udp::cpu),
         nothing,
     ),
-    offered(
+    BUSY.measuring(Quantity::Cost).experiment(
         [
             "paper-002/cost",
             "Processor time for a packet at 100 Mb/s offered",
             "Paper 002, figure 4, by packet",
         ],
-        Quantity::Cost,
-        (CPU, carried),
-        udp::cost,
+        unlimited(udp::cost),
         nothing,
     ),
     Experiment {
@@ -420,9 +409,9 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         quantity: Quantity::RoundTrip,
         over: SIZE,
         network: WIRES,
-        method: "ping, 2 ms apart; the median after ten that do not count.",
+        method: PING,
         of: packets,
-        how: How::Live(Links::Unlimited, ping::by_size),
+        how: unlimited(ping::by_size),
         takes: |profile| {
             let sizes = profile.thin(&udp::SIZES).len() as f64;
             sizes * (0.1 + 0.002 * f64::from(profile.exchanges()))
@@ -437,7 +426,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         network: ETHERNET,
         method: "Counted on the cables before and behind the first gateway, of 200 datagrams of 100 bytes.",
         of: packets,
-        how: How::Live(Links::Ethernet(100), overhead::added),
+        how: ethernet(100, overhead::added),
         takes: |_| 0.8,
     },
     Experiment {
@@ -453,7 +442,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
             program` the server's own address is asked for by a client that has IPv4 only if the mechanism is there to \
             carry it. `unasked from outside`: the server connects to the address that it has seen the client have.",
         of: packets,
-        how: How::Live(Links::Unlimited, applications::all),
+        how: unlimited(applications::all),
         takes: |_| 2.0,
     },
     Experiment {
@@ -466,7 +455,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         method: "HTTP/1.1 on connections that stay, a thread for each, from nginx: `small` answers have 100 \
             bytes, `large` ones 100,000.",
         of: http,
-        how: How::Live(Links::Unlimited, connections::round_trips),
+        how: unlimited(connections::round_trips),
         takes: |profile| 0.5 + 0.003 * f64::from(profile.exchanges()),
     },
     Experiment {
@@ -478,7 +467,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         network: WIRES,
         method: "HTTP/1.1 on one connection that stays, an answer of 100 bytes, from nginx.",
         of: http,
-        how: How::Live(Links::Unlimited, connections::simplest),
+        how: unlimited(connections::simplest),
         takes: |profile| 0.3 + 0.0002 * f64::from(profile.exchanges()),
     },
     Experiment {
@@ -493,70 +482,64 @@ pub static EXPERIMENTS: [Experiment; 32] = [
             answered with an AAAA within a second, searched to 5 % (smoke: 20 %). `cached` is the share of queries for names \
             that were asked before.",
         of: dns,
-        how: How::Live(Links::Unlimited, dns64::rates),
+        how: unlimited(dns64::rates),
         takes: |profile| {
             10.0 * profile.length().as_secs_f64() * dns64::shares(profile).len() as f64
         },
     },
-    throughput(
+    DIRECT.experiment(
         [
             "paper-003/throughput-udp-10M",
             "UDP throughput of two hosts at 10 Mb/s",
             "Paper 003, measured beside its upper bound",
         ],
-        direct,
-        10,
-        delay::udp_throughput,
+        ethernet(10, delay::udp_throughput),
+        stream,
     ),
-    throughput(
+    DIRECT.experiment(
         [
             "paper-003/throughput-tcp-10M",
             "TCP throughput of two hosts at 10 Mb/s",
             "Paper 003, measured beside its upper bound",
         ],
-        direct,
-        10,
-        delay::tcp_throughput,
+        ethernet(10, delay::tcp_throughput),
+        stream,
     ),
-    throughput(
+    DIRECT.experiment(
         [
             "paper-003/throughput-udp-100M",
             "UDP throughput of two hosts at 100 Mb/s",
             "Paper 003, measured beside its upper bound",
         ],
-        direct,
-        100,
-        delay::udp_throughput,
+        ethernet(100, delay::udp_throughput),
+        stream,
     ),
-    throughput(
+    DIRECT.experiment(
         [
             "paper-003/throughput-tcp-100M",
             "TCP throughput of two hosts at 100 Mb/s",
             "Paper 003, measured beside its upper bound",
         ],
-        direct,
-        100,
-        delay::tcp_throughput,
+        ethernet(100, delay::tcp_throughput),
+        stream,
     ),
-    throughput(
+    DIRECT.experiment(
         [
             "paper-003/throughput-udp-1000M",
             "UDP throughput of two hosts at 1000 Mb/s",
             "Paper 003, measured beside its upper bound",
         ],
-        direct,
-        1000,
-        delay::udp_throughput,
+        ethernet(1000, delay::udp_throughput),
+        stream,
     ),
-    throughput(
+    DIRECT.experiment(
         [
             "paper-003/throughput-tcp-1000M",
             "TCP throughput of two hosts at 1000 Mb/s",
             "Paper 003, measured beside its upper bound",
         ],
-        direct,
-        1000,
-        delay::tcp_throughput,
+        ethernet(1000, delay::tcp_throughput),
+        stream,
     ),
     Experiment {
         name: "paper-004/size",
@@ -567,7 +550,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         network: WIRES,
         method: PING_PONG,
         of: packets,
-        how: How::Live(Links::Unlimited, delay::round_trips),
+        how: unlimited(delay::round_trips),
         takes: |profile| {
             let sizes = profile.thin(&[(); 18]).len() as f64;
             sizes * (0.1 + 0.0003 * f64::from(profile.exchanges()))

@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use crate::{
     bound,
     device::Device,
-    isthmus::{Engine, Instance, Isthmus, Mechanism},
+    isthmus::{Engine, Instance, Isthmus, Keys, Mechanism},
     peers::{self, Bind, Forwarding, Jool, KernelTunnel, Nftables, Proxy, Tayga, Tundra, Unbound},
     provider::{self, others::End},
     results,
@@ -291,6 +291,6 @@ impl fmt::Display for Subject {
 }
 
 /// Returns our gateway with these keys of configuration, at a provider's network.
-pub(super) fn ours(name: &'static str, keys: &'static str, engine: Engine) -> Isthmus {
+pub(super) fn ours(name: &'static str, keys: Keys, engine: Engine) -> Isthmus {
     Isthmus::new(engine, Mechanism::Other(Instance::new(name, keys)))
 }

@@ -5,6 +5,7 @@
 //!         toc    tok      tok    tos
 //! ```
 
+pub mod keys;
 pub mod others;
 mod rows;
 
@@ -13,8 +14,8 @@ pub use rows::{CLAT, DS_LITE, FOUR_IN_SIX, LW4O6, MAP_E, MAP_T, SIX_IN_FOUR, SIX
 use std::net::IpAddr;
 
 use crate::{
+    isthmus::Keys,
     topology::{BR, End, HOST_INTERFACE, Link, Neighbours, Node, Offloads, Role, Topology},
-    wire::Medium,
 };
 
 /// The customer's host.
@@ -58,9 +59,9 @@ pub struct Mechanism {
     /// The protocol of the core.
     pub core: Core,
     /// The instance of the CE.
-    pub ce: &'static str,
+    pub ce: Keys,
     /// The instance of the BR.
-    pub br: &'static str,
+    pub br: Keys,
     /// The customer's host.
     pub client: Host,
     /// The server.
@@ -133,7 +134,7 @@ impl Core {
 
 impl Mechanism {
     /// Returns the gateways: their nodes, interfaces and instances.
-    pub fn gateways(&self) -> [(&'static str, &'static [&'static str], &'static str); 2] {
+    pub fn gateways(&self) -> [(&'static str, &'static [&'static str], Keys); 2] {
         [
             (CE, &[TO_CLIENT, TO_CORE], self.ce),
             (BR, &[TO_SERVER, TO_CORE], self.br),
@@ -187,11 +188,7 @@ impl Mechanism {
                 self.core.length()
             )],
         };
-        Link {
-            ends: [end(gateway, TO_CORE, 2), end(CORE, CORE_LINKS[number], 1)],
-            mtu: 1500,
-            medium: Medium::Veth,
-        }
+        Link::veth(end(gateway, TO_CORE, 2), end(CORE, CORE_LINKS[number], 1))
     }
 }
 
@@ -202,12 +199,8 @@ fn outer(node: &'static str, host: Host, gateway: (&'static str, &'static str)) 
         interface,
         addresses: vec![format!("{address}/{}", host.length)],
     };
-    Link {
-        ends: [
-            end((node, HOST_INTERFACE), host.address),
-            end(gateway, host.gateway),
-        ],
-        mtu: 1500,
-        medium: Medium::Veth,
-    }
+    Link::veth(
+        end((node, HOST_INTERFACE), host.address),
+        end(gateway, host.gateway),
+    )
 }

@@ -78,13 +78,76 @@ pub enum Streams {
     Both(Traffic, Traffic),
 }
 
+impl Streams {
+    /// Returns the size of the frames of the first one.
+    fn size(&self) -> FrameSize {
+        match self {
+            Self::Rightward(traffic)
+            | Self::Observed(traffic)
+            | Self::Leftward(traffic)
+            | Self::Both(traffic, _) => traffic.size,
+        }
+    }
+
+    /// Returns the port at which nothing arrives, if there is one.
+    fn silent<'a>(&self, [left, right]: [&'a Port; 2]) -> Option<&'a Port> {
+        match self {
+            Self::Rightward(_) | Self::Observed(_) => Some(left),
+            Self::Leftward(_) => Some(right),
+            Self::Both(..) => None,
+        }
+    }
+
+    /// Attaches the generators and receivers to the left port and the right one.
+    fn attach(self, [left, right]: [&Port; 2]) -> Result<Vec<Direction>> {
+        let rightward = |traffic, keep| {
+            Direction::new([left, right], traffic, StreamId::RIGHTWARD, CORES[0], keep)
+        };
+        let leftward = |traffic, core| {
+            Direction::new(
+                [right, left],
+                traffic,
+                StreamId::LEFTWARD,
+                core,
+                Keep::Nothing,
+            )
+        };
+        Ok(match self {
+            Self::Rightward(traffic) => vec![rightward(traffic, Keep::Nothing)?],
+            Self::Observed(traffic) => vec![rightward(traffic, Keep::Tuples)?],
+            Self::Leftward(traffic) => vec![leftward(traffic, CORES[0])?],
+            Self::Both(to_the_right, to_the_left) => {
+                require_all_cores()?;
+                vec![
+                    rightward(to_the_right, Keep::Nothing)?,
+                    leftward(to_the_left, CORES[1])?,
+                ]
+            }
+        })
+    }
+}
+
+/// Checks that both streams can have a core of their own.
+///
+/// # Errors
+/// There are fewer cores.
+fn require_all_cores() -> Result<()> {
+    let needed = CORES.len();
+    let present = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    if present < needed {
+        return Err(LabError::TooFewCores { needed, present });
+    }
+    Ok(())
+}
+
 /// A tester between two ports.
 pub struct Tester {
     directions: Vec<Direction>,
     phases: Phases,
     tolerance: Tolerance,
     size: FrameSize,
-    _polling: Vec<Attached>,
+    /// The program that makes the port without a receiver poll.
+    _polling: Option<Attached>,
 }
 
 /// A stream with its generators and its receiver.
@@ -175,55 +238,13 @@ impl Tester {
         phases: Phases,
         tolerance: Tolerance,
     ) -> Result<Self> {
-        let rightward = |traffic, core, keep| {
-            Direction::new([left, right], traffic, StreamId::RIGHTWARD, core, keep)
-        };
-        let leftward = |traffic, core| {
-            Direction::new(
-                [right, left],
-                traffic,
-                StreamId::LEFTWARD,
-                core,
-                Keep::Nothing,
-            )
-        };
-        let polling = |port: &Port| {
+        let size = streams.size();
+        let silent = streams.silent([left, right]);
+        let directions = streams.attach([left, right])?;
+        let pass = |port: &Port| {
             Attached::attach_at(programs::load()?, "pass", &port.place, &port.interface)
         };
-        let (size, directions, polling) = match streams {
-            Streams::Rightward(traffic) => (
-                traffic.size,
-                vec![rightward(traffic, CORES[0], Keep::Nothing)?],
-                vec![polling(left)?],
-            ),
-            Streams::Observed(traffic) => (
-                traffic.size,
-                vec![rightward(traffic, CORES[0], Keep::Tuples)?],
-                vec![polling(left)?],
-            ),
-            Streams::Leftward(traffic) => (
-                traffic.size,
-                vec![leftward(traffic, CORES[0])?],
-                vec![polling(right)?],
-            ),
-            Streams::Both(to_the_right, to_the_left) => {
-                let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-                if cores < CORES.len() {
-                    return Err(LabError::TooFewCores {
-                        needed: CORES.len(),
-                        present: cores,
-                    });
-                }
-                (
-                    to_the_right.size,
-                    vec![
-                        rightward(to_the_right, CORES[0], Keep::Nothing)?,
-                        leftward(to_the_left, CORES[1])?,
-                    ],
-                    vec![],
-                )
-            }
-        };
+        let polling = silent.map(pass).transpose()?;
         Ok(Self {
             directions,
             phases,

@@ -76,13 +76,8 @@ fn pool(nat: &Nat, address: Ipv4Addr) -> Vec<String> {
 
 fn siit_v4(siit: &Siit, address: Ipv4Addr) -> Vec<String> {
     let v4 = V4::from(address);
-    let explicit = siit
-        .eam
-        .iter()
-        .filter_map(|mapping| Some((mapping, mapping.counterpart_of_v4(v4)?)))
-        .max_by_key(|(mapping, _)| mapping.v4().1);
-    if let Some((mapping, v6)) = explicit {
-        let by = describe(mapping);
+    let counterpart = |mapping: &Mapping| Some((mapping.v4().1, mapping.counterpart_of_v4(v4)?));
+    if let Some((v6, by)) = explicit(siit, counterpart) {
         return vec![format!(
             "stands for the IPv6 host {v6}, by the mapping {by}"
         )];
@@ -103,13 +98,8 @@ fn siit_v4(siit: &Siit, address: Ipv4Addr) -> Vec<String> {
 
 fn siit_v6(siit: &Siit, address: Ipv6Addr) -> Vec<String> {
     let v6 = V6::from(address);
-    let explicit = siit
-        .eam
-        .iter()
-        .filter_map(|mapping| Some((mapping, mapping.counterpart_of_v6(v6)?)))
-        .max_by_key(|(mapping, _)| mapping.v6().1);
-    if let Some((mapping, v4)) = explicit {
-        let by = describe(mapping);
+    let counterpart = |mapping: &Mapping| Some((mapping.v6().1, mapping.counterpart_of_v6(v6)?));
+    if let Some((v4, by)) = explicit(siit, counterpart) {
         return vec![format!("is {v4} to the IPv4 side, by the mapping {by}")];
     }
     let found = siit.prefix.as_ref().and_then(|prefix| match prefix.value {
@@ -122,7 +112,15 @@ fn siit_v6(siit: &Siit, address: Ipv6Addr) -> Vec<String> {
         .collect()
 }
 
-fn describe(mapping: &Mapping) -> String {
+/// Returns the counterpart of an address by the explicit mapping with the longest prefix, and that mapping in words.
+/// `counterpart` gives that length and the counterpart of a mapping.
+fn explicit<A>(
+    siit: &Siit,
+    counterpart: impl Fn(&Mapping) -> Option<(u8, A)>,
+) -> Option<(A, String)> {
+    let known = siit.eam.iter();
+    let known = known.filter_map(|mapping| Some((mapping, counterpart(mapping)?)));
+    let (mapping, (_, other)) = known.max_by_key(|(_, (length, _))| *length)?;
     let ((v4, v4_length), (v6, v6_length)) = (mapping.v4(), mapping.v6());
-    format!("{v4}/{v4_length} = {v6}/{v6_length}")
+    Some((other, format!("{v4}/{v4_length} = {v6}/{v6_length}")))
 }

@@ -1,7 +1,8 @@
 //! The other implementation's end of tunnels, for the mechanisms of a [`provider`].
 
+use isthmus_lab::isthmus::Keys;
 use isthmus_lab::provider::others::{self, End, Need};
-use isthmus_lab::provider::{self, Host, Mechanism};
+use isthmus_lab::provider::{self, Host, Mechanism, keys};
 
 /// The end of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Side {
     }
 
     /// Our instance at this end.
-    pub(crate) const fn instance(self, row: &Mechanism) -> &'static str {
+    pub(crate) const fn instance(self, row: &Mechanism) -> Keys {
         match self {
             Self::Ce => row.ce,
             Self::Br => row.br,
@@ -125,14 +126,14 @@ const SIX_TO_FOUR: Pair = Pair {
 
 /// A 6to4 site and the rest of the IPv6 internet (RFC 3056 section 5.2).
 const RELAY: Mechanism = Mechanism {
-    ce: r#"mechanism = "6to4"
+    ce: &[r#"mechanism = "6to4"
 local = "203.0.113.1"
 relay = "203.0.113.129"
-icmp-source-v6 = "2002:cb00:7101::1""#,
-    br: r#"mechanism = "6to4"
+icmp-source-v6 = "2002:cb00:7101::1""#],
+    br: &[r#"mechanism = "6to4"
 role = "relay"
 local = "203.0.113.129"
-icmp-source-v6 = "2002:cb00:7181::1""#,
+icmp-source-v6 = "2002:cb00:7181::1""#],
     server: provider::SIX_IN_FOUR.server,
     ..provider::SIX_TO_FOUR
 };
@@ -201,21 +202,16 @@ const DS_LITE: Pair = Pair {
 
 /// A whole IPv4 address: the EA bits are the rest of the address, and there is no PSID (RFC 7597 section 5.2).
 const WHOLE: Mechanism = Mechanism {
-    ce: r#"mechanism = "map-e"
-role = "ce"
-br = "2001:db8:ffff::1"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 8 }]
-end-user-prefix = "2001:db8:12::/48"
-inside = ["192.168.0.0/16"]
-max-sessions = 4096
-max-bindings = 4096"#,
-    br: r#"mechanism = "map-e"
-role = "br"
-local = "2001:db8:ffff::1"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 8 }]
-own-v4 = "203.0.113.253""#,
+    ce: &[
+        keys::MAP_E_CE,
+        WHOLE_RULE,
+        r#"end-user-prefix = "2001:db8:12::/48""#,
+        keys::CUSTOMER,
+    ],
+    br: &[keys::MAP_E_BR, WHOLE_RULE, keys::BR_OWN],
     ..provider::MAP_E
 };
+const WHOLE_RULE: &str = r#"rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 8 }]"#;
 
 /// The MAP address of the CE has the IPv4 address before its last 16 bits (RFC 7597 section 6).
 const MAP_E: Pair = Pair {
@@ -242,21 +238,17 @@ const MAP_E: Pair = Pair {
 /// A shared address. Without an offset the ports of a CE are one range (RFC 7597 section 5.1), the only kind that the
 /// kernel's NAT takes: 0x34 of 256 are those from 13312 to 13567.
 const SHARED: Mechanism = Mechanism {
-    ce: r#"mechanism = "map-e"
-role = "ce"
-br = "2001:db8:ffff::1"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16, psid-offset = 0 }]
-end-user-prefix = "2001:db8:12:3400::/56"
-inside = ["192.168.0.0/16"]
-max-sessions = 4096
-max-bindings = 4096"#,
-    br: r#"mechanism = "map-e"
-role = "br"
-local = "2001:db8:ffff::1"
-rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16, psid-offset = 0 }]
-own-v4 = "203.0.113.253""#,
+    ce: &[
+        keys::MAP_E_CE,
+        SHARED_RULE,
+        r#"end-user-prefix = "2001:db8:12:3400::/56""#,
+        keys::CUSTOMER,
+    ],
+    br: &[keys::MAP_E_BR, SHARED_RULE, keys::BR_OWN],
     ..provider::MAP_E
 };
+const SHARED_RULE: &str =
+    r#"rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16, psid-offset = 0 }]"#;
 
 const MAP_E_SHARED: Pair = Pair {
     name: "map-e-shared",
@@ -282,23 +274,17 @@ const MAP_E_SHARED: Pair = Pair {
 
 /// The same ports from a binding table.
 const BOUND: Mechanism = Mechanism {
-    ce: r#"mechanism = "lw4o6"
-role = "b4"
-local = "2001:db8:12::1"
-aftr = "2001:db8:ffff::1"
-address = "192.0.2.18"
-psid = 0x34
-psid-length = 8
-psid-offset = 0
-inside = ["192.168.0.0/16"]
-max-sessions = 4096
-max-bindings = 4096"#,
-    br: r#"mechanism = "lw4o6"
-role = "aftr"
-local = "2001:db8:ffff::1"
-sharing = [{ v4 = "192.0.2.0/24", psid-length = 8, psid-offset = 0 }]
-softwires = [{ b4 = "2001:db8:12::1", v4 = "192.0.2.18", psid = 0x34 }]
-own-v4 = "203.0.113.253""#,
+    ce: &[
+        keys::LWB4,
+        "psid = 0x34\npsid-length = 8\npsid-offset = 0",
+        keys::CUSTOMER,
+    ],
+    br: &[
+        keys::LWAFTR,
+        r#"sharing = [{ v4 = "192.0.2.0/24", psid-length = 8, psid-offset = 0 }]
+softwires = [{ b4 = "2001:db8:12::1", v4 = "192.0.2.18", psid = 0x34 }]"#,
+        keys::BR_OWN,
+    ],
     ..provider::LW4O6
 };
 

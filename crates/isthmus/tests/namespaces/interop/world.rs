@@ -259,7 +259,8 @@ impl World {
             }
         }
         if let Some((name, instance)) = working {
-            text += &format!("[[instance]]\nname = \"{name}\"\n{instance}\n");
+            let keys = instance.join("\n");
+            text += &format!("[[instance]]\nname = \"{name}\"\n{keys}\n");
         }
         fs::write(self.file(), text).unwrap();
     }

@@ -8,6 +8,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use isthmus_lab::isthmus::Keys;
 use isthmus_lab::netns::Namespace;
 use isthmus_lab::provider::{self, Core, Mechanism};
 use isthmus_lab::topology::{BR, Offloads};
@@ -93,10 +94,7 @@ impl Net {
     }
 
     /// The gateways with the links of their hosts and their instances.
-    fn gateways<'a>(
-        &'a self,
-        row: &'a Mechanism,
-    ) -> [(&'a str, &'a Namespace, &'a str, &'a str); 2] {
+    fn gateways<'a>(&'a self, row: &'a Mechanism) -> [(&'a str, &'a Namespace, &'a str, Keys); 2] {
         [
             ("ce", &self.ce, "toc", row.ce),
             ("br", &self.br, "tos", row.br),
@@ -116,7 +114,8 @@ impl Net {
                     text += &format!("[[interface]]\nname = \"{link}\"\nengine = \"{engine}\"\n");
                 }
             }
-            text += &format!("[[instance]]\nname = \"{name}\"\n{instance}\n");
+            let keys = instance.join("\n");
+            text += &format!("[[instance]]\nname = \"{name}\"\n{keys}\n");
             fs::write(folder.join("edge.toml"), text).unwrap();
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crab_nat::{InternetProtocol, PortMapping, PortMappingOptions, PortMappingType, natpmp};
 use isthmus_lab::LabError;
+use isthmus_lab::isthmus::Keys;
 use isthmus_lab::netns::Namespace;
 
 use super::net::Net;
@@ -165,8 +166,8 @@ pub(super) fn asks(net: &Net, asking: &Asking<'_>, gateways: [&Gateway; 2]) {
 }
 
 /// The same with more keys for an instance.
-pub(super) fn with(instance: &str, more: &str) -> &'static str {
-    format!("{instance}\n{more}").leak()
+pub(super) fn with(instance: Keys, more: &'static str) -> Keys {
+    [instance, &[more]].concat().leak()
 }
 
 /// Behind a CE, whose ports are those of its set.

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::table::{Table, heads};
 use crate::summary::{ExperimentSummary, Figure};
 
 /// A mechanism and an application, with a figure of each implementation.
@@ -83,23 +84,19 @@ pub(super) fn matrix(answers: &ExperimentSummary<'_>) -> Markup {
         })
         .collect();
     html! {
-        div.wide tabindex="0" {
-            table.matrix {
-                caption { "Applications by mechanism" }
-                thead { tr {
-                    th scope="col" { "mechanism" }
-                    @for application in &applications { th scope="col" { (application) } }
-                } }
-                tbody {
-                    @for (mechanism, row) in mechanisms.iter().zip(&rows) {
-                        tr {
-                            th scope="row" { (mechanism) }
-                            @for cell in row { td { (cell.markup()) } }
-                        }
+        (Table {
+            class: Some("matrix"),
+            caption: html! { "Applications by mechanism" },
+            heads: html! { (heads(&["mechanism"])) (heads(&applications)) },
+            rows: html! {
+                @for (mechanism, row) in mechanisms.iter().zip(&rows) {
+                    tr {
+                        th scope="row" { (mechanism) }
+                        @for cell in row { td { (cell.markup()) } }
                     }
                 }
-            }
-        }
+            },
+        })
         (reasons(&rows))
     }
 }
@@ -110,30 +107,27 @@ fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
         @if cells().any(|cell| !cell.reasons().is_empty()) {
             details {
                 summary { "Reasons" }
-                div.wide tabindex="0" {
-                    table.reasons {
-                        caption { "Messages of the applications that fail" }
-                        thead { tr {
-                            (super::heads(&["mechanism", "application", "reason"]))
-                        } }
-                        tbody {
-                            @for cell in cells() {
-                                @for (reason, subjects) in cell.reasons() {
-                                    tr {
-                                        th scope="row" { (cell.mechanism) }
-                                        td { (cell.application) }
-                                        td {
-                                            (reason)
-                                            @if subjects.len() < cell.figures.len() {
-                                                " " small { (subjects.join(", ")) }
-                                            }
+                (Table {
+                    class: Some("reasons"),
+                    caption: html! { "Messages of the applications that fail" },
+                    heads: heads(&["mechanism", "application", "reason"]),
+                    rows: html! {
+                        @for cell in cells() {
+                            @for (reason, subjects) in cell.reasons() {
+                                tr {
+                                    th scope="row" { (cell.mechanism) }
+                                    td { (cell.application) }
+                                    td {
+                                        (reason)
+                                        @if subjects.len() < cell.figures.len() {
+                                            " " small { (subjects.join(", ")) }
                                         }
                                     }
                                 }
                             }
                         }
-                    }
-                }
+                    },
+                })
             }
         }
     }

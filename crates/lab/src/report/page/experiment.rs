@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Shown, applications, repetitions};
+use super::{Shown, applications, repetitions, table::Table};
 use crate::{
     amount,
     report::{
@@ -153,28 +153,27 @@ fn beside(answers: &ExperimentSummary<'_>) -> Markup {
         .collect();
     html! {
         @if !rows.is_empty() {
-            div.wide tabindex="0" {
-                table.beside {
-                    caption { "The paper’s values and ours" }
-                    thead { tr {
-                        th scope="col" { "of" }
-                        th.n scope="col" { "paper" }
-                        th scope="col" { "here" }
-                    } }
-                    tbody {
-                        @for (printed, here) in rows {
-                            tr {
-                                th scope="row" { (of(answers, printed)) }
-                                td.n { (printed.value) }
-                                td {
-                                    @if here.is_empty() { span.none { "not measured" } }
-                                    @for one in here { span.one { (one) } " " }
-                                }
+            (Table {
+                class: Some("beside"),
+                caption: html! { "The paper’s values and ours" },
+                heads: html! {
+                    th scope="col" { "of" }
+                    th.n scope="col" { "paper" }
+                    th scope="col" { "here" }
+                },
+                rows: html! {
+                    @for (printed, here) in rows {
+                        tr {
+                            th scope="row" { (of(answers, printed)) }
+                            td.n { (printed.value) }
+                            td {
+                                @if here.is_empty() { span.none { "not measured" } }
+                                @for one in here { span.one { (one) } " " }
                             }
                         }
                     }
-                }
-            }
+                },
+            })
         }
     }
 }
@@ -268,26 +267,25 @@ fn over_axis(answers: &ExperimentSummary<'_>, axis: &Axis, series: &str) -> Mark
         .filter(|line| line.series == series)
         .collect();
     html! {
-        div.wide tabindex="0" {
-            table {
-                caption {
-                    (words::quantity(answers.experiment.quantity)) ", " (series)
-                    ": medians, and how near they are to the bound"
-                }
-                thead { tr {
-                    th.n scope="col" { (axis.name) @if !axis.unit.is_empty() { ", " (axis.unit) } }
-                    @for line in &lines { th.n scope="col" { (line.subject.name) } }
-                } }
-                tbody {
-                    @for at in answers.places() {
-                        tr {
-                            th.n scope="row" { (amount::place(at)) }
-                            @for line in &lines { td.n { (cell(answers.experiment.quantity, line.at(at))) } }
-                        }
+        (Table {
+            class: None,
+            caption: html! {
+                (words::quantity(answers.experiment.quantity)) ", " (series)
+                ": medians, and how near they are to the bound"
+            },
+            heads: html! {
+                th.n scope="col" { (axis.name) @if !axis.unit.is_empty() { ", " (axis.unit) } }
+                @for line in &lines { th.n scope="col" { (line.subject.name) } }
+            },
+            rows: html! {
+                @for at in answers.places() {
+                    tr {
+                        th.n scope="row" { (amount::place(at)) }
+                        @for line in &lines { td.n { (cell(answers.experiment.quantity, line.at(at))) } }
                     }
                 }
-            }
-        }
+            },
+        })
     }
 }
 
@@ -295,28 +293,27 @@ fn without_axis(answers: &ExperimentSummary<'_>) -> Markup {
     let series = answers.series();
     let experiment = answers.experiment;
     html! {
-        div.wide tabindex="0" {
-            table {
-                caption { (words::quantity(experiment.quantity)) ": medians, and how near they are to the bound" }
-                thead { tr {
-                    th scope="col" { "subject" }
-                    @for one in &series { th.n scope="col" { (one) } }
-                } }
-                tbody {
-                    @for subject in answers.subjects() {
-                        tr {
-                            th scope="row" { (subject.name) }
-                            @for one in &series {
-                                td.n {
-                                    @let line = answers.line(&subject.name, one);
-                                    (cell(experiment.quantity, line.and_then(|line| line.figures.first())))
-                                }
+        (Table {
+            class: None,
+            caption: html! { (words::quantity(experiment.quantity)) ": medians, and how near they are to the bound" },
+            heads: html! {
+                th scope="col" { "subject" }
+                @for one in &series { th.n scope="col" { (one) } }
+            },
+            rows: html! {
+                @for subject in answers.subjects() {
+                    tr {
+                        th scope="row" { (subject.name) }
+                        @for one in &series {
+                            td.n {
+                                @let line = answers.line(&subject.name, one);
+                                (cell(experiment.quantity, line.and_then(|line| line.figures.first())))
                             }
                         }
                     }
                 }
-            }
-        }
+            },
+        })
     }
 }
 

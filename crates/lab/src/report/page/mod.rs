@@ -5,6 +5,7 @@ mod claims;
 mod comparison;
 mod experiment;
 mod remarks;
+mod table;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -160,15 +161,6 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
                 div { dt { "trials measured" } dd { (summary.measured) " of " (run.plan.len()) } }
                 div { dt { "claims that hold" } dd { (claims::score(summary)) } }
             }
-        }
-    }
-}
-
-/// Returns the heads of columns.
-fn heads(columns: &[&str]) -> Markup {
-    html! {
-        @for column in columns {
-            th scope="col" { (column) }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::table::{Table, heads};
 use crate::{report::words, summary::Summary};
 
 /// Returns the subjects that could not be measured, and the trials without figures.
@@ -15,47 +16,43 @@ pub(super) fn missing(summary: &Summary<'_>) -> Markup {
             p.none { "Everything that was planned was measured." }
         }
         @if !absent.is_empty() {
-            div.wide tabindex="0" {
-                table {
-                    caption { "Subjects that cannot run here" }
-                    thead { tr {
-                        (super::heads(&["subject", "mechanism", "why"]))
-                    } }
-                    tbody {
-                        @for (subject, why) in absent {
-                            tr {
-                                th scope="row" { (subject.name) }
-                                td { (subject.mechanism) }
-                                td { (why) }
-                            }
+            (Table {
+                class: None,
+                caption: html! { "Subjects that cannot run here" },
+                heads: heads(&["subject", "mechanism", "why"]),
+                rows: html! {
+                    @for (subject, why) in absent {
+                        tr {
+                            th scope="row" { (subject.name) }
+                            td { (subject.mechanism) }
+                            td { (why) }
                         }
                     }
-                }
-            }
+                },
+            })
         }
         @if !summary.troubles.is_empty() {
-            div.wide tabindex="0" {
-                table {
-                    caption { "Trials without figures" }
-                    thead { tr {
-                        (super::heads(&["experiment", "subject"]))
-                        th.n scope="col" { "trials" }
-                        (super::heads(&["what", "why"]))
-                    } }
-                    tbody {
-                        @for trouble in &summary.troubles {
-                            @let (what, why) = words::cause(trouble.cause);
-                            tr {
-                                th scope="row" { (trouble.experiment) }
-                                td { (trouble.subject) }
-                                td.n { (trouble.trials) }
-                                td { (what) }
-                                td { (why) }
-                            }
+            (Table {
+                class: None,
+                caption: html! { "Trials without figures" },
+                heads: html! {
+                    (heads(&["experiment", "subject"]))
+                    th.n scope="col" { "trials" }
+                    (heads(&["what", "why"]))
+                },
+                rows: html! {
+                    @for trouble in &summary.troubles {
+                        @let (what, why) = words::cause(trouble.cause);
+                        tr {
+                            th scope="row" { (trouble.experiment) }
+                            td { (trouble.subject) }
+                            td.n { (trouble.trials) }
+                            td { (what) }
+                            td { (why) }
                         }
                     }
-                }
-            }
+                },
+            })
         }
     }
 }
@@ -90,22 +87,18 @@ pub(super) fn commands(summary: &Summary<'_>) -> Markup {
         p { "The whole run: " code { (summary.run.command) } }
         p { "This page, from the directory of a run: " code { "isthmus lab report RUN" } }
         p { "A comparison of two runs: " code { "isthmus lab diff RUN OTHER" } }
-        div.wide tabindex="0" {
-            table {
-                caption { "One experiment alone" }
-                thead { tr {
-                    th scope="col" { "experiment" }
-                    th scope="col" { "command" }
-                } }
-                tbody {
-                    @for answers in &summary.experiments {
-                        tr {
-                            th scope="row" { (answers.experiment.name) }
-                            td { code { (answers.experiment.command) } }
-                        }
+        (Table {
+            class: None,
+            caption: html! { "One experiment alone" },
+            heads: heads(&["experiment", "command"]),
+            rows: html! {
+                @for answers in &summary.experiments {
+                    tr {
+                        th scope="row" { (answers.experiment.name) }
+                        td { code { (answers.experiment.command) } }
                     }
                 }
-            }
-        }
+            },
+        })
     }
 }

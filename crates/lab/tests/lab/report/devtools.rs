@@ -7,7 +7,7 @@ use std::{
     collections::VecDeque,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     time::{Duration, Instant},
 };
@@ -39,58 +39,69 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     all.into_iter().find(|program| program.is_file())
 }
 
+/// Starts a browser with a profile. Its pipes are those of the protocol.
+fn start(program: &Path, profile: &Path) -> Child {
+    // The browser reads from 3 and writes to 4, which needs a shell without `unsafe`.
+    Command::new("sh")
+        .args([
+            "-c",
+            "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1",
+        ])
+        .arg(program)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ])
+        .args([
+            "--disable-dev-shm-usage",
+            "--remote-debugging-pipe",
+            "--window-size=1600,1000",
+        ])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg("about:blank")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Returns the messages that the browser writes.
+fn messages(from: ChildStdout) -> Receiver<Value> {
+    let (sender, messages) = channel();
+    let mut reader = BufReader::new(from);
+    std::thread::spawn(move || {
+        let mut message = Vec::new();
+        while reader
+            .read_until(0, &mut message)
+            .is_ok_and(|length| length > 0)
+        {
+            message.pop();
+            let Ok(value) = serde_json::from_slice(&message) else {
+                break;
+            };
+            if sender.send(value).is_err() {
+                break;
+            }
+            message.clear();
+        }
+    });
+    messages
+}
+
 impl Page {
     /// Starts a browser with an empty page.
     pub(crate) fn open(program: &Path) -> Self {
         let profile = tempfile::tempdir().unwrap();
-        // The browser reads from 3 and writes to 4, which needs a shell without `unsafe`.
-        let mut child = Command::new("sh")
-            .args([
-                "-c",
-                "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1",
-            ])
-            .arg(program)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-            ])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-            ])
-            .args([
-                "--disable-dev-shm-usage",
-                "--remote-debugging-pipe",
-                "--window-size=1600,1000",
-            ])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .arg("about:blank")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (sender, from) = channel();
-        let mut reader = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || {
-            let mut message = Vec::new();
-            while reader
-                .read_until(0, &mut message)
-                .is_ok_and(|length| length > 0)
-            {
-                message.pop();
-                let Ok(value) = serde_json::from_slice(&message) else {
-                    break;
-                };
-                if sender.send(value).is_err() {
-                    break;
-                }
-                message.clear();
-            }
-        });
+        let mut child = start(program, profile.path());
+        let from = messages(child.stdout.take().unwrap());
         let mut page = Self {
             to: child.stdin.take(),
             child,

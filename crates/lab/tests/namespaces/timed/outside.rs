@@ -278,16 +278,19 @@ fn a_rate_that_cannot_be_sent_is_void() {
     });
 }
 
+/// The tester refuses these arguments, and says why.
+fn refused(bench: &Bench, arguments: &str, says: &str) -> Result<()> {
+    let output = process::output(&mut bench.command(arguments)?)?;
+    let text = errors(&output);
+    assert_eq!(output.status.code(), Some(1), "{arguments}: {text}");
+    assert!(text.contains(says), "{arguments}: {text}");
+    Ok(())
+}
+
 #[test]
 fn errors_are_explained() {
     alone(|bench| {
-        let refused = |arguments: &str, says: &str| {
-            let output = process::output(&mut bench.command(arguments)?)?;
-            let text = errors(&output);
-            assert_eq!(output.status.code(), Some(1), "{arguments}: {text}");
-            assert!(text.contains(says), "{arguments}: {text}");
-            Ok::<_, LabError>(())
-        };
+        let refused = |arguments: &str, says: &str| refused(bench, arguments, says);
         let hosts = native4();
         refused(
             &format!("--left eth7 --right eth2 {hosts}"),
@@ -328,23 +331,30 @@ fn errors_are_explained() {
                 plan::GATEWAY4_AS_IPV6
             ),
             "frames of 1538 octets do not fit eth2",
-        )?;
+        )
+    });
+}
 
+#[test]
+fn states_of_links_are_explained() {
+    alone(|bench| {
+        let hosts = native4();
+        let both = format!("--left eth1 --right eth2 {hosts}");
+        let refused = |says: &str| refused(bench, &both, says);
         bench
             .machine
             .ip(&[format!("route add default via {}", plan::GATEWAY4)])?;
-        refused(&both, "the default route of this machine leads over eth2")?;
+        refused("the default route of this machine leads over eth2")?;
         let forced = bench.run(&format!(
             "{hosts} --force --test trial --rate 100 --duration 0.1"
         ))?;
         assert_ne!(forced.status.code(), Some(1), "{}", errors(&forced));
 
         bench.machine.ip(&["link set eth1 down".into()])?;
-        refused(&both, "eth1 is down: `ip link set eth1 up`")?;
+        refused("eth1 is down: `ip link set eth1 up`")?;
         bench.machine.ip(&["link set eth1 up".into()])?;
         bench.device.ip(&[format!("link set {SIX} down")])?;
-        refused(&both, "eth1 has no carrier")?;
-        Ok(())
+        refused("eth1 has no carrier")
     });
 }
 

@@ -1,6 +1,9 @@
 //! Paths without a fault, with all forms, sizes and directions.
 
-use std::{process::Stdio, time::Duration};
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use isthmus_lab::{
     Result,
@@ -134,6 +137,20 @@ fn from_one_rate_to_the_next_there_is_no_pause() {
     });
 }
 
+/// Returns the command that prints the state of a capture's checksums, and the lengths of its frames.
+fn dissected(path: &str) -> Command {
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-r", path]);
+    for checked in ["udp.check_checksum:TRUE", "ip.check_checksum:TRUE"] {
+        tshark.args(["-o", checked]);
+    }
+    tshark.args(["-T", "fields"]);
+    for field in ["udp.checksum.status", "frame.len"] {
+        tshark.args(["-e", field]);
+    }
+    tshark
+}
+
 /// The referee for the checksums of sent frames is tshark.
 #[test]
 fn checksums_are_right_with_every_tag() {
@@ -175,24 +192,7 @@ fn checksums_are_right_with_every_tag() {
             let sent = generator.send(&[leg], TIMEOUT);
             capture.wait().unwrap();
             sent?;
-            let mut tshark = std::process::Command::new("tshark");
-            tshark.args([
-                "-r",
-                path,
-                "-o",
-                "udp.check_checksum:TRUE",
-                "-o",
-                "ip.check_checksum:TRUE",
-            ]);
-            tshark.args([
-                "-T",
-                "fields",
-                "-e",
-                "udp.checksum.status",
-                "-e",
-                "frame.len",
-            ]);
-            let seen = process::run(&mut tshark)?;
+            let seen = process::run(&mut dissected(path))?;
             // 1: good.
             let good = seen.lines().filter(|line| *line == "1\t508").count();
             assert_eq!(good, 300, "{form}: {seen}");

@@ -1,0 +1,230 @@
+//! The instances of the gateways that are measured. Their addresses are explained in [the crossings](super).
+
+use crate::isthmus::Instance;
+
+/// The own address of a BR, for ICMP errors.
+const BR_OWN: &str = r#"own-v4 = "198.51.100.1""#;
+/// The sources of ICMP errors of a gateway of both protocols.
+const ICMP_SOURCE: &str = r#"icmp-source-v6 = "2001:db8:6::1""#;
+/// The own address of a gateway that only has softwires.
+const CE_OWN: &str = r#"own-v4 = "203.0.113.254""#;
+/// The hosts behind a CE, and its tables.
+const CUSTOMER: &str = r#"inside = ["192.0.2.0/24"]
+max-bindings = 65536
+max-sessions = 65536"#;
+
+pub(in crate::bench) static SIX_IN_FOUR: Instance = Instance::new(
+    "6in4",
+    &[
+        r#"mechanism = "6in4"
+local = "198.51.100.1"
+remote = "198.51.100.4"
+networks = ["3fff:200::/32"]"#,
+        ICMP_SOURCE,
+    ],
+);
+
+pub(in crate::bench) static FOUR_IN_SIX: Instance = Instance::new(
+    "4in6",
+    &[
+        r#"mechanism = "4in6"
+local = "2001:db8:4::1"
+remote = "2001:db8:4::4"
+networks = ["198.19.0.0/16"]"#,
+        CE_OWN,
+    ],
+);
+
+/// The domain of 6rd.
+const SIX_RD: &str = r#"prefix = "3fff:100::/32"
+v4-prefix = "198.18.0.0/16""#;
+
+pub(in crate::bench) static SIX_RD_BR: Instance = Instance::new(
+    "6rd BR",
+    &[
+        r#"mechanism = "6rd"
+role = "br"
+local = "198.18.0.1""#,
+        SIX_RD,
+        ICMP_SOURCE,
+    ],
+);
+
+pub(in crate::bench) static SIX_RD_CE: Instance = Instance::new(
+    "6rd CE",
+    &[
+        r#"mechanism = "6rd"
+role = "ce"
+local = "198.18.0.200"
+br = "198.18.0.1""#,
+        SIX_RD,
+        ICMP_SOURCE,
+    ],
+);
+
+pub(in crate::bench) static SIX_TO_FOUR: Instance = Instance::new(
+    "6to4 router",
+    &[
+        r#"mechanism = "6to4"
+local = "198.18.0.200""#,
+        ICMP_SOURCE,
+    ],
+);
+
+/// The B4s of an AFTR and their addresses outside.
+const B4S: &str = r#"softwires = ["2001:db8:5::/48"]
+pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]"#;
+
+pub(in crate::bench) static AFTR: Instance = Instance::new(
+    "DS-Lite AFTR",
+    &[
+        r#"mechanism = "ds-lite"
+role = "aftr"
+local = "2001:db8:8::1""#,
+        B4S,
+        BR_OWN,
+        "max-bindings = 1048576\nmax-sessions = 1048576",
+    ],
+);
+
+/// The AFTR of [`B4`].
+pub(in crate::bench) static AFTR_OF_ONE: Instance = Instance::new(
+    "DS-Lite B4 and AFTR",
+    &[
+        r#"mechanism = "ds-lite"
+role = "aftr"
+local = "2001:db8:7::1""#,
+        B4S,
+        BR_OWN,
+        "max-bindings = 65536\nmax-sessions = 65536",
+    ],
+);
+
+pub(in crate::bench) static B4: Instance = Instance::new(
+    "DS-Lite B4",
+    &[
+        r#"mechanism = "ds-lite"
+role = "b4"
+local = "2001:db8:5:a::1"
+aftr = "2001:db8:7::1""#,
+        CE_OWN,
+    ],
+);
+
+/// The rule of a BR: 256 CEs share an address.
+const RULE: &str = r#"rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]"#;
+/// The rule of a CE and its BR: only 16 CEs share an address, so that there are ports for all flows.
+const CE_RULE: &str =
+    r#"rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]"#;
+/// The prefix of the CE with 203.0.113.18 and PSID 3.
+const END_USER: &str = r#"end-user-prefix = "2001:db8:5:1230::/60""#;
+
+pub(in crate::bench) static MAP_E_BR: Instance = Instance::new(
+    "MAP-E BR",
+    &[
+        r#"mechanism = "map-e"
+role = "br"
+local = "2001:db8:8::1""#,
+        RULE,
+        BR_OWN,
+    ],
+);
+
+/// The BR of [`MAP_E_CE`].
+pub(in crate::bench) static MAP_E_BR_OF_ONE: Instance = Instance::new(
+    "MAP-E CE and BR",
+    &[
+        r#"mechanism = "map-e"
+role = "br"
+local = "2001:db8:7::1""#,
+        CE_RULE,
+        BR_OWN,
+    ],
+);
+
+pub(in crate::bench) static MAP_E_CE: Instance = Instance::new(
+    "MAP-E CE",
+    &[
+        r#"mechanism = "map-e"
+role = "ce"
+br = "2001:db8:7::1""#,
+        CE_RULE,
+        END_USER,
+        CUSTOMER,
+    ],
+);
+
+pub(in crate::bench) static MAP_T_BR: Instance = Instance::new(
+    "MAP-T BR",
+    &[
+        r#"mechanism = "map-t"
+role = "br"
+prefix = "2001:db8:64::/96""#,
+        RULE,
+        BR_OWN,
+        ICMP_SOURCE,
+    ],
+);
+
+/// The BR of [`MAP_T_CE`].
+pub(in crate::bench) static MAP_T_BR_OF_ONE: Instance = Instance::new(
+    "MAP-T CE and BR",
+    &[
+        r#"mechanism = "map-t"
+role = "br"
+prefix = "2001:db8:7::/96""#,
+        CE_RULE,
+        BR_OWN,
+        r#"icmp-source-v6 = "2001:db8:1::2""#,
+    ],
+);
+
+pub(in crate::bench) static MAP_T_CE: Instance = Instance::new(
+    "MAP-T CE",
+    &[
+        r#"mechanism = "map-t"
+role = "ce"
+prefix = "2001:db8:7::/96""#,
+        CE_RULE,
+        END_USER,
+        CUSTOMER,
+    ],
+);
+
+/// Its file is the binding table.
+pub(in crate::bench) static LWAFTR: Instance = Instance::new(
+    "lw4o6 lwAFTR",
+    &[
+        r#"mechanism = "lw4o6"
+role = "aftr"
+local = "2001:db8:8::1"
+sharing = [{ v4 = "198.19.0.0/20", psid-length = 8 }]
+softwire-file = "softwires.csv""#,
+        CE_OWN,
+    ],
+)
+.with_file("softwires.csv", super::softwires);
+
+pub(in crate::bench) static LWB4: Instance = Instance::new(
+    "lw4o6 lwB4",
+    &[
+        r#"mechanism = "lw4o6"
+role = "b4"
+local = "2001:db8:5:a::1"
+aftr = "2001:db8:7::1"
+address = "203.0.113.18"
+psid = 3
+psid-length = 4"#,
+        CUSTOMER,
+    ],
+);
+
+pub(in crate::bench) static CLAT: Instance = Instance::new(
+    "CLAT",
+    &[
+        r#"mechanism = "clat"
+prefix = "2001:db8:7::/96"
+local = "2001:db8:5:a::1""#,
+        CUSTOMER,
+    ],
+);
