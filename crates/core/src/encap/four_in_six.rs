@@ -3,11 +3,9 @@
 use super::inner::Inner;
 use super::{HOP_LIMIT, class, path_mtu, size};
 use crate::address::{V6, special};
-use crate::checksum::ChecksumKind;
-use crate::checksum::Sum;
+use crate::checksum::{ChecksumKind, Sum};
 use crate::host::{Destination, Host};
-use crate::incoming::v4;
-use crate::incoming::v6;
+use crate::incoming::{v4, v6};
 use crate::packet::{Family, Packet, Truncated, patch_complete};
 use crate::policy::Policy;
 use crate::reason::Counter;

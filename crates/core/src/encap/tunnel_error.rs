@@ -14,16 +14,13 @@ use crate::address::{V4, V6};
 use crate::checksum::Sum;
 use crate::host::Host;
 use crate::incoming::{v4, v6};
-use crate::packet::verify_checksum;
-use crate::packet::{Family, NoRoom, Packet, Truncated};
+use crate::packet::{Family, NoRoom, Packet, Truncated, verify_checksum};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Unit};
-
 use crate::wire::transport::Extent;
-use crate::wire::{icmp, icmpv4, icmpv6};
-use crate::wire::{ipv4, ipv6, protocol};
+use crate::wire::{icmp, icmpv4, icmpv6, ipv4, ipv6, protocol};
 use crate::word::Word;
 
 /// This endpoint does not send packets like the quoted one.

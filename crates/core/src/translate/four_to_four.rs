@@ -5,8 +5,7 @@
 use super::outgoing_v4::{Outgoing, pseudo_header, rewrite_header};
 use super::{Hop, mss, mtu, quoted_v4};
 use crate::address::V4;
-use crate::checksum::ChecksumKind;
-use crate::checksum::Delta;
+use crate::checksum::{ChecksumKind, Delta};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::passage::{Exit, Passage};
@@ -16,11 +15,9 @@ use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
 use crate::wire::content::{Content, Messages};
-
-use crate::wire::ipv4;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
-use crate::wire::{icmp, tcp, udp};
+use crate::wire::{icmp, ipv4, tcp, udp};
 use crate::word::Word;
 
 /// The Don't Fragment flag in the second word of a header.

@@ -3,8 +3,7 @@
 use super::headers_v6::{Outgoing, headers, icmpv6_pseudo_header, link_mtu, pseudo_header};
 use super::{Change, Hop, mss, mtu, quoted};
 use crate::address::{V4, V6};
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::crossing::Translator;
@@ -15,10 +14,9 @@ use crate::policy::{Policy, ZeroUdpChecksum};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use crate::wire::content::{Content, Echo, Messages};
-use crate::wire::icmp;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
-use crate::wire::{ipv4, protocol};
+use crate::wire::{icmp, ipv4, protocol};
 use crate::word::Word;
 
 /// Translates a packet that belongs to an instance.

@@ -1,7 +1,6 @@
 //! A translation is one hop, also where the kernel forwards the packet afterwards.
 
-use crate::checksum::ChecksumKind;
-use crate::checksum::Sum;
+use crate::checksum::{ChecksumKind, Sum};
 use crate::packet::{Family, Packet, Truncated, patch_complete};
 use crate::word::Word;
 

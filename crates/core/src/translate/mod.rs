@@ -19,8 +19,7 @@ pub mod quoted;
 pub mod quoted_v4;
 pub mod six_to_four;
 
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::packet::{Packet, Truncated};
 use crate::wire::content::Content;
 use crate::wire::transport::Transport;

@@ -6,15 +6,14 @@
 //! 3.7.1). The first MSS option is lowered; it is never raised, and none is added.
 
 use crate::wire::content::Content;
-use crate::wire::tcp;
 use crate::wire::transport::Transport;
+use crate::wire::{ipv4, ipv6, tcp};
 use core::hint::black_box;
 
 use crate::checksum::{Delta, Sum};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
-use crate::wire::{ipv4, ipv6};
 use crate::word::Word;
 
 /// The SYN flag (RFC 9293 section 3.1).

@@ -2,8 +2,7 @@
 
 use super::Hop;
 use crate::address::V4;
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::encap::{self, class};
 use crate::host::{Destination, Host};
 use crate::mechanism::passage::Exit;

@@ -6,13 +6,11 @@
 //! than a BPF program has: they are translated in user space only.
 
 use super::{error, headers_v4, headers_v6};
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::{v4, v6};
-use crate::mechanism::Instances;
-use crate::mechanism::Part;
 use crate::mechanism::crossing::Translator;
+use crate::mechanism::{Instances, Part};
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -20,11 +18,9 @@ use crate::translate::Hop;
 use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Fit, Unit};
-
 use crate::wire::transport::{Extent, Transport};
 use crate::wire::tuple::{Ports, Tuple};
-use crate::wire::{icmp, tcp, udp};
-use crate::wire::{ipv4, ipv6};
+use crate::wire::{icmp, ipv4, ipv6, tcp, udp};
 use crate::word::Word;
 
 /// RFC 1812 section 4.3.2.3: an ICMPv4 error has at most 576 bytes; what a translator makes of an

@@ -5,24 +5,20 @@
 use super::quoted::{Adjust, INNER, adjust_quoted, check_extent, useless};
 use super::{Hop, outgoing_v4};
 use crate::address::V4;
-use crate::checksum::ChecksumKind;
-use crate::checksum::Delta;
+use crate::checksum::{ChecksumKind, Delta};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::Part;
 use crate::mechanism::passage::{Passage, Passed};
-use crate::packet::verify_checksum;
-use crate::packet::{Packet, Truncated, patch_complete};
+use crate::packet::{Packet, Truncated, patch_complete, verify_checksum};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Unit};
-use crate::wire::icmp;
-use crate::wire::ipv4;
-
 use crate::wire::transport::{Extent, Transport};
 use crate::wire::tuple::{Ports, Tuple};
+use crate::wire::{icmp, ipv4};
 
 /// Offset of the addresses in an IPv4 header.
 const ADDRESSES: usize = 12;

@@ -6,21 +6,18 @@ use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v6;
-use crate::mechanism::Instances;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Part, stateful};
+use crate::mechanism::{Instances, Part, stateful};
 use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use crate::wire::content::{Content, Echo};
-use crate::wire::icmp;
 use crate::wire::ipv4::{Fields, HEADER};
-
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
-use crate::wire::{ipv4, ipv6, protocol};
+use crate::wire::{icmp, ipv4, ipv6, protocol};
 
 /// Translates a packet that belongs to an instance.
 ///
