@@ -155,6 +155,23 @@ impl NextHop {
         f.set(addresses[5]);
     }
 
+    /// Sets the delivery to the neighbour on its link, where a program like this can send to it.
+    #[inline(always)]
+    fn deliver<I: Ingress>(&self) {
+        if !I::FRAMES {
+            self.delivery.set(0);
+            return;
+        }
+        let link = properties(self.link());
+        if link.takes_frames() {
+            self.delivery.set(0);
+            if let Some((below, tag)) = link.vlan() {
+                self.link.set(below);
+                self.delivery.set(tag);
+            }
+        }
+    }
+
     /// The tag to send with, for [`Delivery::Vlan`].
     #[inline(always)]
     pub(crate) fn tag(&self) -> Tag {
@@ -243,6 +260,25 @@ impl FibKey {
     #[inline(always)]
     fn family(&self) -> u8 {
         (self.from >> 8) as u8
+    }
+
+    /// Writes the parameters of a lookup.
+    #[inline(always)]
+    fn write_to(&self, fib: &mut bpf_fib_lookup) {
+        let [a, b, c, d] = self.addresses;
+        fib.ifindex = (self.from >> 16) as u32;
+        fib.family = self.family();
+        // A length makes the kernel give the MTU; 1 always fits.
+        fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
+        if fib.family == AF_INET {
+            fib.__bindgen_anon_2.tos = self.from as u8;
+            fib.__bindgen_anon_3.ipv4_src = (a >> 32) as u32;
+            fib.__bindgen_anon_4.ipv4_dst = a as u32;
+        } else {
+            fib.__bindgen_anon_2.flowinfo = 0;
+            fib.__bindgen_anon_3.ipv6_src = V6::from_halves(a, b).0.map(|word| word.0);
+            fib.__bindgen_anon_4.ipv6_dst = V6::from_halves(c, d).0.map(|word| word.0);
+        }
     }
 
     /// The slot of the cache. An attacker who aims at one slot only causes lookups in the FIB.
@@ -435,24 +471,7 @@ pub(crate) fn look_up<I: Ingress>(context: *mut c_void, slot: u32) {
     // SAFETY: this processor's own, and no program of ours interrupts another; plain old data of
     // the same size, aligned to more than it needs.
     let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
-    let key = hop.key.get();
-    let FibKey {
-        addresses: [a, b, c, d],
-        from,
-    } = key;
-    fib.ifindex = (from >> 16) as u32;
-    fib.family = key.family();
-    // A length makes the kernel give the MTU; 1 always fits.
-    fib.__bindgen_anon_1 = bpf_fib_lookup__bindgen_ty_1 { tot_len: 1 };
-    if fib.family == AF_INET {
-        fib.__bindgen_anon_2.tos = from as u8;
-        fib.__bindgen_anon_3.ipv4_src = (a >> 32) as u32;
-        fib.__bindgen_anon_4.ipv4_dst = a as u32;
-    } else {
-        fib.__bindgen_anon_2.flowinfo = 0;
-        fib.__bindgen_anon_3.ipv6_src = V6::from_halves(a, b).0.map(|word| word.0);
-        fib.__bindgen_anon_4.ipv6_dst = V6::from_halves(c, d).0.map(|word| word.0);
-    }
+    hop.key.get().write_to(fib);
     let epoch = epoch();
     let by_kernel = properties(fib.ifindex).forwards_by_kernel();
     // A program that does not send needs no neighbour.
@@ -478,20 +497,8 @@ pub(crate) fn look_up<I: Ingress>(context: *mut c_void, slot: u32) {
         hop.mtu.set(unsafe { fib.__bindgen_anon_1.mtu_result });
         hop.set_addresses(addresses(fib));
         hop.since.set(epoch);
-        if by_kernel {
-            return;
-        }
-        if !I::FRAMES {
-            hop.delivery.set(0);
-            return;
-        }
-        let link = properties(hop.link());
-        if link.takes_frames() {
-            hop.delivery.set(0);
-            if let Some((below, tag)) = link.vlan() {
-                hop.link.set(below);
-                hop.delivery.set(tag);
-            }
+        if !by_kernel {
+            hop.deliver::<I>();
         }
     } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
         hop.delivery.set(LINK);

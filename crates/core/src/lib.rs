@@ -29,6 +29,8 @@ pub mod policy;
 pub mod reason;
 pub mod slow;
 pub mod table;
+#[cfg(test)]
+mod testing;
 pub mod time;
 pub mod translate;
 pub mod verdict;

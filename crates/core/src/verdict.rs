@@ -19,6 +19,18 @@ pub enum Verdict {
     Pass,
 }
 
+impl Verdict {
+    /// The packet is of this family now, and is sent as it is.
+    #[inline(always)]
+    #[must_use]
+    pub const fn whole(family: Family) -> Self {
+        Self::Forward {
+            family,
+            split: None,
+        }
+    }
+}
+
 /// How to cut a translated packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
@@ -107,6 +119,13 @@ pub enum IcmpError {
 }
 
 impl Refusal {
+    /// The refusal of a packet whose TTL or hop limit expires here.
+    #[inline(always)]
+    #[must_use]
+    pub const fn hop_limit() -> Self {
+        Self::Reply(IcmpError::TimeExceeded, Counter::HopLimitExceeded)
+    }
+
     /// The error to the sender of a dropped packet where no RFC asks for another error, nor for silence
     /// (RFC 7915 sections 4.4 and 5.4).
     #[inline(always)]

@@ -1,7 +1,6 @@
 //! A packet in a byte buffer with headroom, which user space lends to the core.
 
-use isthmus_core::checksum::ChecksumKind;
-use isthmus_core::checksum::{Delta, Sum};
+use isthmus_core::checksum::{ChecksumKind, Delta, Sum};
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated, patch_complete};
 use isthmus_core::wire::ipv6;
 use isthmus_core::word::Word;

@@ -82,16 +82,9 @@ pub const fn is_consistent(source: V6, outer_source: V4) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::{Ipv4Addr, Ipv6Addr};
+    use crate::testing::{v4, v6};
+
     use proptest::prelude::*;
-
-    fn v4(text: &str) -> V4 {
-        text.parse::<Ipv4Addr>().unwrap().into()
-    }
-
-    fn v6(text: &str) -> V6 {
-        text.parse::<Ipv6Addr>().unwrap().into()
-    }
 
     /// RFC 5214 section 6.1: 000000ug00000000 0101111011111110, then the address.
     #[test]

@@ -257,16 +257,9 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::Ipv4Addr;
+    use crate::testing::{v4, v6};
+
     use proptest::prelude::*;
-
-    fn v4(text: &str) -> V4 {
-        text.parse::<Ipv4Addr>().unwrap().into()
-    }
-
-    fn v6(text: &str) -> V6 {
-        text.parse::<Ipv6Addr>().unwrap().into()
-    }
 
     fn prefix(text: &str) -> Prefix {
         Prefix::new(text.parse().unwrap(), 32).unwrap()

@@ -8,6 +8,7 @@ mod bits;
 pub mod eam;
 pub mod embedding;
 pub mod explain;
+mod family;
 pub mod isatap;
 pub mod ivi;
 pub mod map;
@@ -23,6 +24,8 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::word::Word;
+
+pub use family::Address;
 
 /// An IPv4 address as it lies in a packet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -1,62 +1,77 @@
 //! Lists of networks, as the packet path searches them.
 
+use super::family::Address;
 use super::{V4, V6};
-use crate::word::Word;
 
-/// A few IPv4 networks.
+/// A network: an address and a mask, both as they lie in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct V4Networks {
-    networks: [V4Network; Self::MOST],
-    count: u32,
+pub struct Network<A> {
+    address: A,
+    mask: A,
 }
 
-/// An IPv4 network: an address and a mask, both as they lie in a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct V4Network {
-    address: V4,
-    mask: V4,
-}
-
-impl V4Network {
-    /// The network of `length` bits (0..=32) that `address` lies in.
+impl<A: Address> Network<A> {
+    /// The network of `length` bits (up to 32 or 128) that `address` lies in.
     #[must_use]
-    pub const fn new(address: V4, length: u8) -> Self {
-        let mask = if length == 0 {
-            0
-        } else {
-            u32::MAX << (32 - length as u32)
-        };
+    pub fn new(address: A, length: u8) -> Self {
+        let mask = A::mask(length);
         Self {
-            address: V4::from_number(address.number() & mask),
-            mask: V4::from_number(mask),
+            address: address.and(mask),
+            mask,
         }
     }
 
     /// Whether an address lies in it.
     #[inline(always)]
     #[must_use]
-    pub const fn contains(&self, address: V4) -> bool {
+    pub fn contains(&self, address: A) -> bool {
         self.differs(address) == 0
     }
 
     /// The bits by which an address does not lie in it.
     #[inline(always)]
-    pub(crate) const fn differs(&self, address: V4) -> u32 {
-        address.0.0 & self.mask.0.0 ^ self.address.0.0
+    pub(crate) fn differs(&self, address: A) -> u32 {
+        address.differs(&self.mask, &self.address)
     }
 }
 
-impl V4Networks {
+/// An IPv4 network.
+pub type V4Network = Network<V4>;
+/// An IPv6 network.
+pub type V6Network = Network<V6>;
+
+/// A few networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Networks<A, const MOST: usize> {
+    networks: [Network<A>; MOST],
+    count: u32,
+}
+
+/// A few IPv4 networks.
+pub type V4Networks = Networks<V4, 16>;
+/// A few IPv6 networks.
+pub type V6Networks = Networks<V6, 8>;
+
+impl<A: Address, const MOST: usize> Default for Networks<A, MOST> {
+    fn default() -> Self {
+        Self {
+            networks: [Network::default(); MOST],
+            count: 0,
+        }
+    }
+}
+
+impl<A: Address, const MOST: usize> Networks<A, MOST> {
     /// The most networks that fit.
-    pub const MOST: usize = 16;
+    pub const MOST: usize = MOST;
 
     /// Adds a network. Returns it if there is no room.
     ///
     /// # Errors
     /// There are [`MOST`](Self::MOST) networks already.
-    pub fn push(&mut self, network: V4Network) -> Result<(), V4Network> {
+    pub fn push(&mut self, network: Network<A>) -> Result<(), Network<A>> {
         let slot = self.networks.get_mut(self.count as usize).ok_or(network)?;
         *slot = network;
         self.count += 1;
@@ -66,95 +81,14 @@ impl V4Networks {
     /// Whether a packet leaves them: from an address in one of them to one in none.
     #[inline(always)]
     #[must_use]
-    pub fn are_left(&self, source: V4, destination: V4) -> bool {
+    pub fn are_left(&self, source: A, destination: A) -> bool {
         self.contains(source) && !self.contains(destination)
     }
 
     /// Whether an address lies in one of them.
     #[inline(always)]
     #[must_use]
-    pub fn contains(&self, address: V4) -> bool {
-        for (index, network) in self.networks.iter().enumerate() {
-            if index as u32 >= self.count {
-                return false;
-            }
-            if network.contains(address) {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-/// A few IPv6 networks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct V6Networks {
-    networks: [V6Network; Self::MOST],
-    count: u32,
-}
-
-/// An IPv6 network: an address and a mask, both as they lie in a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct V6Network {
-    address: V6,
-    mask: V6,
-}
-
-impl V6Network {
-    /// The network of `length` bits (0..=128) that `address` lies in.
-    #[must_use]
-    pub const fn new(address: V6, length: u8) -> Self {
-        let ones = if length == 0 {
-            0
-        } else {
-            u128::MAX << (128 - length as u32)
-        };
-        let mask = V6::from_halves((ones >> 64) as u64, ones as u64);
-        Self {
-            address: V6([
-                Word(address.0[0].0 & mask.0[0].0),
-                Word(address.0[1].0 & mask.0[1].0),
-                Word(address.0[2].0 & mask.0[2].0),
-                Word(address.0[3].0 & mask.0[3].0),
-            ]),
-            mask,
-        }
-    }
-
-    /// Whether an address lies in it. Without branches: a BPF verifier follows each.
-    #[inline(always)]
-    #[must_use]
-    pub const fn contains(&self, address: V6) -> bool {
-        let (a, m, n) = (&address.0, &self.mask.0, &self.address.0);
-        let differs = (a[0].0 & m[0].0 ^ n[0].0)
-            | (a[1].0 & m[1].0 ^ n[1].0)
-            | (a[2].0 & m[2].0 ^ n[2].0)
-            | (a[3].0 & m[3].0 ^ n[3].0);
-        differs == 0
-    }
-}
-
-impl V6Networks {
-    /// The most networks that fit.
-    pub const MOST: usize = 8;
-
-    /// Adds a network. Returns it if there is no room.
-    ///
-    /// # Errors
-    /// There are [`MOST`](Self::MOST) networks already.
-    pub fn push(&mut self, network: V6Network) -> Result<(), V6Network> {
-        let slot = self.networks.get_mut(self.count as usize).ok_or(network)?;
-        *slot = network;
-        self.count += 1;
-        Ok(())
-    }
-
-    /// Whether an address lies in one of them.
-    #[inline(always)]
-    #[must_use]
-    pub fn contains(&self, address: V6) -> bool {
+    pub fn contains(&self, address: A) -> bool {
         for (index, network) in self.networks.iter().enumerate() {
             if index as u32 >= self.count {
                 return false;

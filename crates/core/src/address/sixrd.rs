@@ -198,17 +198,10 @@ impl Domain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::{Ipv4Addr, Ipv6Addr};
+    use crate::testing::{v4, v6};
+    use core::net::Ipv6Addr;
     use proptest::prelude::*;
     use std::string::ToString;
-
-    fn v4(text: &str) -> V4 {
-        text.parse::<Ipv4Addr>().unwrap().into()
-    }
-
-    fn v6(text: &str) -> V6 {
-        text.parse::<Ipv6Addr>().unwrap().into()
-    }
 
     /// RFC 5969 section 7.1.1: CE 10.100.100.1, BR 10.0.0.1, IPv4MaskLen 8, 2001:db8::/32.
     #[test]

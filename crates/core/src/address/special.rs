@@ -79,15 +79,7 @@ pub const fn is_non_global_v4(address: V4) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::{Ipv4Addr, Ipv6Addr};
-
-    fn v4(text: &str) -> V4 {
-        text.parse::<Ipv4Addr>().unwrap().into()
-    }
-
-    fn v6(text: &str) -> V6 {
-        text.parse::<Ipv6Addr>().unwrap().into()
-    }
+    use crate::testing::{v4, v6};
 
     /// RFC 7915 section 4.1 names 0.0.0.0 and 127.0.0.1; RFC 1812 sections 4.2.2.11 and 5.3.7 the
     /// rest. Each range at both ends, and its neighbours.

@@ -3,15 +3,13 @@
 use super::inner::Inner;
 use super::{HOP_LIMIT, class, path_mtu, size};
 use crate::address::{V6, special};
-use crate::checksum::ChecksumKind;
-use crate::checksum::Sum;
+use crate::checksum::{ChecksumKind, Sum};
 use crate::host::{Destination, Host};
-use crate::incoming::v4;
-use crate::incoming::v6;
+use crate::incoming::{v4, v6};
 use crate::packet::{Family, Packet, Truncated, patch_complete};
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::transport::Extent;
 use crate::wire::tuple::Ends;
 use crate::wire::{ipv4, ipv6, protocol};
@@ -44,10 +42,7 @@ pub fn enter<P: Packet, H: Host>(
         return Err(Refusal::Drop(Counter::IllegalSource));
     }
     if header.ttl() <= 1 {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
+        return Err(Refusal::hop_limit());
     }
     let traffic_class = class::outer(policy.traffic_class, header.tos());
     let route = host.route(Destination::V6 {
@@ -212,10 +207,7 @@ fn onwards<P: Packet, H: Host>(
         return Err(Refusal::Drop(Counter::IllegalDestination));
     }
     if header.ttl() <= 1 {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
+        return Err(Refusal::hop_limit());
     }
     let route = host.route(Destination::V4 {
         source: header.source(),

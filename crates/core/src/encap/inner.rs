@@ -1,7 +1,6 @@
 //! The packet in a packet, as a packet of its own.
 
-use crate::checksum::ChecksumKind;
-use crate::checksum::Delta;
+use crate::checksum::{ChecksumKind, Delta};
 use crate::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use crate::word::Word;
 

@@ -28,10 +28,7 @@ pub fn enter<P: Packet, H: Host>(
 ) -> Result<Verdict, Refusal> {
     let total = check(packet, &header)?;
     if header.hop_limit() <= 1 {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
+        return Err(Refusal::hop_limit());
     }
     let tos = class::outer(policy.tos, header.traffic_class());
     let route = host.route(Destination::V4 {
@@ -119,10 +116,7 @@ pub fn leave<P: Packet, H: Host>(
         .set_words(0, words)
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     host.count(Counter::Decapsulated6In4);
-    Ok(Verdict::Forward {
-        family: Family::V6,
-        split: None,
-    })
+    Ok(Verdict::whole(Family::V6))
 }
 
 /// Checks an IPv6 packet as any router does before it forwards it (RFC 8200 section 3), and returns its
@@ -152,10 +146,7 @@ fn onwards<H: Host>(
         return Err(Refusal::Drop(Counter::IllegalDestination));
     }
     if header.hop_limit() <= 1 {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
+        return Err(Refusal::hop_limit());
     }
     let route = host.route(Destination::V6 {
         source: header.source(),

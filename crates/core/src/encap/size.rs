@@ -4,8 +4,7 @@
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split};
-use crate::wire::{ipv4, ipv6, protocol};
-use crate::wire::{tcp, udp};
+use crate::wire::{ipv4, ipv6, protocol, tcp, udp};
 
 /// How a packet travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

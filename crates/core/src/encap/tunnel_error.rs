@@ -10,20 +10,17 @@
 
 use super::inner::Inner;
 use super::path_mtu::{self, End};
-use crate::address::{V4, V6};
-use crate::checksum::Sum;
+use crate::address::{Address, V4, V6};
 use crate::host::Host;
 use crate::incoming::{v4, v6};
-use crate::packet::verify_checksum;
-use crate::packet::{Family, NoRoom, Packet, Truncated};
+use crate::packet::{Family, NoRoom, Packet, Truncated, verify_checksum};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Unit};
-
+use crate::wire::ipv6::FragmentHeader;
 use crate::wire::transport::Extent;
-use crate::wire::{icmp, icmpv4, icmpv6};
-use crate::wire::{ipv4, ipv6, protocol};
+use crate::wire::{icmp, icmpv4, icmpv6, ipv4, ipv6, protocol};
 use crate::word::Word;
 
 /// This endpoint does not send packets like the quoted one.
@@ -78,9 +75,22 @@ impl<A: Copy + Into<End>> Report<A> {
     }
 }
 
+/// Reads a message that begins `at` bytes into a packet, with `read`; `None` if it is no error.
 #[inline(always)]
-fn is_error(messages: Messages, first: Word) -> bool {
-    icmp::content(messages, first.bytes()[0]) == Some(Content::IcmpError)
+fn read_error<P: Packet, A>(
+    packet: &P,
+    at: usize,
+    messages: Messages,
+    read: impl FnOnce() -> Result<Report<A>, Refusal>,
+) -> Result<Option<Report<A>>, Refusal> {
+    match packet.words::<1>(at) {
+        Ok([first]) if icmp::content(messages, first.bytes()[0]) == Some(Content::IcmpError) => {}
+        _ => return Ok(None),
+    }
+    if !P::ABILITIES.icmp_errors {
+        return Err(Refusal::Slow(Slow::IcmpError));
+    }
+    read().map(Some)
 }
 
 /// Reads an ICMPv6 message to the endpoint of a tunnel that carries IPv4; `None` if it is no error.
@@ -91,77 +101,82 @@ pub fn over_v6<P: Packet>(
     packet: &P,
     header: &ipv6::Header,
 ) -> Result<Option<Report<V6>>, Refusal> {
-    match packet.words::<1>(ipv6::HEADER) {
-        Ok([first]) if is_error(Messages::V6, first) => {}
-        _ => return Ok(None),
-    }
-    if !P::ABILITIES.icmp_errors {
-        return Err(Refusal::Slow(Slow::IcmpError));
-    }
-    read_v6(packet, header).map(Some)
+    read_error(packet, ipv6::HEADER, Messages::V6, || {
+        read_v6(packet, header)
+    })
 }
 
 fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, Refusal> {
-    let length = usize::from(header.payload_length());
-    let message = packet.bytes().and_then(|bytes| {
-        let message = bytes.get(ipv6::HEADER..)?.get(..length)?;
-        (length >= icmp::HEADER).then_some(message)
-    });
-    let pseudo = Sum::ZERO
-        .words(&header.source().0)
-        .words(&header.destination().0)
-        .number(header.payload_length())
-        .number(u16::from(protocol::ICMPV6));
-    if pseudo.bytes(message.ok_or(MALFORMED)?).fold() != 0xffff {
-        return Err(MALFORMED);
-    }
-    let [first, rest] = packet.words::<2>(ipv6::HEADER)?;
-    let [message, code, ..] = first.bytes();
-    let body = Body::read(Unit::V6, message, rest, length - icmp::HEADER);
-    let available = body.quote.unwrap_or(body.length);
+    let length = verify_v6(packet, header).ok_or(MALFORMED)?;
+    let head = packet.words::<2>(ipv6::HEADER)?;
+    let body = Body::read(Unit::V6, head, length);
     let start = ipv6::HEADER + icmp::HEADER;
     let quoted = ipv6::Header::read(packet, start).map_err(|Truncated| SHORT)?;
+    let available = body.quote.unwrap_or(body.length);
     if available < ipv6::HEADER {
         return Err(SHORT);
     }
     if quoted.version() != 6 || quoted.source() != header.destination() {
         return Err(NOT_SENT);
     }
-    let total = ipv6::HEADER + usize::from(quoted.payload_length());
     let payload = usize::from(quoted.payload_length());
-    let chain = v6::chain(
-        packet,
-        &quoted,
-        start + ipv6::HEADER,
-        payload,
-        Extent::Quoted,
-    )
-    .map_err(|_| NOT_SENT)?;
+    let at = start + ipv6::HEADER;
+    let chain = v6::chain(packet, &quoted, at, payload, Extent::Quoted).map_err(|_| NOT_SENT)?;
     // This end puts no other headers before a packet than that of a fragment.
     let headers = chain.at - start;
-    let own = match chain.fragment.is_present() {
-        true => ipv6::HEADER + ipv6::FRAGMENT_HEADER,
-        false => ipv6::HEADER,
+    let (own, offset) = match chain.fragment.get() {
+        Some(FragmentHeader { fragment, .. }) => {
+            (ipv6::HEADER + ipv6::FRAGMENT_HEADER, fragment.offset)
+        }
+        None => (ipv6::HEADER, 0),
     };
     if chain.protocol != protocol::IPV4 || headers != own {
         return Err(NOT_SENT);
+    }
+    if offset != 0 {
+        return Err(SHORT);
     }
     let inner = Quoted {
         at: chain.at,
         length: available.saturating_sub(headers),
     };
-    if chain
-        .fragment
-        .get()
-        .is_some_and(|header| header.fragment.offset != 0)
-    {
-        return Err(SHORT);
-    }
-    let inner_header = inner.v4(packet)?;
-    let mut path_mtu = None;
-    let error = match (message, code) {
-        // RFC 2473 section 8.3.
-        (icmpv6::UNREACHABLE, _) | (icmpv6::TIME_EXCEEDED, 0) => Ok(IcmpError::AddressUnreachable),
+    let dont_fragment = inner.v4(packet)?.dont_fragment();
+    let (path_mtu, error) = error_v6(head, ipv6::HEADER + payload, headers, dont_fragment)?;
+    Ok(Report {
+        endpoint: quoted.destination(),
+        path_mtu,
+        error,
+        at: inner.at,
+        length: inner.length,
+    })
+}
+
+/// Verifies the checksum of an ICMPv6 message (RFC 4443 section 2.3), and returns the number of bytes behind
+/// its header.
+fn verify_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Option<usize> {
+    let length = usize::from(header.payload_length());
+    let message = packet.bytes()?.get(ipv6::HEADER..)?.get(..length)?;
+    let pseudo = header.source().sum() + header.destination().sum();
+    let pseudo = pseudo
+        .number(header.payload_length())
+        .number(u16::from(protocol::ICMPV6));
+    let right = pseudo.bytes(message).fold() == 0xffff;
+    length.checked_sub(icmp::HEADER).filter(|_| right)
+}
+
+/// The path MTU and the error for the sender of the inner packet (RFC 2473 section 8.3), from the ICMPv6
+/// header of an error about a packet of `total` bytes, of which `headers` are before the inner packet.
+fn error_v6(
+    [first, rest]: [Word; 2],
+    total: usize,
+    headers: usize,
+    dont_fragment: bool,
+) -> Result<(Option<u16>, Result<IcmpError, Counter>), Refusal> {
+    let [message, code, ..] = first.bytes();
+    match (message, code) {
+        (icmpv6::UNREACHABLE, _) | (icmpv6::TIME_EXCEEDED, 0) => {
+            Ok((None, Ok(IcmpError::AddressUnreachable)))
+        }
         (icmpv6::TOO_BIG, _) => {
             // RFC 8201 section 4: no router can say less.
             let mtu = rest.number().max(u32::from(ipv6::MINIMUM_MTU));
@@ -170,23 +185,16 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
             }
             // Less than the length of a packet, so that it fits 16 bits.
             let mtu = mtu as u16;
-            path_mtu = Some(mtu);
-            if inner_header.dont_fragment() {
+            let error = if dont_fragment {
                 Ok(IcmpError::TooBig(mtu - headers as u16))
             } else {
                 // The sender permits fragmentation, and needs no path MTU.
                 Err(Counter::TunnelTooBig)
-            }
+            };
+            Ok((Some(mtu), error))
         }
-        _ => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
-    };
-    Ok(Report {
-        endpoint: quoted.destination(),
-        path_mtu,
-        error,
-        at: inner.at,
-        length: inner.length,
-    })
+        _ => Err(Refusal::Drop(Counter::IcmpUntranslatable)),
+    }
 }
 
 /// Reads an ICMPv4 message to the endpoint of a tunnel that carries IPv6; `None` if it is no error.
@@ -197,14 +205,9 @@ pub fn over_v4<P: Packet>(
     packet: &P,
     header: &ipv4::Header,
 ) -> Result<Option<Report<V4>>, Refusal> {
-    match packet.words::<1>(ipv4::HEADER) {
-        Ok([first]) if is_error(Messages::V4, first) => {}
-        _ => return Ok(None),
-    }
-    if !P::ABILITIES.icmp_errors {
-        return Err(Refusal::Slow(Slow::IcmpError));
-    }
-    read_v4(packet, header).map(Some)
+    read_error(packet, ipv4::HEADER, Messages::V4, || {
+        read_v4(packet, header)
+    })
 }
 
 /// The header has no options; see [`quoted_protocol`](icmp::quoted_protocol).
@@ -214,13 +217,12 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         return Err(MALFORMED);
     }
     verify_checksum(packet, ipv4::HEADER, length).ok_or(MALFORMED)?;
-    let [first, rest] = packet.words::<2>(ipv4::HEADER)?;
-    let [message, code, ..] = first.bytes();
-    let body = Body::read(Unit::V4, message, rest, length - icmp::HEADER);
-    let available = body.quote.unwrap_or(body.length);
+    let head = packet.words::<2>(ipv4::HEADER)?;
+    let body = Body::read(Unit::V4, head, length - icmp::HEADER);
     let start = ipv4::HEADER + icmp::HEADER;
     let quoted = ipv4::Header::read(packet, start).map_err(|Truncated| SHORT)?;
     let headers = quoted.header_length();
+    let available = body.quote.unwrap_or(body.length);
     if available < ipv4::HEADER {
         return Err(SHORT);
     }
@@ -231,31 +233,10 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
     {
         return Err(NOT_SENT);
     }
+    let (path_mtu, error) = error_v4(head, &quoted)?;
     let inner = Quoted {
         at: start + headers,
         length: available.saturating_sub(headers),
-    };
-    let mut path_mtu = None;
-    let error = match (message, code) {
-        (icmpv4::UNREACHABLE, 4) => {
-            let sent = quoted.total_length();
-            let mtu = match rest.low() {
-                // RFC 1191 section 5: a router that reports no MTU.
-                0 => icmpv4::plateau(sent),
-                mtu => mtu,
-            };
-            // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by the router that it is too big
-            // for.
-            let headers = ipv4::HEADER as u16;
-            let mtu = mtu.max(ipv6::MINIMUM_MTU + headers);
-            if mtu >= sent || !quoted.dont_fragment() {
-                return Err(NOT_SENT);
-            }
-            path_mtu = Some(mtu);
-            IcmpError::TooBig(mtu - headers)
-        }
-        // RFC 4213 section 3.4: to IPv6 the tunnel is a link, and that is an error of a link.
-        _ => IcmpError::AddressUnreachable,
     };
     // The path MTU is known even without the inner header.
     let mut whose = Err(Counter::TunnelErrorShort);
@@ -270,6 +251,31 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
         at: inner.at,
         length: inner.length,
     })
+}
+
+/// The path MTU and the error for the sender of the inner packet, from the ICMPv4 header of an error about
+/// `quoted`. To IPv6 the tunnel is a link, and other errors than that of size are errors of a link (RFC 4213
+/// section 3.4).
+fn error_v4(
+    [first, rest]: [Word; 2],
+    quoted: &ipv4::Header,
+) -> Result<(Option<u16>, IcmpError), Refusal> {
+    let [icmpv4::UNREACHABLE, 4, ..] = first.bytes() else {
+        return Ok((None, IcmpError::AddressUnreachable));
+    };
+    let sent = quoted.total_length();
+    let mtu = match rest.low() {
+        // RFC 1191 section 5: a router that reports no MTU.
+        0 => icmpv4::plateau(sent),
+        mtu => mtu,
+    };
+    // RFC 4213 section 3.2.2: a packet of up to 1280 bytes is cut by the router that it is too big for.
+    let headers = ipv4::HEADER as u16;
+    let mtu = mtu.max(ipv6::MINIMUM_MTU + headers);
+    if mtu >= sent || !quoted.dont_fragment() {
+        return Err(NOT_SENT);
+    }
+    Ok((Some(mtu), IcmpError::TooBig(mtu - headers)))
 }
 
 /// Where an inner packet lies.

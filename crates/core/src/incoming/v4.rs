@@ -7,7 +7,6 @@ use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::content::{Content, Messages};
 use crate::wire::ipv4::{HEADER, Header};
 use crate::wire::protocol;
-
 use crate::wire::transport::{Extent, Transport};
 
 /// An IPv4 packet that may be translated.

@@ -35,6 +35,19 @@ pub struct Chain {
     pub length: usize,
 }
 
+impl Chain {
+    /// No headers: the transport begins here, unless `protocol` is an extension header.
+    #[inline(always)]
+    fn new(protocol: u8, at: usize, length: usize) -> Self {
+        Self {
+            fragment: OptionalFragment::default(),
+            protocol,
+            at,
+            length,
+        }
+    }
+}
+
 /// Checks an IPv6 packet whose header was read (RFC 7915 section 5.1).
 ///
 /// # Errors The packet is untranslatable, whatever its mapping is.
@@ -70,16 +83,12 @@ pub fn chain<P: Packet>(
     length: usize,
     extent: Extent,
 ) -> Result<Chain, Refusal> {
-    let mut chain = Chain {
-        fragment: OptionalFragment::default(),
-        protocol: header.next_header(),
-        at,
-        length,
-    };
+    let mut chain = Chain::new(header.next_header(), at, length);
     for _ in 0..P::ABILITIES.extension_headers {
         match chain.protocol {
             protocol::HOP_BY_HOP
             | protocol::ROUTING
+            | protocol::FRAGMENT
             | protocol::DESTINATION_OPTIONS
             | protocol::MOBILITY
             | protocol::HIP
@@ -91,30 +100,22 @@ pub fn chain<P: Packet>(
                 return Err(Refusal::Drop(Counter::FragmentedExtensionHeader));
             }
             protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
-                let [word] = packet.words::<1>(chain.at)?;
-                let [next, units, _, segments_left] = word.bytes();
+                let [next, units, _, segments_left] = packet.words::<1>(chain.at)?[0].bytes();
                 let size = usize::from(units) * 8 + 8;
                 if size > chain.length {
                     return Err(Refusal::Drop(Counter::Truncated));
                 }
-                if chain.protocol == protocol::ROUTING
-                    && segments_left != 0
-                    && matches!(extent, Extent::Whole)
-                {
-                    return Err(Refusal::Reply(
-                        // The Segments Left field is the fourth byte of the routing header.
-                        IcmpError::ParameterProblem(chain.at as u32 + 3),
-                        Counter::RoutingHeader,
-                    ));
+                let whole = matches!(extent, Extent::Whole);
+                if chain.protocol == protocol::ROUTING && segments_left != 0 && whole {
+                    // The Segments Left field is the fourth byte of the routing header.
+                    let field = IcmpError::ParameterProblem(chain.at as u32 + 3);
+                    return Err(Refusal::Reply(field, Counter::RoutingHeader));
                 }
                 chain.protocol = next;
                 chain.at += size;
                 chain.length -= size;
             }
             protocol::FRAGMENT => {
-                if chain.fragment.is_present() {
-                    return Err(Refusal::Drop(Counter::FragmentedExtensionHeader));
-                }
                 if chain.length < FRAGMENT_HEADER {
                     return Err(Refusal::Drop(Counter::Truncated));
                 }

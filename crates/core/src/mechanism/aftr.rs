@@ -124,13 +124,7 @@ impl Passage for FromB4<'_> {
     /// Hosts behind two softwires may have the same IPv4 address.
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
-        FragmentKey::softwire(
-            self.b4,
-            header.source(),
-            header.destination(),
-            header.identification(),
-            header.protocol(),
-        )
+        FragmentKey::softwire(self.b4, header)
     }
 }
 

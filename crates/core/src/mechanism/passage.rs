@@ -66,11 +66,6 @@ pub trait Passage {
     /// The key that the fragments of a datagram have in common.
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
-        FragmentKey::v4(
-            header.source(),
-            header.destination(),
-            header.identification(),
-            header.protocol(),
-        )
+        FragmentKey::v4(header)
     }
 }

@@ -350,6 +350,7 @@ fn write<M: Memory + ?Sized>(
         .layout
         .returns
         .insert(memory, outer, index_word(outer, position))
+        .get()
     {
         sessions.release(memory, position);
         return Outcome::no(refused.into());

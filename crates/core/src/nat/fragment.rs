@@ -1,11 +1,12 @@
 //! Fragmented datagrams: the ports of the first fragment, for those that follow it (RFC 6146
 //! section 3.4). Fragments that come before the first are held elsewhere.
 
-use crate::address::{V4, V6};
+use crate::address::V6;
 use crate::host::Host;
 use crate::table::{Refused, Slot, hash};
 use crate::time::Instant;
 use crate::wire::tuple::Ports;
+use crate::wire::{ipv4, ipv6};
 
 use super::config::NatConfig;
 use super::endpoint::address_words;
@@ -22,52 +23,36 @@ const EXPIRY: u64 = (1 << 40) - 1;
 pub struct FragmentKey([u64; KEY]);
 
 impl FragmentKey {
-    /// Of an IPv4 datagram.
+    /// The key of an IPv4 datagram.
     #[inline(always)]
     #[must_use]
-    pub const fn v4(source: V4, destination: V4, identification: u16, protocol: u8) -> Self {
-        Self([
-            (source.0.0 as u64) << 32 | destination.0.0 as u64,
-            0,
-            0,
-            0,
-            (identification as u64) << 32 | (protocol as u64) << 8 | 4,
-        ])
+    pub const fn v4(header: &ipv4::Header) -> Self {
+        let (source, destination) = (header.source(), header.destination());
+        let addresses = (source.0.0 as u64) << 32 | destination.0.0 as u64;
+        let protocol = (header.protocol() as u64) << 8 | 4;
+        let datagram = (header.identification() as u64) << 32 | protocol;
+        Self([addresses, 0, 0, 0, datagram])
     }
 
     /// The key of an IPv4 datagram in a softwire, whose addresses are valid there only: its IPv6 source is
     /// part of the key.
     #[inline(always)]
     #[must_use]
-    pub const fn softwire(
-        softwire: V6,
-        source: V4,
-        destination: V4,
-        identification: u16,
-        protocol: u8,
-    ) -> Self {
-        let outer = address_words(softwire);
-        Self([
-            outer[0],
-            outer[1],
-            (source.0.0 as u64) << 32 | destination.0.0 as u64,
-            0,
-            (identification as u64) << 32 | (protocol as u64) << 8 | 4,
-        ])
+    pub const fn softwire(softwire: V6, header: &ipv4::Header) -> Self {
+        let Self([addresses, .., datagram]) = Self::v4(header);
+        let [high, low] = address_words(softwire);
+        Self([high, low, addresses, 0, datagram])
     }
 
-    /// Of an IPv6 datagram.
+    /// The key of an IPv6 datagram with this header; identification and protocol are those of its fragment
+    /// header.
     #[inline(always)]
     #[must_use]
-    pub const fn v6(source: V6, destination: V6, identification: u32, protocol: u8) -> Self {
-        let (source, destination) = (address_words(source), address_words(destination));
-        Self([
-            source[0],
-            source[1],
-            destination[0],
-            destination[1],
-            (identification as u64) << 32 | (protocol as u64) << 8 | 6,
-        ])
+    pub const fn v6(header: &ipv6::Header, identification: u32, protocol: u8) -> Self {
+        let [a, b] = address_words(header.source());
+        let [c, d] = address_words(header.destination());
+        let datagram = (identification as u64) << 32 | (protocol as u64) << 8 | 6;
+        Self([a, b, c, d, datagram])
     }
 }
 

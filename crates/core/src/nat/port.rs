@@ -82,6 +82,7 @@ pub(super) fn claim<M: Memory + ?Sized>(
         .layout
         .claims
         .insert_unique(memory, hash, TAG, index_word(hash, owner))
+        .get()
     {
         Ok(_) => Outcome::word(claimed),
         Err(refused) => Outcome::no(refused.into()),

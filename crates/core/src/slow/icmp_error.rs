@@ -6,9 +6,8 @@ use crate::address::{V4, V6};
 use crate::checksum::Sum;
 use crate::policy::Policy;
 use crate::verdict::IcmpError;
-use crate::wire::icmp;
 use crate::wire::ipv4::{self, Fragment};
-use crate::wire::{ipv6, protocol};
+use crate::wire::{icmp, ipv6, protocol};
 use crate::word::Word;
 
 /// The longest ICMPv4 error (RFC 1812 section 4.3.2.3).

@@ -8,8 +8,7 @@ use crate::encap::four_in_six;
 use crate::nat::Endpoint4;
 use crate::wire::ipv4::{self, Fragment};
 use crate::wire::tuple::{Ends, Ports};
-use crate::wire::udp;
-use crate::wire::{ipv6, protocol};
+use crate::wire::{ipv6, protocol, udp};
 use crate::word::Word;
 
 /// Bytes before the payload of an answer.

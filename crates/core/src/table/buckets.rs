@@ -44,10 +44,12 @@ pub struct Buckets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(pub u32);
 
-/// A position, or why there is none, in 64 bits.
-#[derive(Clone, Copy)]
+/// The position of a new entry, or why there is none: in one register, because a BPF function can return no
+/// more.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
 #[repr(transparent)]
-struct Placed(u64);
+pub struct Placed(u64);
 
 impl Placed {
     const FULL: Self = Self(1 << 32);
@@ -58,8 +60,12 @@ impl Placed {
         Self(position.0 as u64)
     }
 
+    /// The position.
+    ///
+    /// # Errors
+    /// [`Refused::Full`] if there is no room; [`Refused::Contention`].
     #[inline(always)]
-    const fn get(self) -> Result<Position, Refused> {
+    pub const fn get(self) -> Result<Position, Refused> {
         match self.0 >> 32 {
             0 => Ok(Position(self.0 as u32)),
             1 => Err(Refused::Full),
@@ -166,26 +172,10 @@ impl Buckets {
     }
 
     /// Writes `word` into an empty place, unless an entry equals it in the bits of `mask`. Nobody
-    /// sees the word if there is one.
-    ///
-    /// # Errors
-    /// [`Refused::Contention`] if such an entry is there or comes into being at the same time;
-    /// [`Refused::Full`].
-    #[inline(always)]
-    pub fn insert_unique<M: Memory + ?Sized>(
-        self,
-        memory: &M,
-        hash: u64,
-        mask: u64,
-        word: u64,
-    ) -> Result<Position, Refused> {
-        self.place_unique(memory, hash, mask, word).get()
-    }
-
-    /// [`insert_unique`](Self::insert_unique), out of line and with its result in one register:
-    /// what a BPF program can call.
+    /// sees the word if there is one. [`Refused::Contention`] if such an entry is there or comes into being
+    /// at the same time.
     #[inline(never)]
-    fn place_unique<M: Memory + ?Sized>(
+    pub fn insert_unique<M: Memory + ?Sized>(
         self,
         memory: &M,
         hash: u64,
@@ -200,23 +190,8 @@ impl Buckets {
 
     /// [`insert_unique`](Self::insert_unique) for an entry that was looked for and not found a moment ago,
     /// and that nobody uses yet: if there is another one, both may be seen for an instant.
-    ///
-    /// # Errors
-    /// As for that.
-    #[inline(always)]
-    pub fn reserve<M: Memory + ?Sized>(
-        self,
-        memory: &M,
-        hash: u64,
-        mask: u64,
-        word: u64,
-    ) -> Result<Position, Refused> {
-        self.place_reserved(memory, hash, mask, word).get()
-    }
-
-    /// [`reserve`](Self::reserve), as [`place_unique`](Self::place_unique).
     #[inline(never)]
-    fn place_reserved<M: Memory + ?Sized>(
+    pub fn reserve<M: Memory + ?Sized>(
         self,
         memory: &M,
         hash: u64,
@@ -245,23 +220,10 @@ impl Buckets {
         placed
     }
 
-    /// Writes `word` into an empty place of one of the two buckets.
-    ///
-    /// # Errors
-    /// [`Refused::Full`]; [`Refused::Contention`] if another processor took the place.
-    #[inline(always)]
-    pub fn insert<M: Memory + ?Sized>(
-        self,
-        memory: &M,
-        hash: u64,
-        word: u64,
-    ) -> Result<Position, Refused> {
-        self.place_any(memory, hash, word).get()
-    }
-
-    /// [`insert`](Self::insert), as [`place_unique`](Self::place_unique).
+    /// Writes `word` into an empty place of one of the two buckets. [`Refused::Contention`] if another
+    /// processor took the place.
     #[inline(never)]
-    fn place_any<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
+    pub fn insert<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
         self.place(memory, hash, word)
     }
 
@@ -437,7 +399,10 @@ mod tests {
     fn what_was_inserted_is_found_until_it_is_removed() {
         let memory = memory(7);
         let table = Buckets { first: 2, count: 4 };
-        let position = table.insert(&memory[..], mixed(1), USED | 77).unwrap();
+        let position = table
+            .insert(&memory[..], mixed(1), USED | 77)
+            .get()
+            .unwrap();
         assert_eq!(
             table.find(&memory[..], mixed(1), u64::MAX, USED | 77),
             Some(position)
@@ -454,10 +419,13 @@ mod tests {
         assert!(
             table
                 .insert_unique(&memory[..], mixed(1), !3, USED | 0x101)
+                .get()
                 .is_ok()
         );
         assert_eq!(
-            table.insert_unique(&memory[..], mixed(1), !3, USED | 0x102),
+            table
+                .insert_unique(&memory[..], mixed(1), !3, USED | 0x102)
+                .get(),
             Err(Refused::Contention)
         );
     }
@@ -469,10 +437,13 @@ mod tests {
         // The upper half of the hash selects bucket 0, the lower half bucket 1.
         let hash = 0x0000_0000_ffff_ffff;
         for n in 1..=16 {
-            assert!(table.insert(&memory[..], hash, USED | n).is_ok(), "{n}");
+            assert!(
+                table.insert(&memory[..], hash, USED | n).get().is_ok(),
+                "{n}"
+            );
         }
         assert_eq!(
-            table.insert(&memory[..], hash, USED | 17),
+            table.insert(&memory[..], hash, USED | 17).get(),
             Err(Refused::Full)
         );
     }
@@ -487,7 +458,12 @@ mod tests {
         };
         let entries = u64::from(BUCKETS) * 6;
         let refused = (1..=entries)
-            .filter(|n| table.insert(&memory[..], mixed(*n), USED | *n).is_err())
+            .filter(|n| {
+                table
+                    .insert(&memory[..], mixed(*n), USED | *n)
+                    .get()
+                    .is_err()
+            })
             .count();
         assert!(refused <= entries as usize / 1000, "{refused} of {entries}");
     }
@@ -504,7 +480,10 @@ mod tests {
         let mut there = Vec::new();
         for n in 1..=500 {
             assert_eq!(found(n), None, "{n} was never put in");
-            if let Ok(position) = table.insert_unique(&memory[..], mixed(n), u64::MAX, USED | n) {
+            if let Ok(position) = table
+                .insert_unique(&memory[..], mixed(n), u64::MAX, USED | n)
+                .get()
+            {
                 there.push((n, position));
             }
         }
@@ -514,7 +493,9 @@ mod tests {
         for &(n, position) in &there {
             assert_eq!(found(n), Some(position));
             assert_eq!(
-                table.insert_unique(&memory[..], mixed(n), u64::MAX, USED | n),
+                table
+                    .insert_unique(&memory[..], mixed(n), u64::MAX, USED | n)
+                    .get(),
                 Err(Refused::Contention),
                 "{n} is there already"
             );
@@ -529,7 +510,10 @@ mod tests {
     fn a_table_outside_of_memory_is_full_and_empty() {
         let memory = memory(1);
         let table = Buckets { first: 1, count: 4 };
-        assert_eq!(table.insert(&memory[..], 1, USED | 1), Err(Refused::Full));
+        assert_eq!(
+            table.insert(&memory[..], 1, USED | 1).get(),
+            Err(Refused::Full)
+        );
         assert_eq!(table.find(&memory[..], 1, u64::MAX, USED | 1), None);
     }
 }

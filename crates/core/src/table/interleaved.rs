@@ -59,7 +59,7 @@ fn of_two_rivals_one_is_the_owner_at_most() {
     model(3, || {
         let table = Buckets { first: 0, count: 1 };
         let memory = memory(2);
-        let claim = move |memory: &[Line], word| table.insert_unique(memory, 0, TAG, word);
+        let claim = move |memory: &[Line], word| table.insert_unique(memory, 0, TAG, word).get();
         let (a, b) = (USED | 0x101, USED | 0x102);
         let (one, other) = both(&memory, move |m| claim(m, a), |m| claim(m, b));
         judge(table, &memory, 0, [(a, one), (b, other)]);
@@ -77,9 +77,9 @@ fn rivals_in_two_buckets_see_each_other() {
         // first must not miss one in the second: acquire without a full barrier would let both miss.
         let [.., last] = [1, 2, 3, 4, 5].map(|n| {
             let inserted = table.insert(&memory[..], hash, USED | n << 16);
-            inserted.unwrap()
+            inserted.get().unwrap()
         });
-        let claim = move |memory: &[Line], word| table.insert_unique(memory, hash, TAG, word);
+        let claim = move |memory: &[Line], word| table.insert_unique(memory, hash, TAG, word).get();
         let (a, b) = (USED | 0x101, USED | 0x102);
         let make_room = move |memory: &[Line]| {
             table.remove(memory, last);

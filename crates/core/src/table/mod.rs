@@ -24,7 +24,7 @@ use isthmus_atomic::AtomicU64;
 #[cfg(all(test, loom))]
 use loom_word::AtomicU64;
 
-pub use buckets::{Buckets, Position, USED};
+pub use buckets::{Buckets, Placed, Position, USED};
 pub use cuckoo::{FillError, Place};
 pub use hash::{KEY_WORDS, Seed, hash};
 pub use slots::{Draft, Life, Slot, Slots};

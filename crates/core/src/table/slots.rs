@@ -255,6 +255,7 @@ impl Slots {
     pub fn reserve<M: Memory + ?Sized>(&self, memory: &M, hash: u64) -> Result<Position, Refused> {
         self.control
             .reserve(memory, hash, TAG, control_word(hash, BUSY))
+            .get()
     }
 
     /// Prefetches the line of a slot that will be written, while other lines are being fetched: in a large

@@ -15,50 +15,37 @@ pub struct LinkMtus {
     pub v6: u16,
 }
 
-/// RFC 7915 section 4.2. `inner_total_length` is that of the packet in error. `None`: silently
+/// The ICMPv6 header of an error with this ICMPv4 header (RFC 7915 section 4.2). `inner_total_length` is that of the packet in error. `None`: silently
 /// drop.
 #[must_use]
 pub fn error_to_v6(
-    message: u8,
-    code: u8,
-    rest: Word,
+    head: [Word; 2],
     inner_total_length: u16,
     mtus: LinkMtus,
 ) -> Option<ErrorHeader> {
-    let simple = |message, code| {
-        Some(ErrorHeader {
-            message,
-            code,
-            rest: 0,
-            extensible: true,
-        })
+    let ([message, code, ..], rest) = (head[0].bytes(), head[1]);
+    let (message, code, rest) = match (message, code) {
+        // The Next Header field of the fixed header.
+        (icmpv4::UNREACHABLE, 2) => (icmpv6::PARAMETER_PROBLEM, 1, 6),
+        (icmpv4::UNREACHABLE, 3) => (icmpv6::UNREACHABLE, 4, 0),
+        (icmpv4::UNREACHABLE, 4) => {
+            let mtu = too_big_to_v6(rest.low(), inner_total_length, mtus);
+            (icmpv6::TOO_BIG, 0, mtu)
+        }
+        (icmpv4::UNREACHABLE, 0 | 1 | 5..=8 | 11 | 12) => (icmpv6::UNREACHABLE, 0, 0),
+        (icmpv4::UNREACHABLE, 9 | 10 | 13 | 15) => (icmpv6::UNREACHABLE, 1, 0),
+        (icmpv4::TIME_EXCEEDED, code) => (icmpv6::TIME_EXCEEDED, code, 0),
+        (icmpv4::PARAMETER_PROBLEM, 0 | 2) => {
+            let pointer = pointer_to_v6(rest.bytes()[0])?;
+            (icmpv6::PARAMETER_PROBLEM, 0, pointer)
+        }
+        _ => return None,
     };
-    match (message, code) {
-        (icmpv4::UNREACHABLE, 2) => Some(ErrorHeader {
-            message: icmpv6::PARAMETER_PROBLEM,
-            code: 1,
-            // The Next Header field of the fixed header.
-            rest: 6,
-            extensible: false,
-        }),
-        (icmpv4::UNREACHABLE, 3) => simple(icmpv6::UNREACHABLE, 4),
-        (icmpv4::UNREACHABLE, 4) => Some(ErrorHeader {
-            message: icmpv6::TOO_BIG,
-            code: 0,
-            rest: too_big_to_v6(rest.low(), inner_total_length, mtus),
-            extensible: false,
-        }),
-        (icmpv4::UNREACHABLE, 0 | 1 | 5..=8 | 11 | 12) => simple(icmpv6::UNREACHABLE, 0),
-        (icmpv4::UNREACHABLE, 9 | 10 | 13 | 15) => simple(icmpv6::UNREACHABLE, 1),
-        (icmpv4::TIME_EXCEEDED, code) => simple(icmpv6::TIME_EXCEEDED, code),
-        (icmpv4::PARAMETER_PROBLEM, 0 | 2) => Some(ErrorHeader {
-            message: icmpv6::PARAMETER_PROBLEM,
-            code: 0,
-            rest: pointer_to_v6(rest.bytes()[0])?,
-            extensible: false,
-        }),
-        _ => None,
-    }
+    Some(ErrorHeader {
+        message,
+        code,
+        rest,
+    })
 }
 
 /// RFC 7915 section 4.2, code 4: `max(1280, min(reported + 20, v6 next hop, v4 next hop + 20))`.
@@ -88,44 +75,36 @@ fn pointer_to_v6(pointer: u8) -> Option<u32> {
     }
 }
 
-/// RFC 7915 section 5.2. `fragment` is the fragment header of the packet in error. `None`: silently
+/// The ICMPv4 header of an error with this ICMPv6 header (RFC 7915 section 5.2). `fragment` is the fragment header of the packet in error. `None`: silently
 /// drop.
 #[must_use]
 pub fn error_to_v4(
-    message: u8,
-    code: u8,
-    rest: Word,
+    head: [Word; 2],
     fragment: Option<FragmentHeader>,
     mtus: LinkMtus,
 ) -> Option<ErrorHeader> {
-    let simple = |message, code| {
-        Some(ErrorHeader {
-            message,
-            code,
-            rest: 0,
-            extensible: true,
-        })
+    let ([message, code, ..], rest) = (head[0].bytes(), head[1]);
+    let (message, code, rest) = match (message, code) {
+        (icmpv6::UNREACHABLE, 0 | 2 | 3) => (icmpv4::UNREACHABLE, 1, 0),
+        (icmpv6::UNREACHABLE, 1) => (icmpv4::UNREACHABLE, 10, 0),
+        (icmpv6::UNREACHABLE, 4) => (icmpv4::UNREACHABLE, 3, 0),
+        (icmpv6::TOO_BIG, _) => {
+            let mtu = too_big_to_v4(rest.number(), fragment, mtus);
+            (icmpv4::UNREACHABLE, 4, mtu)
+        }
+        (icmpv6::TIME_EXCEEDED, code) => (icmpv4::TIME_EXCEEDED, code, 0),
+        (icmpv6::PARAMETER_PROBLEM, 0) => {
+            let pointer = u32::from(pointer_to_v4(rest.number())?);
+            (icmpv4::PARAMETER_PROBLEM, 0, pointer << 24)
+        }
+        (icmpv6::PARAMETER_PROBLEM, 1) => (icmpv4::UNREACHABLE, 2, 0),
+        _ => return None,
     };
-    match (message, code) {
-        (icmpv6::UNREACHABLE, 0 | 2 | 3) => simple(icmpv4::UNREACHABLE, 1),
-        (icmpv6::UNREACHABLE, 1) => simple(icmpv4::UNREACHABLE, 10),
-        (icmpv6::UNREACHABLE, 4) => simple(icmpv4::UNREACHABLE, 3),
-        (icmpv6::TOO_BIG, _) => Some(ErrorHeader {
-            message: icmpv4::UNREACHABLE,
-            code: 4,
-            rest: too_big_to_v4(rest.number(), fragment, mtus),
-            extensible: true,
-        }),
-        (icmpv6::TIME_EXCEEDED, code) => simple(icmpv4::TIME_EXCEEDED, code),
-        (icmpv6::PARAMETER_PROBLEM, 0) => Some(ErrorHeader {
-            message: icmpv4::PARAMETER_PROBLEM,
-            code: 0,
-            rest: u32::from(pointer_to_v4(rest.number())?) << 24,
-            extensible: true,
-        }),
-        (icmpv6::PARAMETER_PROBLEM, 1) => simple(icmpv4::UNREACHABLE, 2),
-        _ => None,
-    }
+    Some(ErrorHeader {
+        message,
+        code,
+        rest,
+    })
 }
 
 /// RFC 7915 section 5.2: `min(reported - 20, v4 next hop, v6 next hop - 20)`, and 8 less where the

@@ -2,11 +2,10 @@
 //! section 4). The packet may come out of a softwire, go into one, or both
 //! ([`passage`](crate::mechanism::passage)).
 
-use super::outgoing_v4::{Outgoing, pseudo_header, rewrite_header};
-use super::{Hop, mss, mtu, quoted_v4};
+use super::outgoing_v4::{Outgoing, rewrite_header};
+use super::{Hop, mss, mtu, pseudo_header, quoted_v4};
 use crate::address::V4;
-use crate::checksum::ChecksumKind;
-use crate::checksum::Delta;
+use crate::checksum::{ChecksumKind, Delta};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::passage::{Exit, Passage};
@@ -14,13 +13,11 @@ use crate::mechanism::{Part, stateful};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::content::{Content, Messages};
-
-use crate::wire::ipv4;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
-use crate::wire::{icmp, tcp, udp};
+use crate::wire::{icmp, ipv4, tcp, udp};
 use crate::word::Word;
 
 /// The Don't Fragment flag in the second word of a header.
@@ -44,21 +41,14 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     let incoming = v4::read(packet, header, Messages::WithinV4)?;
     let transport = &incoming.transport;
     if header.ttl() <= 1 && hop == Hop::Forward {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
+        return Err(Refusal::hop_limit());
     }
     let ports = if header.fragment().is_fragment() {
         if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
-        stateful::ports_of(
-            host,
-            passage.nat(),
-            &passage.fragment_key(&header),
-            transport,
-        )?
+        let key = passage.fragment_key(&header);
+        stateful::ports_of(host, passage.nat(), &key, transport)?
     } else {
         transport.ports()
     };
@@ -77,21 +67,14 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         headers: header.header_length(),
         dont_fragment: header.dont_fragment(),
         softwire: matches!(out.exit, Exit::Softwire(_)),
-        identification: if P::ABILITIES.splits {
-            host.random()
-        } else {
-            0
-        },
+        identification: identification::<P, H>(host),
         link: out.link,
     };
     let split = mtu::within_v4(packet, &size)?;
     let most = mss::within_v4(policy.ipv4_mtu, out.inside());
     let at = out.make_room(packet)?;
     (|| {
-        let mut flags = header.0[1];
-        if split.is_some() && at == 0 {
-            flags = Word::from_number(flags.number() & !DONT_FRAGMENT);
-        }
+        let flags = flags(&header, split.is_some() && at == 0);
         out.write(packet, header.total_length(), policy)?;
         rewrite_header(packet, at, &header, tos, flags, &new, hop)?;
         let lowered = mss::lower(packet, at + transport.at, mss, most)?;
@@ -105,6 +88,27 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         family: out.family(),
         split,
     })
+}
+
+/// An identification for the fragments of an outer packet, where this engine makes them.
+#[inline(always)]
+fn identification<P: Packet, H: Host>(host: &mut H) -> u32 {
+    if P::ABILITIES.splits {
+        host.random()
+    } else {
+        0
+    }
+}
+
+/// The word of a header with its flags: of a packet that is `cut` without Don't Fragment.
+#[inline(always)]
+fn flags(header: &ipv4::Header, cut: bool) -> Word {
+    let flags = header.0[1];
+    if cut {
+        Word::from_number(flags.number() & !DONT_FRAGMENT)
+    } else {
+        flags
+    }
 }
 
 /// Adjusts the transport header of a packet that begins `start` bytes in, of which `changed` has

@@ -1,10 +1,9 @@
 //! From IPv4 to IPv6 (RFC 7915 section 4).
 
-use super::headers_v6::{Outgoing, headers, icmpv6_pseudo_header, link_mtu, pseudo_header};
-use super::{Change, Hop, mss, mtu, quoted};
+use super::headers_v6::{Outgoing, headers, icmpv6_pseudo_header, link_mtu};
+use super::{Change, Hop, mss, mtu, pseudo_header, quoted};
 use crate::address::{V4, V6};
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::crossing::Translator;
@@ -13,12 +12,11 @@ use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::{Policy, ZeroUdpChecksum};
 use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use crate::verdict::{Refusal, Slow, Split, Verdict};
 use crate::wire::content::{Content, Echo, Messages};
-use crate::wire::icmp;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
-use crate::wire::{ipv4, protocol};
+use crate::wire::{icmp, ipv4, protocol};
 use crate::word::Word;
 
 /// Translates a packet that belongs to an instance.
@@ -37,10 +35,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     let incoming = v4::read(packet, header, Messages::V4)?;
     let transport = &incoming.transport;
     if header.ttl() <= 1 && hop == Hop::Forward {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
+        return Err(Refusal::hop_limit());
     }
     let fragmented = header.fragment().is_fragment();
     if transport.zero_checksum {
@@ -50,13 +45,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
-        let (source, destination) = (header.source(), header.destination());
-        let key = FragmentKey::v4(
-            source,
-            destination,
-            header.identification(),
-            header.protocol(),
-        );
+        let key = FragmentKey::v4(&header);
         stateful::ports_of(host, mechanism.nat(), &key, transport)?
     } else {
         transport.ports()
@@ -67,13 +56,8 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     let mss = mss::find(packet, policy, transport)?;
     let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v6(host, policy, &old, transport, Part::Outer)?;
-    let mut out = headers(
-        policy,
-        &header,
-        new.source,
-        new.destination,
-        transport.length,
-    );
+    let ends = (new.source, new.destination);
+    let mut out = headers(policy, &header, ends, transport.length);
     hop.apply(&mut out.fields.hop_limit);
     let link = link_mtu(host, policy, &out.fields)?;
     let split = check_size(packet, link, policy, &header, &out, transport)?;
@@ -86,7 +70,8 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         None
     };
     let at = out.headers_length();
-    packet.replace_front(transport.at, at, Family::V6)?;
+    let family = Family::V6;
+    packet.replace_front(transport.at, at, family)?;
     mss::lower(packet, at, mss, most)
         .and_then(|lowered| finish(packet, &out, transport, (&old, &new), computed, lowered))
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
@@ -94,10 +79,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         host.count(Counter::ChecksumComputed);
     }
     host.count(Counter::Translated4To6);
-    Ok(Verdict::Forward {
-        family: Family::V6,
-        split,
-    })
+    Ok(Verdict::Forward { family, split })
 }
 
 /// Holds the size against the MTU of the link that the packet will take.
@@ -206,16 +188,13 @@ fn udp_checksum<P: Packet>(
     let datagram = bytes
         .get(transport.at..transport.at + transport.length)
         .ok_or(Refusal::Drop(Counter::Truncated))?;
-    let V6(source) = new.source;
-    let V6(destination) = new.destination;
     // The ports in the packet are the old ones; the new ones come in as a change.
     let ports = Sum::ZERO
         .number(new.source_port)
         .number(new.destination_port)
         - Sum::ZERO.word(transport.first);
-    let sum = Sum::ZERO
-        .words(&source)
-        .words(&destination)
+    let sum = new
+        .address_sum()
         .number(transport.length as u16)
         .number(u16::from(protocol::UDP))
         .bytes(datagram);

@@ -1,14 +1,12 @@
 //! The IPv4 header of a packet that was IPv6 (RFC 7915 sections 5.1 and 5.1.1).
 
-use crate::address::{V4, V6};
-use crate::checksum::{Delta, Sum};
+use crate::address::V4;
 use crate::host::{Destination, Host};
 use crate::incoming::v6;
 use crate::policy::Policy;
 use crate::verdict::Refusal;
 use crate::wire::ipv4::{Fields, Fragment, HEADER};
 use crate::wire::protocol;
-use crate::wire::tuple::Tuple;
 
 /// Translated packets up to this size may be fragmented on the way (RFC 7915 section 5.1).
 const DF_CLEAR_UP_TO: usize = 1260;
@@ -19,8 +17,7 @@ const DF_CLEAR_UP_TO: usize = 1260;
 pub(super) fn headers(
     policy: &Policy,
     incoming: &v6::Incoming,
-    source: V4,
-    destination: V4,
+    (source, destination): (V4, V4),
     length: usize,
 ) -> Fields {
     let total = HEADER + length;
@@ -57,14 +54,4 @@ pub(super) fn link_mtu<H: Host>(
         tos: fields.tos,
     });
     Ok(route?.map_or(policy.ipv4_mtu, |route| route.mtu))
-}
-
-/// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
-/// (RFC 8200 section 8.1, RFC 9293 section 3.1).
-#[inline(always)]
-pub(super) fn pseudo_header(old: &Tuple<V6>, new: &Tuple<V4>) -> Delta {
-    let V6(source) = old.source;
-    let V6(destination) = old.destination;
-    Sum::ZERO.word(new.source.0).word(new.destination.0)
-        - Sum::ZERO.words(&source).words(&destination)
 }

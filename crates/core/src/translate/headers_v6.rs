@@ -1,7 +1,7 @@
 //! The IPv6 headers of a packet that was IPv4 (RFC 7915 section 4.1), and what their checksums cover.
 
-use crate::address::{V4, V6};
-use crate::checksum::{Delta, Sum};
+use crate::address::V6;
+use crate::checksum::Sum;
 use crate::host::{Destination, Host};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
@@ -50,8 +50,7 @@ impl Outgoing {
 pub(super) fn headers(
     policy: &Policy,
     header: &ipv4::Header,
-    source: V6,
-    destination: V6,
+    (source, destination): (V6, V6),
     length: usize,
 ) -> Outgoing {
     let next = match header.protocol() {
@@ -101,24 +100,11 @@ pub(super) fn link_mtu<H: Host>(
     Ok(route?.map_or(policy.ipv6_mtu, |route| route.mtu))
 }
 
-/// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same
-/// (RFC 8200 section 8.1, RFC 9293 section 3.1).
-#[inline(always)]
-pub(super) fn pseudo_header(old: &Tuple<V4>, new: &Tuple<V6>) -> Delta {
-    let V6(source) = new.source;
-    let V6(destination) = new.destination;
-    Sum::ZERO.words(&source).words(&destination)
-        - Sum::ZERO.word(old.source.0).word(old.destination.0)
-}
-
 /// The pseudo-header that ICMPv6 has and ICMPv4 has not (RFC 4443 section 2.3).
 #[inline(always)]
 pub(super) fn icmpv6_pseudo_header(tuple: &Tuple<V6>, length: usize) -> Sum {
-    let V6(source) = tuple.source;
-    let V6(destination) = tuple.destination;
-    Sum::ZERO
-        .words(&source)
-        .words(&destination)
+    tuple
+        .address_sum()
         .number(length as u16)
         .number(u16::from(protocol::ICMPV6))
 }

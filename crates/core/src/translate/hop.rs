@@ -1,7 +1,6 @@
 //! A translation is one hop, also where the kernel forwards the packet afterwards.
 
-use crate::checksum::ChecksumKind;
-use crate::checksum::Sum;
+use crate::checksum::{ChecksumKind, Sum};
 use crate::packet::{Family, Packet, Truncated, patch_complete};
 use crate::word::Word;
 
@@ -41,41 +40,7 @@ pub fn leave_to_router<P: Packet>(packet: &mut P, family: Family) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::NoRoom;
-
-    struct Bytes<const N: usize>([u8; N]);
-
-    impl<const N: usize> Packet for Bytes<N> {
-        const ABILITIES: crate::packet::Abilities = crate::packet::Abilities::BPF;
-
-        fn len(&self) -> usize {
-            N
-        }
-        fn words<const M: usize>(&self, at: usize) -> Result<[Word; M], Truncated> {
-            let end = at + 4 * M;
-            let bytes = self.0.get(at..end).ok_or(Truncated)?;
-            let mut words = [Word::default(); M];
-            for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
-                *word = Word::from_bytes(bytes.try_into().map_err(|_| Truncated)?);
-            }
-            Ok(words)
-        }
-        fn set_words<const M: usize>(
-            &mut self,
-            at: usize,
-            words: [Word; M],
-        ) -> Result<(), Truncated> {
-            let end = at + 4 * M;
-            let bytes = self.0.get_mut(at..end).ok_or(Truncated)?;
-            for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
-                bytes.copy_from_slice(&word.bytes());
-            }
-            Ok(())
-        }
-        fn replace_front(&mut self, _: usize, _: usize, _: Family) -> Result<(), NoRoom> {
-            Err(NoRoom)
-        }
-    }
+    use crate::testing::Bytes;
 
     /// The ones' complement sum of RFC 1071 over a whole header: 0xffff if its checksum is right.
     fn sum(header: &[u8]) -> u32 {
@@ -97,7 +62,7 @@ mod tests {
             ];
             let checksum = !(sum(&header) as u16);
             header[10..12].copy_from_slice(&checksum.to_be_bytes());
-            let mut packet = Bytes(header);
+            let mut packet = Bytes(header.to_vec());
             leave_to_router(&mut packet, Family::V4).unwrap();
             assert_eq!(packet.0[8], ttl + 1);
             assert_eq!(sum(&packet.0), 0xffff, "{ttl}");
@@ -111,14 +76,14 @@ mod tests {
 
     #[test]
     fn an_ipv6_header_gets_its_hop_back() {
-        let mut packet = Bytes([0x60, 0, 0, 0, 0, 16, 17, 62]);
+        let mut packet = Bytes([0x60, 0, 0, 0, 0, 16, 17, 62].to_vec());
         leave_to_router(&mut packet, Family::V6).unwrap();
         assert_eq!(packet.0, [0x60, 0, 0, 0, 0, 16, 17, 63]);
     }
 
     #[test]
     fn what_is_no_header_stays() {
-        let mut packet = Bytes([0x45, 0, 0, 84]);
+        let mut packet = Bytes([0x45, 0, 0, 84].to_vec());
         assert_eq!(leave_to_router(&mut packet, Family::V4), Err(Truncated));
         assert_eq!(packet.0, [0x45, 0, 0, 84]);
     }

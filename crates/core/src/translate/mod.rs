@@ -19,8 +19,8 @@ pub mod quoted;
 pub mod quoted_v4;
 pub mod six_to_four;
 
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use crate::address::Address;
+use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::packet::{Packet, Truncated};
 use crate::wire::content::Content;
 use crate::wire::transport::Transport;
@@ -73,6 +73,13 @@ impl Change {
         };
         packet.patch_checksum(at + offset, checksum, self.pseudo, self.content)
     }
+}
+
+/// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same (RFC 8200
+/// section 8.1, RFC 9293 section 3.1).
+#[inline(always)]
+fn pseudo_header<A: Address, B: Address>(old: &Tuple<A>, new: &Tuple<B>) -> Delta {
+    new.address_sum() - old.address_sum()
 }
 
 /// Writes the ports of a TCP or UDP header, where they changed.

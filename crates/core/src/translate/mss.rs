@@ -6,15 +6,14 @@
 //! 3.7.1). The first MSS option is lowered; it is never raised, and none is added.
 
 use crate::wire::content::Content;
-use crate::wire::tcp;
 use crate::wire::transport::Transport;
+use crate::wire::{ipv4, ipv6, tcp};
 use core::hint::black_box;
 
 use crate::checksum::{Delta, Sum};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
-use crate::wire::{ipv4, ipv6};
 use crate::word::Word;
 
 /// The SYN flag (RFC 9293 section 3.1).
@@ -138,8 +137,8 @@ mod tests {
     use super::*;
     use crate::address::{V4, V6};
     use crate::checksum::ChecksumKind;
-    use crate::packet::{Family, NoRoom};
     use crate::policy::{ServiceClass, ZeroUdpChecksum};
+    use crate::testing::Bytes;
     use crate::wire::content::Messages;
     use crate::wire::protocol;
     use crate::wire::transport::Extent;
@@ -148,42 +147,6 @@ mod tests {
     use std::vec::Vec;
 
     const HOSTS: ([u8; 4], [u8; 4]) = ([192, 0, 2, 1], [198, 51, 100, 2]);
-
-    /// A TCP segment without anything before it.
-    struct Segment(Vec<u8>);
-
-    impl Packet for Segment {
-        const ABILITIES: crate::packet::Abilities = crate::packet::Abilities::BPF;
-
-        fn len(&self) -> usize {
-            self.0.len()
-        }
-
-        fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
-            let bytes = self.0.get(at..).ok_or(Truncated)?;
-            let words = bytes.as_chunks::<4>().0.first_chunk::<N>();
-            Ok(words.ok_or(Truncated)?.map(Word::from_bytes))
-        }
-
-        fn set_words<const N: usize>(
-            &mut self,
-            at: usize,
-            words: [Word; N],
-        ) -> Result<(), Truncated> {
-            let bytes = self.0.get_mut(at..).ok_or(Truncated)?;
-            let place = bytes.as_chunks_mut::<4>().0.first_chunk_mut::<N>();
-            *place.ok_or(Truncated)? = words.map(Word::bytes);
-            Ok(())
-        }
-
-        fn replace_front(&mut self, _: usize, _: usize, _: Family) -> Result<(), NoRoom> {
-            Err(NoRoom)
-        }
-
-        fn bytes(&self) -> Option<&[u8]> {
-            Some(&self.0)
-        }
-    }
 
     /// A segment with these options, which are filled up with zeros, and the right checksum.
     fn segment(flags: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
@@ -217,7 +180,7 @@ mod tests {
     }
 
     fn clamp(bytes: &[u8], most: u16) -> Vec<u8> {
-        let mut packet = Segment(bytes.to_vec());
+        let mut packet = Bytes(bytes.to_vec());
         let length = bytes.len();
         let (messages, extent) = (Messages::V4, Extent::Whole);
         let transport = Transport::read(&packet, 0, length, protocol::TCP, messages, extent);

@@ -2,8 +2,7 @@
 
 use super::Hop;
 use crate::address::V4;
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use crate::checksum::{ChecksumKind, Sum};
 use crate::encap::{self, class};
 use crate::host::{Destination, Host};
 use crate::mechanism::passage::Exit;
@@ -139,11 +138,4 @@ pub(super) fn rewrite_header<P: Packet>(
     let change = Sum::ZERO.words(&words) - Sum::ZERO.words(&header.0);
     packet.set_words(at, words)?;
     crate::packet::patch_complete(packet, at + ipv4::CHECKSUM, ChecksumKind::Plain, change)
-}
-
-/// The change of the pseudo-header of TCP and UDP: the addresses.
-#[inline(always)]
-pub(super) fn pseudo_header(old: &Tuple<V4>, new: &Tuple<V4>) -> Delta {
-    Sum::ZERO.word(new.source.0).word(new.destination.0)
-        - Sum::ZERO.word(old.source.0).word(old.destination.0)
 }

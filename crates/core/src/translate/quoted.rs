@@ -5,14 +5,12 @@
 //! where bytes move or go: then it is computed anew. Errors are rare, and this takes more stack
 //! than a BPF program has: they are translated in user space only.
 
-use super::{error, headers_v4, headers_v6};
-use crate::checksum::ChecksumKind;
-use crate::checksum::{Delta, Sum};
+use super::{error, headers_v4, headers_v6, pseudo_header};
+use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::{v4, v6};
-use crate::mechanism::Instances;
-use crate::mechanism::Part;
 use crate::mechanism::crossing::Translator;
+use crate::mechanism::{Instances, Part};
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -20,11 +18,10 @@ use crate::translate::Hop;
 use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Fit, Unit};
-
+use crate::wire::icmp::ErrorHeader;
 use crate::wire::transport::{Extent, Transport};
 use crate::wire::tuple::{Ports, Tuple};
-use crate::wire::{icmp, tcp, udp};
-use crate::wire::{ipv4, ipv6};
+use crate::wire::{icmp, ipv4, ipv6, tcp, udp};
 use crate::word::Word;
 
 /// RFC 1812 section 4.3.2.3: an ICMPv4 error has at most 576 bytes; what a translator makes of an
@@ -42,35 +39,100 @@ pub(super) fn useless(refusal: Refusal) -> Refusal {
 }
 
 pub(super) const INNER: Refusal = Refusal::Drop(Counter::IcmpInner);
+const UNTRANSLATABLE: Refusal = Refusal::Drop(Counter::IcmpUntranslatable);
 
-/// Whether as much of a transport header is quoted as an error holds at least: 8 bytes (RFC 792, RFC 4443
-/// section 3). Bytes behind the message in the buffer are no part of it.
-#[inline(always)]
-pub(super) fn check_extent(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
+/// An ICMP error as it arrived.
+pub(super) struct Received {
+    /// Its ICMP header.
+    head: [Word; 2],
+    /// The offset of the quoted packet.
+    pub(super) quote_at: usize,
+    /// The bytes behind the ICMP header.
+    pub(super) body: Body,
+}
+
+impl Received {
+    /// Reads the message of a packet with this transport header.
+    pub(super) fn read<P: Packet>(
+        packet: &P,
+        unit: Unit,
+        transport: &Transport,
+    ) -> Result<Self, Truncated> {
+        let head = packet.words(transport.at)?;
+        Ok(Self {
+            head,
+            quote_at: transport.at + icmp::HEADER,
+            body: Body::read(unit, head, transport.length - icmp::HEADER),
+        })
+    }
+}
+
+/// Reads an IPv4 packet that is quoted `at` bytes into another, and which may carry these ICMP messages.
+pub(super) fn read_v4<P: Packet>(
+    packet: &P,
+    at: usize,
+    body: &Body,
+    messages: Messages,
+) -> Result<v4::Incoming, Refusal> {
+    let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
+    let inner = header.header_length();
+    if header.version() != 4 || inner < ipv4::HEADER || inner > body.length {
+        return Err(INNER);
+    }
+    let length = usize::from(header.total_length()).saturating_sub(inner);
+    let extent = Extent::Quoted;
+    let transport =
+        v4::transport(packet, &header, at + inner, length, messages, extent).map_err(useless)?;
+    check(body, inner, &transport)?;
+    Ok(v4::Incoming { header, transport })
+}
+
+/// Reads the IPv6 packet that an error quotes.
+fn read_v6<P: Packet>(packet: &P, error: &Received) -> Result<v6::Incoming, Refusal> {
+    let header = ipv6::Header::read(packet, error.quote_at).map_err(|Truncated| INNER)?;
+    if header.version() != 6 || error.body.length < ipv6::HEADER {
+        return Err(INNER);
+    }
+    let at = error.quote_at + ipv6::HEADER;
+    let length = usize::from(header.payload_length());
+    let chain = v6::chain(packet, &header, at, length, Extent::Quoted).map_err(useless)?;
+    let inner = chain.at - error.quote_at;
+    if inner > error.body.length {
+        return Err(INNER);
+    }
+    let transport = v6::transport(packet, &chain, Extent::Quoted).map_err(useless)?;
+    check(&error.body, inner, &transport)?;
+    Ok(v6::Incoming {
+        header,
+        fragment: chain.fragment,
+        protocol: chain.protocol,
+        transport,
+    })
+}
+
+/// Checks that a quoted packet is no error itself (RFC 7915 sections 4.3 and 5.3), and that as much of its
+/// transport header is there as an error holds at least: 8 bytes (RFC 792, RFC 4443 section 3). Bytes behind
+/// the message in the buffer are no part of it.
+fn check(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
     let there = body.quote.unwrap_or(body.length).saturating_sub(headers);
     match quoted.content {
+        Content::IcmpError => Err(Refusal::Drop(Counter::IcmpNested)),
         Content::Tcp | Content::Udp | Content::Echo(_) | Content::Query if there < 8 => Err(INNER),
         _ => Ok(()),
     }
 }
 
-/// How the front of an error changes: everything up to the transport header of the quoted packet.
-#[derive(Clone, Copy)]
-struct Front {
-    /// Bytes of the outer headers after translation.
-    outer: usize,
-    /// Bytes of the quoted headers before translation.
-    old_inner: usize,
-    /// The same after.
-    new_inner: usize,
-}
-
-impl Front {
-    /// Bytes up to the quoted transport header, after translation.
-    #[inline(always)]
-    const fn new_length(&self) -> usize {
-        self.outer + icmp::HEADER + self.new_inner
+/// Maps a quoted packet. It went the other way, so it is mapped as if it came back, to its sender, who gets
+/// the error.
+fn map_back<A: Copy + PartialEq, B>(
+    receiver: A,
+    old: &Tuple<A>,
+    map: impl FnOnce(&Tuple<A>) -> Result<Tuple<B>, Refusal>,
+) -> Result<Tuple<B>, Refusal> {
+    if receiver != old.source {
+        return Err(INNER);
     }
+    Ok(map(&old.swapped()).map_err(useless)?.swapped())
 }
 
 /// Translates an ICMPv4 error (RFC 7915 section 4.3).
@@ -88,39 +150,13 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
     if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
-    let quote_at = received.transport.at + icmp::HEADER;
-    let [first, rest] = packet.words::<2>(received.transport.at)?;
-    let [message, code, ..] = first.bytes();
-    let body = Body::read(
-        Unit::V4,
-        message,
-        rest,
-        received.transport.length - icmp::HEADER,
-    );
-    let header = ipv4::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
-    let old_inner = header.header_length();
-    if header.version() != 4 || old_inner < ipv4::HEADER || old_inner > body.length {
-        return Err(INNER);
-    }
-    let quoted_length = usize::from(header.total_length()).saturating_sub(old_inner);
-    let at = quote_at + old_inner;
-    let (messages, extent) = (Messages::V4, Extent::Quoted);
-    let quoted =
-        v4::transport(packet, &header, at, quoted_length, messages, extent).map_err(useless)?;
-    if quoted.content == Content::IcmpError {
-        return Err(Refusal::Drop(Counter::IcmpNested));
-    }
-    check_extent(&body, old_inner, &quoted)?;
-
-    // The quoted packet went the other way: map it as if it came back.
+    let error = Received::read(packet, Unit::V4, &received.transport)?;
+    let quote = read_v4(packet, error.quote_at, &error.body, Messages::V4)?;
+    let (header, quoted) = (&quote.header, &quote.transport);
     let old = quoted.tuple(header.source(), header.destination());
-    if received.header.destination() != old.source {
-        return Err(INNER);
-    }
-    let new = mechanism
-        .to_v6(host, policy, &old.swapped(), &quoted, Part::Quoted)
-        .map_err(useless)?
-        .swapped();
+    let new = map_back(received.header.destination(), &old, |tuple| {
+        mechanism.to_v6(host, policy, tuple, quoted, Part::Quoted)
+    })?;
     // This includes RFC 7757 section 4.2.1 rule 3: the host itself is known by the destination of the
     // quoted packet.
     let source = if received.header.source() == old.destination {
@@ -129,69 +165,34 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
         mechanism.error_source_v6(host, policy, received.header.source())
     };
 
-    let inner = headers_v6::headers(policy, &header, new.source, new.destination, quoted_length);
-    let mut outer = headers_v6::headers(policy, &received.header, source, new.source, 0);
+    let ends = (new.source, new.destination);
+    let inner = headers_v6::headers(policy, header, ends, quoted.length);
+    let mut outer = headers_v6::headers(policy, &received.header, (source, new.source), 0);
     hop.apply(&mut outer.fields.hop_limit);
     let mtus = error::LinkMtus {
         v4: policy.ipv4_mtu,
         v6: headers_v6::link_mtu(host, policy, &outer.fields)?,
     };
-    let error = error::error_to_v6(message, code, rest, header.total_length(), mtus)
-        .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
-    let front = Front {
-        outer: ipv6::HEADER,
-        old_inner,
-        new_inner: inner.headers_length(),
-    };
-    // RFC 4443 section 2.4 (c): an error never exceeds the least MTU.
-    let most = usize::from(ipv6::MINIMUM_MTU) - ipv6::HEADER - icmp::HEADER;
-    let fit = body.fit(Unit::V6, &error, front.old_inner, front.new_inner, most);
-    let whole = fit.moves(&body, front.old_inner, front.new_inner) || old_inner != ipv4::HEADER;
-    let length = icmp::HEADER + fit.length;
-    outer.fields.payload_length = length as u16;
+    let told = error::error_to_v6(error.head, header.total_length(), mtus).ok_or(UNTRANSLATABLE)?;
+    let front = Front::new(&error, quoted, ipv6::HEADER, inner.headers_length());
+    let plain = front.old_inner == ipv4::HEADER;
+    let message = Message::new(&error, &told, Unit::V6, front, plain);
+    outer.fields.payload_length = message.length() as u16;
 
-    packet.replace_front(at, front.new_length() + fit.padding, Family::V6)?;
-    let written = (|| {
+    packet.replace_front(quoted.at, message.room(), Family::V6)?;
+    (|| {
         outer.write(packet, 0)?;
-        let new_sum = inner.write(packet, front.outer + icmp::HEADER)?;
-        close_gap(packet, &front, &body, &fit);
-        let quoted_at = front.new_length();
-        let mut change = new_sum - Sum::ZERO.words(&header.0);
-        change += adjust_quoted(
-            packet,
-            quoted_at,
-            &quoted,
-            &new,
-            &Adjust {
-                pseudo: headers_v6::pseudo_header(&old, &new),
-                echo_pseudo: headers_v6::icmpv6_pseudo_header(&new, quoted_length) - Sum::ZERO,
-                unit: Unit::V6,
-                available: fit.length.saturating_sub(front.new_inner),
-            },
-        )?;
+        let headers = inner.write(packet, ipv6::HEADER + icmp::HEADER)?;
         let outside = Ports::NONE.between(source, new.source);
-        let pseudo = headers_v6::icmpv6_pseudo_header(&outside, length);
-        change += pseudo - Sum::ZERO;
-        let head = [
-            Word::from_bytes([error.message, error.code, 0, 0]),
-            fit.rest(Unit::V6, &error),
-        ];
-        let old_head = [first, rest];
-        write_head(
-            packet,
-            front.outer,
-            head,
-            old_head,
-            change,
-            whole.then_some((pseudo, length)),
-        )
-    })();
-    written.map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+        let pseudo = headers_v6::icmpv6_pseudo_header(&outside, message.length());
+        let echo = headers_v6::icmpv6_pseudo_header(&new, quoted.length) - Sum::ZERO;
+        let adjust = message.adjust(pseudo_header(&old, &new), echo);
+        let change = headers + pseudo - header.sum();
+        message.write(packet, quoted, &new, &adjust, change, pseudo)
+    })()
+    .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     host.count(Counter::Translated4To6);
-    Ok(Verdict::Forward {
-        family: Family::V6,
-        split: None,
-    })
+    Ok(Verdict::whole(Family::V6))
 }
 
 /// Translates an ICMPv6 error (RFC 7915 section 5.3).
@@ -209,136 +210,212 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
-    let quote_at = received.transport.at + icmp::HEADER;
-    let [first, rest] = packet.words::<2>(received.transport.at)?;
-    let [message, code, ..] = first.bytes();
-    let body = Body::read(
-        Unit::V6,
-        message,
-        rest,
-        received.transport.length - icmp::HEADER,
-    );
-    let header = ipv6::Header::read(packet, quote_at).map_err(|Truncated| INNER)?;
-    if header.version() != 6 || body.length < ipv6::HEADER {
-        return Err(INNER);
-    }
-    let payload = usize::from(header.payload_length());
-    let chain = v6::chain(
-        packet,
-        &header,
-        quote_at + ipv6::HEADER,
-        payload,
-        Extent::Quoted,
-    )
-    .map_err(useless)?;
-    let old_inner = chain.at - quote_at;
-    if old_inner > body.length {
-        return Err(INNER);
-    }
-    let quoted = v6::transport(packet, &chain, Extent::Quoted).map_err(useless)?;
-    if quoted.content == Content::IcmpError {
-        return Err(Refusal::Drop(Counter::IcmpNested));
-    }
-    check_extent(&body, old_inner, &quoted)?;
-
-    // The quoted packet went the other way: map it as if it came back.
+    let error = Received::read(packet, Unit::V6, &received.transport)?;
+    let quote = read_v6(packet, &error)?;
+    let (header, quoted) = (&quote.header, &quote.transport);
     let old = quoted.tuple(header.source(), header.destination());
-    if received.header.destination() != old.source {
-        return Err(INNER);
-    }
-    let new = mechanism
-        .to_v4(host, policy, &old.swapped(), &quoted, Part::Quoted)
-        .map_err(useless)?
-        .swapped();
+    let new = map_back(received.header.destination(), &old, |tuple| {
+        mechanism.to_v4(host, policy, tuple, quoted, Part::Quoted)
+    })?;
     let source = if received.header.source() == old.destination {
         new.destination
     } else {
         mechanism.error_source_v4(host, policy, received.header.source(), new.destination)
     };
 
-    let quoted_incoming = v6::Incoming {
-        header,
-        fragment: chain.fragment,
-        protocol: chain.protocol,
-        transport: quoted,
-    };
-    let inner = headers_v4::headers(
-        policy,
-        &quoted_incoming,
-        new.source,
-        new.destination,
-        chain.length,
-    );
-    let mut outer = headers_v4::headers(policy, received, source, new.source, 0);
+    let ends = (new.source, new.destination);
+    let inner = headers_v4::headers(policy, &quote, ends, quoted.length);
+    let mut outer = headers_v4::headers(policy, received, (source, new.source), 0);
     outer.ttl -= 1;
     let mtus = error::LinkMtus {
         v4: headers_v4::link_mtu(host, policy, &outer)?,
         v6: policy.ipv6_mtu,
     };
-    let error = error::error_to_v4(message, code, rest, chain.fragment.get(), mtus)
-        .ok_or(Refusal::Drop(Counter::IcmpUntranslatable))?;
-    let front = Front {
-        outer: ipv4::HEADER,
-        old_inner,
-        new_inner: ipv4::HEADER,
-    };
-    let most = MOST_V4 - ipv4::HEADER - icmp::HEADER;
-    let fit = body.fit(Unit::V4, &error, front.old_inner, front.new_inner, most);
-    // Extension headers of the quoted packet go, and their bytes are not in the sums.
-    let plain = old_inner
-        == ipv6::HEADER
-            + if chain.fragment.is_present() {
-                ipv6::FRAGMENT_HEADER
-            } else {
-                0
-            };
-    let whole = fit.moves(&body, front.old_inner, front.new_inner) || !plain;
-    let length = icmp::HEADER + fit.length;
-    outer.total_length = (ipv4::HEADER + length) as u16;
+    let told = error::error_to_v4(error.head, quote.fragment.get(), mtus).ok_or(UNTRANSLATABLE)?;
+    let front = Front::new(&error, quoted, ipv4::HEADER, ipv4::HEADER);
+    let (length, headers) = plain_headers(&quote);
+    let plain = front.old_inner == length;
+    let message = Message::new(&error, &told, Unit::V4, front, plain);
+    outer.total_length = (ipv4::HEADER + message.length()) as u16;
     outer.dont_fragment = false;
     outer.identification = host.random() as u16;
 
-    let mut old_sum = Sum::ZERO.words(&header.0);
-    if let Some(fragment) = chain.fragment.get() {
-        old_sum = old_sum.words(&fragment.to_words());
-    }
-    packet.replace_front(chain.at, front.new_length() + fit.padding, Family::V4)?;
-    let written = (|| {
+    packet.replace_front(quoted.at, message.room(), Family::V4)?;
+    (|| {
         packet.set_words(0, ipv4::Header::from(outer).0)?;
         let inner = ipv4::Header::from(inner);
-        packet.set_words(front.outer + icmp::HEADER, inner.0)?;
-        close_gap(packet, &front, &body, &fit);
-        let mut change = inner.sum() - old_sum;
-        let removed = headers_v6::icmpv6_pseudo_header(&old, chain.length);
-        change += adjust_quoted(
-            packet,
-            front.new_length(),
-            &quoted,
-            &new,
-            &Adjust {
-                pseudo: headers_v4::pseudo_header(&old, &new),
-                echo_pseudo: Sum::ZERO - removed,
-                unit: Unit::V4,
-                available: fit.length.saturating_sub(front.new_inner),
-            },
-        )?;
-        let outside = Ports::NONE.between(received.header.source(), old.source);
-        change += Sum::ZERO - headers_v6::icmpv6_pseudo_header(&outside, received.transport.length);
-        let head = [
-            Word::from_bytes([error.message, error.code, 0, 0]),
-            fit.rest(Unit::V4, &error),
-        ];
-        let sum = whole.then_some((Sum::ZERO, length));
-        write_head(packet, front.outer, head, [first, rest], change, sum)
-    })();
-    written.map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+        packet.set_words(ipv4::HEADER + icmp::HEADER, inner.0)?;
+        let removed = Ports::NONE.between(received.header.source(), old.source);
+        let removed = headers_v6::icmpv6_pseudo_header(&removed, received.transport.length);
+        let echo = Sum::ZERO - headers_v6::icmpv6_pseudo_header(&old, quoted.length);
+        let adjust = message.adjust(pseudo_header(&old, &new), echo);
+        let change = inner.sum() - (headers + removed);
+        message.write(packet, quoted, &new, &adjust, change, Sum::ZERO)
+    })()
+    .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if !mechanism.hairpins(host, instances, new.source) {
         host.count(Counter::Translated6To4);
     }
-    Ok(Verdict::Forward {
-        family: Family::V4,
-        split: None,
-    })
+    Ok(Verdict::whole(Family::V4))
+}
+
+/// Bytes and sum of the headers of an IPv6 packet, but for those that go without a trace: extension headers
+/// other than that of a fragment.
+fn plain_headers(quote: &v6::Incoming) -> (usize, Sum) {
+    let sum = quote.header.sum();
+    match quote.fragment.get() {
+        Some(fragment) => (
+            ipv6::HEADER + ipv6::FRAGMENT_HEADER,
+            sum.words(&fragment.to_words()),
+        ),
+        None => (ipv6::HEADER, sum),
+    }
+}
+
+/// How the front of an error changes: everything up to the transport header of the quoted packet.
+#[derive(Clone, Copy)]
+struct Front {
+    /// Bytes of the outer headers after translation.
+    outer: usize,
+    /// Bytes of the quoted headers before translation.
+    old_inner: usize,
+    /// The same after.
+    new_inner: usize,
+}
+
+impl Front {
+    fn new(error: &Received, quoted: &Transport, outer: usize, new_inner: usize) -> Self {
+        Self {
+            outer,
+            old_inner: quoted.at - error.quote_at,
+            new_inner,
+        }
+    }
+
+    /// Bytes up to the quoted transport header, after translation.
+    const fn new_length(&self) -> usize {
+        self.outer + icmp::HEADER + self.new_inner
+    }
+}
+
+/// The ICMP message of an error after translation.
+struct Message {
+    /// The ICMP header as it arrived.
+    old_head: [Word; 2],
+    /// The same after translation, without its checksum.
+    head: [Word; 2],
+    unit: Unit,
+    front: Front,
+    body: Body,
+    fit: Fit,
+    /// The checksum is computed anew, because bytes move or go.
+    whole: bool,
+}
+
+impl Message {
+    /// The message with this header. `plain` says that all of the quoted headers is in the sums.
+    fn new(error: &Received, told: &ErrorHeader, unit: Unit, front: Front, plain: bool) -> Self {
+        let body = error.body;
+        let most = match unit {
+            Unit::V4 => MOST_V4,
+            // RFC 4443 section 2.4 (c): an error never exceeds the least MTU.
+            Unit::V6 => usize::from(ipv6::MINIMUM_MTU),
+        };
+        let most = most - front.outer - icmp::HEADER;
+        let fit = body.fit(unit, told, front.old_inner, front.new_inner, most);
+        Self {
+            old_head: error.head,
+            head: [
+                Word::from_bytes([told.message, told.code, 0, 0]),
+                fit.rest(unit, told),
+            ],
+            unit,
+            front,
+            body,
+            fit,
+            whole: fit.moves(&body, front.old_inner, front.new_inner) || !plain,
+        }
+    }
+
+    /// Bytes of the message.
+    const fn length(&self) -> usize {
+        icmp::HEADER + self.fit.length
+    }
+
+    /// Bytes of its front and of what is to be between the quoted packet and an extension.
+    const fn room(&self) -> usize {
+        self.front.new_length() + self.fit.padding
+    }
+
+    /// The changes to the transport header of the quoted packet, with those of its pseudo-headers.
+    const fn adjust(&self, pseudo: Delta, echo_pseudo: Delta) -> Adjust {
+        Adjust {
+            pseudo,
+            echo_pseudo,
+            unit: self.unit,
+            available: self.fit.length.saturating_sub(self.front.new_inner),
+        }
+    }
+
+    /// Writes the message but for the quoted headers. `change` is that of the sum of all headers; `pseudo` is
+    /// the sum of the pseudo-header.
+    fn write<P: Packet, A>(
+        &self,
+        packet: &mut P,
+        quoted: &Transport,
+        new: &Tuple<A>,
+        adjust: &Adjust,
+        change: Delta,
+        pseudo: Sum,
+    ) -> Result<(), Truncated> {
+        self.close_gap(packet);
+        let at = self.front.new_length();
+        let change = change + adjust_quoted(packet, at, quoted, new, adjust)?;
+        self.write_head(packet, change, pseudo)
+    }
+
+    /// Moves the quoted transport bytes over the padding that the front was made longer by, so that it
+    /// ends up between the quoted packet and the extension.
+    fn close_gap<P: Packet>(&self, packet: &mut P) {
+        let Self {
+            front, body, fit, ..
+        } = self;
+        let (Some(quote), Some(_)) = (body.quote, fit.quote) else {
+            return;
+        };
+        let Some(bytes) = packet.bytes_mut() else {
+            return;
+        };
+        let start = front.new_length();
+        let end = start + fit.padding + quote.saturating_sub(front.old_inner);
+        if fit.padding == 0 || end > bytes.len() {
+            return;
+        }
+        bytes.copy_within(start + fit.padding..end, start);
+        bytes[end - fit.padding..end].fill(0);
+    }
+
+    /// Writes the ICMP header with its checksum: changed, or computed over the message.
+    fn write_head<P: Packet>(
+        &self,
+        packet: &mut P,
+        change: Delta,
+        pseudo: Sum,
+    ) -> Result<(), Truncated> {
+        let (at, head, old) = (self.front.outer, self.head, self.old_head);
+        let checksum = if self.whole {
+            packet.set_words(at, head)?;
+            let bytes = packet.bytes().ok_or(Truncated)?;
+            let message = bytes.get(at..at + self.length()).ok_or(Truncated)?;
+            pseudo.bytes(message).checksum()
+        } else {
+            // The old checksum is part of the first old word and must not count.
+            let bare = Word::from_halves(old[0].high(), 0);
+            let heads = Sum::ZERO.words(&head) - Sum::ZERO.word(bare).word(old[1]);
+            (change + heads).apply(old[0].low(), ChecksumKind::Plain)
+        };
+        packet.set_words(at, [Word::from_halves(head[0].high(), checksum), head[1]])
+    }
 }
 
 /// The changes to the transport header of a quoted packet.
@@ -399,52 +476,4 @@ pub(super) fn adjust_quoted<P: Packet, A>(
     crate::packet::patch_complete(packet, at + checksum, kind, pseudo + content)?;
     let [after] = packet.words::<1>(word_at)?;
     Ok(content + (Sum::ZERO.word(after) - Sum::ZERO.word(before)))
-}
-
-/// Moves the quoted transport bytes over the padding that the front was made longer by, so that it
-/// ends up between the quoted packet and the extension.
-#[inline(always)]
-fn close_gap<P: Packet>(packet: &mut P, front: &Front, body: &Body, fit: &Fit) {
-    let (Some(quote), Some(_)) = (body.quote, fit.quote) else {
-        return;
-    };
-    let Some(bytes) = packet.bytes_mut() else {
-        return;
-    };
-    let start = front.new_length();
-    let end = start + fit.padding + quote.saturating_sub(front.old_inner);
-    if fit.padding == 0 || end > bytes.len() {
-        return;
-    }
-    bytes.copy_within(start + fit.padding..end, start);
-    bytes[end - fit.padding..end].fill(0);
-}
-
-/// Writes the ICMP header with its checksum: changed, or computed over `length` bytes where a
-/// pseudo-header sum is given.
-#[inline(always)]
-fn write_head<P: Packet>(
-    packet: &mut P,
-    at: usize,
-    head: [Word; 2],
-    old: [Word; 2],
-    change: Delta,
-    whole: Option<(Sum, usize)>,
-) -> Result<(), Truncated> {
-    let checksum = match whole {
-        Some((pseudo, length)) => {
-            packet.set_words(at, head)?;
-            let bytes = packet.bytes().ok_or(Truncated)?;
-            pseudo
-                .bytes(bytes.get(at..at + length).ok_or(Truncated)?)
-                .checksum()
-        }
-        None => {
-            // The old checksum is part of the first old word and must not count.
-            let bare = Word::from_halves(old[0].high(), 0);
-            let heads = Sum::ZERO.words(&head) - Sum::ZERO.word(bare).word(old[1]);
-            (change + heads).apply(old[0].low(), ChecksumKind::Plain)
-        }
-    };
-    packet.set_words(at, [Word::from_halves(head[0].high(), checksum), head[1]])
 }

@@ -2,27 +2,23 @@
 //! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. Like all of
 //! [`quoted`](super::quoted), this runs in user space only.
 
-use super::quoted::{Adjust, INNER, adjust_quoted, check_extent, useless};
-use super::{Hop, outgoing_v4};
+use super::quoted::{Adjust, INNER, Received, adjust_quoted, read_v4, useless};
+use super::{Hop, outgoing_v4, pseudo_header};
 use crate::address::V4;
-use crate::checksum::ChecksumKind;
-use crate::checksum::Delta;
+use crate::checksum::{ChecksumKind, Delta};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::Part;
 use crate::mechanism::passage::{Passage, Passed};
-use crate::packet::verify_checksum;
-use crate::packet::{Packet, Truncated, patch_complete};
+use crate::packet::{Packet, Truncated, patch_complete, verify_checksum};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow, Verdict};
-use crate::wire::content::{Content, Messages};
+use crate::wire::content::Messages;
 use crate::wire::extension::{Body, Unit};
-use crate::wire::icmp;
-use crate::wire::ipv4;
-
-use crate::wire::transport::{Extent, Transport};
+use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ports, Tuple};
+use crate::wire::{icmp, ipv4};
 
 /// Offset of the addresses in an IPv4 header.
 const ADDRESSES: usize = 12;
@@ -43,13 +39,10 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
-    let quote_at = received.transport.at + icmp::HEADER;
-    let [first, rest] = packet.words::<2>(received.transport.at)?;
-    let length = received.transport.length - icmp::HEADER;
-    let body = Body::read(Unit::V4, first.bytes()[0], rest, length);
+    let error = Received::read(packet, Unit::V4, &received.transport)?;
     verify_checksum(packet, received.transport.at, received.transport.length)
         .ok_or(Refusal::Drop(Counter::MalformedTransport))?;
-    let quote = Quote::read(packet, quote_at, &body)?;
+    let quote = Quote::read(packet, error.quote_at, &error.body)?;
     if received.header.destination() != quote.tuple.source {
         return Err(INNER);
     }
@@ -71,7 +64,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         let (outside, flags) = (&received.header, received.header.0[1]);
         out.write(packet, outside.total_length(), policy)?;
         outgoing_v4::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
-        let change = quote.write(packet, start + quote_at, &new)?;
+        let change = quote.write(packet, start + error.quote_at, &new)?;
         let field = start + received.transport.at + icmp::CHECKSUM;
         packet.patch_checksum(field, ChecksumKind::Plain, Delta::NONE, change)
     })()
@@ -79,10 +72,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     if hop == Hop::Forward {
         host.count(M::COUNTER);
     }
-    Ok(Verdict::Forward {
-        family: out.family(),
-        split: None,
-    })
+    Ok(Verdict::whole(out.family()))
 }
 
 /// Turns a packet that went through a passage into what it was before; `passage` is the one that leads
@@ -123,23 +113,15 @@ impl Quote {
         let inner = header.header_length();
         verify_checksum(packet, at, inner).ok_or(INNER)?;
         let available = body.quote.unwrap_or(body.length);
-        if header.version() != 4 || inner < ipv4::HEADER || inner > available {
-            return Err(INNER);
-        }
-        let length = usize::from(header.total_length()).saturating_sub(inner);
-        let (messages, extent) = (Messages::WithinV4, Extent::Quoted);
-        let transport = v4::transport(packet, &header, at + inner, length, messages, extent)
-            .map_err(useless)?;
-        if transport.content == Content::IcmpError {
-            return Err(Refusal::Drop(Counter::IcmpNested));
-        }
-        check_extent(body, inner, &transport)?;
+        let available = available.checked_sub(inner).ok_or(INNER)?;
+        let quote = read_v4(packet, at, body, Messages::WithinV4)?;
+        let v4::Incoming { header, transport } = quote;
         let tuple = transport.tuple(header.source(), header.destination());
         Ok(Self {
             header,
             transport,
             tuple,
-            available: available - inner,
+            available,
         })
     }
 
@@ -159,7 +141,7 @@ impl Quote {
         new: &Tuple<V4>,
     ) -> Result<Delta, Truncated> {
         packet.set_words(at + ADDRESSES, [new.source.0, new.destination.0])?;
-        let pseudo = outgoing_v4::pseudo_header(&self.tuple, new);
+        let pseudo = pseudo_header(&self.tuple, new);
         let (field, kind) = (at + ipv4::CHECKSUM, ChecksumKind::Plain);
         patch_complete(packet, field, kind, pseudo)?;
         let header = ipv4::Header::read(packet, at)?;

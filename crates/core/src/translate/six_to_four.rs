@@ -2,25 +2,22 @@
 
 use super::headers_v4::{headers, link_mtu};
 use super::{Change, mss, mtu, quoted};
-use crate::address::{V4, V6};
+use crate::address::{Address, V4};
 use crate::checksum::{Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v6;
-use crate::mechanism::Instances;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Part, stateful};
+use crate::mechanism::{Instances, Part, stateful};
 use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
+use crate::verdict::{Refusal, Slow, Split, Verdict};
 use crate::wire::content::{Content, Echo};
-use crate::wire::icmp;
 use crate::wire::ipv4::{Fields, HEADER};
-
 use crate::wire::transport::Transport;
-use crate::wire::tuple::Tuple;
-use crate::wire::{ipv4, ipv6, protocol};
+use crate::wire::tuple::{Ports, Tuple};
+use crate::wire::{icmp, ipv4, ipv6, protocol};
 
 /// Translates a packet that belongs to an instance.
 ///
@@ -40,22 +37,13 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
-        let (source, destination) = (header.source(), header.destination());
-        let identification = incoming
-            .fragment
-            .get()
-            .map_or(0, |header| header.identification);
-        let key = FragmentKey::v6(source, destination, identification, incoming.protocol);
-        stateful::ports_of(host, mechanism.nat(), &key, &incoming.transport)?
+        ports_of_fragment(host, mechanism, &incoming)?
     } else {
         incoming.transport.ports()
     };
     let transport = &incoming.transport;
     if header.hop_limit() <= 1 {
-        return Err(Refusal::Reply(
-            IcmpError::TimeExceeded,
-            Counter::HopLimitExceeded,
-        ));
+        return Err(Refusal::hop_limit());
     }
     if transport.zero_checksum {
         // RFC 8200 section 8.1: IPv6 has no UDP without a checksum.
@@ -66,20 +54,15 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     }
     let mss = mss::find(packet, policy, transport)?;
     // Summed up here so that the addresses need not be kept.
-    let removed = address_sum(&header);
+    let removed = header.source().sum() + header.destination().sum();
     let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v4(host, policy, &old, transport, Part::Outer)?;
     let hairpin = mechanism.hairpins(host, instances, new.destination);
     if hairpin && !P::ABILITIES.hairpins {
         return Err(Refusal::Slow(Slow::Hairpin));
     }
-    let mut fields = headers(
-        policy,
-        &incoming,
-        new.source,
-        new.destination,
-        transport.length,
-    );
+    let ends = (new.source, new.destination);
+    let mut fields = headers(policy, &incoming, ends, transport.length);
     fields.ttl -= 1;
     let mut link = policy.ipv4_mtu;
     // The size matters on the second half of a hairpin only.
@@ -91,17 +74,28 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     }
     let most = mss::between(link, policy.ipv6_mtu);
 
-    packet.replace_front(transport.at, HEADER, Family::V4)?;
+    let family = Family::V4;
+    packet.replace_front(transport.at, HEADER, family)?;
     mss::lower(packet, HEADER, mss, most)
         .and_then(|lowered| finish(packet, &fields, transport, removed, &new, lowered))
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if !hairpin {
         host.count(Counter::Translated6To4);
     }
-    Ok(Verdict::Forward {
-        family: Family::V4,
-        split,
-    })
+    Ok(Verdict::Forward { family, split })
+}
+
+/// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4).
+#[inline(always)]
+fn ports_of_fragment<H: Host, M: Translator>(
+    host: &H,
+    mechanism: &M,
+    incoming: &v6::Incoming,
+) -> Result<Ports, Refusal> {
+    let fragment = incoming.fragment.get().unwrap_or_default();
+    let identification = fragment.identification;
+    let key = FragmentKey::v6(&incoming.header, identification, incoming.protocol);
+    stateful::ports_of(host, mechanism.nat(), &key, &incoming.transport)
 }
 
 /// The identification of a packet that has none of its own.
@@ -144,14 +138,6 @@ fn check_size<P: Packet>(
     Ok(split)
 }
 
-/// The sum of both addresses.
-#[inline(always)]
-fn address_sum(header: &ipv6::Header) -> Sum {
-    let V6(source) = header.source();
-    let V6(destination) = header.destination();
-    Sum::ZERO.words(&source).words(&destination)
-}
-
 /// Writes the new header and adjusts the transport header, of which `changed` has been changed.
 #[inline(always)]
 fn finish<P: Packet>(
@@ -164,7 +150,7 @@ fn finish<P: Packet>(
 ) -> Result<(), Truncated> {
     packet.set_words(0, ipv4::Header::from(*fields).0)?;
     let at = HEADER;
-    let pseudo = Sum::ZERO.word(new.source.0).word(new.destination.0) - removed;
+    let pseudo = new.address_sum() - removed;
     let change = match transport.content {
         Content::Tcp | Content::Udp => Change {
             pseudo,

@@ -21,6 +21,21 @@ pub enum Unit {
     V6 = 8,
 }
 
+impl Unit {
+    /// Whether the second word of an error of this type has room for the length attribute (RFC 4884
+    /// section 4).
+    #[inline(always)]
+    const fn is_in(self, message: u8) -> bool {
+        match self {
+            Self::V4 => matches!(
+                message,
+                icmpv4::UNREACHABLE | icmpv4::TIME_EXCEEDED | icmpv4::PARAMETER_PROBLEM
+            ),
+            Self::V6 => matches!(message, icmpv6::UNREACHABLE | icmpv6::TIME_EXCEEDED),
+        }
+    }
+}
+
 /// The bytes behind the ICMP header of the error that was received.
 #[derive(Clone, Copy, Debug)]
 pub struct Body {
@@ -42,17 +57,15 @@ pub struct Fit {
 }
 
 impl Body {
-    /// Reads the length attribute. An invalid one is ignored: routers send such, and traceroute has to
-    /// work nevertheless.
+    /// The `length` bytes behind this ICMP header, as its length attribute divides them. An invalid one is
+    /// ignored: routers send such, and traceroute has to work nevertheless.
     #[inline(always)]
     #[must_use]
-    pub fn read(unit: Unit, message: u8, rest: Word, length: usize) -> Self {
-        let attribute = match (unit, message) {
-            (Unit::V4, icmpv4::UNREACHABLE | icmpv4::TIME_EXCEEDED | icmpv4::PARAMETER_PROBLEM) => {
-                rest.bytes()[1]
-            }
-            (Unit::V6, icmpv6::UNREACHABLE | icmpv6::TIME_EXCEEDED) => rest.bytes()[0],
-            _ => 0,
+    pub fn read(unit: Unit, [first, rest]: [Word; 2], length: usize) -> Self {
+        let attribute = match unit {
+            _ if !unit.is_in(first.bytes()[0]) => 0,
+            Unit::V4 => rest.bytes()[1],
+            Unit::V6 => rest.bytes()[0],
         };
         let quote = usize::from(attribute) * unit as usize;
         Self {
@@ -78,7 +91,7 @@ impl Body {
         let bare = resized(quote);
         let padded = bare.max(LEAST_QUOTE).next_multiple_of(unit as usize);
         let length = padded + (self.length - quote);
-        if error.extensible && length <= most && padded / (unit as usize) <= 255 {
+        if unit.is_in(error.message) && length <= most && padded / (unit as usize) <= 255 {
             Fit {
                 length,
                 padding: padded - bare,

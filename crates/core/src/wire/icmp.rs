@@ -71,8 +71,6 @@ pub struct ErrorHeader {
     pub code: u8,
     /// The second word: unused, pointer or MTU.
     pub rest: u32,
-    /// The second word has room for an RFC 4884 length.
-    pub extensible: bool,
 }
 
 /// The protocol of an IPv4 packet, or 41 for an ICMP error about a packet of that protocol: it decides

@@ -2,6 +2,7 @@
 
 use super::ipv4::Fragment;
 use crate::address::V6;
+use crate::checksum::Sum;
 use crate::packet::{Packet, Truncated};
 use crate::word::Word;
 
@@ -73,6 +74,12 @@ impl Header {
     #[must_use]
     pub const fn destination(&self) -> V6 {
         V6([self.0[6], self.0[7], self.0[8], self.0[9]])
+    }
+
+    /// The sum of the 40 bytes.
+    #[inline(always)]
+    pub fn sum(&self) -> Sum {
+        Sum::ZERO.words(&self.0)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Addresses and ports of a packet.
 
+use crate::address::Address;
+use crate::checksum::Sum;
+
 /// Addresses and ports of a packet in one family. The identifier of an ICMP query stands for both
 /// ports (RFC 6146 section 3.5.3); without ports both are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,14 @@ impl<A> Tuple<A> {
             source_port: self.destination_port,
             destination_port: self.source_port,
         }
+    }
+}
+
+impl<A: Address> Tuple<A> {
+    /// The sum of both addresses.
+    #[inline(always)]
+    pub(crate) fn address_sum(&self) -> Sum {
+        self.source.sum() + self.destination.sum()
     }
 }
 

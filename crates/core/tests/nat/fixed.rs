@@ -2,9 +2,11 @@
 //! (section 3.6) and hairpinning (section 3.8).
 
 use crate::support::*;
+use isthmus_core::address::V4;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::Refusal;
+use isthmus_core::wire::ipv4;
 use isthmus_core::wire::tuple::Ports;
 
 const SYN: Transport = Transport::Tcp(TcpFlags::SYN);
@@ -124,11 +126,31 @@ fn dynamic_bindings_keep_away_from_static_ones() {
     assert_eq!(outside.port, 2001);
 }
 
+/// The key of a datagram between two addresses.
+fn key([source, destination]: [V4; 2], identification: u16, protocol: u8) -> FragmentKey {
+    FragmentKey::v4(&ipv4::Header::from(ipv4::Fields {
+        tos: 0,
+        total_length: 1500,
+        identification,
+        dont_fragment: false,
+        fragment: ipv4::Fragment::WHOLE,
+        ttl: 64,
+        protocol,
+        source,
+        destination,
+    }))
+}
+
 #[test]
 fn rfc6146_3_4_fragments_find_the_ports_of_the_first() {
     let mut nat = Setup::default().nat();
     let (source, destination) = (v4("192.0.2.1", 0).address, v4("203.0.113.1", 0).address);
-    let key = FragmentKey::v4(source, destination, 7, 17);
+    let others = [
+        key([source, destination], 8, 17),
+        key([source, destination], 7, 6),
+        key([destination, source], 7, 17),
+    ];
+    let key = key([source, destination], 7, 17);
     let ports = Ports {
         source: 53,
         destination: 4000,
@@ -136,11 +158,7 @@ fn rfc6146_3_4_fragments_find_the_ports_of_the_first() {
     assert_eq!(recall(&nat.host, &nat.cfg, &key), None);
     remember(&nat.host, &nat.cfg, &key, ports).unwrap();
     assert_eq!(recall(&nat.host, &nat.cfg, &key), Some(ports));
-    for other in [
-        FragmentKey::v4(source, destination, 8, 17),
-        FragmentKey::v4(source, destination, 7, 6),
-        FragmentKey::v4(destination, source, 7, 17),
-    ] {
+    for other in others {
         assert_eq!(recall(&nat.host, &nat.cfg, &other), None);
     }
     // The same identification again, with other ports.
@@ -163,10 +181,10 @@ fn rfc6146_3_4_fragments_find_the_ports_of_the_first() {
 #[test]
 fn rfc6146_3_4_fragment_table_is_bounded() {
     let nat = Setup::default().nat();
-    let (source, destination) = (v4("192.0.2.1", 0).address, v4("203.0.113.1", 0).address);
+    let addresses = ["192.0.2.1", "203.0.113.1"].map(|text| v4(text, 0).address);
     let kept = (0..1000)
         .filter(|id| {
-            let key = FragmentKey::v4(source, destination, *id, 17);
+            let key = key(addresses, *id, 17);
             let ports = Ports {
                 source: *id,
                 destination: 1,

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use crate::support::*;
-use isthmus_core::host::Exhaustive;
-use isthmus_core::host::{Destination, Host, Route};
+use isthmus_core::host::{Destination, Exhaustive, Host, Route};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;

@@ -1,5 +1,7 @@
 //! Blocks of addresses with a purpose: IANA's registries (RFC 6890) as tables.
 
+use crate::address::family::Address;
+use crate::address::networks::Network;
 use crate::address::{V4, V6};
 
 /// A block of addresses with a purpose of its own.
@@ -28,15 +30,15 @@ pub enum Reach {
     None,
 }
 
-const fn v4(
-    octets: [u8; 4],
+const fn block<A: Copy>(
+    network: A,
     length: u8,
     purpose: &'static str,
     source: &'static str,
     reach: Reach,
-) -> Block<V4> {
+) -> Block<A> {
     Block {
-        network: V4::from_number(u32::from_be_bytes(octets)),
+        network,
         length,
         purpose,
         source,
@@ -44,345 +46,91 @@ const fn v4(
     }
 }
 
-const fn v6(
-    high: u64,
-    low: u64,
-    length: u8,
-    purpose: &'static str,
-    source: &'static str,
-    reach: Reach,
-) -> Block<V6> {
-    Block {
-        network: V6::from_halves(high, low),
-        length,
-        purpose,
-        source,
-        reach,
-    }
+const fn v4(octets: [u8; 4]) -> V4 {
+    V4::from_number(u32::from_be_bytes(octets))
+}
+
+const fn v6(high: u64, low: u64) -> V6 {
+    V6::from_halves(high, low)
 }
 
 /// The IANA IPv4 Special-Purpose Address Registry, and multicast. Narrow blocks before wide ones.
-pub const BLOCKS_V4: &[Block<V4>] = &[
-    v4(
-        [255, 255, 255, 255],
-        32,
-        "limited broadcast",
-        "RFC 8190",
-        Reach::None,
-    ),
-    v4(
-        [192, 0, 0, 8],
-        32,
-        "dummy address for nodes without IPv4",
-        "RFC 7600",
-        Reach::None,
-    ),
-    v4(
-        [192, 0, 0, 9],
-        32,
-        "Port Control Protocol anycast",
-        "RFC 7723",
-        Reach::Global,
-    ),
-    v4(
-        [192, 0, 0, 10],
-        32,
-        "TURN anycast",
-        "RFC 8155",
-        Reach::Global,
-    ),
-    v4(
-        [192, 0, 0, 170],
-        31,
-        "names by which hosts find a NAT64",
-        "RFC 7050",
-        Reach::None,
-    ),
-    v4(
-        [192, 0, 0, 0],
-        29,
-        "IPv4 service continuity: CLAT, DS-Lite",
-        "RFC 7335",
-        Reach::None,
-    ),
-    v4(
-        [192, 0, 0, 0],
-        24,
-        "IETF protocol assignments",
-        "RFC 6890",
-        Reach::None,
-    ),
-    v4(
-        [192, 0, 2, 0],
-        24,
-        "documentation (TEST-NET-1)",
-        "RFC 5737",
-        Reach::None,
-    ),
-    v4(
-        [192, 31, 196, 0],
-        24,
-        "AS112 by DNAME",
-        "RFC 7535",
-        Reach::Global,
-    ),
-    v4(
-        [192, 52, 193, 0],
-        24,
-        "automatic multicast tunneling",
-        "RFC 7450",
-        Reach::Global,
-    ),
-    v4(
-        [192, 88, 99, 0],
-        24,
-        "6to4 relay anycast, deprecated",
-        "RFC 7526",
-        Reach::None,
-    ),
-    v4(
-        [192, 175, 48, 0],
-        24,
-        "AS112 by delegation",
-        "RFC 7534",
-        Reach::Global,
-    ),
-    v4(
-        [198, 51, 100, 0],
-        24,
-        "documentation (TEST-NET-2)",
-        "RFC 5737",
-        Reach::None,
-    ),
-    v4(
-        [203, 0, 113, 0],
-        24,
-        "documentation (TEST-NET-3)",
-        "RFC 5737",
-        Reach::None,
-    ),
-    v4([169, 254, 0, 0], 16, "link-local", "RFC 3927", Reach::None),
-    v4(
-        [192, 168, 0, 0],
-        16,
-        "private use",
-        "RFC 1918",
-        Reach::Local,
-    ),
-    v4([198, 18, 0, 0], 15, "benchmarks", "RFC 2544", Reach::Local),
-    v4([172, 16, 0, 0], 12, "private use", "RFC 1918", Reach::Local),
-    v4(
-        [100, 64, 0, 0],
-        10,
-        "shared between a provider and its customers",
-        "RFC 6598",
-        Reach::Local,
-    ),
-    v4([0, 0, 0, 0], 8, "this network", "RFC 791", Reach::None),
-    v4([10, 0, 0, 0], 8, "private use", "RFC 1918", Reach::Local),
-    v4([127, 0, 0, 0], 8, "loopback", "RFC 1122", Reach::None),
-    v4([224, 0, 0, 0], 4, "multicast", "RFC 1112", Reach::Global),
-    v4(
-        [240, 0, 0, 0],
-        4,
-        "reserved (class E)",
-        "RFC 1112",
-        Reach::None,
-    ),
+#[rustfmt::skip]
+const BLOCKS_V4: &[Block<V4>] = &[
+    block(v4([255, 255, 255, 255]), 32, "limited broadcast", "RFC 8190", Reach::None),
+    block(v4([192, 0, 0, 8]), 32, "dummy address for nodes without IPv4", "RFC 7600", Reach::None),
+    block(v4([192, 0, 0, 9]), 32, "Port Control Protocol anycast", "RFC 7723", Reach::Global),
+    block(v4([192, 0, 0, 10]), 32, "TURN anycast", "RFC 8155", Reach::Global),
+    block(v4([192, 0, 0, 170]), 31, "names by which hosts find a NAT64", "RFC 7050", Reach::None),
+    block(v4([192, 0, 0, 0]), 29, "IPv4 service continuity: CLAT, DS-Lite", "RFC 7335", Reach::None),
+    block(v4([192, 0, 0, 0]), 24, "IETF protocol assignments", "RFC 6890", Reach::None),
+    block(v4([192, 0, 2, 0]), 24, "documentation (TEST-NET-1)", "RFC 5737", Reach::None),
+    block(v4([192, 31, 196, 0]), 24, "AS112 by DNAME", "RFC 7535", Reach::Global),
+    block(v4([192, 52, 193, 0]), 24, "automatic multicast tunneling", "RFC 7450", Reach::Global),
+    block(v4([192, 88, 99, 0]), 24, "6to4 relay anycast, deprecated", "RFC 7526", Reach::None),
+    block(v4([192, 175, 48, 0]), 24, "AS112 by delegation", "RFC 7534", Reach::Global),
+    block(v4([198, 51, 100, 0]), 24, "documentation (TEST-NET-2)", "RFC 5737", Reach::None),
+    block(v4([203, 0, 113, 0]), 24, "documentation (TEST-NET-3)", "RFC 5737", Reach::None),
+    block(v4([169, 254, 0, 0]), 16, "link-local", "RFC 3927", Reach::None),
+    block(v4([192, 168, 0, 0]), 16, "private use", "RFC 1918", Reach::Local),
+    block(v4([198, 18, 0, 0]), 15, "benchmarks", "RFC 2544", Reach::Local),
+    block(v4([172, 16, 0, 0]), 12, "private use", "RFC 1918", Reach::Local),
+    block(v4([100, 64, 0, 0]), 10, "shared between a provider and its customers", "RFC 6598", Reach::Local),
+    block(v4([0, 0, 0, 0]), 8, "this network", "RFC 791", Reach::None),
+    block(v4([10, 0, 0, 0]), 8, "private use", "RFC 1918", Reach::Local),
+    block(v4([127, 0, 0, 0]), 8, "loopback", "RFC 1122", Reach::None),
+    block(v4([224, 0, 0, 0]), 4, "multicast", "RFC 1112", Reach::Global),
+    block(v4([240, 0, 0, 0]), 4, "reserved (class E)", "RFC 1112", Reach::None),
 ];
 
 /// The IANA IPv6 Special-Purpose Address Registry, and what RFC 4291 lays out. Narrow blocks
 /// before wide ones.
-pub const BLOCKS_V6: &[Block<V6>] = &[
-    v6(0, 0, 128, "unspecified", "RFC 4291", Reach::None),
-    v6(0, 1, 128, "loopback", "RFC 4291", Reach::None),
-    v6(
-        0,
-        0x0000_ffff_0000_0000,
-        96,
-        "IPv4-mapped: an IPv4 address within programs",
-        "RFC 4291",
-        Reach::None,
-    ),
-    v6(
-        0,
-        0xffff_0000_0000_0000,
-        80,
-        "IPv4-translated, of the first SIIT",
-        "RFC 2765",
-        Reach::None,
-    ),
-    v6(
-        0,
-        0,
-        96,
-        "IPv4-compatible, deprecated",
-        "RFC 4291",
-        Reach::None,
-    ),
-    v6(
-        0x0064_ff9b_0000_0000,
-        0,
-        96,
-        "well-known prefix for translation",
-        "RFC 6052",
-        Reach::Global,
-    ),
-    v6(
-        0x0064_ff9b_0001_0000,
-        0,
-        48,
-        "prefixes for translation within a network",
-        "RFC 8215",
-        Reach::Local,
-    ),
-    v6(
-        0x0100_0000_0000_0000,
-        0,
-        64,
-        "discard-only",
-        "RFC 6666",
-        Reach::None,
-    ),
-    v6(
-        0x2001_0000_0000_0000,
-        0,
-        32,
-        "Teredo",
-        "RFC 4380",
-        Reach::Global,
-    ),
-    v6(
-        0x2001_0002_0000_0000,
-        0,
-        48,
-        "benchmarks",
-        "RFC 5180",
-        Reach::Local,
-    ),
-    v6(
-        0x2001_0db8_0000_0000,
-        0,
-        32,
-        "documentation",
-        "RFC 3849",
-        Reach::None,
-    ),
-    v6(
-        0x3fff_0000_0000_0000,
-        0,
-        20,
-        "documentation",
-        "RFC 9637",
-        Reach::None,
-    ),
-    v6(
-        0x2001_0020_0000_0000,
-        0,
-        28,
-        "ORCHIDv2",
-        "RFC 7343",
-        Reach::Global,
-    ),
-    v6(
-        0x2001_0000_0000_0000,
-        0,
-        23,
-        "IETF protocol assignments",
-        "RFC 2928",
-        Reach::None,
-    ),
-    v6(
-        0x2002_0000_0000_0000,
-        0,
-        16,
-        "6to4",
-        "RFC 3056",
-        Reach::Global,
-    ),
-    v6(
-        0x5f00_0000_0000_0000,
-        0,
-        16,
-        "segment routing identifiers",
-        "RFC 9602",
-        Reach::Local,
-    ),
-    v6(
-        0xfe80_0000_0000_0000,
-        0,
-        10,
-        "link-local",
-        "RFC 4291",
-        Reach::None,
-    ),
-    v6(
-        0xfec0_0000_0000_0000,
-        0,
-        10,
-        "site-local, deprecated",
-        "RFC 3879",
-        Reach::Local,
-    ),
-    v6(
-        0xfc00_0000_0000_0000,
-        0,
-        7,
-        "unique local",
-        "RFC 4193",
-        Reach::Local,
-    ),
-    v6(
-        0xff00_0000_0000_0000,
-        0,
-        8,
-        "multicast",
-        "RFC 4291",
-        Reach::Global,
-    ),
-    v6(
-        0x2000_0000_0000_0000,
-        0,
-        3,
-        "global unicast",
-        "RFC 4291",
-        Reach::Global,
-    ),
+#[rustfmt::skip]
+const BLOCKS_V6: &[Block<V6>] = &[
+    block(v6(0, 0), 128, "unspecified", "RFC 4291", Reach::None),
+    block(v6(0, 1), 128, "loopback", "RFC 4291", Reach::None),
+    block(v6(0, 0x0000_ffff_0000_0000), 96, "IPv4-mapped: an IPv4 address within programs", "RFC 4291", Reach::None),
+    block(v6(0, 0xffff_0000_0000_0000), 80, "IPv4-translated, of the first SIIT", "RFC 2765", Reach::None),
+    block(v6(0, 0), 96, "IPv4-compatible, deprecated", "RFC 4291", Reach::None),
+    block(v6(0x0064_ff9b_0000_0000, 0), 96, "well-known prefix for translation", "RFC 6052", Reach::Global),
+    block(v6(0x0064_ff9b_0001_0000, 0), 48, "prefixes for translation within a network", "RFC 8215", Reach::Local),
+    block(v6(0x0100_0000_0000_0000, 0), 64, "discard-only", "RFC 6666", Reach::None),
+    block(v6(0x2001_0000_0000_0000, 0), 32, "Teredo", "RFC 4380", Reach::Global),
+    block(v6(0x2001_0002_0000_0000, 0), 48, "benchmarks", "RFC 5180", Reach::Local),
+    block(v6(0x2001_0db8_0000_0000, 0), 32, "documentation", "RFC 3849", Reach::None),
+    block(v6(0x3fff_0000_0000_0000, 0), 20, "documentation", "RFC 9637", Reach::None),
+    block(v6(0x2001_0020_0000_0000, 0), 28, "ORCHIDv2", "RFC 7343", Reach::Global),
+    block(v6(0x2001_0000_0000_0000, 0), 23, "IETF protocol assignments", "RFC 2928", Reach::None),
+    block(v6(0x2002_0000_0000_0000, 0), 16, "6to4", "RFC 3056", Reach::Global),
+    block(v6(0x5f00_0000_0000_0000, 0), 16, "segment routing identifiers", "RFC 9602", Reach::Local),
+    block(v6(0xfe80_0000_0000_0000, 0), 10, "link-local", "RFC 4291", Reach::None),
+    block(v6(0xfec0_0000_0000_0000, 0), 10, "site-local, deprecated", "RFC 3879", Reach::Local),
+    block(v6(0xfc00_0000_0000_0000, 0), 7, "unique local", "RFC 4193", Reach::Local),
+    block(v6(0xff00_0000_0000_0000, 0), 8, "multicast", "RFC 4291", Reach::Global),
+    block(v6(0x2000_0000_0000_0000, 0), 3, "global unicast", "RFC 4291", Reach::Global),
 ];
 
 /// The narrowest block that an IPv4 address lies in; `None` for ordinary global addresses.
 #[must_use]
 pub fn block_v4(address: V4) -> Option<&'static Block<V4>> {
-    BLOCKS_V4.iter().find(|block| {
-        let shift = 32 - u32::from(block.length);
-        (address.number() ^ block.network.number()) >> shift == 0
-    })
+    narrowest(BLOCKS_V4, address)
 }
 
 /// The narrowest block that an IPv6 address lies in; `None` for an address without an assigned use.
 #[must_use]
 pub fn block_v6(address: V6) -> Option<&'static Block<V6>> {
-    BLOCKS_V6.iter().find(|block| {
-        let ((a, b), (c, d)) = (address.halves(), block.network.halves());
-        match block.length {
-            length @ 1..=64 => (a ^ c) >> (64 - length) == 0,
-            length => a == c && (b ^ d) >> (128 - length) == 0,
-        }
-    })
+    narrowest(BLOCKS_V6, address)
+}
+
+fn narrowest<A: Address>(blocks: &[Block<A>], address: A) -> Option<&Block<A>> {
+    let lies_in = |block: &&Block<A>| Network::new(block.network, block.length).contains(address);
+    blocks.iter().find(lies_in)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::{Ipv4Addr, Ipv6Addr};
-
-    fn a4(text: &str) -> V4 {
-        text.parse::<Ipv4Addr>().unwrap().into()
-    }
-
-    fn a6(text: &str) -> V6 {
-        text.parse::<Ipv6Addr>().unwrap().into()
-    }
+    use crate::testing::{v4, v6};
 
     #[test]
     fn blocks_are_the_narrowest() {
@@ -393,9 +141,9 @@ mod tests {
             ("192.0.0.200", "IETF protocol assignments"),
             ("10.1.2.3", "private use"),
         ] {
-            assert_eq!(block_v4(a4(text)).unwrap().purpose, purpose, "{text}");
+            assert_eq!(block_v4(v4(text)).unwrap().purpose, purpose, "{text}");
         }
-        assert_eq!(block_v4(a4("8.8.8.8")), None);
+        assert_eq!(block_v4(v4("8.8.8.8")), None);
         for (text, purpose) in [
             ("::1", "loopback"),
             ("::2", "IPv4-compatible, deprecated"),
@@ -408,9 +156,9 @@ mod tests {
             ("fe80::1", "link-local"),
             ("ff02::1", "multicast"),
         ] {
-            assert_eq!(block_v6(a6(text)).unwrap().purpose, purpose, "{text}");
+            assert_eq!(block_v6(v6(text)).unwrap().purpose, purpose, "{text}");
         }
-        assert_eq!(block_v6(a6("4000::1")), None);
+        assert_eq!(block_v6(v6("4000::1")), None);
     }
 
     /// No narrower block comes after a wider one that contains it.

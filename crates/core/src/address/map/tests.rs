@@ -3,18 +3,11 @@
 use super::*;
 use crate::address::port_set::PortSetError;
 use crate::address::rfc6052;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use crate::testing::{v4, v6};
+use core::net::Ipv6Addr;
 use proptest::prelude::*;
 use std::string::ToString;
 use std::vec::Vec;
-
-fn v4(text: &str) -> V4 {
-    text.parse::<Ipv4Addr>().unwrap().into()
-}
-
-fn v6(text: &str) -> V6 {
-    text.parse::<Ipv6Addr>().unwrap().into()
-}
 
 fn net4(text: &str) -> (V4, u8) {
     let (address, length) = text.split_once('/').unwrap();

@@ -74,11 +74,7 @@ impl SharedNetworks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::Ipv4Addr;
-
-    fn v4(text: &str) -> V4 {
-        text.parse::<Ipv4Addr>().unwrap().into()
-    }
+    use crate::testing::v4;
 
     #[test]
     fn the_longest_network_tells_how_ports_are_divided() {
