@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, PacketV4, Part, Stage, stateful};
+use super::{Hosts, Mechanism, PacketV4, Part, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::{V4, V6};
 use crate::host::{Effort, Host};
@@ -53,6 +53,13 @@ impl Mechanism for Aftr {
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
+    }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::Softwires {
+            local: self.local,
+            customers: self.softwires,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, PacketV4, Part, Stage, map, stateful};
+use super::{Hosts, Mechanism, PacketV4, Part, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
@@ -52,6 +52,10 @@ impl Mechanism for MapECe {
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
+    }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::V4(self.inside)
     }
 }
 

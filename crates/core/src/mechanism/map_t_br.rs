@@ -39,6 +39,10 @@ impl Mechanism for MapTBr {
     fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
         self.prefix.contains(destination)
     }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        Some(&self.prefix)
+    }
 }
 
 impl Translator for MapTBr {

@@ -2,7 +2,7 @@
 //! 464XLAT (RFC 6877) for hosts that share its one address.
 
 use super::crossing::{Translation, Translator};
-use super::{Mechanism, PacketV4, Part, Stage, map, stateful};
+use super::{Hosts, Mechanism, PacketV4, Part, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -55,6 +55,14 @@ impl Mechanism for MapTCe {
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
+    }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        Some(&self.prefix)
+    }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::V4(self.inside)
     }
 }
 

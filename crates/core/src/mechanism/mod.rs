@@ -23,6 +23,8 @@ pub mod siit;
 pub mod six_in_four;
 pub mod stateful;
 
+use crate::address::networks::{V4Networks, V6Networks};
+use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{NatConfig, Pool};
@@ -110,6 +112,32 @@ pub trait Mechanism {
     fn rules_base_mut(&mut self) -> Option<&mut u32> {
         None
     }
+
+    /// The one prefix of RFC 6052 under which IPv6 hosts see the IPv4 hosts, if there is one.
+    fn prefix(&self) -> Option<&Prefix> {
+        None
+    }
+
+    /// The hosts on the inside of its NAT.
+    fn hosts(&self) -> Hosts {
+        Hosts::V6
+    }
+}
+
+/// The hosts on the inside of a NAT.
+#[derive(Clone, Copy, Debug)]
+pub enum Hosts {
+    /// All that have IPv6 addresses.
+    V6,
+    /// Those in these networks.
+    V4(V4Networks),
+    /// Hosts behind softwires between this address and the B4s in these networks.
+    Softwires {
+        /// This end.
+        local: V6,
+        /// The other ends.
+        customers: V6Networks,
+    },
 }
 
 /// The parts of an IPv4 packet by which its mechanism is found.
@@ -218,6 +246,18 @@ macro_rules! any_mechanism {
             fn rules_base_mut(&mut self) -> Option<&mut u32> {
                 match self {
                     $(Self::$name(it) => it.rules_base_mut(),)+
+                }
+            }
+
+            fn prefix(&self) -> Option<&Prefix> {
+                match self {
+                    $(Self::$name(it) => it.prefix(),)+
+                }
+            }
+
+            fn hosts(&self) -> Hosts {
+                match self {
+                    $(Self::$name(it) => it.hosts(),)+
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use super::crossing::Napt44;
 use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, PacketV4, Part, Stage, stateful};
+use super::{Hosts, Mechanism, PacketV4, Part, Stage, stateful};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
@@ -47,6 +47,10 @@ impl Mechanism for Nat44 {
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
+    }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::V4(self.inside)
     }
 }
 

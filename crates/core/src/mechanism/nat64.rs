@@ -50,6 +50,10 @@ impl Mechanism for Nat64 {
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
     }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        Some(&self.prefix)
+    }
 }
 
 impl Translator for Nat64 {
