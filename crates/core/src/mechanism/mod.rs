@@ -29,6 +29,8 @@ use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{NatConfig, Pool};
 use crate::policy::Policy;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::Tuple;
 
 pub use instances::Instances;
 
@@ -308,12 +310,46 @@ pub struct Instance {
     pub policy: Policy,
 }
 
+/// A packet as a mechanism sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a, A> {
+    /// The policy of the instance.
+    pub policy: &'a Policy,
+    /// Addresses and ports; for a fragment, the ports of its datagram.
+    pub tuple: &'a Tuple<A>,
+    /// The transport header.
+    pub transport: &'a Transport,
+    /// The part that they belong to.
+    pub part: Part,
+}
+
+impl<'a, A> Seen<'a, A> {
+    /// The packet itself.
+    #[inline(always)]
+    pub const fn outer(policy: &'a Policy, tuple: &'a Tuple<A>, transport: &'a Transport) -> Self {
+        Self {
+            policy,
+            tuple,
+            transport,
+            part: Part::Outer,
+        }
+    }
+
+    /// The packet quoted in an ICMP error, with its tuple swapped so that it points the way of the error.
+    #[inline(always)]
+    pub const fn quoted(policy: &'a Policy, tuple: &'a Tuple<A>, transport: &'a Transport) -> Self {
+        Self {
+            part: Part::Quoted,
+            ..Self::outer(policy, tuple, transport)
+        }
+    }
+}
+
 /// The part of a packet that a tuple belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The packet itself: may make and refresh state.
     Outer,
-    /// The packet quoted in an ICMP error, with its tuple swapped so that it points the way of the
-    /// error: only looks state up (RFC 6146 section 3.4).
+    /// The packet quoted in an ICMP error: only looks state up (RFC 6146 section 3.4).
     Quoted,
 }

@@ -5,6 +5,7 @@ use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::table::{Refused, Slot, hash};
 use crate::time::Instant;
+use crate::wire::ipv4;
 use crate::wire::tuple::Ports;
 
 use super::config::NatConfig;
@@ -35,25 +36,26 @@ impl FragmentKey {
         ])
     }
 
+    /// Of the IPv4 datagram that a header belongs to.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(header: &ipv4::Header) -> Self {
+        Self::v4(
+            header.source(),
+            header.destination(),
+            header.identification(),
+            header.protocol(),
+        )
+    }
+
     /// The key of an IPv4 datagram in a softwire, whose addresses are valid there only: its IPv6 source is
     /// part of the key.
     #[inline(always)]
     #[must_use]
-    pub const fn softwire(
-        softwire: V6,
-        source: V4,
-        destination: V4,
-        identification: u16,
-        protocol: u8,
-    ) -> Self {
-        let outer = address_words(softwire);
-        Self([
-            outer[0],
-            outer[1],
-            (source.0.0 as u64) << 32 | destination.0.0 as u64,
-            0,
-            (identification as u64) << 32 | (protocol as u64) << 8 | 4,
-        ])
+    pub const fn within(self, softwire: V6) -> Self {
+        let [high, low] = address_words(softwire);
+        let Self([addresses, _, _, _, datagram]) = self;
+        Self([high, low, addresses, 0, datagram])
     }
 
     /// Of an IPv6 datagram.

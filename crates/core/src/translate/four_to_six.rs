@@ -8,7 +8,7 @@ use crate::checksum::{Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Part, stateful};
+use crate::mechanism::{Seen, stateful};
 use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::{Policy, ZeroUdpChecksum};
@@ -50,14 +50,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
-        let (source, destination) = (header.source(), header.destination());
-        let key = FragmentKey::v4(
-            source,
-            destination,
-            header.identification(),
-            header.protocol(),
-        );
-        stateful::ports_of(host, mechanism.nat(), &key, transport)?
+        stateful::ports_of(host, mechanism.nat(), &FragmentKey::of(&header), transport)?
     } else {
         transport.ports()
     };
@@ -66,7 +59,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     }
     let mss = mss::find(packet, policy, transport)?;
     let old = ports.between(header.source(), header.destination());
-    let new = mechanism.to_v6(host, policy, &old, transport, Part::Outer)?;
+    let new = mechanism.to_v6(host, Seen::outer(policy, &old, transport))?;
     let mut out = headers(
         policy,
         &header,

@@ -11,7 +11,7 @@ use crate::checksum::{Delta, Sum};
 use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::Instances;
-use crate::mechanism::Part;
+use crate::mechanism::Seen;
 use crate::mechanism::crossing::Translator;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
@@ -118,7 +118,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
         return Err(INNER);
     }
     let new = mechanism
-        .to_v6(host, policy, &old.swapped(), &quoted, Part::Quoted)
+        .to_v6(host, Seen::quoted(policy, &old.swapped(), &quoted))
         .map_err(useless)?
         .swapped();
     // This includes RFC 7757 section 4.2.1 rule 3: the host itself is known by the destination of the
@@ -247,7 +247,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         return Err(INNER);
     }
     let new = mechanism
-        .to_v4(host, policy, &old.swapped(), &quoted, Part::Quoted)
+        .to_v4(host, Seen::quoted(policy, &old.swapped(), &quoted))
         .map_err(useless)?
         .swapped();
     let source = if received.header.source() == old.destination {

@@ -6,9 +6,8 @@ use crate::address::{V4, V6};
 use crate::checksum::{Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v6;
-use crate::mechanism::Instances;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Part, stateful};
+use crate::mechanism::{Instances, Seen, stateful};
 use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
@@ -68,7 +67,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     // Summed up here so that the addresses need not be kept.
     let removed = address_sum(&header);
     let old = ports.between(header.source(), header.destination());
-    let new = mechanism.to_v4(host, policy, &old, transport, Part::Outer)?;
+    let new = mechanism.to_v4(host, Seen::outer(policy, &old, transport))?;
     let hairpin = mechanism.hairpins(host, instances, new.destination);
     if hairpin && !P::ABILITIES.hairpins {
         return Err(Refusal::Slow(Slow::Hairpin));
