@@ -74,12 +74,8 @@ macro_rules! programs {
             };
             let family = arrival.family;
             let device = Device::new(&context);
-            let searched = match family {
-                Family::V4 => {
-                    owner::search_v4(configured, &device, || quoted_protocol(raw) as u8)
-                }
-                Family::V6 => owner::search_v6(configured, &device),
-            };
+            let quoted = || quoted_protocol(raw) as u8;
+            let searched = owner::search(configured, family, &device, quoted);
             let answer = dispatch(raw, program, family, configured, searched, arrival.link);
             finish(&context, answer, arrival.vlan)
         }
