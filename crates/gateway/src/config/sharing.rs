@@ -101,8 +101,9 @@ pub(super) fn map_e(reader: &Reader<'_>) -> Option<Composed> {
 pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
     let role = role(reader);
     let rules = rules(reader);
-    let default = reader.require("prefix", "\"64:ff9b::/96\"");
-    let default = default.and_then(|v| Some(v.at(prefix::rfc6052(&v)?)));
+    let default = reader.needs("prefix", "\"64:ff9b::/96\"", |v| {
+        Some(v.at(prefix::rfc6052(&v)?))
+    });
     match role? {
         Role::Br => {
             let (rules, default) = (rules?, default?);
@@ -269,13 +270,10 @@ fn ce_nat(reader: &Reader<'_>, address: Ipv4Addr, customer: &Ce, pcp: Option<Pcp
         );
         return None;
     }
-    let pool = At {
-        value: Pool {
-            addresses: Ipv4Net::from(address),
-            ports: (1, u16::MAX),
-        },
-        span: reader.span,
-    };
+    let pool = reader.at(Pool {
+        addresses: Ipv4Net::from(address),
+        ports: (1, u16::MAX),
+    });
     Some(Nat {
         set: customer.ports,
         pcp,
