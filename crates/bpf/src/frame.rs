@@ -6,10 +6,8 @@ use aya_ebpf::programs::XdpContext;
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
-use crate::ethernet::{self, Ethernet, Tag, Tagged};
-
-/// Headers end before this offset; the verifier wants a bound that it can see.
-const REACH: usize = 1024;
+use crate::ethernet::{self, Tag, Tagged};
+use crate::linear::Linear;
 
 /// An Ethernet frame. Offset 0 of the packet is its IP header.
 pub(crate) struct Frame<'a> {
@@ -20,53 +18,6 @@ impl<'a> Frame<'a> {
     #[inline(always)]
     pub(crate) fn new(context: &'a XdpContext) -> Self {
         Self { context }
-    }
-
-    /// A pointer to `size` bytes that begin `at` bytes into the frame.
-    #[inline(always)]
-    fn pointer(&self, at: usize, size: usize) -> Result<*mut u8, Truncated> {
-        if at > REACH {
-            return Err(Truncated);
-        }
-        let frame = self.context.ctx;
-        // SAFETY: two fields of the context. Read anew each time, because the verifier follows a
-        // packet pointer only where it is not moved as a 32-bit number, which it is in the context.
-        let (start, end) = unsafe {
-            (
-                (&raw const (*frame).data).read_volatile(),
-                (&raw const (*frame).data_end).read_volatile(),
-            )
-        };
-        let start = start as usize + at;
-        if start + size > end as usize {
-            return Err(Truncated);
-        }
-        Ok(start as *mut u8)
-    }
-
-    /// The Ethernet header.
-    #[inline(always)]
-    pub(crate) fn ethernet(&self) -> Option<Ethernet> {
-        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
-        // SAFETY: `pointer` checked that the header lies in the frame.
-        Some(unsafe { Ethernet::read(pointer.cast()) })
-    }
-
-    /// The type of the payload of the Ethernet header.
-    #[inline(always)]
-    pub(crate) fn kind(&self) -> Option<u16> {
-        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
-        // SAFETY: `pointer` checked that the header lies in the frame; its last two bytes.
-        Some(u16::from_be(unsafe { pointer.cast::<u16>().add(6).read() }))
-    }
-
-    /// Overwrites the Ethernet header.
-    #[inline(always)]
-    pub(crate) fn set_ethernet(&self, header: Ethernet) -> Option<()> {
-        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
-        // SAFETY: `pointer` checked that the header lies in the frame.
-        unsafe { header.write(pointer.cast()) };
-        Some(())
     }
 }
 
@@ -109,6 +60,20 @@ impl Frame<'_> {
     }
 }
 
+impl Linear for Frame<'_> {
+    #[inline(always)]
+    fn bounds(&self) -> (u32, u32) {
+        let frame = self.context.ctx;
+        // SAFETY: two fields of the context.
+        unsafe {
+            (
+                (&raw const (*frame).data).read_volatile(),
+                (&raw const (*frame).data_end).read_volatile(),
+            )
+        }
+    }
+}
+
 impl Packet for Frame<'_> {
     const ABILITIES: Abilities = Abilities::BPF;
 
@@ -119,17 +84,12 @@ impl Packet for Frame<'_> {
 
     #[inline(always)]
     fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
-        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
-        // SAFETY: `pointer` checked that these bytes lie in the frame; `Word` is a plain `u32`.
-        Ok(unsafe { pointer.cast::<[Word; N]>().read() })
+        self.payload(at)
     }
 
     #[inline(always)]
     fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
-        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
-        // SAFETY: `pointer` checked that these bytes lie in the frame.
-        unsafe { pointer.cast::<[Word; N]>().write(words) };
-        Ok(())
+        self.set_payload(at, words)
     }
 
     #[inline(always)]

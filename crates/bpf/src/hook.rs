@@ -74,12 +74,8 @@ macro_rules! programs {
             };
             let family = arrival.family;
             let device = Device::new(&context);
-            let searched = match family {
-                Family::V4 => {
-                    owner::search_v4(configured, &device, || quoted_protocol(raw) as u8)
-                }
-                Family::V6 => owner::search_v6(configured, &device),
-            };
+            let quoted = || quoted_protocol(raw) as u8;
+            let searched = owner::search(configured, family, &device, quoted);
             let answer = dispatch(raw, program, family, configured, searched, arrival.link);
             finish(&context, answer, arrival.vlan)
         }
@@ -172,26 +168,20 @@ macro_rules! crossings {
             link: u32,
         ) -> i32 {
             let number = configured.number();
-            match (owner::mechanism(&configured, searched), family) {
+            match owner::mechanism(&configured, searched) {
                 $(
-                    (Some(AnyMechanism::$name(_)), Family::V4) => {
+                    Some(AnyMechanism::$name(_)) => {
                         const STAGE: Stage = mechanism::$module::$name::STAGE;
-                        if program.is(STAGE) {
-                            $module::v4(context, number, searched, link)
-                        } else {
-                            stage::elsewhere::<Device<'_>>(program, STAGE, family)
+                        if !program.is(STAGE) {
+                            return stage::elsewhere::<Device<'_>>(program, STAGE, family);
                         }
-                    }
-                    (Some(AnyMechanism::$name(_)), Family::V6) => {
-                        const STAGE: Stage = mechanism::$module::$name::STAGE;
-                        if program.is(STAGE) {
-                            $module::v6(context, number, searched, link)
-                        } else {
-                            stage::elsewhere::<Device<'_>>(program, STAGE, family)
+                        match family {
+                            Family::V4 => $module::v4(context, number, searched, link),
+                            Family::V6 => $module::v6(context, number, searched, link),
                         }
                     }
                 )+
-                (None, _) => stage::not_ours::<Device<'_>>(program),
+                None => stage::not_ours::<Device<'_>>(program),
             }
         }
     };

@@ -10,6 +10,7 @@ mod configured;
 mod ethernet;
 mod frame;
 mod hook;
+mod linear;
 mod link;
 mod lookup;
 mod maps;

@@ -7,7 +7,7 @@ use isthmus_abi::banks::{self, Active, InstanceWords};
 use isthmus_abi::clock::Clock;
 use isthmus_abi::counts;
 use isthmus_abi::lines::{LineWords, MMAPABLE};
-use isthmus_abi::programs::{self, Slot};
+use isthmus_abi::programs;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Line, Memory};
 
@@ -45,7 +45,7 @@ static RULES: Array<LineWords, 1, MMAPABLE> = Array::new();
 
 /// Counters by instance and [`Counter`].
 #[btf_map]
-pub(crate) static COUNTS: PerCpuArray<u64, { counts::ENTRIES as usize }> = PerCpuArray::new();
+static COUNTS: PerCpuArray<u64, { counts::ENTRIES as usize }> = PerCpuArray::new();
 
 /// The XDP programs that others hand packets to.
 #[btf_map]
@@ -54,17 +54,6 @@ pub(crate) static XDP_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArr
 /// The tc programs that others hand packets to. A program array takes one kind.
 #[btf_map]
 pub(crate) static TC_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArray::new();
-
-/// See [`Slot::Base`].
-pub(crate) const BASE: u32 = Slot::Base as u32;
-/// See [`Slot::OpenV4`].
-pub(crate) const OPEN_V4: u32 = Slot::OpenV4 as u32;
-/// See [`Slot::OpenV6`].
-pub(crate) const OPEN_V6: u32 = Slot::OpenV6 as u32;
-/// See [`Slot::Softwires`].
-pub(crate) const SOFTWIRES: u32 = Slot::Softwires as u32;
-/// See [`Slot::MapT`].
-pub(crate) const MAP_T: u32 = Slot::MapT as u32;
 
 /// A memory of lines in a map.
 pub(crate) struct Lines(&'static Array<LineWords, 1, MMAPABLE>);
@@ -112,8 +101,13 @@ pub(crate) fn next_random() -> u32 {
 /// Counts a packet that no program of ours takes.
 #[inline(always)]
 pub(crate) fn count(counter: Counter) {
-    let place = counts::place(counts::OF_GATEWAY, counter);
-    if let Some(count) = COUNTS.get_ptr_mut(place) {
+    count_in(counts::OF_GATEWAY, counter);
+}
+
+/// Counts in the row of an instance or of the gateway.
+#[inline(always)]
+pub(crate) fn count_in(row: u32, counter: Counter) {
+    if let Some(count) = COUNTS.get_ptr_mut(counts::place(row, counter)) {
         // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
         unsafe { *count += 1 };
     }

@@ -5,7 +5,7 @@ use isthmus_core::config::Instance;
 use isthmus_core::host::{Established, Host};
 use isthmus_core::mechanism::instances::{MOST_INSTANCES, any_pool_owns};
 use isthmus_core::mechanism::{AnyMechanism, Instances, Mechanism, Member, PacketV4};
-use isthmus_core::packet::Packet;
+use isthmus_core::packet::{Family, Packet};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
 
@@ -18,38 +18,29 @@ use crate::services::Services;
 /// the packet.
 const ONLY: u64 = NOTHING - 1;
 
-/// The instance that an IPv4 packet belongs to, for [`Chosen`]. `quoted` returns the quoted protocol of an
-/// ICMP message.
+/// The instance that a packet belongs to, for [`Chosen`]. `quoted` returns the quoted protocol of an ICMP
+/// message.
 #[inline(always)]
-pub(crate) fn search_v4<P: Packet>(
+pub(crate) fn search<P: Packet>(
     configured: Configured,
+    family: Family,
     packet: &P,
     quoted: impl Fn() -> u8,
 ) -> u64 {
     if configured.only().is_some() {
         return ONLY;
     }
-    match ipv4::Header::read(packet, 0) {
-        Ok(header) => {
+    match family {
+        Family::V4 => ipv4::Header::read(packet, 0).map_or(NOTHING, |header| {
             let protocol = match header.protocol() {
                 protocol::ICMP => quoted(),
                 other => other,
             };
             find_v4(configured, header.source(), header.destination(), protocol)
-        }
-        Err(_) => NOTHING,
-    }
-}
-
-/// The instance that an IPv6 packet belongs to, for [`Chosen`].
-#[inline(always)]
-pub(crate) fn search_v6<P: Packet>(configured: Configured, packet: &P) -> u64 {
-    if configured.only().is_some() {
-        return ONLY;
-    }
-    match ipv6::Header::read(packet, 0) {
-        Ok(header) => find_v6(configured, header.source(), header.destination()),
-        Err(_) => NOTHING,
+        }),
+        Family::V6 => ipv6::Header::read(packet, 0).map_or(NOTHING, |header| {
+            find_v6(configured, header.source(), header.destination())
+        }),
     }
 }
 
@@ -74,19 +65,6 @@ pub(crate) fn mechanism(configured: &Configured, searched: u64) -> Option<&AnyMe
     Some(&configured.get(index)?.mechanism)
 }
 
-/// Whether an IPv4 address is in the pool of an instance, of which `own` is one.
-#[inline(always)]
-fn is_in_a_pool<M: Mechanism>(configured: Configured, own: &M, destination: V4) -> bool {
-    if configured.only().is_some()
-        && own
-            .pool_of_v6()
-            .is_none_or(|pool| !pool.is_near(destination))
-    {
-        return false;
-    }
-    pools_own(destination.0.0, configured.number()) != 0
-}
-
 impl Instances for Configured {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
@@ -107,18 +85,13 @@ impl Instances for Configured {
     fn find_v6<M: Member, H: Host>(&self, _host: &H, source: V6, destination: V6) -> Option<u32> {
         number(find_v6(*self, source, destination))
     }
-
-    #[inline(always)]
-    fn pools_own<M: Mechanism>(&self, own: &M, destination: V4) -> bool {
-        is_in_a_pool(*self, own, destination)
-    }
 }
 
 /// The instances, when the one that the packet belongs to has been searched for already: the search
 /// is not called from where the stack is full.
 pub(crate) struct Chosen {
     pub(crate) configured: Configured,
-    /// The result of [`search_v4`] or [`search_v6`].
+    /// The result of [`search`].
     pub(crate) searched: u64,
 }
 
@@ -152,7 +125,14 @@ impl Instances for Chosen {
 
     #[inline(always)]
     fn pools_own<M: Mechanism>(&self, own: &M, destination: V4) -> bool {
-        is_in_a_pool(self.configured, own, destination)
+        if self.configured.only().is_some()
+            && own
+                .pool_of_v6()
+                .is_none_or(|pool| !pool.is_near(destination))
+        {
+            return false;
+        }
+        pools_own(destination.0.0, self.configured.number()) != 0
     }
 }
 
@@ -248,16 +228,6 @@ pub extern "C" fn owns_v6(
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn pools_own(destination: u32, active: u64) -> u64 {
-    let searching = Searching(Configured::from_number(active));
-    u64::from(any_pool_owns(&searching, V4(Word(destination))))
-}
-
-/// The instances, searched by the core's own loop.
-struct Searching(Configured);
-
-impl Instances for Searching {
-    #[inline(always)]
-    fn get(&self, index: u32) -> Option<&Instance> {
-        self.0.get(index)
-    }
+    let configured = Configured::from_number(active);
+    u64::from(any_pool_owns(&configured, V4(Word(destination))))
 }

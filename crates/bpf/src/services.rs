@@ -15,7 +15,7 @@ use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
 
 use crate::lookup;
-use crate::maps::{CLOCK, COUNTS, Lines, RULE_LINES, STATE_LINES, next_random, offline};
+use crate::maps::{CLOCK, Lines, RULE_LINES, STATE_LINES, count_in, next_random, offline};
 use crate::route::Egress;
 
 /// The answer of the last search for an explicit mapping. The search for the instance asks for the same as the
@@ -169,10 +169,7 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
 
     #[inline(always)]
     fn count(&mut self, counter: Counter) {
-        if let Some(count) = COUNTS.get_ptr_mut(counts::place(self.row, counter)) {
-            // SAFETY: this processor's own slot, and BPF programs of one kind do not nest on it.
-            unsafe { *count += 1 };
-        }
+        count_in(self.row, counter);
     }
 
     #[inline(always)]

@@ -11,10 +11,9 @@ use isthmus_core::checksum::Delta;
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
-use crate::ethernet::{self, Ethernet};
+use crate::ethernet;
+use crate::linear::Linear;
 
-/// Headers end before this offset; the verifier wants a bound that it can see.
-const REACH: usize = 1024;
 /// Bytes that are made linear: Ethernet, IPv6, a fragment header and TCP with room to spare.
 const LINEAR: u32 = 128;
 
@@ -47,52 +46,6 @@ impl<'a> Skb<'a> {
             // SAFETY: the context is that of this run. A failure shows in the next access.
             let _ = unsafe { bpf_skb_pull_data(self.context.as_ptr().cast(), length) };
         }
-    }
-
-    #[inline(always)]
-    fn pointer(&self, at: usize, size: usize) -> Result<*mut u8, Truncated> {
-        if at > REACH {
-            return Err(Truncated);
-        }
-        let skb = self.context.skb.skb;
-        // SAFETY: two fields of the context. Read anew each time, because the verifier follows a
-        // packet pointer only where it is not moved as a 32-bit number, which it is in the context.
-        let (start, end) = unsafe {
-            (
-                (&raw const (*skb).data).read_volatile(),
-                (&raw const (*skb).data_end).read_volatile(),
-            )
-        };
-        let start = start as usize + at;
-        if start + size > end as usize {
-            return Err(Truncated);
-        }
-        Ok(start as *mut u8)
-    }
-
-    /// The Ethernet header.
-    #[inline(always)]
-    pub(crate) fn ethernet(&self) -> Option<Ethernet> {
-        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
-        // SAFETY: `pointer` checked that the header lies in the linear part.
-        Some(unsafe { Ethernet::read(pointer.cast()) })
-    }
-
-    /// The type of the payload of the Ethernet header.
-    #[inline(always)]
-    pub(crate) fn kind(&self) -> Option<u16> {
-        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
-        // SAFETY: `pointer` checked that the header lies in the linear part; its last two bytes.
-        Some(u16::from_be(unsafe { pointer.cast::<u16>().add(6).read() }))
-    }
-
-    /// Overwrites the Ethernet header.
-    #[inline(always)]
-    pub(crate) fn set_ethernet(&self, header: Ethernet) -> Option<()> {
-        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
-        // SAFETY: `pointer` checked that the header lies in the linear part.
-        unsafe { header.write(pointer.cast()) };
-        Some(())
     }
 
     #[inline(always)]
@@ -149,6 +102,20 @@ pub extern "C" fn skb_replace_front(context: *mut __sk_buff, growth: i32, kind: 
     0
 }
 
+impl Linear for Skb<'_> {
+    #[inline(always)]
+    fn bounds(&self) -> (u32, u32) {
+        let skb = self.context.skb.skb;
+        // SAFETY: two fields of the context.
+        unsafe {
+            (
+                (&raw const (*skb).data).read_volatile(),
+                (&raw const (*skb).data_end).read_volatile(),
+            )
+        }
+    }
+}
+
 impl Packet for Skb<'_> {
     const ABILITIES: Abilities = Abilities::BPF;
 
@@ -159,17 +126,12 @@ impl Packet for Skb<'_> {
 
     #[inline(always)]
     fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
-        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
-        // SAFETY: `pointer` checked that these bytes are linear; `Word` is a plain `u32`.
-        Ok(unsafe { pointer.cast::<[Word; N]>().read() })
+        self.payload(at)
     }
 
     #[inline(always)]
     fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
-        let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
-        // SAFETY: `pointer` checked that these bytes are linear.
-        unsafe { pointer.cast::<[Word; N]>().write(words) };
-        Ok(())
+        self.set_payload(at, words)
     }
 
     #[inline(always)]

@@ -2,6 +2,7 @@
 //! hands those of others on, by a tail call, to another; so does one that makes sessions, because that takes
 //! the stack for itself. A packet that is handed on is unchanged.
 
+use isthmus_abi::programs::Slot;
 use isthmus_core::gateway::{self, Crosses};
 use isthmus_core::host::{Bounded, Effort, Established, Host as _};
 use isthmus_core::mechanism::Stage;
@@ -12,7 +13,7 @@ use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
 
 use crate::configured::Configured;
-use crate::maps::{self, BASE, MAP_T, OPEN_V4, OPEN_V6, SOFTWIRES};
+use crate::maps;
 use crate::owner::Chosen;
 use crate::route::{Egress, NoRoute};
 use crate::services::{Last, LastSearch, Services};
@@ -38,9 +39,9 @@ const GO_ON: i32 = 1 << 16;
 #[inline(always)]
 const fn go_on(stage: Stage) -> i32 {
     match stage {
-        Stage::Softwires => GO_ON + SOFTWIRES as i32,
-        Stage::MapT => GO_ON + MAP_T as i32,
-        Stage::Base | Stage::UserSpace => GO_ON + BASE as i32,
+        Stage::Softwires => GO_ON + Slot::Softwires as i32,
+        Stage::MapT => GO_ON + Slot::MapT as i32,
+        Stage::Base | Stage::UserSpace => GO_ON + Slot::Base as i32,
     }
 }
 
@@ -109,8 +110,8 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass) => D::PASS,
         Err(Refusal::Slow(Slow::Session)) if M::OPENS_IN_BPF => match family {
-            Family::V4 => GO_ON + OPEN_V4 as i32,
-            Family::V6 => GO_ON + OPEN_V6 as i32,
+            Family::V4 => GO_ON + Slot::OpenV4 as i32,
+            Family::V6 => GO_ON + Slot::OpenV6 as i32,
         },
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }

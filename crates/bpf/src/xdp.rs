@@ -13,6 +13,7 @@ use crate::configured::Configured;
 use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::frame::Frame as Device;
 use crate::hook::{self, crossings, family_of, programs};
+use crate::linear::Linear as _;
 use crate::maps::{self, XDP_PROGRAMS};
 use crate::route::{self, Delivery, Fib, Ingress};
 use crate::stage::Device as _;

@@ -1,13 +1,10 @@
 //! A few gateways to send packets to.
 
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
 
 use isthmus_core::config::Policy;
-use isthmus_core::table::Memory;
 use isthmus_engine::memory::Region;
 use isthmus_engine::offline::UserTranslator;
-use isthmus_engine::ruleset::{Member, Ruleset};
 use isthmus_gateway::config::{self, Compiled};
 
 /// The configurations, small enough that their limits are met soon.
@@ -50,21 +47,6 @@ pub(crate) fn policy(number: u8) -> &'static Policy {
 /// A new gateway, without any session.
 pub(crate) fn gateway(number: u8) -> UserTranslator {
     let compiled = compiled(number);
-    let lines = u32::try_from(compiled.rules.len()).unwrap();
-    let rules = Region::anonymous(lines).unwrap();
-    for (index, from) in (0..).zip(&compiled.rules) {
-        for (to, from) in rules.line(index).unwrap().iter().zip(from) {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-    }
-    let members: Vec<Member> = compiled
-        .instances
-        .iter()
-        .map(|compiled| Member {
-            instance: compiled.instance,
-            icmp_errors: compiled.icmp_errors,
-        })
-        .collect();
     let state = Region::anonymous(compiled.state_lines).unwrap();
-    UserTranslator::new(Ruleset::new(&members, rules).unwrap(), state, 1)
+    UserTranslator::new(compiled.ruleset().unwrap(), state, 1)
 }

@@ -8,6 +8,29 @@ use crate::policy::Policy;
 use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6};
 
+/// The instance that a packet belongs to.
+#[derive(Debug)]
+pub struct Owner<'a, M, I: ?Sized> {
+    /// Its mechanism.
+    pub mechanism: &'a M,
+    /// How it treats headers.
+    pub policy: &'a Policy,
+    /// All instances.
+    pub instances: &'a I,
+}
+
+impl<'a, M, I: ?Sized> Owner<'a, M, I> {
+    /// The same with the type of its mechanism.
+    #[inline(always)]
+    const fn known<N>(&self, mechanism: &'a N) -> Owner<'a, N, I> {
+        Owner {
+            mechanism,
+            policy: self.policy,
+            instances: self.instances,
+        }
+    }
+}
+
 /// A crossing of mechanisms `M`. The packets belong to an instance of such a mechanism.
 pub trait Cross<M> {
     /// Takes an IPv4 packet across.
@@ -15,11 +38,9 @@ pub trait Cross<M> {
     /// # Errors
     /// The packet is not to be sent on; it is unchanged then.
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
-        mechanism: &M,
-        policy: &Policy,
+        owner: &Owner<'_, M, I>,
         packet: &mut P,
         host: &mut H,
-        instances: &I,
         header: ipv4::Header,
     ) -> Result<Verdict, Refusal>;
 
@@ -28,11 +49,9 @@ pub trait Cross<M> {
     /// # Errors
     /// The packet is not to be sent on; it is unchanged then.
     fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
-        mechanism: &M,
-        policy: &Policy,
+        owner: &Owner<'_, M, I>,
         packet: &mut P,
         host: &mut H,
-        instances: &I,
         header: ipv6::Header,
     ) -> Result<Verdict, Refusal>;
 }
@@ -42,66 +61,30 @@ pub trait Crosses: Member + Mechanism<Crossing: Cross<Self>> {}
 
 impl<M: Member + Mechanism<Crossing: Cross<M>>> Crosses for M {}
 
-/// Defines the crossing of any mechanism over the list.
-macro_rules! cross_any {
-    ($($(#[$about:meta])+ $module:ident::$name:ident,)+) => {
-        impl Cross<AnyMechanism> for crossing::Any {
-            #[inline(always)]
-            fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
-                mechanism: &AnyMechanism,
-                policy: &Policy,
-                packet: &mut P,
-                host: &mut H,
-                instances: &I,
-                header: ipv4::Header,
-            ) -> Result<Verdict, Refusal> {
-                match mechanism {
-                    $(AnyMechanism::$name(it) => {
-                        v4(it, policy, packet, host, instances, header)
-                    })+
-                }
-            }
-
-            #[inline(always)]
-            fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
-                mechanism: &AnyMechanism,
-                policy: &Policy,
-                packet: &mut P,
-                host: &mut H,
-                instances: &I,
-                header: ipv6::Header,
-            ) -> Result<Verdict, Refusal> {
-                match mechanism {
-                    $(AnyMechanism::$name(it) => {
-                        v6(it, policy, packet, host, instances, header)
-                    })+
-                }
+/// Defines one direction of the crossing of any mechanism over the list.
+macro_rules! direction {
+    (
+        $direction:ident; $header:ty;
+        $($(#[$about:meta])+ $module:ident::$name:ident,)+
+    ) => {
+        #[inline(always)]
+        fn $direction<P: Packet, H: Host, I: Instances + ?Sized>(
+            owner: &Owner<'_, AnyMechanism, I>,
+            packet: &mut P,
+            host: &mut H,
+            header: $header,
+        ) -> Result<Verdict, Refusal> {
+            match owner.mechanism {
+                $(AnyMechanism::$name(it) => {
+                    type Its = <crate::mechanism::$module::$name as Mechanism>::Crossing;
+                    Its::$direction(&owner.known(it), packet, host, header)
+                })+
             }
         }
     };
 }
-for_each_mechanism!(cross_any);
 
-#[inline(always)]
-fn v4<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
-    mechanism: &M,
-    policy: &Policy,
-    packet: &mut P,
-    host: &mut H,
-    instances: &I,
-    header: ipv4::Header,
-) -> Result<Verdict, Refusal> {
-    M::Crossing::v4(mechanism, policy, packet, host, instances, header)
-}
-
-#[inline(always)]
-fn v6<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
-    mechanism: &M,
-    policy: &Policy,
-    packet: &mut P,
-    host: &mut H,
-    instances: &I,
-    header: ipv6::Header,
-) -> Result<Verdict, Refusal> {
-    M::Crossing::v6(mechanism, policy, packet, host, instances, header)
+impl Cross<AnyMechanism> for crossing::Any {
+    for_each_mechanism!(direction[v4; ipv4::Header]);
+    for_each_mechanism!(direction[v6; ipv6::Header]);
 }

@@ -13,14 +13,14 @@ mod v6_over_v4;
 
 use crate::address::special;
 use crate::host::Host;
-use crate::mechanism::{AnyMechanism, Instance, Instances, Member, PacketV4};
+use crate::mechanism::{AnyMechanism, Instances, Member, PacketV4};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::slow::neighbour;
 use crate::verdict::{Refusal, Verdict};
 use crate::wire::{icmp, ipv4, ipv6};
 
-pub use cross::{Cross, Crosses};
+pub use cross::{Cross, Crosses, Owner};
 pub use translation::{open_v4, open_v6};
 
 /// Finds the instance that a packet belongs to, and translates the packet in place.
@@ -55,11 +55,8 @@ pub fn process_v4<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
     if special::is_illegal_destination_v4(header.destination()) {
         return Ok(pass(host));
     }
-    match choose_v4::<M, _, _, _>(packet, host, instances, &header) {
-        Some((mechanism, instance)) => {
-            let policy = &instance.policy;
-            M::Crossing::v4(mechanism, policy, packet, host, instances, header)
-        }
+    match owner_v4::<M, _, _, _>(packet, host, instances, &header) {
+        Some(owner) => M::Crossing::v4(&owner, packet, host, header),
         None => Ok(pass(host)),
     }
 }
@@ -84,11 +81,8 @@ pub fn process_v6<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
             None => Ok(pass(host)),
         };
     }
-    match choose_v6::<M, _, _>(host, instances, &header) {
-        Some((mechanism, instance)) => {
-            let policy = &instance.policy;
-            M::Crossing::v6(mechanism, policy, packet, host, instances, header)
-        }
+    match owner_v6::<M, _, _>(host, instances, &header) {
+        Some(owner) => M::Crossing::v6(&owner, packet, host, header),
         None => Ok(pass(host)),
     }
 }
@@ -102,40 +96,44 @@ fn pass<H: Host>(host: &mut H) -> Verdict {
 
 /// The instance that an IPv4 packet belongs to; the host counts for it from then on.
 #[inline(always)]
-fn choose_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
+fn owner_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
     packet: &P,
     host: &mut H,
     instances: &'a I,
     header: &ipv4::Header,
-) -> Option<(&'a M, &'a Instance)> {
+) -> Option<Owner<'a, M, I>> {
     let packet = PacketV4 {
         source: header.source(),
         destination: header.destination(),
         protocol: || icmp::quoted_protocol(packet, header),
     };
     let index = instances.find_v4::<M, _>(host, &packet)?;
-    chosen(host, instances, index)
+    owner(host, instances, index)
 }
 
 /// The instance that an IPv6 packet belongs to; the host counts for it from then on.
 #[inline(always)]
-fn choose_v6<'a, M: Member, H: Host, I: Instances + ?Sized>(
+fn owner_v6<'a, M: Member, H: Host, I: Instances + ?Sized>(
     host: &mut H,
     instances: &'a I,
     header: &ipv6::Header,
-) -> Option<(&'a M, &'a Instance)> {
+) -> Option<Owner<'a, M, I>> {
     let (source, destination) = (header.source(), header.destination());
     let index = instances.find_v6::<M, _>(host, source, destination)?;
-    chosen(host, instances, index)
+    owner(host, instances, index)
 }
 
 #[inline(always)]
-fn chosen<'a, M: Member, H: Host, I: Instances + ?Sized>(
+fn owner<'a, M: Member, H: Host, I: Instances + ?Sized>(
     host: &mut H,
     instances: &'a I,
     index: u32,
-) -> Option<(&'a M, &'a Instance)> {
+) -> Option<Owner<'a, M, I>> {
     host.select(index);
     let instance = instances.get(index)?;
-    Some((M::of(&instance.mechanism)?, instance))
+    Some(Owner {
+        mechanism: M::of(&instance.mechanism)?,
+        policy: &instance.policy,
+        instances,
+    })
 }

@@ -1,12 +1,11 @@
 //! The crossing of a NAT within IPv4, with hairpins.
 
-use super::{Cross, pass};
+use super::{Cross, Owner, pass};
 use crate::host::Host;
 use crate::mechanism::Instances;
 use crate::mechanism::crossing::Napt44;
 use crate::mechanism::nat44::Nat44;
 use crate::packet::Packet;
-use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::{Hop, four_to_four};
 use crate::verdict::{Refusal, Verdict};
@@ -15,13 +14,12 @@ use crate::wire::{ipv4, ipv6};
 impl Cross<Nat44> for Napt44 {
     /// A packet turns back if it is from one inside host to another (RFC 4787 section 6).
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
-        nat44: &Nat44,
-        policy: &Policy,
+        owner: &Owner<'_, Nat44, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv4::Header,
     ) -> Result<Verdict, Refusal> {
+        let (nat44, policy) = (owner.mechanism, owner.policy);
         let outbound = nat44.is_inside(header.source());
         let tos = header.tos();
         let verdict =
@@ -38,11 +36,9 @@ impl Cross<Nat44> for Napt44 {
 
     /// It owns no IPv6 packets.
     fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
-        _nat44: &Nat44,
-        _policy: &Policy,
+        _owner: &Owner<'_, Nat44, I>,
         _packet: &mut P,
         host: &mut H,
-        _instances: &I,
         _header: ipv6::Header,
     ) -> Result<Verdict, Refusal> {
         Ok(pass(host))

@@ -1,15 +1,16 @@
 //! The crossing of mechanisms that share IPv4 addresses by softwires, with hairpins, and errors from
 //! inside of softwires.
 
-use super::{Cross, pass};
-use crate::address::special;
+use super::{Cross, Owner, pass};
+use crate::address::{V4, V6, special};
 use crate::encap::four_in_six::{Softwire, carries};
 use crate::encap::{class, tunnel_error};
 use crate::host::Host;
-use crate::mechanism::Instances;
 use crate::mechanism::crossing::{SharesV4, Softwires};
+use crate::mechanism::passage::{Passage, Passed};
+use crate::mechanism::{Instances, Seen};
+use crate::nat::{FragmentKey, NatConfig};
 use crate::packet::{Family, Packet};
-use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::quoted_v4::restore;
 use crate::translate::{Hop, four_to_four};
@@ -20,52 +21,46 @@ use crate::wire::{ipv4, ipv6, protocol};
 impl<M: SharesV4> Cross<M> for Softwires {
     #[inline(always)]
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
-        mechanism: &M,
-        policy: &Policy,
+        owner: &Owner<'_, M, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv4::Header,
     ) -> Result<Verdict, Refusal> {
-        let into = mechanism.to_softwire();
+        let (into, policy) = (ToSoftwire(owner.mechanism), owner.policy);
         let tos = header.tos();
         four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Forward)
     }
 
     #[inline(always)]
     fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
-        mechanism: &M,
-        policy: &Policy,
+        owner: &Owner<'_, M, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv6::Header,
     ) -> Result<Verdict, Refusal> {
         if header.next_header() == protocol::ICMPV6 {
-            return error(mechanism, packet, host, &header);
+            return error(owner, packet, host, &header);
         }
         if !carries(header.next_header()) {
             // The machine that has this address gets it for itself.
             return Ok(pass(host));
         }
-        leave(mechanism, policy, packet, host, &header)
+        leave(owner, packet, host, &header)
     }
 }
 
 /// Takes an IPv4 packet out of its softwire; it goes back into another one if it is a hairpin (RFC 6333
 /// section 8.1, RFC 7596 section 6.2, RFC 7597 section 8.1).
 #[inline(always)]
-fn leave<M: SharesV4, P: Packet, H: Host>(
-    mechanism: &M,
-    policy: &Policy,
+fn leave<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
+    owner: &Owner<'_, M, I>,
     packet: &mut P,
     host: &mut H,
     outer: &ipv6::Header,
 ) -> Result<Verdict, Refusal> {
-    let out = mechanism.out_of_softwire(Ends {
-        source: outer.source(),
-        destination: outer.destination(),
-    });
+    let (mechanism, policy) = (owner.mechanism, owner.policy);
+    let ends = Ends::new(outer.source(), outer.destination());
+    let out = FromSoftwire { mechanism, ends };
     let mut softwire = Softwire::open(packet, outer)?;
     let header = softwire.header;
     let destination = header.destination();
@@ -92,7 +87,7 @@ fn leave<M: SharesV4, P: Packet, H: Host>(
         return Ok(verdict);
     }
     let header = ipv4::Header::read(packet, 0)?;
-    let into = mechanism.to_softwire();
+    let into = ToSoftwire(mechanism);
     let verdict = four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Hairpin)?;
     host.count(Counter::Hairpinned);
     Ok(verdict)
@@ -101,8 +96,8 @@ fn leave<M: SharesV4, P: Packet, H: Host>(
 /// An ICMPv6 message to the endpoint of softwires. If it is an error about a packet in a softwire, the
 /// sender of that packet gets an error.
 #[inline(always)]
-fn error<M: SharesV4, P: Packet, H: Host>(
-    mechanism: &M,
+fn error<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
+    owner: &Owner<'_, M, I>,
     packet: &mut P,
     host: &mut H,
     header: &ipv6::Header,
@@ -112,11 +107,64 @@ fn error<M: SharesV4, P: Packet, H: Host>(
     };
     let mut inner = report.inner(packet).ok_or(tunnel_error::NOT_SENT)?;
     // The reverse of a packet to the tunnel endpoint is a packet from there.
-    let back = mechanism.out_of_softwire(Ends {
-        source: report.endpoint,
-        destination: header.destination(),
-    });
-    restore(&mut inner, host, &back)?;
+    let ends = Ends::new(report.endpoint, header.destination());
+    let mechanism = owner.mechanism;
+    let back = FromSoftwire { mechanism, ends };
+    restore(&mut inner, host, owner.policy, &back)?;
     report.learn(host);
     Err(report.tell(packet, Family::V4))
+}
+
+/// From a softwire between these ends to IPv4.
+struct FromSoftwire<'a, M> {
+    mechanism: &'a M,
+    /// The addresses of the outer header.
+    ends: Ends<V6>,
+}
+
+/// From IPv4 to a softwire.
+struct ToSoftwire<'a, M>(&'a M);
+
+impl<M: SharesV4> Passage for FromSoftwire<'_, M> {
+    const COUNTER: Counter = Counter::Decapsulated4In6;
+
+    #[inline(always)]
+    fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        self.mechanism.decapsulate(host, &self.ends, seen)
+    }
+
+    #[inline(always)]
+    fn check_reporter(&self, reporter: V4, passed: &Passed) -> Result<(), Refusal> {
+        self.mechanism.check_reporter(reporter, passed)
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        self.mechanism.nat()
+    }
+
+    /// Hosts behind two private softwires may have the same IPv4 address.
+    #[inline(always)]
+    fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
+        let key = FragmentKey::v4(header);
+        if M::PRIVATE_SOFTWIRES {
+            key.within(self.ends.source)
+        } else {
+            key
+        }
+    }
+}
+
+impl<M: SharesV4> Passage for ToSoftwire<'_, M> {
+    const COUNTER: Counter = Counter::Encapsulated4In6;
+
+    #[inline(always)]
+    fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        self.0.encapsulate(host, seen)
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&NatConfig> {
+        self.0.nat()
+    }
 }

@@ -1,12 +1,11 @@
 //! The crossing by translation, with hairpins, and the sessions that it needs.
 
-use super::{Cross, choose_v4, choose_v6};
+use super::{Cross, Owner, owner_v4, owner_v6};
 use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::crossing::{Translation, Translator};
-use crate::mechanism::{Instances, Member, Part};
+use crate::mechanism::{Instances, Member, Seen};
 use crate::packet::Packet;
-use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::{Hop, four_to_six, six_to_four};
 use crate::verdict::{Refusal, Verdict};
@@ -16,28 +15,27 @@ use crate::wire::{ipv4, ipv6};
 impl<M: Translator> Cross<M> for Translation {
     #[inline(always)]
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
-        mechanism: &M,
-        policy: &Policy,
+        owner: &Owner<'_, M, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv4::Header,
     ) -> Result<Verdict, Refusal> {
+        let (mechanism, policy) = (owner.mechanism, owner.policy);
         four_to_six::translate(packet, host, mechanism, policy, header, Hop::Forward)
     }
 
     #[inline(always)]
     fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
-        mechanism: &M,
-        policy: &Policy,
+        owner: &Owner<'_, M, I>,
         packet: &mut P,
         host: &mut H,
-        instances: &I,
         header: ipv6::Header,
     ) -> Result<Verdict, Refusal> {
+        let (mechanism, policy) = (owner.mechanism, owner.policy);
+        let instances = owner.instances;
         let verdict = six_to_four::translate(packet, host, instances, mechanism, policy, header)?;
         if P::ABILITIES.hairpins {
-            return hairpin(packet, host, instances, mechanism, policy, verdict);
+            return hairpin(owner, packet, host, verdict);
         }
         Ok(verdict)
     }
@@ -46,16 +44,15 @@ impl<M: Translator> Cross<M> for Translation {
 /// Translates a packet back that was meant for another host behind the same instance (RFC 6146 section
 /// 3.8, RFC 7757 section 4.2.2). An engine that does not do hairpins has refused such a packet before it
 /// changed it.
-fn hairpin<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
+fn hairpin<M: Translator, P: Packet, H: Host, I: Instances + ?Sized>(
+    owner: &Owner<'_, M, I>,
     packet: &mut P,
     host: &mut H,
-    instances: &I,
-    mechanism: &M,
-    policy: &Policy,
     verdict: Verdict,
 ) -> Result<Verdict, Refusal> {
+    let (mechanism, policy) = (owner.mechanism, owner.policy);
     let header = ipv4::Header::read(packet, 0)?;
-    if !mechanism.hairpins(host, instances, header.destination()) {
+    if !mechanism.hairpins(host, owner.instances, header.destination()) {
         return Ok(verdict);
     }
     let verdict = four_to_six::translate(packet, host, mechanism, policy, header, Hop::Hairpin)?;
@@ -76,13 +73,12 @@ pub fn open_v4<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized
     instances: &I,
 ) -> Result<(), Refusal> {
     let header = ipv4::Header::read(packet, 0)?;
-    let (mechanism, instance) = choose_v4::<M, _, _, _>(packet, host, instances, &header)
+    let owner = owner_v4::<M, _, _, _>(packet, host, instances, &header)
         .ok_or(Refusal::Drop(Counter::EngineError))?;
     let transport = v4::read(packet, header, Messages::V4)?.transport;
     let tuple = transport.tuple(header.source(), header.destination());
-    mechanism
-        .to_v6(host, &instance.policy, &tuple, &transport, Part::Outer)
-        .map(|_| ())
+    let seen = Seen::outer(owner.policy, &tuple, &transport);
+    owner.mechanism.to_v6(host, seen).map(|_| ())
 }
 
 /// Makes the session that an IPv6 packet needs; see [`open_v4`].
@@ -96,11 +92,10 @@ pub fn open_v6<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized
     instances: &I,
 ) -> Result<(), Refusal> {
     let header = ipv6::Header::read(packet, 0)?;
-    let (mechanism, instance) = choose_v6::<M, _, _>(host, instances, &header)
-        .ok_or(Refusal::Drop(Counter::EngineError))?;
+    let owner =
+        owner_v6::<M, _, _>(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
     let transport = v6::read(packet, header)?.transport;
     let tuple = transport.tuple(header.source(), header.destination());
-    mechanism
-        .to_v4(host, &instance.policy, &tuple, &transport, Part::Outer)
-        .map(|_| ())
+    let seen = Seen::outer(owner.policy, &tuple, &transport);
+    owner.mechanism.to_v4(host, seen).map(|_| ())
 }

@@ -1,47 +1,42 @@
 //! The crossing of tunnels that carry IPv4 over IPv6, and errors from inside of them.
 
-use super::{Cross, pass};
+use super::{Cross, Owner, pass};
 use crate::encap::{four_in_six, tunnel_error};
 use crate::host::Host;
 use crate::mechanism::Instances;
 use crate::mechanism::crossing::V4OverV6;
 use crate::mechanism::four_in_six::FourInSix;
 use crate::packet::{Family, Packet};
-use crate::policy::Policy;
 use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6, protocol};
 
 impl Cross<FourInSix> for V4OverV6 {
     #[inline(always)]
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
-        tunnel: &FourInSix,
-        policy: &Policy,
+        owner: &Owner<'_, FourInSix, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv4::Header,
     ) -> Result<Verdict, Refusal> {
-        four_in_six::enter(packet, host, policy, header, tunnel.ends())
+        four_in_six::enter(packet, host, owner.policy, header, owner.mechanism.ends())
     }
 
     #[inline(always)]
     fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
-        tunnel: &FourInSix,
-        policy: &Policy,
+        owner: &Owner<'_, FourInSix, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv6::Header,
     ) -> Result<Verdict, Refusal> {
         if header.next_header() == protocol::ICMPV6 {
-            return error(tunnel, packet, host, &header);
+            return error(owner.mechanism, packet, host, &header);
         }
         if !four_in_six::carries(header.next_header()) {
             // The machine that has this address gets it for itself.
             return Ok(pass(host));
         }
-        let accept = |inner: &ipv4::Header| tunnel.accept(header.source(), inner);
-        four_in_six::leave(packet, host, policy, header, accept)
+        let accept = |inner: &ipv4::Header| owner.mechanism.accept(header.source(), inner);
+        four_in_six::leave(packet, host, owner.policy, header, accept)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The crossing of tunnels that carry IPv6 over IPv4, ISATAP's neighbour discovery included, and errors from
 //! inside of them.
 
-use super::{Cross, pass};
+use super::{Cross, Owner, pass};
 use crate::address::V6;
 use crate::encap::{six_in_four, tunnel_error};
 use crate::host::Host;
@@ -9,7 +9,6 @@ use crate::mechanism::crossing::V6OverV4;
 use crate::mechanism::six_in_four::{PeerV4, SixInFour};
 use crate::mechanism::{Instances, isatap};
 use crate::packet::{Family, Packet, Truncated};
-use crate::policy::Policy;
 use crate::slow::neighbour;
 use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::{ipv4, ipv6, protocol};
@@ -17,13 +16,12 @@ use crate::wire::{ipv4, ipv6, protocol};
 impl Cross<SixInFour> for V6OverV4 {
     #[inline(always)]
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
-        tunnel: &SixInFour,
-        policy: &Policy,
+        owner: &Owner<'_, SixInFour, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv4::Header,
     ) -> Result<Verdict, Refusal> {
+        let (tunnel, policy) = (owner.mechanism, owner.policy);
         if header.protocol() == protocol::ICMP {
             return error(tunnel, packet, host, &header);
         }
@@ -41,15 +39,14 @@ impl Cross<SixInFour> for V6OverV4 {
 
     #[inline(always)]
     fn v6<P: Packet, H: Host, I: Instances + ?Sized>(
-        tunnel: &SixInFour,
-        policy: &Policy,
+        owner: &Owner<'_, SixInFour, I>,
         packet: &mut P,
         host: &mut H,
-        _instances: &I,
         header: ipv6::Header,
     ) -> Result<Verdict, Refusal> {
-        let ends = tunnel.ends(header.source(), header.destination())?;
-        six_in_four::enter(packet, host, policy, header, ends)
+        let (source, destination) = (header.source(), header.destination());
+        let ends = owner.mechanism.ends(source, destination)?;
+        six_in_four::enter(packet, host, owner.policy, header, ends)
     }
 }
 

@@ -2,17 +2,15 @@
 //! softwire and its own IPv4 address (RFC 6333 section 6.6).
 
 use super::crossing::{SharesV4, Softwires};
-use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, PacketV4, Part, Stage, stateful};
+use super::passage::Passed;
+use super::{Hosts, Mechanism, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::{V4, V6};
 use crate::host::{Effort, Host};
-use crate::nat::{FragmentKey, NatConfig};
+use crate::nat::NatConfig;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
-use crate::wire::ipv4;
-use crate::wire::transport::Transport;
-use crate::wire::tuple::{Ends, Tuple};
+use crate::wire::tuple::Ends;
 
 /// The address that an AFTR has in every softwire: 192.0.0.1 (RFC 6333 section 6.5).
 pub const OWN: V4 = V4::from_number(0xc000_0001);
@@ -54,106 +52,47 @@ impl Mechanism for Aftr {
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
     }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::Softwires {
+            local: self.local,
+            customers: self.softwires,
+        }
+    }
 }
 
 impl SharesV4 for Aftr {
-    type FromSoftwire<'a> = FromB4<'a>;
-    type ToSoftwire<'a> = ToB4<'a>;
-
+    /// From a B4 to the internet.
     #[inline(always)]
-    fn out_of_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
-        FromB4 {
-            aftr: self,
-            b4: ends.source,
+    fn decapsulate<H: Host>(
+        &self,
+        host: &mut H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<Passed, Refusal> {
+        let b4 = ends.source;
+        if !self.softwires.contains(b4) {
+            return Err(Refusal::Drop(Counter::TunnelSource));
         }
+        // A packet for the AFTR itself never has a session, so that other engines hand it on without
+        // a rule of their own.
+        if H::Effort::ACCOUNTS && seen.part == Part::Outer && seen.tuple.destination == OWN {
+            return Err(Refusal::Slow(Slow::Own));
+        }
+        let tuple = stateful::out(host, &self.nat, b4, seen)?;
+        Ok(Passed::by_link(tuple).hiding(true))
     }
 
+    /// From the internet to a B4.
     #[inline(always)]
-    fn to_softwire(&self) -> ToB4<'_> {
-        ToB4(self)
+    fn encapsulate<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        let (tuple, b4) = stateful::back(host, &self.nat, seen)?;
+        Ok(Passed::by_softwire(tuple, Ends::new(self.local, b4)))
     }
 
     /// RFC 6333 section 8.1.
     #[inline(always)]
     fn hairpins(&self, destination: V4) -> bool {
         self.nat.owns(destination)
-    }
-}
-
-/// From a B4 to the internet.
-pub struct FromB4<'a> {
-    aftr: &'a Aftr,
-    b4: V6,
-}
-
-/// From the internet to a B4.
-pub struct ToB4<'a>(&'a Aftr);
-
-impl Passage for FromB4<'_> {
-    const COUNTER: Counter = Counter::Decapsulated4In6;
-
-    #[inline(always)]
-    fn pass<H: Host>(
-        &self,
-        host: &mut H,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Passed, Refusal> {
-        if !self.aftr.softwires.contains(self.b4) {
-            return Err(Refusal::Drop(Counter::TunnelSource));
-        }
-        // A packet for the AFTR itself never has a session, so that other engines hand it on without
-        // a rule of their own.
-        if H::Effort::ACCOUNTS && part == Part::Outer && tuple.destination == OWN {
-            return Err(Refusal::Slow(Slow::Own));
-        }
-        let nat = &self.aftr.nat;
-        Ok(Passed {
-            tuple: stateful::out(host, nat, self.b4, tuple, transport, part)?,
-            exit: Exit::Link,
-            hides: true,
-        })
-    }
-
-    #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
-        Some(&self.aftr.nat)
-    }
-
-    /// Hosts behind two softwires may have the same IPv4 address.
-    #[inline(always)]
-    fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
-        FragmentKey::softwire(self.b4, header)
-    }
-}
-
-impl Passage for ToB4<'_> {
-    const COUNTER: Counter = Counter::Encapsulated4In6;
-
-    #[inline(always)]
-    fn pass<H: Host>(
-        &self,
-        host: &mut H,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Passed, Refusal> {
-        let Self(aftr) = self;
-        let (tuple, b4) = stateful::back(host, &aftr.nat, tuple, transport, part)?;
-        Ok(Passed {
-            tuple,
-            exit: Exit::Softwire(Ends {
-                source: aftr.local,
-                destination: b4,
-            }),
-            hides: false,
-        })
-    }
-
-    #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
-        let Self(aftr) = self;
-        Some(&aftr.nat)
     }
 }

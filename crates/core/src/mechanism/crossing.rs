@@ -2,13 +2,12 @@
 //! many share. A type names each crossing, and a trait has the functions of a mechanism with that
 //! crossing.
 
-use super::passage::Passage;
-use super::{Instances, Mechanism, Part};
+use super::passage::Passed;
+use super::{Instances, Mechanism, Seen};
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::policy::Policy;
 use crate::verdict::Refusal;
-use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
 /// The packet changes its family (RFC 7915). The mechanism is a [`Translator`].
@@ -45,27 +44,13 @@ pub trait Translator: Mechanism<Crossing = Translation> {
     ///
     /// # Errors
     /// An address has no counterpart or may not be used, or the NAT refuses the packet.
-    fn to_v6<H: Host>(
-        &self,
-        host: &mut H,
-        policy: &Policy,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Tuple<V6>, Refusal>;
+    fn to_v6<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal>;
 
     /// The IPv4 tuple of an IPv6 packet.
     ///
     /// # Errors
     /// An address has no counterpart or may not be used, or the NAT refuses the packet.
-    fn to_v4<H: Host>(
-        &self,
-        host: &mut H,
-        policy: &Policy,
-        tuple: &Tuple<V6>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Tuple<V4>, Refusal>;
+    fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal>;
 
     /// Whether a packet that was mapped to this IPv4 destination goes to another host behind this
     /// gateway.
@@ -90,20 +75,29 @@ pub trait Translator: Mechanism<Crossing = Translation> {
 
 /// A mechanism whose hosts or CEs share IPv4 addresses behind softwires.
 pub trait SharesV4: Mechanism<Crossing = Softwires> {
-    /// The passage of a packet that came out of a softwire.
-    type FromSoftwire<'a>: Passage
-    where
-        Self: 'a;
-    /// The passage of a packet that came as IPv4.
-    type ToSoftwire<'a>: Passage
-    where
-        Self: 'a;
+    /// The other side of a packet that came out of a softwire between these ends.
+    ///
+    /// # Errors The packet may not pass, or the NAT refuses it.
+    fn decapsulate<H: Host>(
+        &self,
+        host: &mut H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<Passed, Refusal>;
 
-    /// The passage of a packet that came out of a softwire between these ends.
-    fn out_of_softwire(&self, ends: Ends<V6>) -> Self::FromSoftwire<'_>;
+    /// The other side of a packet that came as IPv4.
+    ///
+    /// # Errors The packet may not pass, or the NAT refuses it.
+    fn encapsulate<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal>;
 
-    /// The passage of a packet that came as IPv4.
-    fn to_softwire(&self) -> Self::ToSoftwire<'_>;
+    /// Checks whether a host with this address may send an ICMP error, which came out of a softwire, about a
+    /// packet that passed so.
+    ///
+    /// # Errors It may not.
+    #[inline(always)]
+    fn check_reporter(&self, _reporter: V4, _passed: &Passed) -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Whether a packet that came out of a softwire goes back into one.
     #[inline(always)]

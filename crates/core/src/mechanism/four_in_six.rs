@@ -54,10 +54,7 @@ impl FourInSix {
     /// Where a packet goes.
     #[inline(always)]
     pub const fn ends(&self) -> Ends<V6> {
-        Ends {
-            source: self.local,
-            destination: self.remote,
-        }
+        Ends::new(self.local, self.remote)
     }
 
     /// Whether `sender` may send a packet with this header through the tunnel.

@@ -2,8 +2,8 @@
 //! 6 and 8).
 
 use super::crossing::{SharesV4, Softwires};
-use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, PacketV4, Part, Stage};
+use super::passage::Passed;
+use super::{Mechanism, PacketV4, Part, Seen, Stage};
 use crate::address::port_set::Sharing;
 use crate::address::softwire::{self, B4Key, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
@@ -12,7 +12,7 @@ use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal};
 use crate::wire::content::Content;
 use crate::wire::transport::Transport;
-use crate::wire::tuple::{Ends, Tuple};
+use crate::wire::tuple::Ends;
 
 /// An lwAFTR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,68 +133,47 @@ impl Mechanism for LwAftr {
 }
 
 impl SharesV4 for LwAftr {
-    type FromSoftwire<'a> = FromB4<'a>;
-    type ToSoftwire<'a> = ToB4<'a>;
-
+    /// From a lwB4 to the internet (RFC 7596 section 6.2): IPv6 address, IPv4 address and port must match a
+    /// single softwire.
     #[inline(always)]
-    fn out_of_softwire(&self, ends: Ends<V6>) -> FromB4<'_> {
-        FromB4 { aftr: self, ends }
-    }
-
-    #[inline(always)]
-    fn to_softwire(&self) -> ToB4<'_> {
-        ToB4(self)
-    }
-
-    /// RFC 7596 section 6.2.
-    #[inline(always)]
-    fn hairpins(&self, destination: V4) -> bool {
-        self.shared.find(destination).is_some()
-    }
-}
-
-/// From a lwB4 to the internet.
-pub struct FromB4<'a> {
-    aftr: &'a LwAftr,
-    /// The addresses of the outer header.
-    ends: Ends<V6>,
-}
-
-/// From the internet to a lwB4.
-pub struct ToB4<'a>(&'a LwAftr);
-
-impl Passage for FromB4<'_> {
-    const COUNTER: Counter = Counter::Decapsulated4In6;
-
-    /// RFC 7596 section 6.2: IPv6 address, IPv4 address and port must match a single softwire.
-    #[inline(always)]
-    fn pass<H: Host>(
+    fn decapsulate<H: Host>(
         &self,
         host: &mut H,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        _part: Part,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        let Self { aftr, ends } = self;
-        let spoofed = match aftr.policy.unbound_v6 {
+        let spoofed = match self.policy.unbound_v6 {
             Unbound::Answer => Refusal::Reply(IcmpError::SourcePolicy, Counter::TunnelSpoofed),
             Unbound::Drop => Refusal::Drop(Counter::TunnelSpoofed),
         };
+        let tuple = seen.tuple;
         let (address, port) = (tuple.source, tuple.source_port);
-        let bound = find(host, aftr, address, port, transport).ok_or(spoofed)?;
+        let bound = self
+            .find(host, address, port, seen.transport)
+            .ok_or(spoofed)?;
         if !bound.destination.is(ends.source) || !bound.source.is(ends.destination) {
             return Err(spoofed);
         }
         // "The hairpinning policy MUST be configurable."
-        if aftr.policy.hairpin == Permission::Drop && aftr.shared.find(tuple.destination).is_some()
-        {
+        if self.policy.hairpin == Permission::Drop && self.hairpins(tuple.destination) {
             return Err(Refusal::prohibited(Counter::Filtered));
         }
-        Ok(Passed {
-            tuple: *tuple,
-            exit: Exit::Link,
-            hides: false,
-        })
+        Ok(Passed::by_link(*tuple))
+    }
+
+    /// From the internet to a lwB4.
+    #[inline(always)]
+    fn encapsulate<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        self.may_come_in(seen.transport, seen.part)?;
+        let (address, port) = (seen.tuple.destination, seen.tuple.destination_port);
+        let bound = self.find(host, address, port, seen.transport);
+        let bound = bound.ok_or(match self.policy.unbound_v4 {
+            Unbound::Answer => {
+                Refusal::Reply(IcmpError::AddressUnreachable, Counter::TunnelDestination)
+            }
+            Unbound::Drop => Refusal::Drop(Counter::TunnelDestination),
+        })?;
+        Ok(Passed::by_softwire(*seen.tuple, bound))
     }
 
     /// RFC 7596 section 6.2: the source address of an ICMP error must be the softwire's as well.
@@ -206,70 +185,46 @@ impl Passage for FromB4<'_> {
             Err(Refusal::Drop(Counter::TunnelSpoofed))
         }
     }
-}
 
-impl Passage for ToB4<'_> {
-    const COUNTER: Counter = Counter::Encapsulated4In6;
-
+    /// RFC 7596 section 6.2.
     #[inline(always)]
-    fn pass<H: Host>(
+    fn hairpins(&self, destination: V4) -> bool {
+        self.shared.find(destination).is_some()
+    }
+}
+
+impl LwAftr {
+    /// The ICMPv4 messages that come in: echo messages, and errors, of which the quoted packet is seen here
+    /// (RFC 7596 section 8.1: "the lwAFTR MUST discard all" others); none if the operator says so.
+    #[inline(always)]
+    fn may_come_in(&self, transport: &Transport, part: Part) -> Result<(), Refusal> {
+        let is_icmp =
+            part == Part::Quoted || matches!(transport.content, Content::Echo(_) | Content::Query);
+        if is_icmp && self.policy.incoming_icmp == Permission::Drop {
+            return Err(Refusal::Drop(Counter::Filtered));
+        }
+        match (part, transport.content) {
+            (Part::Outer, Content::Query) => Err(Refusal::Drop(Counter::IcmpUntranslatable)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The ends of the softwire of an address and a port, as a packet to the lwB4 has them.
+    #[inline(always)]
+    fn find<H: Host>(
         &self,
-        host: &mut H,
-        tuple: &Tuple<V4>,
+        host: &H,
+        address: V4,
+        port: u16,
         transport: &Transport,
-        part: Part,
-    ) -> Result<Passed, Refusal> {
-        let Self(aftr) = self;
-        may_come_in(aftr, transport, part)?;
-        let (address, port) = (tuple.destination, tuple.destination_port);
-        let bound =
-            find(host, aftr, address, port, transport).ok_or(match aftr.policy.unbound_v4 {
-                Unbound::Answer => {
-                    Refusal::Reply(IcmpError::AddressUnreachable, Counter::TunnelDestination)
-                }
-                Unbound::Drop => Refusal::Drop(Counter::TunnelDestination),
-            })?;
-        Ok(Passed {
-            tuple: *tuple,
-            exit: Exit::Softwire(bound),
-            hides: false,
-        })
+    ) -> Option<Ends<V6>> {
+        let sharing = self.shared.find(address)?;
+        let psid = psid(sharing, port, transport.content)?;
+        let key = B4Key::new(address, psid, sharing);
+        let place = host.find_softwire(&self.softwires, key)?;
+        let (b4, border) = softwire::read(host.rules(), &self.softwires, place, key)?;
+        Some(Ends::new(self.borders.get(border), b4))
     }
-}
-
-/// The ICMPv4 messages that come in: echo messages, and errors, of which the quoted packet is seen here
-/// (RFC 7596 section 8.1: "the lwAFTR MUST discard all" others); none if the operator says so.
-#[inline(always)]
-fn may_come_in(aftr: &LwAftr, transport: &Transport, part: Part) -> Result<(), Refusal> {
-    let is_icmp =
-        part == Part::Quoted || matches!(transport.content, Content::Echo(_) | Content::Query);
-    if is_icmp && aftr.policy.incoming_icmp == Permission::Drop {
-        return Err(Refusal::Drop(Counter::Filtered));
-    }
-    match (part, transport.content) {
-        (Part::Outer, Content::Query) => Err(Refusal::Drop(Counter::IcmpUntranslatable)),
-        _ => Ok(()),
-    }
-}
-
-/// The ends of the softwire of an address and a port, as a packet to the lwB4 has them.
-#[inline(always)]
-fn find<H: Host>(
-    host: &H,
-    aftr: &LwAftr,
-    address: V4,
-    port: u16,
-    transport: &Transport,
-) -> Option<Ends<V6>> {
-    let sharing = aftr.shared.find(address)?;
-    let psid = psid(sharing, port, transport.content)?;
-    let key = B4Key::new(address, psid, sharing);
-    let place = host.find_softwire(&aftr.softwires, key)?;
-    let (b4, border) = softwire::read(host.rules(), &aftr.softwires, place, key)?;
-    Some(Ends {
-        source: aftr.borders.get(border),
-        destination: b4,
-    })
 }
 
 /// The PSID of the lwB4 that has a port. A packet without a port belongs to no lwB4 of a shared address.

@@ -1,10 +1,14 @@
-//! The check that MAP-E and MAP-T share.
+//! The checks that MAP-E and MAP-T share.
 
 use crate::address::map::{MapRule, Mismatch};
 use crate::address::{V4, V6};
 use crate::reason::Counter;
-use crate::verdict::Refusal;
+use crate::verdict::{IcmpError, Refusal};
 use crate::wire::tuple::Tuple;
+
+/// The refusal of a packet to an address and port that no CE has.
+pub(super) const NOBODY: Refusal =
+    Refusal::Reply(IcmpError::AddressUnreachable, Counter::TunnelDestination);
 
 /// Checks that the CE with a MAP IPv6 address may send from an IPv4 address and port (RFC 7597 section
 /// 8.1, RFC 7599 section 8).

@@ -2,16 +2,14 @@
 //! section 8).
 
 use super::crossing::{SharesV4, Softwires};
-use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, PacketV4, Part, Stage, map};
+use super::passage::Passed;
+use super::{Mechanism, PacketV4, Seen, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
-use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal};
-use crate::wire::transport::Transport;
-use crate::wire::tuple::{Ends, Tuple};
+use crate::verdict::Refusal;
+use crate::wire::tuple::Ends;
 
 /// The BR of MAP-E (RFC 7597).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,87 +40,34 @@ impl Mechanism for MapEBr {
 }
 
 impl SharesV4 for MapEBr {
-    type FromSoftwire<'a> = FromCe<'a>;
-    type ToSoftwire<'a> = ToCe<'a>;
-
+    /// From a CE to the internet.
     #[inline(always)]
-    fn out_of_softwire(&self, ends: Ends<V6>) -> FromCe<'_> {
-        FromCe {
-            br: self,
-            ce: ends.source,
-        }
+    fn decapsulate<H: Host>(
+        &self,
+        _host: &mut H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<Passed, Refusal> {
+        let rule = self.rules.find_v6(ends.source);
+        map::check(rule, ends.source, seen.tuple.source, seen.tuple.source_port)?;
+        Ok(Passed::by_link(*seen.tuple))
     }
 
+    /// From the internet to a CE.
     #[inline(always)]
-    fn to_softwire(&self) -> ToCe<'_> {
-        ToCe(self)
+    fn encapsulate<H: Host>(&self, _host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        let (address, port) = (seen.tuple.destination, seen.tuple.destination_port);
+        let rule = self.rules.find_v4(address, port);
+        // RFC 7596 section 6.2: the sender gets an error for an address and port without a CE.
+        let ce = rule
+            .and_then(|rule| rule.address_of(address, port))
+            .ok_or(map::NOBODY)?;
+        Ok(Passed::by_softwire(*seen.tuple, Ends::new(self.local, ce)))
     }
 
     /// RFC 7597 section 8.1.
     #[inline(always)]
     fn hairpins(&self, destination: V4) -> bool {
         self.destinations.contains(destination)
-    }
-}
-
-/// From a CE to the internet.
-pub struct FromCe<'a> {
-    br: &'a MapEBr,
-    ce: V6,
-}
-
-/// From the internet to a CE.
-pub struct ToCe<'a>(&'a MapEBr);
-
-impl Passage for FromCe<'_> {
-    const COUNTER: Counter = Counter::Decapsulated4In6;
-
-    #[inline(always)]
-    fn pass<H: Host>(
-        &self,
-        _host: &mut H,
-        tuple: &Tuple<V4>,
-        _transport: &Transport,
-        _part: Part,
-    ) -> Result<Passed, Refusal> {
-        let rule = self.br.rules.find_v6(self.ce);
-        map::check(rule, self.ce, tuple.source, tuple.source_port)?;
-        Ok(Passed {
-            tuple: *tuple,
-            exit: Exit::Link,
-            hides: false,
-        })
-    }
-}
-
-impl Passage for ToCe<'_> {
-    const COUNTER: Counter = Counter::Encapsulated4In6;
-
-    #[inline(always)]
-    fn pass<H: Host>(
-        &self,
-        _host: &mut H,
-        tuple: &Tuple<V4>,
-        _transport: &Transport,
-        _part: Part,
-    ) -> Result<Passed, Refusal> {
-        let Self(br) = self;
-        let (address, port) = (tuple.destination, tuple.destination_port);
-        let rule = br.rules.find_v4(address, port);
-        // RFC 7596 section 6.2: the sender gets an error for an address and port without a CE.
-        let ce = rule
-            .and_then(|rule| rule.address_of(address, port))
-            .ok_or(Refusal::Reply(
-                IcmpError::AddressUnreachable,
-                Counter::TunnelDestination,
-            ))?;
-        Ok(Passed {
-            tuple: *tuple,
-            exit: Exit::Softwire(Ends {
-                source: br.local,
-                destination: ce,
-            }),
-            hides: false,
-        })
     }
 }

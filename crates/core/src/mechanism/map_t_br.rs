@@ -1,7 +1,7 @@
 //! The BR of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, PacketV4, Part, Stage, map};
+use super::{Instances, Mechanism, PacketV4, Seen, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -9,8 +9,7 @@ use crate::address::{V4, V6, special};
 use crate::host::Host;
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal};
-use crate::wire::transport::Transport;
+use crate::verdict::Refusal;
 use crate::wire::tuple::Tuple;
 
 /// The BR of MAP-T (RFC 7599).
@@ -39,39 +38,29 @@ impl Mechanism for MapTBr {
     fn owns_v6<H: Host>(&self, _host: &H, _source: V6, destination: V6) -> bool {
         self.prefix.contains(destination)
     }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        Some(&self.prefix)
+    }
 }
 
 impl Translator for MapTBr {
     /// From the internet to a CE (RFC 7599 section 8.4).
     #[inline(always)]
-    fn to_v6<H: Host>(
-        &self,
-        _host: &mut H,
-        _policy: &Policy,
-        tuple: &Tuple<V4>,
-        _transport: &Transport,
-        _part: Part,
-    ) -> Result<Tuple<V6>, Refusal> {
+    fn to_v6<H: Host>(&self, _host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
+        let tuple = seen.tuple;
         let (address, port) = (tuple.destination, tuple.destination_port);
-        const NOBODY: Refusal =
-            Refusal::Reply(IcmpError::AddressUnreachable, Counter::TunnelDestination);
-        let rule = self.rules.find_v4(address, port).ok_or(NOBODY)?;
+        let rule = self.rules.find_v4(address, port).ok_or(map::NOBODY)?;
         let Some(destination) = rule.host_address_of(address, port) else {
-            return Err(NOBODY);
+            return Err(map::NOBODY);
         };
         Ok(tuple.between(self.prefix.embed(tuple.source), destination))
     }
 
     /// From a CE to the internet (RFC 7599 section 8.3).
     #[inline(always)]
-    fn to_v4<H: Host>(
-        &self,
-        _host: &mut H,
-        _policy: &Policy,
-        tuple: &Tuple<V6>,
-        _transport: &Transport,
-        _part: Part,
-    ) -> Result<Tuple<V4>, Refusal> {
+    fn to_v4<H: Host>(&self, _host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal> {
+        let tuple = seen.tuple;
         let source = map::ce_of(self.rules.find_v6(tuple.source), tuple)?;
         let destination = self
             .prefix

@@ -2,7 +2,7 @@
 //! 464XLAT (RFC 6877) for hosts that share its one address.
 
 use super::crossing::{Translation, Translator};
-use super::{Mechanism, PacketV4, Part, Stage, map, stateful};
+use super::{Hosts, Mechanism, PacketV4, Part, Seen, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -12,7 +12,6 @@ use crate::nat::NatConfig;
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
 use crate::wire::content::Content;
-use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// A CE of MAP-T (RFC 7599), or a CLAT (RFC 6877).
@@ -56,20 +55,21 @@ impl Mechanism for MapTCe {
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
     }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        Some(&self.prefix)
+    }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::V4(self.inside)
+    }
 }
 
 impl Translator for MapTCe {
     /// From a host behind the CE to the internet (RFC 7599 section 8.1).
     #[inline(always)]
-    fn to_v6<H: Host>(
-        &self,
-        host: &mut H,
-        _policy: &Policy,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Tuple<V6>, Refusal> {
-        let tuple = stateful::out(host, &self.nat, V6::default(), tuple, transport, part)?;
+    fn to_v6<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
+        let tuple = stateful::out(host, &self.nat, V6::default(), seen)?;
         let (address, port) = (tuple.destination, tuple.destination_port);
         let rule = self.rules.find_v4(address, port);
         let other = rule.and_then(|rule| rule.host_address_of(address, port));
@@ -82,23 +82,23 @@ impl Translator for MapTCe {
     /// From the internet to a host behind the CE (RFC 7599 section 8.2). The sender is under the
     /// prefix, or another CE.
     #[inline(always)]
-    fn to_v4<H: Host>(
-        &self,
-        host: &mut H,
-        _policy: &Policy,
-        tuple: &Tuple<V6>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Tuple<V4>, Refusal> {
+    fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal> {
+        let tuple = seen.tuple;
         let source = match self.prefix.extract(tuple.source) {
             Some(address) => address,
             None => match self.rules.find_v6(tuple.source) {
-                None if is_for_ce(tuple, transport, part) => return Err(Refusal::Slow(Slow::Own)),
+                None if is_for_ce(seen) => return Err(Refusal::Slow(Slow::Own)),
                 rule => map::ce_of(rule, tuple)?,
             },
         };
         let outside = tuple.between(source, self.address);
-        let (tuple, _) = stateful::back(host, &self.nat, &outside, transport, part)?;
+        let outside = Seen {
+            policy: seen.policy,
+            tuple: &outside,
+            transport: seen.transport,
+            part: seen.part,
+        };
+        let (tuple, _) = stateful::back(host, &self.nat, outside)?;
         Ok(tuple)
     }
 
@@ -126,6 +126,8 @@ const PCP: u16 = 5351;
 /// Whether a packet may be the answer of a PCP server to the CE itself, which sends requests from its own
 /// address (RFC 7648 section 3.3).
 #[inline(always)]
-fn is_for_ce(tuple: &Tuple<V6>, transport: &Transport, part: Part) -> bool {
-    part == Part::Outer && matches!(transport.content, Content::Udp) && tuple.source_port == PCP
+fn is_for_ce(seen: Seen<'_, V6>) -> bool {
+    seen.part == Part::Outer
+        && matches!(seen.transport.content, Content::Udp)
+        && seen.tuple.source_port == PCP
 }

@@ -23,10 +23,14 @@ pub mod siit;
 pub mod six_in_four;
 pub mod stateful;
 
+use crate::address::networks::{V4Networks, V6Networks};
+use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{NatConfig, Pool};
 use crate::policy::Policy;
+use crate::wire::transport::Transport;
+use crate::wire::tuple::Tuple;
 
 pub use instances::Instances;
 
@@ -110,6 +114,32 @@ pub trait Mechanism {
     fn rules_base_mut(&mut self) -> Option<&mut u32> {
         None
     }
+
+    /// The one prefix of RFC 6052 under which IPv6 hosts see the IPv4 hosts, if there is one.
+    fn prefix(&self) -> Option<&Prefix> {
+        None
+    }
+
+    /// The hosts on the inside of its NAT.
+    fn hosts(&self) -> Hosts {
+        Hosts::V6
+    }
+}
+
+/// The hosts on the inside of a NAT.
+#[derive(Clone, Copy, Debug)]
+pub enum Hosts {
+    /// All that have IPv6 addresses.
+    V6,
+    /// Those in these networks.
+    V4(V4Networks),
+    /// Hosts behind softwires between this address and the B4s in these networks.
+    Softwires {
+        /// This end.
+        local: V6,
+        /// The other ends.
+        customers: V6Networks,
+    },
 }
 
 /// The parts of an IPv4 packet by which its mechanism is found.
@@ -220,6 +250,18 @@ macro_rules! any_mechanism {
                     $(Self::$name(it) => it.rules_base_mut(),)+
                 }
             }
+
+            fn prefix(&self) -> Option<&Prefix> {
+                match self {
+                    $(Self::$name(it) => it.prefix(),)+
+                }
+            }
+
+            fn hosts(&self) -> Hosts {
+                match self {
+                    $(Self::$name(it) => it.hosts(),)+
+                }
+            }
         }
 
         impl AnyMechanism {
@@ -268,12 +310,46 @@ pub struct Instance {
     pub policy: Policy,
 }
 
+/// A packet as a mechanism sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a, A> {
+    /// The policy of the instance.
+    pub policy: &'a Policy,
+    /// Addresses and ports; for a fragment, the ports of its datagram.
+    pub tuple: &'a Tuple<A>,
+    /// The transport header.
+    pub transport: &'a Transport,
+    /// The part that they belong to.
+    pub part: Part,
+}
+
+impl<'a, A> Seen<'a, A> {
+    /// The packet itself.
+    #[inline(always)]
+    pub const fn outer(policy: &'a Policy, tuple: &'a Tuple<A>, transport: &'a Transport) -> Self {
+        Self {
+            policy,
+            tuple,
+            transport,
+            part: Part::Outer,
+        }
+    }
+
+    /// The packet quoted in an ICMP error, with its tuple swapped so that it points the way of the error.
+    #[inline(always)]
+    pub const fn quoted(policy: &'a Policy, tuple: &'a Tuple<A>, transport: &'a Transport) -> Self {
+        Self {
+            part: Part::Quoted,
+            ..Self::outer(policy, tuple, transport)
+        }
+    }
+}
+
 /// The part of a packet that a tuple belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The packet itself: may make and refresh state.
     Outer,
-    /// The packet quoted in an ICMP error, with its tuple swapped so that it points the way of the
-    /// error: only looks state up (RFC 6146 section 3.4).
+    /// The packet quoted in an ICMP error: only looks state up (RFC 6146 section 3.4).
     Quoted,
 }

@@ -2,16 +2,14 @@
 //! behaviour of RFC 4787, RFC 5382, RFC 5508 and RFC 6888).
 
 use super::crossing::Napt44;
-use super::passage::{Exit, Passage, Passed};
-use super::{Mechanism, PacketV4, Part, Stage, stateful};
+use super::passage::{Passage, Passed};
+use super::{Hosts, Mechanism, PacketV4, Seen, Stage, stateful};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
-use crate::wire::transport::Transport;
-use crate::wire::tuple::Tuple;
 
 /// A stateful translator within IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +46,10 @@ impl Mechanism for Nat44 {
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
     }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::V4(self.inside)
+    }
 }
 
 impl Nat44 {
@@ -63,24 +65,14 @@ impl Passage for Nat44 {
     const COUNTER: Counter = Counter::Translated4To4;
 
     #[inline(always)]
-    fn pass<H: Host>(
-        &self,
-        host: &mut H,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Passed, Refusal> {
-        let outbound = self.is_inside(tuple.source);
+    fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        let outbound = self.is_inside(seen.tuple.source);
         let tuple = if outbound {
-            stateful::out(host, &self.nat, V6::default(), tuple, transport, part)?
+            stateful::out(host, &self.nat, V6::default(), seen)?
         } else {
-            stateful::back(host, &self.nat, tuple, transport, part)?.0
+            stateful::back(host, &self.nat, seen)?.0
         };
-        Ok(Passed {
-            tuple,
-            exit: Exit::Link,
-            hides: outbound,
-        })
+        Ok(Passed::by_link(tuple).hiding(outbound))
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, PacketV4, Part, stateful};
+use super::{Instances, Mechanism, PacketV4, Seen, stateful};
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 use crate::host::Host;
@@ -9,7 +9,6 @@ use crate::nat::{Endpoint4, Inside, NatConfig, Pool};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
-use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// A stateful translator.
@@ -50,19 +49,17 @@ impl Mechanism for Nat64 {
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {
         Some(&mut self.nat)
     }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        Some(&self.prefix)
+    }
 }
 
 impl Translator for Nat64 {
     /// The source becomes an address and port of the pool.
     #[inline(always)]
-    fn to_v4<H: Host>(
-        &self,
-        host: &mut H,
-        policy: &Policy,
-        tuple: &Tuple<V6>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Tuple<V4>, Refusal> {
+    fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal> {
+        let tuple = seen.tuple;
         // RFC 6146 section 3.5: a source under the prefix could loop forever.
         if self.prefix.contains(tuple.source) {
             return Err(Refusal::Drop(Counter::Loop));
@@ -74,7 +71,7 @@ impl Translator for Nat64 {
         if special::is_illegal_destination_v4(destination) {
             return Err(Refusal::Drop(Counter::IllegalDestination));
         }
-        if policy.forbids(&self.prefix, destination) {
+        if seen.policy.forbids(&self.prefix, destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
         }
         let inside = Inside {
@@ -86,7 +83,7 @@ impl Translator for Nat64 {
             address: destination,
             port: tuple.destination_port,
         };
-        let outside = stateful::outbound(host, &self.nat, &inside, remote, transport, part)?;
+        let outside = stateful::outbound(host, &self.nat, &inside, remote, seen)?;
         Ok(Tuple {
             source: outside.address,
             destination,
@@ -97,31 +94,16 @@ impl Translator for Nat64 {
 
     /// The destination becomes the host that the binding names.
     #[inline(always)]
-    fn to_v6<H: Host>(
-        &self,
-        host: &mut H,
-        policy: &Policy,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Tuple<V6>, Refusal> {
-        if policy.forbids(&self.prefix, tuple.source) {
+    fn to_v6<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
+        if seen.policy.forbids(&self.prefix, seen.tuple.source) {
             // Silently: no host outside answers to a private address.
             return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
         }
-        let outside = Endpoint4 {
-            address: tuple.destination,
-            port: tuple.destination_port,
-        };
-        let remote = Endpoint4 {
-            address: tuple.source,
-            port: tuple.source_port,
-        };
-        let inside = stateful::inbound(host, &self.nat, outside, remote, transport, part)?;
+        let inside = stateful::inbound(host, &self.nat, seen)?;
         Ok(Tuple {
-            source: self.prefix.embed(tuple.source),
+            source: self.prefix.embed(seen.tuple.source),
             destination: inside.address,
-            source_port: tuple.source_port,
+            source_port: seen.tuple.source_port,
             destination_port: inside.port,
         })
     }

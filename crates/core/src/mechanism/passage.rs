@@ -3,14 +3,13 @@
 //! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries IPv4
 //! over IPv6). The mechanism gives the tuple on the other side, and the side itself.
 
-use super::Part;
+use super::Seen;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{FragmentKey, NatConfig};
 use crate::reason::Counter;
 use crate::verdict::Refusal;
 use crate::wire::ipv4;
-use crate::wire::transport::Transport;
 use crate::wire::tuple::{Ends, Tuple};
 
 /// The side that a packet leaves on.
@@ -33,6 +32,34 @@ pub struct Passed {
     pub hides: bool,
 }
 
+impl Passed {
+    /// A packet that leaves where the routes lead.
+    #[inline(always)]
+    pub(super) const fn by_link(tuple: Tuple<V4>) -> Self {
+        Self {
+            tuple,
+            exit: Exit::Link,
+            hides: false,
+        }
+    }
+
+    /// A packet that leaves into a softwire between these addresses.
+    #[inline(always)]
+    pub(super) const fn by_softwire(tuple: Tuple<V4>, ends: Ends<V6>) -> Self {
+        Self {
+            tuple,
+            exit: Exit::Softwire(ends),
+            hides: false,
+        }
+    }
+
+    /// The same packet; its source stands for others if this is so.
+    #[inline(always)]
+    pub(super) const fn hiding(self, hides: bool) -> Self {
+        Self { hides, ..self }
+    }
+}
+
 /// One direction of a mechanism.
 pub trait Passage {
     /// The counter of a packet that passed.
@@ -41,13 +68,7 @@ pub trait Passage {
     /// The tuple of a packet on the other side, and its exit.
     ///
     /// # Errors The packet may not pass, or the NAT refuses it.
-    fn pass<H: Host>(
-        &self,
-        host: &mut H,
-        tuple: &Tuple<V4>,
-        transport: &Transport,
-        part: Part,
-    ) -> Result<Passed, Refusal>;
+    fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal>;
 
     /// Checks whether a host with this address may send an ICMP error about a packet that passed so.
     ///

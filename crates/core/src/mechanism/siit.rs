@@ -2,7 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, PacketV4, Part};
+use super::{Instances, Mechanism, PacketV4, Seen};
 use crate::address::eam::EamTable;
 use crate::address::embedding::Embedding;
 use crate::address::networks::V4Networks;
@@ -12,7 +12,6 @@ use crate::host::Host;
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
-use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 /// The mappings of a stateless translator.
@@ -179,28 +178,14 @@ impl Translator for Siit {
     const BY_PORTS: bool = false;
 
     #[inline(always)]
-    fn to_v6<H: Host>(
-        &self,
-        host: &mut H,
-        policy: &Policy,
-        tuple: &Tuple<V4>,
-        _transport: &Transport,
-        _part: Part,
-    ) -> Result<Tuple<V6>, Refusal> {
-        // RFC 7757 section 4.2.1: a source with an explicit mapping is on its way back from a
-        // hairpin, and its correspondent knows it under the prefix. For a quoted packet the tuple is
-        // swapped, so that rules 1 and 2 are the same.
-        let source = if self.hairpin == Hairpin::Off {
-            self.any_to_v6(host, tuple.source)
-        } else {
-            self.prefix
-                .embed(tuple.source)
-                .or_else(|| self.any_to_v6(host, tuple.source))
+    fn to_v6<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
+        let (policy, tuple) = (seen.policy, seen.tuple);
+        let Some(source) = self.source_to_v6(host, tuple.source) else {
+            return Err(Refusal::prohibited(Counter::UntranslatableSource));
         };
-        let source = source.ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
-        let destination = self
-            .any_to_v6(host, tuple.destination)
-            .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
+        let Some(destination) = self.any_to_v6(host, tuple.destination) else {
+            return Err(Refusal::prohibited(Counter::UntranslatableDestination));
+        };
         let forbidden = |v4, v6| self.prefix.forbids(policy, v4) && self.prefix.contains(v6);
         if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
@@ -209,14 +194,8 @@ impl Translator for Siit {
     }
 
     #[inline(always)]
-    fn to_v4<H: Host>(
-        &self,
-        host: &mut H,
-        policy: &Policy,
-        tuple: &Tuple<V6>,
-        _transport: &Transport,
-        _part: Part,
-    ) -> Result<Tuple<V4>, Refusal> {
+    fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal> {
+        let (policy, tuple) = (seen.policy, seen.tuple);
         let source = self
             .any_to_v4(host, tuple.source)
             .ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
@@ -270,17 +249,26 @@ impl Siit {
         }
     }
 
+    /// The IPv6 source of a packet from an IPv4 address. With an explicit mapping it is on its way back from a
+    /// hairpin, and its correspondent knows it under the prefix (RFC 7757 section 4.2.1). For a quoted packet
+    /// the tuple is swapped, so that rules 1 and 2 are the same.
+    #[inline(always)]
+    fn source_to_v6<H: Host>(&self, host: &H, address: V4) -> Option<V6> {
+        if self.hairpin != Hairpin::Off && !self.prefix.is_none() {
+            return self.prefix.embed(address);
+        }
+        self.any_to_v6(host, address)
+    }
+
     /// The explicit mapping of an IPv4 address, else that by the prefix (RFC 7757 section 3.3).
     #[inline(always)]
     pub fn any_to_v6<H: Host>(&self, host: &H, address: V4) -> Option<V6> {
-        self.explicit_v6(host, address)
-            .or_else(|| self.prefix.embed(address))
-    }
-
-    #[inline(always)]
-    fn explicit_v6<H: Host>(&self, host: &H, address: V4) -> Option<V6> {
-        let place = host.find_eam_v4(&self.eam, address)?;
-        eam::to_v6(host.rules(), place, address)
+        if let Some(place) = host.find_eam_v4(&self.eam, address)
+            && let Some(mapped) = eam::to_v6(host.rules(), place, address)
+        {
+            return Some(mapped);
+        }
+        self.prefix.embed(address)
     }
 
     /// The explicit mapping of an IPv6 address, else that by the prefix (RFC 7757 section 3.3).

@@ -93,10 +93,7 @@ impl SixInFour {
         if other.0.0 == self.local.0.0 {
             return Err(Refusal::Drop(Counter::Loop));
         }
-        Ok(Ends {
-            source: self.local,
-            destination: other,
-        })
+        Ok(Ends::new(self.local, other))
     }
 
     /// Whether some packet of the tunnel may go to an address.

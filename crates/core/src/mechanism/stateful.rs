@@ -1,7 +1,7 @@
 //! The common part of the stateful mechanisms: the lookup of a packet in the NAT, for inside hosts of both
 //! families.
 
-use super::Part;
+use super::{Part, Seen};
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{self, Endpoint4, FragmentKey, Inside, NatConfig, TcpFlags};
@@ -16,23 +16,22 @@ use crate::wire::tuple::{Ports, Tuple};
 ///
 /// # Errors The NAT refuses the packet; for a quoted packet, there is no state.
 #[inline(always)]
-pub(super) fn outbound<H: Host>(
+pub(super) fn outbound<H: Host, A>(
     host: &mut H,
     nat: &NatConfig,
     inside: &Inside,
     remote: Endpoint4,
-    transport: &Transport,
-    part: Part,
+    seen: Seen<'_, A>,
 ) -> Result<Endpoint4, Refusal> {
-    let flow = flow(transport)?;
-    match part {
+    let flow = flow(seen.transport)?;
+    match seen.part {
         Part::Outer => nat::outbound(host, nat, H::Effort::default(), inside, remote, flow),
         Part::Quoted => nat::peek_outbound(host, nat, inside, remote, flow.protocol())
             .ok_or(Refusal::Drop(Counter::NoBinding)),
     }
 }
 
-/// The inside endpoint for a packet from `remote` to `outside`.
+/// The inside endpoint for a packet from outside.
 ///
 /// # Errors
 /// No binding, or a filter that does not let the packet in.
@@ -40,13 +39,11 @@ pub(super) fn outbound<H: Host>(
 pub(super) fn inbound<H: Host>(
     host: &mut H,
     nat: &NatConfig,
-    outside: Endpoint4,
-    remote: Endpoint4,
-    transport: &Transport,
-    part: Part,
+    seen: Seen<'_, V4>,
 ) -> Result<Inside, Refusal> {
-    let flow = flow(transport)?;
-    match part {
+    let (outside, remote) = (destination(seen.tuple), source(seen.tuple));
+    let flow = flow(seen.transport)?;
+    match seen.part {
         Part::Outer => nat::inbound(host, nat, H::Effort::default(), outside, remote, flow),
         Part::Quoted => nat::peek_inbound(host, nat, outside, remote, flow.protocol())
             .ok_or(Refusal::Drop(Counter::NoBinding)),
@@ -63,24 +60,18 @@ pub(super) fn out<H: Host>(
     host: &mut H,
     nat: &NatConfig,
     softwire: V6,
-    tuple: &Tuple<V4>,
-    transport: &Transport,
-    part: Part,
+    seen: Seen<'_, V4>,
 ) -> Result<Tuple<V4>, Refusal> {
     let inside = Inside {
         address: softwire,
-        v4: tuple.source,
-        port: tuple.source_port,
+        v4: seen.tuple.source,
+        port: seen.tuple.source_port,
     };
-    let remote = Endpoint4 {
-        address: tuple.destination,
-        port: tuple.destination_port,
-    };
-    let outside = outbound(host, nat, &inside, remote, transport, part)?;
+    let outside = outbound(host, nat, &inside, destination(seen.tuple), seen)?;
     Ok(Tuple {
         source: outside.address,
         source_port: outside.port,
-        ..*tuple
+        ..*seen.tuple
     })
 }
 
@@ -93,25 +84,31 @@ pub(super) fn out<H: Host>(
 pub(super) fn back<H: Host>(
     host: &mut H,
     nat: &NatConfig,
-    tuple: &Tuple<V4>,
-    transport: &Transport,
-    part: Part,
+    seen: Seen<'_, V4>,
 ) -> Result<(Tuple<V4>, V6), Refusal> {
-    let outside = Endpoint4 {
-        address: tuple.destination,
-        port: tuple.destination_port,
-    };
-    let remote = Endpoint4 {
-        address: tuple.source,
-        port: tuple.source_port,
-    };
-    let inside = inbound(host, nat, outside, remote, transport, part)?;
+    let inside = inbound(host, nat, seen)?;
     let tuple = Tuple {
         destination: inside.v4,
         destination_port: inside.port,
-        ..*tuple
+        ..*seen.tuple
     };
     Ok((tuple, inside.address))
+}
+
+#[inline(always)]
+const fn source(tuple: &Tuple<V4>) -> Endpoint4 {
+    Endpoint4 {
+        address: tuple.source,
+        port: tuple.source_port,
+    }
+}
+
+#[inline(always)]
+const fn destination(tuple: &Tuple<V4>) -> Endpoint4 {
+    Endpoint4 {
+        address: tuple.destination,
+        port: tuple.destination_port,
+    }
 }
 
 /// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4): a first fragment is

@@ -38,9 +38,9 @@ impl FragmentKey {
     /// part of the key.
     #[inline(always)]
     #[must_use]
-    pub const fn softwire(softwire: V6, header: &ipv4::Header) -> Self {
-        let Self([addresses, .., datagram]) = Self::v4(header);
+    pub const fn within(self, softwire: V6) -> Self {
         let [high, low] = address_words(softwire);
+        let Self([addresses, .., datagram]) = self;
         Self([high, low, addresses, 0, datagram])
     }
 

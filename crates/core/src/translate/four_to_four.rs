@@ -9,7 +9,7 @@ use crate::checksum::{ChecksumKind, Delta};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::passage::{Exit, Passage};
-use crate::mechanism::{Part, stateful};
+use crate::mechanism::{Seen, stateful};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -57,7 +57,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     }
     let mss = mss::find(packet, policy, transport)?;
     let old = ports.between(header.source(), header.destination());
-    let passed = passage.pass(host, &old, transport, Part::Outer)?;
+    let passed = passage.pass(host, Seen::outer(policy, &old, transport))?;
     let new = passed.tuple;
     let mut out = Outgoing::new(host, policy, passed.exit, &new, tos)?;
     out.narrow(host, header.total_length());

@@ -7,7 +7,7 @@ use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Part, stateful};
+use crate::mechanism::{Seen, stateful};
 use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::{Policy, ZeroUdpChecksum};
@@ -55,7 +55,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     }
     let mss = mss::find(packet, policy, transport)?;
     let old = ports.between(header.source(), header.destination());
-    let new = mechanism.to_v6(host, policy, &old, transport, Part::Outer)?;
+    let new = mechanism.to_v6(host, Seen::outer(policy, &old, transport))?;
     let ends = (new.source, new.destination);
     let mut out = headers(policy, &header, ends, transport.length);
     hop.apply(&mut out.fields.hop_limit);

@@ -10,7 +10,7 @@ use crate::checksum::{ChecksumKind, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Instances, Part};
+use crate::mechanism::{Instances, Seen};
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -155,7 +155,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
     let (header, quoted) = (&quote.header, &quote.transport);
     let old = quoted.tuple(header.source(), header.destination());
     let new = map_back(received.header.destination(), &old, |tuple| {
-        mechanism.to_v6(host, policy, tuple, quoted, Part::Quoted)
+        mechanism.to_v6(host, Seen::quoted(policy, tuple, quoted))
     })?;
     // This includes RFC 7757 section 4.2.1 rule 3: the host itself is known by the destination of the
     // quoted packet.
@@ -215,7 +215,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let (header, quoted) = (&quote.header, &quote.transport);
     let old = quoted.tuple(header.source(), header.destination());
     let new = map_back(received.header.destination(), &old, |tuple| {
-        mechanism.to_v4(host, policy, tuple, quoted, Part::Quoted)
+        mechanism.to_v4(host, Seen::quoted(policy, tuple, quoted))
     })?;
     let source = if received.header.source() == old.destination {
         new.destination

@@ -8,7 +8,7 @@ use crate::address::V4;
 use crate::checksum::{ChecksumKind, Delta};
 use crate::host::Host;
 use crate::incoming::v4;
-use crate::mechanism::Part;
+use crate::mechanism::Seen;
 use crate::mechanism::passage::{Passage, Passed};
 use crate::packet::{Packet, Truncated, patch_complete, verify_checksum};
 use crate::policy::Policy;
@@ -48,7 +48,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     }
     // The source of the error does not tell the side that it comes from, because a router between the NAT
     // and the outside may have an inside address: this machine has one.
-    let passed = quote.pass(host, passage)?;
+    let passed = quote.pass(host, policy, passage)?;
     passage.check_reporter(received.header.source(), &passed)?;
     let new = passed.tuple.swapped();
     let source = if passed.hides {
@@ -82,6 +82,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
 pub fn restore<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,
+    policy: &Policy,
     passage: &M,
 ) -> Result<(), Refusal> {
     let body = Body {
@@ -89,7 +90,7 @@ pub fn restore<P: Packet, H: Host, M: Passage>(
         quote: None,
     };
     let quote = Quote::read(packet, 0, &body)?;
-    let new = quote.pass(host, passage)?.tuple.swapped();
+    let new = quote.pass(host, policy, passage)?.tuple.swapped();
     match quote.write(packet, 0, &new) {
         // No checksum covers the packet yet.
         Ok(_) => Ok(()),
@@ -126,9 +127,15 @@ impl Quote {
     }
 
     /// The quoted packet went the other way: maps it as if it came back.
-    fn pass<H: Host, M: Passage>(&self, host: &mut H, passage: &M) -> Result<Passed, Refusal> {
+    fn pass<H: Host, M: Passage>(
+        &self,
+        host: &mut H,
+        policy: &Policy,
+        passage: &M,
+    ) -> Result<Passed, Refusal> {
+        let back = self.tuple.swapped();
         passage
-            .pass(host, &self.tuple.swapped(), &self.transport, Part::Quoted)
+            .pass(host, Seen::quoted(policy, &back, &self.transport))
             .map_err(useless)
     }
 

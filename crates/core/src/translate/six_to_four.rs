@@ -7,7 +7,7 @@ use crate::checksum::{Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v6;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Instances, Part, stateful};
+use crate::mechanism::{Instances, Seen, stateful};
 use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
@@ -56,7 +56,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     // Summed up here so that the addresses need not be kept.
     let removed = header.source().sum() + header.destination().sum();
     let old = ports.between(header.source(), header.destination());
-    let new = mechanism.to_v4(host, policy, &old, transport, Part::Outer)?;
+    let new = mechanism.to_v4(host, Seen::outer(policy, &old, transport))?;
     let hairpin = mechanism.hairpins(host, instances, new.destination);
     if hairpin && !P::ABILITIES.hairpins {
         return Err(Refusal::Slow(Slow::Hairpin));

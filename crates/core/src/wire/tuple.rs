@@ -93,3 +93,14 @@ pub struct Ends<A> {
     /// The tunnel endpoint that receives.
     pub destination: A,
 }
+
+impl<A> Ends<A> {
+    /// The ends of a tunnel from one address to another.
+    #[inline(always)]
+    pub const fn new(source: A, destination: A) -> Self {
+        Self {
+            source,
+            destination,
+        }
+    }
+}

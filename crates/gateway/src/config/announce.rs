@@ -50,8 +50,7 @@ impl Document {
 
 /// One `[[announce]]`
 pub(super) fn announce(reader: Reader<'_>) -> Option<Announce> {
-    let interface = reader.require("interface", "\"eth0\"");
-    let interface = interface.and_then(|v| Some(v.at(v.link_name()?)));
+    let interface = reader.needs("interface", "\"eth0\"", |v| Some(v.at(v.link_name()?)));
     let prefixes = section::each(&reader, "prefixes", "a list of prefixes", |v| {
         Some(v.at(prefix::rfc6052(&v)?))
     });
@@ -60,19 +59,13 @@ pub(super) fn announce(reader: Reader<'_>) -> Option<Announce> {
     let interval = interval.map_or(Some(INTERVAL), |v| v.integer(4..=LONGEST_INTERVAL));
     // RFC 8781 section 4.1: three times the interval.
     let lifetime = match reader.get("lifetime") {
-        None => interval.map(|interval| At {
-            value: 3 * u32::from(interval),
-            span: reader.span,
-        }),
+        None => interval.map(|interval| reader.at(3 * u32::from(interval))),
         Some(v) => v
             .integer(1..=Lifetime::MAX.secs())
             .map(|seconds| v.at(seconds)),
     };
     let router_lifetime = match reader.get("router-lifetime") {
-        None => Some(At {
-            value: 0,
-            span: reader.span,
-        }),
+        None => Some(reader.at(0)),
         Some(v) => v
             .integer(0..=LONGEST_ROUTER_LIFETIME)
             .map(|seconds| v.at(seconds)),

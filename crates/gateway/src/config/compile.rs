@@ -2,7 +2,6 @@
 
 mod policy;
 
-use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,24 +50,15 @@ pub struct CompiledInstance {
 }
 
 /// Why a document cannot be compiled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// The tables of all instances together are larger than can be addressed.
+    #[error(
+        "the tables of all instances together take more than 2^32 lines of 64 bytes; \
+         lower `max-sessions` and `max-bindings`"
+    )]
     Memory,
 }
-
-impl fmt::Display for CompileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory => f.write_str(
-                "the tables of all instances together take more than 2^32 lines of 64 bytes; \
-                 lower `max-sessions` and `max-bindings`",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for CompileError {}
 
 impl Document {
     /// Compiles the document for the data plane.

@@ -258,10 +258,7 @@ fn filled<N: FromStr>(
     excess(reader, key, &networks, most, "networks");
     match (reader.get(key), default.and_then(|net| net.parse().ok())) {
         (None, None) => reader.missing(key, example),
-        (None, Some(value)) => networks.push(At {
-            value,
-            span: reader.span,
-        }),
+        (None, Some(value)) => networks.push(reader.at(value)),
         (Some(value), _) if networks.is_empty() => {
             value.refuse("is empty", format!("expected networks such as {example}"));
         }

@@ -14,6 +14,7 @@ use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::softwire::Softwire;
 use isthmus_core::address::{ivi, rfc6052};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
+use isthmus_core::mechanism::Mechanism as _;
 
 use super::source::At;
 
@@ -258,12 +259,8 @@ impl Mechanism {
             },
             Self::Nat64(nat64) => Some(nat64.prefix.value),
             Self::Nat44(_) => None,
-            Self::Composed(composed) => match &composed.mechanism() {
-                _ if composed.is_waiting() => None,
-                isthmus_core::config::AnyMechanism::MapTBr(br) => Some(br.prefix),
-                isthmus_core::config::AnyMechanism::MapTCe(ce) => Some(ce.prefix),
-                _ => None,
-            },
+            Self::Composed(composed) if composed.is_waiting() => None,
+            Self::Composed(composed) => composed.mechanism().prefix().copied(),
         }
     }
 }

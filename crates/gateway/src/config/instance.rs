@@ -99,10 +99,8 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("lw4o6", Kind::Lw4o6),
         ("clat", Kind::Composed(sharing::clat)),
     ];
-    let name = reader.require("name", "\"plat\"");
-    let name = name.and_then(|v| Some(v.at(v.name()?)));
-    let kind = reader.require("mechanism", "\"nat64\"");
-    let kind = kind.and_then(|v| v.word(&kinds));
+    let name = reader.needs("name", "\"plat\"", |v| Some(v.at(v.name()?)));
+    let kind = reader.needs("mechanism", "\"nat64\"", |v| v.word(&kinds));
     let policy = policy(&reader);
     let mechanism = match kind {
         Some(Kind::Siit) => siit(&reader, files).map(Mechanism::Siit),
@@ -161,28 +159,21 @@ fn lw4o6(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Composed> {
 }
 
 fn policy(reader: &Reader<'_>) -> Policy {
-    let class = |key| reader.get(key).and_then(|v| service_class(&v));
-    let lowest = reader.get("lowest-ipv6-mtu");
-    let errors = reader.get("icmp-errors");
+    let class = |key| reader.read(key, |v| service_class(&v));
+    let lowest = reader.read("lowest-ipv6-mtu", |v| v.integer(1280..=u16::MAX));
+    let errors = reader.read("icmp-errors", |v| v.integer(0..=10_000_000));
     let zero_udp_checksum = reader.choice("zero-udp-checksum");
-    let clamp = reader.get("mss-clamp");
-    let clamp = clamp.and_then(|v| v.word(&[("off", false), ("auto", true)]));
-    let allowed = reader.get("allow-non-global").and_then(|v| v.boolean());
+    let clamp = reader.read("mss-clamp", |v| v.word(&[("off", false), ("auto", true)]));
+    let allowed = reader.read("allow-non-global", |v| v.boolean());
     Policy {
         traffic_class: class("traffic-class").unwrap_or(ServiceClass::Copy),
         tos: class("tos").unwrap_or(ServiceClass::Copy),
-        lowest_ipv6_mtu: lowest
-            .and_then(|v| v.integer(1280..=u16::MAX))
-            .unwrap_or(1280),
+        lowest_ipv6_mtu: lowest.unwrap_or(1280),
         zero_udp_checksum: zero_udp_checksum.unwrap_or(ZeroUdpChecksum::Compute),
-        icmp_errors: errors
-            .and_then(|v| v.integer(0..=10_000_000))
-            .unwrap_or(1000),
+        icmp_errors: errors.unwrap_or(1000),
         icmp_source_v4: icmp_source_v4(reader),
-        icmp_source_v6: reader
-            .get("icmp-source-v6")
-            .and_then(|v| Some(v.at(v.ipv6()?))),
-        own_v4: reader.get("own-v4").and_then(|v| Some(v.at(v.ipv4()?))),
+        icmp_source_v6: reader.read("icmp-source-v6", |v| Some(v.at(v.ipv6()?))),
+        own_v4: reader.read("own-v4", |v| Some(v.at(v.ipv4()?))),
         mss_clamp: clamp.unwrap_or(false),
         non_global: match allowed {
             Some(true) => NonGlobal::Allow,
@@ -270,9 +261,8 @@ fn networks(reader: &Reader<'_>, key: &'static str) -> Vec<At<Ipv4Net>> {
 fn mapping(value: Value<'_>) -> Option<At<Mapping>> {
     let example = "a mapping such as { v4 = \"192.0.2.1\", v6 = \"2001:db8::1\" }";
     let reader = value.table("a mapping", example)?;
-    let v4 = reader.require("v4", "\"192.0.2.1\"");
-    let v6 = reader.require("v6", "\"2001:db8::1\"");
-    let (v4, v6) = (v4.and_then(|v| v.ipv4_net()), v6.and_then(|v| v.ipv6_net()));
+    let v4 = reader.needs("v4", "\"192.0.2.1\"", |v| v.ipv4_net());
+    let v6 = reader.needs("v6", "\"2001:db8::1\"", |v| v.ipv6_net());
     reader.finish(|_| None);
     let (v4, v6) = (v4?, v6?);
     let mapping = Mapping::new(

@@ -103,8 +103,7 @@ fn networks(reader: &Reader<'_>) -> Option<Vec<Network>> {
 fn network(value: Value<'_>) -> Option<Network> {
     let example = "a network such as { v4 = \"192.0.2.0/24\", psid-length = 8, psid-offset = 6 }";
     let reader = value.table("a network that is shared", example)?;
-    let v4 = reader.require("v4", "\"192.0.2.0/24\"");
-    let v4 = v4.and_then(|v| v.ipv4_net());
+    let v4 = reader.needs("v4", "\"192.0.2.0/24\"", |v| v.ipv4_net());
     let length = match reader.get("psid-length") {
         None => Some(0),
         Some(value) => value.integer(0..=16),
@@ -233,9 +232,8 @@ impl Rules {
 fn in_document(value: Value<'_>, rules: &Rules) -> Option<Softwire> {
     let example = "a softwire such as { b4 = \"2001:db8:a::1\", v4 = \"192.0.2.18\", psid = 52 }";
     let reader = value.table("a softwire", example)?;
-    let b4 = reader.require("b4", "\"2001:db8:a::1\"");
-    let v4 = reader.require("v4", "\"192.0.2.18\"");
-    let (b4, v4) = (b4.and_then(|v| v.ipv6()), v4.and_then(|v| v.ipv4()));
+    let b4 = reader.needs("b4", "\"2001:db8:a::1\"", |v| v.ipv6());
+    let v4 = reader.needs("v4", "\"192.0.2.18\"", |v| v.ipv4());
     let psid = reader.get("psid").map(|v| v.integer(0..=u16::MAX));
     let border = reader.get("br").map(|v| v.ipv6());
     reader.finish(|_| None);

@@ -74,11 +74,9 @@ fn rule(value: Value<'_>) -> Option<At<MapRule>> {
     let example = "a mapping rule such as { v6 = \"2001:db8::/40\", v4 = \"192.0.2.0/24\", \
                    ea-bits = 16 }";
     let reader = value.table("a mapping rule", example)?;
-    let v6 = reader.require("v6", "\"2001:db8::/40\"");
-    let v4 = reader.require("v4", "\"192.0.2.0/24\"");
-    let ea_bits = reader.require("ea-bits", "16");
-    let (v6, v4) = (v6.and_then(|v| v.ipv6_net()), v4.and_then(|v| v.ipv4_net()));
-    let ea_bits = ea_bits.and_then(|v| v.integer(0..=48));
+    let v6 = reader.needs("v6", "\"2001:db8::/40\"", |v| v.ipv6_net());
+    let v4 = reader.needs("v4", "\"192.0.2.0/24\"", |v| v.ipv4_net());
+    let ea_bits = reader.needs("ea-bits", "16", |v| v.integer(0..=48));
     let ports = match (reader.get("psid"), reader.get("psid-length")) {
         (None, None) => offset(&reader).map(|offset| Ports::Embedded { offset }),
         _ => port_set(&reader).map(Ports::Given),

@@ -164,7 +164,7 @@ pub fn parse(path: &str, name: &str, text: String, folder: &Path) -> Result<Load
 fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>) -> Document {
     let start = Span::new(0, 0..0);
     let top = Reader::new(table, start, "the document", sink);
-    let section = |key, heading| top.get(key).and_then(|v| v.table(heading, "a table"));
+    let section = |key, heading| top.read(key, |v| v.table(heading, "a table"));
     let gateway = section::gateway(section("gateway", "[gateway]"), name);
     let log = section::log(section("log", "[log]"));
     let link = section::link(section("link", "[link]"));

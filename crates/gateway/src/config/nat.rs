@@ -70,7 +70,7 @@ struct Defaults {
 }
 
 fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Defaults) -> Nat {
-    let most = |key, range| reader.get(key).and_then(|v| v.integer::<u32>(range));
+    let most = |key, range| reader.read(key, |v| v.integer::<u32>(range));
     // Bounds that keep the tables within 2^32 lines of memory, and the memory within reason.
     let table = 16..=(1 << 28);
     Nat {
@@ -103,8 +103,7 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
 fn pool(value: Value<'_>) -> Option<At<Pool>> {
     let example = "a table such as { addresses = \"203.0.113.0/28\", ports = \"1024-65535\" }";
     let reader = value.table("an entry of `pool`", example)?;
-    let addresses = reader.require("addresses", "\"203.0.113.0/28\"");
-    let addresses = addresses.and_then(|v| v.ipv4_net());
+    let addresses = reader.needs("addresses", "\"203.0.113.0/28\"", |v| v.ipv4_net());
     let ports = match reader.get("ports") {
         None => Some((1024, 65535)),
         Some(value) => value.ports(),
@@ -143,16 +142,13 @@ fn ports(reader: &Reader<'_>, side: Side) -> At<PortPolicy> {
         (None, Some(value)) => by_calculation(&value, side).map(|policy| value.at(policy)),
         (None, None) => None,
     };
-    policy.unwrap_or(At {
-        value: PortPolicy::Single,
-        span: reader.span,
-    })
+    policy.unwrap_or(reader.at(PortPolicy::Single))
 }
 
 fn port_blocks(value: &Value<'_>) -> Option<PortPolicy> {
     let example = "a table such as { size = 512, per-subscriber = 4 }";
     let reader = value.table("`port-blocks`", example)?;
-    let size = reader.require("size", "512").and_then(|v| block_size(&v));
+    let size = reader.needs("size", "512", |v| block_size(&v));
     let most = reader.get("per-subscriber");
     let per_subscriber = most.and_then(|v| v.integer(1..=4)).unwrap_or(4);
     reader.finish(|_| None);
@@ -189,13 +185,11 @@ fn by_calculation(value: &Value<'_>, side: Side) -> Option<PortPolicy> {
         ),
     };
     let reader = value.table("`deterministic`", &format!("a table such as {example}"))?;
-    let inside = reader.require("inside", net).and_then(|v| match side {
+    let inside = reader.needs("inside", net, |v| match side {
         Side::V6 => v.ipv6_net().map(IpNet::V6),
         Side::V4 => v.ipv4_net().map(IpNet::V4),
     });
-    let size = reader
-        .require("size", "512")
-        .and_then(|v| v.integer(8..=32768));
+    let size = reader.needs("size", "512", |v| v.integer(8..=32768));
     reader.finish(|_| None);
     Some(PortPolicy::Deterministic {
         inside: inside?,
@@ -219,10 +213,8 @@ fn static_binding(value: Value<'_>, side: Side) -> Option<At<StaticBinding>> {
         "an entry of `static`",
         &format!("a table such as {example}"),
     )?;
-    let protocol = reader.require("protocol", "\"tcp\"");
-    let protocol = protocol.and_then(|v| v.choice());
-    let inside = reader.require("inside", inside);
-    let inside = inside.and_then(|v| match side {
+    let protocol = reader.needs("protocol", "\"tcp\"", |v| v.choice());
+    let inside = reader.needs("inside", inside, |v| match side {
         Side::V6 => v6_endpoint(&v).map(|end| Inside {
             address: (*end.ip()).into(),
             port: end.port(),
@@ -234,8 +226,7 @@ fn static_binding(value: Value<'_>, side: Side) -> Option<At<StaticBinding>> {
             ..Inside::default()
         }),
     });
-    let outside = reader.require("outside", "\"203.0.113.1:80\"");
-    let outside = outside.and_then(|v| v4_endpoint(&v));
+    let outside = reader.needs("outside", "\"203.0.113.1:80\"", |v| v4_endpoint(&v));
     reader.finish(|_| None);
     Some(value.at(StaticBinding {
         protocol: protocol?,
@@ -281,7 +272,7 @@ enum Short {
 /// `[instance.timers]`, and `allow-short-timers` beside it.
 fn timers(reader: &Reader<'_>, side: Side) -> Timers {
     let mut timers = Timers::default();
-    let allowed = reader.get("allow-short-timers").and_then(|v| v.boolean());
+    let allowed = reader.read("allow-short-timers", |v| v.boolean());
     let Some(value) = reader.get("timers") else {
         return timers;
     };

@@ -64,7 +64,7 @@ pub(super) fn pcp(value: &Value<'_>, asking: Asking) -> Option<Pcp> {
     let reader = table(value, asking)?;
     let (listen, clients) = places(&reader, asking);
     let lifetime = lifetime(&reader);
-    let per_host = reader.get("per-host").and_then(|v| v.integer(1..=65_535));
+    let per_host = reader.read("per-host", |v| v.integer(1..=65_535));
     reader.finish(|_| None);
     // No address of the machine, but one that packets in softwires are sent to.
     let softwires = |at: &At<IpAddr>| asking == Asking::Softwires && at.value.is_ipv4();
@@ -217,7 +217,7 @@ fn address(value: &Value<'_>, asking: Asking) -> Option<IpAddr> {
 
 /// RFC 6887 section 15 recommends these bounds.
 fn lifetime(reader: &Reader<'_>) -> Option<(u32, u32)> {
-    let seconds = |key| reader.get(key).and_then(|v| v.integer(1..=31_536_000));
+    let seconds = |key| reader.read(key, |v| v.integer(1..=31_536_000));
     let usual = Limits::default();
     let shortest = seconds("min-lifetime").unwrap_or(usual.shortest.as_secs() as u32);
     let longest = seconds("max-lifetime").unwrap_or(usual.longest.as_secs() as u32);

@@ -25,13 +25,12 @@ pub(super) fn gateway(reader: Option<Reader<'_>>, name: &str) -> Gateway {
         };
     };
     let name = reader
-        .get("name")
-        .and_then(|v| v.name())
+        .read("name", |v| v.name())
         .unwrap_or_else(|| name.to_owned());
-    let control = reader.get("control").and_then(|v| path(&v));
+    let control = reader.read("control", |v| path(&v));
     let gateway = Gateway {
         control: control.unwrap_or_else(|| default(&name)),
-        metrics: reader.get("metrics").and_then(|v| v.socket()),
+        metrics: reader.read("metrics", |v| v.socket()),
         name,
     };
     reader.finish(NOWHERE);
@@ -58,12 +57,8 @@ pub(super) fn link(reader: Option<Reader<'_>>) -> Link {
         ipv6_mtu: 1500,
     };
     let Some(reader) = reader else { return link };
-    let v4 = reader
-        .get("ipv4-mtu")
-        .and_then(|v| v.integer(68..=u16::MAX));
-    let v6 = reader
-        .get("ipv6-mtu")
-        .and_then(|v| v.integer(1280..=u16::MAX));
+    let v4 = reader.read("ipv4-mtu", |v| v.integer(68..=u16::MAX));
+    let v6 = reader.read("ipv6-mtu", |v| v.integer(1280..=u16::MAX));
     link.ipv4_mtu = v4.unwrap_or(link.ipv4_mtu);
     link.ipv6_mtu = v6.unwrap_or(link.ipv6_mtu);
     reader.finish(NOWHERE);
@@ -72,10 +67,8 @@ pub(super) fn link(reader: Option<Reader<'_>>) -> Link {
 
 /// One `[[interface]]`
 pub(super) fn interface(reader: Reader<'_>) -> Option<Interface> {
-    let name = reader.require("name", "\"eth0\"");
-    let engine = reader.require("engine", "\"xdp\"");
-    let name = name.and_then(|v| Some(v.at(v.link_name()?)));
-    let engine = engine.and_then(|v| Some(v.at(v.choice()?)));
+    let name = reader.needs("name", "\"eth0\"", |v| Some(v.at(v.link_name()?)));
+    let engine = reader.needs("engine", "\"xdp\"", |v| Some(v.at(v.choice()?)));
     let mode = reader.get("mode");
     let forward = reader.get("forward");
     let kind = engine.as_ref().map(|engine| engine.value);
@@ -119,10 +112,9 @@ pub(super) fn tun(reader: Option<Reader<'_>>, whole: super::source::Span) -> Tun
         tun.name = value.at(name);
     }
     tun.queues = reader
-        .get("queues")
-        .and_then(|v| v.integer(1..=64))
+        .read("queues", |v| v.integer(1..=64))
         .unwrap_or(tun.queues);
-    let mtu = reader.get("mtu").and_then(|v| v.integer(1280..=u16::MAX));
+    let mtu = reader.read("mtu", |v| v.integer(1280..=u16::MAX));
     tun.mtu = mtu.unwrap_or(tun.mtu);
     tun.addresses = each(&reader, "addresses", "a list of addresses", |v| {
         Some(v.at(v.interface_address()?))
@@ -139,10 +131,10 @@ pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
         ..Records::default()
     };
     let Some(reader) = reader else { return records };
-    records.json = reader.get("json").and_then(|v| Some(v.at(path(&v)?)));
-    records.syslog = reader.get("syslog").and_then(|v| v.socket());
-    records.ipfix = reader.get("ipfix").and_then(|v| v.socket());
-    let rate = reader.get("rate").and_then(|v| v.integer(1..=10_000_000));
+    records.json = reader.read("json", |v| Some(v.at(path(&v)?)));
+    records.syslog = reader.read("syslog", |v| v.socket());
+    records.ipfix = reader.read("ipfix", |v| v.socket());
+    let rate = reader.read("rate", |v| v.integer(1..=10_000_000));
     records.rate = rate.unwrap_or(records.rate);
     records.destinations = reader.choice("destinations").unwrap_or_default();
     if records.json.is_none() && records.syslog.is_none() && records.ipfix.is_none() {
@@ -178,9 +170,7 @@ pub(super) fn dns64(reader: Reader<'_>) -> Dns64 {
             v.ipv6_net()
         }),
     };
-    let cache = reader
-        .get("cache-entries")
-        .and_then(|v| v.integer(0..=16_777_216));
+    let cache = reader.read("cache-entries", |v| v.integer(0..=16_777_216));
     reader.finish(NOWHERE);
     Dns64 {
         listen,

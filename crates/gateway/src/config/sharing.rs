@@ -101,8 +101,9 @@ pub(super) fn map_e(reader: &Reader<'_>) -> Option<Composed> {
 pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
     let role = role(reader);
     let rules = rules(reader);
-    let default = reader.require("prefix", "\"64:ff9b::/96\"");
-    let default = default.and_then(|v| Some(v.at(prefix::rfc6052(&v)?)));
+    let default = reader.needs("prefix", "\"64:ff9b::/96\"", |v| {
+        Some(v.at(prefix::rfc6052(&v)?))
+    });
     match role? {
         Role::Br => {
             let (rules, default) = (rules?, default?);
@@ -221,34 +222,7 @@ fn ce(
     pcp: Option<Pcp>,
 ) -> Option<Composed> {
     let address = Ipv4Addr::from(customer.v4);
-    for key in ["port-blocks", "deterministic"] {
-        if let Some(value) = reader.get(key) {
-            let expected = "expected it where a pool is shared: a CE assigns its ports one by one";
-            value.refuse("is for pools", expected);
-        }
-    }
-    if customer.v4_length < 32 {
-        let value = reader.get("end-user-prefix")?;
-        let expected = "expected a CE with an address, whole or shared: a CE translates its hosts to \
-                        one address";
-        value.refuse(
-            format_args!("makes a CE with {address}/{}", customer.v4_length),
-            expected,
-        );
-        return None;
-    }
-    let pool = At {
-        value: Pool {
-            addresses: Ipv4Net::from(address),
-            ports: (1, u16::MAX),
-        },
-        span: reader.span,
-    };
-    let nat = Nat {
-        set: customer.ports,
-        pcp,
-        ..super::nat::of_ce(reader, pool)
-    };
+    let nat = ce_nat(reader, address, customer, pcp)?;
     let mut composed = Composed::new(name, core);
     composed.nat = Some((nat, nat::Subscriber::v4_host()));
     composed.sources = inside.iter().map(|net| net.value).collect();
@@ -276,6 +250,35 @@ fn ce(
         )
     });
     Some(composed)
+}
+
+/// The NAT of a CE, whose pool is its one address.
+fn ce_nat(reader: &Reader<'_>, address: Ipv4Addr, customer: &Ce, pcp: Option<Pcp>) -> Option<Nat> {
+    for key in ["port-blocks", "deterministic"] {
+        if let Some(value) = reader.get(key) {
+            let expected = "expected it where a pool is shared: a CE assigns its ports one by one";
+            value.refuse("is for pools", expected);
+        }
+    }
+    if customer.v4_length < 32 {
+        let value = reader.get("end-user-prefix")?;
+        let expected = "expected a CE with an address, whole or shared: a CE translates its hosts to \
+                        one address";
+        value.refuse(
+            format_args!("makes a CE with {address}/{}", customer.v4_length),
+            expected,
+        );
+        return None;
+    }
+    let pool = reader.at(Pool {
+        addresses: Ipv4Net::from(address),
+        ports: (1, u16::MAX),
+    });
+    Some(Nat {
+        set: customer.ports,
+        pcp,
+        ..super::nat::of_ce(reader, pool)
+    })
 }
 
 fn br_plan(composed: &mut Composed, rules: &[At<MapRule>], shared: &[At<Ipv4Net>]) {

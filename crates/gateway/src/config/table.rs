@@ -54,6 +54,23 @@ impl<'t> Reader<'t> {
         Some(Value::new(key, value, self.span.source, self.sink))
     }
 
+    /// The value of a key, if it is there and `read` accepts it.
+    pub(super) fn read<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(Value<'t>) -> Option<T>,
+    ) -> Option<T> {
+        self.get(key).and_then(read)
+    }
+
+    /// A value that no key has, such as a default.
+    pub(super) fn at<T>(&self, value: T) -> At<T> {
+        At {
+            value,
+            span: self.span,
+        }
+    }
+
     /// The value of a key that has to be there.
     pub(super) fn require(&self, key: &'static str, example: &str) -> Option<Value<'t>> {
         let value = self.get(key);
@@ -61,6 +78,16 @@ impl<'t> Reader<'t> {
             self.missing(key, example);
         }
         value
+    }
+
+    /// The value of a key that has to be there, if `read` accepts it.
+    pub(super) fn needs<T>(
+        &self,
+        key: &'static str,
+        example: &str,
+        read: impl FnOnce(Value<'t>) -> Option<T>,
+    ) -> Option<T> {
+        self.require(key, example).and_then(read)
     }
 
     /// Says that a key is missing.

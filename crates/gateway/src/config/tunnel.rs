@@ -97,11 +97,9 @@ pub(super) fn six_to_four(reader: &Reader<'_>) -> Option<Composed> {
 /// 6rd (RFC 5969): a CE, or the BR.
 pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
     let roles = [("ce", Role::Ce), ("br", Role::Br)];
-    let role = reader.require("role", "\"ce\"");
-    let role = role.and_then(|v| v.word(&roles));
+    let role = reader.needs("role", "\"ce\"", |v| v.word(&roles));
     let local = composed::v4(reader, "local", "\"10.1.2.3\"");
-    let prefix = reader.require("prefix", "\"2001:db8::/32\"");
-    let prefix = prefix.and_then(|v| Some(v.at(v.ipv6_net()?)));
+    let prefix = reader.needs("prefix", "\"2001:db8::/32\"", |v| Some(v.at(v.ipv6_net()?)));
     let common = match reader.get("v4-prefix") {
         None => Some(Ipv4Net::default()),
         Some(value) => value.ipv4_net(),
@@ -164,18 +162,12 @@ pub(super) enum Role {
 }
 
 fn everything(reader: &Reader<'_>) -> Vec<At<Ipv6Net>> {
-    vec![At {
-        value: Ipv6Net::default(),
-        span: reader.span,
-    }]
+    vec![reader.at(Ipv6Net::default())]
 }
 
 fn of_domain(reader: &Reader<'_>, domain: &Domain) -> Vec<At<Ipv6Net>> {
     let (prefix, length) = domain.v6();
-    vec![At {
-        value: Ipv6Net::new_assert(prefix.into(), length),
-        span: reader.span,
-    }]
+    vec![reader.at(Ipv6Net::new_assert(prefix.into(), length))]
 }
 
 fn embedded_plan(

@@ -88,11 +88,34 @@ impl Prefixes {
     }
 
     /// Makes the tasks what `document` wants, which [`prepare`](Self::prepare) made `ready` for.
-    pub(super) fn apply(&mut self, document: &Document, mut ready: Ready) {
+    pub(super) fn apply(&mut self, document: &Document, ready: Ready) {
+        self.seek(document, ready.ears);
+        self.announce(document, ready.voices);
+        let seekers = self.seekers.iter().map(|(instance, (_, seeker))| {
+            let figures = SeekerFigures {
+                latest: seeker.figures(),
+                counters: Arc::clone(seeker.counters()),
+            };
+            (instance.clone(), figures)
+        });
+        let announcements = document.announcements.iter();
+        let announcements = announcements.map(|announce| {
+            let prefixes = document.announced(announce);
+            AnnouncementStatus {
+                interface: announce.interface.value.clone(),
+                prefixes: prefixes.iter().map(ToString::to_string).collect(),
+            }
+        });
+        let mut figures = self.lock();
+        figures.seekers = seekers.collect();
+        figures.announcements = announcements.collect();
+    }
+
+    fn seek(&mut self, document: &Document, mut ears: BTreeMap<String, Ear>) {
         let mut before = std::mem::take(&mut self.seekers);
         for (instance, discovery) in document.discoveries() {
             let old = before.remove(instance);
-            let seeker = match (ready.ears.remove(instance), old) {
+            let seeker = match (ears.remove(instance), old) {
                 (None, Some((_, seeker))) => seeker,
                 (None, None) => continue,
                 (Some(ear), old) => {
@@ -104,12 +127,15 @@ impl Prefixes {
             let entry = (discovery.clone(), seeker);
             self.seekers.insert(instance.to_owned(), entry);
         }
+    }
+
+    fn announce(&mut self, document: &Document, mut voices: BTreeMap<String, RouterSocket>) {
         let announced = Arc::clone(&self.lock().announced);
         let mut before = std::mem::take(&mut self.announcers);
         for announce in &document.announcements {
             let link = &announce.interface.value;
             let announcement = announcement(document, announce);
-            let announcer = match (ready.voices.remove(link), before.remove(link)) {
+            let announcer = match (voices.remove(link), before.remove(link)) {
                 (_, Some(announcer)) => {
                     announcer.change(announcement);
                     announcer
@@ -124,30 +150,6 @@ impl Prefixes {
         for announcer in before.into_values() {
             tokio::spawn(announcer.stop());
         }
-        let mut figures = self.lock();
-        figures.announcements = document
-            .announcements
-            .iter()
-            .map(|announce| AnnouncementStatus {
-                interface: announce.interface.value.clone(),
-                prefixes: document
-                    .announced(announce)
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect(),
-            })
-            .collect();
-        figures.seekers = self
-            .seekers
-            .iter()
-            .map(|(instance, (_, seeker))| {
-                let figures = SeekerFigures {
-                    latest: seeker.figures(),
-                    counters: Arc::clone(seeker.counters()),
-                };
-                (instance.clone(), figures)
-            })
-            .collect();
     }
 
     /// Notified when another prefix is known, or one has ended.

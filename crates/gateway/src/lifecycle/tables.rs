@@ -1,11 +1,9 @@
 //! The stateful instances as the control plane sees them: names, prefixes, tables.
 
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use isthmus_core::address::rfc6052::Prefix;
-use isthmus_core::config::{AnyMechanism, V4Networks, V6Networks};
-use isthmus_core::mechanism::Mechanism as _;
+use isthmus_core::mechanism::{Hosts, Mechanism as _};
 use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
 
 use crate::config::{Compiled, Document};
@@ -29,37 +27,6 @@ pub(super) struct Table {
     pub(super) hosts: Hosts,
 }
 
-/// The hosts that an instance translates for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Hosts {
-    /// All that have IPv6 addresses.
-    V6,
-    /// Those in these networks.
-    V4(V4Networks),
-    /// Hosts behind softwires between this address and the B4s in these networks.
-    Softwires {
-        /// This end.
-        local: Ipv6Addr,
-        /// The other ends.
-        customers: V6Networks,
-    },
-}
-
-impl Hosts {
-    fn of(mechanism: &AnyMechanism) -> Self {
-        match mechanism {
-            AnyMechanism::Nat44(nat44) => Self::V4(nat44.inside),
-            AnyMechanism::MapECe(ce) => Self::V4(ce.inside),
-            AnyMechanism::MapTCe(ce) => Self::V4(ce.inside),
-            AnyMechanism::Aftr(aftr) => Self::Softwires {
-                local: aftr.local.into(),
-                customers: aftr.softwires,
-            },
-            _ => Self::V6,
-        }
-    }
-}
-
 /// All stateful instances of a configuration.
 pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
     document
@@ -69,18 +36,19 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .zip(0..)
         .filter_map(|((document, instance), number): (_, u32)| {
             let mechanism = &instance.instance.mechanism;
+            let hosts = mechanism.hosts();
             let fixed = compiled.fixed.iter();
             let fixed = fixed.filter(|(of, _)| *of == number as usize);
             Some(Table {
                 name: document.name.value.as_str().into(),
                 number,
-                prefix: match mechanism {
-                    AnyMechanism::Nat64(nat64) => Some(nat64.prefix),
-                    _ => None,
+                prefix: match hosts {
+                    Hosts::V6 => mechanism.prefix().copied(),
+                    Hosts::V4(_) | Hosts::Softwires { .. } => None,
                 },
                 config: *mechanism.nat()?,
                 fixed: fixed.map(|(_, binding)| *binding).collect(),
-                hosts: Hosts::of(mechanism),
+                hosts,
             })
         })
         .collect()

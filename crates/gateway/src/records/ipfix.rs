@@ -135,42 +135,30 @@ impl Fields {
         Self(bytes)
     }
 
-    fn octet(mut self, octet: u8) -> Self {
-        self.0.push(octet);
+    fn put<const N: usize>(mut self, bytes: [u8; N]) -> Self {
+        self.0.extend(bytes);
         self
     }
 
-    fn port(mut self, port: u16) -> Self {
-        self.0.extend(port.to_be_bytes());
-        self
+    fn port(self, port: u16) -> Self {
+        self.put(port.to_be_bytes())
     }
 
-    fn number(mut self, number: u32) -> Self {
-        self.0.extend(number.to_be_bytes());
-        self
-    }
-
-    fn v4(mut self, address: Ipv4Addr) -> Self {
-        self.0.extend(address.octets());
-        self
-    }
-
-    fn v6(mut self, address: Ipv6Addr) -> Self {
-        self.0.extend(address.octets());
-        self
+    fn v4(self, address: Ipv4Addr) -> Self {
+        self.put(address.octets())
     }
 
     fn either(self, address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => self.v4(address),
-            IpAddr::V6(address) => self.v6(address),
+            IpAddr::V6(address) => self.put(address.octets()),
         }
     }
 
     fn binding(self, binding: &Binding, family: Family) -> Self {
         self.either(binding.inside_address)
             .v4(binding.outside_address)
-            .octet(protocol_number(binding.protocol, family))
+            .put([protocol_number(binding.protocol, family)])
             .port(binding.inside_port)
             .port(binding.outside_port)
     }
@@ -179,7 +167,10 @@ impl Fields {
         let fields = self.binding(&session.binding, family);
         let fields = match family {
             Family::Nat44 => fields.v4(session.remote_address),
-            Family::Nat64 => fields.v6(session.remote_inside.unwrap_or(Ipv6Addr::UNSPECIFIED)),
+            Family::Nat64 => {
+                let remote = session.remote_inside.unwrap_or(Ipv6Addr::UNSPECIFIED);
+                fields.put(remote.octets())
+            }
         };
         fields
             .v4(session.remote_address)
@@ -212,7 +203,7 @@ impl Sink for Ipfix {
             Subject::Binding(binding) => (&templates.binding, fields.binding(binding, family)),
             Subject::Block(block) => (&templates.block, fields.block(block)),
         };
-        let fields = fields.number(record.number);
+        let fields = fields.put(record.number.to_be_bytes());
         self.data(record.time, template, &fields.0)
     }
 
@@ -225,9 +216,5 @@ impl Sink for Ipfix {
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {
         self.templates(now)?;
         self.send(now)
-    }
-
-    fn reopen(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

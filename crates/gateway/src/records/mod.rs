@@ -36,8 +36,12 @@ trait Sink: Send {
     fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()>;
 
     /// Sends the queued records, and those that are due by the clock.
-    fn flush(&mut self, now: Timestamp) -> io::Result<()>;
+    fn flush(&mut self, _now: Timestamp) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Closes and opens again what was opened by name, for log rotation.
-    fn reopen(&mut self) -> io::Result<()>;
+    fn reopen(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

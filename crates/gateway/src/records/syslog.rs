@@ -129,14 +129,6 @@ impl Sink for Syslog {
         );
         self.socket.send(message.as_bytes()).map(drop)
     }
-
-    fn flush(&mut self, _now: Timestamp) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn reopen(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

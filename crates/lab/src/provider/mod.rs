@@ -9,7 +9,7 @@ pub mod keys;
 pub mod others;
 mod rows;
 
-pub use rows::{CLAT, DS_LITE, FOUR_IN_SIX, LW4O6, MAP_E, MAP_T, SIX_IN_FOUR, SIX_RD, SIX_TO_FOUR};
+pub use rows::*;
 
 use std::net::IpAddr;
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::Ipv4Net;
 use isthmus_core::address::{V4, V6, rfc6052};
 use isthmus_core::config as core;
+use isthmus_core::mechanism::Mechanism as _;
 
 use crate::config::document::{Instance, Link, Mechanism, NonGlobal, Prefix, Tun};
 
@@ -67,10 +68,9 @@ fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
             Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
         },
         Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
-        Mechanism::Composed(composed) => match (&composed.core, composed.own.1) {
-            (_, Some(address)) => Some(address.into()),
-            (core::AnyMechanism::MapTBr(br), None) => Some(br.prefix.embed(own_v4)),
-            (_, None) => None,
+        Mechanism::Composed(composed) => match composed.own.1 {
+            Some(address) => Some(address.into()),
+            None => Some(composed.core.prefix()?.embed(own_v4)),
         },
         // There is no IPv6 side.
         Mechanism::Nat44(_) => None,

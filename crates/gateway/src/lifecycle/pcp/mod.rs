@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use isthmus_core::mechanism::Hosts;
 use isthmus_engine::counters::Counters;
 use isthmus_engine::memory::Region;
 use isthmus_pcp::Limits;
@@ -19,7 +20,7 @@ use tokio::task::JoinHandle;
 
 use super::UpError;
 use super::described::{self, Described};
-use super::tables::{Hosts, Table};
+use super::tables::Table;
 use crate::config::{self, Document};
 use listener::Listener;
 use ports::NatPorts;
@@ -127,7 +128,7 @@ impl Pcp {
             let opened = opened.listeners.remove(name).unwrap_or_default();
             served.listen(wanted, opened).await;
             if let (true, Hosts::Softwires { local, .. }) = (wanted.in_softwires, table.hosts) {
-                in_softwires.insert(local, Arc::clone(&served.service));
+                in_softwires.insert(local.into(), Arc::clone(&served.service));
             }
             self.served.insert(name.to_owned(), served);
         }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use isthmus_core::host::{Destination, Exhaustive, Host as CoreHost, Route};
+use isthmus_core::mechanism::Hosts;
 use isthmus_core::nat::{self, Endpoint4, Held};
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
@@ -16,7 +17,7 @@ use isthmus_pcp::{
 };
 
 use super::super::clock;
-use super::super::tables::{Hosts, Table};
+use super::super::tables::Table;
 
 /// The ports that an instance has to give.
 pub(super) struct NatPorts {
