@@ -104,6 +104,18 @@ pub enum LabError {
         /// Frames with wrong checksums.
         invalid: u64,
     },
+    /// No two counts of a row in a row agree.
+    #[error(
+        "{row}: no two of {counts} counts in a row agree, the last was {last:.0} ns for a packet: the clock of this machine does not count instructions; run this in `tests/guest/run --exact`"
+    )]
+    InexactClock {
+        /// The row.
+        row: String,
+        /// The number of counts.
+        counts: u32,
+        /// The last one, in nanoseconds for a packet.
+        last: f64,
+    },
     /// A link does not carry the frames of a test.
     #[error(
         "frames of {size} octets do not fit {interface}, whose MTU is {mtu}: it has to be {needed}"

@@ -195,9 +195,25 @@ impl Path {
     }
 
     /// Replaces the load by another one, which may come from the other end, and checks that its packets come through.
-    pub fn turn(&mut self, load: &Load) -> Result<()> {
-        self.tester = Tester::new(&self.network, load)?;
-        self.self_check()
+    pub fn turn(self, load: &Load) -> Result<Self> {
+        let Self {
+            started,
+            tester,
+            name,
+            runs_per_second,
+            network,
+        } = self;
+        // There is one sink at an interface.
+        drop(tester);
+        let mut path = Self {
+            started,
+            tester: Tester::new(&network, load)?,
+            name,
+            runs_per_second,
+            network,
+        };
+        path.self_check()?;
+        Ok(path)
     }
 
     /// Returns the name of the device.

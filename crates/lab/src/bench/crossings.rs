@@ -272,15 +272,36 @@ fn back(ends: Ends, port: u16) -> Packet {
 impl Crossing {
     /// Returns the path, with established sessions where there are some.
     pub(super) fn path(&self) -> Result<Path> {
-        let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Other(*self.instance));
-        self.path_through(&isthmus)
+        self.path_through(&self.gateway())
     }
 
     /// Returns the path through another device.
     pub(super) fn path_through(&self, device: &dyn Device) -> Result<Path> {
+        self.cross(|load| Path::build(device, load))
+    }
+
+    /// Returns the path, through the gateway of the path before it if that is the same.
+    pub(super) fn path_after(&self, last: Option<Path>) -> Result<Path> {
+        match last {
+            Some(last) if last.name() == self.gateway().name() => {
+                self.cross(|load| last.turn(load))
+            }
+            other => {
+                drop(other);
+                self.path()
+            }
+        }
+    }
+
+    fn gateway(&self) -> Isthmus {
+        Isthmus::new(Engine::Xdp, Mechanism::Other(*self.instance))
+    }
+
+    /// Returns the path that `begin` makes for the first load, with the load of the row.
+    fn cross(&self, begin: impl FnOnce(&Load) -> Result<Path>) -> Result<Path> {
         match self.packets {
             Of(packet) => {
-                let mut path = Path::build(device, &self.load(self.flows, packet))?;
+                let mut path = begin(&self.load(self.flows, packet))?;
                 path.set_order(self.order)?;
                 Ok(path)
             }
@@ -294,11 +315,10 @@ impl Crossing {
                     packets: (0..self.flows).map(opening).collect(),
                     arrives,
                 };
-                let mut path = Path::build(device, &opening)?;
+                let path = begin(&opening)?;
                 let outside = outside(path.started())?;
                 let packet = |flow| packet(outside[flow as usize]);
-                path.turn(&self.load(outside.len() as u32, packet))?;
-                Ok(path)
+                path.turn(&self.load(outside.len() as u32, packet))
             }
         }
     }

@@ -3,6 +3,7 @@
 mod bulk;
 mod crossings;
 mod dns;
+pub mod exact;
 mod memory;
 mod packets;
 mod pairs;

@@ -38,6 +38,11 @@ pub(super) fn established() -> Result<Path> {
     Path::build(&isthmus, &Load::six_to_four(1000))
 }
 
+/// Returns the path of NAT64 in XDP, where each of the first 200,000 frames beyond those of the check opens a session.
+pub(super) fn opening() -> Result<Path> {
+    Path::build(&large_nat64(), &subscribers(MILLION / 5))
+}
+
 /// Returns the path of NAT64 in XDP, a million sessions at random.
 pub(super) fn established_million() -> Result<Path> {
     let mut path = Path::build(&large_nat64(), &subscribers(MILLION))?;

@@ -46,6 +46,9 @@ impl fmt::Display for Target {
     }
 }
 
+/// Makes the path of a row. It may begin with the path of the row before it.
+pub(super) type Make = Box<dyn Fn(Option<Path>) -> Result<Path>>;
+
 /// A row: its name, its target, and its measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
@@ -151,6 +154,19 @@ impl Row {
             .chain(rivals)
             .chain(pairs)
             .collect()
+    }
+
+    /// Returns what makes the path of the row if that is in XDP on one core: from the path before it if that has the same
+    /// gateway.
+    pub(super) fn path_after(&self) -> Option<Make> {
+        match self.how {
+            AgainstKernel(path) => Some(Box::new(move |last| {
+                drop(last);
+                path()
+            })),
+            Across(crossing) => Some(Box::new(|last| crossing.path_after(last))),
+            Rivals(_) | Through(_) | Own(..) | Timeless(_) => None,
+        }
     }
 
     /// Measures the row.

@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod bound;
 mod completions;
+mod exact;
 mod experiments;
 mod outcome;
 mod references;
@@ -38,6 +39,7 @@ enum Action {
     Advise(advise::Advise),
     Bench(bench::Bench),
     Bound(bound::Bound),
+    Exact(exact::Exact),
     References(references::References),
     Run(run::Run),
     Experiments(experiments::Experiments),
@@ -78,6 +80,7 @@ impl Action {
             | Self::Completions(_) => false,
             Self::Demo
             | Self::Bench(_)
+            | Self::Exact(_)
             | Self::References(_)
             | Self::Run(_)
             | Self::World(_)
@@ -100,6 +103,7 @@ impl Lab {
             Action::Advise(advise) => advise.run(),
             Action::Bench(bench) => bench.run(),
             Action::Bound(bound) => bound.run(),
+            Action::Exact(exact) => exact.run(),
             Action::References(references) => references.run(),
             Action::Run(run) => run.run(),
             Action::Experiments(experiments) => experiments.run(),
