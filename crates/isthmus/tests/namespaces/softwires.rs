@@ -75,9 +75,12 @@ fn refuses(row: &Mechanism, engine: &str) {
     assert!(ce.stop().success() && br.stop().success());
 }
 
-/// A test for every mechanism.
+/// A test for every mechanism in every engine.
 macro_rules! mechanisms {
-    ($($engine:ident: $($name:ident $row:ident),+;)+) => {$(
+    ($($engine:ident)+: $rows:tt) => {
+        $(mechanisms!(@ $engine $rows);)+
+    };
+    (@ $engine:ident { $($name:ident $row:ident,)+ }) => {
         mod $engine {
             use super::{carries, provider, refuses};
             $(
@@ -92,11 +95,11 @@ macro_rules! mechanisms {
                 refuses(&provider::LW4O6, stringify!($engine));
             }
         }
-    )+};
+    };
 }
 
 mechanisms! {
-    user:
+    user xdp tc: {
         six_in_four SIX_IN_FOUR,
         six_rd SIX_RD,
         six_to_four SIX_TO_FOUR,
@@ -105,25 +108,6 @@ mechanisms! {
         map_e MAP_E,
         map_t MAP_T,
         lw4o6 LW4O6,
-        clat CLAT;
-    xdp:
-        six_in_four SIX_IN_FOUR,
-        six_rd SIX_RD,
-        six_to_four SIX_TO_FOUR,
-        four_in_six FOUR_IN_SIX,
-        ds_lite DS_LITE,
-        map_e MAP_E,
-        map_t MAP_T,
-        lw4o6 LW4O6,
-        clat CLAT;
-    tc:
-        six_in_four SIX_IN_FOUR,
-        six_rd SIX_RD,
-        six_to_four SIX_TO_FOUR,
-        four_in_six FOUR_IN_SIX,
-        ds_lite DS_LITE,
-        map_e MAP_E,
-        map_t MAP_T,
-        lw4o6 LW4O6,
-        clat CLAT;
+        clat CLAT,
+    }
 }

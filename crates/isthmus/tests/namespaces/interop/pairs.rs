@@ -250,18 +250,21 @@ const SHARED: Mechanism = Mechanism {
 const SHARED_RULE: &str =
     r#"rules = [{ v6 = "2001:db8::/40", v4 = "192.0.2.0/24", ea-bits = 16, psid-offset = 0 }]"#;
 
+/// The way out of a CE of the kernel with a shared address.
+const SHARED_NAT: &str = "ip link set tunnel up
+ip route add default dev tunnel
+nft add table ip nat
+nft 'add chain ip nat out { type nat hook postrouting priority 100; }'
+nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'
+nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'";
+
 const MAP_E_SHARED: Pair = Pair {
     name: "map-e-shared",
     row: &SHARED,
     ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12:3400::c000:212:34/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12:3400::c000:212:34 remote 2001:db8:ffff::1 encaplimit none",
-        "ip link set tunnel up",
-        "ip route add default dev tunnel",
-        "nft add table ip nat",
-        "nft 'add chain ip nat out { type nat hook postrouting priority 100; }'",
-        "nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'",
-        "nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'",
+        SHARED_NAT,
     ])),
     br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",
@@ -294,12 +297,7 @@ const LW4O6: Pair = Pair {
     ce: Some(ip6tnl_and_nft(&[
         "ip addr add 2001:db8:12::1/128 dev lo nodad",
         "ip link add tunnel type ip6tnl mode ipip6 local 2001:db8:12::1 remote 2001:db8:ffff::1 encaplimit none",
-        "ip link set tunnel up",
-        "ip route add default dev tunnel",
-        "nft add table ip nat",
-        "nft 'add chain ip nat out { type nat hook postrouting priority 100; }'",
-        "nft 'add rule ip nat out oifname tunnel meta l4proto { tcp, udp } snat to 192.0.2.18:13312-13567'",
-        "nft 'add rule ip nat out oifname tunnel meta l4proto icmp snat to 192.0.2.18:13312-13567'",
+        SHARED_NAT,
     ])),
     br: Some(ip6tnl(&[
         "ip addr add 2001:db8:ffff::1/128 dev lo nodad",

@@ -2,13 +2,13 @@
 
 use crate::isthmus::Instance;
 
-/// The own address of a BR, for ICMP errors.
-const BR_OWN: &str = r#"own-v4 = "198.51.100.1""#;
-/// The sources of ICMP errors of a gateway of both protocols.
+/// The gateway's own IPv4 address where it has one on a link.
+const OWN_OF_LINK: &str = r#"own-v4 = "198.51.100.1""#;
+/// The same where no link has it.
+const OWN_APART: &str = r#"own-v4 = "203.0.113.254""#;
+/// The source of ICMPv6 errors.
 const ICMP_SOURCE: &str = r#"icmp-source-v6 = "2001:db8:6::1""#;
-/// The own address of a gateway that only has softwires.
-const CE_OWN: &str = r#"own-v4 = "203.0.113.254""#;
-/// The hosts behind a CE, and its tables.
+/// The hosts behind a CE with a NAT, and its tables.
 const CUSTOMER: &str = r#"inside = ["192.0.2.0/24"]
 max-bindings = 65536
 max-sessions = 65536"#;
@@ -31,7 +31,7 @@ pub(in crate::bench) static FOUR_IN_SIX: Instance = Instance::new(
 local = "2001:db8:4::1"
 remote = "2001:db8:4::4"
 networks = ["198.19.0.0/16"]"#,
-        CE_OWN,
+        OWN_APART,
     ],
 );
 
@@ -82,7 +82,7 @@ pub(in crate::bench) static AFTR: Instance = Instance::new(
 role = "aftr"
 local = "2001:db8:8::1""#,
         B4S,
-        BR_OWN,
+        OWN_OF_LINK,
         "max-bindings = 1048576\nmax-sessions = 1048576",
     ],
 );
@@ -95,7 +95,7 @@ pub(in crate::bench) static AFTR_OF_ONE: Instance = Instance::new(
 role = "aftr"
 local = "2001:db8:7::1""#,
         B4S,
-        BR_OWN,
+        OWN_OF_LINK,
         "max-bindings = 65536\nmax-sessions = 65536",
     ],
 );
@@ -107,7 +107,7 @@ pub(in crate::bench) static B4: Instance = Instance::new(
 role = "b4"
 local = "2001:db8:5:a::1"
 aftr = "2001:db8:7::1""#,
-        CE_OWN,
+        OWN_APART,
     ],
 );
 
@@ -126,7 +126,7 @@ pub(in crate::bench) static MAP_E_BR: Instance = Instance::new(
 role = "br"
 local = "2001:db8:8::1""#,
         RULE,
-        BR_OWN,
+        OWN_OF_LINK,
     ],
 );
 
@@ -138,7 +138,7 @@ pub(in crate::bench) static MAP_E_BR_OF_ONE: Instance = Instance::new(
 role = "br"
 local = "2001:db8:7::1""#,
         CE_RULE,
-        BR_OWN,
+        OWN_OF_LINK,
     ],
 );
 
@@ -161,7 +161,7 @@ pub(in crate::bench) static MAP_T_BR: Instance = Instance::new(
 role = "br"
 prefix = "2001:db8:64::/96""#,
         RULE,
-        BR_OWN,
+        OWN_OF_LINK,
         ICMP_SOURCE,
     ],
 );
@@ -174,7 +174,7 @@ pub(in crate::bench) static MAP_T_BR_OF_ONE: Instance = Instance::new(
 role = "br"
 prefix = "2001:db8:7::/96""#,
         CE_RULE,
-        BR_OWN,
+        OWN_OF_LINK,
         r#"icmp-source-v6 = "2001:db8:1::2""#,
     ],
 );
@@ -200,7 +200,7 @@ role = "aftr"
 local = "2001:db8:8::1"
 sharing = [{ v4 = "198.19.0.0/20", psid-length = 8 }]
 softwire-file = "softwires.csv""#,
-        CE_OWN,
+        OWN_APART,
     ],
 )
 .with_file("softwires.csv", super::softwires);
