@@ -351,16 +351,12 @@ mod tests {
     /// RFC 7597 appendix A, example 1, and appendix B.2, example 1.
     #[test]
     fn rfc7597_offset_6() {
-        for (psid, expected) in [
-            (
-                0x34,
-                [(1232, 1235), (2256, 2259), (63696, 63699), (64720, 64723)],
-            ),
-            (
-                0,
-                [(1024, 1027), (2048, 2051), (63488, 63491), (64512, 64515)],
-            ),
-        ] {
+        #[rustfmt::skip]
+        let rows = [
+            (0x34, [(1232, 1235), (2256, 2259), (63696, 63699), (64720, 64723)]),
+            (0, [(1024, 1027), (2048, 2051), (63488, 63491), (64512, 64515)]),
+        ];
+        for (psid, expected) in rows {
             let set = PortSet::new(6, 8, psid).unwrap();
             let found = ranges(set);
             assert_eq!(found.len(), 63);
@@ -412,29 +408,15 @@ mod tests {
 
     #[test]
     fn rfc7598_4_5_refuses() {
-        for (offset, length, psid, error) in [
+        #[rustfmt::skip]
+        let rows = [
             (16, 0, 0, PortSetError::Offset(16)),
             (0, 17, 0, PortSetError::Length(17)),
-            (
-                6,
-                11,
-                0,
-                PortSetError::Sum {
-                    offset: 6,
-                    length: 11,
-                },
-            ),
-            (
-                6,
-                8,
-                256,
-                PortSetError::Psid {
-                    psid: 256,
-                    length: 8,
-                },
-            ),
+            (6, 11, 0, PortSetError::Sum { offset: 6, length: 11 }),
+            (6, 8, 256, PortSetError::Psid { psid: 256, length: 8 }),
             (6, 0, 1, PortSetError::Psid { psid: 1, length: 0 }),
-        ] {
+        ];
+        for (offset, length, psid, error) in rows {
             assert_eq!(PortSet::new(offset, length, psid), Err(error));
         }
         let text = PortSetError::Sum {

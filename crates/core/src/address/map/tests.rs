@@ -191,100 +191,25 @@ fn rfc7597_5_2_end_user_prefix() {
 fn refuses_what_is_no_rule() {
     let new = |prefix6, prefix4, ea, ports| MapRule::new(net6(prefix6), net4(prefix4), ea, ports);
     let given = Ports::Given(PortSet::new(6, 8, 1).unwrap());
-    for (prefix6, prefix4, ea_bits, ports, error, says) in [
-        (
-            "2001:db8::/40",
-            "192.0.2.0/33",
-            16,
-            DEFAULT,
-            RuleError::V4Length(33),
-            "at most 32",
-        ),
-        (
-            "2001:db8::/129",
-            "192.0.2.0/24",
-            16,
-            DEFAULT,
-            RuleError::V6Length(129),
-            "at most 128",
-        ),
-        (
-            "2001:db8::/40",
-            "192.0.2.1/24",
-            16,
-            DEFAULT,
-            RuleError::V4HostBits,
-            "IPv4",
-        ),
-        (
-            "2001:db8::1/40",
-            "192.0.2.0/24",
-            16,
-            DEFAULT,
-            RuleError::V6HostBits,
-            "IPv6",
-        ),
-        (
-            "2001:db8::/40",
-            "0.0.0.0/0",
-            49,
-            DEFAULT,
-            RuleError::EaBits(49),
-            "0 to 48",
-        ),
-        (
-            "2001:db8::/40",
-            "192.0.2.0/24",
-            25,
-            DEFAULT,
-            RuleError::EaBitsForV4 {
-                ea_bits: 25,
-                v4_length: 24,
-            },
-            "at most 24 EA bits, not 25",
-        ),
-        (
-            "2001:db8::/120",
-            "192.0.2.0/24",
-            16,
-            DEFAULT,
-            RuleError::EaBitsForV6 {
-                ea_bits: 16,
-                v6_length: 120,
-            },
-            "at most 112 bits",
-        ),
-        (
-            "2001:db8::/40",
-            "192.0.2.0/24",
-            20,
-            DEFAULT,
-            RuleError::Sharing(PortSetError::Sum {
-                offset: 6,
-                length: 12,
-            }),
-            "the offset is at most 4",
-        ),
-        (
-            "2001:db8::/40",
-            "192.0.2.0/24",
-            4,
-            given,
-            RuleError::GivenForPrefix { length: 28 },
-            "4 EA bits more",
-        ),
-        (
-            "2001:db8::/40",
-            "192.0.2.0/24",
-            16,
-            given,
-            RuleError::GivenTwice {
-                ea_bits: 16,
-                v4_length: 24,
-            },
-            "or 8 EA bits",
-        ),
-    ] {
+    #[rustfmt::skip]
+    let rows = [
+        ("2001:db8::/40", "192.0.2.0/33", 16, DEFAULT, RuleError::V4Length(33), "at most 32"),
+        ("2001:db8::/129", "192.0.2.0/24", 16, DEFAULT, RuleError::V6Length(129), "at most 128"),
+        ("2001:db8::/40", "192.0.2.1/24", 16, DEFAULT, RuleError::V4HostBits, "IPv4"),
+        ("2001:db8::1/40", "192.0.2.0/24", 16, DEFAULT, RuleError::V6HostBits, "IPv6"),
+        ("2001:db8::/40", "0.0.0.0/0", 49, DEFAULT, RuleError::EaBits(49), "0 to 48"),
+        ("2001:db8::/40", "192.0.2.0/24", 25, DEFAULT,
+         RuleError::EaBitsForV4 { ea_bits: 25, v4_length: 24 }, "at most 24 EA bits, not 25"),
+        ("2001:db8::/120", "192.0.2.0/24", 16, DEFAULT,
+         RuleError::EaBitsForV6 { ea_bits: 16, v6_length: 120 }, "at most 112 bits"),
+        ("2001:db8::/40", "192.0.2.0/24", 20, DEFAULT,
+         RuleError::Sharing(PortSetError::Sum { offset: 6, length: 12 }), "the offset is at most 4"),
+        ("2001:db8::/40", "192.0.2.0/24", 4, given, RuleError::GivenForPrefix { length: 28 },
+         "4 EA bits more"),
+        ("2001:db8::/40", "192.0.2.0/24", 16, given,
+         RuleError::GivenTwice { ea_bits: 16, v4_length: 24 }, "or 8 EA bits"),
+    ];
+    for (prefix6, prefix4, ea_bits, ports, error, says) in rows {
         assert_eq!(new(prefix6, prefix4, ea_bits, ports), Err(error));
         let text = error.to_string();
         assert!(text.contains(says), "{text}");
