@@ -314,20 +314,6 @@ impl PortSet {
         Some((range + self.sharing.first as u32 + self.value as u32 + j) as u16)
     }
 
-    /// Which port of the set it is, from 0; `None` if it is not in the set.
-    #[inline(always)]
-    #[must_use]
-    pub const fn index_of(self, port: u16) -> Option<u32> {
-        if !self.contains(port) {
-            return None;
-        }
-        let m = self.sharing.contiguous();
-        let range = (port as u32 - self.sharing.first as u32)
-            .wrapping_shr(16 - self.sharing.offset as u32)
-            .wrapping_shl(m);
-        Some(range | port as u32 & (1u32.wrapping_shl(m) - 1))
-    }
-
     /// The contiguous ranges of the set, in ascending order: up to 32767 of them.
     pub fn ranges(self) -> impl Iterator<Item = RangeInclusive<u16>> {
         let size = 1 << self.sharing.contiguous();
@@ -457,9 +443,6 @@ mod tests {
             prop_assert_eq!(&contained, &expected);
             let ranged: Vec<_> = set.ranges().flatten().collect();
             prop_assert_eq!(&ranged, &expected);
-            for (index, &port) in expected.iter().enumerate() {
-                prop_assert_eq!(set.index_of(port), Some(index as u32));
-            }
         }
 
         /// Every port has one owner, or none below 2^(16 - a).
