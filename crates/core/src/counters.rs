@@ -1,5 +1,53 @@
 //! How a list of counters is written down: once, with a doc line each, from which the enum, its
-//! names and the pages for people are made.
+//! names and the pages for people are made. And the numbers behind it, where threads share them.
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering;
+
+use isthmus_atomic::AtomicU64;
+
+/// A list of counters, as [`counters!`](crate::counters!) defines it.
+pub trait List: Copy + 'static {
+    /// All counters, in the order of their numbers.
+    const ALL: &'static [Self];
+
+    /// The place in the list.
+    fn number(self) -> usize;
+}
+
+/// The numbers behind a list of `N` counters, shared by threads.
+#[derive(Debug)]
+pub struct Counters<L, const N: usize>([AtomicU64; N], PhantomData<L>);
+
+impl<L, const N: usize> Default for Counters<L, N> {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| AtomicU64::new(0)), PhantomData)
+    }
+}
+
+impl<L: List, const N: usize> Counters<L, N> {
+    /// Adds one.
+    pub fn count(&self, counter: L) {
+        self.add(counter, 1);
+    }
+
+    /// Adds `n`.
+    pub fn add(&self, counter: L, n: u64) {
+        self.0[counter.number()].fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// The number now.
+    #[must_use]
+    pub fn get(&self, counter: L) -> u64 {
+        self.0[counter.number()].load(Ordering::Relaxed)
+    }
+
+    /// All numbers, in the order of the list.
+    pub fn iter(&self) -> impl Iterator<Item = (L, u64)> + '_ {
+        let all = L::ALL.iter();
+        all.map(|&counter| (counter, self.get(counter)))
+    }
+}
 
 /// Defines two enums: the kinds of counters, and the counters.
 ///
@@ -66,6 +114,14 @@ macro_rules! counters {
         #[repr(u8)]
         pub enum $Counter {
             $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl $crate::counters::List for $Counter {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn number(self) -> usize {
+                self as usize
+            }
         }
 
         impl $Counter {

@@ -17,7 +17,7 @@ extern crate std;
 pub mod address;
 pub mod checksum;
 pub mod config;
-mod counters;
+pub mod counters;
 pub mod encap;
 pub mod gateway;
 pub mod host;

@@ -1,8 +1,6 @@
 //! Everything the DNS64 counts, in one list: a metric label, a row of the documentation and a
 //! field of the JSON output are made from it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 isthmus_core::counters! {
     /// The kind of a counter.
     pub enum Kind {
@@ -85,39 +83,7 @@ isthmus_core::counters! {
 }
 
 /// The numbers behind [`Counter`], shared by all threads of a server.
-#[derive(Debug)]
-pub struct Counters([AtomicU64; Counter::ALL.len()]);
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
-}
-
-impl Counters {
-    /// Adds one.
-    pub fn count(&self, counter: Counter) {
-        self.add(counter, 1);
-    }
-
-    /// Adds `n`.
-    pub fn add(&self, counter: Counter, n: u64) {
-        self.0[counter as usize].fetch_add(n, Ordering::Relaxed);
-    }
-
-    /// The number now.
-    #[must_use]
-    pub fn get(&self, counter: Counter) -> u64 {
-        self.0[counter as usize].load(Ordering::Relaxed)
-    }
-
-    /// All numbers, in the order of [`Counter::ALL`].
-    pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
-        Counter::ALL
-            .iter()
-            .map(|&counter| (counter, self.get(counter)))
-    }
-}
+pub type Counters = isthmus_core::counters::Counters<Counter, { Counter::ALL.len() }>;
 
 #[cfg(test)]
 mod tests {

@@ -48,8 +48,9 @@ impl Embedding {
         }
     }
 
-    /// The prefix as an address.
-    pub(super) const fn network(&self) -> V6 {
+    /// The first address of the prefix.
+    #[must_use]
+    pub const fn network(&self) -> V6 {
         V6::from_halves(self.prefix.0, self.prefix.1)
     }
 
@@ -63,7 +64,8 @@ impl Embedding {
         differences == 0
     }
 
-    /// The IPv6 address that represents an IPv4 address; all else behind the prefix is zero.
+    /// The IPv6 address that represents an IPv4 address; all else behind the prefix is zero (RFC 6052 section
+    /// 2.3, RFC 6219 section 3.1).
     #[inline(always)]
     #[must_use]
     pub const fn embed(&self, address: V4) -> V6 {
@@ -74,7 +76,8 @@ impl Embedding {
         V6::from_halves(self.prefix.0 | upper, self.prefix.1 | lower)
     }
 
-    /// The IPv4 address that an address under the prefix represents, whatever else there is in it.
+    /// The IPv4 address that an address under the prefix represents, whatever the suffix is (RFC 6052 section
+    /// 2.2, last paragraph).
     #[inline(always)]
     #[must_use]
     pub const fn extract(&self, address: V6) -> Option<V4> {

@@ -89,20 +89,12 @@ mod tests {
     /// RFC 5214 section 6.1: 000000ug00000000 0101111011111110, then the address.
     #[test]
     fn rfc5214_6_1_identifiers() {
-        for (address, prefix, unique, expected) in [
-            (
-                "192.0.2.143",
-                "fe80::",
-                Unique::Locally,
-                "fe80::5efe:192.0.2.143",
-            ),
-            (
-                "192.0.2.143",
-                "2001:db8:1:2::",
-                Unique::Globally,
-                "2001:db8:1:2:200:5efe:192.0.2.143",
-            ),
-        ] {
+        #[rustfmt::skip]
+        let rows = [
+            ("192.0.2.143", "fe80::", Unique::Locally, "fe80::5efe:192.0.2.143"),
+            ("192.0.2.143", "2001:db8:1:2::", Unique::Globally, "2001:db8:1:2:200:5efe:192.0.2.143"),
+        ];
+        for (address, prefix, unique, expected) in rows {
             assert_eq!(embed(v6(prefix), v4(address), unique), v6(expected));
             assert_eq!(extract(v6(expected)), Some(v4(address)));
             assert_eq!(unique_in(v6(expected)), unique);

@@ -8,6 +8,7 @@
 
 use core::fmt;
 use core::net::Ipv6Addr;
+use core::ops::Deref;
 
 use super::embedding::Embedding;
 use super::port_set::PortSet;
@@ -81,48 +82,22 @@ impl Prefix {
         40
     }
 
-    /// Where IPv4 addresses lie behind it.
-    #[inline(always)]
-    #[must_use]
-    pub const fn embedding(&self) -> &Embedding {
-        &self.embedding
-    }
-
-    /// The first address of the prefix.
-    #[must_use]
-    pub const fn network(&self) -> V6 {
-        self.embedding.network()
-    }
-
-    /// Whether an address lies under the prefix, marker octet included.
-    #[inline(always)]
-    #[must_use]
-    pub const fn contains(&self, address: V6) -> bool {
-        self.embedding.contains(address)
-    }
-
-    /// The IPv6 address that represents an IPv4 address, with a suffix of zeros (RFC 6219
-    /// section 3.1, figure 4).
-    #[inline(always)]
-    #[must_use]
-    pub const fn embed(&self, address: V4) -> V6 {
-        self.embedding.embed(address)
-    }
-
     /// The IPv6 address of the host that has a part of the ports of an IPv4 address.
     #[inline(always)]
     #[must_use]
     pub const fn embed_shared(&self, address: V4, share: Share) -> V6 {
-        let (high, low) = self.embed(address).halves();
+        let (high, low) = self.embedding.embed(address).halves();
         V6::from_halves(high, low | (share.code() as u64) << 40)
     }
+}
 
-    /// The IPv4 address that an IPv6 address represents, if it lies under the prefix, whatever the
-    /// suffix is.
+/// RFC 6219 section 3.1, figure 4.
+impl Deref for Prefix {
+    type Target = Embedding;
+
     #[inline(always)]
-    #[must_use]
-    pub const fn extract(&self, address: V6) -> Option<V4> {
-        self.embedding.extract(address)
+    fn deref(&self) -> &Embedding {
+        &self.embedding
     }
 }
 

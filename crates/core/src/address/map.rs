@@ -185,15 +185,8 @@ impl MapRule {
         }
     }
 
-    /// Whether the rule is for an IPv4 address, and for this port of it if its CE's port set is
-    /// given (RFC 7599 section 8.1: "longest IPv4 destination address + port match").
-    #[inline(always)]
-    #[must_use]
-    pub const fn covers_v4(&self, address: V4, port: u16) -> bool {
-        self.misses_v4(address, port) == 0
-    }
-
-    /// The bits by which an IPv4 address and port are not under the rule; 0 if they are.
+    /// The bits by which an IPv4 address is not under the rule, or this port of it if its CE's port set is
+    /// given (RFC 7599 section 8.1: "longest IPv4 destination address + port match"); 0 if it is.
     #[inline(always)]
     const fn misses_v4(&self, address: V4, port: u16) -> u64 {
         (address.number() & self.v4_mask ^ self.v4) as u64 | self.applies.misses(port)
@@ -235,7 +228,7 @@ impl MapRule {
 
     #[inline(always)]
     const fn assemble_for(&self, address: V4, in_identifier: V4, port: u16) -> Option<V6> {
-        if !self.covers_v4(address, port) {
+        if self.misses_v4(address, port) != 0 {
             return None;
         }
         match self.sharing.psid_of(port) {

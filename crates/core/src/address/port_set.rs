@@ -314,20 +314,6 @@ impl PortSet {
         Some((range + self.sharing.first as u32 + self.value as u32 + j) as u16)
     }
 
-    /// Which port of the set it is, from 0; `None` if it is not in the set.
-    #[inline(always)]
-    #[must_use]
-    pub const fn index_of(self, port: u16) -> Option<u32> {
-        if !self.contains(port) {
-            return None;
-        }
-        let m = self.sharing.contiguous();
-        let range = (port as u32 - self.sharing.first as u32)
-            .wrapping_shr(16 - self.sharing.offset as u32)
-            .wrapping_shl(m);
-        Some(range | port as u32 & (1u32.wrapping_shl(m) - 1))
-    }
-
     /// The contiguous ranges of the set, in ascending order: up to 32767 of them.
     pub fn ranges(self) -> impl Iterator<Item = RangeInclusive<u16>> {
         let size = 1 << self.sharing.contiguous();
@@ -351,16 +337,12 @@ mod tests {
     /// RFC 7597 appendix A, example 1, and appendix B.2, example 1.
     #[test]
     fn rfc7597_offset_6() {
-        for (psid, expected) in [
-            (
-                0x34,
-                [(1232, 1235), (2256, 2259), (63696, 63699), (64720, 64723)],
-            ),
-            (
-                0,
-                [(1024, 1027), (2048, 2051), (63488, 63491), (64512, 64515)],
-            ),
-        ] {
+        #[rustfmt::skip]
+        let rows = [
+            (0x34, [(1232, 1235), (2256, 2259), (63696, 63699), (64720, 64723)]),
+            (0, [(1024, 1027), (2048, 2051), (63488, 63491), (64512, 64515)]),
+        ];
+        for (psid, expected) in rows {
             let set = PortSet::new(6, 8, psid).unwrap();
             let found = ranges(set);
             assert_eq!(found.len(), 63);
@@ -412,29 +394,15 @@ mod tests {
 
     #[test]
     fn rfc7598_4_5_refuses() {
-        for (offset, length, psid, error) in [
+        #[rustfmt::skip]
+        let rows = [
             (16, 0, 0, PortSetError::Offset(16)),
             (0, 17, 0, PortSetError::Length(17)),
-            (
-                6,
-                11,
-                0,
-                PortSetError::Sum {
-                    offset: 6,
-                    length: 11,
-                },
-            ),
-            (
-                6,
-                8,
-                256,
-                PortSetError::Psid {
-                    psid: 256,
-                    length: 8,
-                },
-            ),
+            (6, 11, 0, PortSetError::Sum { offset: 6, length: 11 }),
+            (6, 8, 256, PortSetError::Psid { psid: 256, length: 8 }),
             (6, 0, 1, PortSetError::Psid { psid: 1, length: 0 }),
-        ] {
+        ];
+        for (offset, length, psid, error) in rows {
             assert_eq!(PortSet::new(offset, length, psid), Err(error));
         }
         let text = PortSetError::Sum {
@@ -475,9 +443,6 @@ mod tests {
             prop_assert_eq!(&contained, &expected);
             let ranged: Vec<_> = set.ranges().flatten().collect();
             prop_assert_eq!(&ranged, &expected);
-            for (index, &port) in expected.iter().enumerate() {
-                prop_assert_eq!(set.index_of(port), Some(index as u32));
-            }
         }
 
         /// Every port has one owner, or none below 2^(16 - a).

@@ -2,9 +2,9 @@
 
 use core::fmt;
 use core::net::Ipv6Addr;
+use core::ops::Deref;
 
 use super::embedding::Embedding;
-use super::{V4, V6};
 
 /// The lengths that a translation prefix may have (RFC 6052 section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,45 +114,20 @@ impl Prefix {
         self.well_known
     }
 
-    /// Where IPv4 addresses lie behind it.
-    #[inline(always)]
-    #[must_use]
-    pub const fn embedding(&self) -> &Embedding {
-        &self.embedding
-    }
-
     /// The prefix length in bits.
     #[must_use]
     pub const fn length(&self) -> u8 {
         self.length as u8
     }
+}
 
-    /// The first address of the prefix.
-    #[must_use]
-    pub const fn network(&self) -> V6 {
-        self.embedding.network()
-    }
+/// RFC 6052 section 2.3.
+impl Deref for Prefix {
+    type Target = Embedding;
 
-    /// Whether an address lies under the prefix.
     #[inline(always)]
-    #[must_use]
-    pub const fn contains(&self, address: V6) -> bool {
-        self.embedding.contains(address)
-    }
-
-    /// The IPv6 address that represents an IPv4 address (RFC 6052 section 2.3).
-    #[inline(always)]
-    #[must_use]
-    pub const fn embed(&self, address: V4) -> V6 {
-        self.embedding.embed(address)
-    }
-
-    /// The IPv4 address that an IPv6 address represents, if it lies under the prefix. Bits of the
-    /// suffix are ignored (RFC 6052 section 2.2, last paragraph).
-    #[inline(always)]
-    #[must_use]
-    pub const fn extract(&self, address: V6) -> Option<V4> {
-        self.embedding.extract(address)
+    fn deref(&self) -> &Embedding {
+        &self.embedding
     }
 }
 
@@ -165,6 +140,7 @@ impl fmt::Display for Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::{V4, V6};
     use core::net::Ipv4Addr;
     use proptest::prelude::*;
 

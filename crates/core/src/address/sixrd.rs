@@ -266,51 +266,16 @@ mod tests {
 
     #[test]
     fn rfc5969_7_1_1_refuses() {
-        for (prefix, length, common, common_length, error, says) in [
-            (
-                "2001:db8::",
-                32,
-                "10.0.0.0",
-                33,
-                DomainError::V4Length(33),
-                "0 to 32",
-            ),
-            (
-                "2001:db8::",
-                129,
-                "10.0.0.0",
-                8,
-                DomainError::V6Length(129),
-                "at most 128",
-            ),
-            (
-                "2001:db8::",
-                32,
-                "10.0.0.1",
-                8,
-                DomainError::V4HostBits,
-                "IPv4",
-            ),
-            (
-                "2001:db8::1",
-                32,
-                "10.0.0.0",
-                8,
-                DomainError::V6HostBits,
-                "6rd",
-            ),
-            (
-                "2001:db8::",
-                105,
-                "10.0.0.0",
-                8,
-                DomainError::Room {
-                    v6_length: 105,
-                    v4_length: 8,
-                },
-                "at most 104 bits",
-            ),
-        ] {
+        #[rustfmt::skip]
+        let rows = [
+            ("2001:db8::", 32, "10.0.0.0", 33, DomainError::V4Length(33), "0 to 32"),
+            ("2001:db8::", 129, "10.0.0.0", 8, DomainError::V6Length(129), "at most 128"),
+            ("2001:db8::", 32, "10.0.0.1", 8, DomainError::V4HostBits, "IPv4"),
+            ("2001:db8::1", 32, "10.0.0.0", 8, DomainError::V6HostBits, "6rd"),
+            ("2001:db8::", 105, "10.0.0.0", 8, DomainError::Room { v6_length: 105, v4_length: 8 },
+             "at most 104 bits"),
+        ];
+        for (prefix, length, common, common_length, error, says) in rows {
             let found = Domain::new((v6(prefix), length), (v4(common), common_length));
             assert_eq!(found, Err(error));
             let text = error.to_string();

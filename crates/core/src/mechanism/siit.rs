@@ -109,7 +109,7 @@ impl PrefixMapping {
 impl From<Prefix> for PrefixMapping {
     fn from(prefix: Prefix) -> Self {
         Self {
-            embedding: *prefix.embedding(),
+            embedding: *prefix,
             kind: if prefix.is_well_known() {
                 PrefixKind::WellKnown
             } else {
@@ -122,7 +122,7 @@ impl From<Prefix> for PrefixMapping {
 impl From<ivi::Prefix> for PrefixMapping {
     fn from(prefix: ivi::Prefix) -> Self {
         Self {
-            embedding: *prefix.embedding(),
+            embedding: *prefix,
             kind: PrefixKind::Own,
         }
     }

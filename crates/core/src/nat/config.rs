@@ -1,6 +1,6 @@
 //! The configuration of a stateful instance: plain data for a BPF map. The gateway makes it and checks it.
 
-use crate::address::V4;
+use crate::address::{Address, V4, V6};
 use crate::table::Seed;
 use crate::time::Span;
 
@@ -89,15 +89,9 @@ pub struct Subscriber {
 impl Subscriber {
     /// The first `bits` bits of the IPv6 address, 0 to 128.
     #[must_use]
-    pub const fn v6_prefix(bits: u8) -> Self {
-        let mask = match bits {
-            0 => 0,
-            1..=127 => !(u128::MAX >> bits),
-            _ => u128::MAX,
-        };
-        let address = crate::address::V6::from_halves((mask >> 64) as u64, mask as u64);
+    pub fn v6_prefix(bits: u8) -> Self {
         Self {
-            address: super::endpoint::address_words(address),
+            address: super::endpoint::address_words(V6::mask(bits)),
             v4: 0,
         }
     }

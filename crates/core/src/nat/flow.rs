@@ -275,7 +275,7 @@ fn resume<H: Host>(host: &H, cfg: &NatConfig, opening: &Opening) -> Outcome {
     Outcome::line(sessions.line_of(position))
 }
 
-/// Makes a new session, found from both sides.
+/// Makes a new session, found from both sides, if there is room for one more.
 #[inline(never)]
 fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
     let memory = host.state();
@@ -284,43 +284,27 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     };
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
-    if !H::Effort::ACCOUNTS {
-        if owner != subscriber::NO_SUBSCRIBER {
-            return Outcome::no(Cause::GaveUp);
+    if H::Effort::ACCOUNTS {
+        if let Err(cause) = subscriber::add_session(memory, cfg, owner).get() {
+            return Outcome::no(cause);
         }
-        return place(memory, cfg, opening, binding, (outside, host.now()));
+    } else if owner != subscriber::NO_SUBSCRIBER {
+        return Outcome::no(Cause::GaveUp);
     }
-    if let Err(cause) = subscriber::add_session(memory, cfg, owner).get() {
-        return Outcome::no(cause);
+    let mut outcome = Outcome::no(Cause::Full);
+    if cfg.layout.bound.take(memory, Counted::Sessions) {
+        outcome = write(memory, cfg, opening, binding, (outside, host.now()));
+        if outcome.get().is_err() {
+            cfg.layout.bound.give(memory, Counted::Sessions);
+        }
     }
-    let outcome = place(memory, cfg, opening, binding, (outside, host.now()));
-    if outcome.get().is_err() {
+    if H::Effort::ACCOUNTS && outcome.get().is_err() {
         subscriber::drop_session(memory, owner);
     }
     outcome
 }
 
-/// Writes a new session into its slot, and into the index for packets from outside, if there is room
-/// for one more.
-#[inline(always)]
-fn place<M: Memory + ?Sized>(
-    memory: &M,
-    cfg: &NatConfig,
-    opening: &Opening,
-    binding: u32,
-    (outside, now): (u64, Instant),
-) -> Outcome {
-    if !cfg.layout.bound.take(memory, Counted::Sessions) {
-        return Outcome::no(Cause::Full);
-    }
-    let outcome = write(memory, cfg, opening, binding, (outside, now));
-    if outcome.get().is_err() {
-        cfg.layout.bound.give(memory, Counted::Sessions);
-    }
-    outcome
-}
-
-/// [`place`], without the count.
+/// Writes a new session into its slot, and into the index for packets from outside.
 #[inline(always)]
 fn write<M: Memory + ?Sized>(
     memory: &M,

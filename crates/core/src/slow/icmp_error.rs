@@ -307,33 +307,16 @@ mod tests {
         use etherparse::icmpv4::DestUnreachableHeader as Unreachable;
         use etherparse::icmpv4::TimeExceededCode;
         let packet = udp_v4(100);
+        #[rustfmt::skip]
         let kinds = [
-            (
-                IcmpError::TimeExceeded,
-                Icmpv4Type::TimeExceeded(TimeExceededCode::TtlExceededInTransit),
-            ),
-            (
-                IcmpError::TooBig(1260),
-                Icmpv4Type::DestinationUnreachable(Unreachable::FragmentationNeeded {
-                    next_hop_mtu: 1260,
-                }),
-            ),
-            (
-                IcmpError::SourceRouteFailed,
-                Icmpv4Type::DestinationUnreachable(Unreachable::SourceRouteFailed),
-            ),
-            (
-                IcmpError::Prohibited,
-                Icmpv4Type::DestinationUnreachable(Unreachable::FilterProhibited),
-            ),
-            (
-                IcmpError::AddressUnreachable,
-                Icmpv4Type::DestinationUnreachable(Unreachable::Host),
-            ),
-            (
-                IcmpError::PortUnreachable,
-                Icmpv4Type::DestinationUnreachable(Unreachable::Port),
-            ),
+            (IcmpError::TimeExceeded, Icmpv4Type::TimeExceeded(TimeExceededCode::TtlExceededInTransit)),
+            (IcmpError::TooBig(1260),
+             Icmpv4Type::DestinationUnreachable(Unreachable::FragmentationNeeded { next_hop_mtu: 1260 })),
+            (IcmpError::SourceRouteFailed,
+             Icmpv4Type::DestinationUnreachable(Unreachable::SourceRouteFailed)),
+            (IcmpError::Prohibited, Icmpv4Type::DestinationUnreachable(Unreachable::FilterProhibited)),
+            (IcmpError::AddressUnreachable, Icmpv4Type::DestinationUnreachable(Unreachable::Host)),
+            (IcmpError::PortUnreachable, Icmpv4Type::DestinationUnreachable(Unreachable::Port)),
         ];
         for (error, kind) in kinds {
             assert_eq!(
@@ -349,34 +332,18 @@ mod tests {
         use etherparse::icmpv6::DestUnreachableCode as Code;
         use etherparse::icmpv6::{ParameterProblemCode, ParameterProblemHeader, TimeExceededCode};
         let packet = udp_v6(100);
+        let problem = ParameterProblemHeader {
+            code: ParameterProblemCode::ErroneousHeaderField,
+            pointer: 43,
+        };
+        #[rustfmt::skip]
         let kinds = [
-            (
-                IcmpError::TimeExceeded,
-                Icmpv6Type::TimeExceeded(TimeExceededCode::HopLimitExceeded),
-            ),
-            (
-                IcmpError::TooBig(1280),
-                Icmpv6Type::PacketTooBig { mtu: 1280 },
-            ),
-            (
-                IcmpError::ParameterProblem(43),
-                Icmpv6Type::ParameterProblem(ParameterProblemHeader {
-                    code: ParameterProblemCode::ErroneousHeaderField,
-                    pointer: 43,
-                }),
-            ),
-            (
-                IcmpError::Prohibited,
-                Icmpv6Type::DestinationUnreachable(Code::Prohibited),
-            ),
-            (
-                IcmpError::AddressUnreachable,
-                Icmpv6Type::DestinationUnreachable(Code::Address),
-            ),
-            (
-                IcmpError::PortUnreachable,
-                Icmpv6Type::DestinationUnreachable(Code::Port),
-            ),
+            (IcmpError::TimeExceeded, Icmpv6Type::TimeExceeded(TimeExceededCode::HopLimitExceeded)),
+            (IcmpError::TooBig(1280), Icmpv6Type::PacketTooBig { mtu: 1280 }),
+            (IcmpError::ParameterProblem(43), Icmpv6Type::ParameterProblem(problem)),
+            (IcmpError::Prohibited, Icmpv6Type::DestinationUnreachable(Code::Prohibited)),
+            (IcmpError::AddressUnreachable, Icmpv6Type::DestinationUnreachable(Code::Address)),
+            (IcmpError::PortUnreachable, Icmpv6Type::DestinationUnreachable(Code::Port)),
         ];
         for (error, kind) in kinds {
             assert_eq!(

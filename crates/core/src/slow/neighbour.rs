@@ -59,10 +59,7 @@ pub fn receive<P: Packet, H: Host>(
         (IsatapRole::Host, ROUTER_ADVERTISEMENT) if mine => {
             inner.replace_front(0, 0, Family::V6)?;
             host.count(Counter::Decapsulated6In4);
-            return Ok(Verdict::Forward {
-                family: Family::V6,
-                split: None,
-            });
+            return Ok(Verdict::whole(Family::V6));
         }
         (IsatapRole::Router, ROUTER_SOLICITATION)
             if mine || header.destination().halves() == ALL_ROUTERS =>
@@ -85,10 +82,7 @@ pub fn receive<P: Packet, H: Host>(
     };
     answer.write(packet, ends, (own, header.source()), host.random() as u16)?;
     host.count(Counter::NeighbourAnswered);
-    Ok(Verdict::Forward {
-        family: Family::V4,
-        split: None,
-    })
+    Ok(Verdict::whole(Family::V4))
 }
 
 /// The number of the instance whose node this machine is and its tunnel, if this machine sends a packet
@@ -146,10 +140,7 @@ pub fn send<P: Packet, H: Host>(
         .set_words(0, outer(ends, outer_total, identification).0)
         .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     host.count(Counter::Encapsulated6In4);
-    Ok(Verdict::Forward {
-        family: Family::V4,
-        split: None,
-    })
+    Ok(Verdict::whole(Family::V4))
 }
 
 /// The header around a packet of the link itself.

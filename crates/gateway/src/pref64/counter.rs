@@ -1,7 +1,5 @@
 //! The counters of prefixes that are discovered and announced.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 isthmus_core::counters! {
     /// The kind of a counter.
     pub enum Kind {
@@ -43,24 +41,4 @@ isthmus_core::counters! {
 }
 
 /// The numbers behind [`Counter`], of one instance or one link.
-#[derive(Debug)]
-pub struct Counters([AtomicU64; Counter::ALL.len()]);
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
-}
-
-impl Counters {
-    /// Adds one.
-    pub fn count(&self, counter: Counter) {
-        self.0[counter as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The number now.
-    #[must_use]
-    pub fn get(&self, counter: Counter) -> u64 {
-        self.0[counter as usize].load(Ordering::Relaxed)
-    }
-}
+pub type Counters = isthmus_core::counters::Counters<Counter, { Counter::ALL.len() }>;

@@ -199,53 +199,22 @@ fn messages() {
 
 #[test]
 fn rfc7598_6_containers() {
-    for (bytes, offset, says) in [
-        (
-            option(94, &[&relay()]),
-            0,
-            "OPTION_S46_CONT_MAPE has no OPTION_S46_RULE, and needs one or more",
-        ),
+    #[rustfmt::skip]
+    let rows = [
+        (option(94, &[&relay()]), 0, "OPTION_S46_CONT_MAPE has no OPTION_S46_RULE, and needs one or more"),
         (option(94, &[&rule(&[])]), 0, "no OPTION_S46_BR"),
-        (
-            option(95, &[&rule(&[])]),
-            0,
-            "no OPTION_S46_DMR, and needs one ",
-        ),
+        (option(95, &[&rule(&[])]), 0, "no OPTION_S46_DMR, and needs one "),
         (option(96, &[]), 0, "no OPTION_S46_BR"),
-        (
-            option(94, &[&default(), &rule(&[]), &relay()]),
-            4,
-            "OPTION_S46_DMR is not permitted in OPTION_S46_CONT_MAPE",
-        ),
-        (
-            option(95, &[&default(), &rule(&[]), &default()]),
-            4 + 13 + 17,
-            "at most one OPTION_S46_DMR",
-        ),
-        (
-            option(96, &[&rule(&[]), &relay()]),
-            4,
-            "OPTION_S46_RULE is not permitted in OPTION_S46_CONT_LW",
-        ),
-        (
-            option(94, &[&relay(), &option(200, &[])]),
-            24,
-            "option 200 is not permitted",
-        ),
-        (
-            option(94, &[&rule(&relay()), &relay()]),
-            21,
-            "OPTION_S46_BR is not permitted in OPTION_S46_RULE",
-        ),
-        (
-            option(
-                94,
-                &[&rule(&[ports(6, 0, 0), ports(6, 0, 0)].concat()), &relay()],
-            ),
-            29,
-            "at most one OPTION_S46_PORTPARAMS",
-        ),
-    ] {
+        (option(94, &[&default(), &rule(&[]), &relay()]), 4,
+         "OPTION_S46_DMR is not permitted in OPTION_S46_CONT_MAPE"),
+        (option(95, &[&default(), &rule(&[]), &default()]), 4 + 13 + 17, "at most one OPTION_S46_DMR"),
+        (option(96, &[&rule(&[]), &relay()]), 4, "OPTION_S46_RULE is not permitted in OPTION_S46_CONT_LW"),
+        (option(94, &[&relay(), &option(200, &[])]), 24, "option 200 is not permitted"),
+        (option(94, &[&rule(&relay()), &relay()]), 21, "OPTION_S46_BR is not permitted in OPTION_S46_RULE"),
+        (option(94, &[&rule(&[ports(6, 0, 0), ports(6, 0, 0)].concat()), &relay()]), 29,
+         "at most one OPTION_S46_PORTPARAMS"),
+    ];
+    for (bytes, offset, says) in rows {
         let error = refused(&bytes);
         assert_eq!(error.offset, offset, "{error}");
         assert!(error.to_string().contains(says), "{error}");
@@ -266,51 +235,27 @@ fn fields(at: usize, value: u8) -> Vec<u8> {
 /// RFC 7598 section 4: the ranges of the fields.
 #[test]
 fn rfc7598_4_values() {
-    for (bytes, offset, says) in [
+    #[rustfmt::skip]
+    let rows = [
         (fields(1, 49), 9, "ea-len is 0 to 48, not 49"),
         (fields(2, 33), 10, "prefix4-len is 0 to 32, not 33"),
         (fields(7, 129), 15, "ipv6-prefix is 0 to 128, not 129"),
         (fields(7, 28), 16, "it would be 2001:db0::/28"),
         (fields(1, 25), 8, "at most 24 EA bits, not 25"),
-        (
-            map_e(rule(&ports(16, 0, 0))),
-            25,
-            "offset is 0 to 15, not 16",
-        ),
-        (
-            map_e(rule(&ports(0, 17, 0))),
-            26,
-            "PSID-len is 0 to 16, not 17",
-        ),
-        (
-            map_e(rule(&ports(9, 8, 0))),
-            25,
-            "behind an offset of 9 a PSID has at most 7",
-        ),
+        (map_e(rule(&ports(16, 0, 0))), 25, "offset is 0 to 15, not 16"),
+        (map_e(rule(&ports(0, 17, 0))), 26, "PSID-len is 0 to 16, not 17"),
+        (map_e(rule(&ports(9, 8, 0))), 25, "behind an offset of 9 a PSID has at most 7"),
         // Not shifted to the left.
         (map_e(rule(&ports(6, 8, 0x34))), 27, "would be 0x3400"),
         (map_e(rule(&ports(6, 8, 0x3401))), 27, "would be 0x3400"),
-        (
-            map_e(rule(&ports(6, 8, 0x3400))),
-            8,
-            "in the EA bits already",
-        ),
-        (
-            option(94, &[&rule(&[]), &option(90, &[&[0; 12]])]),
-            25,
-            "br-ipv6-address needs 16 bytes, and 12 are left",
-        ),
-        (
-            option(94, &[&rule(&[]), &option(90, &[&[0; 17]])]),
-            41,
-            "OPTION_S46_BR should end here; bytes that follow: 1",
-        ),
-        (
-            option(95, &[&rule(&[]), &option(91, &[&[60], &[0; 8]])]),
-            25,
-            "32, 40, 48, 56, 64 or 96",
-        ),
-    ] {
+        (map_e(rule(&ports(6, 8, 0x3400))), 8, "in the EA bits already"),
+        (option(94, &[&rule(&[]), &option(90, &[&[0; 12]])]), 25,
+         "br-ipv6-address needs 16 bytes, and 12 are left"),
+        (option(94, &[&rule(&[]), &option(90, &[&[0; 17]])]), 41,
+         "OPTION_S46_BR should end here; bytes that follow: 1"),
+        (option(95, &[&rule(&[]), &option(91, &[&[60], &[0; 8]])]), 25, "32, 40, 48, 56, 64 or 96"),
+    ];
+    for (bytes, offset, says) in rows {
         let error = refused(&bytes);
         assert_eq!(error.offset, offset, "{error}");
         assert!(error.to_string().contains(says), "{error}");

@@ -187,91 +187,33 @@ fn rfc7597_5_2_end_user_prefix() {
     assert_eq!(whole.address, v6(EXAMPLE_ADDRESS));
 }
 
-/// These prefixes, EA bits and ports are no rule, and the error says why.
-fn refuses(
-    (prefix6, prefix4, ea_bits, ports): (&str, &str, u8, Ports),
-    error: RuleError,
-    says: &str,
-) {
-    let rule = MapRule::new(net6(prefix6), net4(prefix4), ea_bits, ports);
-    assert_eq!(rule, Err(error));
-    let text = error.to_string();
-    assert!(text.contains(says), "{text}");
-}
-
 #[test]
-fn refuses_prefixes_that_are_none() {
-    refuses(
-        ("2001:db8::/40", "192.0.2.0/33", 16, DEFAULT),
-        RuleError::V4Length(33),
-        "at most 32",
-    );
-    refuses(
-        ("2001:db8::/129", "192.0.2.0/24", 16, DEFAULT),
-        RuleError::V6Length(129),
-        "at most 128",
-    );
-    refuses(
-        ("2001:db8::/40", "192.0.2.1/24", 16, DEFAULT),
-        RuleError::V4HostBits,
-        "IPv4",
-    );
-    refuses(
-        ("2001:db8::1/40", "192.0.2.0/24", 16, DEFAULT),
-        RuleError::V6HostBits,
-        "IPv6",
-    );
-}
-
-#[test]
-fn refuses_ea_bits_that_do_not_fit() {
-    refuses(
-        ("2001:db8::/40", "0.0.0.0/0", 49, DEFAULT),
-        RuleError::EaBits(49),
-        "0 to 48",
-    );
-    refuses(
-        ("2001:db8::/40", "192.0.2.0/24", 25, DEFAULT),
-        RuleError::EaBitsForV4 {
-            ea_bits: 25,
-            v4_length: 24,
-        },
-        "at most 24 EA bits, not 25",
-    );
-    refuses(
-        ("2001:db8::/120", "192.0.2.0/24", 16, DEFAULT),
-        RuleError::EaBitsForV6 {
-            ea_bits: 16,
-            v6_length: 120,
-        },
-        "at most 112 bits",
-    );
-}
-
-#[test]
-fn refuses_ports_that_do_not_fit() {
-    refuses(
-        ("2001:db8::/40", "192.0.2.0/24", 20, DEFAULT),
-        RuleError::Sharing(PortSetError::Sum {
-            offset: 6,
-            length: 12,
-        }),
-        "the offset is at most 4",
-    );
+fn refuses_what_is_no_rule() {
+    let new = |prefix6, prefix4, ea, ports| MapRule::new(net6(prefix6), net4(prefix4), ea, ports);
     let given = Ports::Given(PortSet::new(6, 8, 1).unwrap());
-    refuses(
-        ("2001:db8::/40", "192.0.2.0/24", 4, given),
-        RuleError::GivenForPrefix { length: 28 },
-        "4 EA bits more",
-    );
-    refuses(
-        ("2001:db8::/40", "192.0.2.0/24", 16, given),
-        RuleError::GivenTwice {
-            ea_bits: 16,
-            v4_length: 24,
-        },
-        "or 8 EA bits",
-    );
+    #[rustfmt::skip]
+    let rows = [
+        ("2001:db8::/40", "192.0.2.0/33", 16, DEFAULT, RuleError::V4Length(33), "at most 32"),
+        ("2001:db8::/129", "192.0.2.0/24", 16, DEFAULT, RuleError::V6Length(129), "at most 128"),
+        ("2001:db8::/40", "192.0.2.1/24", 16, DEFAULT, RuleError::V4HostBits, "IPv4"),
+        ("2001:db8::1/40", "192.0.2.0/24", 16, DEFAULT, RuleError::V6HostBits, "IPv6"),
+        ("2001:db8::/40", "0.0.0.0/0", 49, DEFAULT, RuleError::EaBits(49), "0 to 48"),
+        ("2001:db8::/40", "192.0.2.0/24", 25, DEFAULT,
+         RuleError::EaBitsForV4 { ea_bits: 25, v4_length: 24 }, "at most 24 EA bits, not 25"),
+        ("2001:db8::/120", "192.0.2.0/24", 16, DEFAULT,
+         RuleError::EaBitsForV6 { ea_bits: 16, v6_length: 120 }, "at most 112 bits"),
+        ("2001:db8::/40", "192.0.2.0/24", 20, DEFAULT,
+         RuleError::Sharing(PortSetError::Sum { offset: 6, length: 12 }), "the offset is at most 4"),
+        ("2001:db8::/40", "192.0.2.0/24", 4, given, RuleError::GivenForPrefix { length: 28 },
+         "4 EA bits more"),
+        ("2001:db8::/40", "192.0.2.0/24", 16, given,
+         RuleError::GivenTwice { ea_bits: 16, v4_length: 24 }, "or 8 EA bits"),
+    ];
+    for (prefix6, prefix4, ea_bits, ports, error, says) in rows {
+        assert_eq!(new(prefix6, prefix4, ea_bits, ports), Err(error));
+        let text = error.to_string();
+        assert!(text.contains(says), "{text}");
+    }
 }
 
 /// RFC 7597 section 5: longest match, by either family; RFC 7599 section 8.1: by port, too.

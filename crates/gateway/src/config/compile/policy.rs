@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::Ipv4Net;
-use isthmus_core::address::{V4, V6, rfc6052};
+use isthmus_core::address::{V4, V6};
 use isthmus_core::config as core;
 use isthmus_core::mechanism::Mechanism as _;
 
@@ -67,7 +67,7 @@ fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
             Prefix::Rfc6052(prefix) => Some(prefix.embed(own_v4)),
             Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
         },
-        Mechanism::Nat64(nat64) => Some(rfc6052::Prefix::embed(&nat64.prefix, own_v4)),
+        Mechanism::Nat64(nat64) => Some(nat64.prefix.embed(own_v4)),
         Mechanism::Composed(composed) => match composed.own.1 {
             Some(address) => Some(address.into()),
             None => Some(composed.core.prefix()?.embed(own_v4)),
