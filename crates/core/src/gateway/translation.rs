@@ -92,8 +92,9 @@ pub fn open_v6<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized
     instances: &I,
 ) -> Result<(), Refusal> {
     let header = ipv6::Header::read(packet, 0)?;
-    let owner =
-        owner_v6::<M, _, _>(host, instances, &header).ok_or(Refusal::Drop(Counter::EngineError))?;
+    let Some(owner) = owner_v6::<M, _, _>(host, instances, &header) else {
+        return Err(Refusal::Drop(Counter::EngineError));
+    };
     let transport = v6::read(packet, header)?.transport;
     let tuple = transport.tuple(header.source(), header.destination());
     let seen = Seen::outer(owner.policy, &tuple, &transport);

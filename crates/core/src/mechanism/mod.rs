@@ -80,7 +80,8 @@ pub trait Mechanism {
     const OPENS_IN_BPF: bool = false;
 
     /// Whether the addresses of a packet in a softwire have a meaning in that softwire only. An error about
-    /// such a packet goes back through the softwire, so that the packet stays in its outer packet.
+    /// such a packet goes back through the softwire, so that the packet stays in its outer packet, and its
+    /// fragments are told from those of other softwires.
     const PRIVATE_SOFTWIRES: bool = false;
 
     /// Whether an IPv4 packet belongs to it.
