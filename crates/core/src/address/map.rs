@@ -284,7 +284,8 @@ impl MapRule {
     /// Whether a CE may send from an IPv4 address and a port (or ICMP identifier), given the IPv6
     /// source address, which is under the rule (RFC 7597 section 8.1, RFC 7599 sections 8.2 and 8.3).
     ///
-    /// # Errors The address or the port is not the CE's.
+    /// # Errors
+    /// The address or the port is not the CE's.
     #[inline(always)]
     pub const fn check(&self, source: V6, address: V4, port: u16) -> Result<(), Mismatch> {
         if address.number() & self.ce_mask != self.v4_in(source).number() {

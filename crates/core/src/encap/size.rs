@@ -48,7 +48,8 @@ fn on_the_wire<P: Packet>(packet: &P, total: usize, headers: usize, transport: u
 /// not be cut is refused (RFC 2473 section 7.2 a). Of another the outer packet is cut, because the
 /// receiver then gets the inner packet as it was sent (section 7.2 b).
 ///
-/// # Errors The sender gets an error, or only the slow path can cut the packet.
+/// # Errors
+/// The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn four_in_six<P: Packet>(
     packet: &P,
@@ -71,7 +72,8 @@ pub fn four_in_six<P: Packet>(
 /// Decides for an IPv6 packet that enters a tunnel over IPv4. A packet of up to 1280 bytes is cut if the
 /// path MTU is less (RFC 4213 section 3.2.2).
 ///
-/// # Errors The sender gets an error, or only the slow path can cut the packet.
+/// # Errors
+/// The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn six_in_four<P: Packet>(
     packet: &P,
@@ -95,7 +97,8 @@ pub fn six_in_four<P: Packet>(
 /// Decides for an IPv6 packet that left a tunnel and goes on over a link of this MTU. Routers never cut
 /// it.
 ///
-/// # Errors The sender gets an error.
+/// # Errors
+/// The sender gets an error.
 #[inline(always)]
 pub fn out_v6(header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
     let total = ipv6::HEADER + usize::from(header.payload_length());
@@ -107,7 +110,8 @@ pub fn out_v6(header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
 
 /// The same for IPv4, which is cut unless the sender forbids it (RFC 791 section 2.3).
 ///
-/// # Errors The sender gets an error, or only the slow path can cut the packet.
+/// # Errors
+/// The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn out_v4<P: Packet>(packet: &P, header: &ipv4::Header, link: u16) -> Result<Fit, Refusal> {
     if usize::from(header.total_length()) <= usize::from(link) {

@@ -95,7 +95,8 @@ fn read_error<P: Packet, A>(
 
 /// Reads an ICMPv6 message to the endpoint of a tunnel that carries IPv4; `None` if it is no error.
 ///
-/// # Errors No sender can be told, or another engine has to read the message.
+/// # Errors
+/// No sender can be told, or another engine has to read the message.
 #[inline(always)]
 pub fn over_v6<P: Packet>(
     packet: &P,
@@ -199,7 +200,8 @@ fn error_v6(
 
 /// Reads an ICMPv4 message to the endpoint of a tunnel that carries IPv6; `None` if it is no error.
 ///
-/// # Errors No sender can be told, or another engine has to read the message.
+/// # Errors
+/// No sender can be told, or another engine has to read the message.
 #[inline(always)]
 pub fn over_v4<P: Packet>(
     packet: &P,

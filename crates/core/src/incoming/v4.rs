@@ -21,7 +21,8 @@ pub struct Incoming {
 /// Checks an IPv4 packet whose header was read (RFC 1812 section 5.2.2, RFC 7915 section 4.1), and
 /// which may carry these ICMP messages.
 ///
-/// # Errors The packet is untranslatable, whatever its mapping is.
+/// # Errors
+/// The packet is untranslatable, whatever its mapping is.
 #[inline(always)]
 pub fn read<P: Packet>(
     packet: &P,
@@ -62,7 +63,8 @@ pub fn check<P: Packet>(packet: &P, header: &Header) -> Result<usize, Refusal> {
 
 /// Reads the transport header behind an IPv4 header anywhere in a packet.
 ///
-/// # Errors The transport header is cut short, the fragment is impossible, or the ICMP type has no
+/// # Errors
+/// The transport header is cut short, the fragment is impossible, or the ICMP type has no
 /// counterpart.
 #[inline(always)]
 pub fn transport<P: Packet>(

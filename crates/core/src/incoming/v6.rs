@@ -50,7 +50,8 @@ impl Chain {
 
 /// Checks an IPv6 packet whose header was read (RFC 7915 section 5.1).
 ///
-/// # Errors The packet is untranslatable, whatever its mapping is.
+/// # Errors
+/// The packet is untranslatable, whatever its mapping is.
 #[inline(always)]
 pub fn read<P: Packet>(packet: &P, header: Header) -> Result<Incoming, Refusal> {
     let length = usize::from(header.payload_length());
@@ -139,7 +140,8 @@ pub fn chain<P: Packet>(
 
 /// Reads the transport header behind the chain.
 ///
-/// # Errors The transport header is cut short, the fragment is impossible, or the ICMP type has no
+/// # Errors
+/// The transport header is cut short, the fragment is impossible, or the ICMP type has no
 /// counterpart.
 #[inline(always)]
 pub fn transport<P: Packet>(

@@ -77,7 +77,8 @@ pub trait Translator: Mechanism<Crossing = Translation> {
 pub trait SharesV4: Mechanism<Crossing = Softwires> {
     /// The other side of a packet that came out of a softwire between these ends.
     ///
-    /// # Errors The packet may not pass, or the NAT refuses it.
+    /// # Errors
+    /// The packet may not pass, or the NAT refuses it.
     fn decapsulate<H: Host>(
         &self,
         host: &mut H,
@@ -87,13 +88,15 @@ pub trait SharesV4: Mechanism<Crossing = Softwires> {
 
     /// The other side of a packet that came as IPv4.
     ///
-    /// # Errors The packet may not pass, or the NAT refuses it.
+    /// # Errors
+    /// The packet may not pass, or the NAT refuses it.
     fn encapsulate<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal>;
 
     /// Checks whether a host with this address may send an ICMP error, which came out of a softwire, about a
     /// packet that passed so.
     ///
-    /// # Errors It may not.
+    /// # Errors
+    /// It may not.
     #[inline(always)]
     fn check_reporter(&self, _reporter: V4, _passed: &Passed) -> Result<(), Refusal> {
         Ok(())

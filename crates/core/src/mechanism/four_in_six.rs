@@ -59,7 +59,8 @@ impl FourInSix {
 
     /// Whether `sender` may send a packet with this header through the tunnel.
     ///
-    /// # Errors It may not. A packet from the tunnel must not be for a host behind it.
+    /// # Errors
+    /// It may not. A packet from the tunnel must not be for a host behind it.
     #[inline(always)]
     pub fn accept(&self, sender: V6, header: &ipv4::Header) -> Result<(), Refusal> {
         if !sender.is(self.remote) {

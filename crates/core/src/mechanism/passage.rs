@@ -67,12 +67,14 @@ pub trait Passage {
 
     /// The tuple of a packet on the other side, and its exit.
     ///
-    /// # Errors The packet may not pass, or the NAT refuses it.
+    /// # Errors
+    /// The packet may not pass, or the NAT refuses it.
     fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal>;
 
     /// Checks whether a host with this address may send an ICMP error about a packet that passed so.
     ///
-    /// # Errors It may not.
+    /// # Errors
+    /// It may not.
     #[inline(always)]
     fn check_reporter(&self, _reporter: V4, _passed: &Passed) -> Result<(), Refusal> {
         Ok(())

@@ -82,7 +82,8 @@ impl Mechanism for SixInFour {
 impl SixInFour {
     /// Returns the tunnel endpoint for a packet between these addresses.
     ///
-    /// # Errors There is no tunnel endpoint for it.
+    /// # Errors
+    /// There is no tunnel endpoint for it.
     #[inline(always)]
     pub fn ends(&self, source: V6, destination: V6) -> Result<Ends<V4>, Refusal> {
         let other = match &self.peer {
@@ -107,7 +108,8 @@ impl SixInFour {
 
     /// Whether `sender` may send a packet with this header through the tunnel.
     ///
-    /// # Errors It may not: RFC 4213 section 3.6 for one configured peer. A packet from the tunnel must
+    /// # Errors
+    /// It may not: RFC 4213 section 3.6 for one configured peer. A packet from the tunnel must
     /// not be for a host behind it.
     #[inline(always)]
     pub fn accept(&self, sender: V4, header: &ipv6::Header) -> Result<(), Refusal> {

@@ -14,7 +14,8 @@ use crate::wire::tuple::{Ports, Tuple};
 
 /// The outside endpoint for a packet from `inside` to `remote`.
 ///
-/// # Errors The NAT refuses the packet; for a quoted packet, there is no state.
+/// # Errors
+/// The NAT refuses the packet; for a quoted packet, there is no state.
 #[inline(always)]
 pub(super) fn outbound<H: Host, A>(
     host: &mut H,

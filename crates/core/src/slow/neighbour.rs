@@ -33,7 +33,8 @@ const LONGEST: usize = 4 + 8 + 2;
 
 /// Takes a packet that is for the link itself; the header is that of the outer packet.
 ///
-/// # Errors A node of the link may not send it, or there is no answer to it.
+/// # Errors
+/// A node of the link may not send it, or there is no answer to it.
 pub fn receive<P: Packet, H: Host>(
     packet: &mut P,
     host: &mut H,

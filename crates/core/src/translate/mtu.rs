@@ -27,7 +27,8 @@ pub struct ToV6 {
 
 /// Decides for a packet from IPv4 to IPv6 (RFC 7915 section 4.1).
 ///
-/// # Errors The sender gets an error, or only the slow path can cut the packet.
+/// # Errors
+/// The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn to_v6<P: Packet>(packet: &P, size: &ToV6) -> Result<Option<Split>, Refusal> {
     let wire = wire_size(packet, size.headers, size.payload, size.transport);
@@ -69,7 +70,8 @@ pub struct ToV4 {
 
 /// Decides for a packet from IPv6 to IPv4 (RFC 7915 sections 5.1 and 5.1.1).
 ///
-/// # Errors The sender gets an error, or only the slow path can cut the packet.
+/// # Errors
+/// The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusal> {
     let wire = wire_size(packet, ipv4::HEADER, size.payload, size.transport);
@@ -113,7 +115,8 @@ pub struct WithinV4 {
 /// Decides for a packet from IPv4 to IPv4, as any router does (RFC 791 section 2.3, RFC 1191 section
 /// 3). Of a packet that goes into a softwire the outer packet is cut (RFC 2473 section 7.2 b).
 ///
-/// # Errors The sender gets an error, or only the slow path can cut the packet.
+/// # Errors
+/// The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn within_v4<P: Packet>(packet: &P, size: &WithinV4) -> Result<Option<Split>, Refusal> {
     let outer = if size.softwire {

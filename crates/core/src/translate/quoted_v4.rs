@@ -78,7 +78,8 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
 /// Turns a packet that went through a passage into what it was before; `passage` is the one that leads
 /// back. The packet is quoted as far as it is there.
 ///
-/// # Errors The packet did not come through; it is unchanged then.
+/// # Errors
+/// The packet did not come through; it is unchanged then.
 pub fn restore<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,

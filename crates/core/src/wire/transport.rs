@@ -98,7 +98,8 @@ impl Transport {
     /// Reads the transport header of a whole packet or a first fragment. `messages` selects the ICMP types
     /// of the packet's family.
     ///
-    /// # Errors The header is cut short, or the ICMP type has no counterpart.
+    /// # Errors
+    /// The header is cut short, or the ICMP type has no counterpart.
     #[inline(always)]
     pub fn read<P: Packet>(
         packet: &P,

@@ -43,7 +43,8 @@ impl<'a> Softwires<'a> {
     /// Writes a table into zeroed lines, which will be found in the rules memory from line `base` on, and
     /// returns its place: first a power of two of lines for finding blocks, then those of the blocks.
     ///
-    /// # Errors See [`FillError`]; the lines then hold a part of the table. Two softwires with the same
+    /// # Errors
+    /// See [`FillError`]; the lines then hold a part of the table. Two softwires with the same
     /// address and PSID are duplicates; the error has the number of the second in the order of keys.
     pub fn fill(&self, lines: &[Line], base: u32) -> Result<SoftwireTable, FillError> {
         if self.rows.is_empty() {
