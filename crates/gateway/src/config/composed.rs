@@ -208,54 +208,50 @@ fn unicast<A: Copy + Display>(
 pub(super) const UNICAST: &str =
     "expected a unicast address that is neither loopback nor link-local";
 
-/// A list of IPv4 networks, as many as the packet path takes; required unless there is a default.
-pub(super) fn v4_networks(
-    reader: &Reader<'_>,
-    key: &'static str,
-    default: Option<&str>,
-    example: &'static str,
-) -> Vec<At<Ipv4Net>> {
-    let read = |v: Value<'_>| Some(v.at(v.ipv4_net()?));
-    let networks = section::each(reader, key, "a list of IPv4 networks", read);
-    filled(
-        reader,
-        key,
-        core::V4Networks::MOST,
-        default,
-        example,
-        networks,
-    )
+/// A network of one family.
+pub(super) trait Network: FromStr {
+    /// A list of them, in words.
+    const LIST: &str;
+    /// As many as the packet path takes.
+    const MOST: usize;
+
+    /// Reads one.
+    fn read(value: &Value<'_>) -> Option<Self>;
 }
 
-/// The same for IPv6.
-pub(super) fn v6_networks(
-    reader: &Reader<'_>,
-    key: &'static str,
-    default: Option<&str>,
-    example: &'static str,
-) -> Vec<At<Ipv6Net>> {
-    let read = |v: Value<'_>| Some(v.at(v.ipv6_net()?));
-    let networks = section::each(reader, key, "a list of IPv6 networks", read);
-    filled(
-        reader,
-        key,
-        core::V6Networks::MOST,
-        default,
-        example,
-        networks,
-    )
+impl Network for Ipv4Net {
+    const LIST: &str = "a list of IPv4 networks";
+    const MOST: usize = core::V4Networks::MOST;
+
+    fn read(value: &Value<'_>) -> Option<Self> {
+        value.ipv4_net()
+    }
 }
 
-/// Returns the networks, or the default if the key is not there. Refuses an empty list, and more than `most`.
-fn filled<N: FromStr>(
+impl Network for Ipv6Net {
+    const LIST: &str = "a list of IPv6 networks";
+    const MOST: usize = core::V6Networks::MOST;
+
+    fn read(value: &Value<'_>) -> Option<Self> {
+        value.ipv6_net()
+    }
+}
+
+/// A list of networks that may be absent. Refuses more than the packet path takes.
+pub(super) fn listed<N: Network>(reader: &Reader<'_>, key: &'static str) -> Vec<At<N>> {
+    let networks = section::each(reader, key, N::LIST, |v| Some(v.at(N::read(&v)?)));
+    excess(reader, key, &networks, N::MOST, "networks");
+    networks
+}
+
+/// The same, required unless there is a default. Refuses an empty list.
+pub(super) fn networks<N: Network>(
     reader: &Reader<'_>,
     key: &'static str,
-    most: usize,
     default: Option<&str>,
     example: &'static str,
-    mut networks: Vec<At<N>>,
 ) -> Vec<At<N>> {
-    excess(reader, key, &networks, most, "networks");
+    let mut networks = listed(reader, key);
     match (reader.get(key), default.and_then(|net| net.parse().ok())) {
         (None, None) => reader.missing(key, example),
         (None, Some(value)) => networks.push(reader.at(value)),

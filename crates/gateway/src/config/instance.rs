@@ -3,7 +3,7 @@
 use ipnet::Ipv4Net;
 use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{V4, V6};
-use isthmus_core::config::{Hairpin, ServiceClass, V4Networks, ZeroUdpChecksum};
+use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 
 use super::choice::PrefixFormat;
 use super::diagnose::Diagnostic;
@@ -216,7 +216,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
     let prefix = reader.get("prefix");
     let given = prefix.is_some();
     let prefix = prefix.and_then(|v| Some(v.at(format.prefix(&v)?)));
-    let mut hosts = networks(reader, "hosts");
+    let mut hosts = composed::listed(reader, "hosts");
     let mut eam = section::each(reader, "eam", "a list of mappings", mapping);
     let file = reader.get("eam-file");
     let mapped = reader.get("eam").is_some() || file.is_some();
@@ -246,15 +246,6 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
         eam: eam.into(),
         hairpin: hairpin.unwrap_or(Hairpin::Simple),
     })
-}
-
-/// A list of as many IPv4 networks as the packet path takes.
-fn networks(reader: &Reader<'_>, key: &'static str) -> Vec<At<Ipv4Net>> {
-    let networks = section::each(reader, key, "a list of IPv4 networks", |v| {
-        Some(v.at(v.ipv4_net()?))
-    });
-    composed::excess(reader, key, &networks, V4Networks::MOST, "networks");
-    networks
 }
 
 /// `{ v4 = "…", v6 = "…" }`
@@ -300,8 +291,8 @@ fn nat44(reader: &Reader<'_>) -> Option<Nat44> {
     if reader.get("inside").is_none() {
         reader.missing("inside", "[\"10.0.0.0/8\"]");
     }
-    let inside = networks(reader, "inside");
-    let exempt = networks(reader, "exempt");
+    let inside = composed::listed(reader, "inside");
+    let exempt = composed::listed(reader, "exempt");
     let nat = nat::nat(reader, nat::Side::V4);
     Some(Nat44 {
         inside,

@@ -65,7 +65,7 @@ fn host(reader: &Reader<'_>) -> Option<Composed> {
     let listed = routers(reader);
     let given = reader.get("prefix");
     let prefix = given.map(|value| prefix(Some(value)));
-    let networks = composed::v6_networks(reader, "networks", Some("::/0"), "[\"::/0\"]");
+    let networks = composed::networks(reader, "networks", Some("::/0"), "[\"::/0\"]");
     let potential = potential(reader)?;
     let local = local?;
     let routers = match &potential {

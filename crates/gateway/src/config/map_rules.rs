@@ -17,7 +17,7 @@ pub(super) struct Site {
 
 /// The CE that this is, from its delegated prefix and the rule that covers it.
 pub(super) fn site(reader: &Reader<'_>, rules: Option<&[At<MapRule>]>) -> Option<Site> {
-    let inside = composed::v4_networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
+    let inside = composed::networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
     let value = reader.require("end-user-prefix", "\"2001:db8:12:3400::/56\"");
     let mesh = reader.get("mesh").map_or(Some(false), |v| v.boolean());
     let value = value?;

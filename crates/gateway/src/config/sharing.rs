@@ -21,7 +21,7 @@ use super::{discovery, instance, overlap, prefix};
 /// The AFTR of DS-Lite (RFC 6333 section 6).
 pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
     let local = composed::v6(reader, "local", "\"2001:db8::1\"");
-    let softwires = composed::v6_networks(reader, "softwires", Some("::/0"), "[\"2001:db8::/32\"]");
+    let softwires = composed::networks(reader, "softwires", Some("::/0"), "[\"2001:db8::/32\"]");
     for key in ["static", "deterministic"] {
         if let Some(value) = reader.get(key) {
             let expected = "expected it in a `nat44` instance only";
@@ -141,7 +141,7 @@ pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
     let plat = discovery::prefix(reader);
     let proxy = reader.get("pcp").map(|v| pcp::of_clat(&v));
     let local = composed::v6(reader, "local", "\"2001:db8:1::464\"");
-    let inside = composed::v4_networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
+    let inside = composed::networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
     let address = match reader.get("address") {
         // The IPv4 service continuity prefix (RFC 7335).
         None => Some(Ipv4Addr::new(192, 0, 0, 1)),
@@ -187,7 +187,7 @@ pub(super) fn lw_b4(reader: &Reader<'_>) -> Option<Composed> {
     let br = composed::v6(reader, "aftr", "\"2001:db8::1\"");
     let local = composed::v6(reader, "local", "\"2001:db8:1::1\"");
     let address = composed::v4(reader, "address", "\"203.0.113.18\"");
-    let inside = composed::v4_networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
+    let inside = composed::networks(reader, "inside", None, "[\"192.168.0.0/16\"]");
     let ports = port_set(reader);
     let (br, local, address, ports) = (br?, local?, address?, ports?);
     let core = core::AnyMechanism::MapECe(core::MapECe {

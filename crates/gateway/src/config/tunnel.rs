@@ -15,7 +15,7 @@ use super::{pcp, section};
 pub(super) fn six_in_four(reader: &Reader<'_>) -> Option<Composed> {
     let local = composed::v4(reader, "local", "\"192.0.2.1\"");
     let remote = composed::v4(reader, "remote", "\"198.51.100.1\"");
-    let networks = composed::v6_networks(reader, "networks", None, "[\"2001:db8:1::/48\"]");
+    let networks = composed::networks(reader, "networks", None, "[\"2001:db8:1::/48\"]");
     let (local, remote) = (local?, remote?);
     different(reader, &local, &remote);
     let peer = core::PeerV4::Fixed(remote.value.into());
@@ -198,14 +198,14 @@ fn embedded_plan(
 /// IPv4 packets in IPv6 packets between two ends (RFC 2473).
 pub(super) fn four_in_six(reader: &Reader<'_>) -> Option<Composed> {
     let remote = composed::v6(reader, "remote", "\"2001:db8::2\"");
-    let networks = composed::v4_networks(reader, "networks", None, "[\"198.51.100.0/24\"]");
+    let networks = composed::networks(reader, "networks", None, "[\"198.51.100.0/24\"]");
     over_v6("4in6", reader, remote, networks, &[])
 }
 
 /// The B4 of DS-Lite (RFC 6333 section 5): a tunnel to the AFTR for all of IPv4.
 pub(super) fn b4(reader: &Reader<'_>) -> Option<Composed> {
     let remote = composed::v6(reader, "aftr", "\"2001:db8::2\"");
-    let networks = composed::v4_networks(reader, "networks", Some("0.0.0.0/0"), "[\"0.0.0.0/0\"]");
+    let networks = composed::networks(reader, "networks", Some("0.0.0.0/0"), "[\"0.0.0.0/0\"]");
     let read = |v: Value<'_>| Some(v.at(v.ipv4_net()?));
     let mut exempt = section::each(reader, "exempt", "a list of IPv4 networks", read);
     let proxy = reader.get("pcp").map(|v| v.at(pcp::of_b4(&v, &networks)));
