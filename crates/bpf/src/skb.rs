@@ -6,8 +6,7 @@ use aya_ebpf::helpers::{
     bpf_l4_csum_replace, bpf_skb_adjust_room, bpf_skb_change_proto, bpf_skb_pull_data,
 };
 use aya_ebpf::programs::TcContext;
-use isthmus_core::checksum::ChecksumKind;
-use isthmus_core::checksum::Delta;
+use isthmus_core::checksum::{Change, ChecksumKind, Delta, Field};
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
@@ -153,19 +152,13 @@ impl Packet for Skb<'_> {
 
     /// The kernel knows whether the checksum is complete or left to the hardware.
     #[inline(always)]
-    fn patch_checksum(
-        &mut self,
-        at: usize,
-        kind: ChecksumKind,
-        pseudo: Delta,
-        content: Delta,
-    ) -> Result<(), Truncated> {
-        let flags = match kind {
+    fn patch_checksum(&mut self, field: Field, change: Change) -> Result<(), Truncated> {
+        let flags = match field.kind {
             ChecksumKind::Plain => 0,
             ChecksumKind::Udp => MANGLED_ZERO,
         };
-        self.replace(at, pseudo, flags | PSEUDO_HEADER)?;
-        self.replace(at, content, flags)
+        self.replace(field.at, change.pseudo, flags | PSEUDO_HEADER)?;
+        self.replace(field.at, change.content, flags)
     }
 
     #[inline(always)]

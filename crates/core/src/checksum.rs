@@ -17,6 +17,54 @@ pub enum ChecksumKind {
     Udp,
 }
 
+/// A checksum in a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Where it lies in the packet.
+    pub at: usize,
+    /// How its protocol treats a zero.
+    pub kind: ChecksumKind,
+}
+
+impl Field {
+    /// The checksum of TCP or ICMP that lies `at` bytes into the packet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn plain(at: usize) -> Self {
+        let kind = ChecksumKind::Plain;
+        Self { at, kind }
+    }
+
+    /// The checksum of UDP that lies `at` bytes into the packet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn udp(at: usize) -> Self {
+        let kind = ChecksumKind::Udp;
+        Self { at, kind }
+    }
+}
+
+/// The changes to the data that a transport checksum covers. The two are separate because a packet whose
+/// checksum the hardware still has to complete (`CHECKSUM_PARTIAL`) carries the sum of the pseudo-header
+/// only.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// In the pseudo-header.
+    pub pseudo: Delta,
+    /// In the transport header and the payload.
+    pub content: Delta,
+}
+
+impl Change {
+    /// A change that the pseudo-header has no part in.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_content(content: Delta) -> Self {
+        let pseudo = Delta::NONE;
+        Self { pseudo, content }
+    }
+}
+
 /// A one's-complement sum of 16-bit words, not yet folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);

@@ -3,7 +3,7 @@
 //! The BPF verifier and the BPF instruction set handle words best: one bounds check and one load for four
 //! bytes.
 
-use crate::checksum::{ChecksumKind, Delta, Sum};
+use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use crate::word::Word;
 
 /// The two families that Isthmus joins.
@@ -105,23 +105,13 @@ pub trait Packet {
     fn replace_front(&mut self, remove: usize, insert: usize, family: Family)
     -> Result<(), NoRoom>;
 
-    /// Adjusts the 16-bit transport checksum that lies `at` bytes into the packet. `pseudo` is the
-    /// change of the pseudo-header, `content` that of bytes the checksum covers directly.
-    ///
-    /// The two are separate because a packet whose checksum the hardware still has to complete
-    /// (`CHECKSUM_PARTIAL`) carries the sum of the pseudo-header only.
+    /// Adjusts a transport checksum.
     ///
     /// # Errors
     /// [`Truncated`] if the field is not in the packet.
     #[inline(always)]
-    fn patch_checksum(
-        &mut self,
-        at: usize,
-        kind: ChecksumKind,
-        pseudo: Delta,
-        content: Delta,
-    ) -> Result<(), Truncated> {
-        patch_complete(self, at, kind, pseudo + content)
+    fn patch_checksum(&mut self, field: Field, change: Change) -> Result<(), Truncated> {
+        patch_complete(self, field.at, field.kind, change.pseudo + change.content)
     }
 
     /// Payload bytes per segment if this is a super-packet that the hardware or the kernel will

@@ -1,6 +1,6 @@
 //! A packet in a byte buffer with headroom, which user space lends to the core.
 
-use isthmus_core::checksum::{ChecksumKind, Delta, Sum};
+use isthmus_core::checksum::{Change, Field, Sum};
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated, patch_complete};
 use isthmus_core::wire::ipv6;
 use isthmus_core::word::Word;
@@ -178,21 +178,16 @@ impl Packet for Buffer<'_> {
     }
 
     #[inline(always)]
-    fn patch_checksum(
-        &mut self,
-        at: usize,
-        kind: ChecksumKind,
-        pseudo: Delta,
-        content: Delta,
-    ) -> Result<(), Truncated> {
+    fn patch_checksum(&mut self, field: Field, change: Change) -> Result<(), Truncated> {
         match self.offload.checksum {
-            Some(partial) if partial.start + partial.field == at => {
+            Some(partial) if partial.start + partial.field == field.at => {
+                let at = field.at;
                 let bytes = self.packet_mut().get_mut(at..at + 2).ok_or(Truncated)?;
                 let old = u16::from_be_bytes([bytes[0], bytes[1]]);
-                bytes.copy_from_slice(&pseudo.apply_partial(old).to_be_bytes());
+                bytes.copy_from_slice(&change.pseudo.apply_partial(old).to_be_bytes());
                 Ok(())
             }
-            _ => patch_complete(self, at, kind, pseudo + content),
+            _ => patch_complete(self, field.at, field.kind, change.pseudo + change.content),
         }
     }
 
@@ -338,7 +333,7 @@ mod tests {
         let content = Sum::ZERO.number(2001) - Sum::ZERO.number(2000);
         let mut buffer = Buffer::new(&mut packet, 0).with_offload(offload);
         buffer
-            .patch_checksum(26, ChecksumKind::Udp, pseudo, content)
+            .patch_checksum(Field::udp(26), Change { pseudo, content })
             .unwrap();
         buffer.complete_checksum();
         assert_eq!(buffer.packet(), expected);

@@ -1,6 +1,6 @@
 //! The packet in a packet, as a packet of its own.
 
-use crate::checksum::{ChecksumKind, Delta};
+use crate::checksum::{Change, Field};
 use crate::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use crate::word::Word;
 
@@ -60,15 +60,9 @@ impl<P: Packet> Packet for Inner<'_, P> {
     }
 
     #[inline(always)]
-    fn patch_checksum(
-        &mut self,
-        at: usize,
-        kind: ChecksumKind,
-        pseudo: Delta,
-        content: Delta,
-    ) -> Result<(), Truncated> {
-        self.packet
-            .patch_checksum(self.at + at, kind, pseudo, content)
+    fn patch_checksum(&mut self, field: Field, change: Change) -> Result<(), Truncated> {
+        let at = self.at + field.at;
+        self.packet.patch_checksum(Field { at, ..field }, change)
     }
 
     #[inline(always)]

@@ -27,9 +27,6 @@ const PREFER_FIRST: u32 = 4;
 /// Bits of a line: buckets that a line of the bitmap speaks of.
 const BITS: u32 = 512;
 
-/// No place of a bucket.
-const NOWHERE: u32 = 8;
-
 /// Where the buckets lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -119,6 +116,26 @@ impl Buckets {
         super::touch(memory, self.first.wrapping_add(self.pair(hash).0));
     }
 
+    /// Returns what `look` finds in the first bucket of a hash, or else in the second. It gets a bucket with
+    /// its number.
+    #[inline(always)]
+    fn search<M: Memory + ?Sized, T>(
+        self,
+        memory: &M,
+        hash: u64,
+        look: impl Fn(&Line, u32) -> Option<T>,
+    ) -> Option<T> {
+        let (first, second) = self.pair(hash);
+        let found = look(self.line(memory, first)?, first);
+        if found.is_some() {
+            return found;
+        }
+        if !self.has_spilled(memory, first) {
+            return None;
+        }
+        look(self.line(memory, second)?, second)
+    }
+
     /// The first entry that equals `want` in the bits of `mask`.
     #[inline(always)]
     pub fn get<M: Memory + ?Sized>(
@@ -128,16 +145,7 @@ impl Buckets {
         mask: u64,
         want: u64,
     ) -> Option<u64> {
-        let (first, second) = self.pair(hash);
-        let word = entry_of(self.line(memory, first)?, mask, want);
-        if word != 0 {
-            return Some(word);
-        }
-        if !self.has_spilled(memory, first) {
-            return None;
-        }
-        let word = entry_of(self.line(memory, second)?, mask, want);
-        (word != 0).then_some(word)
+        self.search(memory, hash, |line, _| entry_of(line, mask, want))
     }
 
     /// The word at `position`; `None` outside of the table.
@@ -156,19 +164,10 @@ impl Buckets {
         mask: u64,
         want: u64,
     ) -> Option<Position> {
-        let (first, second) = self.pair(hash);
-        let place = place_of(self.line(memory, first)?, mask, want);
-        if place < NOWHERE {
-            return Some(Position(first << 3 | place));
-        }
-        if !self.has_spilled(memory, first) {
-            return None;
-        }
-        let place = place_of(self.line(memory, second)?, mask, want);
-        if place < NOWHERE {
-            return Some(Position(second << 3 | place));
-        }
-        None
+        self.search(memory, hash, |line, bucket| {
+            let place = place_of(line, mask, want)?;
+            Some(Position(bucket << 3 | place))
+        })
     }
 
     /// Writes `word` into an empty place, unless an entry equals it in the bits of `mask`. Nobody
@@ -297,27 +296,27 @@ impl Buckets {
     }
 }
 
-/// Place of the first matching word; [`NOWHERE`] if there is none.
+/// Place of the first matching word.
 #[inline(always)]
-fn place_of(line: &Line, mask: u64, want: u64) -> u32 {
+fn place_of(line: &Line, mask: u64, want: u64) -> Option<u32> {
     for (place, word) in line.iter().enumerate() {
         if word.load(LOAD) & mask == want {
-            return place as u32;
+            return Some(place as u32);
         }
     }
-    NOWHERE
+    None
 }
 
-/// The first matching entry; 0 if there is none.
+/// The first matching entry.
 #[inline(always)]
-fn entry_of(line: &Line, mask: u64, want: u64) -> u64 {
+fn entry_of(line: &Line, mask: u64, want: u64) -> Option<u64> {
     for word in line {
         let word = word.load(LOAD);
         if word & mask == want {
-            return word;
+            return Some(word);
         }
     }
-    0
+    None
 }
 
 /// How many words match. Without a branch, as [`usage`].

@@ -5,7 +5,7 @@
 use super::outgoing_v4::{Outgoing, rewrite_header};
 use super::{Hop, mss, mtu, pseudo_header, quoted_v4};
 use crate::address::V4;
-use crate::checksum::{ChecksumKind, Delta};
+use crate::checksum::{Change, Delta, Field};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::passage::{Exit, Passage};
@@ -127,24 +127,20 @@ fn rewrite_transport<P: Packet>(
     match transport.content {
         Content::Tcp => {
             let content = changed + super::set_ports(packet, at, first, new)?;
-            packet.patch_checksum(at + tcp::CHECKSUM, ChecksumKind::Plain, pseudo, content)
+            packet.patch_checksum(Field::plain(at + tcp::CHECKSUM), Change { pseudo, content })
         }
         Content::Udp => {
             let content = super::set_ports(packet, at, first, new)?;
             if transport.zero_checksum {
                 return Ok(());
             }
-            packet.patch_checksum(at + udp::CHECKSUM, ChecksumKind::Udp, pseudo, content)
+            packet.patch_checksum(Field::udp(at + udp::CHECKSUM), Change { pseudo, content })
         }
         Content::Echo(_) | Content::Query => {
             let identifier = super::changed_identifier(transport, new);
             let content = super::set_echo(packet, at, first.bytes()[0], first, identifier)?;
-            packet.patch_checksum(
-                at + icmp::CHECKSUM,
-                ChecksumKind::Plain,
-                Delta::NONE,
-                content,
-            )?;
+            let change = Change::of_content(content);
+            packet.patch_checksum(Field::plain(at + icmp::CHECKSUM), change)?;
             super::settle_zero(packet, at)
         }
         Content::IcmpError | Content::Other | Content::Continuation => Ok(()),

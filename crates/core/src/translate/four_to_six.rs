@@ -1,9 +1,9 @@
 //! From IPv4 to IPv6 (RFC 7915 section 4).
 
 use super::headers_v6::{Outgoing, headers, icmpv6_pseudo_header, link_mtu};
-use super::{Change, Hop, mss, mtu, pseudo_header, quoted};
+use super::{Hop, mss, mtu, patch_transport, pseudo_header, quoted};
 use crate::address::{V4, V6};
-use crate::checksum::{ChecksumKind, Delta, Sum};
+use crate::checksum::{Change, ChecksumKind, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::crossing::Translator;
@@ -137,7 +137,7 @@ fn finish<P: Packet>(
             return Ok(());
         }
     };
-    change.apply(packet, at, transport.content)
+    patch_transport(packet, at, transport.content, change)
 }
 
 /// Rewrites type and identifier of an echo header (RFC 7915 section 4.2).
@@ -154,10 +154,7 @@ fn echo_to_v6<P: Packet>(
     // reply. The other one of the two did not change.
     let identifier = super::changed_identifier(transport, new);
     let content = super::set_echo(packet, at, icmp::echo_v6(echo), transport.first, identifier)?;
-    Ok(Change {
-        pseudo: Delta::NONE,
-        content: content + (pseudo - Sum::ZERO),
-    })
+    Ok(Change::of_content(content + (pseudo - Sum::ZERO)))
 }
 
 /// Whether a UDP datagram, or its first fragment, may come without a checksum (RFC 7915 section

@@ -20,7 +20,7 @@ pub mod quoted_v4;
 pub mod six_to_four;
 
 use crate::address::Address;
-use crate::checksum::{ChecksumKind, Delta, Sum};
+use crate::checksum::{Change, Delta, Field, Sum};
 use crate::packet::{Packet, Truncated};
 use crate::wire::content::Content;
 use crate::wire::transport::Transport;
@@ -47,32 +47,21 @@ impl Hop {
     }
 }
 
-/// The changes of a translation to the data that a transport checksum covers.
-#[derive(Clone, Copy)]
-struct Change {
-    /// In the pseudo-header.
-    pseudo: Delta,
-    /// In the transport header and the payload.
-    content: Delta,
-}
-
-impl Change {
-    /// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Each direction
-    /// has one call of it, so that it is inlined: a call is expensive in a BPF program.
-    #[inline(always)]
-    fn apply<P: Packet>(
-        self,
-        packet: &mut P,
-        at: usize,
-        content: Content,
-    ) -> Result<(), Truncated> {
-        let (offset, checksum) = match content {
-            Content::Tcp => (tcp::CHECKSUM, ChecksumKind::Plain),
-            Content::Udp => (udp::CHECKSUM, ChecksumKind::Udp),
-            _ => (icmp::CHECKSUM, ChecksumKind::Plain),
-        };
-        packet.patch_checksum(at + offset, checksum, self.pseudo, self.content)
-    }
+/// Adjusts the checksum of the transport header that begins `at` bytes into the packet. Each direction has
+/// one call of it, so that it is inlined: a call is expensive in a BPF program.
+#[inline(always)]
+fn patch_transport<P: Packet>(
+    packet: &mut P,
+    at: usize,
+    content: Content,
+    change: Change,
+) -> Result<(), Truncated> {
+    let field = match content {
+        Content::Tcp => Field::plain(at + tcp::CHECKSUM),
+        Content::Udp => Field::udp(at + udp::CHECKSUM),
+        _ => Field::plain(at + icmp::CHECKSUM),
+    };
+    packet.patch_checksum(field, change)
 }
 
 /// The change of the pseudo-header of TCP and UDP: the addresses; length and protocol are the same (RFC 8200

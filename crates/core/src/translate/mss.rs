@@ -136,7 +136,7 @@ pub fn lower<P: Packet>(
 mod tests {
     use super::*;
     use crate::address::{V4, V6};
-    use crate::checksum::ChecksumKind;
+    use crate::checksum::{Change, Field};
     use crate::policy::{ServiceClass, ZeroUdpChecksum};
     use crate::testing::Bytes;
     use crate::wire::content::Messages;
@@ -187,7 +187,7 @@ mod tests {
         let place = find(&packet, &policy(), &transport.unwrap()).unwrap();
         let change = lower(&mut packet, 0, place, most).unwrap();
         packet
-            .patch_checksum(tcp::CHECKSUM, ChecksumKind::Plain, Delta::NONE, change)
+            .patch_checksum(Field::plain(tcp::CHECKSUM), Change::of_content(change))
             .unwrap();
         packet.0
     }

@@ -5,7 +5,7 @@
 use super::quoted::{Adjust, INNER, Received, adjust_quoted, read_v4, useless};
 use super::{Hop, outgoing_v4, pseudo_header};
 use crate::address::V4;
-use crate::checksum::{ChecksumKind, Delta};
+use crate::checksum::{Change, ChecksumKind, Delta, Field};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::Seen;
@@ -66,7 +66,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         outgoing_v4::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
         let change = quote.write(packet, start + error.quote_at, &new)?;
         let field = start + received.transport.at + icmp::CHECKSUM;
-        packet.patch_checksum(field, ChecksumKind::Plain, Delta::NONE, change)
+        packet.patch_checksum(Field::plain(field), Change::of_content(change))
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
     if hop == Hop::Forward {

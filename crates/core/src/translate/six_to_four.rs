@@ -1,9 +1,9 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
 use super::headers_v4::{headers, link_mtu};
-use super::{Change, mss, mtu, quoted};
+use super::{mss, mtu, patch_transport, quoted};
 use crate::address::{Address, V4};
-use crate::checksum::{Delta, Sum};
+use crate::checksum::{Change, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v6;
 use crate::mechanism::crossing::Translator;
@@ -163,16 +163,13 @@ fn finish<P: Packet>(
             let identifier = super::changed_identifier(transport, new);
             let content =
                 super::set_echo(packet, at, icmp::echo_v4(echo), transport.first, identifier)?;
-            Change {
-                pseudo: Delta::NONE,
-                content: content + (Sum::ZERO - removed),
-            }
+            Change::of_content(content + (Sum::ZERO - removed))
         }
         Content::Query | Content::IcmpError | Content::Other | Content::Continuation => {
             return Ok(());
         }
     };
-    change.apply(packet, at, transport.content)?;
+    patch_transport(packet, at, transport.content, change)?;
     if transport.content == Content::Echo(Echo::Reply) {
         super::settle_zero(packet, at)?;
     }

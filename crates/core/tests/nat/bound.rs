@@ -29,7 +29,7 @@ fn made(nat: &mut Nat, tries: u16, port: impl Fn(u16) -> u16) -> u32 {
     let mut made = 0;
     for number in 0..tries {
         let host = inside("2001:db8::1", port(number));
-        match nat.out(host, v4("192.0.2.1", 1 + number), Transport::Udp) {
+        match nat.out(host, v4("192.0.2.1", 1 + number), Udp) {
             Ok(_) => made += 1,
             Err(refusal) => assert_eq!(refusal, FULL),
         }
@@ -87,11 +87,7 @@ fn what_was_refused_for_another_reason_takes_no_place() {
     }
     .nat();
     for number in 0..5000 {
-        let _ = nat.out(
-            inside("2001:db8::1", 1 + number),
-            v4("192.0.2.1", 1),
-            Transport::Udp,
-        );
+        let _ = nat.out(inside("2001:db8::1", 1 + number), v4("192.0.2.1", 1), Udp);
     }
     // Ten ports, five of either parity: all are in use, and nothing else was counted.
     let used = occupancy(&nat.host.memory[..], &nat.cfg);
@@ -121,7 +117,7 @@ fn processors_at_the_same_time_do_not_pass_the_bound() {
                             Exhaustive,
                             &host_of_thread,
                             v4("192.0.2.1", 1),
-                            Transport::Udp,
+                            Udp,
                         );
                         made += u32::from(outcome.is_ok());
                     }

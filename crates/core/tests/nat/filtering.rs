@@ -24,80 +24,47 @@ fn client() -> Inside {
 #[test]
 fn rfc6146_3_5_1_address_dependent_filtering_of_udp() {
     let mut nat = strict();
-    let outside = nat
-        .out(client(), v4("192.0.2.1", 53), Transport::Udp)
-        .unwrap();
+    let outside = nat.out(client(), v4("192.0.2.1", 53), Udp).unwrap();
     // The same address from another port may, another address may not.
-    assert_eq!(
-        nat.back(outside, v4("192.0.2.1", 99), Transport::Udp),
-        Ok(client())
-    );
-    assert_eq!(
-        nat.back(outside, v4("192.0.2.2", 53), Transport::Udp),
-        FILTERED
-    );
+    assert_eq!(nat.back(outside, v4("192.0.2.1", 99), Udp), Ok(client()));
+    assert_eq!(nat.back(outside, v4("192.0.2.2", 53), Udp), FILTERED);
     // Until the inside endpoint sends there.
-    nat.out(client(), v4("192.0.2.2", 1), Transport::Udp)
-        .unwrap();
-    assert_eq!(
-        nat.back(outside, v4("192.0.2.2", 53), Transport::Udp),
-        Ok(client())
-    );
+    nat.out(client(), v4("192.0.2.2", 1), Udp).unwrap();
+    assert_eq!(nat.back(outside, v4("192.0.2.2", 53), Udp), Ok(client()));
 }
 
 #[test]
 fn rfc6146_3_5_1_permission_lasts_as_long_as_a_session() {
     let mut nat = strict();
-    let outside = nat
-        .out(client(), v4("192.0.2.1", 53), Transport::Udp)
-        .unwrap();
+    let outside = nat.out(client(), v4("192.0.2.1", 53), Udp).unwrap();
     // Another session keeps the binding, this one is kept by packets from outside.
     for _ in 0..5 {
         nat.pass(200);
         nat.sweep();
-        nat.back(outside, v4("192.0.2.1", 53), Transport::Udp)
-            .unwrap();
-        nat.out(client(), v4("192.0.2.9", 9), Transport::Udp)
-            .unwrap();
-        assert_eq!(
-            nat.back(outside, v4("192.0.2.2", 53), Transport::Udp),
-            FILTERED
-        );
+        nat.back(outside, v4("192.0.2.1", 53), Udp).unwrap();
+        nat.out(client(), v4("192.0.2.9", 9), Udp).unwrap();
+        assert_eq!(nat.back(outside, v4("192.0.2.2", 53), Udp), FILTERED);
     }
     nat.pass(200);
-    nat.out(client(), v4("192.0.2.9", 9), Transport::Udp)
-        .unwrap();
-    assert!(
-        nat.back(outside, v4("192.0.2.1", 7), Transport::Udp)
-            .is_ok()
-    );
+    nat.out(client(), v4("192.0.2.9", 9), Udp).unwrap();
+    assert!(nat.back(outside, v4("192.0.2.1", 7), Udp).is_ok());
     nat.pass(200);
-    nat.out(client(), v4("192.0.2.9", 9), Transport::Udp)
-        .unwrap();
+    nat.out(client(), v4("192.0.2.9", 9), Udp).unwrap();
     nat.pass(101);
     nat.sweep();
-    assert_eq!(
-        nat.back(outside, v4("192.0.2.1", 8), Transport::Udp),
-        FILTERED
-    );
+    assert_eq!(nat.back(outside, v4("192.0.2.1", 8), Udp), FILTERED);
 }
 
 #[test]
 fn rfc6146_3_5_1_sessions_from_outside_permit_as_well() {
     let mut nat = strict();
-    let outside = nat
-        .out(client(), v4("192.0.2.1", 53), Transport::Udp)
-        .unwrap();
+    let outside = nat.out(client(), v4("192.0.2.1", 53), Udp).unwrap();
     nat.pass(150);
     // A session of its own, which lasts until 450 s; the first ends at 300 s.
-    nat.back(outside, v4("192.0.2.1", 54), Transport::Udp)
-        .unwrap();
+    nat.back(outside, v4("192.0.2.1", 54), Udp).unwrap();
     nat.pass(151);
     nat.sweep();
-    assert_eq!(
-        nat.back(outside, v4("192.0.2.1", 55), Transport::Udp),
-        Ok(client())
-    );
+    assert_eq!(nat.back(outside, v4("192.0.2.1", 55), Udp), Ok(client()));
 }
 
 #[test]
@@ -150,24 +117,15 @@ fn rfc6146_3_5_2_2_address_dependent_filtering_of_tcp() {
 #[test]
 fn rfc6146_3_5_3_address_dependent_filtering_of_icmp() {
     let mut nat = strict();
-    let outside = nat
-        .out(client(), v4("192.0.2.1", 0), Transport::Icmp)
-        .unwrap();
-    assert_eq!(
-        nat.back(outside, v4("192.0.2.1", 3), Transport::Icmp),
-        Ok(client())
-    );
-    assert_eq!(
-        nat.back(outside, v4("192.0.2.2", 3), Transport::Icmp),
-        FILTERED
-    );
+    let outside = nat.out(client(), v4("192.0.2.1", 0), Icmp).unwrap();
+    assert_eq!(nat.back(outside, v4("192.0.2.1", 3), Icmp), Ok(client()));
+    assert_eq!(nat.back(outside, v4("192.0.2.2", 3), Icmp), FILTERED);
 }
 
 #[test]
 fn permissions_are_not_sessions() {
     let mut nat = strict();
-    nat.out(client(), v4("192.0.2.1", 53), Transport::Udp)
-        .unwrap();
+    nat.out(client(), v4("192.0.2.1", 53), Udp).unwrap();
     let mut seen = 0;
     let _ = sessions(
         &nat.host.memory[..],

@@ -117,11 +117,7 @@ fn dynamic_bindings_keep_away_from_static_ones() {
     };
     insert_static(&nat.host.memory[..], &nat.cfg, nat.host.now, &fixed).unwrap();
     let outside = nat
-        .out(
-            inside("2001:db8::1", 2000),
-            v4("192.0.2.1", 1),
-            Transport::Udp,
-        )
+        .out(inside("2001:db8::1", 2000), v4("192.0.2.1", 1), Udp)
         .unwrap();
     assert_eq!(outside.port, 2001);
 }
@@ -201,7 +197,7 @@ fn rfc6146_3_6_1_errors_are_mapped_by_binding_and_refresh_nothing() {
     let mut nat = Setup::default().nat();
     let client = inside("2001:db8::1", 5000);
     let server = v4("192.0.2.1", 53);
-    let outside = nat.out(client, server, Transport::Udp).unwrap();
+    let outside = nat.out(client, server, Udp).unwrap();
     nat.pass(200);
     let router = v4("198.51.100.1", 1);
     for remote in [server, router] {
@@ -244,26 +240,18 @@ fn rfc6146_3_8_hairpin_goes_out_and_in_again() {
 fn rfc6146_3_5_3_icmp_sessions_have_one_identifier() {
     let mut nat = Setup::default().nat();
     let client = inside("2001:db8::1", 77);
-    let out = nat
-        .out(client, v4("192.0.2.1", 77), Transport::Icmp)
-        .unwrap();
+    let out = nat.out(client, v4("192.0.2.1", 77), Icmp).unwrap();
     // The answer carries the outside identifier in the place of both.
-    assert_eq!(
-        nat.back(out, v4("192.0.2.1", out.port), Transport::Icmp),
-        Ok(client)
-    );
+    assert_eq!(nat.back(out, v4("192.0.2.1", out.port), Icmp), Ok(client));
     assert_eq!(nat.host.counted(Counter::SessionCreated), 1);
     // ICMP_DEFAULT is 60 seconds.
     nat.pass(59);
     nat.sweep();
-    assert!(
-        nat.back(out, v4("192.0.2.1", out.port), Transport::Icmp)
-            .is_ok()
-    );
+    assert!(nat.back(out, v4("192.0.2.1", out.port), Icmp).is_ok());
     nat.pass(61);
     nat.sweep();
     assert_eq!(
-        nat.back(out, v4("192.0.2.1", out.port), Transport::Icmp),
+        nat.back(out, v4("192.0.2.1", out.port), Icmp),
         Err(Refusal::Drop(Counter::NoBinding))
     );
 }

@@ -40,11 +40,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 fn transport(icmp: bool) -> Transport {
-    if icmp {
-        Transport::Icmp
-    } else {
-        Transport::Udp
-    }
+    if icmp { Icmp } else { Udp }
 }
 
 fn host(host: u16, port: u16) -> Inside {

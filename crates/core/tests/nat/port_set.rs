@@ -44,18 +44,14 @@ fn all_ports_of_the_set_and_no_other_are_used() {
         let mut used = BTreeSet::new();
         for port in (1..).take(expected.len()) {
             let outside = nat
-                .out(inside("2001:db8::1", port), v4(SERVER, 53), Transport::Udp)
+                .out(inside("2001:db8::1", port), v4(SERVER, 53), Udp)
                 .unwrap();
             assert!(used.insert(outside.port), "{} twice", outside.port);
-            let back = nat.back(outside, v4(SERVER, 53), Transport::Udp).unwrap();
+            let back = nat.back(outside, v4(SERVER, 53), Udp).unwrap();
             assert_eq!(back.port, port);
         }
         assert_eq!(used, expected);
-        let one_more = nat.out(
-            inside("2001:db8::1", 60_000),
-            v4(SERVER, 53),
-            Transport::Udp,
-        );
+        let one_more = nat.out(inside("2001:db8::1", 60_000), v4(SERVER, 53), Udp);
         let refused = Refusal::Reply(
             isthmus_core::verdict::IcmpError::AddressUnreachable,
             Counter::PoolExhausted,
@@ -69,7 +65,7 @@ fn parity_stays_where_ports_come_in_pairs() {
     let mut nat = customer(PortSet::new(6, 8, 0x34).unwrap());
     for port in 5000..5100 {
         let outside = nat
-            .out(inside("2001:db8::1", port), v4(SERVER, 53), Transport::Udp)
+            .out(inside("2001:db8::1", port), v4(SERVER, 53), Udp)
             .unwrap();
         assert_eq!(outside.port % 2, port % 2);
     }
@@ -87,7 +83,7 @@ fn bounded_effort_leaves_a_set_to_others() {
             Bounded,
             &source,
             v4(SERVER, 53),
-            Transport::Udp,
+            Udp,
         );
         assert_eq!(found, Err(Refusal::Slow(Slow::Table)));
     }

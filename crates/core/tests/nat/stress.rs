@@ -103,14 +103,8 @@ fn hammer(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) -> Vec<(u32, Endp
                     for _ in 0..PACKETS {
                         let number = host.random() % 400;
                         let remote = v4("192.0.2.1", (host.random() % 32) as u16);
-                        let outside = outbound(
-                            &mut host,
-                            cfg,
-                            Exhaustive,
-                            &client(number),
-                            remote,
-                            Transport::Udp,
-                        );
+                        let outside =
+                            outbound(&mut host, cfg, Exhaustive, &client(number), remote, Udp);
                         match outside {
                             Ok(outside) => told.push((number, outside)),
                             Err(refusal) => assert!(tolerable(refusal), "{refusal:?}"),
@@ -122,7 +116,7 @@ fn hammer(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) -> Vec<(u32, Endp
                             Exhaustive,
                             outside,
                             v4("192.0.2.2", remote.port),
-                            Transport::Udp,
+                            Udp,
                         );
                         if let Err(refusal) = back {
                             assert!(tolerable(refusal), "{refusal:?}");
@@ -339,11 +333,10 @@ fn hammer_filtered(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) {
                     let number = host.random() % 400;
                     let remote = v4("192.0.2.1", (host.random() % 32) as u16);
                     let client = client(number);
-                    let _ = outbound(&mut host, cfg, Exhaustive, &client, remote, Transport::Udp)
-                        .map(|outside| {
+                    let _ =
+                        outbound(&mut host, cfg, Exhaustive, &client, remote, Udp).map(|outside| {
                             let other = v4("192.0.2.1", 99);
-                            let back =
-                                inbound(&mut host, cfg, Exhaustive, outside, other, Transport::Udp);
+                            let back = inbound(&mut host, cfg, Exhaustive, outside, other, Udp);
                             if let Err(refusal) = back {
                                 assert!(
                                     tolerable(refusal)
@@ -373,7 +366,7 @@ fn full_tables_refuse_and_recover() {
     for round in 0..3 {
         let mut made = 0;
         for number in 0..1000 {
-            match nat.out(client(number), v4("192.0.2.1", 1), Transport::Udp) {
+            match nat.out(client(number), v4("192.0.2.1", 1), Udp) {
                 Ok(_) => made += 1,
                 Err(refusal) => assert_eq!(refusal, Refusal::Drop(Counter::TableFull)),
             }
@@ -383,10 +376,7 @@ fn full_tables_refuse_and_recover() {
         assert_consistent(&nat.cfg, &nat.host.memory);
         // Those that are there still pass.
         let again = (0..1000)
-            .filter(|number| {
-                nat.out(client(*number), v4("192.0.2.1", 1), Transport::Udp)
-                    .is_ok()
-            })
+            .filter(|number| nat.out(client(*number), v4("192.0.2.1", 1), Udp).is_ok())
             .count();
         assert_eq!(again, made);
         nat.pass(301);

@@ -35,11 +35,7 @@ fn rfc4787_req2_a_subscriber_keeps_its_address() {
     for subscriber in 0..40 {
         let mut own = HashSet::new();
         for port in 5000..5010 {
-            for transport in [
-                Transport::Udp,
-                Transport::Icmp,
-                Transport::Tcp(TcpFlags::SYN),
-            ] {
+            for transport in [Udp, Icmp, Transport::Tcp(TcpFlags::SYN)] {
                 let outside = nat
                     .out(host(subscriber, port), v4("192.0.2.1", 1), transport)
                     .unwrap();
@@ -63,22 +59,14 @@ fn rfc7857_4_what_happens_when_the_address_is_exhausted() {
         let mut nat = setup.nat();
         let mut own = HashMap::new();
         for port in 5000..5000 + most {
-            let outside = nat
-                .out(host(1, port), v4("192.0.2.1", 1), Transport::Udp)
-                .unwrap();
+            let outside = nat.out(host(1, port), v4("192.0.2.1", 1), Udp).unwrap();
             *own.entry(outside.address.number()).or_insert(0) += 1;
             // Others only after the first.
             assert!(own.values().filter(|n| **n < 10).count() <= 1, "{own:?}");
         }
-        assert_eq!(
-            nat.out(host(1, 6000), v4("192.0.2.1", 1), Transport::Udp),
-            exhausted()
-        );
+        assert_eq!(nat.out(host(1, 6000), v4("192.0.2.1", 1), Udp), exhausted());
         // Another BIB has its own ports (RFC 6146 section 3.5.1.1).
-        assert!(
-            nat.out(host(1, 6000), v4("192.0.2.1", 1), Transport::Icmp)
-                .is_ok()
-        );
+        assert!(nat.out(host(1, 6000), v4("192.0.2.1", 1), Icmp).is_ok());
     }
 }
 
@@ -97,28 +85,18 @@ fn rfc6888_req4_bindings_per_subscriber_are_bounded() {
         Counter::SubscriberLimit,
     ));
     for port in 1..=5 {
-        nat.out(host(1, port), v4("192.0.2.1", 1), Transport::Udp)
-            .unwrap();
+        nat.out(host(1, port), v4("192.0.2.1", 1), Udp).unwrap();
     }
-    assert_eq!(
-        nat.out(host(1, 6), v4("192.0.2.1", 1), Transport::Udp),
-        limit
-    );
+    assert_eq!(nat.out(host(1, 6), v4("192.0.2.1", 1), Udp), limit);
     // Sessions of bindings that are there, and other subscribers, are not affected.
-    nat.out(host(1, 5), v4("192.0.2.2", 1), Transport::Udp)
-        .unwrap();
-    nat.out(host(2, 6), v4("192.0.2.1", 1), Transport::Udp)
-        .unwrap();
+    nat.out(host(1, 5), v4("192.0.2.2", 1), Udp).unwrap();
+    nat.out(host(2, 6), v4("192.0.2.1", 1), Udp).unwrap();
     nat.pass(301);
     nat.sweep();
     for port in 11..=15 {
-        nat.out(host(1, port), v4("192.0.2.1", 1), Transport::Udp)
-            .unwrap();
+        nat.out(host(1, port), v4("192.0.2.1", 1), Udp).unwrap();
     }
-    assert_eq!(
-        nat.out(host(1, 16), v4("192.0.2.1", 1), Transport::Udp),
-        limit
-    );
+    assert_eq!(nat.out(host(1, 16), v4("192.0.2.1", 1), Udp), limit);
 }
 
 #[test]
@@ -133,29 +111,17 @@ fn rfc6888_req5_sessions_per_subscriber_are_bounded() {
     let mut nat = setup.nat();
     let mut outside = Endpoint4::default();
     for port in 1..=5 {
-        outside = nat
-            .out(host(1, 9), v4("192.0.2.1", port), Transport::Udp)
-            .unwrap();
+        outside = nat.out(host(1, 9), v4("192.0.2.1", port), Udp).unwrap();
     }
-    assert!(
-        nat.out(host(1, 9), v4("192.0.2.1", 6), Transport::Udp)
-            .is_err()
-    );
+    assert!(nat.out(host(1, 9), v4("192.0.2.1", 6), Udp).is_err());
     // From outside it is the same limit.
-    assert!(
-        nat.back(outside, v4("192.0.2.1", 7), Transport::Udp)
-            .is_err()
-    );
+    assert!(nat.back(outside, v4("192.0.2.1", 7), Udp).is_err());
     nat.pass(301);
     nat.sweep();
     for port in 1..=5 {
-        nat.out(host(1, 9), v4("192.0.2.1", port), Transport::Udp)
-            .unwrap();
+        nat.out(host(1, 9), v4("192.0.2.1", port), Udp).unwrap();
     }
-    assert!(
-        nat.out(host(1, 9), v4("192.0.2.1", 6), Transport::Udp)
-            .is_err()
-    );
+    assert!(nat.out(host(1, 9), v4("192.0.2.1", 6), Udp).is_err());
 }
 
 fn with_blocks() -> Setup {
@@ -177,11 +143,7 @@ fn port_blocks_belong_to_one_subscriber() {
     for subscriber in 1..=3 {
         for port in 1..=16 {
             let outside = nat
-                .out(
-                    host(subscriber, port + 5000),
-                    v4("192.0.2.1", 1),
-                    Transport::Udp,
-                )
+                .out(host(subscriber, port + 5000), v4("192.0.2.1", 1), Udp)
                 .unwrap();
             let owner = owners.entry(outside.port / 16).or_insert(subscriber);
             assert_eq!(*owner, subscriber);
@@ -190,28 +152,19 @@ fn port_blocks_belong_to_one_subscriber() {
     assert_eq!(owners.len(), 3, "a block is filled before the next");
     // Two blocks at most per subscriber: 32 ports.
     for port in 17..=32 {
-        nat.out(host(1, port + 5000), v4("192.0.2.1", 1), Transport::Udp)
+        nat.out(host(1, port + 5000), v4("192.0.2.1", 1), Udp)
             .unwrap();
     }
-    assert_eq!(
-        nat.out(host(1, 6000), v4("192.0.2.1", 1), Transport::Udp),
-        exhausted()
-    );
+    assert_eq!(nat.out(host(1, 6000), v4("192.0.2.1", 1), Udp), exhausted());
     // Five blocks in all: 1 has two, 2 and 3 have one; the fifth goes to 4, and 5 has none.
-    nat.out(host(4, 5001), v4("192.0.2.1", 1), Transport::Udp)
-        .unwrap();
-    assert_eq!(
-        nat.out(host(5, 5001), v4("192.0.2.1", 1), Transport::Udp),
-        exhausted()
-    );
+    nat.out(host(4, 5001), v4("192.0.2.1", 1), Udp).unwrap();
+    assert_eq!(nat.out(host(5, 5001), v4("192.0.2.1", 1), Udp), exhausted());
 }
 
 #[test]
 fn port_blocks_are_released_when_unused_and_told_of() {
     let mut nat = with_blocks().nat();
-    let first = nat
-        .out(host(1, 5000), v4("192.0.2.1", 1), Transport::Udp)
-        .unwrap();
+    let first = nat.out(host(1, 5000), v4("192.0.2.1", 1), Udp).unwrap();
     let events = nat.sweep();
     let assigned: Vec<_> = events
         .iter()
@@ -234,7 +187,7 @@ fn port_blocks_are_released_when_unused_and_told_of() {
     assert!(events.contains(&Event::BlockReleased(block)), "{events:?}");
     // All five blocks can be had again.
     for subscriber in 11..=15 {
-        nat.out(host(subscriber, 5000), v4("192.0.2.1", 1), Transport::Udp)
+        nat.out(host(subscriber, 5000), v4("192.0.2.1", 1), Udp)
             .unwrap();
     }
 }
@@ -248,18 +201,17 @@ fn bpf_engines_leave_new_blocks_to_user_space() {
         Bounded,
         &host(1, 5000),
         v4("192.0.2.1", 1),
-        Transport::Udp,
+        Udp,
     );
     assert!(matches!(first, Err(Refusal::Slow(_))), "{first:?}");
-    nat.out(host(1, 5000), v4("192.0.2.1", 1), Transport::Udp)
-        .unwrap();
+    nat.out(host(1, 5000), v4("192.0.2.1", 1), Udp).unwrap();
     let second = outbound(
         &mut nat.host,
         &nat.cfg,
         Bounded,
         &host(1, 5001),
         v4("192.0.2.1", 1),
-        Transport::Udp,
+        Udp,
     );
     assert!(second.is_ok(), "{second:?}");
 }
@@ -293,7 +245,7 @@ fn rfc7422_2_blocks_follow_from_the_number_of_the_subscriber() {
     ] {
         for port in 5000..5020 {
             let outside = nat
-                .out(host(subscriber, port), v4("192.0.2.1", 1), Transport::Udp)
+                .out(host(subscriber, port), v4("192.0.2.1", 1), Udp)
                 .unwrap();
             assert_eq!(outside.address, v4(address, 0).address);
             assert_eq!(outside.port & !511, first);
@@ -308,10 +260,7 @@ fn rfc7422_2_blocks_follow_from_the_number_of_the_subscriber() {
     }
     // 252 blocks, and subscribers outside of the prefix.
     for stranger in [host(252, 1), inside("2001:db9::1", 1)] {
-        assert_eq!(
-            nat.out(stranger, v4("192.0.2.1", 1), Transport::Udp),
-            exhausted()
-        );
+        assert_eq!(nat.out(stranger, v4("192.0.2.1", 1), Udp), exhausted());
     }
 }
 
@@ -320,14 +269,11 @@ fn rfc7422_2_a_subscriber_has_no_more_than_its_block() {
     let mut nat = calculated().nat();
     let all: HashSet<_> = (0..512)
         .map(|port| {
-            nat.out(host(7, 5000 + port), v4("192.0.2.1", 1), Transport::Udp)
+            nat.out(host(7, 5000 + port), v4("192.0.2.1", 1), Udp)
                 .unwrap()
                 .port
         })
         .collect();
     assert_eq!(all.len(), 512);
-    assert_eq!(
-        nat.out(host(7, 9000), v4("192.0.2.1", 1), Transport::Udp),
-        exhausted()
-    );
+    assert_eq!(nat.out(host(7, 9000), v4("192.0.2.1", 1), Udp), exhausted());
 }

@@ -9,6 +9,8 @@ use isthmus_core::table::Line;
 use isthmus_core::time::{Instant, Span};
 use isthmus_core::verdict::{Refusal, Slow};
 
+pub(crate) use isthmus_core::nat::Transport::{Icmp, Udp};
+
 /// What tests change of a configuration.
 pub(crate) struct Setup {
     pub(crate) capacity: Capacity,

@@ -11,13 +11,11 @@ const SERVER: &str = "192.0.2.1";
 #[test]
 fn rfc6146_3_5_1_outbound_makes_binding_and_session() {
     let mut nat = Setup::default().nat();
-    let outside = nat
-        .out(inside(HOST, 5000), v4(SERVER, 53), Transport::Udp)
-        .unwrap();
+    let outside = nat.out(inside(HOST, 5000), v4(SERVER, 53), Udp).unwrap();
     assert!(nat.cfg.owns(outside.address));
     assert_eq!(nat.host.counted(Counter::BindingCreated), 1);
     assert_eq!(nat.host.counted(Counter::SessionCreated), 1);
-    let back = nat.back(outside, v4(SERVER, 53), Transport::Udp).unwrap();
+    let back = nat.back(outside, v4(SERVER, 53), Udp).unwrap();
     assert_eq!(back, inside(HOST, 5000));
     assert_eq!(nat.host.counted(Counter::SessionCreated), 1);
 }
@@ -25,12 +23,10 @@ fn rfc6146_3_5_1_outbound_makes_binding_and_session() {
 #[test]
 fn rfc4787_req1_mapping_is_endpoint_independent() {
     let mut nat = Setup::default().nat();
-    let first = nat
-        .out(inside(HOST, 5000), v4(SERVER, 53), Transport::Udp)
-        .unwrap();
+    let first = nat.out(inside(HOST, 5000), v4(SERVER, 53), Udp).unwrap();
     for port in 1..100 {
         let other = nat
-            .out(inside(HOST, 5000), v4("192.0.2.7", port), Transport::Udp)
+            .out(inside(HOST, 5000), v4("192.0.2.7", port), Udp)
             .unwrap();
         assert_eq!(other, first);
     }
@@ -41,7 +37,7 @@ fn rfc4787_req1_mapping_is_endpoint_independent() {
 fn rfc6146_3_5_1_inbound_without_binding_is_dropped() {
     let mut nat = Setup::default().nat();
     assert_eq!(
-        nat.back(v4("203.0.113.1", 4000), v4(SERVER, 53), Transport::Udp),
+        nat.back(v4("203.0.113.1", 4000), v4(SERVER, 53), Udp),
         Err(Refusal::Drop(Counter::NoBinding))
     );
 }
@@ -49,37 +45,27 @@ fn rfc6146_3_5_1_inbound_without_binding_is_dropped() {
 #[test]
 fn rfc6146_3_5_1_endpoint_independent_filtering_lets_others_in() {
     let mut nat = Setup::default().nat();
-    let outside = nat
-        .out(inside(HOST, 5000), v4(SERVER, 53), Transport::Udp)
-        .unwrap();
+    let outside = nat.out(inside(HOST, 5000), v4(SERVER, 53), Udp).unwrap();
     let stranger = v4("198.51.100.9", 777);
-    assert_eq!(
-        nat.back(outside, stranger, Transport::Udp),
-        Ok(inside(HOST, 5000))
-    );
+    assert_eq!(nat.back(outside, stranger, Udp), Ok(inside(HOST, 5000)));
     assert_eq!(nat.host.counted(Counter::SessionCreated), 2);
     // The new session is found from inside as well.
-    assert_eq!(
-        nat.out(inside(HOST, 5000), stranger, Transport::Udp),
-        Ok(outside)
-    );
+    assert_eq!(nat.out(inside(HOST, 5000), stranger, Udp), Ok(outside));
     assert_eq!(nat.host.counted(Counter::SessionCreated), 2);
 }
 
 #[test]
 fn rfc6146_4_udp_default_is_five_minutes() {
     let mut nat = Setup::default().nat();
-    let outside = nat
-        .out(inside(HOST, 5000), v4(SERVER, 53), Transport::Udp)
-        .unwrap();
+    let outside = nat.out(inside(HOST, 5000), v4(SERVER, 53), Udp).unwrap();
     nat.pass(299);
     nat.sweep();
-    assert!(nat.back(outside, v4(SERVER, 53), Transport::Udp).is_ok());
+    assert!(nat.back(outside, v4(SERVER, 53), Udp).is_ok());
     // Both directions refresh.
     nat.pass(299);
     nat.sweep();
     assert_eq!(
-        nat.out(inside(HOST, 5000), v4(SERVER, 53), Transport::Udp),
+        nat.out(inside(HOST, 5000), v4(SERVER, 53), Udp),
         Ok(outside)
     );
     nat.pass(301);
@@ -89,7 +75,7 @@ fn rfc6146_4_udp_default_is_five_minutes() {
         [Event::SessionRemoved(_), Event::BindingRemoved(_)]
     ));
     assert_eq!(
-        nat.back(outside, v4(SERVER, 53), Transport::Udp),
+        nat.back(outside, v4(SERVER, 53), Udp),
         Err(Refusal::Drop(Counter::NoBinding))
     );
 }
@@ -103,11 +89,9 @@ fn rfc6146_3_5_1_1_bibs_of_protocols_are_separate() {
     let mut nat = setup.nat();
     let server = v4(SERVER, 53);
     let syn = Transport::Tcp(TcpFlags::SYN);
-    let udp = nat.out(inside(HOST, 5000), server, Transport::Udp).unwrap();
+    let udp = nat.out(inside(HOST, 5000), server, Udp).unwrap();
     let tcp = nat.out(inside(HOST, 5000), server, syn).unwrap();
-    let icmp = nat
-        .out(inside(HOST, 5000), server, Transport::Icmp)
-        .unwrap();
+    let icmp = nat.out(inside(HOST, 5000), server, Icmp).unwrap();
     assert_eq!((udp.port, tcp.port, icmp.port), (2000, 2000, 2000));
 }
 
@@ -115,9 +99,7 @@ fn rfc6146_3_5_1_1_bibs_of_protocols_are_separate() {
 fn rfc4787_req4_parity_is_kept() {
     let mut nat = Setup::default().nat();
     for port in 10_000..10_200 {
-        let outside = nat
-            .out(inside(HOST, port), v4(SERVER, 53), Transport::Udp)
-            .unwrap();
+        let outside = nat.out(inside(HOST, port), v4(SERVER, 53), Udp).unwrap();
         assert_eq!(outside.port % 2, port % 2);
     }
 }
@@ -130,15 +112,11 @@ fn rfc4787_req3a_well_known_range_is_kept() {
     };
     let mut nat = setup.nat();
     for port in [1, 53, 500, 1023] {
-        let outside = nat
-            .out(inside(HOST, port), v4(SERVER, 53), Transport::Udp)
-            .unwrap();
+        let outside = nat.out(inside(HOST, port), v4(SERVER, 53), Udp).unwrap();
         assert!(outside.port < 1024, "{port} became {}", outside.port);
     }
     for port in [1024, 1025, 65_535] {
-        let outside = nat
-            .out(inside(HOST, port), v4(SERVER, 53), Transport::Udp)
-            .unwrap();
+        let outside = nat.out(inside(HOST, port), v4(SERVER, 53), Udp).unwrap();
         assert!(outside.port >= 1024, "{port} became {}", outside.port);
     }
 }

@@ -11,12 +11,8 @@ const SERVER: &str = "192.0.2.1";
 fn with_sessions(count: u16) -> Nat {
     let mut nat = Setup::default().nat();
     for port in 0..count {
-        nat.out(
-            inside("2001:db8:1::1", 5000 + port),
-            v4(SERVER, 53),
-            Transport::Udp,
-        )
-        .unwrap();
+        nat.out(inside("2001:db8:1::1", 5000 + port), v4(SERVER, 53), Udp)
+            .unwrap();
     }
     nat
 }

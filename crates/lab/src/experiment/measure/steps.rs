@@ -12,7 +12,7 @@ use std::{
 
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::address::{V4, V6};
-use isthmus_core::checksum::{ChecksumKind, Delta, Sum};
+use isthmus_core::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use isthmus_core::incoming::{v4, v6};
 use isthmus_core::packet::Packet;
 use isthmus_core::wire::content::Messages;
@@ -265,8 +265,10 @@ fn checksum(
     let mut storage = storage(bytes);
     let mut packet = Buffer::new(&mut storage, HEADROOM);
     samples(profile, || {
-        let change = Delta::between(black_box(old), black_box(new));
-        let done = black_box(&mut packet).patch_checksum(at, kind, change, Delta::NONE);
+        let pseudo = Delta::between(black_box(old), black_box(new));
+        let (field, content) = (Field { at, kind }, Delta::NONE);
+        let change = Change { pseudo, content };
+        let done = black_box(&mut packet).patch_checksum(field, change);
         assert!(black_box(done).is_ok());
     })
 }
