@@ -66,8 +66,9 @@ fn finish(context: &Context, mut answer: i32, vlan: Vlan) -> u32 {
     let Some(program) = stage::next_program(answer) else {
         return answer as u32;
     };
+    // It does not return if the program is called.
     // SAFETY: the program array holds programs of this type only.
-    let _not_called = unsafe { XDP_PROGRAMS.tail_call(context, program) };
+    unsafe { XDP_PROGRAMS.tail_call(context, program) };
     maps::count(Counter::SlowPath);
     xdp_action::XDP_PASS
 }
