@@ -17,6 +17,7 @@ fn every_command_has_help() {
         "advise",
         "bench",
         "bound",
+        "exact",
         "references",
         "run",
         "experiments",
