@@ -92,10 +92,10 @@ impl Schedule {
     }
 }
 
-/// MinRtrAdvInterval by default (RFC 4861 section 6.2.1).
+/// MinRtrAdvInterval by default, which is never below three seconds (RFC 4861 section 6.2.1).
 fn shortest(longest: Duration) -> Duration {
     if longest >= Duration::from_secs(9) {
-        longest.mul_f64(0.33)
+        longest.mul_f64(0.33).max(APART)
     } else {
         longest
     }
@@ -130,9 +130,11 @@ mod tests {
         assert_eq!(at(MOST), 32);
         assert_eq!(at(LEAST), 632);
         assert_eq!(at(LEAST), 830);
-        let mut schedule = Schedule::new(begun, secs(4.0));
-        schedule.sent(begun, LEAST);
-        assert_eq!(schedule.next(), begun + secs(4.0));
+        for (longest, shortest) in [(4.0, 4.0), (9.0, 3.0)] {
+            let mut schedule = Schedule::new(begun, secs(longest));
+            schedule.sent(begun, LEAST);
+            assert_eq!(schedule.next(), begun + secs(shortest));
+        }
     }
 
     /// RFC 4861 section 6.2.6: after up to half a second, but three seconds after the one before.
