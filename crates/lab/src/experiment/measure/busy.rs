@@ -134,8 +134,8 @@ fn programs_of(process: &Path) -> Result<BTreeMap<u64, f64>> {
 #[cfg(test)]
 mod tests {
     use std::{
-        process::{Command, id},
-        time::{Duration, Instant},
+        process::Command,
+        time::Duration,
     };
 
     use super::*;
@@ -171,18 +171,26 @@ mod tests {
 
     #[test]
     fn a_sleeping_process_uses_no_time() {
-        let before = ran(Path::new(&format!("/proc/{}", id()))).unwrap();
-        let mut sleeper = Command::new("sleep").arg("10").spawn().unwrap();
-        let place = PathBuf::from(format!("/proc/{}", sleeper.id()));
-        std::thread::sleep(Duration::from_millis(100));
-        let first = ran(&place).unwrap();
-        std::thread::sleep(Duration::from_millis(200));
-        assert_eq!(ran(&place).unwrap(), first);
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        // Work takes time.
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_millis(50) {}
-        assert!(ran(Path::new(&format!("/proc/{}", id()))).unwrap() > before);
+        // It sleeps until it has read a line, and works from then on.
+        let mut child = Command::new("sh")
+            .args(["-c", "read line; while :; do :; done"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let place = PathBuf::from(format!("/proc/{}", child.id()));
+        let mut used = f64::NAN;
+        // A busy machine may take long to start it, and to give it time.
+        let mut until = |reached: fn(f64, f64) -> bool| {
+            (0..100).any(|_| {
+                let before = std::mem::replace(&mut used, ran(&place).unwrap());
+                std::thread::sleep(Duration::from_millis(100));
+                reached(before, used)
+            })
+        };
+        assert!(until(|before, now| now == before), "it sleeps");
+        io::Write::write_all(&mut child.stdin.take().unwrap(), b"\n").unwrap();
+        assert!(until(|before, now| now > before), "it works");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
