@@ -133,10 +133,7 @@ fn programs_of(process: &Path) -> Result<BTreeMap<u64, f64>> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        process::Command,
-        time::Duration,
-    };
+    use std::{process::Command, time::Duration};
 
     use super::*;
 
