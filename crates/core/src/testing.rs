@@ -1,4 +1,4 @@
-//! What the tests of several modules need.
+//! A packet and addresses for the tests of several modules.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::vec::Vec;

@@ -1,4 +1,4 @@
-//! What the rules for both families need of an address.
+//! The operations on an address that rules for both families need.
 
 use super::bits::{mask_v4, mask_v6};
 use super::{V4, V6};

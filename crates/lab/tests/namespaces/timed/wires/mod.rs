@@ -101,9 +101,9 @@ fn patient(protocol: Protocol, payload: Payload) -> PingPong {
     }
 }
 
-/// What came of a measurement.
+/// The outcome of a measurement.
 enum Attempt {
-    /// What is to be shown.
+    /// It is as the test expects.
     Good,
     /// It is not as expected: other work on this machine may have disturbed it.
     Bad,
