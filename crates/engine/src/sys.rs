@@ -21,15 +21,33 @@ struct InterfaceRequest {
     padding: [u8; 22],
 }
 
+/// `MEMBARRIER_CMD_QUERY` and `MEMBARRIER_CMD_GLOBAL` of `membarrier(2)`.
+const QUERY: c_int = 0;
+const GLOBAL: c_int = 1;
+
+fn membarrier(command: c_int) -> io::Result<c_int> {
+    // SAFETY: a system call with plain numbers.
+    match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        answer => Ok(answer as c_int),
+    }
+}
+
+/// Checks that [`wait_for_bpf_programs`] works here.
+///
+/// # Errors
+/// `Unsupported`: the kernel has no such call, or `nohz_full` processors, on which it does not make it.
+pub(crate) fn can_wait_for_bpf_programs() -> io::Result<()> {
+    if membarrier(QUERY)? & GLOBAL == 0 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    Ok(())
+}
+
 /// Returns when every BPF program that runs now has ended. `MEMBARRIER_CMD_GLOBAL` waits for an RCU grace
 /// period, which running programs delay.
 pub(crate) fn wait_for_bpf_programs() -> io::Result<()> {
-    const MEMBARRIER_CMD_GLOBAL: c_int = 1;
-    // SAFETY: a system call with plain numbers.
-    match unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    membarrier(GLOBAL).map(drop)
 }
 
 /// Moves the calling thread to a new network namespace.

@@ -223,8 +223,8 @@ impl Programs {
         for hook in &self.hooks {
             stages::load(&mut self.ebpf, *hook, ruleset.instances())?;
         }
-        // A kernel that cannot wait (nohz_full) says so before anything has changed.
-        sys::wait_for_bpf_programs()?;
+        // A kernel that cannot wait says so before anything has changed.
+        sys::can_wait_for_bpf_programs()?;
         let bank = 1 - self.bank;
         let base = bank * self.room;
         map::copy(ruleset.tables(), &self.rules, base);
