@@ -76,6 +76,20 @@ pub const fn is_non_global_v4(address: V4) -> bool {
         || under(number, [203, 0, 113, 0], 24)
 }
 
+/// An IPv4 address that a 6to4 prefix may embed: one of a host of the internet (RFC 3964 section 5.3.1), so
+/// that it is neither private (RFC 1918), nor link-local (RFC 3927), nor shared (RFC 6598).
+#[inline(always)]
+#[must_use]
+pub const fn is_global_unicast_v4(address: V4) -> bool {
+    let number = address.number();
+    !(is_illegal_source_v4(address)
+        || under(number, [10, 0, 0, 0], 8)
+        || under(number, [100, 64, 0, 0], 10)
+        || under(number, [169, 254, 0, 0], 16)
+        || under(number, [172, 16, 0, 0], 12)
+        || under(number, [192, 168, 0, 0], 16))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +142,35 @@ mod tests {
             assert_eq!(is_illegal_source_v6(v6(text)), illegal, "{text}");
             assert_eq!(is_illegal_destination_v6(v6(text)), illegal, "{text}");
         }
+    }
+
+    /// RFC 3964 section 5.3.1: each block at both ends, and the addresses just outside of it.
+    #[test]
+    fn rfc3964_5_3_1_global_unicast() {
+        for (first, last) in [
+            ("0.0.0.0", "0.255.255.255"),
+            ("10.0.0.0", "10.255.255.255"),
+            ("100.64.0.0", "100.127.255.255"),
+            ("127.0.0.0", "127.255.255.255"),
+            ("169.254.0.0", "169.254.255.255"),
+            ("172.16.0.0", "172.31.255.255"),
+            ("192.168.0.0", "192.168.255.255"),
+            ("224.0.0.0", "255.255.255.255"),
+        ] {
+            assert!(!is_global_unicast_v4(v4(first)), "{first}");
+            assert!(!is_global_unicast_v4(v4(last)), "{last}");
+            let before = V4::from_number(v4(first).number().wrapping_sub(1));
+            let after = V4::from_number(v4(last).number().wrapping_add(1));
+            assert!(
+                first == "0.0.0.0" || is_global_unicast_v4(before),
+                "{before}"
+            );
+            assert!(
+                last == "255.255.255.255" || is_global_unicast_v4(after),
+                "{after}"
+            );
+        }
+        assert!(is_global_unicast_v4(v4("192.88.99.1")));
     }
 
     /// RFC 5735 section 3 and RFC 6890 section 2.2.2: first and last address of every block, and
