@@ -75,7 +75,9 @@ pub struct ToV4 {
 #[inline(always)]
 pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusal> {
     let wire = wire_size(packet, ipv4::HEADER, size.payload, size.transport);
-    if wire <= usize::from(size.link) {
+    // IPv4 counts its header in the total length, IPv6 does not.
+    let representable = ipv4::HEADER + size.payload <= usize::from(u16::MAX);
+    if wire <= usize::from(size.link) && representable {
         return Ok(None);
     }
     // An IPv6 sender need not send packets of less than 1280 bytes. A packet that is or was in fragments
@@ -83,7 +85,7 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     let may_cut = size.received <= usize::from(ipv6::MINIMUM_MTU)
         || size.fragment_header.is_some()
         || packet.reassembled().is_some();
-    if may_cut {
+    if may_cut && representable {
         return split::<P>(Split {
             mtu: size.link,
             identification: u32::from(size.identification),

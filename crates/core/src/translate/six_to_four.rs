@@ -33,7 +33,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     header: ipv6::Header,
 ) -> Result<Verdict, Refusal> {
     let incoming = v6::read(packet, header)?;
-    let ports = if incoming.fragment.is_present() && M::BY_PORTS {
+    let ports = if incoming.fragment.is_fragment() && M::BY_PORTS {
         if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
@@ -98,9 +98,10 @@ fn ports_of_fragment<H: Host, M: Translator>(
     stateful::ports_of(host, mechanism.nat(), &key, &incoming.transport)
 }
 
-/// The identification of a packet that has none of its own.
+/// The identification of a packet that has none of its own. That of a fragment header stays, whether a
+/// fragment is behind it or not (RFC 7915 section 5.1.1).
 #[inline(always)]
-fn choose_identification<P: Packet, H: Host>(
+pub(super) fn choose_identification<P: Packet, H: Host>(
     packet: &P,
     host: &mut H,
     incoming: &v6::Incoming,
