@@ -143,11 +143,12 @@ pub fn leave<P: Packet, H: Host>(
 ) -> Result<Verdict, Refusal> {
     let mut softwire = Softwire::open(packet, &outer)?;
     let (inner, header) = (&mut softwire.inner, softwire.header);
+    // Before anything that would be answered (RFC 2473 section 3.3).
+    accept(&header)?;
     v4::check(inner, &header)?;
     if special::is_illegal_source_v4(header.source()) {
         return Err(Refusal::Drop(Counter::IllegalSource));
     }
-    accept(&header)?;
     let tos = class::inner(outer.traffic_class(), header.tos())?;
     let fit = match onwards(inner, host, policy, &header, tos) {
         Err(refusal @ Refusal::Reply(..)) => {

@@ -75,6 +75,18 @@ pub trait Translator: Mechanism<Crossing = Translation> {
 
 /// A mechanism whose hosts or CEs share IPv4 addresses behind softwires.
 pub trait SharesV4: Mechanism<Crossing = Softwires> {
+    /// Checks whether the source of a packet that came out of a softwire between these ends belongs to the
+    /// sender (RFC 7597 section 8.1, RFC 7596 section 6.2).
+    ///
+    /// # Errors
+    /// It does not.
+    fn check_sender<H: Host>(
+        &self,
+        host: &H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<(), Refusal>;
+
     /// The other side of a packet that came out of a softwire between these ends.
     ///
     /// # Errors
