@@ -4,6 +4,7 @@
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split};
+use crate::wire::transport::Transport;
 use crate::wire::{ipv4, ipv6};
 
 /// The sizes of an IPv6 packet made from an IPv4 packet.
@@ -93,6 +94,25 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     }
     let mtu = (size.link.saturating_add(20)).max(ipv6::MINIMUM_MTU);
     Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
+}
+
+/// Decides for a packet from IPv6 that turns back to IPv6: the second half of a hairpin cuts it, unless
+/// it sees Don't Fragment (RFC 7915 section 4.1).
+///
+/// # Errors
+/// The sender gets an error.
+#[inline(always)]
+pub fn turning<P: Packet>(
+    packet: &P,
+    transport: &Transport,
+    link: u16,
+    dont_fragment: bool,
+) -> Result<(), Refusal> {
+    let wire = wire_size(packet, ipv6::HEADER, transport.length, transport.header);
+    if dont_fragment && packet.reassembled().is_none() && wire > usize::from(link) {
+        return Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig));
+    }
+    Ok(())
 }
 
 /// The sizes of an IPv4 packet that stays one.
