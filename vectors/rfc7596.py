@@ -170,10 +170,18 @@ vector("congestion-up", AFTR, leaves(
 requirement("6.1", MUST, "A port set belongs to one lwB4.")
 WRONG = TABLE.replace(f'b4 = "{B4B}", v4 = "{SHARED}", psid = 0x35', f'b4 = "{B4B}", v4 = "{SHARED}", psid = 0x34')
 refused("same-port-set-twice", configuration("lwaftr-twice", WRONG), "twice")
-WRONG = TABLE.replace(f'b4 = "{B4B}"', f'b4 = "{B4A}"')
-refused("same-lwb4-twice", configuration("lwaftr-same", WRONG), "two softwires")
 WRONG = TABLE.replace("psid = 0x35", "psid = 256")
 refused("psid-too-large", configuration("lwaftr-psid", WRONG), "PSID")
+requirement("5.1", MAY, "A lwB4 has more than one port set, where it is provisioned by other means than DHCPv6.")
+SAME = TABLE.replace(f'b4 = "{B4B}"', f'b4 = "{B4A}"')
+SEVERAL = configuration("lwaftr-several-port-sets", SAME)
+for name, mine in [("first", PORT), ("second", OTHERS_PORT)]:
+    vector(f"to-the-{name}-of-two-port-sets", SEVERAL, enters(
+        ip4(SERVER, SHARED) / udp(80, mine) / data(), over6(BR6, B4A) / ip4(SERVER, SHARED, 63) / udp(80, mine) / data()))
+    vector(f"from-the-{name}-of-two-port-sets", SEVERAL, leaves(
+        over6(B4A, BR6) / ip4(SHARED, SERVER) / udp(mine, 80) / data(), ip4(SHARED, SERVER, 63) / udp(mine, 80) / data()))
+spoofed = over6(B4A, BR6) / ip4(SHARED, SERVER) / udp(PORT + 8, 80) / data()
+vector("from-none-of-two-port-sets", SEVERAL, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
 requirement("6.1", MUST, "The table is synchronized with what provisions lwB4s, and lives as long as their addresses.",
             status="operator: the table is read anew with `isthmus reload`")
 
