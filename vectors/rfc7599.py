@@ -20,7 +20,22 @@ vector("from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / udp(PORT, 80) / data(), to4(SHARED, SERVER) / udp(PORT, 80) / data()))
 vector("echo-from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / ICMPv6EchoRequest(id=PORT, seq=1), to4(SHARED, SERVER) / ICMP(type=8, id=PORT, seq=1)))
-vector("spoofed-port", MAP_T_BR, drop(ip6(CE6, SERVER6) / udp(OTHERS_PORT, 80) / data(), "tunnel-spoofed"))
+requirement("8.3", MUST, "A packet with a port of somebody else is dropped and counted.")
+requirement("8.3", SHOULD, "Its sender is told: source address failed ingress/egress policy.")
+
+
+def source_policy(about):
+    """The ICMPv6 error about a packet from somebody who has another port set."""
+    return error6(ICMPv6DestUnreach(code=5), about, "2001:db8:eeee::1")
+
+
+for name, rest in [("port", udp(OTHERS_PORT, 80) / data()), ("tcp-port", tcp("S", OTHERS_PORT)), ("system-port", udp(80, 80) / data()),
+                   ("identifier", ICMPv6EchoRequest(id=OTHERS_PORT, seq=1))]:
+    spoofed = ip6(CE6, SERVER6) / rest
+    vector(f"spoofed-{name}", MAP_T_BR, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
+spoofed = ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / udp(OTHERS_PORT, OTHERS_PORT) / data()
+vector("spoofed-port-to-a-customer", MAP_T_BR, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
+requirement("8.3", MUST, "Packets are taken from customers only.")
 vector("no-customer", MAP_T_BR, drop(ip6("2001:db9::1", SERVER6) / udp(PORT, 80) / data(), "tunnel-source"))
 vector("customer-to-customer", MAP_T_BR, send(
     ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / udp(PORT, OTHERS_PORT) / data(),
@@ -44,7 +59,8 @@ vector("atomic-tcp-from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / ATOMIC / tcp("S", sport=PORT), to4(SHARED, SERVER, id=0xbeef) / tcp("S", sport=PORT)))
 vector("atomic-echo-from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / ATOMIC / ICMPv6EchoRequest(id=PORT, seq=1), to4(SHARED, SERVER, id=0xbeef) / ICMP(type=8, id=PORT, seq=1)))
-vector("atomic-spoofed", MAP_T_BR, drop(ip6(CE6, SERVER6) / ATOMIC / udp(OTHERS_PORT, 80) / data(), "tunnel-spoofed"))
+spoofed = ip6(CE6, SERVER6) / ATOMIC / udp(OTHERS_PORT, 80) / data()
+vector("atomic-spoofed", MAP_T_BR, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
 vector("atomic-customer-to-customer", MAP_T_BR, send(
     ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / ATOMIC / udp(PORT, OTHERS_PORT) / data(),
     ip6("2001:db8:ffff:0:c0:2:1200:0", OTHER6, 63) / udp(PORT, OTHERS_PORT) / data()))
@@ -70,5 +86,7 @@ vector("stranger", MAP_T_CE, opened, drop(ip6("2001:db8:bad::1", CE6) / udp(53, 
 straight = send(ip4(HOST, SHARED) / udp(40000, OTHERS_PORT) / data(), ip6(CE6, OTHER6, 63) / udp(p, OTHERS_PORT) / data())
 vector("mesh-there-and-back", MAP_T_MESH, straight, send(
     ip6(OTHER6, CE6) / udp(OTHERS_PORT, p) / data(), to4(SHARED, HOST) / udp(OTHERS_PORT, 40000) / data()))
-vector("mesh-spoofed", MAP_T_MESH, straight, drop(
-    ip6(OTHER6, CE6) / udp(OTHERS_PORT + 8, p) / data(), "tunnel-spoofed"))
+requirement("8.2", MUST, "The CE checks that address and port of a packet from a customer belong to the IPv6 source, and drops others.")
+requirement("8.2", SHOULD, "Their sender is told: source address failed ingress/egress policy.")
+spoofed = ip6(OTHER6, CE6) / udp(OTHERS_PORT + 8, PORT) / data()
+vector("mesh-spoofed", MAP_T_MESH, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))

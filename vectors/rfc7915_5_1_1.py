@@ -67,14 +67,15 @@ vector("total-length-overflow", SIIT, reply(HUGE, error6(ICMPv6PacketTooBig(mtu=
        engines=(["user"], "the frame of a test run in the kernel holds a few kilobytes"))
 
 requirement("5.1.1", SHOULD, "A fragment whose next header is an extension header, or the authentication header, is dropped.")
+requirement("5.4", SHOULD, "Its sender is told: Communication Administratively Prohibited.")
 for name, rest in [("destination", DO / udp()), ("routing", IPv6ExtHdrRouting(segleft=0, addresses=["2001:db8::9"]) / udp()),
                    ("hop-by-hop", HBH / udp())]:
-    vector(f"fragment-before-{name}", SIIT, drop(
-        ip6() / IPv6ExtHdrFragment(id=1, m=1) / rest / data(64), "fragmented-extension-header"))
-vector("fragment-before-ah", SIIT, drop(
-    ip6() / IPv6ExtHdrFragment(nh=51, id=1, m=1) / data(64), "fragmented-extension-header"))
-vector("fragment-later-before-destination", SIIT, drop(
-    ip6() / IPv6ExtHdrFragment(nh=60, id=1, m=1, offset=8) / data(64), "fragmented-extension-header"))
+    lost = ip6() / IPv6ExtHdrFragment(id=1, m=1) / rest / data(64)
+    vector(f"fragment-before-{name}", SIIT, reply(lost, error6(ICMPv6DestUnreach(code=1), lost), "fragmented-extension-header"))
+for name, lost in [("ah", ip6() / IPv6ExtHdrFragment(nh=51, id=1, m=1) / data(64)),
+                   ("destination-later", ip6() / IPv6ExtHdrFragment(nh=60, id=1, m=1, offset=8) / data(64)),
+                   ("destination-whole", ip6() / IPv6ExtHdrFragment(id=1) / DO / udp() / data(64))]:
+    vector(f"fragment-before-{name}", SIIT, reply(lost, error6(ICMPv6DestUnreach(code=1), lost), "fragmented-extension-header"))
 
 requirement("1.2", MAY, "Fragments of ICMPv6 messages are not translated one by one, because their checksum covers the length "
             "of the whole: the message is reassembled first, or dropped.")

@@ -8,18 +8,19 @@ use super::{V4, V6};
 
 /// An IPv4 address that no packet from elsewhere can have as its source: "this network"
 /// 0.0.0.0/8, loopback 127.0.0.0/8, multicast 224.0.0.0/4, and class E with limited broadcast
-/// 240.0.0.0/4 (RFC 7915 section 4.1, which points to RFC 1812 section 5.3.7).
+/// 240.0.0.0/4 (RFC 7915 section 4.1, which points to RFC 1812 section 5.3.7); and link-local
+/// 169.254.0.0/16, which nobody forwards (RFC 3927 section 2.7).
 #[inline(always)]
 #[must_use]
 pub const fn is_illegal_source_v4(address: V4) -> bool {
     let number = address.number();
     let network = number >> 24;
-    network == 0 || network == 127 || number >= 0xe000_0000
+    network == 0 || network == 127 || number >= 0xe000_0000 || number >> 16 == 0xa9fe
 }
 
 /// An IPv4 address to which no packet is translated: "this network" 0.0.0.0/8, loopback
 /// 127.0.0.0/8, multicast 224.0.0.0/4 (RFC 7915 section 1.2 leaves it out), class E and limited
-/// broadcast 240.0.0.0/4 (RFC 1812 section 5.3.7).
+/// broadcast 240.0.0.0/4 (RFC 1812 section 5.3.7), link-local 169.254.0.0/16 (RFC 3927 section 2.7).
 #[inline(always)]
 #[must_use]
 pub const fn is_illegal_destination_v4(address: V4) -> bool {
@@ -63,7 +64,6 @@ pub const fn is_non_global_v4(address: V4) -> bool {
     is_illegal_source_v4(address)
         || under(number, [10, 0, 0, 0], 8)
         || under(number, [100, 64, 0, 0], 10)
-        || under(number, [169, 254, 0, 0], 16)
         || under(number, [172, 16, 0, 0], 12)
         || (under(number, [192, 0, 0, 0], 24)
             && number != u32::from_be_bytes([192, 0, 0, 9])
@@ -77,7 +77,7 @@ pub const fn is_non_global_v4(address: V4) -> bool {
 }
 
 /// An IPv4 address that a 6to4 prefix may embed: one of a host of the internet (RFC 3964 section 5.3.1), so
-/// that it is neither private (RFC 1918), nor link-local (RFC 3927), nor shared (RFC 6598).
+/// that it is neither private (RFC 1918) nor shared (RFC 6598).
 #[inline(always)]
 #[must_use]
 pub const fn is_global_unicast_v4(address: V4) -> bool {
@@ -85,7 +85,6 @@ pub const fn is_global_unicast_v4(address: V4) -> bool {
     !(is_illegal_source_v4(address)
         || under(number, [10, 0, 0, 0], 8)
         || under(number, [100, 64, 0, 0], 10)
-        || under(number, [169, 254, 0, 0], 16)
         || under(number, [172, 16, 0, 0], 12)
         || under(number, [192, 168, 0, 0], 16))
 }
@@ -108,6 +107,10 @@ mod tests {
             ("127.0.0.1", true),
             ("127.255.255.255", true),
             ("128.0.0.0", false),
+            ("169.253.255.255", false),
+            ("169.254.0.0", true),
+            ("169.254.255.255", true),
+            ("169.255.0.0", false),
             ("223.255.255.255", false),
             ("224.0.0.1", true),
             ("239.255.255.255", true),

@@ -180,7 +180,8 @@ fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize
     if !P::ABILITIES.softwire_options {
         return Err(Refusal::Slow(Slow::ExtensionHeaders));
     }
-    let chain = v6::chain(packet, outer, ipv6::HEADER, length, Extent::Whole)?;
+    // Whoever sent this is not known to be the other end yet, and gets no answer.
+    let chain = v6::chain(packet, outer, ipv6::HEADER, length, Extent::Whole).map_err(silently)?;
     if chain
         .fragment
         .get()
@@ -192,6 +193,15 @@ fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize
         Ok((chain.at, chain.length))
     } else {
         Err(Refusal::Drop(Counter::UnsupportedProtocol))
+    }
+}
+
+/// The same refusal without an answer.
+#[inline(always)]
+const fn silently(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Reply(_, counter) => Refusal::Drop(counter),
+        other => other,
     }
 }
 
