@@ -75,7 +75,8 @@ crate::counters! {
         /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535
         /// bytes.
         BadFragment = "bad-fragment", Dropped;
-        /// The first fragment did not come in time, or too many fragments wait (RFC 6146 section 3.4).
+        /// The first fragment did not come in time, or newer ones took the place of a waiting fragment
+        /// (RFC 6146 section 3.4).
         FragmentTimeout = "fragment-timeout", Dropped;
         /// An ICMP type or code that has no counterpart (RFC 7915 sections 4.2 and 5.2).
         IcmpUntranslatable = "icmp-untranslatable", Dropped;
