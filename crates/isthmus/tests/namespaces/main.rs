@@ -1,5 +1,6 @@
 //! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing. And `isthmus lab`.
 
+mod address;
 mod forward;
 mod gateway;
 mod interop;
