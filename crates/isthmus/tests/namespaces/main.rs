@@ -301,6 +301,37 @@ fn sessions_without_a_place_end_with_a_reload() {
 }
 
 #[test]
+fn hosts_that_are_not_inside_any_more_are_cut_off_by_a_reload() {
+    for links in [String::new(), both_links("xdp", "")] {
+        let inside = |network| format!("{links}{PLAT}inside = [\"{network}\"]\n");
+        let Some((site, gateway)) = Site::with(&inside("2001:db8:1::/64")) else {
+            return;
+        };
+        assert!(site.net.pings(SERVER), "{}", gateway.log());
+        assert_eq!(gateway.sessions(), 1);
+        site.configure(&inside("2001:db8:2::/64"));
+        gateway.json("reload");
+        assert_eq!(gateway.sessions(), 0);
+        assert!(!site.net.pings(SERVER));
+        assert_eq!(gateway.sessions(), 0);
+        let dropped = counted(&gateway.json("counters"), "not-inside");
+        assert_eq!(dropped, 3, "{}", gateway.log());
+    }
+}
+
+#[test]
+fn an_open_relay_is_told_of() {
+    let Some((_site, gateway)) = Site::with(PLAT) else {
+        return;
+    };
+    let log = gateway.log();
+    assert!(
+        log.contains("open relay") && log.contains("edge.toml"),
+        "{log}"
+    );
+}
+
+#[test]
 fn a_bad_reload_changes_nothing_and_says_where() {
     let Some((site, gateway)) = Site::with(PLAT) else {
         return;
