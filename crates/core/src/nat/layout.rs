@@ -57,6 +57,12 @@ impl Layout {
             + self.fragments.control.count
     }
 
+    /// The fragmented datagrams that the table was made for.
+    #[must_use]
+    pub const fn most_fragments(&self) -> u32 {
+        self.fragments.control.count * 6
+    }
+
     /// The line after the last.
     #[must_use]
     pub const fn end(&self) -> u32 {

@@ -3,6 +3,7 @@
 mod bound;
 mod filtering;
 mod fixed;
+mod fragment;
 mod full;
 mod held;
 mod model;

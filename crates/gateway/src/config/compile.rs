@@ -18,7 +18,7 @@ use isthmus_core::time::Instant;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
-use super::composed::fit_v4;
+use super::composed::{fit_v4, fit_v6};
 use super::document::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
 use super::overlap;
 use policy::policy;
@@ -95,6 +95,7 @@ impl Document {
                     let subscriber = nat::Subscriber::v6_prefix(nat64.nat.subscriber_prefix);
                     core::AnyMechanism::Nat64(core::Nat64 {
                         prefix: nat64.prefix.value,
+                        inside: fit_v6(&nat64.inside),
                         nat: compiled.nat(&nat64.nat, subscriber, secrets)?,
                     })
                 }

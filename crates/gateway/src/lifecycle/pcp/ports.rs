@@ -43,10 +43,14 @@ impl NatPorts {
     /// An internal endpoint as the tables have it; `None` if it is not one of this instance's hosts.
     fn inside(&self, host: &Host, port: u16) -> Option<nat::Inside> {
         let inside = match (&self.table.hosts, host) {
-            (Hosts::V6, Host::Plain(IpAddr::V6(address))) => nat::Inside {
-                address: (*address).into(),
-                ..nat::Inside::default()
-            },
+            (Hosts::V6(networks), Host::Plain(IpAddr::V6(address)))
+                if networks.admit((*address).into()) =>
+            {
+                nat::Inside {
+                    address: (*address).into(),
+                    ..nat::Inside::default()
+                }
+            }
             (Hosts::V4(networks), Host::Plain(IpAddr::V4(address)))
                 if networks.contains((*address).into()) =>
             {
