@@ -222,7 +222,7 @@ impl Isthmus {
             let _ = write!(
                 text,
                 "\n[dns64]\nlisten = [\"[{}]:53\"]\nupstream = [\"{}:53\"]\n\
-                 prefixes = [\"{}/96\"]\n",
+                 prefixes = [\"{}/96\"]\nclient-rate = 0\n",
                 address,
                 plan::HOST4,
                 plan::PREFIX,

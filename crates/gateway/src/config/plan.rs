@@ -4,6 +4,7 @@ mod nat;
 
 use std::fmt;
 
+use ipnet::Ipv6Net;
 use isthmus_core::table::Line;
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use super::document::{
     NonGlobal, Prefix, Routes, Siit, XdpMode,
 };
 use super::overlap;
+use super::source::At;
 use nat::of_nat;
 
 /// A description of a configuration: sections with a heading and a few sentences each.
@@ -92,6 +94,12 @@ impl fmt::Display for Plan {
     }
 }
 
+/// Who is translated by a NAT64.
+fn of_inside(inside: &[At<Ipv6Net>]) -> Option<String> {
+    let networks = list(inside.iter().map(|network| network.value.to_string()));
+    (!inside.is_empty()).then(|| format!("if they come from {networks}; others get no session"))
+}
+
 fn of_instance(instance: &Instance) -> Vec<String> {
     let translates = matches!(instance.mechanism, Mechanism::Siit(_) | Mechanism::Nat64(_));
     let mut lines = match &instance.mechanism {
@@ -101,6 +109,7 @@ fn of_instance(instance: &Instance) -> Vec<String> {
                 "IPv6 packets to {} go to the IPv4 host that the address embeds",
                 nat64.prefix.value
             )];
+            lines.extend(of_inside(&nat64.inside));
             lines.extend(of_nat(&nat64.nat, "IPv6 hosts"));
             lines
         }
@@ -234,8 +243,17 @@ fn of_dns64(document: &Document, dns64: &Dns64) -> Vec<String> {
     let listen = list(dns64.listen.iter().map(|at| at.value.to_string()));
     let upstream = list(dns64.upstream.iter().map(|at| at.value.to_string()));
     let prefixes = list(document.dns64_prefixes().iter().map(ToString::to_string));
+    let clients = match &dns64.allow {
+        None => "private and local addresses, and those of this machine's own networks".to_owned(),
+        Some(networks) => list(networks.iter().map(|at| at.value.to_string())),
+    };
+    let rate = match dns64.client_rate {
+        0 => "as often as they like".to_owned(),
+        rate => format!("each {rate} times a second"),
+    };
     vec![
         format!("answers at {listen}, asks {upstream}"),
+        format!("clients are {clients}; they may ask {rate}"),
         format!("makes addresses under {prefixes}"),
         format!("caches up to {} answers", dns64.cache_entries),
     ]

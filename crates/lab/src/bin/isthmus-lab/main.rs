@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use isthmus::reader;
 use isthmus_lab::{demo, leftovers};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -58,12 +59,13 @@ enum Action {
 }
 
 fn main() -> ExitCode {
+    reader::end_without(|| drop(leftovers::sweep_own()));
     match Lab::parse().run() {
         Ok(code) => code,
-        Err(error) => {
+        Err(error) => reader::status(&error).unwrap_or_else(|| {
             eprintln!("isthmus: {error:#}");
             ExitCode::FAILURE
-        }
+        }),
     }
 }
 
