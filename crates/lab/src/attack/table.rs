@@ -63,13 +63,18 @@ fn time(microseconds: f64) -> String {
 }
 
 /// The line after which the tables stand in `docs/security.md`.
-pub const MARK: &str = "<!-- The rest is made by `make docs` from the attacks and bench/attacks.json. -->\n";
+pub const MARK: &str =
+    "<!-- The rest is made by `make docs` from the attacks and bench/attacks.json. -->\n";
 
 /// Returns the tables of `docs/security.md`: the attacks, and their outcomes.
 pub fn page(report: &Report) -> String {
     let mut page = String::from("\n## The attacks\n\n| attack | finding | |\n|---|---|---|\n");
     for attack in all() {
-        let _ = writeln!(page, "| `{}` | {} | {} |", attack.name, attack.finding, attack.about);
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} |",
+            attack.name, attack.finding, attack.about
+        );
     }
     let _ = write!(
         page,
@@ -118,11 +123,15 @@ fn under(row: &Row) -> String {
 
 /// Returns loss, median and 95th percentile of each service.
 fn samples(samples: &[Sample]) -> String {
-    let lines = samples.iter().map(|sample| format!("{} {}", sample.service, served(sample)));
+    let lines = samples
+        .iter()
+        .map(|sample| format!("{} {}", sample.service, served(sample)));
     lines.collect::<Vec<_>>().join("<br>")
 }
 
 fn refusals(refusals: &Refusals) -> String {
-    let lines = refusals.iter().map(|(name, count)| format!("`{name}` {count}"));
+    let lines = refusals
+        .iter()
+        .map(|(name, count)| format!("`{name}` {count}"));
     lines.collect::<Vec<_>>().join("<br>")
 }

@@ -43,7 +43,10 @@ pub(super) fn broken(attack: &Attack, engine: Engine) -> Vec<String> {
 fn survives(row: &Row) -> bool {
     let gained = row.gain.as_ref().is_some_and(|gain| gain.got > gain.most);
     let served = row.under.iter().all(|sample| {
-        let beside = row.beside.iter().find(|other| other.service == sample.service);
+        let beside = row
+            .beside
+            .iter()
+            .find(|other| other.service == sample.service);
         sample.loss() <= beside.map_or(0.0, attack::Sample::loss) + BUSY
     });
     !gained && served

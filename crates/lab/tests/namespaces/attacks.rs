@@ -7,7 +7,9 @@ use crate::attack::broken;
 fn all_on(engine: Engine) {
     let attacks = attack::all().into_iter();
     let concerned = attacks.filter(|attack| attack.engines.contains(&engine));
-    let broken: Vec<String> = concerned.flat_map(|attack| broken(&attack, engine)).collect();
+    let broken: Vec<String> = concerned
+        .flat_map(|attack| broken(&attack, engine))
+        .collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
