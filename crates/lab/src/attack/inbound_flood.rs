@@ -24,7 +24,7 @@ pub(super) const ATTACK: Attack = Attack {
         "pool = [ { addresses = \"203.0.113.0/31\" } ]\n\
          max-bindings = 8192\nmax-sessions = 8192",
     ],
-    rates: &[Rate::PerSecond(1000), Rate::PerSecond(100_000)],
+    rates: &[Rate::PerSecond(20_000), Rate::PerSecond(100_000)],
     services: &[Service::Echo, Service::Open],
     prepare: to_accomplice,
     gain: None,

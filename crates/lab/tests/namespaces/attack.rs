@@ -103,6 +103,16 @@ fn a_customer_s_own_binding_is_no_way_to_use_up_its_sessions() {
 }
 
 #[test]
+fn strangers_do_not_fill_the_table_in_xdp() {
+    survived("inbound-flood", Engine::Xdp);
+}
+
+#[test]
+fn strangers_do_not_fill_the_table_in_user_space() {
+    survived("inbound-flood", Engine::User);
+}
+
+#[test]
 fn unread_metrics_block_nobody() {
     survived("metrics-unread", Engine::User);
 }
