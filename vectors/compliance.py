@@ -4,6 +4,9 @@ import re
 
 TITLES = {
     3056: "6to4",
+    3927: "Link-local IPv4 addresses",
+    7857: "More about NATs",
+    8200: "Fragments of IPv6",
     3964: "The security of 6to4",
     5214: "ISATAP",
     5969: "6rd",
@@ -26,6 +29,8 @@ TITLES = {
     6219: "IVI",
     6146: "Stateful NAT64",
     6147: "DNS64",
+    5358: "Resolvers that are used against others",
+    7873: "DNS cookies",
     4787: "UDP through a NAT",
     5382: "TCP through a NAT",
     5508: "ICMP through a NAT",

@@ -21,6 +21,7 @@ pub mod nat64;
 pub mod passage;
 pub mod siit;
 pub mod six_in_four;
+mod six_to_four;
 pub mod stateful;
 
 use crate::address::networks::{V4Networks, V6Networks};

@@ -126,6 +126,7 @@ impl Translator for Nat64 {
         &self,
         _host: &H,
         instances: &I,
+        _from: V6,
         destination: V4,
     ) -> bool {
         instances.pools_own(self, destination)

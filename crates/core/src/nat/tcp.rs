@@ -68,7 +68,12 @@ pub(super) const fn next(state: TcpState, side: Side, flags: TcpFlags) -> (TcpSt
     let syn = flags.has(TcpFlags::SYN);
     let fin = flags.has(TcpFlags::FIN);
     let rst = flags.has(TcpFlags::RST);
+    let opens = syn && !fin && !rst && !flags.has(TcpFlags::ACK);
     match (state, side) {
+        // RFC 9293 section 3.6.1: a connection may be opened again in TIME-WAIT. RFC 6146 would let the old
+        // session expire under the new connection.
+        (TcpState::BothFinRcv, Side::Inside) if opens => (TcpState::V6Init, Lifetime::Opening),
+        (TcpState::BothFinRcv, Side::Outside) if opens => (TcpState::V4Init, Lifetime::Opening),
         (TcpState::Closed, Side::Inside) if syn => (TcpState::V6Init, Lifetime::Opening),
         (TcpState::Closed, Side::Outside) if syn => (TcpState::V4Init, Lifetime::Opening),
         (TcpState::V4Init, Side::Inside) if syn => (TcpState::Established, Lifetime::Established),

@@ -4,6 +4,7 @@ mod bound;
 mod filtering;
 mod fixed;
 mod fragment;
+mod full;
 mod held;
 mod model;
 mod port_set;

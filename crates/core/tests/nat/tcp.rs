@@ -305,12 +305,38 @@ fn rfc6146_3_5_2_2_both_fin_rcv_keeps_state_and_lifetime() {
     tcp.v4(FIN).unwrap();
     tcp.v6(FIN).unwrap();
     tcp.nat.pass(100);
-    for flags in [ACK, FIN, RST, SYN] {
+    for flags in [ACK, FIN, RST, SYN_ACK] {
         tcp.v4(flags).unwrap();
         tcp.v6(flags).unwrap();
     }
     assert_eq!(tcp.state(), TcpState::BothFinRcv);
     tcp.lasts(TRANS - 100);
+}
+
+/// RFC 9293 section 3.6.1: a SYN opens a connection in TIME-WAIT again.
+#[test]
+fn rfc7857_2_a_syn_opens_a_closing_session_again() {
+    for from_v4 in [true, false] {
+        let mut tcp = Connection::established();
+        tcp.v4(FIN).unwrap();
+        tcp.v6(FIN).unwrap();
+        tcp.nat.pass(TRANS - 1);
+        if from_v4 { tcp.v4(SYN) } else { tcp.v6(SYN) }.unwrap();
+        let opening = if from_v4 {
+            TcpState::V4Init
+        } else {
+            TcpState::V6Init
+        };
+        assert_eq!(tcp.state(), opening);
+        tcp.nat.pass(TRANS - 1);
+        if from_v4 {
+            tcp.v6(SYN_ACK)
+        } else {
+            tcp.v4(SYN_ACK)
+        }
+        .unwrap();
+        assert_eq!(tcp.state(), TcpState::Established);
+    }
 }
 
 #[test]

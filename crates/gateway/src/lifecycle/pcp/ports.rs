@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use isthmus_core::host::{Destination, Exhaustive, Host as CoreHost, Route};
+use isthmus_core::host::{Destination, Host as CoreHost, Route, Thorough};
 use isthmus_core::mechanism::Hosts;
 use isthmus_core::nat::{self, Endpoint4, Held};
 use isthmus_core::reason::Counter;
@@ -181,7 +181,7 @@ fn refused(refusal: Refusal) -> Refused {
 struct Asking<'a>(&'a NatPorts);
 
 impl CoreHost for Asking<'_> {
-    type Effort = Exhaustive;
+    type Effort = Thorough;
     type State = Region;
     type Rules = [Line];
 
