@@ -85,6 +85,13 @@ impl<A: Address, const MOST: usize> Networks<A, MOST> {
         self.contains(source) && !self.contains(destination)
     }
 
+    /// Whether an address lies in one of them, or there are none to lie in.
+    #[inline(always)]
+    #[must_use]
+    pub fn admit(&self, address: A) -> bool {
+        self.count == 0 || self.contains(address)
+    }
+
     /// Whether an address lies in one of them.
     #[inline(always)]
     #[must_use]

@@ -5,6 +5,8 @@ use isthmus_core::slow::reassemble::{Extent, Impossible};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
 
+use super::Source;
+
 /// The fields that all fragments of a datagram share (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
@@ -38,9 +40,27 @@ impl Key {
             Self::V6 { identification, .. } => identification,
         }
     }
-}
 
-impl Key {
+    /// Returns the source that the store of fragments knows this datagram by.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        let v6 = |ends: &[u8; 32]| {
+            let [a, b, c, d, e, f, g, h, ..] = *ends;
+            Source::V6([a, b, c, d, e, f, g, h])
+        };
+        match self {
+            Self::V4 {
+                softwire: Some(ends),
+                ..
+            } => v6(ends),
+            Self::V4 { addresses, .. } => {
+                let [a, b, c, d, ..] = *addresses;
+                Source::V4([a, b, c, d])
+            }
+            Self::V6 { addresses, .. } => v6(addresses),
+        }
+    }
+
     /// Whether a softwire carried the datagram.
     #[must_use]
     pub fn is_in_softwire(&self) -> bool {
