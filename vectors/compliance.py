@@ -30,6 +30,8 @@ TITLES = {
     6219: "IVI",
     6146: "Stateful NAT64",
     6147: "DNS64",
+    5358: "Resolvers that are used against others",
+    7873: "DNS cookies",
     4787: "UDP through a NAT",
     5382: "TCP through a NAT",
     5508: "ICMP through a NAT",

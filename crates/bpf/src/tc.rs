@@ -32,16 +32,17 @@ struct Arrival {
     vlan: (),
 }
 
-/// Finds the link of a packet, and brings its headers into reach. Packets for others go on to the kernel.
+/// Finds the link of a packet, and brings its headers into reach. Packets for others go on to the kernel, which the
+/// first program sees to.
 #[inline(always)]
-fn arrive(context: &Context) -> Option<Arrival> {
+fn arrive(context: &Context, program: Stage) -> Option<Arrival> {
     let link = match link(context) {
         0 => return None,
         link => link,
     };
     resume(context);
     let family = family_of(Device::new(context).kind())?;
-    if !is_ours(context, link) {
+    if program.is(Stage::Base) && !is_ours(context, link) {
         maps::count(Counter::NotOurs);
         return None;
     }

@@ -29,9 +29,9 @@ struct Arrival {
     vlan: Vlan,
 }
 
-/// Takes the tag off a frame, if it has one. Frames for others go on to the kernel.
+/// Takes the tag off a frame, if it has one. Frames for others go on to the kernel, which the first program sees to.
 #[inline(always)]
-fn arrive(context: &Context) -> Option<Arrival> {
+fn arrive(context: &Context, program: Stage) -> Option<Arrival> {
     let frame = Device::new(context);
     let kind = frame.kind();
     if let Some(ethernet::VLAN | ethernet::SERVICE_VLAN) = kind {
@@ -47,7 +47,7 @@ fn arrive(context: &Context) -> Option<Arrival> {
     }
     let family = family_of(kind)?;
     let link = context.ingress_ifindex() as u32;
-    if !link::takes(link, link, frame.destination()?) {
+    if program.is(Stage::Base) && !link::takes(link, link, frame.destination()?) {
         maps::count(Counter::NotOurs);
         return None;
     }

@@ -176,6 +176,12 @@ pub(crate) fn render_error(query: &Query, rcode: u16, out: &mut Vec<u8>) {
     finish(query, 0, (rcode >> 4) as u8, out.len(), out);
 }
 
+/// Writes a response without records that has a client ask again over TCP (RFC 2181 section 9).
+pub(crate) fn render_truncated(query: &Query, out: &mut Vec<u8>) {
+    render_error(query, rcode::NOERROR, out);
+    out[2] |= (flag::TRUNCATED >> 8) as u8;
+}
+
 /// Writes a response of a header alone, to something that has no readable question.
 pub(crate) fn render_header(id: u16, flags: u16, rcode: u16, out: &mut Vec<u8>) {
     out.clear();

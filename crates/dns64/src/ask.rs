@@ -2,13 +2,16 @@
 
 use hickory_proto::rr::Name;
 
+use crate::cookie::{self, Cookie};
 use crate::query::{Query, UDP_MAX};
 use crate::wire::{self, Layout, flag, kind, rcode, u16_at, u32_at};
 
 /// Whether a question carries an OPT record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// With OPT (RFC 6891).
+    /// With OPT (RFC 6891) and a DNS cookie (RFC 7873).
+    Cookie(Cookie),
+    /// With OPT.
     Edns,
     /// Without, for resolvers that refuse it (RFC 6891 section 7).
     Plain,
@@ -17,7 +20,7 @@ pub enum Dialect {
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Name in lower case, type and class, as in a message.
+    /// Name, type and class, as in a message. The name is in lower case until it is [`Ask::spelled`].
     question: Vec<u8>,
     dnssec_ok: bool,
     checking_disabled: bool,
@@ -30,6 +33,19 @@ pub struct Reply {
     /// All twelve bits of the response code.
     pub(crate) rcode: u16,
     pub(crate) truncated: bool,
+    /// Whether the question is spelled as it was asked.
+    pub(crate) spelling: Spelling,
+    /// The data of the option for a DNS cookie.
+    pub(crate) cookie: Option<Vec<u8>>,
+}
+
+/// How a reply spells the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// As it was asked, each letter in upper or lower case.
+    Kept,
+    /// With other cases.
+    Changed,
 }
 
 /// Why bytes are not the reply.
@@ -80,6 +96,21 @@ impl Ask {
         }
     }
 
+    /// The same question with a letter in upper case wherever `dice` has a bit: whoever forges a reply has to
+    /// guess these as well (draft-vixie-dnsext-dns0x20, RFC 5452 section 9.3 asks for more entropy).
+    #[must_use]
+    pub(crate) fn spelled(&self, dice: &[u8; wire::NAME_MAX.div_ceil(8)]) -> Self {
+        let mut spelled = self.clone();
+        let name = spelled.question.len() - 4;
+        for (at, letter) in spelled.question[..name].iter_mut().enumerate() {
+            // A length is below the letters.
+            if dice[at / 8] >> (at % 8) & 1 == 1 {
+                letter.make_ascii_uppercase();
+            }
+        }
+        spelled
+    }
+
     /// The type asked for.
     #[must_use]
     pub fn kind(&self) -> u16 {
@@ -88,7 +119,7 @@ impl Ask {
 
     /// The message that asks.
     #[must_use]
-    pub fn encode(&self, id: u16, dialect: Dialect) -> Vec<u8> {
+    pub fn encode(&self, id: u16, dialect: &Dialect) -> Vec<u8> {
         let mut flags = flag::RECURSION_DESIRED;
         if self.checking_disabled {
             flags |= flag::CHECKING_DISABLED;
@@ -96,13 +127,22 @@ impl Ask {
         let mut out = Vec::with_capacity(wire::HEADER + self.question.len() + 11);
         out.extend_from_slice(&id.to_be_bytes());
         out.extend_from_slice(&flags.to_be_bytes());
-        out.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, u8::from(dialect == Dialect::Edns)]);
+        out.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, u8::from(*dialect != Dialect::Plain)]);
         out.extend_from_slice(&self.question);
-        if dialect == Dialect::Edns {
-            let [high, low] = UDP_MAX.to_be_bytes();
-            let dnssec_ok = u8::from(self.dnssec_ok) << 7;
-            out.extend_from_slice(&[0, 0, kind::OPT as u8, high, low, 0, 0, dnssec_ok, 0, 0, 0]);
-        }
+        let options = match dialect {
+            Dialect::Plain => return out,
+            Dialect::Edns => Vec::new(),
+            Dialect::Cookie(cookie) => {
+                let data = cookie.bytes();
+                let [number, length] = [cookie::OPTION, data.len() as u16].map(u16::to_be_bytes);
+                [&number[..], &length, &data].concat()
+            }
+        };
+        let [high, low] = UDP_MAX.to_be_bytes();
+        let dnssec_ok = u8::from(self.dnssec_ok) << 7;
+        out.extend_from_slice(&[0, 0, kind::OPT as u8, high, low, 0, 0, dnssec_ok, 0]);
+        out.extend_from_slice(&(options.len() as u16).to_be_bytes());
+        out.extend_from_slice(&options);
         out
     }
 
@@ -133,6 +173,10 @@ impl Ask {
         {
             return Err(NotOurs::Mismatch);
         }
+        let spelling = match *asked == self.question[..] {
+            true => Spelling::Kept,
+            false => Spelling::Changed,
+        };
         let truncated = flags & flag::TRUNCATED != 0;
         let layout = match Layout::of(bytes) {
             Some(layout) => layout,
@@ -142,6 +186,8 @@ impl Ask {
                     wire: Vec::new(),
                     rcode: low,
                     truncated,
+                    spelling,
+                    cookie: None,
                 });
             }
             None => return Err(NotOurs::Malformed),
@@ -151,10 +197,19 @@ impl Ask {
             .and_then(|opt| u32_at(bytes, opt.ttl_at))
             .unwrap_or_default()
             >> 24;
+        let cookie = layout
+            .opt()
+            .and_then(|opt| wire::edns_option(bytes.get(opt.rdata.clone())?, cookie::OPTION))
+            .map(<[u8]>::to_vec);
+        let mut wire = bytes[..layout.end].to_vec();
+        // Names that point to the question have no part in the game.
+        wire[wire::QUESTION..end - 4].make_ascii_lowercase();
         Ok(Reply {
-            wire: bytes[..layout.end].to_vec(),
+            wire,
             rcode: (high as u16) << 4 | low,
             truncated,
+            spelling,
+            cookie,
         })
     }
 }
@@ -169,7 +224,7 @@ mod tests {
     }
 
     fn reply(change: impl FnOnce(&mut Vec<u8>)) -> Result<u16, NotOurs> {
-        let mut bytes = ask().encode(7, Dialect::Plain);
+        let mut bytes = ask().encode(7, &Dialect::Plain);
         bytes[2] |= 0x80;
         change(&mut bytes);
         ask().accept(7, &bytes).map(|reply| reply.rcode)
@@ -178,8 +233,43 @@ mod tests {
     #[test]
     fn a_question_is_encoded() {
         assert_eq!(
-            ask().encode(0x0102, Dialect::Edns),
+            ask().encode(0x0102, &Dialect::Edns),
             b"\x01\x02\x01\x10\0\x01\0\0\0\0\0\x01\x03www\x07example\0\0\x1c\0\x01\0\0\x29\x04\xd0\0\0\0\0\0\0"
+        );
+    }
+
+    /// RFC 7873 section 4: number 10, the length, the client's part.
+    #[test]
+    fn rfc7873_4_a_question_with_a_cookie() {
+        let jar = cookie::Jar::default();
+        let cookie = jar.cookie(std::net::Ipv4Addr::LOCALHOST.into()).unwrap();
+        let bytes = cookie.bytes();
+        let asked = ask().encode(7, &Dialect::Cookie(cookie));
+        let plain = ask().encode(7, &Dialect::Edns);
+        assert_eq!(asked[..plain.len() - 2], plain[..plain.len() - 2]);
+        assert_eq!(asked[plain.len() - 2..][..6], [0, 12, 0, 10, 0, 8]);
+        assert_eq!(asked[plain.len() + 4..], bytes);
+
+        let mut reply = asked;
+        reply[2] |= 0x80;
+        assert_eq!(ask().accept(7, &reply).unwrap().cookie, Some(bytes));
+    }
+
+    #[test]
+    fn a_spelled_question_is_the_same_question() {
+        let mut dice = [0; 32];
+        dice[0] = 0b1010;
+        let spelled = ask().spelled(&dice);
+        let mut reply = spelled.encode(7, &Dialect::Plain);
+        assert_eq!(reply[12..25], *b"\x03WwW\x07example\0");
+        reply[2] |= 0x80;
+        let heard = spelled.accept(7, &reply).unwrap();
+        assert_eq!(heard.spelling, Spelling::Kept);
+        assert_eq!(heard.wire[12..25], *b"\x03www\x07example\0");
+        reply[13] ^= 0x20;
+        assert_eq!(
+            spelled.accept(7, &reply).unwrap().spelling,
+            Spelling::Changed
         );
     }
 

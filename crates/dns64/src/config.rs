@@ -8,6 +8,8 @@ use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::address::special::is_non_global_v4;
 use thiserror::Error;
 
+use crate::access::Allow;
+
 /// The configuration of one DNS64 server. [`Config::check`] returns its error, if any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -15,6 +17,15 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Recursive resolvers to ask, in order of preference. At least one.
     pub upstream: Vec<SocketAddr>,
+    /// Who may ask.
+    pub allow: Allow,
+    /// Queries of one client in a second, UDP and TCP apart; 0: no limit. A client is an IPv4 address or an
+    /// IPv6 /56, and one IPv6 address has half of what its client may have.
+    pub client_rate: u32,
+    /// Questions of one client under way at the same time, 1..=65,536.
+    pub client_questions: usize,
+    /// TCP connections of one client at the same time, 1..=65,536.
+    pub client_connections: usize,
     /// Prefixes to synthesize under; one AAAA per prefix and A record (RFC 6147 section 5.2).
     /// Empty: the well-known prefix 64:ff9b::/96, as that section demands.
     pub prefixes: Vec<Translation>,
@@ -42,10 +53,14 @@ impl Default for Config {
         Self {
             listen: Vec::new(),
             upstream: Vec::new(),
+            allow: Allow::default(),
+            client_rate: 1_000,
+            client_questions: 256,
+            client_connections: 32,
             prefixes: Vec::new(),
             exclude: vec![default_exclusion()],
             cache_entries: 65_536,
-            max_in_flight: 512,
+            max_in_flight: 2_048,
             udp_threads: 1,
             tcp_connections: 256,
             tcp_idle: Duration::from_secs(10),
@@ -170,6 +185,13 @@ impl Config {
         let bounds = [
             ("cache-entries", self.cache_entries as u128, 0, 1 << 24),
             ("max-in-flight", self.max_in_flight as u128, 1, 65_536),
+            ("client-questions", self.client_questions as u128, 1, 65_536),
+            (
+                "client-connections",
+                self.client_connections as u128,
+                1,
+                65_536,
+            ),
             ("udp-threads", self.udp_threads as u128, 1, 64),
             ("tcp-connections", self.tcp_connections as u128, 1, 65_536),
             ("tcp-idle (ms)", self.tcp_idle.as_millis(), 10, 3_600_000),

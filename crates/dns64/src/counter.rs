@@ -39,6 +39,14 @@ isthmus_core::counters! {
         NotAllowed = "not-allowed", Refused;
         /// As many questions as allowed are already under way; SERVFAIL was sent.
         Overload = "overload", Refused;
+        /// Queries and TCP connections of clients that `allow` does not name; REFUSED was sent to at most a thousand queries in a second (RFC 5358 section 4).
+        Stranger = "stranger", Refused;
+        /// Queries beyond the rate of their client; over UDP every second one was told to use TCP, and over TCP they wait.
+        RateLimited = "rate-limited", Refused;
+        /// As many questions as one client may have are already under way; SERVFAIL was sent.
+        ClientQuestions = "client-questions", Refused;
+        /// A TCP connection closed at once because its client has as many as one may have.
+        ClientConnections = "client-connections", Refused;
         /// A TCP connection closed at once because as many as allowed are open.
         ConnectionRefused = "connection-refused", Refused;
 
@@ -75,6 +83,10 @@ isthmus_core::counters! {
         UpstreamUnreachable = "upstream-unreachable", Event;
         /// Replies whose ID or question is not ours (RFC 5452 section 4.2).
         UpstreamMismatch = "upstream-mismatch", Event;
+        /// Replies in which the question is spelled in another way than it was asked: asked again over TCP.
+        UpstreamRespelled = "upstream-respelled", Event;
+        /// Replies without a DNS cookie from a resolver that has them: asked again over TCP (RFC 7873 section 5.3).
+        UpstreamCookieless = "upstream-cookieless", Event;
         /// Replies that cannot be read.
         UpstreamMalformed = "upstream-malformed", Event;
         /// Times that an upstream resolver was taken for down.

@@ -47,6 +47,27 @@ impl Peer {
     }
 }
 
+impl Peer {
+    /// The address that the datagram came from; `None` if the kernel did not say.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        let name = &raw const self.name;
+        match i32::from(self.name.ss_family) {
+            libc::AF_INET => {
+                // SAFETY: with this family it is a `sockaddr_in`, for which there is room and alignment.
+                let v4 = unsafe { &*name.cast::<libc::sockaddr_in>() };
+                Some(u32::from_be(v4.sin_addr.s_addr).to_be_bytes().into())
+            }
+            libc::AF_INET6 => {
+                // SAFETY: with this family it is a `sockaddr_in6`, for which there is room and alignment.
+                let v6 = unsafe { &*name.cast::<libc::sockaddr_in6>() };
+                Some(v6.sin6_addr.s6_addr.into())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Buffers for a batch of datagrams and for the response to each.
 pub struct Batch {
     buffers: Box<[[u8; QUERY_MAX]; BATCH]>,

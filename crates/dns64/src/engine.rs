@@ -4,15 +4,19 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::runtime::Handle;
 
+use crate::access::Access;
 use crate::answer::{self, Answer, Rendered, Transport};
 use crate::cache::{Cache, Seconds};
+use crate::client::Share;
 use crate::config::Config;
 use crate::counter::{Counter, Counters};
+use crate::guard::{Admission, Guard, Origin};
 use crate::policy::Policy;
 use crate::query::Query;
 use crate::resolution::{Hurry, Resolution, Step};
@@ -40,6 +44,8 @@ pub(crate) type Respond = Box<dyn FnOnce(Vec<u8>) + Send>;
 struct Waiting {
     query: Query,
     transport: Transport,
+    /// One of the questions that its client may have under way.
+    share: Share,
     respond: Respond,
 }
 
@@ -52,12 +58,12 @@ struct Flights {
 /// Everything that answers depend on. A reload makes a new one.
 pub(crate) struct Engine {
     policy: Arc<Policy>,
+    access: Access,
+    guard: Arc<Guard>,
     upstreams: Upstreams,
     cache: Arc<Cache>,
     counters: Arc<Counters>,
     flights: Mutex<Flights>,
-    max_in_flight: usize,
-    deadline: Duration,
     runtime: Handle,
     epoch: Instant,
     config: Config,
@@ -69,6 +75,7 @@ impl Engine {
     pub(crate) fn new(
         config: &Config,
         counters: Arc<Counters>,
+        guard: Arc<Guard>,
         runtime: Handle,
         before: Option<&Self>,
     ) -> Self {
@@ -84,12 +91,12 @@ impl Engine {
         };
         Self {
             policy,
+            access: Access::new(&config.allow),
+            guard,
             upstreams: Upstreams::new(&config.upstream, config.upstream_timeout, counters.clone()),
             cache,
             counters,
             flights: Mutex::default(),
-            max_in_flight: config.max_in_flight,
-            deadline: config.deadline,
             runtime,
             epoch,
             config: config.clone(),
@@ -101,15 +108,36 @@ impl Engine {
         self.epoch.elapsed().as_secs() as Seconds
     }
 
+    /// A connection that was accepted, if the client may have it.
+    pub(crate) fn connection(&self, client: IpAddr) -> Option<Share> {
+        self.guard.connection(&self.access, &self.config, client)
+    }
+
+    /// Waits until a client over TCP may have another query answered.
+    pub(crate) async fn wait(&self, client: IpAddr) {
+        self.guard.wait(&self.config, client).await;
+    }
+
     /// Serves a message. The response is in `out`, or goes through `respond` later.
     pub(crate) fn serve(
         self: &Arc<Self>,
         message: &[u8],
-        transport: Transport,
+        origin: Origin,
         now: Seconds,
         out: &mut Vec<u8>,
         respond: impl FnOnce() -> Respond,
     ) -> Served {
+        let Origin { client, transport } = origin;
+        if transport == Transport::Udp {
+            match self
+                .guard
+                .query(&self.access, &self.config, client, message)
+            {
+                Admission::Admitted => {}
+                Admission::Silence => return Served::Never,
+                refused => return turn_away(refused, message, out),
+            }
+        }
         let query = match triage::sort(&self.policy, message) {
             Triage::Ask(query) => query,
             Triage::Ignore => {
@@ -132,7 +160,11 @@ impl Engine {
             self.render(&answer, &query, age, transport, out);
             return Served::Now;
         }
-        self.fly(query, transport, out, respond)
+        let Some(share) = self.guard.question(&self.config, client) else {
+            answer::render_error(&query, rcode::SERVFAIL, out);
+            return Served::Now;
+        };
+        self.fly(query, transport, share, out, respond)
     }
 
     fn render(
@@ -153,12 +185,13 @@ impl Engine {
         self: &Arc<Self>,
         query: Query,
         transport: Transport,
+        share: Share,
         out: &mut Vec<u8>,
         respond: impl FnOnce() -> Respond,
     ) -> Served {
         let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = flights.by_key.len() >= self.max_in_flight;
-        let crowded = flights.waiting >= self.max_in_flight * WAITING_PER_FLIGHT;
+        let full = flights.by_key.len() >= self.config.max_in_flight;
+        let crowded = flights.waiting >= self.config.max_in_flight * WAITING_PER_FLIGHT;
         let known = flights.by_key.contains_key(query.key());
         if crowded || (full && !known) {
             drop(flights);
@@ -167,22 +200,20 @@ impl Engine {
             return Served::Now;
         }
         flights.waiting += 1;
-        match flights.by_key.entry(query.key().into()) {
+        let first = query.clone();
+        let waiting = Waiting {
+            query,
+            transport,
+            share,
+            respond: respond(),
+        };
+        match flights.by_key.entry(first.key().into()) {
             Entry::Occupied(mut flight) => {
                 self.counters.count(Counter::Coalesced);
-                flight.get_mut().push(Waiting {
-                    query,
-                    transport,
-                    respond: respond(),
-                });
+                flight.get_mut().push(waiting);
             }
             Entry::Vacant(place) => {
-                let first = query.clone();
-                place.insert(vec![Waiting {
-                    query,
-                    transport,
-                    respond: respond(),
-                }]);
+                place.insert(vec![waiting]);
                 let engine = self.clone();
                 self.runtime
                     .spawn(async move { engine.fly_on(first).await });
@@ -214,9 +245,11 @@ impl Engine {
         for Waiting {
             query,
             transport,
+            share,
             respond,
         } in landed
         {
+            drop(share);
             let mut out = Vec::new();
             self.render(&answer, &query, age, transport, &mut out);
             respond(out);
@@ -230,8 +263,8 @@ impl Engine {
         loop {
             // RFC 6147 section 5.1.3: when AAAA gets no answer, there must be time left for A.
             let share = match resolution.hurry() {
-                Hurry::LeaveHalf => self.deadline / 2,
-                Hurry::TakeAll => self.deadline,
+                Hurry::LeaveHalf => self.config.deadline / 2,
+                Hurry::TakeAll => self.config.deadline,
             };
             let reply = self.upstreams.exchange(&ask, begun + share).await;
             match resolution.proceed(reply) {
@@ -240,6 +273,18 @@ impl Engine {
             }
         }
     }
+}
+
+/// Writes the response to a query that is not served, if it has a question.
+fn turn_away(admission: Admission, message: &[u8], out: &mut Vec<u8>) -> Served {
+    let Ok(query) = Query::parse(message) else {
+        return Served::Never;
+    };
+    match admission {
+        Admission::Stranger => answer::render_error(&query, rcode::REFUSED, out),
+        _ => answer::render_truncated(&query, out),
+    }
+    Served::Now
 }
 
 /// A flight that must end, whatever becomes of the task: later clients would wait for ever.

@@ -8,10 +8,10 @@
 //! Reading order: [`config`] has its settings; `query` and `wire` read what a client sends;
 //! `triage` sorts out what can be said at once, with `special` for the names that are ours;
 //! `resolution` is RFC 6147 itself, without socket or clock, with `chain` for aliases, `reverse`
-//! for names of addresses and [`Policy`] for what to synthesize; `ask` and `upstream` put
-//! questions; `answer` and `cache` keep what came; `engine` puts these together for one message,
-//! and `udp`, `tcp` and [`datagram`] bring the messages. [`lookup`] asks for itself what RFC 7050 asks of
-//! a DNS64.
+//! for names of addresses and [`Policy`] for what to synthesize; `ask`, `cookie` and `upstream` put
+//! questions; `answer` and `cache` keep what came; `guard` says what a client may take, with `access`
+//! and `client`; `engine` puts these together for one message, and `udp`, `tcp` and [`datagram`] bring the
+//! messages. [`lookup`] asks for itself what RFC 7050 asks of a DNS64.
 //!
 //! # Requirements and tests
 //!
@@ -64,19 +64,29 @@
 //! | RFC 8880 §7.1: DS the usual way | yes | `rfc8880_7_1_ds_is_resolved_the_usual_way` |
 //! | RFC 8880 §7.2.1: reverse names of its synthesized addresses | yes | `rfc8880_7_2_1_reverse_names_of_the_well_known_addresses` |
 //! | RFC 2308 §5: negative answers kept by their SOA, not without | yes | `rfc2308_5_ttls_count_down_and_answers_end`, `rfc2308_5_how_long_answers_are_kept` |
+//! | RFC 5358 §4: no answers to everybody by default, lists of clients | yes | `rfc5358_4_strangers_are_not_admitted_by_default`, `rfc5358_4_strangers_are_refused` |
+//! | RFC 5358 §4: TSIG or SIG(0), per interface | no: lists of addresses | |
 //! | RFC 5452 §9: ID, port and question | yes | `rfc5452_9_2_ids_and_ports_vary`, `rfc5452_9_forged_replies_are_passed_over`, `rfc5452_4_2_only_the_reply_to_our_question_counts` |
+//! | draft-vixie-dnsext-dns0x20: letters in upper or lower case at random | yes | `every_question_is_spelled_by_chance_and_clients_do_not_see_it`, `a_reply_in_another_spelling_is_not_believed` |
+//! | RFC 7873 §5.2, §5.3: DNS cookies towards upstream | yes | `rfc7873_4_a_question_with_a_cookie`, `rfc7873_5_3_what_a_client_believes`, `rfc7873_5_3_a_reply_without_the_cookie_is_not_believed`, `rfc7873_5_3_a_known_server_without_its_cookie_is_asked_over_tcp`, `rfc7873_5_3_badcookie_is_answered_with_the_new_cookie` |
+//! | RFC 7873 §5.2: cookies for our own clients | no: strangers are refused, and who asks too much over UDP is told to use TCP | |
+//! | RFC 9018 §3: another client cookie for another address of ours | yes | `rfc9018_3_another_address_has_another_cookie` |
 //! | RFC 7766 §6.2: pipelining, answers out of order, bounds on idle connections | yes | `rfc7766_6_2_1_1_pipelined_queries_are_answered_as_they_are_ready`, `tcp_connections_are_bounded_and_idle_ones_closed` |
 //! | RFC 8482 §4.2: ANY | yes | `rfc8482_4_2_any_is_one_hinfo` |
 #![warn(missing_docs)]
 
+mod access;
 mod answer;
 mod ask;
 mod cache;
 mod chain;
+mod client;
 pub mod config;
+mod cookie;
 pub mod counter;
 pub mod datagram;
 mod engine;
+mod guard;
 pub mod lookup;
 mod policy;
 mod query;
@@ -91,9 +101,11 @@ mod udp;
 mod upstream;
 mod wire;
 
+pub use access::Allow;
 pub use answer::Transport;
 pub use ask::{Ask, Dialect, NotOurs, Reply};
 pub use config::{Config, ConfigError, NonGlobal, Translation};
+pub use cookie::Cookie;
 pub use counter::{Counter, Counters, Kind};
 pub use policy::Policy;
 pub use query::{UDP_MAX, UDP_PLAIN};

@@ -95,7 +95,7 @@ mod tests {
     /// The reading of a reply that hickory-proto made.
     fn of(change: impl FnOnce(&mut Message)) -> Option<Ipv4Only> {
         let ask = Ask::plain(IPV4ONLY, kind::AAAA);
-        let mut message = Message::from_vec(&ask.encode(7, Dialect::Plain)).unwrap();
+        let mut message = Message::from_vec(&ask.encode(7, &Dialect::Plain)).unwrap();
         // RFC 7050 section 3: with CD set no DNS64 would synthesize.
         assert!(!message.metadata.checking_disabled);
         message.metadata.message_type = hickory_proto::op::MessageType::Response;

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use crate::config::{Config, ConfigError};
 use crate::counter::Counters;
 use crate::engine::Engine;
+use crate::guard::Guard;
 use crate::tcp::{self, Shared};
 use crate::udp;
 
@@ -81,6 +82,7 @@ impl Drop for Listening {
 pub struct Handle {
     current: Current,
     counters: Arc<Counters>,
+    guard: Arc<Guard>,
     listening: Vec<Listening>,
     config: Config,
 }
@@ -102,10 +104,18 @@ impl Server {
     pub async fn start(config: Config) -> Result<Handle, StartError> {
         config.check()?;
         let counters = Arc::new(Counters::default());
-        let engine = Engine::new(&config, counters.clone(), Runtime::current(), None);
+        let guard = Arc::new(Guard::new(counters.clone()));
+        let engine = Engine::new(
+            &config,
+            counters.clone(),
+            guard.clone(),
+            Runtime::current(),
+            None,
+        );
         let mut handle = Handle {
             current: Current::new(engine),
             counters,
+            guard,
             listening: Vec::new(),
             config,
         };
@@ -133,6 +143,7 @@ impl Handle {
         self.current.set(Engine::new(
             &config,
             self.counters.clone(),
+            self.guard.clone(),
             Runtime::current(),
             Some(&before),
         ));

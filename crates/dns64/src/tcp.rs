@@ -2,7 +2,7 @@
 //! in the order in which they are ready.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::answer::Transport;
 use crate::counter::{Counter, Counters};
 use crate::engine::{Respond, Served};
+use crate::guard::Origin;
 use crate::server::Current;
 
 /// Queries of one connection that may be without answer at the same time; then we stop reading.
@@ -59,13 +60,16 @@ pub(crate) async fn run(listener: TcpListener, shared: Shared) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::debug!(%error, "a DNS connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
+        };
+        let Some(share) = shared.current.get().connection(from.ip()) else {
+            continue;
         };
         let Ok(place) = shared.places.clone().try_acquire_owned() else {
             shared.counters.count(Counter::ConnectionRefused);
@@ -73,25 +77,34 @@ pub(crate) async fn run(listener: TcpListener, shared: Shared) {
         };
         let shared = shared.clone();
         connections.spawn(async move {
-            converse(stream, &shared).await;
-            drop(place);
+            converse(stream, from.ip(), &shared).await;
+            drop((place, share));
         });
     }
 }
 
-async fn converse(stream: TcpStream, shared: &Shared) {
+async fn converse(stream: TcpStream, client: IpAddr, shared: &Shared) {
     // Answers are whole segments already.
     let _ = stream.set_nodelay(true);
     let (reader, writer) = stream.into_split();
     let (answers, ready) = mpsc::channel(PIPELINE);
-    let reading = read(reader, shared, answers);
+    let reading = read(reader, client, shared, answers);
     let writing = write(writer, shared, ready);
     // The reader ends first and drops the channel; the writer then sends the remaining responses.
     tokio::join!(reading, writing);
 }
 
 /// Reads queries. Ends when the client ends, says nothing for too long, or breaks the framing.
-async fn read(mut stream: OwnedReadHalf, shared: &Shared, answers: mpsc::Sender<Vec<u8>>) {
+async fn read(
+    mut stream: OwnedReadHalf,
+    client: IpAddr,
+    shared: &Shared,
+    answers: mpsc::Sender<Vec<u8>>,
+) {
+    let origin = Origin {
+        client,
+        transport: Transport::Tcp,
+    };
     let mut message = Vec::new();
     loop {
         // A place in the channel belongs to each query from the beginning, so that no answer
@@ -109,6 +122,7 @@ async fn read(mut stream: OwnedReadHalf, shared: &Shared, answers: mpsc::Sender<
         }
         shared.counters.count(Counter::QueryTcp);
         let engine = shared.current.get();
+        engine.wait(client).await;
         let now = engine.now();
         let mut out = Vec::new();
         let mut place = Some(place);
@@ -120,7 +134,7 @@ async fn read(mut stream: OwnedReadHalf, shared: &Shared, answers: mpsc::Sender<
                 }
             })
         };
-        let served = engine.serve(&message, Transport::Tcp, now, &mut out, respond);
+        let served = engine.serve(&message, origin, now, &mut out, respond);
         if served == Served::Now
             && let Some(place) = place
         {

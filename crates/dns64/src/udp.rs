@@ -15,6 +15,7 @@ use crate::answer::Transport;
 use crate::counter::{Counter, Counters};
 use crate::datagram::{self, Batch, Woken};
 use crate::engine::{Respond, Served};
+use crate::guard::Origin;
 use crate::server::Current;
 
 /// Bytes of datagrams that may wait in the kernel, in each direction.
@@ -133,7 +134,14 @@ fn run(socket: &Arc<UdpSocket>, current: &Current, counters: &Arc<Counters>, sto
                     }
                 })
             };
-            match engine.serve(message, Transport::Udp, now, out, respond) {
+            let Some(client) = peer.address() else {
+                continue;
+            };
+            let origin = Origin {
+                client,
+                transport: Transport::Udp,
+            };
+            match engine.serve(message, origin, now, out, respond) {
                 Served::Now => {}
                 Served::Later | Served::Never => out.clear(),
             }

@@ -1,19 +1,22 @@
 //! Asking resolvers: UDP with TCP behind it, one resolver after the other, within a deadline.
 //!
 //! Each question has a socket of its own on a port that the kernel picks at random, connected to
-//! the resolver, and an ID from the system's random numbers (RFC 5452 section 9.2).
+//! the resolver, and an ID from the system's random numbers (RFC 5452 section 9.2). Its letters are in
+//! upper or lower case at random, and it has a DNS cookie (RFC 7873). A reply that lacks one of these may be
+//! forged, and the question goes over TCP.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout_at};
 
-use crate::ask::{Ask, Dialect, NotOurs, Reply};
+use crate::ask::{Ask, Dialect, NotOurs, Reply, Spelling};
+use crate::cookie::{Jar, Verdict};
 use crate::counter::{Counter, Counters};
 use crate::wire::rcode;
 
@@ -43,6 +46,9 @@ struct Server {
     failures: AtomicU32,
     /// Milliseconds after the epoch.
     down_until: AtomicU64,
+    cookies: Jar,
+    /// Set once it has changed the spelling of a question over TCP, where nobody forges.
+    respells: AtomicBool,
 }
 
 /// Why a resolver gave no reply.
@@ -71,6 +77,8 @@ impl Upstreams {
             address,
             failures: AtomicU32::new(0),
             down_until: AtomicU64::new(0),
+            cookies: Jar::default(),
+            respells: AtomicBool::new(false),
         };
         Self {
             servers: addresses.iter().map(server).collect(),
@@ -148,93 +156,170 @@ impl Upstreams {
         deadline: Instant,
     ) -> Result<Reply, Failure> {
         let until = deadline.min(Instant::now() + self.timeout);
-        let asked = async {
-            // RFC 6891 section 7: a resolver that does not understand us may not know EDNS.
-            for dialect in [Dialect::Edns, Dialect::Plain] {
-                match self.over_udp(server.address, ask, dialect).await? {
-                    Heard::Reply(reply) => return Ok(reply),
-                    Heard::UseTcp => return self.over_tcp(server.address, ask, dialect).await,
-                    Heard::Unread => {}
-                }
-            }
-            Err(Failure::Hard)
-        };
-        timeout_at(until, asked)
+        timeout_at(until, self.ask(server, ask))
             .await
             .unwrap_or(Err(Failure::Timeout))
     }
 
-    async fn over_udp(
-        &self,
-        to: SocketAddr,
-        ask: &Ask,
-        dialect: Dialect,
-    ) -> Result<Heard, Failure> {
-        let any: IpAddr = match to {
+    async fn ask(&self, server: &Server, ask: &Ask) -> Result<Reply, Failure> {
+        let mut style = server.style();
+        let mut cookies = 0;
+        loop {
+            match self.over_udp(server, ask, style).await? {
+                Heard::Reply(reply) => return Ok(reply),
+                // RFC 7873 section 5.3: once more with the cookie that came.
+                Heard::BadCookie if cookies == 0 => cookies += 1,
+                Heard::BadCookie | Heard::UseTcp => return self.over_tcp(server, ask, style).await,
+                // RFC 6891 section 7: a resolver that does not understand us may not know EDNS.
+                Heard::Unread if style != Style::Plain => style = Style::Plain,
+                Heard::Unread => return Err(Failure::Hard),
+            }
+        }
+    }
+
+    async fn over_udp(&self, server: &Server, ask: &Ask, style: Style) -> Result<Heard, Failure> {
+        let any: IpAddr = match server.address {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let id = random_id()?;
         let socket = UdpSocket::bind((any, 0)).await?;
-        socket.connect(to).await?;
-        socket.send(&ask.encode(id, dialect)).await?;
+        socket.connect(server.address).await?;
+        let question = Question::new(server, ask, style, socket.local_addr()?.ip())?;
+        socket.send(&question.bytes()).await?;
         self.counters.count(Counter::UpstreamUdp);
         let mut buffer = [0; DATAGRAM_MAX];
         for _ in 0..MISMATCHES_MAX {
             let length = socket.recv(&mut buffer).await?;
-            match ask.accept(id, &buffer[..length]) {
-                Ok(reply) if reply.truncated => return Ok(Heard::UseTcp),
-                Ok(reply) if reply.rcode == rcode::FORMERR && dialect == Dialect::Edns => {
-                    return Ok(Heard::Unread);
-                }
-                Ok(reply) => return Ok(Heard::Reply(reply)),
+            let reply = match question.ask.accept(question.id, &buffer[..length]) {
+                Ok(reply) => reply,
                 Err(NotOurs::Unread) => return Ok(Heard::Unread),
-                Err(NotOurs::Mismatch) => self.counters.count(Counter::UpstreamMismatch),
+                Err(NotOurs::Mismatch) => {
+                    self.counters.count(Counter::UpstreamMismatch);
+                    continue;
+                }
                 Err(NotOurs::Malformed) => {
                     self.counters.count(Counter::UpstreamMalformed);
                     return Err(Failure::Hard);
                 }
+            };
+            if reply.spelling == Spelling::Changed {
+                self.counters.count(Counter::UpstreamRespelled);
+                return Ok(Heard::UseTcp);
+            }
+            match question.judge(server, &reply) {
+                Verdict::Foreign => self.counters.count(Counter::UpstreamMismatch),
+                Verdict::Missing if reply.rcode != rcode::FORMERR => {
+                    self.counters.count(Counter::UpstreamCookieless);
+                    return Ok(Heard::UseTcp);
+                }
+                Verdict::Missing | Verdict::Credible => return Ok(heard(reply, style)),
             }
         }
         Ok(Heard::UseTcp)
     }
 
-    async fn over_tcp(
-        &self,
-        to: SocketAddr,
-        ask: &Ask,
-        dialect: Dialect,
-    ) -> Result<Reply, Failure> {
+    async fn over_tcp(&self, server: &Server, ask: &Ask, style: Style) -> Result<Reply, Failure> {
         self.counters.count(Counter::UpstreamTcp);
-        let id = random_id()?;
-        let mut stream = TcpStream::connect(to).await?;
-        let question = ask.encode(id, dialect);
-        let mut framed = (question.len() as u16).to_be_bytes().to_vec();
-        framed.extend_from_slice(&question);
+        let mut stream = TcpStream::connect(server.address).await?;
+        let question = Question::new(server, ask, style, stream.local_addr()?.ip())?;
+        let bytes = question.bytes();
+        let mut framed = (bytes.len() as u16).to_be_bytes().to_vec();
+        framed.extend_from_slice(&bytes);
         stream.write_all(&framed).await?;
         let mut reply = vec![0; usize::from(stream.read_u16().await?)];
         stream.read_exact(&mut reply).await?;
-        ask.accept(id, &reply).map_err(|why| {
+        let reply = question.ask.accept(question.id, &reply).map_err(|why| {
             self.counters.count(match why {
                 NotOurs::Mismatch => Counter::UpstreamMismatch,
                 NotOurs::Unread | NotOurs::Malformed => Counter::UpstreamMalformed,
             });
             Failure::Hard
+        })?;
+        if question.judge(server, &reply) == Verdict::Missing {
+            server.cookies.forget();
+        }
+        if reply.spelling == Spelling::Changed && !server.respells.swap(true, Ordering::Relaxed) {
+            tracing::info!(upstream = %server.address, "a resolver changes the case of names; it is asked in lower case");
+        }
+        Ok(reply)
+    }
+}
+
+impl Server {
+    /// How it is asked first. One that does not reply and has never shown a cookie may be behind
+    /// something that drops what it does not know.
+    fn style(&self) -> Style {
+        match self.failures.load(Ordering::Relaxed) == 0 || self.cookies.is_known() {
+            true => Style::Cookie,
+            false => Style::Edns,
+        }
+    }
+}
+
+/// What a question has besides name and type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Cookie,
+    Edns,
+    Plain,
+}
+
+/// A question as one resolver gets it.
+struct Question {
+    ask: Ask,
+    id: u16,
+    dialect: Dialect,
+}
+
+impl Question {
+    fn new(server: &Server, ask: &Ask, style: Style, local: IpAddr) -> io::Result<Self> {
+        let mut id = [0; 2];
+        let mut dice = [0; 32];
+        getrandom::fill(&mut id).map_err(io::Error::other)?;
+        if !server.respells.load(Ordering::Relaxed) {
+            getrandom::fill(&mut dice).map_err(io::Error::other)?;
+        }
+        Ok(Self {
+            ask: ask.spelled(&dice),
+            id: u16::from_be_bytes(id),
+            dialect: match style {
+                Style::Cookie => Dialect::Cookie(server.cookies.cookie(local)?),
+                Style::Edns => Dialect::Edns,
+                Style::Plain => Dialect::Plain,
+            },
         })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.ask.encode(self.id, &self.dialect)
+    }
+
+    /// Judges the cookie of a reply, if the question had one.
+    fn judge(&self, server: &Server, reply: &Reply) -> Verdict {
+        match &self.dialect {
+            Dialect::Cookie(sent) => server.cookies.judge(sent, reply.cookie.as_deref()),
+            Dialect::Edns | Dialect::Plain => Verdict::Credible,
+        }
+    }
+}
+
+/// What a credible reply over UDP means.
+fn heard(reply: Reply, style: Style) -> Heard {
+    match reply.rcode {
+        _ if reply.truncated => Heard::UseTcp,
+        rcode::FORMERR if style != Style::Plain => Heard::Unread,
+        rcode::BADCOOKIE if style == Style::Cookie => Heard::BadCookie,
+        _ => Heard::Reply(reply),
     }
 }
 
 /// A message that came over UDP.
 enum Heard {
     Reply(Reply),
-    /// It did not fit, or someone floods us.
+    /// It did not fit, or may be forged.
     UseTcp,
+    /// The cookie was not the one that the resolver wants.
+    BadCookie,
     /// It did not understand the question.
     Unread,
-}
-
-fn random_id() -> io::Result<u16> {
-    let mut bytes = [0; 2];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(u16::from_be_bytes(bytes))
 }

@@ -55,6 +55,7 @@ pub(crate) mod rcode {
     pub(crate) const NOTIMP: u16 = 4;
     pub(crate) const REFUSED: u16 = 5;
     pub(crate) const BADVERS: u16 = 16;
+    pub(crate) const BADCOOKIE: u16 = 23;
 }
 
 /// The 16 bits at an offset.
@@ -195,6 +196,19 @@ impl Layout {
         self.records
             .iter()
             .find(|record| record.kind == kind::OPT && record.section == Section::Additional)
+    }
+}
+
+/// The data of an option in the data of an OPT record (RFC 6891 section 6.1.2). `None` if it is not
+/// there or cut off.
+pub(crate) fn edns_option(mut options: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16_at(options, 2)?);
+        let data = options.get(4..4 + length)?;
+        if u16_at(options, 0)? == wanted {
+            return Some(data);
+        }
+        options = &options[4 + length..];
     }
 }
 

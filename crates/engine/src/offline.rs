@@ -2,7 +2,7 @@
 //! Anyone can test the gateway in this way.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use chacha20::ChaCha8Rng;
@@ -83,7 +83,7 @@ pub struct Summary {
 }
 
 /// Processes every packet of `input` and writes the results to `output`, as raw IP, with the time of the packet
-/// that caused them.
+/// that caused them. `-` is the standard input, or the standard output. They must be different files.
 ///
 /// # Errors
 /// [`Error`]. The output then holds the packets written before.
@@ -97,7 +97,10 @@ pub fn run(
         file: output.to_owned(),
         error,
     };
-    let file = File::create(output).map_err(output_error)?;
+    let file: Box<dyn Write> = match output == Path::new("-") {
+        true => Box::new(io::stdout()),
+        false => Box::new(File::create(output).map_err(output_error)?),
+    };
     let writer = Writer::new(BufWriter::new(file), reader.resolution());
     let mut writer = writer.map_err(output_error)?;
     let (mut read, mut other, mut written) = (0, 0, 0);

@@ -574,11 +574,8 @@ fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A UDP packet through NAT64, twice with the same seed.
-#[test]
-fn translate_is_repeatable() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
+/// A NAT64 and a capture file of one packet for it, in a folder.
+fn plat(folder: &std::path::Path) {
     let source = "2001:db8::5".parse::<Ipv6Addr>().unwrap().octets();
     let target = "64:ff9b::8.8.8.8".parse::<Ipv6Addr>().unwrap().octets();
     let mut packet = Vec::new();
@@ -586,13 +583,21 @@ fn translate_is_repeatable() {
         .udp(4000, 53)
         .write(&mut packet, b"question")
         .unwrap();
-    std::fs::write(path("in.pcap"), capture(&[packet])).unwrap();
+    std::fs::write(folder.join("in.pcap"), capture(&[packet])).unwrap();
     std::fs::write(
-        path("plat.toml"),
+        folder.join("plat.toml"),
         "[[instance]]\nname = \"plat\"\nmechanism = \"nat64\"\nprefix = \"64:ff9b::/96\"\n\
          pool = [{ addresses = \"203.0.113.1\" }]\nmax-sessions = 1000\nmax-bindings = 1000\n",
     )
     .unwrap();
+}
+
+/// A UDP packet through NAT64, twice with the same seed.
+#[test]
+fn translate_is_repeatable() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    plat(folder.path());
     let mut results = Vec::new();
     for _ in 0..2 {
         let (config, input) = (path("plat.toml"), path("in.pcap"));
@@ -621,4 +626,95 @@ fn translate_is_repeatable() {
     };
     assert_eq!(v4.header().source_addr().to_string(), "203.0.113.1");
     assert_eq!(v4.header().destination_addr().to_string(), "8.8.8.8");
+}
+
+/// The file that is read stays, by whatever name the output goes.
+#[test]
+fn translate_never_writes_over_what_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    plat(folder.path());
+    let input = std::fs::read(path("in.pcap")).unwrap();
+    std::os::unix::fs::symlink("in.pcap", path("symbolic")).unwrap();
+    std::fs::hard_link(path("in.pcap"), path("hard")).unwrap();
+    let config = path("plat.toml");
+    for output in ["in.pcap", "symbolic", "hard", "./../", "plat.toml"] {
+        let output = match output {
+            "./../" => {
+                let name = folder.path().file_name().unwrap().to_string_lossy();
+                path(&format!("../{name}/in.pcap"))
+            }
+            name => path(name),
+        };
+        let error = failure(&["translate", &config, &path("in.pcap"), &output], 1);
+        assert!(
+            error.contains("same file") && error.contains(&output),
+            "{error}"
+        );
+        assert_eq!(std::fs::read(path("in.pcap")).unwrap(), input, "{output}");
+    }
+    let arguments = [
+        "translate",
+        &config,
+        &path("in.pcap"),
+        "/dev/null",
+        "--counters",
+        &path("hard"),
+    ];
+    assert!(failure(&arguments, 1).contains("same file"));
+}
+
+/// From a pipe, into a pipe.
+#[test]
+fn translate_reads_and_writes_standard_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    plat(folder.path());
+    stdout(&[
+        "translate",
+        &path("plat.toml"),
+        &path("in.pcap"),
+        &path("out.pcap"),
+        "--seed",
+        "7",
+    ]);
+    let translated = |input: std::process::Stdio| {
+        let output = Command::new(PROGRAM)
+            .args(["translate", &path("plat.toml"), "-", "-", "--seed", "7"])
+            .stdin(input)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        output.stdout
+    };
+    let wanted = std::fs::read(path("out.pcap")).unwrap();
+    let file = std::fs::File::open(path("in.pcap")).unwrap();
+    assert_eq!(translated(file.into()), wanted);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, &std::fs::read(path("in.pcap")).unwrap()).unwrap();
+    drop(writer);
+    assert_eq!(translated(reader.into()), wanted);
+}
+
+/// What `| head` leaves unread ends the program as SIGPIPE would, without a word.
+#[test]
+fn a_reader_that_leaves_is_no_reason_to_complain() {
+    for arguments in [
+        &["check", "examples/nat64-isp.toml"][..],
+        &["addr", "explain", "2001:db8::1"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(PROGRAM)
+            .args(arguments)
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+            .stdout(writer)
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(141), "{arguments:?}");
+    }
 }

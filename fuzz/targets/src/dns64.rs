@@ -65,7 +65,7 @@ fn reply(ask: &Ask, input: &mut Reader<'_>, fitting: bool) -> Option<Vec<u8>> {
     }
     // Flags and counts are the resolver's; the rest of the header and the question are ours.
     let mut said = Reader(said);
-    let mut message = ask.encode(ID, Dialect::Plain);
+    let mut message = ask.encode(ID, &Dialect::Plain);
     let (flags, answers, authority, additional) =
         (said.number(), said.byte(), said.byte(), said.byte());
     message[2..4].copy_from_slice(&(flags | 0x8000).to_be_bytes());

@@ -109,6 +109,9 @@ pub(crate) fn serve(resolver: &str) -> Fallible<()> {
         listen: vec!["127.0.0.1:0".parse()?],
         upstream: vec![resolver.parse()?],
         prefixes: vec![Translation::new(prefix)],
+        // All questions come from one client.
+        client_rate: 0,
+        client_questions: 65_536,
         ..Config::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

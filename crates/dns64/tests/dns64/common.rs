@@ -134,6 +134,8 @@ impl Says {
     /// The reply to a question as it was sent.
     pub(crate) fn reply(&self, question: &[u8]) -> Vec<u8> {
         let mut message = Message::from_vec(question).unwrap().into_response();
+        // Not the OPT of the question, with the cookie in it.
+        message.edns = None;
         message.metadata.recursion_available = true;
         message.metadata.authentic_data = true;
         message.metadata.response_code = self.code.unwrap_or(ResponseCode::NoError);
@@ -147,21 +149,38 @@ impl Says {
 /// An upstream resolver by the book: what it says to each name and type. To what is not in the
 /// book it does not reply.
 #[derive(Clone, Default)]
-pub(crate) struct Book(pub Vec<(String, RecordType, Says)>);
+pub(crate) struct Book {
+    pub(crate) entries: Vec<(String, RecordType, Says)>,
+    pub(crate) spelling: Spelling,
+}
+
+/// How a resolver spells the question in its replies.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    #[default]
+    Kept,
+    Lower,
+}
 
 impl Book {
     pub(crate) fn on(mut self, owner: &str, kind: RecordType, says: Says) -> Self {
-        self.0.push((owner.to_owned(), kind, says));
+        self.entries.push((owner.to_owned(), kind, says));
         self
     }
 
     /// The reply to a question as it was sent.
     pub(crate) fn reply(&self, question: &[u8]) -> Option<Vec<u8>> {
         let asked = Message::from_vec(question).unwrap().queries[0].clone();
-        self.0
+        let mut reply = self
+            .entries
             .iter()
             .find(|(owner, kind, _)| name(owner) == *asked.name() && *kind == asked.query_type())
-            .map(|(_, _, says)| says.reply(question))
+            .map(|(_, _, says)| says.reply(question))?;
+        if self.spelling == Spelling::Lower {
+            let end = reply[12..].iter().position(|b| *b == 0).unwrap();
+            reply[12..12 + end].make_ascii_lowercase();
+        }
+        Some(reply)
     }
 }
 
@@ -200,7 +219,7 @@ pub(crate) fn exchange(config: &Config, client: &Client, book: &Book) -> (Messag
         Transport::Tcp,
         ID,
         |ask| {
-            let question = ask.encode(ID, isthmus_dns64::Dialect::Edns);
+            let question = ask.encode(ID, &isthmus_dns64::Dialect::Edns);
             let message = Message::from_vec(&question).unwrap();
             asked.push(format!(
                 "{} {}",

@@ -46,7 +46,7 @@ proptest! {
 
     #[test]
     fn arbitrary_queries(query in prop::collection::vec(any::<u8>(), 0..700)) {
-        let _ = check(&query, |ask| Some(Says::no_data(1).reply(&ask.encode(ID, Dialect::Edns))));
+        let _ = check(&query, |ask| Some(Says::no_data(1).reply(&ask.encode(ID, &Dialect::Edns))));
     }
 
     #[test]
@@ -63,7 +63,7 @@ proptest! {
     fn arbitrary_replies(kind in kinds(), tail in prop::collection::vec(any::<u8>(), 0..400), counts: [u8; 3], rcode in 0u8..16) {
         let query = ask("www.example.", kind).edns(1232).bytes();
         let response = check(&query, |ask| {
-            let mut reply = ask.encode(ID, Dialect::Plain);
+            let mut reply = ask.encode(ID, &Dialect::Plain);
             reply[2] |= 0x80;
             reply[3] |= rcode;
             (reply[7], reply[9], reply[11]) = (counts[0] % 8, counts[1] % 8, counts[2] % 8);
@@ -77,7 +77,7 @@ proptest! {
     fn damaged_replies(kind in kinds(), which in 0usize..4, at in prop::collection::vec((0usize..400, any::<u8>()), 1..6)) {
         let query = ask("www.example.", kind).dnssec_ok().bytes();
         let _ = check(&query, |ask| {
-            let mut reply = replies()[which].reply(&ask.encode(ID, Dialect::Edns));
+            let mut reply = replies()[which].reply(&ask.encode(ID, &Dialect::Edns));
             for (at, to) in &at {
                 let at = 2 + at % (reply.len() - 2);
                 reply[at] = *to;
@@ -91,7 +91,7 @@ proptest! {
     fn pointers(targets in prop::collection::vec(0u8..255, 1..40)) {
         let query = ask("www.example.", RecordType::AAAA).bytes();
         let _ = check(&query, |ask| {
-            let mut reply = ask.encode(ID, Dialect::Plain);
+            let mut reply = ask.encode(ID, &Dialect::Plain);
             reply[2] |= 0x80;
             reply[7] = targets.len() as u8;
             for target in &targets {
@@ -127,7 +127,7 @@ fn an_upstream_that_chains_for_ever_is_given_up() {
     let query = ask("n0.example.", RecordType::AAAA).bytes();
     let response = check(&query, |ask| {
         asked += 1;
-        let question = ask.encode(ID, Dialect::Plain);
+        let question = ask.encode(ID, &Dialect::Plain);
         let owner = Message::from_vec(&question).unwrap().queries[0]
             .name()
             .to_ascii();

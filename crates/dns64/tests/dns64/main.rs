@@ -2,6 +2,7 @@
 
 mod common;
 mod dig;
+mod forgeries;
 mod hostile;
 mod messages;
 mod rfc6147;
@@ -10,3 +11,4 @@ mod rfc6147_records;
 mod service;
 mod table;
 mod upstream;
+mod victims;

@@ -24,7 +24,7 @@ fn over_udp(client: &Client, book: &Book) -> (Message, usize) {
         &client.bytes(),
         Transport::Udp,
         ID,
-        |ask| book.reply(&ask.encode(ID, isthmus_dns64::Dialect::Edns)),
+        |ask| book.reply(&ask.encode(ID, &isthmus_dns64::Dialect::Edns)),
     );
     let bytes = bytes.unwrap();
     (Message::from_vec(&bytes).unwrap(), bytes.len())
@@ -104,7 +104,7 @@ fn an_opt_record_of_upstream_never_reaches_the_client() {
         Transport::Tcp,
         ID,
         |ask| {
-            let question = ask.encode(ID, isthmus_dns64::Dialect::Plain);
+            let question = ask.encode(ID, &isthmus_dns64::Dialect::Plain);
             let mut reply = Says::answers(&["www.example. 60 A 192.0.2.1"]).reply(&question);
             reply.extend_from_slice(b"\0\0\x29\x10\0\0\0\0\0\0\x04\0\x0a\0\0");
             reply.extend_from_slice(b"\x02ns\xc0\x10\0\x01\0\x01\0\0\0\x3c\0\x04\xc0\0\x02\x35");

@@ -49,8 +49,8 @@ fn rfc6147_5_5_do_and_cd_set_is_not_synthesized() {
     let book = signed();
     let (response, asked) = exchange(&site(), &client, &book);
     assert_eq!(asked, ["www.example. AAAA"]);
-    assert_eq!(response.answers, book.0[0].2.answers);
-    assert_eq!(response.authorities, book.0[0].2.authorities);
+    assert_eq!(response.answers, book.entries[0].2.answers);
+    assert_eq!(response.authorities, book.entries[0].2.authorities);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn rfc6147_5_5_do_and_cd_go_upstream_as_they_came() {
             isthmus_dns64::Transport::Udp,
             ID,
             |ask| {
-                let question = ask.encode(ID, isthmus_dns64::Dialect::Edns);
+                let question = ask.encode(ID, &isthmus_dns64::Dialect::Edns);
                 seen.push(hickory_proto::op::Message::from_vec(&question).unwrap());
                 None
             },

@@ -74,8 +74,8 @@ fn rfc6147_5_3_1_other_ptr_questions_are_passed() {
 #[test]
 fn rfc6147_5_3_2_the_additional_section_is_unchanged() {
     let mut book = v4_only();
-    book.0[1].2.additionals = vec![rr("ns.example. 60 A 192.0.2.53")];
-    book.0[1].2.authorities = vec![rr("example. 60 NS ns.example.")];
+    book.entries[1].2.additionals = vec![rr("ns.example. 60 A 192.0.2.53")];
+    book.entries[1].2.authorities = vec![rr("example. 60 NS ns.example.")];
     let (response, _) = exchange(&site(), &ask(WWW, RecordType::AAAA), &book);
     assert_eq!(aaaa(&response).len(), 1);
     assert_eq!(response.additionals, [rr("ns.example. 60 A 192.0.2.53")]);

@@ -13,7 +13,10 @@ use tokio::net::{TcpStream, UdpSocket};
 
 const SYNTHETIC: &str = "2001:db8:64::192.0.2.1";
 
-async fn start(upstreams: &[SocketAddr], change: impl FnOnce(&mut Config)) -> (Handle, SocketAddr) {
+pub(crate) async fn start(
+    upstreams: &[SocketAddr],
+    change: impl FnOnce(&mut Config),
+) -> (Handle, SocketAddr) {
     let mut config = Config {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         upstream: upstreams.to_vec(),
@@ -27,8 +30,12 @@ async fn start(upstreams: &[SocketAddr], change: impl FnOnce(&mut Config)) -> (H
     (handle, address)
 }
 
-async fn udp(server: SocketAddr, client: &Client) -> Option<Message> {
-    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+pub(crate) async fn udp(server: SocketAddr, client: &Client) -> Option<Message> {
+    udp_from("127.0.0.1", server, client).await
+}
+
+pub(crate) async fn udp_from(host: &str, server: SocketAddr, client: &Client) -> Option<Message> {
+    let socket = UdpSocket::bind((host, 0)).await.unwrap();
     socket.send_to(&client.bytes(), server).await.unwrap();
     let mut buffer = [0; 4096];
     let received = tokio::time::timeout(Duration::from_secs(3), socket.recv_from(&mut buffer));
@@ -37,19 +44,19 @@ async fn udp(server: SocketAddr, client: &Client) -> Option<Message> {
     Some(Message::from_vec(&buffer[..length]).unwrap())
 }
 
-async fn send_tcp(stream: &mut TcpStream, message: &[u8]) {
+pub(crate) async fn send_tcp(stream: &mut TcpStream, message: &[u8]) {
     stream.write_u16(message.len() as u16).await.unwrap();
     stream.write_all(message).await.unwrap();
 }
 
-async fn receive_tcp(stream: &mut TcpStream) -> Option<Message> {
+pub(crate) async fn receive_tcp(stream: &mut TcpStream) -> Option<Message> {
     let length = stream.read_u16().await.ok()?;
     let mut bytes = vec![0; usize::from(length)];
     stream.read_exact(&mut bytes).await.unwrap();
     Some(Message::from_vec(&bytes).unwrap())
 }
 
-fn synthetic(message: &Message) -> bool {
+pub(crate) fn synthetic(message: &Message) -> bool {
     aaaa(message)
         .iter()
         .map(|(address, _)| *address)

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 
-use super::common::Book;
+use super::common::{Book, Spelling};
 
 /// The function that makes the replies over UDP: bytes to send, in order, for each question.
 type Mischief = dyn Fn(&[u8], Option<Vec<u8>>) -> Vec<Vec<u8>> + Send + Sync;
@@ -86,6 +86,12 @@ impl Upstream {
             seen,
             _tasks: tasks,
         }
+    }
+
+    /// A resolver that repeats each question in lower case, also over TCP.
+    pub(crate) async fn lower_case(mut book: Book) -> Self {
+        book.spelling = Spelling::Lower;
+        Self::start(book).await
     }
 
     pub(crate) fn udp(&self) -> usize {

@@ -9,13 +9,23 @@ pub(super) enum Link {
     Ethernet,
     /// LINKTYPE_RAW, _IPV4 and _IPV6: the packet without a header.
     Raw,
+    /// LINKTYPE_LINUX_SLL: what tcpdump writes for `any`, until 2021.
+    Cooked,
+    /// LINKTYPE_LINUX_SLL2: what it writes since.
+    Cooked2,
 }
+
+/// Kinds of links (ARPHRD) under which the protocol in a cooked header is no EtherType: radiotap, Frame Relay,
+/// netlink.
+const OTHER_PROTOCOLS: [u16; 3] = [803, 770, 824];
 
 impl Link {
     /// Returns the link type with this number; `None` if it cannot be read.
     pub(super) fn from_number(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::Ethernet),
+            113 => Some(Self::Cooked),
+            276 => Some(Self::Cooked2),
             // Some systems wrote 12 and 14 for raw IP.
             12 | 14 | 101 | 228 | 229 => Some(Self::Raw),
             _ => None,
@@ -26,7 +36,9 @@ impl Link {
     pub(super) fn packet(self, frame: &[u8]) -> Option<Range<usize>> {
         let start = match self {
             Self::Raw => 0,
-            Self::Ethernet => ethernet_payload(frame)?,
+            Self::Ethernet => payload(frame, 12, 14)?,
+            Self::Cooked => cooked_payload(frame, 2, 14, 16)?,
+            Self::Cooked2 => cooked_payload(frame, 8, 0, 20)?,
         };
         let packet = &frame[start..];
         // Frames shorter than 60 bytes are padded. The gateway refuses a length that is not possible.
@@ -37,11 +49,7 @@ impl Link {
 
 /// Returns the length of a packet from its header.
 fn ip_length(packet: &[u8]) -> Option<usize> {
-    let number = |at| {
-        Some(usize::from(u16::from_be_bytes(
-            *packet.get(at..)?.first_chunk()?,
-        )))
-    };
+    let number = |at| word(packet, at).map(usize::from);
     match packet.first()? >> 4 {
         4 => number(2),
         6 => Some(40 + number(4)?),
@@ -49,17 +57,27 @@ fn ip_length(packet: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the offset of the IP packet in an Ethernet frame, behind any VLAN tags (IEEE 802.1Q, 802.1ad).
-fn ethernet_payload(frame: &[u8]) -> Option<usize> {
-    let mut at = 12;
+/// Returns the offset of the IP packet behind a cooked header, whose link kind and protocol stand there.
+fn cooked_payload(frame: &[u8], kind_at: usize, type_at: usize, next: usize) -> Option<usize> {
+    let kind = word(frame, kind_at)?;
+    let foreign = OTHER_PROTOCOLS.contains(&kind);
+    payload(frame, type_at, next).filter(|_| !foreign)
+}
+
+/// Returns the offset of the IP packet in a frame whose EtherType stands at `type_at`, and whose header ends at
+/// `next`: behind any VLAN tags (IEEE 802.1Q, 802.1ad).
+fn payload(frame: &[u8], mut type_at: usize, mut next: usize) -> Option<usize> {
     loop {
-        let kind = frame.get(at..at + 2)?;
-        match u16::from_be_bytes([kind[0], kind[1]]) {
-            0x8100 | 0x88a8 | 0x9100 => at += 4,
-            0x0800 | 0x86dd => return Some(at + 2),
+        match word(frame, type_at)? {
+            0x8100 | 0x88a8 | 0x9100 => (type_at, next) = (next + 2, next + 4),
+            0x0800 | 0x86dd => return (next <= frame.len()).then_some(next),
             _ => return None,
         }
     }
+}
+
+fn word(frame: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -99,5 +117,49 @@ mod tests {
         assert_eq!(find(&[0x88a8, 0x8100, 0x86dd]), Some(22..23));
         assert_eq!(find(&[0x0806]), None);
         assert_eq!(Link::Ethernet.packet(&[0; 13]), None);
+    }
+
+    /// The layouts of tcpdump.org's LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2, with and without a VLAN tag.
+    #[test]
+    fn cooked_frames() {
+        let v1 = |kind: u16, ether: &[u16]| {
+            let mut frame = [[0, 4], kind.to_be_bytes(), [0, 6]].concat();
+            frame.extend_from_slice(&[2; 8]);
+            frame.extend(ether.iter().flat_map(|word| word.to_be_bytes()));
+            frame.push(0x60);
+            frame
+        };
+        let v2 = |kind: u16, ether: u16, rest: &[u16]| {
+            let mut frame = [
+                ether.to_be_bytes(),
+                [0, 0],
+                [0, 0],
+                [0, 9],
+                kind.to_be_bytes(),
+            ]
+            .concat();
+            frame.extend_from_slice(&[4, 6]);
+            frame.extend_from_slice(&[2; 8]);
+            frame.extend(rest.iter().flat_map(|word| word.to_be_bytes()));
+            frame.push(0x45);
+            frame
+        };
+        assert_eq!(Link::Cooked.packet(&v1(1, &[0x86dd])), Some(16..17));
+        assert_eq!(
+            Link::Cooked.packet(&v1(1, &[0x8100, 7, 0x86dd])),
+            Some(20..21)
+        );
+        assert_eq!(Link::Cooked.packet(&v1(1, &[0x0806])), None);
+        assert_eq!(Link::Cooked.packet(&v1(824, &[0x0800])), None, "netlink");
+        assert_eq!(Link::Cooked2.packet(&v2(1, 0x0800, &[])), Some(20..21));
+        assert_eq!(
+            Link::Cooked2.packet(&v2(1, 0x8100, &[7, 0x0800])),
+            Some(24..25)
+        );
+        assert_eq!(Link::Cooked2.packet(&v2(824, 0x0800, &[])), None);
+        for cut in 0..16 {
+            assert_eq!(Link::Cooked.packet(&v1(1, &[0x86dd])[..cut]), None);
+            assert_eq!(Link::Cooked2.packet(&v2(1, 0x0800, &[])[..cut]), None);
+        }
     }
 }

@@ -48,8 +48,15 @@ pub enum Problem {
     #[error("the record is damaged: its lengths contradict each other")]
     Damaged,
     /// Frames of an unknown link type.
-    #[error("link type {0}; expected Ethernet (1) or raw IP (101, 228, 229)")]
+    #[error(
+        "link type {0}; expected Ethernet (1), raw IP (101, 228, 229) or Linux cooked frames (113, 276)"
+    )]
     LinkType(i32),
+    /// Units of time that are too short.
+    #[error(
+        "the times have a resolution (if_tsresol) of {0:#04x}; expected at most 10^-19 s (0x13) or 2^-63 s (0xbf)"
+    )]
+    Resolution(u8),
     /// A pcapng packet of an interface that the file does not describe.
     #[error("the packet belongs to interface {0}, which the file has not described")]
     Interface(u32),
@@ -103,7 +110,7 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Opens a file and reads its header.
+    /// Opens a file and reads its header; `-` is the standard input.
     ///
     /// # Errors
     /// The file cannot be opened, or is no capture of a known link type.
@@ -113,6 +120,9 @@ impl Reader {
             offset: 0,
             problem,
         };
+        if path == Path::new("-") {
+            return Self::new(path.to_owned(), io::stdin()).map_err(error);
+        }
         let file = File::open(path).map_err(|e| error(e.into()))?;
         Self::new(path.to_owned(), file).map_err(error)
     }
@@ -263,7 +273,7 @@ fn take_ng(interfaces: &mut Vec<Interface>, block: &Block<'_>) -> Result<Step, P
             Ok(Step::Nothing)
         }
         Block::InterfaceDescription(description) => {
-            interfaces.push(Interface::new(description));
+            interfaces.push(Interface::new(description)?);
             Ok(Step::Nothing)
         }
         Block::EnhancedPacket(packet) => {
@@ -285,13 +295,19 @@ fn take_ng(interfaces: &mut Vec<Interface>, block: &Block<'_>) -> Result<Step, P
 }
 
 impl Interface {
-    fn new(description: &InterfaceDescriptionBlock<'_>) -> Self {
+    fn new(description: &InterfaceDescriptionBlock<'_>) -> Result<Self, Problem> {
         let number = description.linktype.0;
-        Self {
+        // A power of 2 with the highest bit, else of 10 (pcapng, section 4.2). pcap-parser 0.17 knows the second only.
+        let resolution = description.if_tsresol;
+        let units = match u32::from(resolution & 0x7f) {
+            exponent if resolution & 0x80 != 0 => 2u64.checked_pow(exponent),
+            exponent => 10u64.checked_pow(exponent),
+        };
+        Ok(Self {
             link: Link::from_number(number).ok_or(number),
-            units: description.ts_resolution().unwrap_or(1_000_000).max(1),
+            units: units.ok_or(Problem::Resolution(resolution))?,
             offset: description.ts_offset(),
-        }
+        })
     }
 
     fn time(&self, units: u64) -> u64 {

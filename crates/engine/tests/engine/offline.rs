@@ -134,10 +134,8 @@ fn ethernet_with_vlan_tags_padding_and_arp() {
     assert_udp_v6(packet, &[7]);
 }
 
-#[test]
-fn pcapng_with_nanoseconds() {
-    let files = Files::new();
-    let packet = udp_v4(20);
+/// A pcapng file with one packet of link type 101 at `time`, in the units of this `if_tsresol`.
+fn pcapng(resolution: u8, time: u64, packet: &[u8]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let length = (body.len() as u32 + 12).to_le_bytes();
         [&kind.to_le_bytes()[..], &length, body, &length].concat()
@@ -148,9 +146,10 @@ fn pcapng_with_nanoseconds() {
         &[0xff; 8],
     ]
     .concat();
-    // Link type 101, no snap length, if_tsresol (9) of 10^-9.
-    let interface = [101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
-    let time = 5_000_000_123_u64;
+    // Link type 101, no snap length, the option 9 of one byte.
+    let interface = [
+        101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0,
+    ];
     let header = [
         0,
         (time >> 32) as u32,
@@ -158,20 +157,69 @@ fn pcapng_with_nanoseconds() {
         packet.len() as u32,
         packet.len() as u32,
     ];
-    let body = [header.map(u32::to_le_bytes).concat(), packet.clone()].concat();
+    let body = [&header.map(u32::to_le_bytes).concat(), packet].concat();
     assert_eq!(body.len() % 4, 0);
-    let file = [
+    [
         block(0x0a0d_0d0a, &section),
         block(1, &interface),
         block(6, &body),
     ]
+    .concat()
+}
+
+/// pcapng section 4.2, if_tsresol: a power of 10, or of 2 with the highest bit.
+#[test]
+fn pcapng_with_units_of_10_and_of_2() {
+    for (resolution, time, seconds, nanoseconds) in [
+        (9, 5_000_000_123, 5, 123),
+        (6, 5_000_001, 5, 1_000),
+        (0, 5, 5, 0),
+        (0x80, 5, 5, 0),
+        (0x80 | 10, 5 << 10 | 1, 5, 976_562),
+        (0x80 | 32, 5 << 32 | 1 << 31, 5, 500_000_000),
+        (0x80 | 63, 1 << 63 | 1 << 61, 1, 250_000_000),
+    ] {
+        let files = Files::new();
+        let file = pcapng(resolution, time, &udp_v4(20));
+        assert_eq!(files.run(&file).unwrap().written, 1);
+        let (magic, _, packets) = files.output();
+        assert_eq!(magic, NANOSECONDS);
+        assert_eq!(
+            (packets[0].0, packets[0].1),
+            (seconds, nanoseconds),
+            "{resolution:#x}"
+        );
+        assert_udp_v6(&packets[0].2, &[7; 20]);
+    }
+    for resolution in [20, 0x80 | 64] {
+        let error = Files::new()
+            .run(&pcapng(resolution, 5, &udp_v4(20)))
+            .unwrap_err();
+        assert!(error.to_string().contains("if_tsresol"), "{error}");
+    }
+}
+
+/// What tcpdump writes for the interface `any`.
+#[test]
+fn linux_cooked_frames() {
+    let v1 = [
+        &[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0][..],
+        &udp_v4(20),
+    ]
     .concat();
-    let summary = files.run(&file).unwrap();
-    assert_eq!(summary.written, 1);
-    let (magic, _, packets) = files.output();
-    assert_eq!(magic, NANOSECONDS);
-    assert_eq!((packets[0].0, packets[0].1), (5, 123));
-    assert_udp_v6(&packets[0].2, &[7; 20]);
+    let v2 = [
+        &[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0][..],
+        &udp_v4(20),
+    ]
+    .concat();
+    for (link, frame) in [(113, v1), (276, v2)] {
+        let files = Files::new();
+        let summary = files
+            .run(&pcap(MICROSECONDS, link, &[(1, 0, &frame)]))
+            .unwrap();
+        assert_eq!((summary.read, summary.written), (1, 1));
+        assert_udp_v6(&files.output().2[0].2, &[7; 20]);
+    }
 }
 
 #[test]
@@ -185,7 +233,7 @@ fn bad_files_are_refused_with_file_offset_and_reason() {
         (b"GET / HTTP/1.1\r\n", 0, "neither a pcap nor a pcapng"),
         (b"", 0, "neither a pcap nor a pcapng"),
         (&good[..good.len() - 1], second, "ends inside a record"),
-        (&pcap(MICROSECONDS, 113, &[]), 0, "link type 113; expected"),
+        (&pcap(MICROSECONDS, 105, &[]), 0, "link type 105; expected"),
         (&huge, second, "ends inside a record"),
     ];
     for (input, offset, reason) in cases {

@@ -16,7 +16,7 @@ use isthmus_core::address::{ivi, rfc6052};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 use isthmus_core::mechanism::Mechanism as _;
 
-use super::source::At;
+use super::source::{At, Span};
 
 pub use nat::{Nat, Pcp, PcpPath, PcpProxy, Pool, PortPolicy};
 
@@ -348,10 +348,16 @@ pub enum Destinations {
 /// `[dns64]`
 #[derive(Clone, Debug)]
 pub struct Dns64 {
+    /// Its place.
+    pub heading: Span,
     /// Where it answers, over UDP and TCP.
     pub listen: Vec<At<SocketAddr>>,
     /// Resolvers that it asks, in this order.
     pub upstream: Vec<At<SocketAddr>>,
+    /// Networks of the clients that may ask; `None` for those of this machine and private ones.
+    pub allow: Option<Vec<At<IpNet>>>,
+    /// Queries of one client in a second; 0: clients have no limits of their own.
+    pub client_rate: u32,
     /// Prefixes that it makes addresses with; those of the instances by default.
     pub prefixes: Vec<At<rfc6052::Prefix>>,
     /// AAAA records under these count as absent (RFC 6147 section 5.1.4).

@@ -243,8 +243,17 @@ fn of_dns64(document: &Document, dns64: &Dns64) -> Vec<String> {
     let listen = list(dns64.listen.iter().map(|at| at.value.to_string()));
     let upstream = list(dns64.upstream.iter().map(|at| at.value.to_string()));
     let prefixes = list(document.dns64_prefixes().iter().map(ToString::to_string));
+    let clients = match &dns64.allow {
+        None => "private and local addresses, and those of this machine's own networks".to_owned(),
+        Some(networks) => list(networks.iter().map(|at| at.value.to_string())),
+    };
+    let rate = match dns64.client_rate {
+        0 => "as often as they like".to_owned(),
+        rate => format!("each {rate} times a second"),
+    };
     vec![
         format!("answers at {listen}, asks {upstream}"),
+        format!("clients are {clients}; they may ask {rate}"),
         format!("makes addresses under {prefixes}"),
         format!("caches up to {} answers", dns64.cache_entries),
     ]

@@ -151,15 +151,22 @@ pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
 /// `[dns64]`
 pub(super) fn dns64(reader: Reader<'_>) -> Dns64 {
     let sockets = |key, example| {
-        if reader.get(key).is_none() {
-            reader.missing(key, example);
-        }
-        each(&reader, key, "a list of addresses with ports", |v| {
-            Some(v.at(v.socket()?))
-        })
+        let read = |v: Value<'_>| Some(v.at(v.socket()?));
+        let list = reader.require(key, example)?;
+        Some(filled(
+            &list,
+            "a list of addresses with ports",
+            example,
+            read,
+        ))
     };
-    let listen = sockets("listen", "[\"[::1]:53\"]");
-    let upstream = sockets("upstream", "[\"[2001:db8::53]:53\"]");
+    let listen = sockets("listen", "[\"[::1]:53\"]").unwrap_or_default();
+    let upstream = sockets("upstream", "[\"[2001:db8::53]:53\"]").unwrap_or_default();
+    let allow = reader.get("allow").map(|list| {
+        let read = |v: Value<'_>| Some(v.at(v.network()?));
+        filled(&list, "a list of networks", "[\"2001:db8::/32\"]", read)
+    });
+    let rate = reader.read("client-rate", |v| v.integer(0..=1_000_000));
     let prefixes = each(&reader, "prefixes", "a list of prefixes", |v| {
         Some(v.at(prefix::rfc6052(&v)?))
     });
@@ -171,14 +178,35 @@ pub(super) fn dns64(reader: Reader<'_>) -> Dns64 {
         }),
     };
     let cache = reader.read("cache-entries", |v| v.integer(0..=16_777_216));
+    let heading = reader.span;
     reader.finish(NOWHERE);
     Dns64 {
+        heading,
         listen,
         upstream,
+        allow,
+        client_rate: rate.unwrap_or(1_000),
         prefixes,
         exclude,
         cache_entries: cache.unwrap_or(65_536),
     }
+}
+
+/// The elements of a list that must have some.
+fn filled<'t, T>(
+    list: &Value<'t>,
+    expected: &str,
+    example: &str,
+    read: impl Fn(Value<'t>) -> Option<T>,
+) -> Vec<T> {
+    let elements = list.list(expected);
+    if elements.is_empty() && list.value.as_array().is_some() {
+        list.refuse(
+            "is empty",
+            format!("expected {expected}, such as {example}"),
+        );
+    }
+    elements.into_iter().filter_map(read).collect()
 }
 
 /// The elements of a list that may be absent.

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::mem::take;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -16,8 +17,11 @@ use crate::records::{Record, Subject};
 
 /// Bytes of a request, at most.
 const LONGEST_REQUEST: u64 = 64 * 1024;
-/// Sessions that may wait for a slow client.
-const AHEAD: usize = 256;
+/// Bytes of a list of sessions that are sent at once. A channel and a system call for each line would take
+/// longer than the line.
+const CHUNK: usize = 1 << 16;
+/// So many of them may wait for a slow client.
+const AHEAD: usize = 4;
 
 /// The gateway, as the control socket sees it.
 pub trait Service: Send + Sync + 'static {
@@ -122,15 +126,17 @@ impl<S: Service> Connection<S> {
     }
 
     async fn list(&mut self, request: SessionsRequest) -> io::Result<Reply> {
-        let (sender, mut rows) = mpsc::channel(AHEAD);
+        let (sender, mut chunks) = mpsc::channel(AHEAD);
         let service = Arc::clone(&self.service);
         let walk = tokio::task::spawn_blocking(move || walk(&*service, &request, &sender));
-        while let Some(row) = rows.recv().await {
-            self.reply(&Reply::Session(row)).await?;
+        while let Some(chunk) = chunks.recv().await {
+            self.output.write_all(&chunk).await?;
         }
         Ok(match walk.await {
-            Ok(end) => Reply::End(end),
-            Err(_) => Reply::Error("the walk over the sessions failed; see the log".into()),
+            Ok(Ok(end)) => Reply::End(end),
+            Ok(Err(_)) | Err(_) => {
+                Reply::Error("the walk over the sessions failed; see the log".into())
+            }
         })
     }
 
@@ -179,15 +185,27 @@ impl<S: Service> Connection<S> {
     }
 
     async fn reply(&mut self, reply: &Reply) -> io::Result<()> {
-        let mut line = serde_json::to_vec(reply).map_err(io::Error::other)?;
-        line.push(b'\n');
+        let mut line = Vec::new();
+        write_line(&mut line, reply)?;
         self.output.write_all(&line).await
     }
 }
 
-/// Walks over all sessions and sends those that match, up to the limit; counts the rest.
-fn walk<S: Service>(service: &S, request: &SessionsRequest, rows: &mpsc::Sender<Listed>) -> End {
+fn write_line(out: &mut Vec<u8>, reply: &Reply) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, reply)?;
+    out.push(b'\n');
+    Ok(())
+}
+
+/// Walks over all sessions and sends those that match, up to the limit, as lines; counts the rest.
+fn walk<S: Service>(
+    service: &S,
+    request: &SessionsRequest,
+    chunks: &mpsc::Sender<Vec<u8>>,
+) -> io::Result<End> {
     let mut end = End::default();
+    let mut lines = Vec::with_capacity(CHUNK);
+    let mut written = Ok(());
     service.sessions(&mut |listed| {
         if !request.filter.admits(&listed.instance, &listed.session) {
             return ControlFlow::Continue(());
@@ -195,13 +213,18 @@ fn walk<S: Service>(service: &S, request: &SessionsRequest, rows: &mpsc::Sender<
         end.matched += 1;
         let wanted =
             request.wish == Wish::List && (request.limit == 0 || end.listed < request.limit);
-        if wanted {
-            if rows.blocking_send(listed).is_err() {
-                return ControlFlow::Break(());
-            }
-            end.listed += 1;
+        if !wanted {
+            return ControlFlow::Continue(());
+        }
+        end.listed += 1;
+        written = write_line(&mut lines, &Reply::Session(listed));
+        let hung_up = lines.len() >= CHUNK && chunks.blocking_send(take(&mut lines)).is_err();
+        if hung_up || written.is_err() {
+            return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     });
-    end
+    // Whoever hung up needs no rest.
+    let _ = chunks.blocking_send(lines);
+    written.map(|()| end)
 }

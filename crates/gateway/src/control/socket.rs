@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::UnixListener;
@@ -103,6 +103,8 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             .create(true)
             .truncate(false)
             .write(true)
+            // Who can open the file can hold the lock.
+            .mode(0o600)
             .open(path)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -126,8 +128,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run/edge.sock");
         let first = ControlSocket::bind(&path).unwrap();
-        let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        for file in [&path, &path.with_extension("lock")] {
+            let mode = fs::metadata(file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+        }
         let second = ControlSocket::bind(&path).unwrap_err();
         assert!(matches!(second, SocketError::Taken(_)), "{second}");
         // The refusal does no harm to the first.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isthmus_dns64::{Config, Counter, Counters, Handle, NonGlobal, Server, Translation};
+use isthmus_dns64::{Allow, Config, Counter, Counters, Handle, NonGlobal, Server, Translation};
 
 use super::UpError;
 use crate::config::{Document, Instance};
@@ -90,7 +90,10 @@ impl Figures {
 
 fn settings(document: &Document) -> Option<Config> {
     let dns64 = document.dns64.as_ref()?;
-    Some(Config {
+    let allow = dns64.allow.as_ref().map_or(Allow::Local, |networks| {
+        Allow::Networks(networks.iter().map(|at| at.value).collect())
+    });
+    let mut config = Config {
         listen: dns64.listen.iter().map(|at| at.value).collect(),
         upstream: dns64.upstream.iter().map(|at| at.value).collect(),
         prefixes: document
@@ -103,8 +106,15 @@ fn settings(document: &Document) -> Option<Config> {
             .collect(),
         exclude: dns64.exclude.clone(),
         cache_entries: dns64.cache_entries as usize,
+        allow,
+        client_rate: dns64.client_rate,
         ..Config::default()
-    })
+    };
+    if dns64.client_rate == 0 {
+        config.client_questions = config.max_in_flight * 2;
+        config.client_connections = config.tcp_connections * 2;
+    }
+    Some(config)
 }
 
 /// Addresses that the translator lets pass are worth an answer.

@@ -1,8 +1,9 @@
 //! `GET /metrics` over HTTP/1.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +12,9 @@ use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::collector::{Source, encode};
 
@@ -21,7 +22,7 @@ use super::collector::{Source, encode};
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Connections at a time.
 const CONNECTIONS: usize = 16;
-/// How long a client may take for a request.
+/// How long a client may take to ask and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A listening metrics server.
@@ -53,18 +54,16 @@ impl Endpoint {
 
     /// Answers until the task is dropped.
     pub async fn serve<S: Source>(self, source: Arc<S>) {
-        let slots = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut guests = Guests::default();
         loop {
-            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
-                return;
-            };
             match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let source = Arc::clone(&source);
-                    tokio::spawn(async move {
-                        connection(stream, source).await;
-                        drop(slot);
+                Ok((stream, from)) => {
+                    guests.make_room();
+                    let served = connection(stream, Arc::clone(&source));
+                    let place = guests.tasks.spawn(async move {
+                        let _ = tokio::time::timeout(PATIENCE, served).await;
                     });
+                    guests.there.push_back((from.ip(), place));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "metrics server");
@@ -75,14 +74,41 @@ impl Endpoint {
     }
 }
 
+/// The connections of now, the oldest first.
+#[derive(Default)]
+struct Guests {
+    tasks: JoinSet<()>,
+    there: VecDeque<(IpAddr, AbortHandle)>,
+}
+
+impl Guests {
+    /// Sees that there is room for one more. If there are as many as may be, the oldest of the address that
+    /// has most of them has to go: nobody keeps others out by holding connections.
+    fn make_room(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        self.there.retain(|(_, task)| !task.is_finished());
+        if self.there.len() < CONNECTIONS {
+            return;
+        }
+        let of = |address: IpAddr| self.there.iter().filter(|(it, _)| *it == address).count();
+        let most = self.there.iter().map(|(address, _)| of(*address)).max();
+        let oldest = self
+            .there
+            .iter()
+            .position(|(address, _)| Some(of(*address)) == most);
+        if let Some((_, task)) = oldest.and_then(|at| self.there.remove(at)) {
+            task.abort();
+        }
+    }
+}
+
 async fn connection<S: Source>(stream: TcpStream, source: Arc<S>) {
     let service = service_fn(move |request| {
         let answer = answer(&request, &source);
         async move { Ok::<_, Infallible>(answer) }
     });
     let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {

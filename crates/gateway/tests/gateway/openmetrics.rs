@@ -139,6 +139,42 @@ async fn other_requests_are_refused() {
     );
 }
 
+/// Connections that ask and do not read, or do not even ask, keep nobody out.
+#[tokio::test(flavor = "multi_thread")]
+async fn unread_connections_do_not_block_the_endpoint() {
+    let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap())
+        .await
+        .unwrap();
+    let address: SocketAddr = endpoint.address().unwrap();
+    let server = tokio::spawn(endpoint.serve(Arc::new(Fixed)));
+    let scraped = tokio::task::spawn_blocking(move || {
+        let mut held: Vec<TcpStream> = Vec::new();
+        for n in 0..64 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            if n % 2 == 0 {
+                // Never read.
+                let _ = stream.write_all(&b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(500));
+            }
+            held.push(stream);
+        }
+        let mut victim = TcpStream::connect(address).unwrap();
+        victim
+            .set_read_timeout(Some(std::time::Duration::from_secs(5)))
+            .unwrap();
+        victim
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
+        let mut text = String::new();
+        victim.read_to_string(&mut text).map(|_| text)
+    });
+    let text = scraped.await.unwrap().expect("an answer in time");
+    server.abort();
+    assert!(
+        text.starts_with("HTTP/1.1 200") && text.ends_with("# EOF\n"),
+        "{text}"
+    );
+}
+
 /// Reads an exposition by the grammar and the rules of the standard's "Text format" section, and
 /// panics at the first breach. Samples by name and labels.
 fn parse(text: &str) -> BTreeMap<String, String> {

@@ -1,6 +1,6 @@
 //! `isthmus completions`: completion scripts for shells.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -26,7 +26,9 @@ impl Completions {
             return Err(lab::start(&program, &arguments));
         }
         let mut command = Isthmus::command();
-        clap_complete::generate(self.shell, &mut command, "isthmus", &mut io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut command, "isthmus", &mut script);
+        io::stdout().write_all(&script)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,6 @@
 //! `isthmus sessions`: the sessions of a running gateway.
 
-use std::io::{ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
@@ -13,6 +13,9 @@ use isthmus_gateway::control::{
 };
 
 use super::target::Target;
+
+/// Bytes that are written at once.
+const CHUNK: usize = 1 << 16;
 
 /// Show, count or follow the sessions of the running gateway
 #[derive(Args, Debug)]
@@ -57,17 +60,9 @@ fn net(text: &str) -> Result<IpNet, String> {
 
 impl Sessions {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let printed = self.print();
-        match printed {
-            // The reader of the output has closed it.
-            Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
-            other => other,
-        }
-    }
-
-    fn print(&self) -> Result<ExitCode> {
         let mut client = self.target.ask(&Request::Sessions(self.request()))?;
-        let mut out = std::io::stdout().lock();
+        // A system call for each line would take longer than the line.
+        let mut out = BufWriter::with_capacity(CHUNK, std::io::stdout().lock());
         if !self.json && !self.count && !self.follow {
             writeln!(out, "{}", heading())?;
         }
@@ -83,6 +78,7 @@ impl Sessions {
                 }
                 Reply::End(end) => {
                     self.end(&mut out, end)?;
+                    out.flush()?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 other => bail!("unexpected answer from the gateway: {other:?}"),
@@ -123,12 +119,6 @@ impl Sessions {
         }
         Ok(())
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// The widths fit addresses of usual length. A longer address shifts the rest of its line. Rows are printed

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -14,12 +15,16 @@ use isthmus_gateway::config::Document;
 
 use super::configuration;
 
+const STDIN: &str = "/dev/stdin";
+const STDOUT: &str = "/dev/stdout";
+
 /// Translate the packets of a capture file
 ///
 /// Every IP packet of IN passes through the instances of CONFIG, in their order. The resulting packets go to
 /// OUT, as raw IP, with the time of the packet that caused them. The times of the packets are the clock: timers
-/// expire between them as in a network. IN is a pcap file of Ethernet frames or raw IP packets. Frames that carry
-/// other protocols are left out. MTUs are those of `[link]` in CONFIG.
+/// expire between them as in a network. IN is a pcap or pcapng file of Ethernet frames, Linux cooked frames or raw IP
+/// packets. Frames that carry other protocols are left out. `-` in the place of IN or OUT is the standard input or
+/// output. MTUs are those of `[link]` in CONFIG.
 ///
 /// Use this to try and to test a configuration. All rules are those of the running gateway. With
 /// `--engine xdp` or `tc` the packets pass through the same BPF programs.
@@ -68,6 +73,7 @@ impl Translate {
                 self.config.display()
             );
         }
+        self.spare_inputs()?;
         let summary = self.translate(&document)?;
         if let Some(path) = &self.counters {
             let counters: BTreeMap<_, _> = summary
@@ -87,6 +93,24 @@ impl Translate {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Refuses to write over a file that is read, whatever its name or link.
+    fn spare_inputs(&self) -> Result<()> {
+        let outputs = [Some(&self.output), self.counters.as_ref()];
+        for output in outputs.into_iter().flatten() {
+            for input in [&self.config, &self.input] {
+                let same = identity(input, STDIN).zip(identity(output, STDOUT));
+                if same.is_some_and(|(input, output)| input == output) {
+                    bail!(
+                        "{} and {} are the same file, which would be lost: name another one to write",
+                        input.display(),
+                        output.display()
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn translate(&self, document: &Document) -> Result<Summary> {
         let seed = match self.seed {
             Some(seed) => seed,
@@ -103,6 +127,16 @@ impl Translate {
         let mut translator = capture::kernel(document, seed, Programs::Fresh(hook))?;
         Ok(offline::run(&mut translator, &self.input, &self.output)?)
     }
+}
+
+/// The device and inode of a file that writing would destroy; `-` is `standard`.
+fn identity(path: &Path, standard: &str) -> Option<(u64, u64)> {
+    let named = match path == Path::new("-") {
+        true => Path::new(standard),
+        false => path,
+    };
+    let metadata = fs::metadata(named).ok()?;
+    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
 }
 
 fn random() -> Result<u64> {

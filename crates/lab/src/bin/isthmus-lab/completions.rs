@@ -1,6 +1,6 @@
 //! `isthmus-lab completions`: the output of `isthmus completions` where the laboratory is installed.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -19,7 +19,9 @@ pub(super) struct Completions {
 impl Completions {
     pub(super) fn run(&self) -> Result<ExitCode> {
         let mut command = isthmus::command().mut_subcommand("lab", |_| laboratory());
-        clap_complete::generate(self.shell, &mut command, "isthmus", &mut io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut command, "isthmus", &mut script);
+        io::stdout().write_all(&script)?;
         Ok(ExitCode::SUCCESS)
     }
 }
