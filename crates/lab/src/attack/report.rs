@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use super::Row;
+use super::{Row, all as attacks};
 use crate::{LabError, Result, leftovers, machine};
 
 /// The outcomes of a run, and those of the gateway as it was before its defences.
@@ -54,6 +54,9 @@ pub fn write(file: &Path, seconds: f64, rows: &[Row]) -> Result<()> {
         rows.iter().any(same)
     };
     let others = kept.rows.into_iter().filter(|row| !again(row));
+    let mut all: Vec<Row> = others.chain(rows.iter().cloned()).collect();
+    let order: Vec<&str> = attacks().iter().map(|attack| attack.name).collect();
+    all.sort_by_key(|row| order.iter().position(|name| *name == row.attack));
     let report = Report {
         date: machine::now(),
         machine: format!(
@@ -61,7 +64,7 @@ pub fn write(file: &Path, seconds: f64, rows: &[Row]) -> Result<()> {
             machine.cpu, machine.cores, machine.kernel
         ),
         seconds,
-        rows: others.chain(rows.iter().cloned()).collect(),
+        rows: all,
         before: kept.before,
     };
     let json = serde_json::to_string_pretty(&report).map_err(|problem| LabError::Output {
