@@ -75,7 +75,7 @@ fn rfc6888_req4_bindings_per_subscriber_are_bounded() {
     let setup = Setup {
         limits: Limits {
             bindings: 5,
-            sessions: 0,
+            ..Limits::default()
         },
         ..Setup::default()
     };
