@@ -42,8 +42,10 @@ pub(super) fn admits<M: Memory + ?Sized, E: Effort>(
         return true;
     }
     let hash = subscriber::pairing(cfg, inside);
-    let (Some(one), Some(two)) = (bucket(memory, cfg, hash >> 32), bucket(memory, cfg, hash & 0xffff_ffff))
-    else {
+    let (Some(one), Some(two)) = (
+        bucket(memory, cfg, hash >> 32),
+        bucket(memory, cfg, hash & 0xffff_ffff),
+    ) else {
         return true;
     };
     let now = now.0 << 20;
@@ -69,7 +71,11 @@ fn spend(bucket: &AtomicU64, now: u64, interval: u64, takes: bool) -> bool {
 
 /// The bucket that 32 bits of a hash select.
 #[inline(always)]
-fn bucket<'m, M: Memory + ?Sized>(memory: &'m M, cfg: &NatConfig, bits: u64) -> Option<&'m AtomicU64> {
+fn bucket<'m, M: Memory + ?Sized>(
+    memory: &'m M,
+    cfg: &NatConfig,
+    bits: u64,
+) -> Option<&'m AtomicU64> {
     let buckets = u64::from(cfg.layout.rates.count) * 8;
     let number = (bits * buckets >> 32) as u32;
     let line = memory.line(cfg.layout.rates.first.wrapping_add(number >> 3))?;

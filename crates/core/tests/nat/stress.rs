@@ -281,7 +281,7 @@ fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
         let cfg = Setup {
             blocks,
             limits: Limits {
-                                sessions: 10_000,
+                sessions: 10_000,
                 ..Limits::default()
             },
             ..setup()

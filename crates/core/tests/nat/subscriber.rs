@@ -128,7 +128,8 @@ fn rfc6888_req5_sessions_per_subscriber_and_second_are_bounded() {
     // Sessions that are there go on.
     nat.out(host(1, 1), v4("192.0.2.1", 1), Udp).unwrap();
     for neighbour in 2..=100 {
-        nat.out(host(neighbour, 1), v4("192.0.2.1", 1), Udp).unwrap();
+        nat.out(host(neighbour, 1), v4("192.0.2.1", 1), Udp)
+            .unwrap();
     }
     nat.pass(1);
     let refused = flood(&mut nat, 6000..8000);
