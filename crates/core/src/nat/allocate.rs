@@ -25,10 +25,9 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
     cfg: &NatConfig,
     inside: &[u64; 3],
     now: Instant,
-    // A pattern has no name in BTF, which the kernel then refuses as a whole.
-    owner: (Position, u32),
+    owner: Position,
+    line: u32,
 ) -> Outcome {
-    let (owner, line) = owner;
     let number = paired(cfg, inside);
     if refusal::stands(memory, cfg, anywhere(number, inside), now) {
         return Outcome::no(Cause::Refused);
