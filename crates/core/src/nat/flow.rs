@@ -18,6 +18,7 @@ use super::lookup::find_return;
 use super::outcome::{Cause, Outcome};
 use super::permission;
 use super::port::index_word;
+use super::rate;
 use super::session::{self, OUTSIDE, Status, Touch, touch};
 use super::subscriber;
 use super::tcp::Side;
@@ -171,6 +172,9 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
             Ok(line) => Outcome::line(line),
             Err(_) => Outcome::no(Cause::NotSyn),
         };
+    }
+    if !rate::admits::<_, E>(host.state(), cfg, inside, host.now()) {
+        return Outcome::no(Cause::Rate);
     }
     let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => establish(host, cfg, opening, line),
