@@ -96,4 +96,4 @@ for name, _, site in UNFIT:
 requirement("5.3.3", MAY, "Ingress filtering by interface.", status="operator: the kernel's `rp_filter` or a firewall on the interfaces")
 requirement("5.3.1", MUST, "Nor is the address a broadcast address of the system's networks.",
             status="partly: the kernel does not forward to them on its links; XDP asks its routes, which have no broadcast (RFC 1812 section 5.3.5)")
-requirement("6.1", SHOULD, "One automatic tunnel on an IPv4 address.", status="yes: `isthmus check` refuses two instances with one address")
+requirement("6.1", SHOULD, "One automatic tunnel on an IPv4 address.", status="operator: where instances share an address, the first one takes the packets")

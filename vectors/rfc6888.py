@@ -25,7 +25,7 @@ vector("binding-limit", LIMITED,
        through(go(J) / udp(40004) / data(), gone() / udp(r) / data()))
 requirement("3", MAY, "REQ-4 b: by transport protocol.", status="no: `subscriber-bindings` counts all of them")
 requirement("3", SHOULD, "REQ-4 c: the work that a subscriber makes can be bounded, by the rate of new mappings.",
-            status="no: what exists is bounded, not how fast it is made")
+            tests=["rfc6888_req5_sessions_per_subscriber_and_second_are_bounded"])
 requirement("3", SHOULD, "REQ-5, REQ-5 a: so is the state of a subscriber, by configuration.")
 SESSIONS = nat44("nat44-two-sessions", more="subscriber-sessions = 2\n")
 lost = go(server="198.51.100.3") / udp() / data()
@@ -34,7 +34,7 @@ vector("session-limit", SESSIONS,
        through(go(server=S2) / udp() / data(), gone(S2) / udp(p) / data()),
        reply(lost, error4(ICMP(type=3, code=1), lost), "subscriber-limit"))
 requirement("3", SHOULD, "REQ-5 b: the rate can be limited at which a subscriber makes state.",
-            status="no: what exists is bounded, not how fast it is made")
+            tests=["rfc6888_req5_sessions_per_subscriber_and_second_are_bounded"])
 requirement("3", MUST, "REQ-6: translation can be turned off for some destinations.")
 EXEMPT = nat44("nat44-exempt", more='exempt = ["198.51.100.128/25"]\n')
 vector("exempt-destination", EXEMPT,

@@ -226,7 +226,7 @@ vector("lwaftr-about-a-packet-not-sent", AFTR, drop(
     inside6(ICMPv6DestUnreach(code=0), over6(BR6, B4A) / WRONG, dst=BR6), "icmp-inner"))
 
 requirement("5.1", MUST, "When address or port set of the lwB4 change, its NAT forgets all.",
-            status="yes: a reload keeps the tables of an instance only if their pool stays")
+            status="no: a reload keeps the sessions that are there until they expire, if the sizes of tables stay; a restart forgets them")
 requirement("5.1", MUST, "The lwB4 is provisioned dynamically.", status="operator: a DHCPv6 client writes the keys; `isthmus addr dhcpv6` reads the options of RFC 7598")
 requirement("5.1", SHOULD, "Port sets have no offset, and system ports are given to nobody.", status="operator: `psid-offset`, 6 by default, which leaves them out")
 requirement("5.1", MUST, "An error that says that the source is not bound is taken from the lwAFTR only.",

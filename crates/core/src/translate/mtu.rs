@@ -179,3 +179,32 @@ fn split<P: Packet>(split: Split) -> Result<Option<Split>, Refusal> {
         Err(Refusal::Slow(Slow::Split))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bytes;
+
+    /// RFC 791 section 3.1: a total length has 16 bits. A fragment header does not help: nobody cuts what
+    /// cannot be described.
+    #[test]
+    fn rfc791_3_1_no_total_length_overflows() {
+        let packet = Bytes(std::vec::Vec::new());
+        let decide = |payload, fragment_header| {
+            let size = ToV4 {
+                payload,
+                transport: 8,
+                received: 48 + payload,
+                fragment_header,
+                identification: 0,
+                link: u16::MAX,
+            };
+            to_v4(&packet, &size)
+        };
+        let told = Err(Refusal::Reply(IcmpError::TooBig(65_535), Counter::TooBig));
+        for header in [None, Some(7)] {
+            assert_eq!(decide(65_515, header), Ok(None));
+            assert_eq!(decide(65_516, header), told);
+        }
+    }
+}
