@@ -4,6 +4,9 @@ import re
 
 TITLES = {
     3056: "6to4",
+    3927: "Link-local IPv4 addresses",
+    7857: "More about NATs",
+    8200: "Fragments of IPv6",
     3964: "The security of 6to4",
     5214: "ISATAP",
     5969: "6rd",

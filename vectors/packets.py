@@ -8,7 +8,7 @@ import logging
 
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
-from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_NOP, IPOption_RR  # noqa: E402,F401
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_LSRR, IPOption_NOP, IPOption_RR  # noqa: E402,F401
 from scapy.layers.inet6 import (  # noqa: E402,F401
     ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6PacketTooBig, ICMPv6ParamProblem,
     ICMPv6TimeExceeded, ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop,

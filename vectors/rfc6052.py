@@ -71,7 +71,7 @@ vector("well-known-4to6", WELL_KNOWN, send(
     ip4("8.8.4.4", "1.2.3.4") / udp() / data(), to6("64:ff9b::8.8.4.4", "64:ff9b::1.2.3.4") / udp() / data()))
 
 requirement("3.1", MUST, "A packet with the well-known prefix and a non-global IPv4 address in it is dropped.")
-for address in ("10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.1.1", "192.0.2.1", "198.51.100.2",
+for address in ("10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "192.0.2.1", "198.51.100.2",
                 "203.0.113.1", "198.18.0.1", "192.0.0.1", "192.88.99.1"):
     lost = ip6("64:ff9b::1.2.3.4", f"64:ff9b::{address}") / udp() / data()
     vector(f"well-known-non-global-destination-{address}", WELL_KNOWN, reply(

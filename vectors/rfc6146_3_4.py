@@ -57,6 +57,15 @@ STATIC = nat64("nat64-static-udp", PREFIX, more='static = [ { protocol = "udp", 
                'outside = "203.0.113.1:40000" } ]\n')
 vector("fragments-4to6", STATIC, *[
     send(fragment4(back[0], *span), fragment6(back[1], *span, 0xbeef)) for span in SPANS])
+requirement("3.4", MUST, "A fragment header round a whole packet (RFC 6946) makes it no fragment: nothing waits for it, nothing is "
+            "remembered of it.")
+vector("atomic-6to4", NAT64,
+       send(out6() / IPv6ExtHdrFragment(id=0xaaaabeef) / udp() / data(), out4(id=0xbeef) / udp(p) / data()),
+       send(out6() / IPv6ExtHdrFragment(id=0xaaaabeef) / udp() / data(), out4(id=0xbeef) / udp(p) / data()))
+vector("atomic-is-not-remembered", NAT64,
+       send(out6() / IPv6ExtHdrFragment(id=0xbeef) / udp() / data(), out4(id=0xbeef) / udp(p) / data()),
+       held(fragment6(whole[0], *SPANS[2], 0xbeef)), counters={"fragment-timeout": 1})
+requirement("3.4", MUST, "Fragments of TCP are handled likewise.")
 segment = out6() / tcp("S") / data(1000), out4(id=0xbeef) / tcp("S", p) / data(1000)
 vector("fragments-tcp-6to4", NAT64, *[
     send(fragment6(segment[0], *span, 0xbeef), fragment4(segment[1], *span)) for span in SPANS])

@@ -7,9 +7,12 @@ from table import *
 rfc(6146)
 NAT64 = nat64(prefix=PREFIX)
 ADDRESS_DEPENDENT = nat64("nat64-address-dependent", PREFIX, more='filtering = "address-dependent"\n')
-STATIC = nat64("nat64-static-both", PREFIX, more='static = [\n  { protocol = "udp", inside = "[2001:db8:1:a::1]:40000", '
-               'outside = "203.0.113.1:50000" },\n  { protocol = "tcp", inside = "[2001:db8:1:a::1]:40000", '
-               'outside = "203.0.113.1:50000" },\n]\n')
+STATIC_BINDINGS = """static = [
+  { protocol = "udp", inside = "[2001:db8:1:a::1]:40000", outside = "203.0.113.1:50000" },
+  { protocol = "tcp", inside = "[2001:db8:1:a::1]:40000", outside = "203.0.113.1:50000" },
+]
+"""
+STATIC = nat64("nat64-static-both", PREFIX, more=STATIC_BINDINGS)
 i, j = identifier("i"), None
 j = identifier("j", differs=[i])
 
@@ -93,6 +96,12 @@ for name, old, new in [("port-unreachable", ICMPv6DestUnreach(code=4), ICMP(type
         inner = in4(ttl=60, id=any_id()) / udp(53, 50000) / data()
         vector(f"error-{name}-6to4-of-the-{who}", STATIC, *OPENED, send(
             ip6(source, mapped(S)) / old / quote(BACK6), ip4(OUT, S, 63, id=any_id()) / new / quote(inner)))
+requirement("1.2.3", MAY, "A router on the way to an inside host need not be inside itself.")
+INSIDE = nat64("nat64-static-inside", PREFIX, more=STATIC_BINDINGS + f'inside = ["{A}/128"]\n')
+inner = in4(ttl=60, id=any_id()) / udp(53, 50000) / data()
+vector("error-of-a-router-that-is-not-inside", INSIDE, *OPENED, send(
+    ip6(ROUTER6, mapped(S)) / ICMPv6TimeExceeded(code=0) / quote(BACK6),
+    ip4(OUT, S, 63, id=any_id()) / ICMP(type=11, code=0) / quote(inner)))
 requirement("3.6.2", MUST, "Errors about queries are found by address and identifier.")
 vector("error-about-echo-4to6", NAT64, send(ping6(), ping4()), send(
     ip4(ROUTER4, OUT) / ICMP(type=11, code=0) / quote(ip4(OUT, S, 1) / ICMP(type=8, id=i, seq=1) / Raw(b"ping")),

@@ -75,7 +75,7 @@ for name, close, other in [("v4", inward, outward), ("v6", outward, inward)]:
     vector(f"established-{name}-fin-keeps-lifetime", NAT64, *OPEN, close("FA", 10), other("A", 11), other("A", 7000),
            close("A", 14000))
 requirement("3.5.2.2", MUST, "FIN from the other side: forwarded; both have closed, 4 minutes are left.")
-requirement("3.5.2.2", MUST, "Both closed: everything is forwarded until the time is over.")
+requirement("3.5.2.2", MUST, "Both closed: everything is forwarded until the time is over (a SYN opens the connection again: RFC 7857).")
 for name, first, second in [("v4-v6", inward, outward), ("v6-v4", outward, inward)]:
     vector(f"fin-{name}-alive-after-239-seconds", NAT64, *OPEN, first("FA", 10), second("FA", 11), first("A", 12),
            inward("A", 250))

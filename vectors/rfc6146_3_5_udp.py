@@ -28,6 +28,17 @@ vector("udp-two-ports", NAT64,
        send(out6() / udp(40000) / data(), out4() / udp(p) / data()),
        send(out6() / udp(40001) / data(), out4() / udp(odd) / data()))
 
+requirement("1.2.3", MAY, "Only IPv6 packets that the administrator allows make entries: those of hosts in `inside`.")
+INSIDE = nat64("nat64-inside", PREFIX, more='inside = ["2001:db8:1:b::/64", "2001:db8:1:a::1/128"]\n')
+vector("udp-inside", INSIDE,
+       send(out6(A) / udp() / data(), out4() / udp(p) / data()),
+       send(in4() / udp(53, p) / data(), in6(host=A) / udp(53, 40000) / data()))
+vector("udp-not-inside", INSIDE,
+       drop(out6(A2) / udp() / data(), "not-inside"),
+       drop(out6(C) / udp() / data(), "not-inside"),
+       send(out6(B) / udp() / data(), out4() / udp(p) / data()))
+vector("tcp-not-inside", INSIDE, drop(out6(C) / tcp("S"), "not-inside"))
+vector("echo-not-inside", INSIDE, drop(out6(C) / ICMPv6EchoRequest(id=7, seq=1), "not-inside"))
 requirement("3.5.1", MUST, "From outside, without a BIB entry for the destination, a packet is dropped.")
 lost = in4() / udp(53, 40000) / data(0)
 unreachable = error4(ICMP(type=3, code=0), lost)

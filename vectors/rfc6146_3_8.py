@@ -47,5 +47,21 @@ vector("hairpin-error", STATIC,
        send(ip6(A, mapped(OUT)) / udp(40000, 5353) / data(), turned(mapped(OUT), B) / udp(p, 53) / data()),
        send(ip6(B, mapped(OUT)) / ICMPv6DestUnreach(code=4) / quote(ip6(mapped(OUT), B, 63) / udp(p, 53) / data()),
             turned(mapped(OUT), A) / ICMPv6DestUnreach(code=4) / quote(ip6(A, mapped(OUT), 63) / udp(40000, 5353) / data())))
+requirement("3.8", MUST, "So does a packet to an address of another translator of the same gateway.")
+PREFIX2, OUT2 = "2001:db8:64:ff9c::", "198.51.100.9"
+TWO = (f"{STATIC[0]}-beside-another", NAT64[1] + nat64("nat64-other", f"{PREFIX2}/96", pool=[(OUT2, "1024-65535")], more='static = [ { protocol = '
+       '"udp", inside = "[2001:db8:1:b::1]:53", outside = "198.51.100.9:5353" } ]\n')[1])
+vector("hairpin-between-two", TWO,
+       send(ip6(A, mapped(OUT2)) / udp(40000, 5353) / data(), turned(f"{PREFIX2}{OUT}", B) / udp(p, 53) / data()),
+       send(ip6(B, f"{PREFIX2}{OUT}") / udp(53, p) / data(), turned(mapped(OUT2), A) / udp(5353, 40000) / data()))
+vector("hairpin-between-two-error", TWO,
+       send(ip6(A, mapped(OUT2)) / udp(40000, 5353) / data(), turned(f"{PREFIX2}{OUT}", B) / udp(p, 53) / data()),
+       send(ip6(B, f"{PREFIX2}{OUT}") / ICMPv6DestUnreach(code=4) / quote(ip6(f"{PREFIX2}{OUT}", B, 63) / udp(p, 53) / data()),
+            turned(mapped(OUT2), A) / ICMPv6DestUnreach(code=4) / quote(ip6(A, mapped(OUT2), 63) / udp(40000, 5353) / data())))
+requirement("3.8", MUST, "A packet that turns back and does not fit is an IPv6 host's: that is told, in its own family (RFC 7915 section 1.4).")
+NARROW = nat64("nat64-narrow", PREFIX, more='static = [ { protocol = "udp", inside = "[2001:db8:1:b::1]:53", outside = "203.0.113.1:5353" } ]\n')
+NARROW = NARROW[0], "[link]\nipv6-mtu = 1400\n" + NARROW[1]
+big = ip6(A, mapped(OUT)) / udp(40000, 5353) / data(1401 - 48)
+vector("hairpin-too-big", NARROW, reply(big, error6(ICMPv6PacketTooBig(mtu=1400), big), "too-big"))
 requirement("5.4", MUST, "A binding cannot be made for a source inside the prefix, so that nothing loops.")
 vector("hairpin-loop-refused", NAT64, drop(ip6(mapped(OUT), mapped(S)) / udp(500, 500), "loop"))

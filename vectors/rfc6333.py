@@ -53,6 +53,7 @@ def answered(packet, error, reason):
 
 
 vector("ttl-one", AFTR, answered(ONE, ICMP(type=11, code=0), "hop-limit-exceeded"))
+vector("ttl-one-from-elsewhere", STRICT, drop(over6("2001:db8:bad::1", AFTR6) / ONE, "tunnel-source"))
 requirement("6.5", SHOULD, "The AFTR has the address 192.0.0.1 in its softwires: what is sent there is for itself and "
             "goes nowhere else. Nobody listens there without `[instance.pcp]`.")
 vector("own-address", AFTR, answered(ip4(PC, "192.0.0.1") / udp(40000, 5351) / data(), ICMP(type=3, code=3), "illegal-destination"))
@@ -73,6 +74,10 @@ vector("fragments-out-last-first", AFTR,
        leaves(over6(B4A, AFTR6) / fragment4(WHOLE, 0, 504), fragment4(OUTSIDE, 0, 504), fragment4(OUTSIDE, 504),
               **{"decapsulated-4in6": 2}))
 ECHO = ip4(PC, SERVER, id=0x98) / ICMP(type=8, id=7, seq=1) / data(1792)
+vector("fragments-in-atomic-fragments", AFTR,
+       held(atomic6(B4A, AFTR6) / fragment4(WHOLE, 504)),
+       leaves(atomic6(B4A, AFTR6) / fragment4(WHOLE, 0, 504), fragment4(OUTSIDE, 0, 504), fragment4(OUTSIDE, 504),
+              any_order=True, **{"decapsulated-4in6": 2}))
 OUTER = over6(B4A, AFTR6) / fragment4(ECHO, 0, 1448)
 vector("fragments-in-fragments", AFTR,
        held(fragment6(OUTER, 0, 1024)), held(fragment6(OUTER, 1024)),

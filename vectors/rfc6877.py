@@ -12,6 +12,10 @@ requirement("6.3", MUST, "A CLAT with one IPv6 address translates its hosts by N
 vector("out-and-back", CLAT,
        send(ip4(HOST, SERVER) / udp() / data(), ip6("2001:db8:a::464", WEB, 63) / udp(p) / data()),
        send(ip6(WEB, "2001:db8:a::464") / udp(53, p) / data(), to4(SERVER, HOST) / udp(53, 40000) / data()))
+vector("atomic-back-touches-no-store", CLAT,
+       send(ip4(HOST, SERVER) / udp() / data(), ip6("2001:db8:a::464", WEB, 63) / udp(p) / data()),
+       send(ip6(WEB, "2001:db8:a::464") / IPv6ExtHdrFragment(id=0x1234) / udp(53, p) / data(), to4(SERVER, HOST, id=0x1234) / udp(53, 40000) / data()),
+       held(fragment6(ip6(WEB, "2001:db8:a::464") / udp(53, p) / data(992), 504)), counters={"fragment-timeout": 1})
 vector("stranger", CLAT, drop(ip6("2001:db8::bad", "2001:db8:a::464") / udp(53, 5000) / data(), "tunnel-source"))
 # A PCP server would say so to the CLAT itself (RFC 7648), but was not asked.
 vector("stranger-from-the-port-of-pcp", CLAT, drop(

@@ -14,6 +14,10 @@ vector("out-and-back", B4,
 requirement("5.2", MUST, "It takes packets from the lwAFTR only.")
 vector("stranger", B4, drop(
     over6("2001:db8:b::1", "2001:db8:a::1") / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "tunnel-source"))
+LATE = ip4(SERVER, SHARED, 1) / udp(53, PORT) / data()
+LED = ip4(SERVER, SHARED, options=[IPOption_LSRR(routers=["198.51.100.9"])]) / udp(53, PORT) / data()
+vector("ttl-one-from-a-stranger", B4, drop(over6("2001:db8:b::1", "2001:db8:a::1") / LATE, "tunnel-source"))
+vector("source-route-from-a-stranger", B4, drop(over6("2001:db8:b::1", "2001:db8:a::1") / LED, "tunnel-source"))
 requirement("8", MUST, "ICMPv6 errors are handled as RFC 2473 section 8 says.")
 opened = enters(ip4(HOST, SERVER) / tcp("S"), over6("2001:db8:a::1", BR6) / ip4(SHARED, SERVER, 63) / tcp("S", sport=p))
 AS_SENT = ip4(HOST, SERVER, 63) / tcp("S")
@@ -109,6 +113,12 @@ requirement("6.2", SHOULD, "Whether the lwB4 is told can be configured.")
 vector("spoofed-silently", SILENT, drop(SPOOFED["port"], "tunnel-spoofed"))
 ONE = ip4(SHARED, SERVER, 1) / udp(PORT, 80) / data()
 vector("ttl-one", AFTR, reply(over6(B4A, BR6) / ONE, error4(ICMP(type=11, code=0), ONE), "hop-limit-exceeded"))
+requirement("6.2", MUST, "A packet without a match is discarded as such, whatever else is wrong with it: no other error tells about it.")
+ROUTED = ip4(SHARED, SERVER, options=[IPOption_LSRR(routers=["198.51.100.9"])]) / udp(PORT, 80) / data()
+vector("source-route", AFTR, reply(over6(B4A, BR6) / ROUTED, error4(ICMP(type=3, code=5), ROUTED), "source-route"))
+for name, packet in [("ttl-one", ONE), ("source-route", ROUTED)]:
+    vector(f"{name}-spoofed", AFTR, reply(over6(B4B, BR6) / packet, source_policy(over6(B4B, BR6) / packet), "tunnel-spoofed"))
+    vector(f"{name}-spoofed-silently", SILENT, drop(over6(B4B, BR6) / packet, "tunnel-spoofed"))
 
 requirement("6.2", MUST, "Packets from one lwB4 to another turn back into its softwire.")
 BETWEEN = over6(B4A, BR6) / ip4(SHARED, SHARED) / udp(PORT, OTHERS_PORT) / data()
@@ -160,10 +170,18 @@ vector("congestion-up", AFTR, leaves(
 requirement("6.1", MUST, "A port set belongs to one lwB4.")
 WRONG = TABLE.replace(f'b4 = "{B4B}", v4 = "{SHARED}", psid = 0x35', f'b4 = "{B4B}", v4 = "{SHARED}", psid = 0x34')
 refused("same-port-set-twice", configuration("lwaftr-twice", WRONG), "twice")
-WRONG = TABLE.replace(f'b4 = "{B4B}"', f'b4 = "{B4A}"')
-refused("same-lwb4-twice", configuration("lwaftr-same", WRONG), "two softwires")
 WRONG = TABLE.replace("psid = 0x35", "psid = 256")
 refused("psid-too-large", configuration("lwaftr-psid", WRONG), "PSID")
+requirement("5.1", MAY, "A lwB4 has more than one port set, where it is provisioned by other means than DHCPv6.")
+SAME = TABLE.replace(f'b4 = "{B4B}"', f'b4 = "{B4A}"')
+SEVERAL = configuration("lwaftr-several-port-sets", SAME)
+for name, mine in [("first", PORT), ("second", OTHERS_PORT)]:
+    vector(f"to-the-{name}-of-two-port-sets", SEVERAL, enters(
+        ip4(SERVER, SHARED) / udp(80, mine) / data(), over6(BR6, B4A) / ip4(SERVER, SHARED, 63) / udp(80, mine) / data()))
+    vector(f"from-the-{name}-of-two-port-sets", SEVERAL, leaves(
+        over6(B4A, BR6) / ip4(SHARED, SERVER) / udp(mine, 80) / data(), ip4(SHARED, SERVER, 63) / udp(mine, 80) / data()))
+spoofed = over6(B4A, BR6) / ip4(SHARED, SERVER) / udp(PORT + 8, 80) / data()
+vector("from-none-of-two-port-sets", SEVERAL, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
 requirement("6.1", MUST, "The table is synchronized with what provisions lwB4s, and lives as long as their addresses.",
             status="operator: the table is read anew with `isthmus reload`")
 

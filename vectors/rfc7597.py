@@ -46,6 +46,19 @@ vector("customer-to-customer", MAP_E_BR, Step(
     over6(CE6, BR6) / ip4(SHARED, SHARED) / udp(PORT, OTHERS_PORT) / data(),
     [Output(over6(BR6, OTHER6) / ip4(SHARED, SHARED, 63) / udp(PORT, OTHERS_PORT) / data())],
     {"decapsulated-4in6": 1, "hairpinned": 1}))
+requirement("8.1", MUST, "A packet that fails the check is discarded silently, whatever else is wrong with it: an expired TTL, a source "
+            "route (RFC 2473 section 3.3: the exit checks what it took out like any packet).")
+ONE = ip4(SHARED, SERVER, 1) / udp(PORT, 80) / data()
+ROUTE = IPOption_LSRR(routers=["198.51.100.9"])
+ROUTED = ip4(SHARED, SERVER, options=[ROUTE]) / udp(PORT, 80) / data()
+vector("ttl-one-from-a-customer", MAP_E_BR, reply(over6(CE6, BR6) / ONE, error4(ICMP(type=11, code=0), ONE), "hop-limit-exceeded"))
+vector("ttl-one-from-nobody", MAP_E_BR, drop(over6("2001:db9::1", BR6) / ONE, "tunnel-source"))
+vector("ttl-one-spoofed", MAP_E_BR, drop(over6(OTHER6, BR6) / ONE, "tunnel-spoofed"))
+vector("ttl-one-in-a-later-fragment", MAP_E_BR, drop(
+    over6("2001:db9::1", BR6) / fragment4(ip4(SHARED, SERVER, 1) / udp(PORT, 80) / data(992), 504), "hop-limit-exceeded"))
+vector("source-route-from-a-customer", MAP_E_BR, reply(over6(CE6, BR6) / ROUTED, error4(ICMP(type=3, code=5), ROUTED), "source-route"))
+vector("source-route-from-nobody", MAP_E_BR, drop(over6("2001:db9::1", BR6) / ROUTED, "tunnel-source"))
+vector("source-route-spoofed", MAP_E_BR, drop(over6(OTHER6, BR6) / ROUTED, "tunnel-spoofed"))
 requirement("8.3", MUST, "Fragments to a shared address are put together, because only the first has the port.")
 WHOLE = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
 vector("fragments-to-a-customer", MAP_E_BR,
@@ -58,6 +71,13 @@ FROM = ip4(SHARED, SERVER, id=0x99) / udp(PORT, 80) / data(992)
 vector("fragments-from-a-customer", MAP_E_BR,
        held(over6(CE6, BR6) / fragment4(FROM, 504)),
        leaves(over6(CE6, BR6) / fragment4(FROM, 0, 504), ip4(SHARED, SERVER, 63, id=0x99) / udp(PORT, 80) / data(992)))
+vector("fragments-from-a-customer-in-atomic-fragments", MAP_E_BR,
+       held(atomic6(CE6, BR6) / fragment4(FROM, 504)),
+       leaves(atomic6(CE6, BR6) / fragment4(FROM, 0, 504),
+              ip4(SHARED, SERVER, 63, id=0x99) / udp(PORT, 80) / data(992)))
+vector("atomic-from-a-customer", MAP_E_BR, leaves(
+    atomic6(CE6, BR6) / ip4(SHARED, SERVER) / udp(PORT, 80) / data(),
+    ip4(SHARED, SERVER, 63) / udp(PORT, 80) / data()))
 requirement("8.3", MUST, "The MTU of the domain: a packet with Don't Fragment that does not fit is answered.")
 BIG = ip4(SERVER, SHARED, flags="DF") / udp(80, PORT) / data(1461 - 28)
 vector("too-big", MAP_E_BR, reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1460), BIG), "too-big"))
@@ -83,6 +103,16 @@ vector("stranger", MAP_E_CE, opened, drop(
     over6("2001:db8:bad::1", CE6) / ip4(SERVER, SHARED) / udp(53, p) / data(), "tunnel-source"))
 vector("another-customer-without-mesh", MAP_E_CE, opened, drop(
     over6(OTHER6, CE6) / ip4(SHARED, SHARED) / udp(OTHERS_PORT, p) / data(), "tunnel-source"))
+requirement("8.1", MUST, "So does the CE: a packet of somebody else is discarded silently, whatever else is wrong with it.")
+LATE = ip4(SERVER, SHARED, 1) / udp(53, PORT) / data()
+LED = ip4(SERVER, SHARED, options=[ROUTE]) / udp(53, PORT) / data()
+vector("ttl-one-from-the-border", MAP_E_CE, reply(over6(BR6, CE6) / LATE, error4(ICMP(type=11, code=0), LATE), "hop-limit-exceeded"))
+vector("ttl-one-from-a-stranger", MAP_E_CE, drop(over6("2001:db8:bad::1", CE6) / LATE, "tunnel-source"))
+vector("source-route-from-the-border", MAP_E_CE, reply(over6(BR6, CE6) / LED, error4(ICMP(type=3, code=5), LED), "source-route"))
+vector("source-route-from-a-stranger", MAP_E_CE, drop(over6("2001:db8:bad::1", CE6) / LED, "tunnel-source"))
+vector("ttl-one-spoofed-in-the-mesh", MAP_E_MESH, drop(
+    over6(OTHER6, CE6) / ip4(SHARED, SHARED, 1) / udp(OTHERS_PORT + 8, PORT) / data(), "tunnel-spoofed"))
+requirement("8.1", MUST, "With forwarding rules customers reach each other directly.")
 straight = enters(
     ip4(HOST, SHARED) / udp(40000, OTHERS_PORT) / data(),
     over6(CE6, OTHER6) / ip4(SHARED, SHARED, 63) / udp(p, OTHERS_PORT) / data())

@@ -20,7 +20,22 @@ vector("from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / udp(PORT, 80) / data(), to4(SHARED, SERVER) / udp(PORT, 80) / data()))
 vector("echo-from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / ICMPv6EchoRequest(id=PORT, seq=1), to4(SHARED, SERVER) / ICMP(type=8, id=PORT, seq=1)))
-vector("spoofed-port", MAP_T_BR, drop(ip6(CE6, SERVER6) / udp(OTHERS_PORT, 80) / data(), "tunnel-spoofed"))
+requirement("8.3", MUST, "A packet with a port of somebody else is dropped and counted.")
+requirement("8.3", SHOULD, "Its sender is told: source address failed ingress/egress policy.")
+
+
+def source_policy(about):
+    """The ICMPv6 error about a packet from somebody who has another port set."""
+    return error6(ICMPv6DestUnreach(code=5), about, "2001:db8:eeee::1")
+
+
+for name, rest in [("port", udp(OTHERS_PORT, 80) / data()), ("tcp-port", tcp("S", OTHERS_PORT)), ("system-port", udp(80, 80) / data()),
+                   ("identifier", ICMPv6EchoRequest(id=OTHERS_PORT, seq=1))]:
+    spoofed = ip6(CE6, SERVER6) / rest
+    vector(f"spoofed-{name}", MAP_T_BR, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
+spoofed = ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / udp(OTHERS_PORT, OTHERS_PORT) / data()
+vector("spoofed-port-to-a-customer", MAP_T_BR, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
+requirement("8.3", MUST, "Packets are taken from customers only.")
 vector("no-customer", MAP_T_BR, drop(ip6("2001:db9::1", SERVER6) / udp(PORT, 80) / data(), "tunnel-source"))
 vector("customer-to-customer", MAP_T_BR, send(
     ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / udp(PORT, OTHERS_PORT) / data(),
@@ -35,6 +50,23 @@ WHOLE = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
 vector("fragments-to-a-customer", MAP_T_BR,
        held(fragment4(WHOLE, 0, 504)),
        send(fragment4(WHOLE, 504), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data(992), counters={"translated-4to6": 1}))
+requirement("10.1", SHOULD, "Fragmentation is that of RFC 7915: a fragment header round a whole packet (RFC 6946), which a CE that follows "
+            "RFC 6145 adds to every packet without Don't Fragment, changes nothing, at the BR...")
+ATOMIC = IPv6ExtHdrFragment(id=0xaaaabeef)
+vector("atomic-from-a-customer", MAP_T_BR, send(
+    ip6(CE6, SERVER6) / ATOMIC / udp(PORT, 80) / data(), to4(SHARED, SERVER, id=0xbeef) / udp(PORT, 80) / data()))
+vector("atomic-tcp-from-a-customer", MAP_T_BR, send(
+    ip6(CE6, SERVER6) / ATOMIC / tcp("S", sport=PORT), to4(SHARED, SERVER, id=0xbeef) / tcp("S", sport=PORT)))
+vector("atomic-echo-from-a-customer", MAP_T_BR, send(
+    ip6(CE6, SERVER6) / ATOMIC / ICMPv6EchoRequest(id=PORT, seq=1), to4(SHARED, SERVER, id=0xbeef) / ICMP(type=8, id=PORT, seq=1)))
+spoofed = ip6(CE6, SERVER6) / ATOMIC / udp(OTHERS_PORT, 80) / data()
+vector("atomic-spoofed", MAP_T_BR, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
+vector("atomic-customer-to-customer", MAP_T_BR, send(
+    ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / ATOMIC / udp(PORT, OTHERS_PORT) / data(),
+    ip6("2001:db8:ffff:0:c0:2:1200:0", OTHER6, 63) / udp(PORT, OTHERS_PORT) / data()))
+vector("atomic-icmp-error-from-a-customer", MAP_T_BR, send(
+    ip6(CE6, SERVER6) / ATOMIC / ICMPv6DestUnreach(code=4) / quote(ip6(SERVER6, CE6, 50) / udp(80, PORT) / data()),
+    to4(SHARED, SERVER, id=0xbeef) / ICMP(type=3, code=3) / quote(to4(SERVER, SHARED, 50, id=0) / udp(80, PORT) / data())))
 
 requirement("8.1", MUST, "The CE translates its hosts to its address and ports, and then to its MAP IPv6 address.")
 opened = send(ip4(HOST, SERVER) / udp() / data(), ip6(CE6, SERVER6, 63) / udp(p) / data())
@@ -48,9 +80,13 @@ vector("echo-out-and-back", MAP_T_CE,
 requirement("8.2", MUST, "The CE takes packets under the default mapping rule, and with forwarding rules from customers who "
             "send from their own address and ports.")
 vector("unsolicited", MAP_T_CE, drop(ip6(SERVER6, CE6) / udp(53, PORT) / data(), "no-binding"))
+vector("atomic-back", MAP_T_CE, opened, send(
+    ip6(SERVER6, CE6) / ATOMIC / udp(53, p) / data(), to4(SERVER, HOST, id=0xbeef) / udp(53, 40000) / data()))
 vector("stranger", MAP_T_CE, opened, drop(ip6("2001:db8:bad::1", CE6) / udp(53, p) / data(), "tunnel-source"))
 straight = send(ip4(HOST, SHARED) / udp(40000, OTHERS_PORT) / data(), ip6(CE6, OTHER6, 63) / udp(p, OTHERS_PORT) / data())
 vector("mesh-there-and-back", MAP_T_MESH, straight, send(
     ip6(OTHER6, CE6) / udp(OTHERS_PORT, p) / data(), to4(SHARED, HOST) / udp(OTHERS_PORT, 40000) / data()))
-vector("mesh-spoofed", MAP_T_MESH, straight, drop(
-    ip6(OTHER6, CE6) / udp(OTHERS_PORT + 8, p) / data(), "tunnel-spoofed"))
+requirement("8.2", MUST, "The CE checks that address and port of a packet from a customer belong to the IPv6 source, and drops others.")
+requirement("8.2", SHOULD, "Their sender is told: source address failed ingress/egress policy.")
+spoofed = ip6(OTHER6, CE6) / udp(OTHERS_PORT + 8, PORT) / data()
+vector("mesh-spoofed", MAP_T_MESH, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))

@@ -105,6 +105,23 @@ vector("intrinsic-tcp", INTRINSIC, send(ip6(A6, B_AS_6) / tcp() / data(), to6(A_
 vector("intrinsic-echo", INTRINSIC, send(
     ip6(A6, B_AS_6) / ICMPv6EchoRequest(id=1, seq=1, data=b"ping"), to6(A_AS_6, B6) / ICMPv6EchoRequest(id=1, seq=1, data=b"ping")))
 vector("intrinsic-not-if-no-mapping", INTRINSIC, send(ip6(A6, HOST6) / udp() / data(), to4(A4, HOST4) / udp() / data()))
+vector("intrinsic-not-through-a-mapping", INTRINSIC, send(
+    ip6(HOST6, B6) / udp() / data(), to4(HOST4, B4) / udp() / data()))
+requirement("4.2.2", MUST, "The rules of section 4.2.1 are for the second pass only: a packet from IPv4 is translated by the table.")
+vector("intrinsic-from-ipv4", INTRINSIC, send(ip4(A4, B4) / udp() / data(), to6(A6, B6) / udp() / data()))
+inner = (ip4(A4, B4, 61) / udp() / data(), to6(A6, B6, 61) / udp() / data())
+vector("intrinsic-error-from-ipv4", INTRINSIC, send(
+    ip4("198.51.100.1", A4) / ICMP(type=3, code=3) / quote(inner[0]),
+    to6("64:ff9b::198.51.100.1", A6) / ICMPv6DestUnreach(code=4) / quote(inner[1])))
+vector("intrinsic-error-from-ipv4-of-the-host", INTRINSIC, send(
+    ip4(B4, A4) / ICMP(type=3, code=3) / quote(inner[0]), to6(B6, A6) / ICMPv6DestUnreach(code=4) / quote(inner[1])))
+requirement("4.2.2", MUST, "A packet that the second pass finds too large was an IPv6 host's: that is told, in its own family (RFC 7915 section 1.4).")
+NARROW = table(hairpin="intrinsic", label="eam-narrow")
+NARROW = NARROW[0], "[link]\nipv6-mtu = 1400\n" + NARROW[1]
+big = ip6(A6, B_AS_6) / udp() / data(1401 - 48)
+vector("intrinsic-too-big", NARROW, reply(big, error6(ICMPv6PacketTooBig(mtu=1400), big), "too-big"))
+vector("intrinsic-just-fits", NARROW, send(
+    ip6(A6, B_AS_6) / udp() / data(1400 - 48), to6(A_AS_6, B6) / udp() / data(1400 - 48)))
 requirement("4.2.2", MUST, "The same for an error whose inner source went through the prefix and has a mapping (set B).")
 POOL = table(hairpin="intrinsic", label="eam-pool", more='icmp-source-v4 = ["198.51.100.1/32"]\n')
 about = ip6(A_AS_6, B6, 61) / udp() / data(), ip6(A6, B_AS_6, 61) / udp() / data()
@@ -114,6 +131,9 @@ vector("intrinsic-figure-9", POOL, send(
 vector("intrinsic-figure-10", POOL, send(
     ip6(B6, A_AS_6) / ICMPv6DestUnreach(code=4) / quote(about[0]),
     to6(B_AS_6, A6) / ICMPv6DestUnreach(code=4) / quote(about[1])))
+inner = (ip6(B6, HOST6, 61) / udp() / data(), to4(B4, HOST4, 61, id=0) / udp() / data())
+vector("intrinsic-error-not-through-a-mapping", INTRINSIC, send(
+    ip6(HOST6, B6) / ICMPv6DestUnreach(code=4) / quote(inner[0]), to4(HOST4, B4) / ICMP(type=3, code=3) / quote(inner[1])))
 
 requirement("3.2", MUST, "A mapping's IPv4 prefix has no more suffix bits than its IPv6 prefix.")
 refused("suffix-too-long", table([("192.0.2.0/24", "2001:db8:1::/121")], label="eam-suffix-8-and-7"), "192.0.2.0/24")

@@ -44,6 +44,15 @@ vector("protocol-icmp", SIIT, send(ip4() / ICMP(type=8, id=7, seq=9) / data(),
 for number, name in [(4, "ipip"), (33, "dccp"), (41, "ipv6"), (46, "rsvp"), (47, "gre"), (50, "esp"),
                      (89, "ospf"), (132, "sctp"), (136, "udplite"), (253, "experimental")]:
     vector(f"protocol-{name}", SIIT, send(ip4(proto=number) / data(24), to6(nh=number) / data(24)))
+requirement("4.1", MUST, "So it is with protocols whose numbers are those of IPv6 extension headers, and with 58: they are copied. What such a packet "
+            "says in IPv6 is its sender's doing, and no more than any IPv6 host may say.")
+for number, name in [(0, "hop-by-hop"), (43, "routing"), (44, "fragment"), (51, "ah"), (59, "none"), (60, "destination"),
+                     (135, "mobility"), (139, "hip"), (140, "shim6")]:
+    vector(f"protocol-of-an-extension-{name}", SIIT, send(ip4(proto=number) / data(24), to6(nh=number) / data(24)))
+ping = to6() / ICMPv6EchoRequest(id=7, seq=9)
+vector("protocol-icmpv6-in-ipv4", SIIT, send(ip4(proto=58) / Raw(bytes(ping)[40:]), ping))
+vector("protocol-of-an-extension-in-fragments", SIIT, *[
+    send(fragment4(ip4(proto=60, id=7) / data(1000), *span), fragment6(to6(nh=60) / data(1000), *span, 7)) for span in [(0, 504), (504, None)]])
 
 requirement("4.1", MUST, "As a router the translator decrements the TTL, checks for zero, and sends Time Exceeded.")
 vector("ttl-255", SIIT, send(ip4(ttl=255) / udp(), to6(hlim=254) / udp()))

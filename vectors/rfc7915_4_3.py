@@ -27,6 +27,11 @@ def both(rest4, rest6=None, ttl=61, fields4=None, fields6=None):
             to6(H6, H4_V6, ttl, **(fields6 or {})) / (rest4 if rest6 is None else rest6))
 
 
+requirement("4.2", MUST, "The checksum of an ICMPv4 error is not made right if it was wrong: the error is dropped.")
+WRONG = ICMP(type=3, code=3, chksum=0x1234)
+vector("wrong-checksum", SIIT, drop(ip4(R4) / WRONG / quote(ip4(H6_V4, H4, 61) / udp() / data()), "malformed-transport"))
+vector("wrong-checksum-of-what-is-made-anew", SIIT, drop(
+    ip4(R4) / WRONG / quote(ip4(H6_V4, H4, 61, options=[IPOption_NOP()] * 4) / udp() / data()), "malformed-transport"))
 requirement("4.3", MUST, "The packet in error is translated like any packet, except for its TTL, and the outer payload length "
             "follows.")
 for name, pair in [

@@ -76,6 +76,12 @@ vector("protocol-icmpv6", SIIT, send(ip6() / ICMPv6EchoRequest(id=7, seq=9, data
 for number, name in [(4, "ipip"), (33, "dccp"), (41, "ipv6"), (47, "gre"), (50, "esp"), (51, "ah"), (59, "none"),
                      (132, "sctp"), (135, "mobility"), (136, "udplite"), (139, "hip"), (253, "experimental")]:
     vector(f"protocol-{name}", SIIT, send(ip6(nh=number) / data(24), to4(proto=number) / data(24)))
+requirement("5.1", MUST, "So it is with 1, which is ICMPv4 already: it is copied, with its payload.")
+vector("protocol-icmpv4", SIIT, send(
+    ip6(nh=1) / Raw(bytes(ICMP(type=8, id=7, seq=9) / data())), to4() / ICMP(type=8, id=7, seq=9) / data()))
+vector("protocol-icmpv4-behind-options", SIIT, send(
+    ip6() / IPv6ExtHdrDestOpt(nh=1, options=[PadN(optdata=b"\0" * 4)]) / Raw(bytes(ICMP(type=8, id=7, seq=9) / data())),
+    to4() / ICMP(type=8, id=7, seq=9) / data()))
 
 requirement("5.1", MUST, "Hop-by-hop options, destination options and routing headers without segments left are skipped; "
             "total length and protocol skip them.")

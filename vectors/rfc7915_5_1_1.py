@@ -52,16 +52,30 @@ vector("atomic-tcp-1400", SIIT, send(
 vector("atomic-echo", SIIT, send(
     ip6() / IPv6ExtHdrFragment(id=0xbeef) / ICMPv6EchoRequest(id=7, seq=9, data=b"abcd"),
     to4(id=0xbeef) / ICMP(type=8, id=7, seq=9) / Raw(b"abcd")))
+ABOUT = ip6(H4_V6, H6, 61) / udp() / data(), to4(H4, H6_V4, 61, id=0) / udp() / data()
+vector("atomic-icmp-error", SIIT, send(
+    ip6() / IPv6ExtHdrFragment(id=0xaaaabeef) / ICMPv6DestUnreach(code=4) / quote(ABOUT[0]),
+    to4(id=0xbeef) / ICMP(type=3, code=3) / quote(ABOUT[1])))
+vector("icmp-error-in-fragments", SIIT,
+       held(fragment6(ip6() / ICMPv6DestUnreach(code=4) / quote(ABOUT[0]), 0, 64, 0xaaaabeef)),
+       send(fragment6(ip6() / ICMPv6DestUnreach(code=4) / quote(ABOUT[0]), 64, None, 0xaaaabeef),
+            to4(id=0xbeef) / ICMP(type=3, code=3) / quote(ABOUT[1])))
+requirement("1.4", MUST, "Total lengths go up to 65,535 bytes only: a packet that would be longer gets Packet Too Big, also with a fragment "
+            "header, which would let it be fragmented.")
+HUGE = ip6() / IPv6ExtHdrFragment(id=0xbeef) / udp() / data(65516 - 8)
+vector("total-length-overflow", SIIT, reply(HUGE, error6(ICMPv6PacketTooBig(mtu=1520), HUGE), "too-big"),
+       engines=(["user"], "the frame of a test run in the kernel holds a few kilobytes"))
 
 requirement("5.1.1", SHOULD, "A fragment whose next header is an extension header, or the authentication header, is dropped.")
+requirement("5.4", SHOULD, "Its sender is told: Communication Administratively Prohibited.")
 for name, rest in [("destination", DO / udp()), ("routing", IPv6ExtHdrRouting(segleft=0, addresses=["2001:db8::9"]) / udp()),
                    ("hop-by-hop", HBH / udp())]:
-    vector(f"fragment-before-{name}", SIIT, drop(
-        ip6() / IPv6ExtHdrFragment(id=1, m=1) / rest / data(64), "fragmented-extension-header"))
-vector("fragment-before-ah", SIIT, drop(
-    ip6() / IPv6ExtHdrFragment(nh=51, id=1, m=1) / data(64), "fragmented-extension-header"))
-vector("fragment-later-before-destination", SIIT, drop(
-    ip6() / IPv6ExtHdrFragment(nh=60, id=1, m=1, offset=8) / data(64), "fragmented-extension-header"))
+    lost = ip6() / IPv6ExtHdrFragment(id=1, m=1) / rest / data(64)
+    vector(f"fragment-before-{name}", SIIT, reply(lost, error6(ICMPv6DestUnreach(code=1), lost), "fragmented-extension-header"))
+for name, lost in [("ah", ip6() / IPv6ExtHdrFragment(nh=51, id=1, m=1) / data(64)),
+                   ("destination-later", ip6() / IPv6ExtHdrFragment(nh=60, id=1, m=1, offset=8) / data(64)),
+                   ("destination-whole", ip6() / IPv6ExtHdrFragment(id=1) / DO / udp() / data(64))]:
+    vector(f"fragment-before-{name}", SIIT, reply(lost, error6(ICMPv6DestUnreach(code=1), lost), "fragmented-extension-header"))
 
 requirement("1.2", MAY, "Fragments of ICMPv6 messages are not translated one by one, because their checksum covers the length "
             "of the whole: the message is reassembled first, or dropped.")

@@ -52,6 +52,19 @@ for name, span in [("first", (0, 800)), ("middle", (800, 1600)), ("last", (1600,
     whole = both(udp() / data(2400), fields4={"id": 0xbeef})
     vector(f"inner-fragment-{name}", SIIT, error(
         quote(fragment6(whole[0], *span, 0x1234beef), 88), quote(fragment4(whole[1], *span), 60)))
+requirement("5.3", MUST, "Reserved bits of a quoted fragment header go, and the checksum of the error knows.")
+for name, bits in [("reserved-octet", {"res1": 0xa5}), ("reserved-bits", {"res2": 3}), ("all-reserved", {"res1": 0xff, "res2": 3})]:
+    whole = both(udp() / data(2400), fields4={"id": 0xbeef})
+    part = fragment6(whole[0], 0, 800, 0x1234beef)
+    for field, value in bits.items():
+        part[IPv6ExtHdrFragment].setfieldval(field, value)
+    vector(f"inner-fragment-{name}", SIIT, error(quote(part, 88), quote(fragment4(whole[1], 0, 800), 60)))
+requirement("5.2", MUST, "The checksum of an ICMPv6 error is not made right if it was wrong: the error is dropped.")
+WRONG = ICMPv6DestUnreach(code=4, cksum=0x1234)
+vector("wrong-checksum", SIIT, drop(ip6(R6) / WRONG / quote(both(udp() / data())[0]), "malformed-transport"))
+vector("wrong-checksum-of-what-is-made-anew", SIIT, drop(
+    ip6(R6) / WRONG / quote(both(DO / udp() / data(), udp() / data())[0]), "malformed-transport"))
+vector("wrong-checksum-behind-options", SIIT, drop(ip6(R6) / DO / WRONG / quote(both(udp() / data())[0]), "malformed-transport"))
 requirement("5.3", MUST, "An ICMPv6 error about an ICMPv6 error is dropped.")
 for name, message in [("unreachable", ICMPv6DestUnreach(code=4)), ("too-big", ICMPv6PacketTooBig(mtu=1280)),
                       ("time-exceeded", ICMPv6TimeExceeded()), ("parameter-problem", ICMPv6ParamProblem())]:

@@ -31,6 +31,11 @@ def over6(src, dst, hlim=64, **fields):
     return IPv6(src=src, dst=dst, hlim=hlim, nh=4, **fields)
 
 
+def atomic6(src, dst):
+    """The same with a fragment header round the whole packet (RFC 6946)."""
+    return IPv6(src=src, dst=dst, hlim=64) / IPv6ExtHdrFragment(nh=4, id=7)
+
+
 MAP_E_BR = configuration("map-e-br", f'mechanism = "map-e"\nrole = "br"\nlocal = "{BR6}"\n{RULE}{OWN6}')
 EDGE = f'end-user-prefix = "2001:db8:12:3400::/56"\ninside = ["192.168.0.0/16"]\n{OWN6}{BOUNDS}'
 MAP_E_CE = configuration("map-e-ce", f'mechanism = "map-e"\nrole = "ce"\nbr = "{BR6}"\n{RULE}{EDGE}')

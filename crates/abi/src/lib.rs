@@ -8,7 +8,7 @@
 //! | [`lines`] | `STATE`, `RULES` | the memories of the core |
 //! | [`clock`] | `CLOCK` | time and random numbers of a test run |
 //! | [`programs`] | `XDP_PROGRAMS`, `TC_PROGRAMS` | the programs that others hand packets to |
-//! | [`links`] | `LINKS`, `VLANS` | properties of links |
+//! | [`links`] | `LINKS`, `VLANS`, `STATIONS`, `OWN` | properties and addresses of links |
 //! | [`routes`] | `EPOCH`, `RANGES` | state of the kernel's routes |
 //! | [`lab`] | | the maps of the laboratory's programs |
 //!

@@ -8,6 +8,16 @@ pub const LINKS: &str = "LINKS";
 pub const VLANS: &str = "VLANS";
 /// Entries that either map has room for.
 pub const MOST: usize = 16384;
+/// The set of [`Station`]s: the Ethernet addresses at which this machine listens on a link.
+pub const STATIONS: &str = "STATIONS";
+/// Entries of the set: of each link its mark, its own address, and some of devices above.
+pub const MOST_STATIONS: usize = 4 * MOST;
+/// The array that has the own addresses of most links, as [`own_word`], at their [`own_place`]: it is read faster
+/// than the set.
+pub const OWN: &str = "OWN";
+/// Entries of the array.
+pub const OWN_PLACES: usize = 1 << OWN_PLACES_LOG2;
+const OWN_PLACES_LOG2: u32 = 10;
 
 /// The bits of a tag's number that are the number of the VLAN.
 pub const VLAN_NUMBER: u16 = 0xfff;
@@ -89,3 +99,33 @@ impl Link {
 pub const fn vlan_key(link: u32, tag: u32) -> u64 {
     (link as u64) << 32 | tag as u64
 }
+
+/// An Ethernet address at which this machine listens on a link. If the link has addresses at all, the
+/// address 0 is in the set too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Station {
+    /// The number of the link.
+    pub link: u64,
+    /// The address: its first byte is the lowest.
+    pub address: u64,
+}
+layout!(Station: 16, link: 0, address: 8);
+
+/// Returns the place of a link in the array [`OWN`].
+#[inline(always)]
+#[must_use]
+pub const fn own_place(link: u32) -> u32 {
+    link % OWN_PLACES as u32
+}
+
+/// Returns the word of a link in the array [`OWN`]: its address, and above it what tells the links of one
+/// place apart. It is none of an empty place.
+#[inline(always)]
+#[must_use]
+pub const fn own_word(link: u32, address: u64) -> u64 {
+    ((link >> OWN_PLACES_LOG2) as u64 + 1) << 48 | address
+}
+
+/// The first link number that [`own_word`] cannot tell from others.
+pub const OWN_END: u32 = 0xffff << OWN_PLACES_LOG2;

@@ -69,7 +69,7 @@ macro_rules! programs {
         fn run(raw: *mut $raw, program: Stage) -> $action {
             let configured = Configured::now();
             let context = Context::new(raw);
-            let Some(arrival) = arrive(&context) else {
+            let Some(arrival) = arrive(&context, program) else {
                 return Device::PASS as $action;
             };
             let family = arrival.family;

@@ -45,6 +45,15 @@ pub(crate) trait Linear {
         Some(u16::from_be(unsafe { pointer.cast::<u16>().add(6).read() }))
     }
 
+    /// The destination in the Ethernet header; its first byte is the lowest of the number.
+    #[inline(always)]
+    fn destination(&self) -> Option<u64> {
+        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
+        // SAFETY: `pointer` checked that the header lies in the frame.
+        let word = unsafe { pointer.cast::<u64>().read() };
+        Some(u64::from_le(word) & 0xffff_ffff_ffff)
+    }
+
     /// Overwrites the Ethernet header.
     #[inline(always)]
     fn set_ethernet(&self, header: Ethernet) -> Option<()> {

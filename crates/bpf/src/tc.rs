@@ -21,6 +21,9 @@ use crate::{owner, stage};
 
 programs!("tc", "classifier", __sk_buff, i32);
 
+/// `PACKET_HOST` of `linux/if_packet.h`: the packet is for the link's own address.
+const PACKET_HOST: u32 = 0;
+
 /// A packet as it comes in. The kernel keeps its tag.
 struct Arrival {
     family: Family,
@@ -29,19 +32,38 @@ struct Arrival {
     vlan: (),
 }
 
-/// Finds the link of a packet, and brings its headers into reach.
+/// Finds the link of a packet, and brings its headers into reach. Packets for others go on to the kernel, which the
+/// first program sees to.
 #[inline(always)]
-fn arrive(context: &Context) -> Option<Arrival> {
+fn arrive(context: &Context, program: Stage) -> Option<Arrival> {
     let link = match link(context) {
         0 => return None,
         link => link,
     };
     resume(context);
+    let family = family_of(Device::new(context).kind())?;
+    if program.is(Stage::Base) && !is_ours(context, link) {
+        maps::count(Counter::NotOurs);
+        return None;
+    }
     Some(Arrival {
-        family: family_of(Device::new(context).kind())?,
+        family,
         link,
         vlan: (),
     })
+}
+
+/// Whether a packet is for this machine (RFC 1812 section 5.3.4): the kernel has compared its destination with the
+/// address of the link, and knows those of devices above it only later. `device` is that of its VLAN, or the link.
+#[inline(always)]
+fn is_ours(context: &Context, device: u32) -> bool {
+    let skb = context.skb.skb;
+    // SAFETY: fields of the context.
+    let (kind, link) = unsafe { ((*skb).pkt_type, (*skb).ifindex) };
+    kind == PACKET_HOST
+        || Device::new(context)
+            .destination()
+            .is_some_and(|address| crate::link::whose(link, device, address) == crate::link::OURS)
 }
 
 /// Brings the headers of a packet into reach.

@@ -29,24 +29,32 @@ struct Arrival {
     vlan: Vlan,
 }
 
-/// Takes the tag off a frame, if it has one.
+/// Takes the tag off a frame, if it has one. Frames for others go on to the kernel, which the first program sees to.
 #[inline(always)]
-fn arrive(context: &Context) -> Option<Arrival> {
-    let mut kind = Device::new(context).kind();
-    let mut vlan = Vlan::NONE;
-    let mut link = context.ingress_ifindex() as u32;
+fn arrive(context: &Context, program: Stage) -> Option<Arrival> {
+    let frame = Device::new(context);
+    let kind = frame.kind();
     if let Some(ethernet::VLAN | ethernet::SERVICE_VLAN) = kind {
-        vlan = resume(context);
+        let vlan = resume(context);
         if vlan == Vlan::NONE {
             return None;
         }
-        link = vlan.link();
-        kind = Device::new(context).kind();
+        return Some(Arrival {
+            family: family_of(Device::new(context).kind())?,
+            link: vlan.link(),
+            vlan,
+        });
+    }
+    let family = family_of(kind)?;
+    let link = context.ingress_ifindex() as u32;
+    if program.is(Stage::Base) && !link::takes(link, link, frame.destination()?) {
+        maps::count(Counter::NotOurs);
+        return None;
     }
     Some(Arrival {
-        family: family_of(kind)?,
+        family,
         link,
-        vlan,
+        vlan: Vlan::NONE,
     })
 }
 
@@ -88,8 +96,8 @@ impl Vlan {
     }
 }
 
-/// Takes the tag of an IP packet away, if the daemon knows the device of its VLAN. Returns the number in
-/// [`Vlan`].
+/// Takes the tag of an IP packet for this machine away, if the daemon knows the device of its VLAN. Returns the
+/// number in [`Vlan`].
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn xdp_untag(context: *mut xdp_md) -> u64 {
@@ -102,12 +110,21 @@ pub extern "C" fn xdp_untag(context: *mut xdp_md) -> u64 {
     if !tag.is_known() || !matches!(header.ethernet().kind(), ethernet::IPV4 | ethernet::IPV6) {
         return 0;
     }
-    match link::vlan(context.ingress_ifindex() as u32, tag.number().into()) {
-        0 => 0,
-        device => match frame.untag(header) {
-            Some(()) => u64::from(tag.whole()) << 32 | u64::from(device),
-            None => 0,
-        },
+    let link = context.ingress_ifindex() as u32;
+    let device = link::vlan(link, tag.number().into());
+    if device == 0 {
+        return 0;
+    }
+    let Some(destination) = frame.destination() else {
+        return 0;
+    };
+    if !link::takes(link, device, destination) {
+        maps::count(Counter::NotOurs);
+        return 0;
+    }
+    match frame.untag(header) {
+        Some(()) => u64::from(tag.whole()) << 32 | u64::from(device),
+        None => 0,
     }
 }
 

@@ -6,7 +6,7 @@ pub use crate::address::softwire::SoftwireTable;
 pub use crate::mechanism::isatap::{Isatap, IsatapRole, Lifetimes, Routers};
 pub use crate::mechanism::lwaftr::{Borders, LwAftrPolicy, Permission, Unbound};
 pub use crate::mechanism::siit::{Hairpin, Overlap, PrefixMapping};
-pub use crate::mechanism::six_in_four::{Embedded, Outside, PeerV4};
+pub use crate::mechanism::six_in_four::{Embedded, Outside, PeerV4, Scope};
 pub use crate::mechanism::{AnyMechanism, Instance};
 pub use crate::policy::{Policy, ServiceClass, ZeroUdpChecksum};
 

@@ -178,11 +178,11 @@ pub fn patch_complete<P: Packet + ?Sized>(
     packet.set_words(word_at, [word])
 }
 
-/// Verifies the Internet checksum over `length` bytes that start `at` bytes into the packet and that
-/// no pseudo-header precedes. Returns `None` if it is wrong, or if the engine does not have the
-/// bytes in reach.
+/// Verifies the Internet checksum over `length` bytes that start `at` bytes into the packet, and over a
+/// pseudo-header with this sum. Returns `None` if it is wrong, or if the engine does not have the bytes in
+/// reach.
 #[must_use]
-pub fn verify_checksum<P: Packet>(packet: &P, at: usize, length: usize) -> Option<()> {
+pub fn verify_checksum<P: Packet>(packet: &P, at: usize, length: usize, pseudo: Sum) -> Option<()> {
     let bytes = packet.bytes()?.get(at..at + length)?;
-    (Sum::ZERO.bytes(bytes).fold() == 0xffff).then_some(())
+    (pseudo.bytes(bytes).fold() == 0xffff).then_some(())
 }

@@ -75,7 +75,8 @@ crate::counters! {
         /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535
         /// bytes.
         BadFragment = "bad-fragment", Dropped;
-        /// The first fragment did not come in time, or too many fragments wait (RFC 6146 section 3.4).
+        /// The first fragment did not come in time, or newer ones took the place of a waiting fragment
+        /// (RFC 6146 section 3.4).
         FragmentTimeout = "fragment-timeout", Dropped;
         /// An ICMP type or code that has no counterpart (RFC 7915 sections 4.2 and 5.2).
         IcmpUntranslatable = "icmp-untranslatable", Dropped;
@@ -96,6 +97,8 @@ crate::counters! {
         /// The packet comes from outside, and the filtering rule does not let it in (RFC 6146 section
         /// 3.5), or the policy of an lwAFTR forbids the packet (RFC 7596 sections 6.2 and 8.1).
         Filtered = "filtered", Dropped;
+        /// The packet wants a session, and its source is none of the inside hosts (RFC 6146 section 1.2.3).
+        NotInside = "not-inside", Dropped;
         /// A TCP segment that cannot open a session (RFC 6146 section 3.5.2.2).
         TcpNotSyn = "tcp-not-syn", Dropped;
         /// No port is free in the pool for this subscriber (RFC 6146 section 3.5.1.1).

@@ -2,7 +2,7 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::Rng;
-use isthmus_core::host::{Destination, Exhaustive, Host, Route};
+use isthmus_core::host::{Destination, Host, Route, Thorough};
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
@@ -30,7 +30,7 @@ pub struct UserHost<'a> {
 }
 
 impl Host for UserHost<'_> {
-    type Effort = Exhaustive;
+    type Effort = Thorough;
     type State = Region;
     type Rules = Region;
 

@@ -6,11 +6,15 @@ use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::time::Span;
 
 use crate::counters::Owner;
+use crate::fragments::Limits;
 use crate::limiter::Limiter;
 use crate::memory::Region;
 
 /// FRAGMENT_MIN of RFC 6146 section 4, in units of 2^20 ns.
 const SHORTEST_WAIT: Span = Span::from_secs(2);
+
+/// Datagrams whose fragments may wait where no instance has a table of them.
+const FEWEST_DATAGRAMS: usize = 4096;
 
 /// One instance with the settings of its engine.
 #[derive(Clone, Debug)]
@@ -76,6 +80,15 @@ impl Ruleset {
             .map_or(SHORTEST_WAIT, |wait| wait.max(SHORTEST_WAIT))
             .0
             << 20
+    }
+
+    /// Returns the bounds of the store of waiting fragments, which all instances share: as large as their tables
+    /// of fragmented datagrams together.
+    #[must_use]
+    pub fn fragment_limits(&self) -> Limits {
+        let tables = self.instances.iter().filter_map(|i| i.mechanism.nat());
+        let datagrams = tables.map(|nat| nat.layout.most_fragments() as usize);
+        Limits::of_datagrams(datagrams.sum::<usize>().max(FEWEST_DATAGRAMS))
     }
 
     /// Returns how an instance treats headers, and its limit for ICMP errors.

@@ -22,7 +22,7 @@ use isthmus_core::word::Word;
 use crate::buffer::{Buffer, HEADROOM};
 use crate::counters::Owner;
 use crate::fragments::datagram::{Fragment, Key, NoFragment};
-use crate::fragments::{Fragments, Limits, Outcome, Purpose};
+use crate::fragments::{Fragments, Outcome, Purpose};
 use crate::host::UserHost;
 use crate::own::{self, Services, Taken, Unserved};
 use crate::unexpected::Unexpected;
@@ -53,24 +53,15 @@ struct Waiting {
 
 impl Default for SlowPath {
     fn default() -> Self {
-        Self::new(Limits::default())
+        Self {
+            services: Arc::new(Unserved),
+            waiting: Mutex::default(),
+            count: AtomicUsize::new(0),
+        }
     }
 }
 
 impl SlowPath {
-    /// Returns a slow path with these bounds for waiting fragments.
-    #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        Self {
-            services: Arc::new(Unserved),
-            waiting: Mutex::new(Waiting {
-                fragments: Fragments::new(limits),
-                unexpected: Unexpected::default(),
-            }),
-            count: AtomicUsize::new(0),
-        }
-    }
-
     /// Returns a slow path that also offers the gateway's own services to the hosts in its softwires.
     #[must_use]
     pub fn serving(self, services: Arc<dyn Services>) -> Self {
@@ -219,15 +210,18 @@ impl SlowPath {
         };
         let bytes = &packet.packet()[..fragment.end()];
         let deadline = host.now.saturating_add(host.ruleset.fragment_wait());
+        let limits = host.ruleset.fragment_limits();
         let wait = |waiting: &mut Waiting| {
             let fragments = &mut waiting.fragments;
-            fragments.wait(&fragment, bytes, purpose, deadline)
+            fragments.wait(&fragment, bytes, purpose, deadline, limits)
         };
-        match self.with(wait) {
+        let waited = self.with(wait);
+        let counters = host.counters;
+        counters.add(Owner::Gateway, Counter::FragmentTimeout, waited.displaced);
+        match waited.outcome {
             Outcome::Waiting => host.count(Counter::FragmentHeld),
             Outcome::Complete(whole) => self.translate_whole(&whole, fragment.key, host, out),
             Outcome::Bad(count) => host.counters.add(host.owner, Counter::BadFragment, count),
-            Outcome::Full => host.count(Counter::FragmentTimeout),
         }
     }
 

@@ -142,6 +142,8 @@ pub struct Isthmus {
     pub sessions: u32,
     /// The MTU of the IPv4 link, as the gateway is told.
     pub ipv4_mtu: u32,
+    /// The port of its metrics, at all addresses, if it has some.
+    pub metrics: Option<u16>,
     /// Its interfaces: those of a gateway in the standard topologies, or others.
     pub interfaces: &'static [&'static str],
 }
@@ -155,6 +157,7 @@ impl Isthmus {
             dns64: Dns64::Off,
             sessions: 1 << 20,
             ipv4_mtu: 1500,
+            metrics: None,
             interfaces: &[SIX, FOUR],
         }
     }
@@ -174,8 +177,11 @@ impl Isthmus {
 
     /// Returns the configuration file; `directory` gets the control socket.
     pub fn configuration(&self, directory: &Path) -> String {
+        let metrics = self
+            .metrics
+            .map_or_else(String::new, |port| format!("metrics = \"[::]:{port}\"\n"));
         let mut text = format!(
-            "[gateway]\nname = \"lab\"\ncontrol = \"{}\"\n\n[log]\nlevel = \"info\"\n\n\
+            "[gateway]\nname = \"lab\"\ncontrol = \"{}\"\n{metrics}\n[log]\nlevel = \"info\"\n\n\
              [link]\nipv4-mtu = {}\nipv6-mtu = 1500\n\n[tun]\nname = \"{LINK}\"\nqueues = 1\n",
             control(directory).display(),
             self.ipv4_mtu,
@@ -289,9 +295,10 @@ impl Gateway {
         // The kernel verifies programs on all cores. The user-space engine must see its CPUs before it starts.
         let first = cpu.filter(|_| engine == Engine::User);
         let mut command = node.command_on(first, &program);
+        let directory = self.directory();
         command.arg("up").arg(&self.configuration);
-        let mut daemon = Process::start("isthmus", &mut command)?;
-        let directory = self.configuration.parent().unwrap_or(Path::new("/"));
+        // Files without a folder lie beside the configuration.
+        let mut daemon = Process::start("isthmus", command.current_dir(directory))?;
         let socket = control(directory);
         daemon.wait_until(START, || UnixStream::connect(&socket).is_ok())?;
         self.started.processes = vec![daemon];
@@ -310,6 +317,11 @@ impl Gateway {
     /// The process.
     pub fn process(&mut self) -> &mut Process {
         &mut self.started.processes[0]
+    }
+
+    /// Returns the directory of its files.
+    pub fn directory(&self) -> &Path {
+        self.configuration.parent().unwrap_or(Path::new("/"))
     }
 
     /// Makes it reload its file, and waits until it has.

@@ -183,7 +183,7 @@ impl Ends {
     }
 
     /// Puts an IP header before other headers, which are followed by this many octets of payload.
-    fn carry(&self, protocol: u8, headers: Vec<u8>, payload: u16) -> Vec<u8> {
+    pub(crate) fn carry(&self, protocol: u8, headers: Vec<u8>, payload: u16) -> Vec<u8> {
         let length = headers.len() as u16 + payload;
         let mut packet = Vec::new();
         match self {

@@ -15,6 +15,7 @@ fn every_command_has_help() {
     for command in [
         "demo",
         "advise",
+        "attack",
         "bench",
         "bound",
         "exact",

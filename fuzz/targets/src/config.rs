@@ -14,7 +14,7 @@ pub(crate) fn run(input: &[u8]) {
     match config::parse("fuzz.toml", "fuzz", text.to_owned(), folder) {
         Ok(loaded) => {
             let _ = loaded.warnings.render(Style::Plain);
-            if let Ok(compiled) = loaded.document.compile(&[1; 6]) {
+            if let Ok(compiled) = loaded.document.compile(&[1; 8].into()) {
                 let _ = Plan::new(&loaded.document, &compiled).to_string();
             }
         }

@@ -100,3 +100,19 @@ impl<A: Address, const MOST: usize> Networks<A, MOST> {
         false
     }
 }
+
+impl V6Networks {
+    /// Whether an address lies in one of them, or there are none to lie in.
+    #[inline(always)]
+    #[must_use]
+    pub fn admit(&self, address: V6) -> bool {
+        let (high, low) = address.halves();
+        self.admit_halves(high, low)
+    }
+
+    /// A function of its own, of numbers: it is called where a BPF program has no stack left.
+    #[inline(never)]
+    fn admit_halves(&self, high: u64, low: u64) -> bool {
+        self.count == 0 || self.contains(V6::from_halves(high, low))
+    }
+}

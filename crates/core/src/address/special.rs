@@ -8,18 +8,19 @@ use super::{V4, V6};
 
 /// An IPv4 address that no packet from elsewhere can have as its source: "this network"
 /// 0.0.0.0/8, loopback 127.0.0.0/8, multicast 224.0.0.0/4, and class E with limited broadcast
-/// 240.0.0.0/4 (RFC 7915 section 4.1, which points to RFC 1812 section 5.3.7).
+/// 240.0.0.0/4 (RFC 7915 section 4.1, which points to RFC 1812 section 5.3.7); and link-local
+/// 169.254.0.0/16, which nobody forwards (RFC 3927 section 2.7).
 #[inline(always)]
 #[must_use]
 pub const fn is_illegal_source_v4(address: V4) -> bool {
     let number = address.number();
     let network = number >> 24;
-    network == 0 || network == 127 || number >= 0xe000_0000
+    network == 0 || network == 127 || number >= 0xe000_0000 || number >> 16 == 0xa9fe
 }
 
 /// An IPv4 address to which no packet is translated: "this network" 0.0.0.0/8, loopback
 /// 127.0.0.0/8, multicast 224.0.0.0/4 (RFC 7915 section 1.2 leaves it out), class E and limited
-/// broadcast 240.0.0.0/4 (RFC 1812 section 5.3.7).
+/// broadcast 240.0.0.0/4 (RFC 1812 section 5.3.7), link-local 169.254.0.0/16 (RFC 3927 section 2.7).
 #[inline(always)]
 #[must_use]
 pub const fn is_illegal_destination_v4(address: V4) -> bool {
@@ -63,7 +64,6 @@ pub const fn is_non_global_v4(address: V4) -> bool {
     is_illegal_source_v4(address)
         || under(number, [10, 0, 0, 0], 8)
         || under(number, [100, 64, 0, 0], 10)
-        || under(number, [169, 254, 0, 0], 16)
         || under(number, [172, 16, 0, 0], 12)
         || (under(number, [192, 0, 0, 0], 24)
             && number != u32::from_be_bytes([192, 0, 0, 9])
@@ -74,6 +74,19 @@ pub const fn is_non_global_v4(address: V4) -> bool {
         || under(number, [198, 18, 0, 0], 15)
         || under(number, [198, 51, 100, 0], 24)
         || under(number, [203, 0, 113, 0], 24)
+}
+
+/// An IPv4 address that a 6to4 prefix may embed: one of a host of the internet (RFC 3964 section 5.3.1), so
+/// that it is neither private (RFC 1918) nor shared (RFC 6598).
+#[inline(always)]
+#[must_use]
+pub const fn is_global_unicast_v4(address: V4) -> bool {
+    let number = address.number();
+    !(is_illegal_source_v4(address)
+        || under(number, [10, 0, 0, 0], 8)
+        || under(number, [100, 64, 0, 0], 10)
+        || under(number, [172, 16, 0, 0], 12)
+        || under(number, [192, 168, 0, 0], 16))
 }
 
 #[cfg(test)]
@@ -94,6 +107,10 @@ mod tests {
             ("127.0.0.1", true),
             ("127.255.255.255", true),
             ("128.0.0.0", false),
+            ("169.253.255.255", false),
+            ("169.254.0.0", true),
+            ("169.254.255.255", true),
+            ("169.255.0.0", false),
             ("223.255.255.255", false),
             ("224.0.0.1", true),
             ("239.255.255.255", true),
@@ -128,6 +145,35 @@ mod tests {
             assert_eq!(is_illegal_source_v6(v6(text)), illegal, "{text}");
             assert_eq!(is_illegal_destination_v6(v6(text)), illegal, "{text}");
         }
+    }
+
+    /// RFC 3964 section 5.3.1: each block at both ends, and the addresses just outside of it.
+    #[test]
+    fn rfc3964_5_3_1_global_unicast() {
+        for (first, last) in [
+            ("0.0.0.0", "0.255.255.255"),
+            ("10.0.0.0", "10.255.255.255"),
+            ("100.64.0.0", "100.127.255.255"),
+            ("127.0.0.0", "127.255.255.255"),
+            ("169.254.0.0", "169.254.255.255"),
+            ("172.16.0.0", "172.31.255.255"),
+            ("192.168.0.0", "192.168.255.255"),
+            ("224.0.0.0", "255.255.255.255"),
+        ] {
+            assert!(!is_global_unicast_v4(v4(first)), "{first}");
+            assert!(!is_global_unicast_v4(v4(last)), "{last}");
+            let before = V4::from_number(v4(first).number().wrapping_sub(1));
+            let after = V4::from_number(v4(last).number().wrapping_add(1));
+            assert!(
+                first == "0.0.0.0" || is_global_unicast_v4(before),
+                "{before}"
+            );
+            assert!(
+                last == "255.255.255.255" || is_global_unicast_v4(after),
+                "{after}"
+            );
+        }
+        assert!(is_global_unicast_v4(v4("192.88.99.1")));
     }
 
     /// RFC 5735 section 3 and RFC 6890 section 2.2.2: first and last address of every block, and

@@ -143,11 +143,12 @@ pub fn leave<P: Packet, H: Host>(
 ) -> Result<Verdict, Refusal> {
     let mut softwire = Softwire::open(packet, &outer)?;
     let (inner, header) = (&mut softwire.inner, softwire.header);
+    // Before anything that would be answered (RFC 2473 section 3.3).
+    accept(&header)?;
     v4::check(inner, &header)?;
     if special::is_illegal_source_v4(header.source()) {
         return Err(Refusal::Drop(Counter::IllegalSource));
     }
-    accept(&header)?;
     let tos = class::inner(outer.traffic_class(), header.tos())?;
     let fit = match onwards(inner, host, policy, &header, tos) {
         Err(refusal @ Refusal::Reply(..)) => {
@@ -179,7 +180,8 @@ fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize
     if !P::ABILITIES.softwire_options {
         return Err(Refusal::Slow(Slow::ExtensionHeaders));
     }
-    let chain = v6::chain(packet, outer, ipv6::HEADER, length, Extent::Whole)?;
+    // Whoever sent this is not known to be the other end yet, and gets no answer.
+    let chain = v6::chain(packet, outer, ipv6::HEADER, length, Extent::Whole).map_err(silently)?;
     if chain
         .fragment
         .get()
@@ -191,6 +193,15 @@ fn contents<P: Packet>(packet: &P, outer: &ipv6::Header) -> Result<(usize, usize
         Ok((chain.at, chain.length))
     } else {
         Err(Refusal::Drop(Counter::UnsupportedProtocol))
+    }
+}
+
+/// The same refusal without an answer.
+#[inline(always)]
+const fn silently(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Reply(_, counter) => Refusal::Drop(counter),
+        other => other,
     }
 }
 

@@ -11,6 +11,7 @@
 use super::inner::Inner;
 use super::path_mtu::{self, End};
 use crate::address::{Address, V4, V6};
+use crate::checksum::Sum;
 use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::packet::{Family, NoRoom, Packet, Truncated, verify_checksum};
@@ -156,13 +157,12 @@ fn read_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<Report<V6>, R
 /// its header.
 fn verify_v6<P: Packet>(packet: &P, header: &ipv6::Header) -> Option<usize> {
     let length = usize::from(header.payload_length());
-    let message = packet.bytes()?.get(ipv6::HEADER..)?.get(..length)?;
     let pseudo = header.source().sum() + header.destination().sum();
     let pseudo = pseudo
         .number(header.payload_length())
         .number(u16::from(protocol::ICMPV6));
-    let right = pseudo.bytes(message).fold() == 0xffff;
-    length.checked_sub(icmp::HEADER).filter(|_| right)
+    verify_checksum(packet, ipv6::HEADER, length, pseudo)?;
+    length.checked_sub(icmp::HEADER)
 }
 
 /// The path MTU and the error for the sender of the inner packet (RFC 2473 section 8.3), from the ICMPv6
@@ -218,7 +218,7 @@ fn read_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> Result<Report<V4>, R
     if length < icmp::HEADER {
         return Err(MALFORMED);
     }
-    verify_checksum(packet, ipv4::HEADER, length).ok_or(MALFORMED)?;
+    verify_checksum(packet, ipv4::HEADER, length, Sum::ZERO).ok_or(MALFORMED)?;
     let head = packet.words::<2>(ipv4::HEADER)?;
     let body = Body::read(Unit::V4, head, length - icmp::HEADER);
     let start = ipv4::HEADER + icmp::HEADER;

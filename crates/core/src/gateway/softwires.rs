@@ -6,15 +6,19 @@ use crate::address::{V4, V6, special};
 use crate::encap::four_in_six::{Softwire, carries};
 use crate::encap::{class, tunnel_error};
 use crate::host::Host;
+use crate::incoming::v4;
 use crate::mechanism::crossing::{SharesV4, Softwires};
 use crate::mechanism::passage::{Passage, Passed};
 use crate::mechanism::{Instances, Seen};
 use crate::nat::{FragmentKey, NatConfig};
 use crate::packet::{Family, Packet};
+use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::quoted_v4::restore;
 use crate::translate::{Hop, four_to_four};
 use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::wire::content::{Content, Messages};
+use crate::wire::transport::Extent;
 use crate::wire::tuple::Ends;
 use crate::wire::{ipv4, ipv6, protocol};
 
@@ -75,11 +79,14 @@ fn leave<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
     let inner = &mut softwire.inner;
     let verdict = four_to_four::translate(inner, host, policy, &out, header, tos, Hop::Forward);
     let verdict = match verdict {
-        // About the packet as it came.
-        Err(refusal @ Refusal::Reply(IcmpError::SourcePolicy, _)) => return Err(refusal),
-        Err(refusal @ Refusal::Reply(..)) if !M::PRIVATE_SOFTWIRES => {
-            softwire.leave();
-            return Err(refusal);
+        Err(refusal @ Refusal::Reply(..)) => {
+            let answer = answer(&softwire, host, &out, policy, refusal);
+            // An error about the source is about the packet as it came.
+            let is_outer = matches!(answer, Refusal::Reply(IcmpError::SourcePolicy, _));
+            if !M::PRIVATE_SOFTWIRES && !is_outer {
+                softwire.leave();
+            }
+            return Err(answer);
         }
         other => other?,
     };
@@ -91,6 +98,38 @@ fn leave<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
     let verdict = four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Hairpin)?;
     host.count(Counter::Hairpinned);
     Ok(verdict)
+}
+
+/// What becomes of a packet from a softwire that is to be answered: the answer, unless its source is not the
+/// sender's, which comes first (RFC 7597 section 8.1, RFC 7596 section 6.2). Nobody answers an error or a
+/// later fragment, so that their source need not be known.
+#[inline(always)]
+fn answer<M: SharesV4, P: Packet, H: Host>(
+    softwire: &Softwire<'_, P>,
+    host: &H,
+    out: &FromSoftwire<'_, M>,
+    policy: &Policy,
+    answer: Refusal,
+) -> Refusal {
+    if !P::ABILITIES.replies {
+        return answer;
+    }
+    let (header, at) = (&softwire.header, softwire.header.header_length());
+    let length = usize::from(header.total_length()).saturating_sub(at);
+    let (messages, extent) = (Messages::WithinV4, Extent::Whole);
+    let transport = match v4::transport(&softwire.inner, header, at, length, messages, extent) {
+        Ok(transport) => transport,
+        Err(refusal) => return refusal,
+    };
+    if let Content::IcmpError | Content::Continuation = transport.content {
+        return answer;
+    }
+    let tuple = transport.tuple(header.source(), header.destination());
+    let seen = Seen::outer(policy, &tuple, &transport);
+    match out.mechanism.check_sender(host, &out.ends, seen) {
+        Ok(()) => answer,
+        Err(refusal) => refusal,
+    }
 }
 
 /// An ICMPv6 message to the endpoint of softwires. If it is an error about a packet in a softwire, the

@@ -1,6 +1,7 @@
 //! The crossing by translation, with hairpins, and the sessions that it needs.
 
 use super::{Cross, Owner, owner_v4, owner_v6};
+use crate::address::V6;
 use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::crossing::{Translation, Translator};
@@ -12,7 +13,7 @@ use crate::verdict::{Refusal, Verdict};
 use crate::wire::content::Messages;
 use crate::wire::{ipv4, ipv6};
 
-impl<M: Translator> Cross<M> for Translation {
+impl<M: Translator + Member> Cross<M> for Translation {
     #[inline(always)]
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
         owner: &Owner<'_, M, I>,
@@ -35,26 +36,30 @@ impl<M: Translator> Cross<M> for Translation {
         let instances = owner.instances;
         let verdict = six_to_four::translate(packet, host, instances, mechanism, policy, header)?;
         if P::ABILITIES.hairpins {
-            return hairpin(owner, packet, host, verdict);
+            return hairpin(owner, packet, host, header.destination(), verdict);
         }
         Ok(verdict)
     }
 }
 
-/// Translates a packet back that was meant for another host behind the same instance (RFC 6146 section
-/// 3.8, RFC 7757 section 4.2.2). An engine that does not do hairpins has refused such a packet before it
-/// changed it.
-fn hairpin<M: Translator, P: Packet, H: Host, I: Instances + ?Sized>(
+/// Translates a packet back, which was sent to `from`, if it was meant for another host behind this gateway
+/// (RFC 6146 section 3.8, RFC 7757 section 4.2.2). That may be a host of another instance. An engine that
+/// does not do hairpins has refused such a packet before it changed it.
+fn hairpin<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
     owner: &Owner<'_, M, I>,
     packet: &mut P,
     host: &mut H,
+    from: V6,
     verdict: Verdict,
 ) -> Result<Verdict, Refusal> {
-    let (mechanism, policy) = (owner.mechanism, owner.policy);
     let header = ipv4::Header::read(packet, 0)?;
-    if !mechanism.hairpins(host, owner.instances, header.destination()) {
+    let (mechanism, instances) = (owner.mechanism, owner.instances);
+    if !mechanism.hairpins(host, instances, from, header.destination()) {
         return Ok(verdict);
     }
+    let there = owner_v4::<M, _, _, _>(packet, host, instances, &header)
+        .ok_or(Refusal::Drop(Counter::NoBinding))?;
+    let (mechanism, policy) = (there.mechanism, there.policy);
     let verdict = four_to_six::translate(packet, host, mechanism, policy, header, Hop::Hairpin)?;
     host.count(Counter::Translated6To4);
     host.count(Counter::Hairpinned);

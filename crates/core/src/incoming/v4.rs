@@ -77,13 +77,6 @@ pub fn transport<P: Packet>(
 ) -> Result<Transport, Refusal> {
     let fragment = header.fragment();
     match header.protocol() {
-        // As an IPv6 header these would be extension headers or ICMPv6, which nobody on the IPv4
-        // side may write.
-        protocol::HOP_BY_HOP
-        | protocol::ROUTING
-        | protocol::FRAGMENT
-        | protocol::DESTINATION_OPTIONS
-        | protocol::ICMPV6 => return Err(Refusal::Drop(Counter::UnsupportedProtocol)),
         protocol::IGMP => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
         // RFC 7915 section 1.2; the whole can be translated once it is put together.
         protocol::ICMP if fragment.is_fragment() && matches!(extent, Extent::Whole) => {

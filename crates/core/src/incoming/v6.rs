@@ -98,7 +98,7 @@ pub fn chain<P: Packet>(
                 if chain.fragment.is_present() =>
             {
                 // RFC 7915 section 5.1.1: extension headers behind a fragment header, except ESP.
-                return Err(Refusal::Drop(Counter::FragmentedExtensionHeader));
+                return Err(Refusal::prohibited(Counter::FragmentedExtensionHeader));
             }
             protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
                 let [next, units, _, segments_left] = packet.words::<1>(chain.at)?[0].bytes();
@@ -126,8 +126,6 @@ pub fn chain<P: Packet>(
                 chain.at += FRAGMENT_HEADER;
                 chain.length -= FRAGMENT_HEADER;
             }
-            // In an IPv4 header this would be ICMPv4, which nobody on the IPv6 side may write.
-            protocol::ICMP => return Err(Refusal::Drop(Counter::UnsupportedProtocol)),
             _ => return Ok(chain),
         }
     }

@@ -62,6 +62,20 @@ impl Mechanism for Aftr {
 }
 
 impl SharesV4 for Aftr {
+    #[inline(always)]
+    fn check_sender<H: Host>(
+        &self,
+        _host: &H,
+        ends: &Ends<V6>,
+        _seen: Seen<'_, V4>,
+    ) -> Result<(), Refusal> {
+        if self.softwires.contains(ends.source) {
+            Ok(())
+        } else {
+            Err(Refusal::Drop(Counter::TunnelSource))
+        }
+    }
+
     /// From a B4 to the internet.
     #[inline(always)]
     fn decapsulate<H: Host>(
@@ -70,16 +84,13 @@ impl SharesV4 for Aftr {
         ends: &Ends<V6>,
         seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        let b4 = ends.source;
-        if !self.softwires.contains(b4) {
-            return Err(Refusal::Drop(Counter::TunnelSource));
-        }
+        self.check_sender(host, ends, seen)?;
         // A packet for the AFTR itself never has a session, so that other engines hand it on without
         // a rule of their own.
         if H::Effort::ACCOUNTS && seen.part == Part::Outer && seen.tuple.destination == OWN {
             return Err(Refusal::Slow(Slow::Own));
         }
-        let tuple = stateful::out(host, &self.nat, b4, seen)?;
+        let tuple = stateful::out(host, &self.nat, ends.source, seen)?;
         Ok(Passed::by_link(tuple).hiding(true))
     }
 

@@ -52,13 +52,23 @@ pub trait Translator: Mechanism<Crossing = Translation> {
     /// An address has no counterpart or may not be used, or the NAT refuses the packet.
     fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal>;
 
-    /// Whether a packet that was mapped to this IPv4 destination goes to another host behind this
-    /// gateway.
+    /// Maps an IPv4 packet that was an IPv6 packet a moment ago: the second half of a hairpin.
+    ///
+    /// # Errors
+    /// See [`to_v6`](Self::to_v6).
+    #[inline(always)]
+    fn turn_back<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
+        self.to_v6(host, seen)
+    }
+
+    /// Whether a packet whose destination was mapped `from` an IPv6 address to this IPv4 address goes to
+    /// another host behind this gateway.
     #[inline(always)]
     fn hairpins<H: Host, I: Instances + ?Sized>(
         &self,
         _host: &H,
         _instances: &I,
+        _from: V6,
         _destination: V4,
     ) -> bool {
         false
@@ -75,6 +85,18 @@ pub trait Translator: Mechanism<Crossing = Translation> {
 
 /// A mechanism whose hosts or CEs share IPv4 addresses behind softwires.
 pub trait SharesV4: Mechanism<Crossing = Softwires> {
+    /// Checks whether the source of a packet that came out of a softwire between these ends belongs to the
+    /// sender (RFC 7597 section 8.1, RFC 7596 section 6.2).
+    ///
+    /// # Errors
+    /// It does not.
+    fn check_sender<H: Host>(
+        &self,
+        host: &H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<(), Refusal>;
+
     /// The other side of a packet that came out of a softwire between these ends.
     ///
     /// # Errors

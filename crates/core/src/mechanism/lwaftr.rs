@@ -133,15 +133,14 @@ impl Mechanism for LwAftr {
 }
 
 impl SharesV4 for LwAftr {
-    /// From a lwB4 to the internet (RFC 7596 section 6.2): IPv6 address, IPv4 address and port must match a
-    /// single softwire.
+    /// RFC 7596 section 6.2: IPv6 address, IPv4 address and port must match a single softwire.
     #[inline(always)]
-    fn decapsulate<H: Host>(
+    fn check_sender<H: Host>(
         &self,
-        host: &mut H,
+        host: &H,
         ends: &Ends<V6>,
         seen: Seen<'_, V4>,
-    ) -> Result<Passed, Refusal> {
+    ) -> Result<(), Refusal> {
         let spoofed = match self.policy.unbound_v6 {
             Unbound::Answer => Refusal::Reply(IcmpError::SourcePolicy, Counter::TunnelSpoofed),
             Unbound::Drop => Refusal::Drop(Counter::TunnelSpoofed),
@@ -154,6 +153,19 @@ impl SharesV4 for LwAftr {
         if !bound.destination.is(ends.source) || !bound.source.is(ends.destination) {
             return Err(spoofed);
         }
+        Ok(())
+    }
+
+    /// From a lwB4 to the internet.
+    #[inline(always)]
+    fn decapsulate<H: Host>(
+        &self,
+        host: &mut H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<Passed, Refusal> {
+        self.check_sender(host, ends, seen)?;
+        let tuple = seen.tuple;
         // "The hairpinning policy MUST be configurable."
         if self.policy.hairpin == Permission::Drop && self.hairpins(tuple.destination) {
             return Err(Refusal::prohibited(Counter::Filtered));

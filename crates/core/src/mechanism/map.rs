@@ -30,10 +30,15 @@ pub(super) fn check(
 /// The IPv4 address of the CE that sent a packet, checked.
 ///
 /// # Errors
-/// See [`check`].
+/// See [`check`]; a CE that uses what is not its own is told (RFC 7599 sections 8.2 and 8.3).
 #[inline(always)]
 pub(super) fn ce_of(rule: Option<&MapRule>, tuple: &Tuple<V6>) -> Result<V4, Refusal> {
     let address = rule.map_or(V4::default(), |rule| rule.host_v4_in(tuple.source));
-    check(rule, tuple.source, address, tuple.source_port)?;
-    Ok(address)
+    match check(rule, tuple.source, address, tuple.source_port) {
+        Ok(()) => Ok(address),
+        Err(Refusal::Drop(spoofed @ Counter::TunnelSpoofed)) => {
+            Err(Refusal::Reply(IcmpError::SourcePolicy, spoofed))
+        }
+        Err(refusal) => Err(refusal),
+    }
 }

@@ -40,16 +40,26 @@ impl Mechanism for MapEBr {
 }
 
 impl SharesV4 for MapEBr {
+    #[inline(always)]
+    fn check_sender<H: Host>(
+        &self,
+        _host: &H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<(), Refusal> {
+        let rule = self.rules.find_v6(ends.source);
+        map::check(rule, ends.source, seen.tuple.source, seen.tuple.source_port)
+    }
+
     /// From a CE to the internet.
     #[inline(always)]
     fn decapsulate<H: Host>(
         &self,
-        _host: &mut H,
+        host: &mut H,
         ends: &Ends<V6>,
         seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        let rule = self.rules.find_v6(ends.source);
-        map::check(rule, ends.source, seen.tuple.source, seen.tuple.source_port)?;
+        self.check_sender(host, ends, seen)?;
         Ok(Passed::by_link(*seen.tuple))
     }
 

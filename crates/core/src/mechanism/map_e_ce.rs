@@ -58,7 +58,23 @@ impl Mechanism for MapECe {
 }
 
 impl SharesV4 for MapECe {
-    /// From the internet to a host: the BR sends, or another CE.
+    /// The BR sends, or another CE.
+    #[inline(always)]
+    fn check_sender<H: Host>(
+        &self,
+        _host: &H,
+        ends: &Ends<V6>,
+        seen: Seen<'_, V4>,
+    ) -> Result<(), Refusal> {
+        let sender = ends.source;
+        if sender.is(self.br) {
+            return Ok(());
+        }
+        let rule = self.rules.find_v6(sender);
+        map::check(rule, sender, seen.tuple.source, seen.tuple.source_port)
+    }
+
+    /// From the internet to a host.
     #[inline(always)]
     fn decapsulate<H: Host>(
         &self,
@@ -66,11 +82,7 @@ impl SharesV4 for MapECe {
         ends: &Ends<V6>,
         seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        let sender = ends.source;
-        if !sender.is(self.br) {
-            let rule = self.rules.find_v6(sender);
-            map::check(rule, sender, seen.tuple.source, seen.tuple.source_port)?;
-        }
+        self.check_sender(host, ends, seen)?;
         let (tuple, _) = stateful::back(host, &self.nat, seen)?;
         Ok(Passed::by_link(tuple))
     }

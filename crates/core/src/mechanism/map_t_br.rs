@@ -77,6 +77,7 @@ impl Translator for MapTBr {
         &self,
         _host: &H,
         _instances: &I,
+        _from: V6,
         destination: V4,
     ) -> bool {
         self.destinations.contains(destination)

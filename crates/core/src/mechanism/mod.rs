@@ -21,6 +21,7 @@ pub mod nat64;
 pub mod passage;
 pub mod siit;
 pub mod six_in_four;
+mod six_to_four;
 pub mod stateful;
 
 use crate::address::networks::{V4Networks, V6Networks};
@@ -123,15 +124,15 @@ pub trait Mechanism {
 
     /// The hosts on the inside of its NAT.
     fn hosts(&self) -> Hosts {
-        Hosts::V6
+        Hosts::V6(V6Networks::default())
     }
 }
 
 /// The hosts on the inside of a NAT.
 #[derive(Clone, Copy, Debug)]
 pub enum Hosts {
-    /// All that have IPv6 addresses.
-    V6,
+    /// Those in these networks, or all that have IPv6 addresses if there are none.
+    V6(V6Networks),
     /// Those in these networks.
     V4(V4Networks),
     /// Hosts behind softwires between this address and the B4s in these networks.

@@ -1,10 +1,11 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, PacketV4, Seen, stateful};
+use super::{Hosts, Instances, Mechanism, PacketV4, Part, Seen, stateful};
+use crate::address::networks::V6Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
-use crate::host::Host;
+use crate::host::{Effort, Host};
 use crate::nat::{Endpoint4, Inside, NatConfig, Pool};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -17,6 +18,8 @@ use crate::wire::tuple::Tuple;
 pub struct Nat64 {
     /// Prefix under which IPv6 hosts reach IPv4 hosts.
     pub prefix: Prefix,
+    /// The networks of the hosts that it is for; without any it is for all.
+    pub inside: V6Networks,
     /// Pool, timers, limits, tables.
     pub nat: NatConfig,
 }
@@ -53,6 +56,10 @@ impl Mechanism for Nat64 {
     fn prefix(&self) -> Option<&Prefix> {
         Some(&self.prefix)
     }
+
+    fn hosts(&self) -> Hosts {
+        Hosts::V6(self.inside)
+    }
 }
 
 impl Translator for Nat64 {
@@ -63,6 +70,11 @@ impl Translator for Nat64 {
         // RFC 6146 section 3.5: a source under the prefix could loop forever.
         if self.prefix.contains(tuple.source) {
             return Err(Refusal::Drop(Counter::Loop));
+        }
+        // RFC 6146 section 1.2.3: only inside hosts get entries. Silently: the source of a stranger may be
+        // forged. A program that makes no sessions finds those of inside hosts only.
+        if H::Effort::OPENS && seen.part == Part::Outer && !self.inside.admit(tuple.source) {
+            return Err(Refusal::Drop(Counter::NotInside));
         }
         let destination = self
             .prefix
@@ -114,6 +126,7 @@ impl Translator for Nat64 {
         &self,
         _host: &H,
         instances: &I,
+        _from: V6,
         destination: V4,
     ) -> bool {
         instances.pools_own(self, destination)

@@ -140,6 +140,13 @@ pub enum Hairpin {
     Intrinsic,
 }
 
+/// Whether a packet from IPv4 is on its way back from a hairpin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Back {
+    Yes,
+    No,
+}
+
 impl Mechanism for Siit {
     type Crossing = Translation;
 
@@ -179,18 +186,12 @@ impl Translator for Siit {
 
     #[inline(always)]
     fn to_v6<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
-        let (policy, tuple) = (seen.policy, seen.tuple);
-        let Some(source) = self.source_to_v6(host, tuple.source) else {
-            return Err(Refusal::prohibited(Counter::UntranslatableSource));
+        let back = match self.hairpin {
+            // A packet from outside may be on its way back, too: nobody else looks.
+            Hairpin::Simple => Back::Yes,
+            Hairpin::Off | Hairpin::Intrinsic => Back::No,
         };
-        let Some(destination) = self.any_to_v6(host, tuple.destination) else {
-            return Err(Refusal::prohibited(Counter::UntranslatableDestination));
-        };
-        let forbidden = |v4, v6| self.prefix.forbids(policy, v4) && self.prefix.contains(v6);
-        if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
-            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
-        }
-        Ok(tuple.between(source, destination))
+        self.map_v4(host, seen, back)
     }
 
     #[inline(always)]
@@ -215,15 +216,25 @@ impl Translator for Siit {
         Ok(tuple.between(source, destination))
     }
 
-    /// RFC 7757 section 4.2.2.
+    /// The rules of RFC 7757 section 4.2.1, for the second half of a hairpin (section 4.2.2).
+    #[inline(always)]
+    fn turn_back<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
+        self.map_v4(host, seen, Back::Yes)
+    }
+
+    /// RFC 7757 section 4.2.2, conditions A2 and A3 or B2 and B3: the outer destination of an error is the inner
+    /// source.
     #[inline(always)]
     fn hairpins<H: Host, I: Instances + ?Sized>(
         &self,
         host: &H,
         _instances: &I,
+        from: V6,
         destination: V4,
     ) -> bool {
-        self.hairpin == Hairpin::Intrinsic && self.is_host(host, destination)
+        self.hairpin == Hairpin::Intrinsic
+            && self.is_by_prefix(host, from)
+            && self.is_host(host, destination)
     }
 
     #[inline(always)]
@@ -249,12 +260,41 @@ impl Siit {
         }
     }
 
-    /// The IPv6 source of a packet from an IPv4 address. With an explicit mapping it is on its way back from a
-    /// hairpin, and its correspondent knows it under the prefix (RFC 7757 section 4.2.1). For a quoted packet
-    /// the tuple is swapped, so that rules 1 and 2 are the same.
+    /// Whether an IPv6 address is mapped by the prefix, rather than by an explicit mapping.
     #[inline(always)]
-    fn source_to_v6<H: Host>(&self, host: &H, address: V4) -> Option<V6> {
-        if self.hairpin != Hairpin::Off && !self.prefix.is_none() {
+    fn is_by_prefix<H: Host>(&self, host: &H, address: V6) -> bool {
+        self.prefix.contains(address)
+            && (self.overlap == Overlap::Apart || host.map_eam_v6(&self.eam, address).is_none())
+    }
+
+    /// The IPv6 tuple of an IPv4 packet.
+    #[inline(always)]
+    fn map_v4<H: Host>(
+        &self,
+        host: &H,
+        seen: Seen<'_, V4>,
+        back: Back,
+    ) -> Result<Tuple<V6>, Refusal> {
+        let (policy, tuple) = (seen.policy, seen.tuple);
+        let Some(source) = self.source_to_v6(host, tuple.source, back) else {
+            return Err(Refusal::prohibited(Counter::UntranslatableSource));
+        };
+        let Some(destination) = self.any_to_v6(host, tuple.destination) else {
+            return Err(Refusal::prohibited(Counter::UntranslatableDestination));
+        };
+        let forbidden = |v4, v6| self.prefix.forbids(policy, v4) && self.prefix.contains(v6);
+        if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
+            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+        }
+        Ok(tuple.between(source, destination))
+    }
+
+    /// The IPv6 source of a packet from an IPv4 address. If it is on its way back from a hairpin, its
+    /// correspondent knows it under the prefix, whatever mapping it has (RFC 7757 section 4.2.1). For a quoted
+    /// packet the tuple is swapped, so that rules 1 and 2 are the same.
+    #[inline(always)]
+    fn source_to_v6<H: Host>(&self, host: &H, address: V4, back: Back) -> Option<V6> {
+        if back == Back::Yes && !self.prefix.is_none() {
             return self.prefix.embed(address);
         }
         self.any_to_v6(host, address)

@@ -3,7 +3,7 @@
 
 use super::crossing::V6OverV4;
 use super::isatap::{self, Isatap};
-use super::{Mechanism, PacketV4};
+use super::{Mechanism, PacketV4, six_to_four};
 use crate::address::networks::V6Networks;
 use crate::address::sixrd::Domain;
 use crate::address::{V4, V6, special};
@@ -47,6 +47,18 @@ pub struct Embedded {
     pub domain: Domain,
     /// The tunnel endpoint for addresses outside of the domain.
     pub outside: Outside,
+    /// The addresses that are in order.
+    pub scope: Scope,
+}
+
+/// The addresses that are in order in a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Scope {
+    /// A provider's domain (6rd), whose IPv4 addresses may be private.
+    Provider,
+    /// The internet (6to4), with the checks of RFC 3964 section 5.
+    Internet,
 }
 
 /// The route to addresses outside of a domain, and the packets that come from there.
@@ -89,7 +101,12 @@ impl SixInFour {
         let other = match &self.peer {
             PeerV4::Isatap(link) => isatap::next_hop(link, source, destination)?,
             PeerV4::Fixed(peer) => *peer,
-            PeerV4::Embedded(peer) => embedded(peer, destination)?,
+            PeerV4::Embedded(peer) => {
+                if let Scope::Internet = peer.scope {
+                    six_to_four::check_entry(&peer.domain, self.local, source, destination)?;
+                }
+                embedded(peer, destination)?
+            }
         };
         if other.0.0 == self.local.0.0 {
             return Err(Refusal::Drop(Counter::Loop));
@@ -120,9 +137,11 @@ impl SixInFour {
                 }
             }
             PeerV4::Embedded(peer) => {
-                // RFC 3964 section 4: such a sender is no host.
-                if special::is_illegal_source_v4(sender) {
+                if !peer.scope.has(sender) {
                     return Err(Refusal::Drop(Counter::TunnelSource));
+                }
+                if let Scope::Internet = peer.scope {
+                    six_to_four::check_addresses(header.source(), header.destination())?;
                 }
                 return self.consistent(peer, sender, header);
             }
@@ -168,6 +187,18 @@ impl SixInFour {
     }
 }
 
+impl Scope {
+    /// Whether an IPv4 address may be a tunnel endpoint: that of a host (RFC 5969 section 12), on the internet
+    /// a global one.
+    #[inline(always)]
+    const fn has(self, address: V4) -> bool {
+        match self {
+            Self::Provider => !special::is_illegal_source_v4(address),
+            Self::Internet => special::is_global_unicast_v4(address),
+        }
+    }
+}
+
 /// Returns the tunnel endpoint for an address: the one that it embeds (RFC 5969 section 7.1.1, RFC 3056
 /// section 5.3), or the relay for the outside.
 #[inline(always)]
@@ -177,8 +208,7 @@ fn embedded(peer: &Embedded, destination: V6) -> Result<V4, Refusal> {
         (None, Outside::Relay(relay) | Outside::AnyRelay(relay)) => return Ok(relay),
         (None, Outside::Here) => return Err(Refusal::Drop(Counter::TunnelDestination)),
     };
-    // RFC 3964 section 4, RFC 5969 section 12: no broadcast, no loopback, nothing that is no host.
-    if special::is_illegal_source_v4(other) {
+    if !peer.scope.has(other) {
         return Err(Refusal::Drop(Counter::TunnelDestination));
     }
     Ok(other)

@@ -3,27 +3,36 @@
 //! that RFC 7422 calculates.
 
 use crate::address::V4;
-use crate::host::{Effort, Exhaustive, Host};
-use crate::table::{Memory, Position, Slot};
+use crate::host::{Effort, Thorough};
+use crate::table::{Memory, Position, Slot, prf};
+use crate::time::Instant;
 
 use super::config::{Blocks, NatConfig, Pooling};
 use super::endpoint::{Endpoint4, Protocol};
 use super::outcome::{Cause, Outcome};
-use super::port::{self, BLOCK, Space, reduce};
+use super::port::{self, BLOCK, Space, reduce, spread};
+use super::refusal::{self, ANYWHERE};
 use super::subscriber::{self, Owned};
+
+/// Blocks of an address that are tried: all, if none is smaller than 256 ports.
+const BLOCK_TRIES: u32 = 256;
 
 /// Claims an outside endpoint for a new binding, whose number is `owner`, of the subscriber in slot line
 /// `line`, if there is a table of them. The result is the endpoint.
 #[inline(never)]
-pub(super) fn allocate<H: Host, E: Effort>(
-    host: &mut H,
+pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
+    memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
-    owner: Position,
-    line: u32,
+    now: Instant,
+    (owner, line): (Position, u32),
 ) -> Outcome {
-    let random = host.random();
-    let mut space = Space {
+    let number = paired(cfg, inside);
+    if refusal::stands(memory, cfg, anywhere(number, inside), now) {
+        return Outcome::no(Cause::Refused);
+    }
+    let random = unpredictable(cfg, inside, now);
+    let space = Space {
         address: Default::default(),
         low: 0,
         high: 0,
@@ -31,33 +40,51 @@ pub(super) fn allocate<H: Host, E: Effort>(
         like: (inside[2] >> 16) as u16,
         owner,
     };
-    let memory = host.state();
-    if E::PORTS == 0 {
-        return search::<_, E>(memory, cfg, inside, line, random, &mut space);
+    if !E::ACCOUNTS {
+        return brief::<_, E>(memory, cfg, number, random, space);
     }
-    let found = match cfg.blocks {
-        // The verifier of BPF has looked at enough by now.
-        Blocks::Dynamic { .. } | Blocks::Deterministic(_) if !H::Effort::ACCOUNTS => {
-            return Outcome::no(Cause::GaveUp);
-        }
-        // A set is searched as a whole.
-        Blocks::PortSet => return Outcome::no(Cause::GaveUp),
-        Blocks::None => space.at_address(cfg, paired(cfg, inside)),
-        Blocks::Dynamic { size, .. } => space.in_latest_block(memory, line, size),
-        Blocks::Deterministic(_) => space.calculated(cfg, inside),
+    let mut search = Search {
+        memory,
+        cfg,
+        inside,
+        now,
+        random,
+        space,
     };
-    let outcome = match found {
-        Some(()) => space.claim_some(memory, cfg, random, E::PORTS),
-        None => Outcome::no(Cause::GaveUp),
-    };
-    if H::Effort::ACCOUNTS
-        && matches!(cfg.blocks, Blocks::Dynamic { .. })
-        && found.is_some()
-        && outcome.get().is_err()
-    {
-        subscriber::drop_use(memory, cfg, line, space.address, space.low);
+    search.thorough::<E>(line)
+}
+
+/// A few ports of the first address, for the programs of BPF: their verifier has looked at enough by now.
+#[inline(always)]
+fn brief<M: Memory + ?Sized, E: Effort>(
+    memory: &M,
+    cfg: &NatConfig,
+    number: u32,
+    random: u32,
+    mut space: Space,
+) -> Outcome {
+    // The other policies are searched as a whole.
+    if !matches!(cfg.blocks, Blocks::None) || space.at_address(cfg, number).is_none() {
+        return Outcome::no(Cause::GaveUp);
     }
-    outcome
+    let outcome = space.claim_alike::<_, E>(memory, cfg, random);
+    match outcome.get() {
+        Err(Cause::Exhausted) => Outcome::no(Cause::GaveUp),
+        _ => outcome,
+    }
+}
+
+/// The name of a search in all addresses that an inside endpoint may get a port of.
+#[inline(always)]
+const fn anywhere(number: u32, inside: &[u64; 3]) -> u64 {
+    (number as u64) << 32 | inside[2] & 0xff | ANYWHERE
+}
+
+/// The choice among outside ports (RFC 6056 section 3.3.3): whoever sees many of them cannot tell the next,
+/// not even of its own host, and all engines choose alike.
+#[inline(never)]
+fn unpredictable(cfg: &NatConfig, inside: &[u64; 3], now: Instant) -> u32 {
+    prf(&cfg.secret, &[inside[0], inside[1], inside[2], now.0]) as u32
 }
 
 /// Number of the outside address that the subscriber of an inside endpoint is paired with.
@@ -78,7 +105,7 @@ pub(super) fn admits(cfg: &NatConfig, inside: &[u64; 3], outside: Endpoint4) -> 
     match &cfg.blocks {
         Blocks::None | Blocks::PortSet => {
             cfg.pool.port_set().contains(outside.port)
-                && addresses::<Exhaustive>(cfg, inside)
+                && addresses::<Thorough>(cfg, inside)
                     .filter_map(|number| cfg.pool.nth(number))
                     .any(within)
         }
@@ -112,23 +139,6 @@ impl Space {
         self.high = owned.first().wrapping_add(size.wrapping_sub(1));
     }
 
-    /// The ports of the block that the subscriber got last, with a use counted.
-    #[inline(always)]
-    fn in_latest_block<M: Memory + ?Sized>(
-        &mut self,
-        memory: &M,
-        line: u32,
-        size: u16,
-    ) -> Option<()> {
-        let slot = Slot::at(memory, line)?;
-        let (index, owned) = subscriber::latest_block(&slot)?;
-        if !subscriber::replace_block(&slot, index, owned, owned.used_once_more()) {
-            return None;
-        }
-        self.in_block(owned, size);
-        Some(())
-    }
-
     /// The ports that RFC 7422 calculates for a subscriber.
     #[inline(always)]
     fn calculated(&mut self, cfg: &NatConfig, inside: &[u64; 3]) -> Option<()> {
@@ -143,57 +153,151 @@ impl Space {
     }
 }
 
-/// The complete search, in user space.
-fn search<M: Memory + ?Sized, E: Effort>(
-    memory: &M,
-    cfg: &NatConfig,
-    inside: &[u64; 3],
-    line: u32,
+/// A search for an outside endpoint.
+struct Search<'a, M: ?Sized> {
+    memory: &'a M,
+    cfg: &'a NatConfig,
+    inside: &'a [u64; 3],
+    now: Instant,
     random: u32,
-    space: &mut Space,
-) -> Outcome {
-    match cfg.blocks {
-        Blocks::None | Blocks::PortSet => {
-            for number in addresses::<E>(cfg, inside) {
-                if space.at_address(cfg, number).is_some() {
-                    let outcome = space.claim_any(memory, cfg, random);
-                    if !matches!(outcome.get(), Err(Cause::Exhausted)) {
-                        return outcome;
-                    }
-                }
-            }
-            Outcome::no(Cause::Exhausted)
+    /// The ports that are looked at.
+    space: Space,
+}
+
+impl<M: Memory + ?Sized> Search<'_, M> {
+    /// The search of user space.
+    fn thorough<E: Effort>(&mut self, line: u32) -> Outcome {
+        match self.cfg.blocks {
+            Blocks::None | Blocks::PortSet => self.in_addresses::<E>(),
+            Blocks::Deterministic(_) => match self.space.calculated(self.cfg, self.inside) {
+                Some(()) => self.in_space::<E>(),
+                None => Outcome::no(Cause::Exhausted),
+            },
+            Blocks::Dynamic {
+                size,
+                per_subscriber,
+            } => self.in_blocks::<E>(line, size, per_subscriber),
         }
-        Blocks::Deterministic(_) => match space.calculated(cfg, inside) {
-            Some(()) => space.claim_any(memory, cfg, random),
-            None => Outcome::no(Cause::Exhausted),
-        },
-        Blocks::Dynamic {
-            size,
-            per_subscriber,
-        } => {
-            let blocks = usize::from(per_subscriber).min(subscriber::BLOCKS);
-            for index in 0..blocks {
-                let Some(slot) = Slot::at(memory, line) else {
-                    return Outcome::no(Cause::Contention);
-                };
-                let Some(owned) =
-                    use_block::<_, E>(memory, cfg, inside, &slot, index, line, random)
-                else {
-                    continue;
-                };
-                space.in_block(owned, size);
-                let outcome = space.claim_any(memory, cfg, random);
-                if outcome.get().is_ok() {
-                    return outcome;
-                }
-                subscriber::drop_use(memory, cfg, line, space.address, space.low);
-                if !matches!(outcome.get(), Err(Cause::Exhausted)) {
+    }
+
+    /// A port of one of the subscriber's addresses.
+    fn in_addresses<E: Effort>(&mut self) -> Outcome {
+        for number in addresses::<E>(self.cfg, self.inside) {
+            if self.space.at_address(self.cfg, number).is_some() {
+                let outcome = self.in_space::<E>();
+                if !outcome.is_exhausted() {
                     return outcome;
                 }
             }
-            Outcome::no(Cause::Exhausted)
         }
+        self.refuse(anywhere(paired(self.cfg, self.inside), self.inside));
+        Outcome::no(Cause::Exhausted)
+    }
+
+    /// A port of one of the subscriber's blocks; it gets a further block if those that it has are full.
+    fn in_blocks<E: Effort>(&mut self, line: u32, size: u16, per_subscriber: u16) -> Outcome {
+        let blocks = usize::from(per_subscriber).min(subscriber::BLOCKS);
+        let mut outcome = Outcome::no(Cause::Exhausted);
+        for index in 0..blocks {
+            let Some(slot) = Slot::at(self.memory, line) else {
+                return Outcome::no(Cause::Contention);
+            };
+            let Some(owned) = self.use_block::<E>(&slot, index, line, size) else {
+                continue;
+            };
+            self.space.in_block(owned, size);
+            outcome = self.in_space::<E>();
+            if outcome.get().is_ok() {
+                return outcome;
+            }
+            let (address, low) = (self.space.address, self.space.low);
+            subscriber::drop_use(self.memory, self.cfg, line, address, low);
+            if !outcome.is_exhausted() {
+                return outcome;
+            }
+        }
+        outcome
+    }
+
+    /// A port of the space, unless none was found a moment ago.
+    fn in_space<E: Effort>(&mut self) -> Outcome {
+        let sought = self.space.name();
+        if self.is_refused(sought) {
+            return Outcome::no(Cause::Refused);
+        }
+        let outcome = self
+            .space
+            .claim_any::<M, E>(self.memory, self.cfg, self.random);
+        if outcome.is_exhausted() {
+            self.refuse(sought);
+        }
+        outcome
+    }
+
+    /// Counts a use of block number `index` of a subscriber, which gets the block if it has none in
+    /// this place.
+    fn use_block<E: Effort>(
+        &self,
+        slot: &Slot<'_>,
+        index: usize,
+        line: u32,
+        size: u16,
+    ) -> Option<Owned> {
+        loop {
+            let owned = subscriber::block(slot, index);
+            if !owned.is_none() {
+                if subscriber::replace_block(slot, index, owned, owned.used_once_more()) {
+                    return Some(owned);
+                }
+                continue;
+            }
+            let owner = self.cfg.layout.subscribers.position_of(line);
+            let claimed = self.claim_block::<E>(owner, size)?;
+            let block = Owned::new(claimed.address, claimed.port);
+            if subscriber::replace_block(slot, index, owned, block) {
+                return Some(block);
+            }
+            // Another processor gave the subscriber a block at the same moment: use that.
+            port::unclaim(self.memory, self.cfg, claimed.word() | BLOCK, owner);
+        }
+    }
+
+    /// Claims a block for a subscriber: its address and first port.
+    fn claim_block<E: Effort>(&self, owner: Position, size: u16) -> Option<Endpoint4> {
+        for number in addresses::<E>(self.cfg, self.inside) {
+            let (address, low, high) = self.cfg.pool.nth(number)?;
+            let sought = Endpoint4 { address, port: low }.word() | BLOCK;
+            if self.is_refused(sought) {
+                continue;
+            }
+            let size = u32::from(size.max(1));
+            let first = u32::from(low).div_ceil(size);
+            let blocks = ((u32::from(high) + 1) / size).saturating_sub(first);
+            for block in spread(self.random, blocks, BLOCK_TRIES) {
+                let candidate = Endpoint4 {
+                    address,
+                    port: ((first + block) * size) as u16,
+                };
+                let claimed = candidate.word() | BLOCK;
+                if port::claim(self.memory, self.cfg, claimed, owner)
+                    .get()
+                    .is_ok()
+                {
+                    return Some(candidate);
+                }
+            }
+            self.refuse(sought);
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn is_refused(&self, sought: u64) -> bool {
+        refusal::stands(self.memory, self.cfg, sought, self.now)
+    }
+
+    fn refuse(&self, sought: u64) {
+        refusal::remember(self.memory, self.cfg, sought, self.now);
     }
 }
 
@@ -206,67 +310,4 @@ fn addresses<E: Effort>(cfg: &NatConfig, inside: &[u64; 3]) -> impl Iterator<Ite
         Pooling::Strict => count.min(1),
     };
     (0..tries).map(move |step| (first + step) % count)
-}
-
-/// Counts a use of block number `index` of a subscriber, which gets the block if it has none in
-/// this place.
-fn use_block<M: Memory + ?Sized, E: Effort>(
-    memory: &M,
-    cfg: &NatConfig,
-    inside: &[u64; 3],
-    slot: &Slot<'_>,
-    index: usize,
-    line: u32,
-    random: u32,
-) -> Option<Owned> {
-    loop {
-        let owned = subscriber::block(slot, index);
-        if !owned.is_none() {
-            if subscriber::replace_block(slot, index, owned, owned.used_once_more()) {
-                return Some(owned);
-            }
-            continue;
-        }
-        let owner = cfg.layout.subscribers.position_of(line);
-        let claimed = claim_block::<_, E>(memory, cfg, inside, owner, random)?;
-        let block = Owned::new(claimed.address, claimed.port);
-        if subscriber::replace_block(slot, index, owned, block) {
-            return Some(block);
-        }
-        // Another processor gave the subscriber a block at the same moment: use that.
-        port::unclaim(memory, cfg, claimed.word() | BLOCK, owner);
-    }
-}
-
-/// Claims a block for a subscriber: its address and first port.
-fn claim_block<M: Memory + ?Sized, E: Effort>(
-    memory: &M,
-    cfg: &NatConfig,
-    inside: &[u64; 3],
-    owner: Position,
-    random: u32,
-) -> Option<Endpoint4> {
-    let Blocks::Dynamic { size, .. } = cfg.blocks else {
-        return None;
-    };
-    let size = u32::from(size.max(1));
-    for number in addresses::<E>(cfg, inside) {
-        let (address, low, high) = cfg.pool.nth(number)?;
-        let first = u32::from(low).div_ceil(size);
-        let end = (u32::from(high) + 1) / size;
-        let start = first + reduce(random, end.saturating_sub(first));
-        for block in (start..end).chain(first..start) {
-            let candidate = Endpoint4 {
-                address,
-                port: (block * size) as u16,
-            };
-            if port::claim(memory, cfg, candidate.word() | BLOCK, owner)
-                .get()
-                .is_ok()
-            {
-                return Some(candidate);
-            }
-        }
-    }
-    None
 }

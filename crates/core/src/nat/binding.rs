@@ -1,9 +1,12 @@
 //! The binding information base (RFC 6146 section 3.1): entries, their count of sessions, and how
 //! they come into being.
 
+use core::hint::black_box;
+
 use crate::host::{Effort, Host};
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
+use crate::time::Instant;
 
 use super::allocate::allocate;
 use super::bound::Counted;
@@ -169,50 +172,56 @@ fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64;
 /// Makes a binding with one reference, the caller's, if there is room for one more.
 #[inline(always)]
 fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
-    if !H::Effort::ACCOUNTS && subscriber::tracked(cfg) {
+    if !E::ACCOUNTS && subscriber::tracked(cfg) {
         return Outcome::no(Cause::GaveUp);
     }
     let bound = &cfg.layout.bound;
     if !bound.take(host.state(), Counted::Bindings) {
         return Outcome::no(Cause::Full);
     }
-    let outcome = write::<H, E>(host, cfg, inside);
-    if outcome.get().is_err() {
-        bound.give(host.state(), Counted::Bindings);
+    let now = host.now();
+    let outcome = write::<_, E>(host.state(), cfg, inside, now);
+    match outcome.get() {
+        Ok(_) => host.count(Counter::BindingCreated),
+        Err(_) => bound.give(host.state(), Counted::Bindings),
     }
     outcome
 }
 
-/// [`make`], without the count.
+/// [`make`], without the counts.
 #[inline(never)]
-fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+fn write<M: Memory + ?Sized, E: Effort>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+    now: Instant,
+) -> Outcome {
     let bindings = &cfg.layout.bindings;
     let hash = hash(&cfg.seed, inside);
-    let position = match bindings.reserve(host.state(), hash) {
+    let position = match bindings.reserve(memory, hash) {
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
-    bindings.touch(host.state(), position);
-    let subscriber = match enroll::<H, E>(host, cfg, inside).get_line() {
+    bindings.touch(memory, position);
+    let subscriber = match enroll::<M, E>(memory, cfg, inside).get_line() {
         Ok(line) => line,
         Err(cause) => {
-            bindings.release(host.state(), position);
+            bindings.release(memory, position);
             return Outcome::no(cause);
         }
     };
-    let outcome = allocate::<H, E>(host, cfg, inside, position, subscriber);
-    let now = host.now();
-    let memory = host.state();
+    let outcome = allocate::<M, E>(memory, cfg, inside, now, (position, subscriber));
+    // Read again: to keep it takes stack, and Linux 6.1 counts no more than 64 bytes for this function.
+    let bindings = &black_box(cfg).layout.bindings;
     match (outcome.get(), bindings.draft(memory, position)) {
         (Ok(outside), Some(draft)) => {
             draft.write(0, inside);
             draft.write(SUBSCRIBER, &[u64::from(subscriber), outside, 0, now.0]);
             bindings.publish(memory, draft, position, hash, 1);
-            host.count(Counter::BindingCreated);
             Outcome::line(bindings.line_of(position))
         }
         _ => {
-            if H::Effort::ACCOUNTS {
+            if E::ACCOUNTS {
                 subscriber::drop_binding(memory, subscriber);
             }
             bindings.release(memory, position);
@@ -224,9 +233,13 @@ fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -
 /// The subscriber of a new binding, with the binding counted; [`NO_SUBSCRIBER`] if there is no
 /// table of them.
 #[inline(always)]
-pub(super) fn enroll<H: Host, E: Effort>(host: &H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
-    if H::Effort::ACCOUNTS && subscriber::tracked(cfg) {
-        subscriber::enroll::<_, E>(host.state(), cfg, inside)
+pub(super) fn enroll<M: Memory + ?Sized, E: Effort>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+) -> Outcome {
+    if E::ACCOUNTS && subscriber::tracked(cfg) {
+        subscriber::enroll(memory, cfg, inside)
     } else {
         Outcome::line(NO_SUBSCRIBER)
     }

@@ -1,7 +1,7 @@
 //! The configuration of a stateful instance: plain data for a BPF map. The gateway makes it and checks it.
 
 use crate::address::{Address, V4, V6};
-use crate::table::Seed;
+use crate::table::{Secret, Seed};
 use crate::time::Span;
 
 use super::deterministic::Deterministic;
@@ -16,6 +16,8 @@ pub struct NatConfig {
     pub layout: Layout,
     /// Secret of all hashes: random, and the same as long as the tables live.
     pub seed: Seed,
+    /// Secret of the choice of ports: random, and another one with each configuration.
+    pub secret: Secret,
     /// Which packets may come in.
     pub filtering: Filtering,
     /// The action for unsolicited TCP connections from outside.

@@ -1,9 +1,13 @@
 //! Fragmented datagrams: the ports of the first fragment, for those that follow it (RFC 6146
 //! section 3.4). Fragments that come before the first are held elsewhere.
+//!
+//! A datagram always finds room. The fragments of one come within milliseconds, and a flood of first
+//! fragments fills any table, so a full table gives up what is oldest. Who has a large part of the places
+//! gives up one of its own.
 
 use crate::address::V6;
 use crate::host::Host;
-use crate::table::{Refused, Slot, hash};
+use crate::table::{Memory, Position, Refused, Slot, Slots, hash};
 use crate::time::Instant;
 use crate::wire::tuple::Ports;
 use crate::wire::{ipv4, ipv6};
@@ -17,8 +21,13 @@ const KEY: usize = 5;
 /// Word of a slot that holds the ports.
 const PORTS: usize = 5;
 const EXPIRY: u64 = (1 << 40) - 1;
+/// Of the sixteen places of a datagram, those that one source may have before it has to give up its own.
+const SHARE: usize = 4;
+/// How often room is made for one datagram: other processors may take it.
+const ATTEMPTS: u32 = 4;
 
-/// The key that the fragments of one datagram have in common (RFC 791, RFC 8200 section 4.5).
+/// The key that the fragments of one datagram have in common (RFC 791, RFC 8200 section 4.5). Its first
+/// word is the source for [`SHARE`]: an IPv4 address, or the upper half of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentKey([u64; KEY]);
 
@@ -28,10 +37,9 @@ impl FragmentKey {
     #[must_use]
     pub const fn v4(header: &ipv4::Header) -> Self {
         let (source, destination) = (header.source(), header.destination());
-        let addresses = (source.0.0 as u64) << 32 | destination.0.0 as u64;
         let protocol = (header.protocol() as u64) << 8 | 4;
         let datagram = (header.identification() as u64) << 32 | protocol;
-        Self([addresses, 0, 0, 0, datagram])
+        Self([source.0.0 as u64, destination.0.0 as u64, 0, 0, datagram])
     }
 
     /// The key of an IPv4 datagram in a softwire, whose addresses are valid there only: its IPv6 source is
@@ -40,8 +48,8 @@ impl FragmentKey {
     #[must_use]
     pub const fn within(self, softwire: V6) -> Self {
         let [high, low] = address_words(softwire);
-        let Self([addresses, .., datagram]) = self;
-        Self([high, low, addresses, 0, datagram])
+        let Self([source, destination, .., datagram]) = self;
+        Self([high, low, source, destination, datagram])
     }
 
     /// The key of an IPv6 datagram with this header; identification and protocol are those of its fragment
@@ -56,7 +64,8 @@ impl FragmentKey {
     }
 }
 
-/// Remembers the ports of a first fragment for the lifetime of fragments.
+/// Remembers the ports of a first fragment for the lifetime of fragments, in place of an older datagram if
+/// there is no room.
 ///
 /// # Errors
 /// [`Refused`]: the fragments that follow will not find it.
@@ -106,7 +115,7 @@ fn store<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey, ports: u64) -> O
             Outcome::no(Cause::Contention)
         };
     }
-    let position = match fragments.reserve(memory, hash) {
+    let position = match reserve(memory, fragments, hash, key) {
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
@@ -117,4 +126,42 @@ fn store<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey, ports: u64) -> O
     draft.write(PORTS, &[ports]);
     fragments.publish(memory, draft, position, hash, expiry);
     Outcome::word(0)
+}
+
+/// Takes a slot for a datagram that was not found, and makes room for it if there is none.
+fn reserve<M: Memory + ?Sized>(
+    memory: &M,
+    fragments: &Slots,
+    hash: u64,
+    key: &FragmentKey,
+) -> Result<Position, Refused> {
+    let mut result = fragments.reserve(memory, hash);
+    for _ in 0..ATTEMPTS {
+        if result != Err(Refused::Full) {
+            break;
+        }
+        if let Some((position, slot)) = displaced(memory, fragments, hash, key)
+            && slot.end()
+        {
+            fragments.release(memory, position);
+        }
+        result = fragments.reserve(memory, hash);
+    }
+    result
+}
+
+/// The datagram that gives its place to a new one: the oldest of the same source if that has its
+/// [`SHARE`], or else the oldest of all.
+fn displaced<'m, M: Memory + ?Sized>(
+    memory: &'m M,
+    fragments: &Slots,
+    hash: u64,
+    key: &FragmentKey,
+) -> Option<(Position, Slot<'m>)> {
+    let rivals = || fragments.rivals(memory, hash);
+    let of_source = |slot: &Slot<'_>| slot.word(0) == key.0[0];
+    let hoards = rivals().filter(|(_, slot)| of_source(slot)).count() >= SHARE;
+    rivals()
+        .filter(|(_, slot)| !hoards || of_source(slot))
+        .min_by_key(|(_, slot)| slot.life.payload() & EXPIRY)
 }

@@ -2,7 +2,7 @@
 //! exist before any packet, are reachable from everywhere, and last until they are released.
 
 use crate::address::V4;
-use crate::host::{Exhaustive, Host};
+use crate::host::{Host, Thorough};
 use crate::reason::Counter;
 use crate::table::Memory;
 use crate::verdict::Refusal;
@@ -61,7 +61,7 @@ pub fn hold<H: Host>(
             return Ok(Held::Now(outside));
         }
     }
-    let line = binding::bind::<H, Exhaustive>(host, cfg, &words).get_line()?;
+    let line = binding::bind::<H, Thorough>(host, cfg, &words).get_line()?;
     let held = mark(host.state(), cfg, &words);
     binding::drop_reference(host.state(), line);
     held.ok_or(Refusal::Drop(Counter::TableContention))
@@ -74,7 +74,7 @@ fn place_for_subscriber<H: Host>(
     words: &[u64; 3],
     binding: &StaticBinding,
 ) -> Result<bool, Refusal> {
-    let line = binding::enroll::<H, Exhaustive>(host, cfg, words).get_line()?;
+    let line = binding::enroll::<_, Thorough>(host.state(), cfg, words).get_line()?;
     let placed = place(host.state(), cfg, host.now(), binding, line);
     if placed.is_err() {
         subscriber::drop_binding(host.state(), line);

@@ -2,6 +2,7 @@
 
 use super::bound::Bound;
 use super::capacity::Capacity;
+use super::refusal;
 use crate::table::{Buckets, Slots};
 
 /// Lines of all tables of one instance.
@@ -22,6 +23,8 @@ pub struct Layout {
     pub(super) fragments: Slots,
     /// How many sessions and bindings there may be.
     pub(super) bound: Bound,
+    /// First line of the refusals.
+    pub(super) refusals: u32,
     end: u32,
 }
 
@@ -40,7 +43,8 @@ impl Layout {
         layout.subscribers = layout.slots(capacity.subscribers);
         layout.fragments = layout.slots(capacity.fragments);
         layout.bound = Bound::new(layout.end, capacity);
-        layout.end += 1;
+        layout.refusals = layout.end + 1;
+        layout.end = layout.refusals + refusal::LINES;
         layout
     }
 
@@ -51,6 +55,12 @@ impl Layout {
             + self.bindings.control.count
             + self.subscribers.control.count
             + self.fragments.control.count
+    }
+
+    /// The fragmented datagrams that the table was made for.
+    #[must_use]
+    pub const fn most_fragments(&self) -> u32 {
+        self.fragments.control.count * 6
     }
 
     /// The line after the last.
@@ -90,6 +100,7 @@ impl Layout {
             slots.first = first + (slots.first - start);
         }
         moved.bound = self.bound.moved(first + (self.bound.line() - start));
+        moved.refusals = first + (self.refusals - start);
         moved.end = first + (self.end - start);
         Some(moved)
     }
@@ -147,8 +158,8 @@ mod tests {
             },
         );
         // Lines of control words, each table's with one of a bitmap, and of slots: sessions, returns,
-        // bindings, claims, fragments; and one of counts.
-        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1;
+        // bindings, claims, fragments; one of counts, and those of the refusals.
+        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1 + refusal::LINES;
         assert_eq!(layout.end(), 10 + lines);
         assert_eq!(layout.returns.first, 20);
         assert!(layout.subscribers.is_empty());

@@ -23,7 +23,9 @@
 //! - A binding whose sessions have all expired is usable until the sweeper comes by. Timers are
 //!   lower bounds (RFC 4787 section 4.3).
 //! - Address-dependent filtering does not apply to static bindings: they are there to be reached.
-//! - Parity and range of ports are kept; the port itself is random (RFC 7857 section 9).
+//! - Parity and range of ports are kept; the port itself is unpredictable (RFC 7857 section 9, RFC 6056).
+//! - A new binding is worth a bounded number of steps. Where no port is found, that is remembered for a
+//!   moment ([`refusal`]), so that the next one does not cost a search.
 
 mod allocate;
 mod binding;
@@ -42,6 +44,7 @@ mod outcome;
 mod permission;
 mod pool;
 mod port;
+mod refusal;
 mod session;
 mod subscriber;
 mod sweep;

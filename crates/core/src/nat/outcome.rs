@@ -17,6 +17,7 @@ pub(super) enum Cause {
     NotSyn,
     NoBinding,
     Filtered,
+    Refused,
 }
 
 /// A 48-bit result or a cause.
@@ -54,8 +55,15 @@ impl Outcome {
             5 => Cause::GaveUp,
             6 => Cause::NotSyn,
             7 => Cause::NoBinding,
-            _ => Cause::Filtered,
+            8 => Cause::Filtered,
+            _ => Cause::Refused,
         })
+    }
+
+    /// Whether no port is free, or was found free a moment ago.
+    #[inline(always)]
+    pub(super) const fn is_exhausted(self) -> bool {
+        matches!(self.get(), Err(Cause::Exhausted | Cause::Refused))
     }
 
     /// The line, or why there is none.
@@ -88,6 +96,8 @@ impl From<Cause> for Refusal {
             Cause::Contention => Self::Drop(Counter::TableContention),
             Cause::Exhausted => Self::Reply(IcmpError::AddressUnreachable, Counter::PoolExhausted),
             Cause::Limit => Self::Reply(IcmpError::AddressUnreachable, Counter::SubscriberLimit),
+            // Whoever found it exhausted has told its host.
+            Cause::Refused => Self::Drop(Counter::PoolExhausted),
             Cause::GaveUp => Self::Slow(Slow::Table),
             Cause::NotSyn => Self::Drop(Counter::TcpNotSyn),
             Cause::NoBinding => Self::Drop(Counter::NoBinding),

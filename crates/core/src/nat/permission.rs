@@ -37,17 +37,19 @@ fn key_of(inside: [u64; 3], remote: u64) -> [u64; 4] {
     [inside[0], inside[1], inside[2], remote & ADDRESS | MARK]
 }
 
-/// Whether a permission, valid now, lets the remote host of a session `key` send to the binding in
-/// slot line `line`.
+/// Whether a permission, valid now, lets a remote host send to the binding in slot line `line`.
 #[inline(never)]
 pub(super) fn permits<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     line: u32,
-    key: &[u64; 4],
+    remote: u64,
     now: Instant,
 ) -> bool {
-    let key = key_of([key[0], key[1], key[2]], key[3]);
+    let Some(binding) = Slot::at(memory, line) else {
+        return false;
+    };
+    let key = key_of([binding.word(0), binding.word(1), binding.word(2)], remote);
     let hash = hash(&cfg.seed, &key);
     match cfg.layout.sessions.find(memory, hash, &key) {
         Some((_, slot)) => !Status::of(slot.life).expired(now) && is_for(memory, &slot, line),

@@ -6,6 +6,7 @@
 
 use crate::address::V4;
 use crate::address::port_set::PortSet;
+use crate::host::Effort;
 use crate::table::{Memory, Position, USED, hash};
 
 use super::config::NatConfig;
@@ -70,7 +71,7 @@ pub(super) fn owner<M: Memory + ?Sized>(
 
 /// Claims an outside endpoint, given with its protocol, for the binding `owner`; or a block, given with
 /// [`BLOCK`], for a subscriber. The result is the endpoint.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn claim<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
@@ -117,22 +118,26 @@ struct Series {
 impl Space {
     /// Claims one of a few random ports of the same range and parity as inside.
     #[inline(always)]
-    pub(super) fn claim_some<M: Memory + ?Sized>(
+    pub(super) fn claim_alike<M: Memory + ?Sized, E: Effort>(
         &self,
         memory: &M,
         cfg: &NatConfig,
         random: u32,
-        tries: u32,
     ) -> Outcome {
         match self.series_in_range(self.similar(), self.like) {
-            Some(series) => series.claim_some(memory, cfg, self, random, tries),
-            None => Outcome::no(Cause::GaveUp),
+            Some(series) => {
+                // Always as many: the verifier of BPF follows each end of a loop.
+                let some = Numbers(random).take(E::PORTS as usize);
+                let some = some.map(|bits| reduce(bits, series.ports));
+                series.claim(memory, cfg, self, some)
+            }
+            None => Outcome::no(Cause::Exhausted),
         }
     }
 
-    /// Claims a port, if one is free: same range (well-known or not) and parity as inside first,
+    /// Claims a port, if one is found: same range (well-known or not) and parity as inside first,
     /// then the same range, then any.
-    pub(super) fn claim_any<M: Memory + ?Sized>(
+    pub(super) fn claim_any<M: Memory + ?Sized, E: Effort>(
         &self,
         memory: &M,
         cfg: &NatConfig,
@@ -147,12 +152,23 @@ impl Space {
             let Some(series) = self.series(cfg.pool.port_set(), range, parity) else {
                 continue;
             };
-            let outcome = series.claim_any(memory, cfg, self, random);
+            let numbers = spread(random, series.ports, E::PORTS);
+            let outcome = series.claim(memory, cfg, self, numbers);
             if !matches!(outcome.get(), Err(Cause::Exhausted)) {
                 return outcome;
             }
         }
         Outcome::no(Cause::Exhausted)
+    }
+
+    /// The name of the ports to choose from, for the [refusals](super::refusal).
+    #[inline(always)]
+    pub(super) fn name(&self) -> u64 {
+        let first = Endpoint4 {
+            address: self.address,
+            port: self.low,
+        };
+        first.word() | self.protocol as u64
     }
 
     /// The ports in the same range as inside: well-known or not (RFC 4787 requirement 3a). An ICMP
@@ -211,39 +227,17 @@ impl Space {
 }
 
 impl Series {
-    /// Claims one of `tries` random ports (RFC 6056 section 3.3.2).
+    /// Claims one of the ports with these numbers (RFC 6056 section 3.3.2).
     #[inline(always)]
-    fn claim_some<M: Memory + ?Sized>(
+    fn claim<M: Memory + ?Sized>(
         self,
         memory: &M,
         cfg: &NatConfig,
         space: &Space,
-        mut random: u32,
-        tries: u32,
+        numbers: impl Iterator<Item = u32>,
     ) -> Outcome {
-        for _ in 0..tries {
-            let outcome = self.claim(memory, cfg, space, reduce(random, self.ports));
-            if !matches!(outcome.get(), Err(Cause::Contention)) {
-                return outcome;
-            }
-            // The step of a linear congruential generator: the start is random.
-            random = random.wrapping_mul(0x915f_77f5).wrapping_add(0x6b43_a9b5);
-        }
-        Outcome::no(Cause::GaveUp)
-    }
-
-    /// Claims the first free port from a random one on (RFC 6056 section 3.3.1).
-    #[inline(always)]
-    fn claim_any<M: Memory + ?Sized>(
-        self,
-        memory: &M,
-        cfg: &NatConfig,
-        space: &Space,
-        random: u32,
-    ) -> Outcome {
-        let start = reduce(random, self.ports);
-        for index in (start..self.ports).chain(0..start) {
-            let outcome = self.claim(memory, cfg, space, index);
+        for number in numbers {
+            let outcome = self.claim_nth(memory, cfg, space, number);
             if !matches!(outcome.get(), Err(Cause::Contention)) {
                 return outcome;
             }
@@ -252,7 +246,7 @@ impl Series {
     }
 
     #[inline(always)]
-    fn claim<M: Memory + ?Sized>(
+    fn claim_nth<M: Memory + ?Sized>(
         self,
         memory: &M,
         cfg: &NatConfig,
@@ -286,4 +280,30 @@ impl Series {
 #[inline(always)]
 pub(super) fn reduce(bits: u32, count: u32) -> u32 {
     ((u64::from(bits) * u64::from(count)) >> 32) as u32
+}
+
+/// At most `tries` of the numbers below `count`, in a random order; all of them, from a random one on, if there
+/// are no more.
+pub(super) fn spread(random: u32, count: u32, tries: u32) -> impl Iterator<Item = u32> {
+    let start = reduce(random, count);
+    let all = if count <= tries { count } else { 0 };
+    let some = if count <= tries { 0 } else { tries };
+    let some = Numbers(random)
+        .take(some as usize)
+        .map(move |bits| reduce(bits, count));
+    (start..all).chain(0..start.min(all)).chain(some)
+}
+
+/// A linear congruential generator. It spreads: what cannot be predicted is the number that it begins with.
+struct Numbers(u32);
+
+impl Iterator for Numbers {
+    type Item = u32;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        let number = self.0;
+        self.0 = number.wrapping_mul(0x915f_77f5).wrapping_add(0x6b43_a9b5);
+        Some(number)
+    }
 }

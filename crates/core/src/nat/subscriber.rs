@@ -5,7 +5,6 @@
 //! subscriber is the hash of its prefix and nothing has to be remembered.
 
 use crate::address::V4;
-use crate::host::Effort;
 use crate::table::{Memory, Slot, hash};
 use crate::word::Word;
 
@@ -49,12 +48,9 @@ pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
     hash(&cfg.seed, &key(cfg, inside))
 }
 
-/// Counts a new binding for its subscriber. The result is the slot line of the subscriber.
-///
-/// [`Cause::Limit`]; [`Cause::GaveUp`] for a new subscriber where [`Effort`] has an end: the first
-/// packet of each goes to user space, and the program of the fast path stays small.
+/// Counts a new binding for its subscriber. The result is the slot line of the subscriber. [`Cause::Limit`].
 #[inline(never)]
-pub(super) fn enroll<M: Memory + ?Sized, E: Effort>(
+pub(super) fn enroll<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
@@ -65,9 +61,6 @@ pub(super) fn enroll<M: Memory + ?Sized, E: Effort>(
     if let Some((position, _)) = subscribers.find(memory, hash, &key) {
         let line = subscribers.line_of(position);
         return count_up(memory, line, BINDING, BINDINGS, cfg.limits.bindings);
-    }
-    if E::PORTS != 0 {
-        return Outcome::no(Cause::GaveUp);
     }
     let position = match subscribers.reserve(memory, hash) {
         Ok(position) => position,

@@ -110,6 +110,15 @@ impl Buckets {
         }
     }
 
+    /// The positions where an entry with this hash may lie: those of its first bucket and of its second.
+    #[inline(always)]
+    pub fn positions(self, hash: u64) -> impl Iterator<Item = Position> {
+        let (first, second) = self.pair(hash);
+        [first, second]
+            .into_iter()
+            .flat_map(|bucket| (0..8).map(move |place| Position(bucket << 3 | place)))
+    }
+
     /// Begins to fetch the bucket of a hash; see [`Slots::touch`](super::Slots::touch).
     #[inline(always)]
     pub fn touch<M: Memory + ?Sized>(self, memory: &M, hash: u64) {

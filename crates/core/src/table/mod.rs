@@ -15,6 +15,7 @@ mod hash;
 mod interleaved;
 #[cfg(all(test, loom))]
 mod loom_word;
+mod prf;
 mod slots;
 
 use core::sync::atomic::Ordering;
@@ -27,6 +28,7 @@ use loom_word::AtomicU64;
 pub use buckets::{Buckets, Placed, Position, USED};
 pub use cuckoo::{FillError, Place};
 pub use hash::{KEY_WORDS, Seed, hash};
+pub use prf::{Secret, prf};
 pub use slots::{Draft, Life, Slot, Slots};
 
 /// The unit of memory: 64 bytes, one cache line, eight atomic words.

@@ -299,6 +299,18 @@ impl Slots {
         self.control.remove(memory, position);
     }
 
+    /// The entries in the way of a new one with this hash: those of its two buckets.
+    #[inline(always)]
+    pub fn rivals<'m, M: Memory + ?Sized>(
+        &self,
+        memory: &'m M,
+        hash: u64,
+    ) -> impl Iterator<Item = (Position, Slot<'m>)> {
+        let table = *self;
+        let entry = move |position| Some((position, table.entry(memory, position)?));
+        self.control.positions(hash).filter_map(entry)
+    }
+
     /// The entry at a position, for walks over the table.
     #[inline(always)]
     pub fn entry<'m, M: Memory + ?Sized>(

@@ -55,7 +55,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     }
     let mss = mss::find(packet, policy, transport)?;
     let old = ports.between(header.source(), header.destination());
-    let new = mechanism.to_v6(host, Seen::outer(policy, &old, transport))?;
+    let new = hop.map(host, mechanism, Seen::outer(policy, &old, transport))?;
     let ends = (new.source, new.destination);
     let mut out = headers(policy, &header, ends, transport.length);
     hop.apply(&mut out.fields.hop_limit);

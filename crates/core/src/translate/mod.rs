@@ -19,9 +19,13 @@ pub mod quoted;
 pub mod quoted_v4;
 pub mod six_to_four;
 
-use crate::address::Address;
+use crate::address::{Address, V4, V6};
 use crate::checksum::{Change, Delta, Field, Sum};
+use crate::host::Host;
+use crate::mechanism::Seen;
+use crate::mechanism::crossing::Translator;
 use crate::packet::{Packet, Truncated};
+use crate::verdict::Refusal;
 use crate::wire::content::Content;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
@@ -43,6 +47,20 @@ impl Hop {
     fn apply(self, hop_limit: &mut u8) {
         if self == Self::Forward {
             *hop_limit = hop_limit.wrapping_sub(1);
+        }
+    }
+
+    /// Maps an IPv4 packet that is forwarded, or turns back.
+    #[inline(always)]
+    fn map<H: Host, M: Translator>(
+        self,
+        host: &mut H,
+        mechanism: &M,
+        seen: Seen<'_, V4>,
+    ) -> Result<Tuple<V6>, Refusal> {
+        match self {
+            Self::Forward => mechanism.to_v6(host, seen),
+            Self::Hairpin => mechanism.turn_back(host, seen),
         }
     }
 }

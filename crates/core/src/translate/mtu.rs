@@ -4,6 +4,7 @@
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow, Split};
+use crate::wire::transport::Transport;
 use crate::wire::{ipv4, ipv6};
 
 /// The sizes of an IPv6 packet made from an IPv4 packet.
@@ -75,7 +76,9 @@ pub struct ToV4 {
 #[inline(always)]
 pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusal> {
     let wire = wire_size(packet, ipv4::HEADER, size.payload, size.transport);
-    if wire <= usize::from(size.link) {
+    // IPv4 counts its header in the total length, IPv6 does not.
+    let representable = ipv4::HEADER + size.payload <= usize::from(u16::MAX);
+    if wire <= usize::from(size.link) && representable {
         return Ok(None);
     }
     // An IPv6 sender need not send packets of less than 1280 bytes. A packet that is or was in fragments
@@ -83,7 +86,7 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     let may_cut = size.received <= usize::from(ipv6::MINIMUM_MTU)
         || size.fragment_header.is_some()
         || packet.reassembled().is_some();
-    if may_cut {
+    if may_cut && representable {
         return split::<P>(Split {
             mtu: size.link,
             identification: u32::from(size.identification),
@@ -91,6 +94,25 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     }
     let mtu = (size.link.saturating_add(20)).max(ipv6::MINIMUM_MTU);
     Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
+}
+
+/// Decides for a packet from IPv6 that turns back to IPv6: the second half of a hairpin cuts it, unless
+/// it sees Don't Fragment (RFC 7915 section 4.1).
+///
+/// # Errors
+/// The sender gets an error.
+#[inline(always)]
+pub fn turning<P: Packet>(
+    packet: &P,
+    transport: &Transport,
+    link: u16,
+    dont_fragment: bool,
+) -> Result<(), Refusal> {
+    let wire = wire_size(packet, ipv6::HEADER, transport.length, transport.header);
+    if dont_fragment && packet.reassembled().is_none() && wire > usize::from(link) {
+        return Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig));
+    }
+    Ok(())
 }
 
 /// The sizes of an IPv4 packet that stays one.

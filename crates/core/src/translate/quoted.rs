@@ -11,10 +11,11 @@ use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::crossing::Translator;
 use crate::mechanism::{Instances, Seen};
-use crate::packet::{Family, Packet, Truncated};
+use crate::packet::{Family, Packet, Truncated, verify_checksum};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::Hop;
+use crate::translate::six_to_four::choose_identification;
 use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Fit, Unit};
@@ -64,6 +65,19 @@ impl Received {
             quote_at: transport.at + icmp::HEADER,
             body: Body::read(unit, head, transport.length - icmp::HEADER),
         })
+    }
+
+    /// Verifies the checksum of the message, over a pseudo-header with this sum: where the message is computed
+    /// anew, a wrong one would be made right (RFC 5508 section 4.1, REQ-3).
+    pub(super) fn verify<P: Packet>(
+        &self,
+        packet: &P,
+        transport: &Transport,
+        pseudo: Sum,
+    ) -> Result<(), Refusal> {
+        let at = self.quote_at - icmp::HEADER;
+        verify_checksum(packet, at, transport.length, pseudo)
+            .ok_or(Refusal::Drop(Counter::MalformedTransport))
     }
 }
 
@@ -151,11 +165,12 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     let error = Received::read(packet, Unit::V4, &received.transport)?;
+    error.verify(packet, &received.transport, Sum::ZERO)?;
     let quote = read_v4(packet, error.quote_at, &error.body, Messages::V4)?;
     let (header, quoted) = (&quote.header, &quote.transport);
     let old = quoted.tuple(header.source(), header.destination());
     let new = map_back(received.header.destination(), &old, |tuple| {
-        mechanism.to_v6(host, Seen::quoted(policy, tuple, quoted))
+        hop.map(host, mechanism, Seen::quoted(policy, tuple, quoted))
     })?;
     // This includes RFC 7757 section 4.2.1 rule 3: the host itself is known by the destination of the
     // quoted packet.
@@ -211,6 +226,9 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     let error = Received::read(packet, Unit::V6, &received.transport)?;
+    let removed = Ports::NONE.between(received.header.source(), received.header.destination());
+    let removed = headers_v6::icmpv6_pseudo_header(&removed, received.transport.length);
+    error.verify(packet, &received.transport, removed)?;
     let quote = read_v6(packet, &error)?;
     let (header, quoted) = (&quote.header, &quote.transport);
     let old = quoted.tuple(header.source(), header.destination());
@@ -233,43 +251,43 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     };
     let told = error::error_to_v4(error.head, quote.fragment.get(), mtus).ok_or(UNTRANSLATABLE)?;
     let front = Front::new(&error, quoted, ipv4::HEADER, ipv4::HEADER);
-    let (length, headers) = plain_headers(&quote);
+    let (length, headers) = plain_headers(packet, &error, &quote)?;
     let plain = front.old_inner == length;
     let message = Message::new(&error, &told, Unit::V4, front, plain);
     outer.total_length = (ipv4::HEADER + message.length()) as u16;
-    outer.dont_fragment = false;
-    outer.identification = host.random() as u16;
+    choose_identification(packet, host, received, &mut outer);
 
     packet.replace_front(quoted.at, message.room(), Family::V4)?;
     (|| {
         packet.set_words(0, ipv4::Header::from(outer).0)?;
         let inner = ipv4::Header::from(inner);
         packet.set_words(ipv4::HEADER + icmp::HEADER, inner.0)?;
-        let removed = Ports::NONE.between(received.header.source(), old.source);
-        let removed = headers_v6::icmpv6_pseudo_header(&removed, received.transport.length);
         let echo = Sum::ZERO - headers_v6::icmpv6_pseudo_header(&old, quoted.length);
         let adjust = message.adjust(pseudo_header(&old, &new), echo);
         let change = inner.sum() - (headers + removed);
         message.write(packet, quoted, &new, &adjust, change, Sum::ZERO)
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    if !mechanism.hairpins(host, instances, new.source) {
+    if !mechanism.hairpins(host, instances, old.source, new.source) {
         host.count(Counter::Translated6To4);
     }
     Ok(Verdict::whole(Family::V4))
 }
 
-/// Bytes and sum of the headers of an IPv6 packet, but for those that go without a trace: extension headers
-/// other than that of a fragment.
-fn plain_headers(quote: &v6::Incoming) -> (usize, Sum) {
+/// Bytes and sum of the quoted headers, as they are there with reserved bits, but for those that go without a
+/// trace: extension headers other than that of a fragment behind the fixed header.
+fn plain_headers<P: Packet>(
+    packet: &P,
+    error: &Received,
+    quote: &v6::Incoming,
+) -> Result<(usize, Sum), Truncated> {
     let sum = quote.header.sum();
-    match quote.fragment.get() {
-        Some(fragment) => (
-            ipv6::HEADER + ipv6::FRAGMENT_HEADER,
-            sum.words(&fragment.to_words()),
-        ),
-        None => (ipv6::HEADER, sum),
+    if !quote.fragment.is_present() {
+        return Ok((ipv6::HEADER, sum));
     }
+    let fragment = packet.words::<2>(error.quote_at + ipv6::HEADER)?;
+    let length = ipv6::HEADER + ipv6::FRAGMENT_HEADER;
+    Ok((length, sum.words(&fragment)))
 }
 
 /// How the front of an error changes: everything up to the transport header of the quoted packet.

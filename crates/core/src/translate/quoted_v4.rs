@@ -5,7 +5,7 @@
 use super::quoted::{Adjust, INNER, Received, adjust_quoted, read_v4, useless};
 use super::{Hop, outgoing_v4, pseudo_header};
 use crate::address::V4;
-use crate::checksum::{Change, ChecksumKind, Delta, Field};
+use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::Seen;
@@ -40,8 +40,7 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     let error = Received::read(packet, Unit::V4, &received.transport)?;
-    verify_checksum(packet, received.transport.at, received.transport.length)
-        .ok_or(Refusal::Drop(Counter::MalformedTransport))?;
+    error.verify(packet, &received.transport, Sum::ZERO)?;
     let quote = Quote::read(packet, error.quote_at, &error.body)?;
     if received.header.destination() != quote.tuple.source {
         return Err(INNER);
@@ -113,7 +112,7 @@ impl Quote {
     fn read<P: Packet>(packet: &P, at: usize, body: &Body) -> Result<Self, Refusal> {
         let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
         let inner = header.header_length();
-        verify_checksum(packet, at, inner).ok_or(INNER)?;
+        verify_checksum(packet, at, inner, Sum::ZERO).ok_or(INNER)?;
         let available = body.quote.unwrap_or(body.length);
         let available = available.checked_sub(inner).ok_or(INNER)?;
         let quote = read_v4(packet, at, body, Messages::WithinV4)?;

@@ -33,7 +33,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     header: ipv6::Header,
 ) -> Result<Verdict, Refusal> {
     let incoming = v6::read(packet, header)?;
-    let ports = if incoming.fragment.is_present() && M::BY_PORTS {
+    let ports = if incoming.fragment.is_fragment() && M::BY_PORTS {
         if !P::ABILITIES.fragments {
             return Err(Refusal::Slow(Slow::HoldFragment));
         }
@@ -57,7 +57,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let removed = header.source().sum() + header.destination().sum();
     let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v4(host, Seen::outer(policy, &old, transport))?;
-    let hairpin = mechanism.hairpins(host, instances, new.destination);
+    let hairpin = mechanism.hairpins(host, instances, old.destination, new.destination);
     if hairpin && !P::ABILITIES.hairpins {
         return Err(Refusal::Slow(Slow::Hairpin));
     }
@@ -65,9 +65,11 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let mut fields = headers(policy, &incoming, ends, transport.length);
     fields.ttl -= 1;
     let mut link = policy.ipv4_mtu;
-    // The size matters on the second half of a hairpin only.
     let mut split = None;
-    if !hairpin {
+    if hairpin {
+        // It is the IPv6 link that takes the packet, and its sender that an error is for.
+        mtu::turning(packet, transport, policy.ipv6_mtu, fields.dont_fragment)?;
+    } else {
         choose_identification(packet, host, &incoming, &mut fields);
         link = link_mtu(host, policy, &fields)?;
         split = check_size(packet, link, &incoming, &mut fields)?;
@@ -98,9 +100,10 @@ fn ports_of_fragment<H: Host, M: Translator>(
     stateful::ports_of(host, mechanism.nat(), &key, &incoming.transport)
 }
 
-/// The identification of a packet that has none of its own.
+/// The identification of a packet that has none of its own. That of a fragment header stays, whether a
+/// fragment is behind it or not (RFC 7915 section 5.1.1).
 #[inline(always)]
-fn choose_identification<P: Packet, H: Host>(
+pub(super) fn choose_identification<P: Packet, H: Host>(
     packet: &P,
     host: &mut H,
     incoming: &v6::Incoming,

@@ -191,6 +191,13 @@ impl OptionalFragment {
     pub const fn is_present(self) -> bool {
         self.present
     }
+
+    /// Whether there is one with a fragment behind it. That of a whole packet (RFC 6946) has the packet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_fragment(self) -> bool {
+        self.header.fragment.is_fragment()
+    }
 }
 
 impl From<FragmentHeader> for OptionalFragment {

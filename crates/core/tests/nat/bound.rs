@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::support::*;
-use isthmus_core::host::Exhaustive;
+use isthmus_core::host::Thorough;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Span;
@@ -114,7 +114,7 @@ fn processors_at_the_same_time_do_not_pass_the_bound() {
                         let outcome = outbound(
                             &mut host,
                             cfg,
-                            Exhaustive,
+                            Thorough,
                             &host_of_thread,
                             v4("192.0.2.1", 1),
                             Udp,

@@ -1,13 +1,10 @@
-//! Static bindings (RFC 6146 section 3.1), fragments (section 3.4), look-ups for ICMP errors
-//! (section 3.6) and hairpinning (section 3.8).
+//! Static bindings (RFC 6146 section 3.1), look-ups for ICMP errors (section 3.6) and hairpinning
+//! (section 3.8).
 
 use crate::support::*;
-use isthmus_core::address::V4;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::Refusal;
-use isthmus_core::wire::ipv4;
-use isthmus_core::wire::tuple::Ports;
 
 const SYN: Transport = Transport::Tcp(TcpFlags::SYN);
 
@@ -55,6 +52,12 @@ fn rfc6146_3_1_static_binding_outlives_its_sessions() {
 fn rfc6146_3_1_removed_static_binding_ends_with_its_last_session() {
     let mut nat = nat_with_web();
     nat.back(web().outside, v4("192.0.2.9", 999), SYN).unwrap();
+    nat.out(
+        web().inside,
+        v4("192.0.2.9", 999),
+        Transport::Tcp(TcpFlags(0x12)),
+    )
+    .unwrap();
     remove_static(&nat.host.memory[..], &nat.cfg, &web()).unwrap();
     assert_eq!(
         remove_static(&nat.host.memory[..], &nat.cfg, &web()),
@@ -120,76 +123,6 @@ fn dynamic_bindings_keep_away_from_static_ones() {
         .out(inside("2001:db8::1", 2000), v4("192.0.2.1", 1), Udp)
         .unwrap();
     assert_eq!(outside.port, 2001);
-}
-
-/// The key of a datagram between two addresses.
-fn key([source, destination]: [V4; 2], identification: u16, protocol: u8) -> FragmentKey {
-    FragmentKey::v4(&ipv4::Header::from(ipv4::Fields {
-        tos: 0,
-        total_length: 1500,
-        identification,
-        dont_fragment: false,
-        fragment: ipv4::Fragment::WHOLE,
-        ttl: 64,
-        protocol,
-        source,
-        destination,
-    }))
-}
-
-#[test]
-fn rfc6146_3_4_fragments_find_the_ports_of_the_first() {
-    let mut nat = Setup::default().nat();
-    let (source, destination) = (v4("192.0.2.1", 0).address, v4("203.0.113.1", 0).address);
-    let others = [
-        key([source, destination], 8, 17),
-        key([source, destination], 7, 6),
-        key([destination, source], 7, 17),
-    ];
-    let key = key([source, destination], 7, 17);
-    let ports = Ports {
-        source: 53,
-        destination: 4000,
-    };
-    assert_eq!(recall(&nat.host, &nat.cfg, &key), None);
-    remember(&nat.host, &nat.cfg, &key, ports).unwrap();
-    assert_eq!(recall(&nat.host, &nat.cfg, &key), Some(ports));
-    for other in others {
-        assert_eq!(recall(&nat.host, &nat.cfg, &other), None);
-    }
-    // The same identification again, with other ports.
-    let again = Ports {
-        source: 54,
-        ..ports
-    };
-    remember(&nat.host, &nat.cfg, &key, again).unwrap();
-    assert_eq!(recall(&nat.host, &nat.cfg, &key), Some(again));
-    // FRAGMENT_MIN is 2 seconds.
-    nat.pass(1);
-    assert_eq!(recall(&nat.host, &nat.cfg, &key), Some(again));
-    nat.pass(2);
-    assert_eq!(recall(&nat.host, &nat.cfg, &key), None);
-    nat.sweep();
-    remember(&nat.host, &nat.cfg, &key, ports).unwrap();
-    assert_eq!(recall(&nat.host, &nat.cfg, &key), Some(ports));
-}
-
-#[test]
-fn rfc6146_3_4_fragment_table_is_bounded() {
-    let nat = Setup::default().nat();
-    let addresses = ["192.0.2.1", "203.0.113.1"].map(|text| v4(text, 0).address);
-    let kept = (0..1000)
-        .filter(|id| {
-            let key = key(addresses, *id, 17);
-            let ports = Ports {
-                source: *id,
-                destination: 1,
-            };
-            remember(&nat.host, &nat.cfg, &key, ports).is_ok()
-        })
-        .count();
-    // Capacity 64, a third more places.
-    assert!((64..=88).contains(&kept), "{kept}");
 }
 
 #[test]

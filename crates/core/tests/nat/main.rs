@@ -3,6 +3,8 @@
 mod bound;
 mod filtering;
 mod fixed;
+mod fragment;
+mod full;
 mod held;
 mod model;
 mod port_set;

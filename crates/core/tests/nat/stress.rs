@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use crate::support::*;
-use isthmus_core::host::{Destination, Exhaustive, Host, Route};
+use isthmus_core::host::{Destination, Host, Route, Thorough};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
@@ -26,7 +26,7 @@ struct Processor<'m> {
 }
 
 impl Host for Processor<'_> {
-    type Effort = Exhaustive;
+    type Effort = Thorough;
     type State = [Line];
     type Rules = [Line];
 
@@ -104,7 +104,7 @@ fn hammer(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) -> Vec<(u32, Endp
                         let number = host.random() % 400;
                         let remote = v4("192.0.2.1", (host.random() % 32) as u16);
                         let outside =
-                            outbound(&mut host, cfg, Exhaustive, &client(number), remote, Udp);
+                            outbound(&mut host, cfg, Thorough, &client(number), remote, Udp);
                         match outside {
                             Ok(outside) => told.push((number, outside)),
                             Err(refusal) => assert!(tolerable(refusal), "{refusal:?}"),
@@ -113,7 +113,7 @@ fn hammer(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) -> Vec<(u32, Endp
                         let back = inbound(
                             &mut host,
                             cfg,
-                            Exhaustive,
+                            Thorough,
                             outside,
                             v4("192.0.2.2", remote.port),
                             Udp,
@@ -334,9 +334,9 @@ fn hammer_filtered(cfg: &NatConfig, memory: &[Line], clock: &AtomicU64) {
                     let remote = v4("192.0.2.1", (host.random() % 32) as u16);
                     let client = client(number);
                     let _ =
-                        outbound(&mut host, cfg, Exhaustive, &client, remote, Udp).map(|outside| {
+                        outbound(&mut host, cfg, Thorough, &client, remote, Udp).map(|outside| {
                             let other = v4("192.0.2.1", 99);
-                            let back = inbound(&mut host, cfg, Exhaustive, outside, other, Udp);
+                            let back = inbound(&mut host, cfg, Thorough, outside, other, Udp);
                             if let Err(refusal) = back {
                                 assert!(
                                     tolerable(refusal)

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use isthmus_core::host::{Destination, Exhaustive, Host, Route};
+use isthmus_core::host::{Destination, Host, Route, Thorough};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
@@ -53,6 +53,7 @@ impl Setup {
                 0x4528_21e6_38d0_1377,
                 0xbe54_66cf_34e9_0c6c,
             ],
+            secret: [0x3bd3_9e10_cb0e_f593, 0xc0ac_f169_b5f1_8a8c],
             filtering: self.filtering,
             unsolicited_syn: UnsolicitedSyn::Drop,
             pooling: self.pooling,
@@ -108,7 +109,7 @@ pub(crate) fn next_random(state: &mut u64) -> u32 {
 }
 
 impl Host for TestHost {
-    type Effort = Exhaustive;
+    type Effort = Thorough;
     type State = [Line];
     type Rules = [Line];
 
@@ -157,7 +158,7 @@ impl<'m> SharedHost<'m> {
 }
 
 impl Host for SharedHost<'_> {
-    type Effort = Exhaustive;
+    type Effort = Thorough;
     type State = [Line];
     type Rules = [Line];
 
@@ -202,7 +203,7 @@ impl Nat {
         outbound(
             &mut self.host,
             &self.cfg,
-            Exhaustive,
+            Thorough,
             &inside,
             remote,
             transport,
@@ -218,7 +219,7 @@ impl Nat {
         inbound(
             &mut self.host,
             &self.cfg,
-            Exhaustive,
+            Thorough,
             outside,
             remote,
             transport,

@@ -1,5 +1,5 @@
 //! Writes the properties of links to the programs' maps (`isthmus_abi::links`): the devices of VLANs, links that
-//! take no frames from XDP, and links whose packets the kernel forwards.
+//! take no frames from XDP, links whose packets the kernel forwards, and their [addresses](super::stations).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,6 +15,7 @@ use netlink_packet_route::link::{
 
 use super::Error;
 use super::dump::dump;
+use super::stations::Stations;
 
 /// The maps and their current contents.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub(super) struct Links {
     vlans: HashMap<MapData, u64, u32>,
     by_kernel: BTreeSet<u32>,
     written: Contents,
+    stations: Stations,
 }
 
 /// The contents of both maps.
@@ -44,14 +46,18 @@ impl Links {
             vlans: take(abi::VLANS)?.try_into()?,
             by_kernel,
             written: Contents::default(),
+            stations: Stations::new(take(abi::STATIONS)?, take(abi::OWN)?)?,
         })
     }
 
     /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
-        let current = Contents::of(&all()?, &self.by_kernel);
-        // The order of the writes: at no time may packets of a VLAN bypass the kernel's filters.
+        let links = all()?;
+        let current = Contents::of(&links, &self.by_kernel);
         let refused = |error: MapError| io::Error::other(error);
+        // The addresses come first: a VLAN whose device has one of its own is taken as soon as it is known.
+        self.stations.update(&links).map_err(refused)?;
+        // The order of the writes: at no time may packets of a VLAN bypass the kernel's filters.
         for (number, word) in &current.links {
             if self.written.links.get(number) != Some(word) {
                 self.links.insert(number, word, 0).map_err(refused)?;
@@ -79,16 +85,20 @@ impl Links {
 
 /// The properties of a link that are needed here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Link {
-    number: u32,
-    up: bool,
-    ethernet: bool,
-    kind: Option<InfoKind>,
+pub(super) struct Link {
+    pub(super) number: u32,
+    pub(super) up: bool,
+    pub(super) ethernet: bool,
+    pub(super) kind: Option<InfoKind>,
+    /// The Ethernet address.
+    pub(super) address: Option<[u8; 6]>,
     /// The lower link, in the same network namespace.
-    below: Option<u32>,
-    vlan: Option<u16>,
-    protocol: VlanProtocol,
-    bridged: bool,
+    pub(super) below: Option<u32>,
+    /// The bridge or bond that this link is a part of.
+    pub(super) master: Option<u32>,
+    pub(super) vlan: Option<u16>,
+    pub(super) protocol: VlanProtocol,
+    pub(super) bridged: bool,
 }
 
 impl Link {
@@ -103,6 +113,10 @@ impl Link {
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::Link(below) => link.below = Some(*below),
+                LinkAttribute::Controller(master) => link.master = Some(*master),
+                LinkAttribute::Address(address) if link.ethernet => {
+                    link.address = address.as_slice().try_into().ok();
+                }
                 LinkAttribute::LinkNetNsId(_) => elsewhere = true,
                 LinkAttribute::LinkInfo(infos) => link.learn(infos),
                 _ => {}

@@ -12,6 +12,7 @@ mod offline;
 mod ranges;
 mod routes;
 mod stages;
+mod stations;
 
 use std::io;
 

@@ -5,6 +5,8 @@ use isthmus_core::slow::reassemble::{Extent, Impossible};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
 
+use super::Source;
+
 /// The fields that all fragments of a datagram share (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
@@ -38,9 +40,27 @@ impl Key {
             Self::V6 { identification, .. } => identification,
         }
     }
-}
 
-impl Key {
+    /// Returns the source that the store of fragments knows this datagram by.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        let v6 = |ends: &[u8; 32]| {
+            let [a, b, c, d, e, f, g, h, ..] = *ends;
+            Source::V6([a, b, c, d, e, f, g, h])
+        };
+        match self {
+            Self::V4 {
+                softwire: Some(ends),
+                ..
+            } => v6(ends),
+            Self::V4 { addresses, .. } => {
+                let [a, b, c, d, ..] = *addresses;
+                Source::V4([a, b, c, d])
+            }
+            Self::V6 { addresses, .. } => v6(addresses),
+        }
+    }
+
     /// Whether a softwire carried the datagram.
     #[must_use]
     pub fn is_in_softwire(&self) -> bool {
@@ -154,7 +174,15 @@ impl Fragment {
         loop {
             let rest = packet.get(at..).ok_or(NoFragment::Malformed)?;
             match packet[next_header_at] {
-                protocol::FRAGMENT => break,
+                protocol::FRAGMENT => {
+                    let fragment = ipv6::FragmentHeader::from_words(leading_words(rest)?);
+                    if fragment.fragment.is_fragment() {
+                        return Self::behind(packet, (at, next_header_at), fragment);
+                    }
+                    // RFC 6946: round a whole packet it is a header like any other.
+                    next_header_at = at;
+                    at += ipv6::FRAGMENT_HEADER;
+                }
                 // RFC 2473: the datagram is one of those inside the softwire.
                 protocol::IPV4 => return Self::read_v4(packet, at),
                 protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => {
@@ -167,10 +195,14 @@ impl Fragment {
                 _ => return Err(NoFragment::Whole),
             }
         }
-        let fragment = ipv6::FragmentHeader::from_words(leading_words(&packet[at..])?);
-        if !fragment.fragment.is_fragment() {
-            return Err(NoFragment::Whole);
-        }
+    }
+
+    /// The fragment of an IPv6 packet behind a fragment header at this offset, whose type is named at the other.
+    fn behind(
+        packet: &[u8],
+        (at, next_header_at): (usize, usize),
+        fragment: ipv6::FragmentHeader,
+    ) -> Result<Self, NoFragment> {
         let payload = at + ipv6::FRAGMENT_HEADER;
         let mut addresses = [0; 32];
         addresses.copy_from_slice(&packet[8..40]);
@@ -179,8 +211,12 @@ impl Fragment {
                 addresses,
                 identification: fragment.identification,
             },
-            extent: Extent::new(fragment.fragment, fragment.next_header, end - payload)
-                .map_err(NoFragment::Impossible)?,
+            extent: Extent::new(
+                fragment.fragment,
+                fragment.next_header,
+                packet.len() - payload,
+            )
+            .map_err(NoFragment::Impossible)?,
             start: 0,
             headers: at,
             payload,

@@ -13,19 +13,31 @@ use isthmus_core::config::{self as core, EamTable, PrefixMapping};
 use isthmus_core::encap::path_mtu;
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat;
-use isthmus_core::table::{FillError, Line, Memory, Seed};
+use isthmus_core::table::{FillError, Line, Memory, Secret, Seed};
 use isthmus_core::time::Instant;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::{Member, Ruleset};
 
-use super::composed::fit_v4;
+use super::composed::{fit_v4, fit_v6};
 use super::document::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
 use super::overlap;
 use policy::policy;
 
-/// The key of all hashes over what strangers send; random, and constant for as long as the tables
-/// live.
-pub type Secret = Seed;
+/// What strangers must not know, both random.
+#[derive(Clone, Copy, Debug)]
+pub struct Secrets {
+    /// The key of all hashes over what strangers send, constant for as long as the tables live.
+    pub tables: Seed,
+    /// The key by which ports are chosen.
+    pub ports: Secret,
+}
+
+impl From<[u64; 8]> for Secrets {
+    fn from([a, b, c, d, e, f, ports @ ..]: [u64; 8]) -> Self {
+        let tables = [a, b, c, d, e, f];
+        Self { tables, ports }
+    }
+}
 
 /// A configuration as the engines take it.
 #[derive(Debug)]
@@ -65,7 +77,7 @@ impl Document {
     ///
     /// # Errors
     /// See [`CompileError`].
-    pub fn compile(&self, secret: &Secret) -> Result<Compiled, CompileError> {
+    pub fn compile(&self, secrets: &Secrets) -> Result<Compiled, CompileError> {
         let mut compiled = Compiled {
             instances: Vec::new(),
             rules: Vec::new(),
@@ -83,20 +95,21 @@ impl Document {
                     let subscriber = nat::Subscriber::v6_prefix(nat64.nat.subscriber_prefix);
                     core::AnyMechanism::Nat64(core::Nat64 {
                         prefix: nat64.prefix.value,
-                        nat: compiled.nat(&nat64.nat, subscriber, secret)?,
+                        inside: fit_v6(&nat64.inside),
+                        nat: compiled.nat(&nat64.nat, subscriber, secrets)?,
                     })
                 }
                 Mechanism::Nat44(nat44) => core::AnyMechanism::Nat44(core::Nat44 {
                     inside: fit_v4(&nat44.inside),
                     exempt: fit_v4(&nat44.exempt),
-                    nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secret)?,
+                    nat: compiled.nat(&nat44.nat, nat::Subscriber::v4_host(), secrets)?,
                 }),
                 Mechanism::Composed(composed) => {
                     let mut mechanism = composed.mechanism();
                     if let (Some(laid_out), Some((nat, subscriber))) =
                         (mechanism.nat_mut(), &composed.nat)
                     {
-                        *laid_out = compiled.nat(nat, *subscriber, secret)?;
+                        *laid_out = compiled.nat(nat, *subscriber, secrets)?;
                     }
                     if let core::AnyMechanism::LwAftr(aftr) = &mut mechanism {
                         aftr.softwires = compiled.softwires(&composed.softwires, &aftr.shared);
@@ -219,7 +232,7 @@ impl Compiled {
         &mut self,
         nat: &Nat,
         subscriber: nat::Subscriber,
-        secret: &Secret,
+        secrets: &Secrets,
     ) -> Result<nat::NatConfig, CompileError> {
         let limited = nat.subscriber_sessions != 0 || nat.subscriber_bindings != 0;
         let blocks = match nat.ports.value {
@@ -252,7 +265,8 @@ impl Compiled {
         self.state_lines = layout.end();
         Ok(nat::NatConfig {
             layout,
-            seed: *secret,
+            seed: secrets.tables,
+            secret: secrets.ports,
             filtering: nat.filtering,
             unsolicited_syn: nat.unsolicited_syn,
             pooling: nat.pooling,

@@ -157,6 +157,7 @@ pub(super) fn no_nat() -> nat::NatConfig {
     nat::NatConfig {
         layout: nat::Layout::default(),
         seed: [0; 6],
+        secret: [0; 2],
         filtering: nat::Filtering::EndpointIndependent,
         unsolicited_syn: nat::UnsolicitedSyn::Drop,
         pooling: nat::Pooling::Strict,

@@ -303,6 +303,8 @@ pub enum Prefix {
 pub struct Nat64 {
     /// Prefix under which IPv6 hosts reach IPv4 hosts.
     pub prefix: At<rfc6052::Prefix>,
+    /// Addresses of the hosts that are translated; without any it is everybody.
+    pub inside: Vec<At<Ipv6Net>>,
     /// Everything stateful.
     pub nat: Nat,
 }

@@ -25,7 +25,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("prefix", "siit, nat64, 6rd, isatap, map-t or clat"),
     ("prefix-format", "siit"),
     ("discovery", "clat"),
-    ("inside", "nat44, map-e, map-t, lw4o6 or clat"),
+    ("inside", "nat64, nat44, map-e, map-t, lw4o6 or clat"),
     ("exempt", "nat44 or ds-lite"),
     ("pool", "nat64, nat44 or ds-lite"),
     ("subscriber-prefix", "nat64"),
@@ -280,9 +280,14 @@ fn nat64(reader: &Reader<'_>) -> Option<Nat64> {
         format.refuse("is \"ivi\" in a stateful instance", expected);
     }
     let prefix = prefix.and_then(|v| Some(v.at(prefix::rfc6052(&v)?)));
+    let inside = match reader.get("inside") {
+        None => Vec::new(),
+        Some(_) => composed::networks(reader, "inside", None, "[\"2001:db8:1::/48\"]"),
+    };
     let nat = nat::nat(reader, nat::Side::V6);
     Some(Nat64 {
         prefix: prefix?,
+        inside,
         nat: nat?,
     })
 }

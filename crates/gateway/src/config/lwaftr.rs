@@ -302,11 +302,10 @@ fn number(text: &str) -> Result<u16, Wrong> {
     parsed.map_err(|_| (format!("\"{text}\" is not a PSID"), expected_row()))
 }
 
-/// A port set belongs to one softwire, and a lwB4 has one (RFC 7596 section 6.1, RFC 7598 section 5.3); it
-/// is at the other end.
+/// A port set belongs to one softwire, whose lwB4 is at the other end (RFC 7596 section 6.1). A lwB4 may have
+/// several (section 5.1).
 fn refuse_contradictions(softwires: &[At<Softwire>], borders: &core::Borders, sink: &Sink) {
     let mut sets = HashMap::with_capacity(softwires.len());
-    let mut ends = HashMap::with_capacity(softwires.len());
     for softwire in softwires {
         let (v4, psid) = (Ipv4Addr::from(softwire.v4), softwire.psid);
         let b4 = Ipv6Addr::from(softwire.b4);
@@ -325,17 +324,7 @@ fn refuse_contradictions(softwires: &[At<Softwire>], borders: &core::Borders, si
             }
             Entry::Occupied(entry) => {
                 twice(*entry.get(), format!("PSID {psid} of {v4} is given twice"));
-                continue;
             }
-        }
-        match ends.entry(b4) {
-            Entry::Vacant(entry) => {
-                entry.insert(softwire.span);
-            }
-            Entry::Occupied(entry) => twice(
-                *entry.get(),
-                format!("the lwB4 {b4} has two softwires, and may have one (RFC 7598 section 5.3)"),
-            ),
         }
     }
 }

@@ -42,7 +42,7 @@ use toml::de::{DeTable, DeValue};
 
 pub use choice::Choice;
 pub(crate) use choice::by_name;
-pub use compile::{CompileError, Compiled, CompiledInstance, Secret};
+pub use compile::{CompileError, Compiled, CompiledInstance, Secrets};
 pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;
 pub use isatap::PotentialRouters;

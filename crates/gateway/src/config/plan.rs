@@ -4,6 +4,7 @@ mod nat;
 
 use std::fmt;
 
+use ipnet::Ipv6Net;
 use isthmus_core::table::Line;
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use super::document::{
     NonGlobal, Prefix, Routes, Siit, XdpMode,
 };
 use super::overlap;
+use super::source::At;
 use nat::of_nat;
 
 /// A description of a configuration: sections with a heading and a few sentences each.
@@ -92,6 +94,12 @@ impl fmt::Display for Plan {
     }
 }
 
+/// Who is translated by a NAT64.
+fn of_inside(inside: &[At<Ipv6Net>]) -> Option<String> {
+    let networks = list(inside.iter().map(|network| network.value.to_string()));
+    (!inside.is_empty()).then(|| format!("if they come from {networks}; others get no session"))
+}
+
 fn of_instance(instance: &Instance) -> Vec<String> {
     let translates = matches!(instance.mechanism, Mechanism::Siit(_) | Mechanism::Nat64(_));
     let mut lines = match &instance.mechanism {
@@ -101,6 +109,7 @@ fn of_instance(instance: &Instance) -> Vec<String> {
                 "IPv6 packets to {} go to the IPv4 host that the address embeds",
                 nat64.prefix.value
             )];
+            lines.extend(of_inside(&nat64.inside));
             lines.extend(of_nat(&nat64.nat, "IPv6 hosts"));
             lines
         }

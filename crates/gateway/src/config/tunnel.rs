@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use isthmus_core::address::sixrd::Domain;
+use isthmus_core::address::special;
 use isthmus_core::config as core;
 
 use super::composed::{self, Composed, different, fit_v4, fit_v6, list};
@@ -61,8 +62,11 @@ pub(super) fn over_v4(
 pub(super) fn six_to_four(reader: &Reader<'_>) -> Option<Composed> {
     let roles = [("router", Role::Ce), ("relay", Role::Br)];
     let role = reader.get("role").map(|v| v.word(&roles));
-    let local = composed::v4(reader, "local", "\"198.51.100.1\"");
-    let relay = reader.get("relay").map(|v| Some(v.at(v.ipv4()?)));
+    let local = composed::v4(reader, "local", "\"198.51.100.1\"")
+        .and_then(|it| global(reader, "local", it));
+    let relay = reader
+        .get("relay")
+        .map(|v| global(reader, "relay", v.at(v.ipv4()?)));
     let role = match role {
         None => Role::Ce,
         Some(role) => role?,
@@ -84,7 +88,11 @@ pub(super) fn six_to_four(reader: &Reader<'_>) -> Option<Composed> {
         ),
         (Role::Br, _) => (core::Outside::Here, of_domain(reader, &domain)),
     };
-    let peer = core::PeerV4::Embedded(core::Embedded { domain, outside });
+    let peer = core::PeerV4::Embedded(core::Embedded {
+        domain,
+        outside,
+        scope: core::Scope::Internet,
+    });
     let name = match role {
         Role::Ce => "6to4 router",
         Role::Br => "6to4 relay",
@@ -92,6 +100,19 @@ pub(super) fn six_to_four(reader: &Reader<'_>) -> Option<Composed> {
     let mut composed = over_v4(name, &local, peer, &networks);
     embedded_plan(&mut composed, &local, &domain, role, relay.flatten());
     Some(composed)
+}
+
+/// The value of a key, if 6to4 may have it as an address (RFC 3964 section 5.3.1).
+fn global(reader: &Reader<'_>, key: &'static str, address: At<Ipv4Addr>) -> Option<At<Ipv4Addr>> {
+    if special::is_global_unicast_v4(address.value.into()) {
+        return Some(address);
+    }
+    let expected =
+        "expected a global unicast address: no others are taken in 6to4 (RFC 3964 section 5.3.1)";
+    reader
+        .get(key)?
+        .refuse(format_args!("is \"{}\"", address.value), expected);
+    None
 }
 
 /// 6rd (RFC 5969): a CE, or the BR.
@@ -141,7 +162,11 @@ pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
         }
         (_, _) => (core::Outside::Here, of_domain(reader, &domain), "6rd br"),
     };
-    let peer = core::PeerV4::Embedded(core::Embedded { domain, outside });
+    let peer = core::PeerV4::Embedded(core::Embedded {
+        domain,
+        outside,
+        scope: core::Scope::Provider,
+    });
     let mut composed = over_v4(name, &local, peer, &networks);
     let br = match outside {
         core::Outside::Relay(address) => Some(At {

@@ -1,5 +1,6 @@
 //! The identity of instances: by it a reload decides which of them changed.
 
+use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat::StaticBinding;
 
 use super::tables::Table;
@@ -24,11 +25,16 @@ pub(super) fn described(
     instances
         .map(|(instance, compiled)| {
             let name = instance.name.value.clone();
+            let mut compiled = *compiled;
+            if let Some(nat) = compiled.instance.mechanism.nat_mut() {
+                // Another one in each configuration, and no difference.
+                nat.secret = [0; 2];
+            }
             let table = tables.iter().find(|table| *table.name == *name);
             Described {
                 fixed: table.map_or_else(Vec::new, |table| table.fixed.clone()),
                 rows: instance.mechanism.rows(),
-                compiled: *compiled,
+                compiled,
                 name,
             }
         })

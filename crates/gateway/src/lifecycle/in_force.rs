@@ -40,7 +40,9 @@ impl Running {
         document: Document,
     ) -> Result<Vec<String>, UpError> {
         let lines = self.view.state.lines();
-        let prepared = start::prepare(document, &self.secret, &self.placement, lines)?;
+        // Whoever has learned something of how ports are chosen begins again.
+        self.secrets.ports = start::secrets()?.ports;
+        let prepared = start::prepare(document, &self.secrets, &self.placement, lines)?;
         let document = &prepared.document;
         let current = self.view.current();
         let old = &current.document;

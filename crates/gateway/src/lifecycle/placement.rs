@@ -190,7 +190,7 @@ mod tests {
     fn placed_at(before: &Placement, instances: &str, now: Instant) -> Result<Placed, NoRoom> {
         let text = format!("[gateway]\nname = \"edge\"\n{instances}");
         let loaded = crate::config::parse("edge.toml", "edge", text, Path::new("")).unwrap();
-        let mut compiled = loaded.document.compile(&[7; 6]).unwrap();
+        let mut compiled = loaded.document.compile(&[7; 8].into()).unwrap();
         let (placement, again) = before.place(&loaded.document, &mut compiled, 60_000, now)?;
         let layouts = compiled
             .instances

@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
@@ -23,7 +22,7 @@ use super::prefixes::Prefixes;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
 use super::view::{Current, ReloadReply, View};
-use crate::config::{self, Document, Loaded};
+use crate::config::{self, Document, Loaded, Secrets};
 use crate::control::{self, ControlSocket, EngineStatus};
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
@@ -34,7 +33,7 @@ use crate::records::Recorder;
 /// Everything that a gateway has; each part is taken back by [`stop`](Self::stop).
 pub(super) struct Running {
     pub(super) logging: Logging,
-    pub(super) secret: Seed,
+    pub(super) secrets: Secrets,
     pub(super) placement: Placement,
     pub(super) described: Vec<Described>,
     /// The rules in force.
@@ -70,10 +69,10 @@ impl Running {
             Some(address) => Some(endpoint(address).await?),
             None => None,
         };
-        let secret = start::secret()?;
-        let memory = start::memory(&document, &secret)?;
+        let secrets = start::secrets()?;
+        let memory = start::memory(&document, &secrets)?;
         let state = Arc::clone(&memory.state);
-        let prepared = start::prepare(document, &secret, &Placement::default(), state.lines())?;
+        let prepared = start::prepare(document, &secrets, &Placement::default(), state.lines())?;
         let recorder = Recorder::start(&start::record_settings(&prepared.document))
             .map_err(UpError::system("records"))?;
         let own = Arc::new(Own::default());
@@ -81,7 +80,7 @@ impl Running {
         let engines = start::engines(&prepared, memory, services)?;
         let pcp = Pcp::new(Arc::clone(&state), own);
         let mut running = Self::assemble(
-            file, logging, secret, sysctls, state, recorder, engines, pcp, prepared,
+            file, logging, secrets, sysctls, state, recorder, engines, pcp, prepared,
         )?;
         match running.connect(socket, metrics).await {
             Ok(()) => Ok(running),
@@ -99,7 +98,7 @@ impl Running {
     fn assemble(
         file: PathBuf,
         logging: Logging,
-        secret: Seed,
+        secrets: Secrets,
         sysctls: Sysctls,
         state: Arc<Region>,
         recorder: Recorder,
@@ -139,7 +138,7 @@ impl Running {
         };
         Ok(Self {
             logging,
-            secret,
+            secrets,
             placement,
             described,
             ruleset,

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use isthmus_core::table::Seed;
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
@@ -14,7 +13,7 @@ use super::UpError;
 use super::described::{Described, described};
 use super::placement::Placement;
 use super::tables::{self, Table};
-use crate::config::{self, Document, Interface, Report};
+use crate::config::{self, Document, Interface, Report, Secrets};
 use crate::engine::{Engine, KernelEngine, UserEngine};
 use crate::{hash, records};
 
@@ -49,11 +48,11 @@ pub(super) fn warn(warnings: &Report) {
 /// Compiles a document and puts its tables where they belong among `lines` lines.
 pub(super) fn prepare(
     document: Document,
-    secret: &Seed,
+    secrets: &Secrets,
     before: &Placement,
     lines: u32,
 ) -> Result<Prepared, UpError> {
-    let mut compiled = document.compile(secret)?;
+    let mut compiled = document.compile(secrets)?;
     let (placement, again) = before
         .place(&document, &mut compiled, lines, Instant::now())
         .map_err(|error| UpError::System {
@@ -84,8 +83,8 @@ pub(super) struct SessionMemory {
 
 /// Memory for the sessions of this document. Where it costs nothing until it is used there is some
 /// more; the maps of BPF programs take theirs at once.
-pub(super) fn memory(document: &Document, secret: &Seed) -> Result<SessionMemory, UpError> {
-    let compiled = document.compile(secret)?;
+pub(super) fn memory(document: &Document, secrets: &Secrets) -> Result<SessionMemory, UpError> {
+    let compiled = document.compile(secrets)?;
     let needed = compiled.state_lines;
     let in_kernel = |interface: &Interface| interface.engine.value != config::Engine::User;
     if document.interfaces.iter().any(in_kernel) {
@@ -125,17 +124,13 @@ pub(super) fn engines(
     Ok(engines)
 }
 
-/// A random key for the hashes.
-pub(super) fn secret() -> Result<Seed, UpError> {
-    let mut bytes = [0; size_of::<Seed>()];
+/// New secrets.
+pub(super) fn secrets() -> Result<Secrets, UpError> {
+    let mut bytes = [0; 64];
     getrandom::fill(&mut bytes).map_err(|error| UpError::system("random numbers")(error.into()))?;
-    let mut words = bytes.chunks_exact(8);
-    Ok(std::array::from_fn(|_| {
-        words
-            .next()
-            .and_then(|word| word.try_into().ok())
-            .map_or(0, u64::from_ne_bytes)
-    }))
+    let (words, _) = bytes.as_chunks();
+    let words: [u64; 8] = std::array::from_fn(|index| u64::from_ne_bytes(words[index]));
+    Ok(words.into())
 }
 
 /// Where records go.

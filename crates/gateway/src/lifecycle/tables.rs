@@ -47,7 +47,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
                 name: document.name.value.as_str().into(),
                 number,
                 prefix: match hosts {
-                    Hosts::V6 => mechanism.prefix().copied(),
+                    Hosts::V6(_) => mechanism.prefix().copied(),
                     Hosts::V4(_) | Hosts::Softwires { .. } => None,
                 },
                 config: *mechanism.nat()?,
@@ -127,8 +127,8 @@ impl Table {
         }
     }
 
-    /// Whether a session can live on under this configuration: its outside endpoint is still one
-    /// of the pool, and no static binding wants one of its ends for another.
+    /// Whether a session can live on under this configuration: its host is still one of the inside, its outside
+    /// endpoint one of the pool, and no static binding wants one of its ends for another.
     pub(super) fn admits(&self, session: &nat::Session) -> bool {
         let binding = &session.binding;
         let rival = self.fixed.iter().find(|fixed| {
@@ -137,7 +137,15 @@ impl Table {
         });
         match rival {
             Some(fixed) => fixed.inside == binding.inside && fixed.outside == binding.outside,
-            None => self.in_pool(binding),
+            None => self.is_inside(binding) && self.in_pool(binding),
+        }
+    }
+
+    fn is_inside(&self, binding: &nat::Binding) -> bool {
+        match self.hosts {
+            Hosts::V6(networks) => networks.admit(binding.inside.address),
+            Hosts::V4(networks) => networks.contains(binding.inside.v4),
+            Hosts::Softwires { customers, .. } => customers.contains(binding.inside.address),
         }
     }
 

@@ -32,7 +32,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 fn accept(name: &str, text: &str, folder: &Path) -> (Document, String) {
     let loaded = config::parse(name, "test", text.to_owned(), folder);
     let Loaded { document, .. } = loaded.unwrap_or_else(|report| panic!("{report}"));
-    let plan = match document.compile(&[1; 6]) {
+    let plan = match document.compile(&[1; 8].into()) {
         Ok(compiled) => Plan::new(&document, &compiled).to_string(),
         Err(error) => panic!("{name}: {error}"),
     };
@@ -76,7 +76,7 @@ fn documents() -> Vec<String> {
 fn survive(text: &str) {
     match config::parse("test.toml", "test", text.to_owned(), Path::new("/nowhere")) {
         Ok(loaded) => {
-            if let Ok(compiled) = loaded.document.compile(&[1; 6]) {
+            if let Ok(compiled) = loaded.document.compile(&[1; 8].into()) {
                 Plan::new(&loaded.document, &compiled).to_string();
             }
             loaded.warnings.to_string();
@@ -162,7 +162,7 @@ pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
 deterministic = { inside = "2001:db8::/56", size = 2048 }
 "#;
     let (document, _) = accept("deterministic", text, Path::new(""));
-    let compiled = document.compile(&[1; 6]).unwrap();
+    let compiled = document.compile(&[1; 8].into()).unwrap();
     let core::AnyMechanism::Nat64(nat64) = &compiled.instances[0].instance.mechanism else {
         panic!("{compiled:?}");
     };
@@ -290,7 +290,7 @@ fn an_instance_without_its_prefix_is_idle() {
         )
     };
     let read = |prefix| accept("clat.toml", &text(prefix), Path::new("")).0;
-    let edge = |document: &Document| match document.compile(&[1; 6]).unwrap().instances[0]
+    let edge = |document: &Document| match document.compile(&[1; 8].into()).unwrap().instances[0]
         .instance
         .mechanism
     {

@@ -23,7 +23,7 @@ const SHARED: [u8; 4] = [192, 0, 2, 18];
 fn gateway(text: &str) -> UserTranslator {
     let Loaded { document, .. } = config::parse("test", "test", text.to_owned(), Path::new(""))
         .unwrap_or_else(|report| panic!("{report}\n{text}"));
-    let compiled = document.compile(&[7; 6]).unwrap();
+    let compiled = document.compile(&[7; 8].into()).unwrap();
     let state = Region::anonymous(compiled.state_lines).unwrap();
     UserTranslator::new(compiled.ruleset().unwrap(), state, 1)
 }
@@ -307,7 +307,7 @@ fn a_million_softwires() {
     );
     let Loaded { document, .. } = config::parse("test", "test", text, folder.path())
         .unwrap_or_else(|report| panic!("{report}"));
-    let compiled = document.compile(&[7; 6]).unwrap();
+    let compiled = document.compile(&[7; 8].into()).unwrap();
     // Five bytes a softwire, most of which are its row.
     assert!(compiled.rules.len() * 64 < COUNT as usize * 5);
     let core::AnyMechanism::LwAftr(aftr) = &compiled.instances[0].instance.mechanism else {

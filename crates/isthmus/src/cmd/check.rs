@@ -41,7 +41,7 @@ impl Check {
         let (plan, report) = match config::load(&self.file) {
             Ok(loaded) => {
                 // The value of the secret does not change the sizes of tables.
-                let compiled = loaded.document.compile(&[0; 6])?;
+                let compiled = loaded.document.compile(&[0; 8].into())?;
                 let plan = Plan::new(&loaded.document, &compiled);
                 (Some(plan), loaded.warnings)
             }

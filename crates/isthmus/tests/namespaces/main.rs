@@ -1,5 +1,6 @@
 //! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing. And `isthmus lab`.
 
+mod address;
 mod forward;
 mod gateway;
 mod interop;
@@ -297,6 +298,37 @@ fn sessions_without_a_place_end_with_a_reload() {
     let outside = session["outside-address"].as_str().unwrap();
     let last: u8 = outside.strip_prefix("203.0.113.").unwrap().parse().unwrap();
     assert!((64..80).contains(&last), "{outside}");
+}
+
+#[test]
+fn hosts_that_are_not_inside_any_more_are_cut_off_by_a_reload() {
+    for links in [String::new(), both_links("xdp", "")] {
+        let inside = |network| format!("{links}{PLAT}inside = [\"{network}\"]\n");
+        let Some((site, gateway)) = Site::with(&inside("2001:db8:1::/64")) else {
+            return;
+        };
+        assert!(site.net.pings(SERVER), "{}", gateway.log());
+        assert_eq!(gateway.sessions(), 1);
+        site.configure(&inside("2001:db8:2::/64"));
+        gateway.json("reload");
+        assert_eq!(gateway.sessions(), 0);
+        assert!(!site.net.pings(SERVER));
+        assert_eq!(gateway.sessions(), 0);
+        let dropped = counted(&gateway.json("counters"), "not-inside");
+        assert_eq!(dropped, 3, "{}", gateway.log());
+    }
+}
+
+#[test]
+fn an_open_relay_is_told_of() {
+    let Some((_site, gateway)) = Site::with(PLAT) else {
+        return;
+    };
+    let log = gateway.log();
+    assert!(
+        log.contains("open relay") && log.contains("edge.toml"),
+        "{log}"
+    );
 }
 
 #[test]

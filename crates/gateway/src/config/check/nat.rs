@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::address::special;
-use isthmus_core::nat::POOL_RANGES;
+use isthmus_core::nat::{POOL_RANGES, StaticBinding};
 
 use super::Seen;
 use crate::config::diagnose::{Diagnostic, Sink};
@@ -19,7 +19,12 @@ const POOL_ADDRESSES: u64 = 65_536;
 pub(super) fn check_nat64(nat64: &Nat64, sink: &Sink) {
     let prefix = IpNet::V6(overlap::of_rfc6052(&nat64.prefix));
     check(&nat64.nat, nat64.nat.subscriber_prefix, sink);
+    warn_of_open_relay(nat64, sink);
+    let inside = |host| nat64.inside.is_empty() || in_networks(&nat64.inside, host);
     for binding in &nat64.nat.static_bindings {
+        if !inside(binding.inside.host()) {
+            refuse_outsider(binding, sink);
+        }
         if prefix.contains(&binding.inside.host()) {
             let message = format!("{} represents an IPv4 host", binding.inside.host());
             let label = "expected the address of an IPv6 host";
@@ -43,17 +48,9 @@ pub(super) fn check_nat64(nat64: &Nat64, sink: &Sink) {
 
 pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
     check(&nat44.nat, 32, sink);
-    let inside = |address: IpAddr| {
-        nat44
-            .inside
-            .iter()
-            .any(|n| IpNet::V4(n.value).contains(&address))
-    };
     for binding in &nat44.nat.static_bindings {
-        if !inside(binding.inside.host()) {
-            let message = format!("{} is not inside", binding.inside.host());
-            let label = "expected an address in one of the networks of `inside`";
-            sink.push(Diagnostic::error(binding.span, message, label));
+        if !in_networks(&nat44.inside, binding.inside.host()) {
+            refuse_outsider(binding, sink);
         }
     }
     for (network, pool) in in_pool(&nat44.exempt, &nat44.nat) {
@@ -71,6 +68,32 @@ pub(super) fn check_nat44(nat44: &Nat44, sink: &Sink) {
             Diagnostic::error(pool.span, message, label).also(network.span, "these are inside"),
         );
     }
+}
+
+/// Warns of a NAT64 that everybody may use who reaches it.
+fn warn_of_open_relay(nat64: &Nat64, sink: &Sink) {
+    if nat64.inside.is_empty() {
+        let message = format!(
+            "whoever can send to {} is translated: this is an open relay",
+            nat64.prefix.value
+        );
+        let label = "expected `inside` with the networks of the hosts that it is for";
+        sink.push(
+            Diagnostic::warning(nat64.prefix.span, message, label)
+                .help("write `inside = [\"2001:db8:1::/48\"]` with your networks, or [\"::/0\"] for everybody"),
+        );
+    }
+}
+
+fn in_networks<N: Copy + Into<IpNet>>(networks: &[At<N>], host: IpAddr) -> bool {
+    let contains = |network: &At<N>| network.value.into().contains(&host);
+    networks.iter().any(contains)
+}
+
+fn refuse_outsider(binding: &At<StaticBinding>, sink: &Sink) {
+    let message = format!("{} is not inside", binding.inside.host());
+    let label = "expected an address in one of the networks of `inside`";
+    sink.push(Diagnostic::error(binding.span, message, label));
 }
 
 /// The networks that overlap an entry of the pool, each with the entry.
@@ -244,20 +267,6 @@ fn static_bindings(nat: &Nat, sink: &Sink) {
             (value.inside.host(), value.inside.port).into(),
         );
         twice(&mut outsides, (outside, value.outside.port).into());
-        let host = value.inside.host();
-        let illegal = match host {
-            IpAddr::V4(address) => special::is_illegal_destination_v4(address.into()),
-            IpAddr::V6(address) => special::is_illegal_destination_v6(address.into()),
-        };
-        if illegal {
-            let what = match host.is_unspecified() {
-                true => "unspecified".to_owned(),
-                false => host.to_string(),
-            };
-            let message = format!("`inside` is {what}, which is not the address of a host");
-            let label = "expected a unicast address that is neither loopback nor link-local";
-            sink.push(Diagnostic::error(span, message, label));
-        }
         if !nat.pool.iter().any(|p| p.addresses.contains(&outside)) {
             let message = format!("{outside} is not in the pool");
             let label = "expected an address of the pool; any port of it will do";

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use isthmus_core::host::{Destination, Exhaustive, Host as CoreHost, Route};
+use isthmus_core::host::{Destination, Host as CoreHost, Route, Thorough};
 use isthmus_core::mechanism::Hosts;
 use isthmus_core::nat::{self, Endpoint4, Held};
 use isthmus_core::reason::Counter;
@@ -43,10 +43,14 @@ impl NatPorts {
     /// An internal endpoint as the tables have it; `None` if it is not one of this instance's hosts.
     fn inside(&self, host: &Host, port: u16) -> Option<nat::Inside> {
         let inside = match (&self.table.hosts, host) {
-            (Hosts::V6, Host::Plain(IpAddr::V6(address))) => nat::Inside {
-                address: (*address).into(),
-                ..nat::Inside::default()
-            },
+            (Hosts::V6(networks), Host::Plain(IpAddr::V6(address)))
+                if networks.admit((*address).into()) =>
+            {
+                nat::Inside {
+                    address: (*address).into(),
+                    ..nat::Inside::default()
+                }
+            }
             (Hosts::V4(networks), Host::Plain(IpAddr::V4(address)))
                 if networks.contains((*address).into()) =>
             {
@@ -177,7 +181,7 @@ fn refused(refusal: Refusal) -> Refused {
 struct Asking<'a>(&'a NatPorts);
 
 impl CoreHost for Asking<'_> {
-    type Effort = Exhaustive;
+    type Effort = Thorough;
     type State = Region;
     type Rules = [Line];
 

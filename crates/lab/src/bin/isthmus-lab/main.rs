@@ -1,6 +1,7 @@
 //! `isthmus lab`: the laboratory, a program of its own that `isthmus` starts.
 
 mod advise;
+mod attack;
 mod bench;
 mod bound;
 mod completions;
@@ -38,6 +39,7 @@ enum Action {
     /// Show an IPv6-only host reaching an IPv4-only server through each engine
     Demo,
     Advise(advise::Advise),
+    Attack(attack::Attacks),
     Bench(bench::Bench),
     Bound(bound::Bound),
     Exact(exact::Exact),
@@ -81,6 +83,7 @@ impl Action {
             | Self::Claims(_)
             | Self::Completions(_) => false,
             Self::Demo
+            | Self::Attack(_)
             | Self::Bench(_)
             | Self::Exact(_)
             | Self::References(_)
@@ -103,6 +106,7 @@ impl Lab {
             Action::Demo if demo::run()? => Ok(ExitCode::SUCCESS),
             Action::Demo => Ok(ExitCode::FAILURE),
             Action::Advise(advise) => advise.run(),
+            Action::Attack(attack) => attack.run(),
             Action::Bench(bench) => bench.run(),
             Action::Bound(bound) => bound.run(),
             Action::Exact(exact) => exact.run(),

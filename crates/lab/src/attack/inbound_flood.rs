@@ -1,0 +1,77 @@
+//! Datagrams from many outside sources to one binding, which lets everybody in.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use super::{
+    Assault, Attack, ENGINES,
+    arena::Arena,
+    echo,
+    flood::Rate,
+    packets,
+    victim::{self, Service},
+};
+use crate::{Result, packet::Ends, plan, random::Random};
+
+/// The attack on all customers, by way of an accomplice.
+pub(super) const ATTACK: Attack = Attack {
+    name: "inbound-flood",
+    finding: "2",
+    about: "Filtering is endpoint-independent, and an accomplice inside has one binding. Strangers send to it from \
+            millions of addresses and ports. The victim opens sessions. The table has room for 32,768.",
+    engines: ENGINES,
+    keys: &[
+        super::NAT64,
+        "pool = [ { addresses = \"203.0.113.0/31\" } ]\n\
+         max-bindings = 32768\nmax-sessions = 32768",
+    ],
+    rates: &[Rate::PerSecond(1000), Rate::PerSecond(100_000)],
+    services: &[Service::Echo, Service::Open],
+    prepare: to_accomplice,
+    gain: None,
+};
+
+/// The attack on one customer.
+pub(super) const ON_CUSTOMER: Attack = Attack {
+    name: "inbound-quota",
+    finding: "2",
+    about: "The same with `subscriber-sessions = 4096`, to a binding of the victim itself.",
+    engines: ENGINES,
+    keys: &[
+        super::NAT64,
+        "pool = [ { addresses = \"203.0.113.0/31\" } ]\nsubscriber-sessions = 4096",
+    ],
+    rates: &[Rate::PerSecond(10_000)],
+    services: &[Service::Echo, Service::Open],
+    prepare: |arena| Ok(strangers(arena.flows.outside)),
+    gain: None,
+};
+
+fn to_accomplice(arena: &Arena) -> Result<Assault> {
+    let open = || {
+        let problem = |source| echo::problem("accomplice", source);
+        let socket = victim::connect(plan::HOST6).map_err(problem)?;
+        let outside = victim::ask(&socket, &[0; 32]);
+        let outside = outside.ok_or_else(|| problem(std::io::ErrorKind::TimedOut.into()))?;
+        Ok((socket, outside))
+    };
+    let (socket, outside) = arena.attacker()?.enter(open)?;
+    Ok(Assault {
+        held: Some(Box::new(socket)),
+        ..strangers(outside)
+    })
+}
+
+/// Returns datagrams to an outside endpoint, each from another source.
+fn strangers(outside: SocketAddrV4) -> Assault {
+    Assault::from_outside(move |number| {
+        let source = Random::new(number).number();
+        // Global addresses all: 32.0.0.0/5.
+        let host = Ipv4Addr::from_bits(0x2000_0000 | source as u32 & 0x07ff_ffff);
+        let port = 1024 + (source >> 32) as u16 % 60_000;
+        packets::datagram(
+            Ends::V4(host, *outside.ip()),
+            (port, outside.port()),
+            &[0; 18],
+        )
+    })
+}
