@@ -105,6 +105,8 @@ crate::counters! {
         PoolExhausted = "pool-exhausted", Dropped;
         /// The subscriber has as many sessions as it may have.
         SubscriberLimit = "subscriber-limit", Dropped;
+        /// The subscriber makes sessions faster than it may (RFC 6888 requirement 5).
+        SubscriberRate = "subscriber-rate", Dropped;
         /// The table of sessions, bindings or subscribers is full.
         TableFull = "table-full", Dropped;
         /// Two processors made the same entry at the same moment, and this packet lost.

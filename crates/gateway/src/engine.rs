@@ -32,6 +32,11 @@ pub trait Engine: Send + Sync {
     /// Its counters since the start, for the gateway and for every instance.
     fn counters(&self) -> Vec<(Owner, Snapshot)>;
 
+    /// Puts its programs back on links that were made again. Returns what is not as configured.
+    fn heal(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether it does its work. One that fails does not recover.
     fn is_running(&self) -> bool;
 

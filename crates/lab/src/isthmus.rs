@@ -207,6 +207,7 @@ impl Isthmus {
             Mechanism::Nat64 => write!(
                 text,
                 "\n[[instance]]\nname = \"plat\"\nmechanism = \"nat64\"\nprefix = \"{}/96\"\n\
+                 subscriber-session-rate = 1000000000\n\
                  pool = [ {{ addresses = \"{}\", ports = \"1024-65535\" }} ]\n\
                  max-bindings = {sessions}\nmax-sessions = {sessions}\n",
                 plan::PREFIX,

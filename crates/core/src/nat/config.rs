@@ -116,6 +116,8 @@ pub struct Limits {
     pub bindings: u32,
     /// Sessions.
     pub sessions: u32,
+    /// Nanoseconds from one new session to the next in the long run, up to four seconds; 0: no bound.
+    pub session_interval: u32,
 }
 
 /// How ports are given to subscribers.

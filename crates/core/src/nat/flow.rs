@@ -18,6 +18,7 @@ use super::lookup::find_return;
 use super::outcome::{Cause, Outcome};
 use super::permission;
 use super::port::index_word;
+use super::rate;
 use super::session::{self, OUTSIDE, Status, Touch, touch};
 use super::subscriber;
 use super::tcp::Side;
@@ -110,14 +111,23 @@ pub fn inbound<H: Host, E: Effort>(
             return Ok(inside);
         }
     }
-    admit(
+    if !E::ADMITS {
+        return Err(Refusal::Slow(Slow::Session));
+    }
+    let admitted = admit(
         host.state(),
         cfg,
         now,
         outside.word() | protocol as u64,
         remote,
-    )
-    .map_err(|cause| refused::<E>(cfg, transport, cause))
+    );
+    let line = admitted
+        .get_line()
+        .map_err(|cause| refused::<E>(cfg, transport, cause))?;
+    match Slot::at(host.state(), line) {
+        Some(slot) => Ok(binding::inside_of(&slot)),
+        None => Err(Cause::Contention.into()),
+    }
 }
 
 /// Whether the sender of an unsolicited packet gets an error. It may be half of a simultaneous open, the
@@ -163,6 +173,9 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
             Err(_) => Outcome::no(Cause::NotSyn),
         };
     }
+    if !rate::admits::<_, E>(host.state(), cfg, inside, host.now()) {
+        return Outcome::no(Cause::Rate);
+    }
     let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => establish(host, cfg, opening, line),
         Err(cause) => return Outcome::no(cause),
@@ -170,8 +183,8 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
     permitted(host.state(), cfg, outcome, inside[2])
 }
 
-/// The inside endpoint for a packet from outside without a session: its destination is given with the
-/// protocol.
+/// The slot line of the binding for a packet from outside without a session: its destination is given with
+/// the protocol.
 #[inline(always)]
 fn admit<M: Memory + ?Sized>(
     memory: &M,
@@ -179,21 +192,15 @@ fn admit<M: Memory + ?Sized>(
     now: Instant,
     outside: u64,
     remote: u64,
-) -> Result<Inside, Cause> {
-    let line = binding::locate(memory, cfg, outside).get_line()?;
-    let slot = Slot::at(memory, line).ok_or(Cause::NoBinding)?;
-    let inside = binding::inside_of(&slot);
+) -> Outcome {
+    let located = binding::locate(memory, cfg, outside);
     if matches!(cfg.filtering, Filtering::AddressDependent)
-        && !binding::is_static(&slot)
+        && let Ok(line) = located.get_line()
         && !permission::permits(memory, cfg, line, remote, now)
     {
-        return Err(Cause::Filtered);
+        return Outcome::no(Cause::Filtered);
     }
-    // It may be another's binding since it was located.
-    if !slot.unchanged() {
-        return Err(Cause::NoBinding);
-    }
-    Ok(inside)
+    located
 }
 
 /// The session that was made, with the permission that goes with it, if the filtering needs one.

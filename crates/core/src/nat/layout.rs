@@ -2,8 +2,16 @@
 
 use super::bound::Bound;
 use super::capacity::Capacity;
-use super::refusal;
+use super::{rate, refusal};
 use crate::table::{Buckets, Slots};
+
+/// Some lines of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(super) struct Lines {
+    pub(super) first: u32,
+    pub(super) count: u32,
+}
 
 /// Lines of all tables of one instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +33,8 @@ pub struct Layout {
     pub(super) bound: Bound,
     /// First line of the refusals.
     pub(super) refusals: u32,
+    /// The token buckets of subscribers.
+    pub(super) rates: Lines,
     end: u32,
 }
 
@@ -44,7 +54,11 @@ impl Layout {
         layout.fragments = layout.slots(capacity.fragments);
         layout.bound = Bound::new(layout.end, capacity);
         layout.refusals = layout.end + 1;
-        layout.end = layout.refusals + refusal::LINES;
+        layout.rates = Lines {
+            first: layout.refusals + refusal::LINES,
+            count: rate::lines(capacity.sessions),
+        };
+        layout.end = layout.rates.first + layout.rates.count;
         layout
     }
 
@@ -101,6 +115,7 @@ impl Layout {
         }
         moved.bound = self.bound.moved(first + (self.bound.line() - start));
         moved.refusals = first + (self.refusals - start);
+        moved.rates.first = first + (self.rates.first - start);
         moved.end = first + (self.end - start);
         Some(moved)
     }
@@ -158,8 +173,8 @@ mod tests {
             },
         );
         // Lines of control words, each table's with one of a bitmap, and of slots: sessions, returns,
-        // bindings, claims, fragments; one of counts, and those of the refusals.
-        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1 + refusal::LINES;
+        // bindings, claims, fragments; one of counts, those of the refusals and of the rates.
+        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1 + refusal::LINES + rate::lines(6);
         assert_eq!(layout.end(), 10 + lines);
         assert_eq!(layout.returns.first, 20);
         assert!(layout.subscribers.is_empty());

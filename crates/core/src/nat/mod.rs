@@ -44,6 +44,7 @@ mod outcome;
 mod permission;
 mod pool;
 mod port;
+mod rate;
 mod refusal;
 mod session;
 mod subscriber;

@@ -18,6 +18,7 @@ pub(super) enum Cause {
     NoBinding,
     Filtered,
     Refused,
+    Rate,
 }
 
 /// A 48-bit result or a cause.
@@ -56,7 +57,8 @@ impl Outcome {
             6 => Cause::NotSyn,
             7 => Cause::NoBinding,
             8 => Cause::Filtered,
-            _ => Cause::Refused,
+            9 => Cause::Refused,
+            _ => Cause::Rate,
         })
     }
 
@@ -98,6 +100,8 @@ impl From<Cause> for Refusal {
             Cause::Limit => Self::Reply(IcmpError::AddressUnreachable, Counter::SubscriberLimit),
             // Whoever found it exhausted has told its host.
             Cause::Refused => Self::Drop(Counter::PoolExhausted),
+            // Silently: an answer to each would be worth a flood. The host tries again.
+            Cause::Rate => Self::Drop(Counter::SubscriberRate),
             Cause::GaveUp => Self::Slow(Slow::Table),
             Cause::NotSyn => Self::Drop(Counter::TcpNotSyn),
             Cause::NoBinding => Self::Drop(Counter::NoBinding),

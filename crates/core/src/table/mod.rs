@@ -21,9 +21,9 @@ mod slots;
 use core::sync::atomic::Ordering;
 
 #[cfg(not(all(test, loom)))]
-use isthmus_atomic::AtomicU64;
+pub(crate) use isthmus_atomic::AtomicU64;
 #[cfg(all(test, loom))]
-use loom_word::AtomicU64;
+pub(crate) use loom_word::AtomicU64;
 
 pub use buckets::{Buckets, Placed, Position, USED};
 pub use cuckoo::{FillError, Place};

@@ -104,7 +104,7 @@ fn counts_for_the_limit_of_its_subscriber() {
     let mut nat = Setup {
         limits: Limits {
             bindings: 2,
-            sessions: 0,
+            ..Limits::default()
         },
         ..Setup::default()
     }

@@ -281,8 +281,8 @@ fn nothing_is_lost_or_doubled_while_a_sweeper_removes() {
         let cfg = Setup {
             blocks,
             limits: Limits {
-                bindings: 0,
                 sessions: 10_000,
+                ..Limits::default()
             },
             ..setup()
         };

@@ -75,7 +75,7 @@ fn rfc6888_req4_bindings_per_subscriber_are_bounded() {
     let setup = Setup {
         limits: Limits {
             bindings: 5,
-            sessions: 0,
+            ..Limits::default()
         },
         ..Setup::default()
     };
@@ -100,11 +100,48 @@ fn rfc6888_req4_bindings_per_subscriber_are_bounded() {
 }
 
 #[test]
+fn rfc6888_req5_sessions_per_subscriber_and_second_are_bounded() {
+    let mut setup = Setup {
+        limits: Limits {
+            session_interval: 1_000_000,
+            ..Limits::default()
+        },
+        ..Setup::default()
+    };
+    setup.capacity.sessions = 1 << 14;
+    setup.capacity.bindings = 1 << 14;
+    let mut nat = setup.nat();
+    let too_fast = Err(Refusal::Drop(Counter::SubscriberRate));
+    let flood = |nat: &mut Nat, ports: core::ops::Range<u16>| {
+        let made = ports.map(|port| nat.out(host(1, port), v4("192.0.2.1", 1), Udp));
+        let refused = made.filter(|made| match made {
+            Ok(_) => false,
+            refused => {
+                assert_eq!(*refused, too_fast);
+                true
+            }
+        });
+        refused.count()
+    };
+    // Four seconds' worth at once, and no more.
+    assert_eq!(flood(&mut nat, 1..5001), 1000);
+    // Sessions that are there go on.
+    nat.out(host(1, 1), v4("192.0.2.1", 1), Udp).unwrap();
+    for neighbour in 2..=100 {
+        nat.out(host(neighbour, 1), v4("192.0.2.1", 1), Udp)
+            .unwrap();
+    }
+    nat.pass(1);
+    let refused = flood(&mut nat, 6000..8000);
+    assert!((999..=1001).contains(&refused), "{refused}");
+}
+
+#[test]
 fn rfc6888_req5_sessions_per_subscriber_are_bounded() {
     let setup = Setup {
         limits: Limits {
-            bindings: 0,
             sessions: 5,
+            ..Limits::default()
         },
         ..Setup::default()
     };

@@ -22,7 +22,7 @@ use super::stations::Stations;
 pub(super) struct Links {
     links: HashMap<MapData, u32, u64>,
     vlans: HashMap<MapData, u64, u32>,
-    by_kernel: BTreeSet<u32>,
+    by_kernel: BTreeSet<String>,
     written: Contents,
     stations: Stations,
 }
@@ -37,9 +37,8 @@ struct Contents {
 }
 
 impl Links {
-    /// Takes the maps from the object. `by_kernel` are the numbers of the links whose packets the kernel
-    /// forwards.
-    pub(super) fn new(ebpf: &mut Ebpf, by_kernel: BTreeSet<u32>) -> Result<Self, Error> {
+    /// Takes the maps from the object. `by_kernel` are the names of the links whose packets the kernel forwards.
+    pub(super) fn new(ebpf: &mut Ebpf, by_kernel: BTreeSet<String>) -> Result<Self, Error> {
         let mut take = |name| ebpf.take_map(name).ok_or(Error::Missing(name));
         Ok(Self {
             links: take(abi::LINKS)?.try_into()?,
@@ -53,7 +52,11 @@ impl Links {
     /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
         let links = all()?;
-        let current = Contents::of(&links, &self.by_kernel);
+        let by_kernel = links
+            .iter()
+            .filter(|link| self.by_kernel.contains(&link.name));
+        let by_kernel = by_kernel.map(|link| link.number).collect();
+        let current = Contents::of(&links, &by_kernel);
         let refused = |error: MapError| io::Error::other(error);
         // The addresses come first: a VLAN whose device has one of its own is taken as soon as it is known.
         self.stations.update(&links).map_err(refused)?;
@@ -87,6 +90,7 @@ impl Links {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) number: u32,
+    pub(super) name: String,
     pub(super) up: bool,
     pub(super) ethernet: bool,
     pub(super) kind: Option<InfoKind>,
@@ -112,6 +116,7 @@ impl Link {
         let mut elsewhere = false;
         for attribute in &message.attributes {
             match attribute {
+                LinkAttribute::IfName(name) => link.name.clone_from(name),
                 LinkAttribute::Link(below) => link.below = Some(*below),
                 LinkAttribute::Controller(master) => link.master = Some(*master),
                 LinkAttribute::Address(address) if link.ethernet => {

@@ -14,10 +14,11 @@ mod routes;
 mod stages;
 mod stations;
 
+use std::collections::HashMap;
 use std::io;
 
-use aya::programs::tc::{self, TcAttachType};
-use aya::programs::xdp::XdpMode;
+use aya::programs::tc::{self, SchedClassifierLinkId, TcAttachType};
+use aya::programs::xdp::{XdpLinkId, XdpMode};
 use aya::programs::{SchedClassifier, Xdp};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
@@ -124,6 +125,8 @@ const SPARE_RULES: u32 = 4096;
 pub struct Programs {
     ebpf: Ebpf,
     hooks: Vec<Hook>,
+    xdp_links: HashMap<String, XdpLinkId>,
+    tc_links: HashMap<String, SchedClassifierLinkId>,
     /// Number of lines of the state memory.
     state_lines: u32,
     rules: Region,
@@ -165,6 +168,8 @@ impl Programs {
         Ok(Self {
             ebpf,
             hooks: hooks.to_vec(),
+            xdp_links: HashMap::new(),
+            tc_links: HashMap::new(),
             state_lines,
             rules,
             instances,
@@ -182,13 +187,14 @@ impl Programs {
     /// # Errors
     /// A link does not exist, or the kernel refuses to announce changes.
     pub fn watch_kernel(&mut self, by_kernel: &[&str]) -> Result<(), Error> {
-        let numbers = by_kernel.iter().map(|name| {
+        for name in by_kernel {
             sys::link_number(name).map_err(|error| Error::Link {
                 name: (*name).to_owned(),
                 error,
-            })
-        });
-        let links = Links::new(&mut self.ebpf, numbers.collect::<Result<_, _>>()?)?;
+            })?;
+        }
+        let by_kernel = by_kernel.iter().map(|name| (*name).to_owned()).collect();
+        let links = Links::new(&mut self.ebpf, by_kernel)?;
         let epoch = map::region(&self.ebpf, EPOCH, 1)?;
         let ranges = Ranges::new(map::region(&self.ebpf, RANGES, ranges::LINES)?);
         self.watch = Some(RouteWatch::start(epoch, ranges, links).map_err(Error::Routes)?);
@@ -241,24 +247,32 @@ impl Programs {
         Ok(())
     }
 
-    /// Attaches the XDP program to a link, and returns whether the driver runs it.
+    /// Attaches the XDP program to a link, and returns whether the driver runs it. If there was a link of this name
+    /// before, its attachment ends.
     ///
     /// # Errors
     /// No configuration is active, or the kernel refuses; with [`Mode::Auto`], it refuses both modes.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
+        let before = self.xdp_links.remove(interface);
         let program = self.xdp(Slot::Base.name(Hook::Xdp))?;
-        if mode != Mode::Generic {
-            match program.attach(interface, XdpMode::Driver) {
-                Ok(_) => return Ok(Mode::Native),
-                Err(error) if mode == Mode::Native => return Err(error.into()),
-                Err(_) => {}
-            }
+        if let Some(before) = before {
+            // It fails where the link is gone, and the attachment with it.
+            let _gone = program.detach(before);
         }
-        program.attach(interface, XdpMode::Skb)?;
-        Ok(Mode::Generic)
+        let native = match mode {
+            Mode::Generic => None,
+            Mode::Native => Some(program.attach(interface, XdpMode::Driver)?),
+            Mode::Auto => program.attach(interface, XdpMode::Driver).ok(),
+        };
+        let (link, mode) = match native {
+            Some(link) => (link, Mode::Native),
+            None => (program.attach(interface, XdpMode::Skb)?, Mode::Generic),
+        };
+        self.xdp_links.insert(interface.to_owned(), link);
+        Ok(mode)
     }
 
-    /// Attaches the tc program to the ingress of a link.
+    /// Attaches the tc program to the ingress of a link, likewise.
     ///
     /// # Errors
     /// No configuration is active, or the kernel refuses.
@@ -273,7 +287,11 @@ impl Programs {
             .program_mut(Slot::Base.name(Hook::Tc))
             .ok_or(Error::Missing(Slot::Base.name(Hook::Tc)))?;
         let program: &mut SchedClassifier = program.try_into()?;
-        program.attach(interface, TcAttachType::Ingress)?;
+        if let Some(before) = self.tc_links.remove(interface) {
+            let _gone = program.detach(before);
+        }
+        let link = program.attach(interface, TcAttachType::Ingress)?;
+        self.tc_links.insert(interface.to_owned(), link);
         Ok(())
     }
 

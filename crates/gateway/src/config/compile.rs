@@ -274,6 +274,10 @@ impl Compiled {
             limits: nat::Limits {
                 bindings: nat.subscriber_bindings,
                 sessions: nat.subscriber_sessions,
+                session_interval: match nat.subscriber_session_rate {
+                    0 => 0,
+                    rate => 1_000_000_000 / rate,
+                },
             },
             blocks,
             timers: nat.timers,

@@ -80,6 +80,12 @@ fn warn_without_limits(reader: &Reader<'_>, nat: &Nat) {
     }
 }
 
+/// New sessions of a subscriber in a second, unless something else is configured: far more than the busiest
+/// household makes, and a small part of what the gateway can.
+const SESSIONS_PER_SECOND: u32 = 1000;
+/// The most that can be configured: one each nanosecond.
+const MOST_SESSIONS_PER_SECOND: u32 = 1_000_000_000;
+
 /// The default sizes of tables.
 struct Defaults {
     /// Sessions, and bindings.
@@ -108,6 +114,8 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
         max_subscribers: most("max-subscribers", table).unwrap_or(defaults.subscribers),
         max_fragments: most("max-fragments", 16..=(1 << 20)).unwrap_or(4096),
         subscriber_sessions: most("subscriber-sessions", 0..=u32::MAX).unwrap_or(0),
+        subscriber_session_rate: most("subscriber-session-rate", 0..=MOST_SESSIONS_PER_SECOND)
+            .unwrap_or(SESSIONS_PER_SECOND),
         subscriber_bindings: most("subscriber-bindings", 0..=u32::MAX).unwrap_or(0),
         ports: ports(reader, side),
         static_bindings: section::each(reader, "static", "a list of bindings", |v| {

@@ -88,6 +88,9 @@ pub struct Status {
     /// The message of the last reload, if it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reload_error: Option<String>,
+    /// What is not as configured, and could not be put back.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub troubles: Vec<String>,
     /// Its engines.
     pub engines: Vec<EngineStatus>,
     /// The configured mechanisms.

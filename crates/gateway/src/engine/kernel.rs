@@ -9,6 +9,7 @@ use isthmus_engine::bpf::{Clock, Hook, Mode, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
+use nix::net::if_::if_nametoindex;
 
 use super::{Engine, EngineError};
 use crate::config::{self, Forward, Interface, XdpMode};
@@ -19,9 +20,18 @@ use crate::control::EngineStatus;
 pub struct KernelEngine {
     // Taken when it stops: the kernel detaches a program when its last holder drops it.
     programs: Mutex<Option<Programs>>,
-    links: Vec<EngineStatus>,
+    links: Mutex<Vec<Attached>>,
     /// The names of its links, for errors.
     names: String,
+}
+
+/// A link with a program.
+#[derive(Clone, Debug)]
+struct Attached {
+    interface: Interface,
+    /// The number of the link, while the program is on it.
+    number: Option<u32>,
+    status: EngineStatus,
 }
 
 impl KernelEngine {
@@ -51,7 +61,7 @@ impl KernelEngine {
         let state = programs.state(state_lines).map_err(failed)?;
         let engine = Self {
             programs: Mutex::new(Some(programs)),
-            links: Vec::new(),
+            links: Mutex::default(),
             names,
         };
         Ok((engine, state))
@@ -69,52 +79,89 @@ impl KernelEngine {
         ruleset: &Arc<Ruleset>,
     ) -> Result<(), EngineError> {
         self.swap(ruleset)?;
-        for interface in interfaces {
-            let name = &interface.name.value;
-            let engine = match interface.engine.value {
-                config::Engine::Xdp => "xdp",
-                config::Engine::Tc => "tc",
-                config::Engine::User => continue,
+        let in_kernel = |interface: &&Interface| interface.engine.value != config::Engine::User;
+        for interface in interfaces.iter().filter(in_kernel) {
+            let attached = match &mut *self.lock() {
+                Some(programs) => attach(programs, interface)?,
+                None => continue,
             };
-            let failed = |reason: &dyn std::fmt::Display| EngineError {
-                engine,
-                interface: name.clone(),
-                reason: reason.to_string(),
-            };
-            let programs = self.programs.get_mut();
-            let Some(programs) = programs.unwrap_or_else(PoisonError::into_inner) else {
-                continue;
-            };
-            let detail = if interface.engine.value == config::Engine::Tc {
-                programs.attach_tc(name).map_err(|error| failed(&error))?;
-                "ingress"
-            } else {
-                match programs
-                    .attach_xdp(name, mode(interface.mode))
-                    .map_err(|error| failed(&error))?
-                {
-                    Mode::Generic => "generic: the driver does not run XDP programs",
-                    Mode::Auto | Mode::Native => "native",
-                }
-            };
-            let more = match interface.forward {
-                Forward::Redirect => "",
-                Forward::Kernel => {
-                    warn_of_source_checks(name);
-                    "; the kernel forwards"
-                }
-            };
-            self.links.push(EngineStatus {
-                engine: engine.into(),
-                interface: name.clone(),
-                detail: format!("{detail}{more}"),
-            });
+            self.links().push(attached);
         }
         Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Programs>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn links(&self) -> MutexGuard<'_, Vec<Attached>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts the program on a link.
+fn attach(programs: &mut Programs, interface: &Interface) -> Result<Attached, EngineError> {
+    let name = &interface.name.value;
+    let tc = interface.engine.value == config::Engine::Tc;
+    let engine = if tc { "tc" } else { "xdp" };
+    let failed = |reason: &dyn std::fmt::Display| EngineError {
+        engine,
+        interface: name.clone(),
+        reason: reason.to_string(),
+    };
+    // Before the program is there: if the link is made again meanwhile, that shows.
+    let number = if_nametoindex(name.as_str()).ok();
+    let detail = if tc {
+        programs.attach_tc(name).map_err(|error| failed(&error))?;
+        "ingress"
+    } else {
+        let attached = programs.attach_xdp(name, mode(interface.mode));
+        match attached.map_err(|error| failed(&error))? {
+            Mode::Generic => "generic: the driver does not run XDP programs",
+            Mode::Auto | Mode::Native => "native",
+        }
+    };
+    let more = match interface.forward {
+        Forward::Redirect => "",
+        Forward::Kernel => {
+            warn_of_source_checks(name);
+            "; the kernel forwards"
+        }
+    };
+    Ok(Attached {
+        interface: interface.clone(),
+        number,
+        status: EngineStatus {
+            engine: engine.into(),
+            interface: name.clone(),
+            detail: format!("{detail}{more}"),
+        },
+    })
+}
+
+impl Attached {
+    /// Puts the program on the link again, if that is another one. Returns what is wrong.
+    fn heal(&mut self, programs: &mut Programs) -> Option<String> {
+        let name = self.interface.name.value.as_str();
+        let number = if_nametoindex(name).ok();
+        if number.is_some() && number == self.number {
+            return None;
+        }
+        self.number = None;
+        let trouble = if number.is_none() {
+            format!("there is no link {name}: nothing is translated there")
+        } else {
+            match attach(programs, &self.interface) {
+                Ok(attached) => {
+                    tracing::warn!(link = name, "was made again: it has its program again");
+                    *self = attached;
+                    return None;
+                }
+                Err(error) => error.to_string(),
+            }
+        };
+        self.status.detail.clone_from(&trouble);
+        Some(trouble)
     }
 }
 
@@ -195,7 +242,8 @@ const fn mode(mode: XdpMode) -> Mode {
 
 impl Engine for KernelEngine {
     fn name(&self) -> &'static str {
-        let has = |engine: &str| self.links.iter().any(|link| link.engine == engine);
+        let links = self.links();
+        let has = |engine: &str| links.iter().any(|link| link.status.engine == engine);
         match (has("xdp"), has("tc")) {
             (true, true) => "xdp+tc",
             (false, true) => "tc",
@@ -204,7 +252,21 @@ impl Engine for KernelEngine {
     }
 
     fn status(&self) -> Vec<EngineStatus> {
-        self.links.clone()
+        self.links()
+            .iter()
+            .map(|link| link.status.clone())
+            .collect()
+    }
+
+    fn heal(&self) -> Vec<String> {
+        let Some(programs) = &mut *self.lock() else {
+            return Vec::new();
+        };
+        let mut links = self.links();
+        links
+            .iter_mut()
+            .filter_map(|link| link.heal(programs))
+            .collect()
     }
 
     fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError> {

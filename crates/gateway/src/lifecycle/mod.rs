@@ -8,6 +8,7 @@ mod clock;
 mod described;
 mod dns;
 mod fixed;
+mod heal;
 mod in_force;
 mod ledger;
 mod logging;
@@ -143,6 +144,8 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
                     let _ = reply.send(outcome);
                 }
                 Wish::Follow => running.follow().await,
+                Wish::Heal => running.heal().await,
+                Wish::Look => running.look().await,
             },
             _ = tick.tick() => match running.failed_engine() {
                 None if watchdog.is_some() => systemd::alive(),

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Interval;
 
 use super::UpError;
 use super::described::Described;
@@ -26,9 +27,12 @@ use crate::config::{self, Document, Loaded, Secrets};
 use crate::control::{self, ControlSocket, EngineStatus};
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
-use crate::link::{Forwarding, Link, Sysctls, Wanted};
+use crate::link::{Forwarding, Link, Monitor, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
+
+/// Time between two looks at the machine.
+const PULSE: Duration = Duration::from_secs(1);
 
 /// Everything that a gateway has; each part is taken back by [`stop`](Self::stop).
 pub(super) struct Running {
@@ -39,6 +43,9 @@ pub(super) struct Running {
     /// The rules in force.
     pub(super) ruleset: Arc<Ruleset>,
     pub(super) link: Option<Link>,
+    monitor: Option<Monitor>,
+    /// When the machine is looked at.
+    pulse: Interval,
     pub(super) sysctls: Sysctls,
     pub(super) dns: Dns,
     pub(super) pcp: Pcp,
@@ -125,6 +132,7 @@ impl Running {
             started: Instant::now(),
             reloads: AtomicU64::new(0),
             reload_error: Mutex::new(None),
+            troubles: Mutex::default(),
             ledger: Mutex::new(Ledger::new(names(&document))),
             current: Mutex::new(Arc::new(Current { document, tables })),
             engines,
@@ -143,6 +151,8 @@ impl Running {
             described,
             ruleset,
             link: None,
+            monitor: None,
+            pulse: tokio::time::interval(PULSE),
             sysctls,
             dns,
             pcp,
@@ -164,7 +174,14 @@ impl Running {
     ) -> Result<(), UpError> {
         let current = self.view.current();
         let wanted = Wanted::of(&current.document);
-        self.link = Some(Link::configure(&wanted).await?);
+        let link = Link::configure(&wanted).await?;
+        self.monitor = Monitor::start(link.index())
+            .map(Some)
+            .unwrap_or_else(|error| {
+                tracing::warn!(%error, "losses of routes will not be heard of");
+                None
+            });
+        self.link = Some(link);
         if wanted.forwarding == Forwarding::Needed {
             self.sysctls.forward()?;
         }
@@ -236,9 +253,18 @@ impl Running {
     /// Waits for the next request to the gateway.
     pub(super) async fn wish(&mut self) -> Wish {
         let news = self.prefixes.news();
+        let losses = self.monitor.as_ref().map(Monitor::changed);
+        let lost = async {
+            match &losses {
+                Some(losses) => losses.notified().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             Some(reply) = self.reloads.recv() => Wish::Reload(reply),
             () = news.notified() => Wish::Follow,
+            () = lost => Wish::Heal,
+            _ = self.pulse.tick() => Wish::Look,
         }
     }
 
@@ -271,6 +297,7 @@ impl Running {
         self.pcp.stop().await;
         self.solicitors.stop().await;
         self.router_lists.stop();
+        self.monitor = None;
         if let Some(link) = self.link.take() {
             link.remove().await;
         }
@@ -291,6 +318,10 @@ pub(super) enum Wish {
     Reload(ReloadReply),
     /// Something else was found out.
     Follow,
+    /// Something of the link was taken away.
+    Heal,
+    /// It is time to look at the machine.
+    Look,
 }
 
 /// A listening metrics server.

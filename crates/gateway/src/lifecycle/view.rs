@@ -34,6 +34,8 @@ pub(super) struct View {
     pub(super) started: Instant,
     pub(super) reloads: AtomicU64,
     pub(super) reload_error: Mutex<Option<String>>,
+    /// What is not as configured.
+    pub(super) troubles: Mutex<Vec<String>>,
     pub(super) current: Mutex<Arc<Current>>,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) engines: Vec<Box<dyn Engine>>,
@@ -93,6 +95,7 @@ impl View {
             configuration: self.file.clone(),
             reloads: self.reloads.load(Ordering::Relaxed),
             reload_error: lock(&self.reload_error).clone(),
+            troubles: lock(&self.troubles).clone(),
             engines: self
                 .engines
                 .iter()

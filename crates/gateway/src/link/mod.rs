@@ -5,11 +5,13 @@
 //! process, and forwarding is restored from a file of saved values. Routes and addresses carry a protocol number of
 //! their own, so that leftovers on a persistent link are recognised.
 
+mod monitor;
 mod netlink;
 mod sources;
 mod sysctl;
 mod wanted;
 
+pub use monitor::Monitor;
 pub(crate) use netlink::mark;
 pub use netlink::{Changes, Link, LinkError, PROTOCOL};
 pub use sysctl::{SysctlError, Sysctls};

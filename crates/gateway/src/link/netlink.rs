@@ -26,6 +26,9 @@ pub enum LinkError {
     /// There is no link of this name.
     #[error("there is no link {0:?}")]
     Missing(String),
+    /// The kernel has it already.
+    #[error("{0}: it is there already")]
+    Exists(String),
     /// The kernel refuses a change.
     #[error("{what}: {reason}")]
     Refused {
@@ -39,11 +42,17 @@ pub enum LinkError {
 impl LinkError {
     pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
         let what = what.into();
-        move |error| Self::Refused {
-            what,
-            reason: match error {
-                rtnetlink::Error::NetlinkError(message) => message.to_io().to_string(),
-                other => other.to_string(),
+        move |error| match error {
+            rtnetlink::Error::NetlinkError(message) => match message.to_io() {
+                error if error.kind() == std::io::ErrorKind::AlreadyExists => Self::Exists(what),
+                error => Self::Refused {
+                    what,
+                    reason: error.to_string(),
+                },
+            },
+            other => Self::Refused {
+                what,
+                reason: other.to_string(),
             },
         }
     }
@@ -166,6 +175,38 @@ impl Link {
             self.restore_v4().await;
         }
         Ok(changes)
+    }
+
+    /// Puts back what others took away. Returns what is there again.
+    ///
+    /// # Errors
+    ///
+    /// If the link is gone, or the kernel refuses something.
+    pub async fn heal(&mut self) -> Result<Vec<String>, LinkError> {
+        let found = find(&self.handle, &self.name).await?;
+        if found.header.index != self.index {
+            return Err(LinkError::Missing(self.name.clone()));
+        }
+        let mut again = Vec::new();
+        let mtu = found.attributes.contains(&LinkAttribute::Mtu(self.mtu));
+        if !found.header.flags.contains(LinkFlags::Up) || !mtu {
+            self.set_mtu(self.mtu).await?;
+            again.push(format!("{} up, mtu {}", self.name, self.mtu));
+        }
+        for address in self.addresses.clone() {
+            let what = format!("address {address}");
+            if is_new(self.add_address(address).await)? {
+                again.push(what);
+            }
+        }
+        for route in self.routes.clone() {
+            let what = format!("route {route}");
+            if is_new(self.add_route(route).await)? {
+                again.push(what);
+            }
+        }
+        self.sources.heal(&mut again).await?;
+        Ok(again)
     }
 
     /// Makes the IPv4 routes again. The kernel takes all of a link's away with its last IPv4 address.
@@ -356,6 +397,15 @@ impl Link {
         if let Err(error) = self.handle.route().del(self.route(to)).execute().await {
             tracing::warn!(link = self.name, %to, %error, "a route could not be removed");
         }
+    }
+}
+
+/// Whether something was added that was not there.
+pub(super) fn is_new(added: Result<(), LinkError>) -> Result<bool, LinkError> {
+    match added {
+        Ok(()) => Ok(true),
+        Err(LinkError::Exists(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

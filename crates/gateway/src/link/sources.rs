@@ -11,7 +11,7 @@ use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol, R
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use rtnetlink::{Handle, IpVersion, RouteMessageBuilder};
 
-use super::netlink::{Changes, LinkError, PROTOCOL};
+use super::netlink::{Changes, LinkError, PROTOCOL, is_new};
 use super::wanted::Wanted;
 use crate::hash;
 
@@ -116,6 +116,33 @@ impl Sources {
         if let Err(error) = add.execute().await {
             tracing::error!(%error, "the route from inside was lost");
         }
+    }
+
+    /// Puts back what others took away, and adds it to `again`.
+    pub(super) async fn heal(&self, again: &mut Vec<String>) -> Result<(), LinkError> {
+        let mut routes = Vec::new();
+        if !self.networks.is_empty() {
+            routes.push(("route from inside".to_owned(), self.default_route()));
+        }
+        for network in &self.past {
+            let what = format!("route to {network} past the link");
+            routes.push((what, self.exception(*network)));
+        }
+        for (what, route) in routes {
+            let add = self.handle.route().add(route).execute().await;
+            if is_new(add.map_err(LinkError::refused(what.clone())))? {
+                again.push(what);
+            }
+        }
+        for network in &self.networks {
+            let mut request = self.handle.rule().add();
+            *request.message_mut() = self.rule(*network);
+            let add = request.execute().await;
+            if is_new(add.map_err(LinkError::refused(what(*network))))? {
+                again.push(what(*network));
+            }
+        }
+        Ok(())
     }
 
     /// Takes everything back.

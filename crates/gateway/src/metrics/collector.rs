@@ -62,6 +62,9 @@ impl Sample {
         let help = "Configurations that took effect since the start";
         text.family("reloads", help, Type::Counter)
             .sample(&[], status.reloads);
+        let help = "Parts of the machine that are not as configured, and could not be put back";
+        text.family("troubles", help, Type::Gauge)
+            .sample(&[], status.troubles.len() as u64);
     }
 
     fn explanations(&self, text: &mut Exposition) {

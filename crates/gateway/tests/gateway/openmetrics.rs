@@ -33,6 +33,7 @@ impl Source for Fixed {
                 configuration: "edge.toml".into(),
                 reloads: 2,
                 reload_error: None,
+                troubles: vec!["there is no link eth0".into()],
                 engines: Vec::new(),
                 instances: vec![InstanceStatus {
                     name: "plat".into(),

@@ -53,6 +53,9 @@ fn print(status: &Answer) {
     if let Some(error) = &status.reload_error {
         println!("the last reload failed: {error}");
     }
+    for trouble in &status.troubles {
+        println!("not as configured: {trouble}");
+    }
     println!("\n{}", engines(status));
     print!("{}", instances(status));
     for instance in &status.instances {

@@ -3,6 +3,7 @@
 mod address;
 mod forward;
 mod gateway;
+mod heal;
 mod interop;
 mod isatap;
 mod laboratory;

@@ -10,7 +10,8 @@ pub(super) const CE_OWN: &str = r#"own-v4 = "203.0.113.254""#;
 /// The address of a BR.
 pub const BR_OWN: &str = r#"own-v4 = "203.0.113.253""#;
 /// The outside addresses of a BR with sessions.
-pub(super) const POOL: &str = r#"pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]"#;
+pub(super) const POOL: &str = r#"pool = [{ addresses = "203.0.113.0/28", ports = "1024-65535" }]
+subscriber-session-rate = 1000000000"#;
 /// The tables of such a BR.
 pub(super) const TABLES: &str = "max-sessions = 4096\nmax-bindings = 4096";
 

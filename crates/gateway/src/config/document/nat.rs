@@ -33,6 +33,8 @@ pub struct Nat {
     pub max_fragments: u32,
     /// Most sessions of a subscriber; 0: no bound.
     pub subscriber_sessions: u32,
+    /// New sessions per second and subscriber; 0: no bound.
+    pub subscriber_session_rate: u32,
     /// Most bindings of a subscriber; 0: no bound.
     pub subscriber_bindings: u32,
     /// The behaviour when the ports of a subscriber's outside address run out.

@@ -73,7 +73,9 @@ local = "198.18.0.200""#,
 
 /// The B4s of an AFTR and their addresses outside.
 const B4S: &str = r#"softwires = ["2001:db8:5::/48"]
-pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]"#;
+pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]
+# Looked at for each session, and never reached.
+subscriber-session-rate = 1000000000"#;
 
 pub(in crate::bench) static AFTR: Instance = Instance::new(
     "DS-Lite AFTR",

@@ -1,0 +1,63 @@
+//! Puts back what others take away while the gateway runs: routes, rules and addresses of its link, the link's
+//! state, programs on an interface that was made again, forwarding. What cannot be put back is a trouble, which
+//! `status` and the metrics show, and is tried again each second.
+
+use super::running::Running;
+use super::view::lock;
+use crate::link::{Forwarding, Wanted};
+
+impl Running {
+    /// Puts back what the kernel does not announce, which is cheap to look at; and all else if there was a trouble.
+    pub(super) async fn look(&mut self) {
+        if lock(&self.view.troubles).is_empty() {
+            let troubles = self.heal_machine();
+            if troubles.is_empty() {
+                return;
+            }
+            self.report(troubles);
+        } else {
+            self.heal().await;
+        }
+    }
+
+    /// Puts everything back.
+    pub(super) async fn heal(&mut self) {
+        let mut troubles = self.heal_machine();
+        if let Some(link) = &mut self.link {
+            match link.heal().await {
+                Ok(again) => {
+                    for what in again {
+                        tracing::warn!("{what} was gone, and is there again");
+                    }
+                }
+                Err(error) => troubles.push(error.to_string()),
+            }
+        }
+        self.report(troubles);
+    }
+
+    /// Puts back programs and forwarding. Returns what is not as it should be.
+    fn heal_machine(&mut self) -> Vec<String> {
+        let engines = self.view.engines.iter();
+        let mut troubles: Vec<String> = engines.flat_map(|engine| engine.heal()).collect();
+        let wanted = Wanted::of(&self.view.current().document);
+        if wanted.forwarding == Forwarding::Needed
+            && let Err(error) = self.sysctls.forward()
+        {
+            troubles.push(error.to_string());
+        }
+        troubles
+    }
+
+    /// Tells of troubles that begin or end.
+    fn report(&self, troubles: Vec<String>) {
+        let mut known = lock(&self.view.troubles);
+        for new in troubles.iter().filter(|trouble| !known.contains(trouble)) {
+            tracing::error!("not as configured: {new}");
+        }
+        for over in known.iter().filter(|trouble| !troubles.contains(trouble)) {
+            tracing::info!("as configured again, after: {over}");
+        }
+        *known = troubles;
+    }
+}

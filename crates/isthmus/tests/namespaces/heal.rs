@@ -1,0 +1,144 @@
+//! A gateway puts back what others take away from it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::forward::{PINGS, translated};
+use crate::gateway::Gateway;
+use crate::net::Net;
+use crate::site::{HOME, PLAT, Site, both_links};
+
+const SERVER: &str = "64:ff9b::192.0.2.2";
+/// Two seconds, and what a busy machine takes.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Waits until this holds.
+fn soon(gateway: &Gateway, what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "{what}: {}", gateway.log());
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Everything on the machine that is the gateway's.
+fn ours(net: &Net) -> String {
+    [
+        "-4 route show table all proto 146",
+        "-6 route show table all proto 146",
+        "-4 rule",
+        "-o addr show dev isthmus0",
+        "-br link show dev isthmus0",
+    ]
+    .map(|what| net.ip("gateway", what))
+    .join("\n")
+}
+
+#[test]
+fn routes_rules_and_the_state_of_the_link_come_back() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let net = &site.net;
+    site.configure(&format!("{PLAT}{HOME}"));
+    let gateway = site.start();
+    let before = ours(net);
+    for harm in [
+        "-4 route flush proto 146",
+        "-6 route flush proto 146",
+        "-4 route flush table all proto 146",
+        "-4 rule del pref 14600",
+        "addr flush dev isthmus0",
+        "link set isthmus0 mtu 1400",
+        "link set isthmus0 down",
+    ] {
+        net.ip("gateway", harm);
+        soon(&gateway, harm, || ours(net) == before);
+        assert!(net.pings(SERVER), "{harm}: {}", gateway.log());
+    }
+    net.ip("gateway", "link set isthmus0 down");
+    net.ip("gateway", "link set isthmus0 up");
+    soon(&gateway, "down and up", || ours(net) == before);
+    assert!(
+        gateway.log().contains("is there again"),
+        "{}",
+        gateway.log()
+    );
+    assert_eq!(gateway.json("status")["troubles"], serde_json::Value::Null);
+    assert!(gateway.stop().success());
+}
+
+#[test]
+fn forwarding_is_turned_on_again() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
+        return;
+    };
+    let net = &site.net;
+    for switch in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
+        let sysctl = |arguments: &[&str]| {
+            let output = net.command("gateway", "sysctl").args(arguments).output();
+            crate::net::text(&output.unwrap())
+        };
+        sysctl(&["-q", "-w", &format!("{switch}=0")]);
+        soon(&gateway, switch, || sysctl(&["-n", switch]).trim() == "1");
+    }
+    assert!(net.pings(SERVER), "{}", gateway.log());
+}
+
+#[test]
+fn xdp_returns_to_a_link_that_was_made_again() {
+    made_again("xdp");
+}
+
+#[test]
+fn tc_returns_to_a_link_that_was_made_again() {
+    made_again("tc");
+}
+
+fn made_again(engine: &str) {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let net = &site.net;
+    site.configure(&format!("{}{PLAT}", both_links(engine, "")));
+    let gateway = site.start();
+    let engines = |gateway: &Gateway| gateway.json("status")["engines"].clone();
+    let before = engines(&gateway);
+    for _ in 0..2 {
+        net.ip("gateway", "link del toh");
+        soon(&gateway, "the loss is told of", || {
+            let status = gateway.json("status");
+            let told = |at: &str| status[at].to_string().contains("there is no link toh");
+            told("troubles") && told("engines")
+        });
+        let host = net.name("host").to_owned();
+        net.ip(
+            "gateway",
+            &format!("link add toh type veth peer name eth0 netns {host}"),
+        );
+        for (node, link, address) in [
+            ("gateway", "toh", "2001:db8:1::1/64"),
+            ("host", "eth0", "2001:db8:1::2/64"),
+        ] {
+            net.ip(node, &format!("link set {link} up"));
+            net.ip(node, &format!("addr add {address} dev {link} nodad"));
+        }
+        // Without it a veth device takes no frames from XDP.
+        let mut gro = net.command("host", "ethtool");
+        assert!(
+            gro.args(["-K", "eth0", "gro", "on"])
+                .status()
+                .unwrap()
+                .success()
+        );
+        net.ip("host", "route replace default via 2001:db8:1::1");
+        soon(&gateway, "the program is there", || {
+            engines(&gateway) == before
+        });
+        assert_eq!(gateway.json("status")["troubles"], serde_json::Value::Null);
+        soon(&gateway, "pings", || net.pings(SERVER));
+        let count = translated(&gateway, engine);
+        assert!(net.pings(SERVER), "{}", gateway.log());
+        assert_eq!(translated(&gateway, engine) - count, 2 * PINGS);
+    }
+}
