@@ -4,6 +4,7 @@
 mod command;
 
 use std::path::Path;
+use std::process::Command;
 
 use command::{bash, failure, run, stdout, text};
 
@@ -259,4 +260,19 @@ fn completions_are_a_script_that_the_shell_takes() {
     let question = "COMP_WORDS=(isthmus lab world --engine t); COMP_CWORD=4; \
                     _isthmus isthmus t --engine; echo \"${COMPREPLY[@]}\"";
     assert_eq!(bash(&script, question), "tc");
+}
+
+/// What `| head` leaves unread ends the program as SIGPIPE would, without a word.
+#[test]
+fn a_reader_that_leaves_is_no_reason_to_complain() {
+    for arguments in [&["experiments"][..], &["completions", "zsh"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut child = Command::new(PROGRAM);
+        child.args(arguments).stdout(writer);
+        child.stderr(std::process::Stdio::piped());
+        let output = child.spawn().unwrap().wait_with_output().unwrap();
+        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+        assert_eq!(output.status.code(), Some(141), "{arguments:?}");
+    }
 }

@@ -1,10 +1,11 @@
 //! The keys of the stateful mechanisms.
 
 use std::fmt::Display;
-use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use ipnet::IpNet;
 use isthmus_core::address::port_set::PortSet;
+use isthmus_core::address::special;
 use isthmus_core::nat::{
     Endpoint4, Filtering, Inside, Pooling, StaticBinding, Timers, UnsolicitedSyn,
 };
@@ -240,12 +241,12 @@ fn static_binding(value: Value<'_>, side: Side) -> Option<At<StaticBinding>> {
     )?;
     let protocol = reader.needs("protocol", "\"tcp\"", |v| v.choice());
     let inside = reader.needs("inside", inside, |v| match side {
-        Side::V6 => v6_endpoint(&v).map(|end| Inside {
+        Side::V6 => host(&v, v6_endpoint(&v)?).map(|end| Inside {
             address: (*end.ip()).into(),
             port: end.port(),
             ..Inside::default()
         }),
-        Side::V4 => v4_endpoint(&v).map(|end| Inside {
+        Side::V4 => host(&v, v4_endpoint(&v)?).map(|end| Inside {
             v4: (*end.ip()).into(),
             port: end.port(),
             ..Inside::default()
@@ -261,6 +262,20 @@ fn static_binding(value: Value<'_>, side: Side) -> Option<At<StaticBinding>> {
             port: end.port(),
         })?,
     }))
+}
+
+/// Refuses the address of an inside host that no host can have.
+fn host<S: Copy + Into<SocketAddr>>(value: &Value<'_>, end: S) -> Option<S> {
+    let address = end.into().ip();
+    let illegal = match address {
+        IpAddr::V4(address) => special::is_illegal_destination_v4(address.into()),
+        IpAddr::V6(address) => special::is_illegal_destination_v6(address.into()),
+    };
+    if illegal {
+        let expected = "expected a unicast address that is neither loopback nor link-local";
+        value.refuse(format_args!("has {address}, which no host has"), expected);
+    }
+    (!illegal).then_some(end)
 }
 
 /// An IPv4 address and a port.
