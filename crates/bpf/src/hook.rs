@@ -80,11 +80,17 @@ macro_rules! programs {
             finish(&context, answer, arrival.vlan)
         }
 
-        /// Makes the session of a packet.
+        /// Makes the session of a packet, unless it is sent like that of an inside host where none is.
         #[inline(always)]
         fn open(raw: *mut $raw, family: Family) -> $action {
             let context = Context::new(raw);
             let vlan = resume(&context);
+            if let Family::V6 = family
+                && crate::link::is_outside(ingress(&context, vlan)) != 0
+            {
+                maps::count(Counter::NotInside);
+                return finish(&context, Device::DROP, vlan);
+            }
             let answer = stage::open(&mut Device::new(&context), family);
             finish(&context, answer, vlan)
         }
