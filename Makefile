@@ -83,8 +83,9 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS
 vectors: ## write the vectors and docs/compliance.md from their tables
 	vectors/generate.py
 
-docs: ## write docs/counters.md from the lists of counters
+docs: ## write docs/counters.md from the lists of counters, and the tables of docs/security.md
 	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway counters_page
+	WRITE_PAGES=1 cargo test --locked --package isthmus-lab --test lab security_page
 
 install: ## install the gateway and, if it is built, the laboratory under PREFIX (honours DESTDIR)
 	@test -x $(BUILT)/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }

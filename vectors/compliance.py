@@ -4,6 +4,7 @@ import re
 
 TITLES = {
     3056: "6to4",
+    6092: "Simple security of a CE",
     3927: "Link-local IPv4 addresses",
     7857: "More about NATs",
     8200: "Fragments of IPv6",

@@ -119,3 +119,18 @@ vector("unreachable-inside-of-another-softwire", AFTR, opened, drop(
     inside6(ICMPv6DestUnreach(code=0), over6(AFTR6, B4B) / BIG[1], dst=AFTR6), "icmp-inner"))
 vector("unreachable-inside-without-state", AFTR, drop(
     inside6(ICMPv6DestUnreach(code=0), over6(AFTR6, B4A) / BIG[1], dst=AFTR6), "icmp-inner"))
+
+requirement("11", MUST, "The AFTR forwards packets from private or reserved IPv4 addresses only.")
+for name, address in [("10", "10.255.0.9"), ("172", "172.16.0.9"), ("192", "192.168.255.9"), ("b4", "192.0.0.2"), ("shared", "100.127.0.9")]:
+    vector(f"from-{name}", AFTR, leaves(over6(B4A, AFTR6) / ip4(address, SERVER) / udp() / data(), ip4(OUT, SERVER, 63) / udp(p) / data()))
+for name, address in [("the-internet", "8.8.8.8"), ("beyond-172", "172.32.0.1"), ("beyond-shared", "100.128.0.1")]:
+    vector(f"from-{name}", AFTR, drop(over6(B4A, AFTR6) / ip4(address, SERVER) / udp() / data(), "tunnel-spoofed"))
+requirement("5.3", MUST, "Outer fragments are put together before the packet is taken out.", see=["rfc6333-6.3-fragments-in-fragments", "rfc2473-7.1-reassembly"])
+requirement("5.4", SHOULD, "The B4 finds the AFTR by DHCPv6 (RFC 6334).", status="operator: a DHCPv6 client writes `aftr`; `isthmus addr dhcpv6` reads options of RFC 7598")
+requirement("5.5", SHOULD, "The B4 is a DNS proxy over IPv6.", status="operator: another program")
+requirement("6.2", SHOULD, "The administrator hears before the AFTR's resources are at an end.",
+            status="partly: the fill of tables and pools is in `status` and metrics, for which an alert can be set")
+requirement("7.1", MUST, "Traffic classes are carried over from inner to outer headers, and back.", see=["rfc6040-4.1-4in6-copied-ect0", "rfc7596-6.2-traffic-class-down"])
+requirement("7.3", MUST, "The addresses of pools do not overlap.", status="yes: `isthmus check` refuses pools that overlap")
+requirement("8.1", MUST, "UDP, TCP and ICMP are treated as RFC 4787, RFC 5382 and RFC 5508 say.", see=[
+    "rfc4787-4.1-same-mapping-for-all", "rfc5382-4.2-handshake-data-close", "rfc5508-3.1-echo"])

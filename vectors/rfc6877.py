@@ -20,3 +20,9 @@ vector("stranger", CLAT, drop(ip6("2001:db8::bad", "2001:db8:a::464") / udp(53, 
 # A PCP server would say so to the CLAT itself (RFC 7648), but was not asked.
 vector("stranger-from-the-port-of-pcp", CLAT, drop(
     ip6("2001:db8::bad", "2001:db8:a::464") / udp(5351, 5000) / data(), "tunnel-source"))
+
+requirement("6.3", SHOULD, "The CLAT knows its own IPv6 address, and finds the prefix of the PLAT by RFC 7050.", tests=["a_clat_asks_the_dns"])
+requirement("6.3", SHOULD, "With a prefix of its own for translation the CLAT needs no NAT44.", status="yes: SIIT with `prefix` and `eam` is such a CLAT")
+requirement("6.4", SHOULD, "The CLAT is a DNS proxy over IPv6.", status="operator: another program")
+requirement("6.5", SHOULD, "The CLAT routes between its hosts, and serves DHCP.", status="operator: the kernel, and another program")
+requirement("8.1", SHOULD, "Fragmentation and sizes are those of RFC 7915.", see=["rfc7915-5.1.1-fragment-first"])

@@ -15,7 +15,7 @@ requirement("3", MUST, "REQ-3: the addresses of the pool need not be neighbours.
 FAR = nat44("nat44-two-far-addresses", pool=[("203.0.113.1", "1024-65535"), ("198.18.0.1", "1024-65535")])
 vector("pool-of-two", FAR, drop(come(destination="198.18.0.1") / udp(53, 5353) / data(), "no-binding"),
        drop(come() / udp(53, 5353) / data(), "no-binding"))
-requirement("3", MUST, "REQ-4: the ports of a subscriber are limited, by configuration.")
+requirement("3", MUST, "REQ-4 a: the ports of a subscriber are limited, by configuration.")
 LIMITED = nat44("nat44-two-bindings", more="subscriber-bindings = 2\n")
 third = go() / udp(40004) / data()
 vector("binding-limit", LIMITED,
@@ -23,13 +23,18 @@ vector("binding-limit", LIMITED,
        through(go() / udp(40002) / data(), gone() / udp(q) / data()),
        reply(third, error4(ICMP(type=3, code=1), third), "subscriber-limit"),
        through(go(J) / udp(40004) / data(), gone() / udp(r) / data()))
-requirement("3", SHOULD, "REQ-5: so is the state of a subscriber.")
+requirement("3", MAY, "REQ-4 b: by transport protocol.", status="no: `subscriber-bindings` counts all of them")
+requirement("3", SHOULD, "REQ-4 c: the work that a subscriber makes can be bounded, by the rate of new mappings.",
+            status="no: what exists is bounded, not how fast it is made")
+requirement("3", SHOULD, "REQ-5, REQ-5 a: so is the state of a subscriber, by configuration.")
 SESSIONS = nat44("nat44-two-sessions", more="subscriber-sessions = 2\n")
 lost = go(server="198.51.100.3") / udp() / data()
 vector("session-limit", SESSIONS,
        through(go() / udp() / data(), gone() / udp(p) / data()),
        through(go(server=S2) / udp() / data(), gone(S2) / udp(p) / data()),
        reply(lost, error4(ICMP(type=3, code=1), lost), "subscriber-limit"))
+requirement("3", SHOULD, "REQ-5 b: the rate can be limited at which a subscriber makes state.",
+            status="no: what exists is bounded, not how fast it is made")
 requirement("3", MUST, "REQ-6: translation can be turned off for some destinations.")
 EXEMPT = nat44("nat44-exempt", more='exempt = ["198.51.100.128/25"]\n')
 vector("exempt-destination", EXEMPT,
@@ -44,12 +49,18 @@ requirement("3", SHOULD, "REQ-8: a port is not given to another for 120 seconds.
 requirement("3", MUST, "REQ-9: subscribers control their mappings by PCP.",
             status="yes: `[instance.pcp]`; shown by `crates/pcp/tests` and, in all engines, by the `up` tests `softwires::ports`")
 requirement("3", SHOULD, "REQ-10: it can be managed.", status="yes: control socket, metrics, records")
-requirement("3", MUST, "REQ-11: a packet that gets no mapping is dropped, and its sender told Host Unreachable.")
+requirement("3", MUST, "REQ-8: that time, and the number of such ports, can be configured.", status="no: no port waits")
+requirement("3", MUST, "REQ-11 a: a packet that gets no mapping is dropped.")
+requirement("3", SHOULD, "REQ-11 b: its sender is told Host Unreachable.")
+requirement("3", MUST, "REQ-11 d: no mapping is deleted to make room for it.")
 ONE = nat44("nat44-one-port", pool=[(OUT, "40000-40000")])
 full = go(J) / udp() / data()
 vector("pool-exhausted", ONE,
        through(go() / udp() / data(), gone() / udp(40000) / data()),
-       reply(full, error4(ICMP(type=3, code=1), full), "pool-exhausted"))
+       reply(full, error4(ICMP(type=3, code=1), full), "pool-exhausted"),
+       through(come() / udp(53, 40000) / data(), came() / udp(53, 40000) / data()))
+requirement("3", SHOULD, "REQ-11 c: a management system is notified.",
+            status="partly: `pool-exhausted`, `subscriber-limit` and `table-full` are metrics, for which an alert can be set")
 requirement("4", SHOULD, "REQ-12: destinations are not logged, unless the operator has to.",
             tests=["rfc6888_req12_destinations_can_be_left_out"])
 requirement("3", SHOULD, "REQ-13, REQ-14: ports are given in blocks, which are logged once.")

@@ -224,3 +224,16 @@ vector("lwaftr-unreachable-inside", AFTR, told(
 WRONG = ip4(SERVER, SHARED, 63) / udp(80, OTHERS_PORT) / data()
 vector("lwaftr-about-a-packet-not-sent", AFTR, drop(
     inside6(ICMPv6DestUnreach(code=0), over6(BR6, B4A) / WRONG, dst=BR6), "icmp-inner"))
+
+requirement("5.1", MUST, "When address or port set of the lwB4 change, its NAT forgets all.",
+            status="yes: a reload keeps the tables of an instance only if their pool stays")
+requirement("5.1", MUST, "The lwB4 is provisioned dynamically.", status="operator: a DHCPv6 client writes the keys; `isthmus addr dhcpv6` reads the options of RFC 7598")
+requirement("5.1", SHOULD, "Port sets have no offset, and system ports are given to nobody.", status="operator: `psid-offset`, 6 by default, which leaves them out")
+requirement("5.1", MUST, "An error that says that the source is not bound is taken from the lwAFTR only.",
+            status="yes: it is not taken from anybody: nothing is provisioned by it")
+requirement("5.2", MUST, "A packet that is not for the lwB4's address and ports is dropped.", see=["rfc7597-8.1-anothers-port", "rfc7597-8.1-anothers-address"])
+requirement("5.2.1", MUST, "The NAT of the lwB4 does what RFC 4787, RFC 5382 and RFC 5508 say.", see=[
+    "rfc4787-4.1-same-mapping-for-all", "rfc5382-4.2-handshake-data-close", "rfc5508-3.1-echo"])
+requirement("5.2.1", MUST, "DCCP is treated as RFC 5597 says, where it is supported.", status="yes: it is not supported")
+requirement("8.2", SHOULD, "The lwB4 gives a query an identifier of its port set.", see=["rfc7597-8.1-echo-out-and-back"])
+requirement("9", MUST, "The lwAFTR limits the rate of its ICMPv6 errors.", see=["rfc7915-5.4-errors-one-per-second"])

@@ -155,3 +155,25 @@ vector("unreachable-inside-of-the-mesh-about-another-end", MAP_E_MESH, straight,
 vector("next-sender-is-told-at-once", MAP_E_BR,
        drop(inside6(TOO_BIG, over6(BR6, CE6) / ip4(SERVER, SHARED, 63) / udp(80, PORT) / data(1460 - 28), dst=BR6), "tunnel-too-big"),
        reply(BIG, error4(ICMP(type=3, code=4, nexthopmtu=1360), BIG), "too-big"))
+
+requirement("8.1", MUST, "The CE drops packets for IPv4 addresses and ports that are not its own.", see=["rfc7597-8.1-unsolicited"])
+requirement("8.1", MUST, "Another customer's port or address at this CE is nobody's.")
+vector("anothers-port", MAP_E_CE, drop(over6(BR6, CE6) / ip4(SERVER, SHARED) / udp(53, OTHERS_PORT) / data(), "no-binding"))
+vector("anothers-address", MAP_E_CE, drop(over6(BR6, CE6) / ip4(SERVER, "192.0.2.19") / udp(53, PORT) / data(), "no-binding"))
+requirement("5.3", MUST, "Without forwarding rules all traffic goes to the BR.", see=["rfc7597-8.1-out-and-back", "rfc7597-8.1-another-customer-without-mesh"])
+requirement("5.1", MUST, "Offset and length of the PSID are the same for all that share an address.", see=["rfc7597-5-too-many-ea-bits"])
+requirement("5.2", MUST, "The MAP address is on an interface of the CE.",
+            status="yes: the gateway routes it to its link, and owns the packets to it")
+requirement("7.2", MUST, "A BR with an anycast address sends from that address.", see=["rfc7597-6-appendix-a-example-2"])
+requirement("8.3.1", SHOULD, "A BR with an anycast address does not use path MTU discovery in the domain.",
+            status="partly: it takes errors that reach it (RFC 2473 section 7.1), because it does not know that its address is anycast; "
+            "nothing depends on them")
+requirement("8.3.3", SHOULD, "The CE gives fragments an identification of its port set.",
+            status="no: that of the host stays; the space of 16 bits is too small for a share of it to be safe")
+requirement("8.2", MUST, "The identifier of a query becomes one of the port set.", see=["rfc7597-8.1-echo-out-and-back"])
+requirement("9", SHOULD, "The NAT of the CE does what RFC 4787, RFC 5382 and RFC 5508 say.", see=[
+    "rfc4787-4.1-same-mapping-for-all", "rfc5382-4.2-handshake-data-close", "rfc5508-3.1-echo"])
+requirement("9", MUST, "It uses the ports of its set only.", see=["rfc7597-8.1-two-hosts"])
+requirement("10", SHOULD, "The filtering of the CE is address-dependent.",
+            status="partly: `filtering = \"address-dependent\"` makes it so; the default is that of RFC 4787 REQ-8, for applications")
+requirement("10", SHOULD, "The CE is a DNS proxy over IPv6.", status="operator: another program")

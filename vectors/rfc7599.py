@@ -90,3 +90,17 @@ requirement("8.2", MUST, "The CE checks that address and port of a packet from a
 requirement("8.2", SHOULD, "Their sender is told: source address failed ingress/egress policy.")
 spoofed = ip6(OTHER6, CE6) / udp(OTHERS_PORT + 8, PORT) / data()
 vector("mesh-spoofed", MAP_T_MESH, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
+
+requirement("8.2", MUST, "The CE drops packets for ports that are not its own, silently.", see=["rfc7599-8.2-unsolicited"])
+requirement("8.2", MUST, "Another customer's port at this CE is nobody's.")
+vector("anothers-port", MAP_T_CE, drop(ip6(SERVER6, CE6) / udp(53, OTHERS_PORT) / data(), "no-binding"))
+requirement("9", MUST, "The CE gives a query an identifier of its port set.", see=["rfc7599-8.1-echo-out-and-back"])
+requirement("9", SHOULD, "The BR takes the identifier of a query for the port.", see=["rfc7599-8.4-echo-to-a-customer"])
+requirement("7", SHOULD, "The CE hears its parameters by DHCPv6 (RFC 7598).", status="operator: `isthmus addr dhcpv6` reads the options")
+requirement("10.1", SHOULD, "The MTU of the domain lets nothing be fragmented.", status="operator")
+requirement("10.3", SHOULD, "The CE gives fragments an identification of its port set.",
+            status="no: that of the host stays; the space of 16 bits is too small for a share of it to be safe")
+requirement("11", SHOULD, "The NAT of the CE does what RFC 4787, RFC 5382 and RFC 5508 say.", see=[
+    "rfc4787-4.1-same-mapping-for-all", "rfc5382-4.2-handshake-data-close", "rfc5508-3.1-echo"])
+requirement("13", SHOULD, "The filtering of the CE is address-dependent.",
+            status="partly: `filtering = \"address-dependent\"` makes it so; the default is that of RFC 4787 REQ-8, for applications")

@@ -38,3 +38,36 @@ back = lambda flags, at: send(in64() / tcp(flags, 80, p), in6() / tcp(flags, 80,
 vector("opened-again-through-a-nat64", NAT64,
        there("S", 0), back("SA", 1), there("A", 2), back("FA", 3), there("FA", 4), back("A", 5),
        there("S", 100), back("SA", 101), there("A", 102), back("A", 500), there("A", 7000))
+
+requirement("2.1", SHOULD, "The times of opening and of closing connections are configured apart, 4 minutes by default.", see=[
+    "rfc5382-5-half-open-alive-after-239-seconds", "rfc5382-5-closed-gone-after-4-minutes"])
+APART = nat44("nat44-opening-and-closing", more="[instance.timers]\ntcp-opening = 300\ntcp-closing = 240\n")
+requirement("2.1", SHOULD, "They are two keys.")
+vector("opening-and-closing-apart", APART, out("S", 0), into("SA", 280))
+requirement("2.2", MUST, "A RST of a connection is translated.")
+requirement("2.2", SHOULD, "The session lives for 4 minutes more, unless other packets come.")
+OPEN = [out("S", 0), into("SA", 1), out("A", 2)]
+vector("reset-alive-after-239-seconds", NAT44, *OPEN, into("R", 10), out("A", 249))
+vector("reset-gone-after-242-seconds", NAT44, *OPEN, into("R", 10), drop(come() / tcp("A", 80, p), "no-binding", at=252))
+requirement("2.2", MUST, "Whether a RST belongs to the connection is verified.",
+            status="no: by addresses and ports only, as RFC 6146 does; the 4 minutes and the next segment make up for a forged one")
+requirement("3", MAY, "A port serves two hosts at once if their destinations differ.", status="no: mappings are endpoint-independent")
+requirement("4", SHOULD, "With paired pooling a host whose address has no port left gets no other one, also for TCP.", see=[
+    "rfc6146-3.5.1.1-udp-paired-address", "rfc6888-3-pool-exhausted"])
+requirement("4", MAY, "That can be relaxed.", status="yes: `pooling`")
+requirement("5", SHOULD, "Mappings are of one protocol.")
+requirement("6", SHOULD, "So is the filtering.")
+vector("mapping-of-one-protocol", NAT44, through(go() / udp() / data(), gone() / udp(p) / data()),
+       drop(come() / tcp("S", 80, p), "no-binding"))
+requirement("7", SHOULD, "A packet from outside that the filtering does not let in prolongs nothing.")
+FILTERED = nat44("nat44-filtering-by-address", more='filtering = "address-dependent"\n')
+vector("filtered-prolongs-nothing", FILTERED, through(go() / udp() / data(), gone() / udp(p) / data(), at=0),
+       drop(come(S2) / udp(53, p) / data(), "filtered", at=290), drop(come() / udp(53, p) / data(), "no-binding", at=303))
+requirement("7.1", SHOULD, "An ICMP error from inside prolongs nothing.", see=["rfc5508-4.4-no-refresh-gone"])
+requirement("7.1", SHOULD, "Neither does a RST from inside.", see=["rfc7857-2-other-segments-open-nothing"])
+requirement("8", MAY, "Parity is not preserved.", status="no: it is, for all dynamic mappings (RFC 4787 REQ-4)")
+requirement("9", SHOULD, "Ports are obfuscated as RFC 6056 section 4 says.", see=["rfc4787-4.2.2-parity"])
+requirement("10", SHOULD, "The identification of packets is unique for two minutes (RFC 6864 section 5.3.1).",
+            status="no: the identification of a host stays, as RFC 3022 has it; hosts choose them at random today")
+requirement("11", MAY, "The mapping of ICMP queries ends with its last session.", see=["rfc5508-3.2-gone-after-62-seconds"])
+requirement("12", MUST, "Hairpinned queries are for NATs without ports; hairpinned errors pass.", see=["rfc5508-5-hairpin-error"])

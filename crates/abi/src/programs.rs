@@ -26,11 +26,8 @@ impl Hook {
 pub enum Slot {
     /// Takes packets first.
     Base,
-    /// Makes sessions for packets from IPv4. There is one program for each direction, because each is as
-    /// much as the verifier accepts.
-    OpenV4,
-    /// Makes sessions for packets from IPv6.
-    OpenV6,
+    /// Makes sessions, which packets from IPv6 need.
+    Open,
     /// Shares IPv4 addresses by softwires.
     Softwires,
     /// Shares IPv4 addresses by translation.
@@ -39,26 +36,18 @@ pub enum Slot {
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 5] = [
-        Self::Base,
-        Self::OpenV4,
-        Self::OpenV6,
-        Self::Softwires,
-        Self::MapT,
-    ];
+    pub const ALL: [Self; 4] = [Self::Base, Self::Open, Self::Softwires, Self::MapT];
 
     /// The name of the program of a hook that belongs here.
     #[must_use]
     pub const fn name(self, hook: Hook) -> &'static str {
         match (hook, self) {
             (Hook::Xdp, Self::Base) => "isthmus_xdp",
-            (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
-            (Hook::Xdp, Self::OpenV6) => "isthmus_xdp_open_v6",
+            (Hook::Xdp, Self::Open) => "isthmus_xdp_open",
             (Hook::Xdp, Self::Softwires) => "isthmus_xdp_softwires",
             (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
             (Hook::Tc, Self::Base) => "isthmus_tc",
-            (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
-            (Hook::Tc, Self::OpenV6) => "isthmus_tc_open_v6",
+            (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
             (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
         }

@@ -50,18 +50,19 @@ macro_rules! programs {
             run(context, Stage::MapT)
         }
 
-        /// Makes the session that an IPv4 packet needs, and has the first program look again.
-        #[unsafe(export_name = concat!("isthmus_", $hook, "_open_v4"))]
+        /// Makes the session that an IPv6 packet needs, and has the first program look again; unless it came from where
+        /// no inside host is.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_open"))]
         #[unsafe(link_section = $section)]
-        pub extern "C" fn open_v4(context: *mut $raw) -> $action {
-            open(context, Family::V4)
-        }
-
-        /// Makes the session that an IPv6 packet needs, and has the first program look again.
-        #[unsafe(export_name = concat!("isthmus_", $hook, "_open_v6"))]
-        #[unsafe(link_section = $section)]
-        pub extern "C" fn open_v6(context: *mut $raw) -> $action {
-            open(context, Family::V6)
+        pub extern "C" fn open(raw: *mut $raw) -> $action {
+            let context = Context::new(raw);
+            let vlan = resume(&context);
+            if crate::link::is_outside(ingress(&context, vlan)) != 0 {
+                maps::count(Counter::NotInside);
+                return finish(&context, Device::DROP, vlan);
+            }
+            let answer = stage::open(&mut Device::new(&context));
+            finish(&context, answer, vlan)
         }
 
         /// Finds the instance of a packet, and takes the packet across its mechanism.
@@ -78,21 +79,6 @@ macro_rules! programs {
             let searched = owner::search(configured, family, &device, quoted);
             let answer = dispatch(raw, program, family, configured, searched, arrival.link);
             finish(&context, answer, arrival.vlan)
-        }
-
-        /// Makes the session of a packet, unless it is sent like that of an inside host where none is.
-        #[inline(always)]
-        fn open(raw: *mut $raw, family: Family) -> $action {
-            let context = Context::new(raw);
-            let vlan = resume(&context);
-            if let Family::V6 = family
-                && crate::link::is_outside(ingress(&context, vlan)) != 0
-            {
-                maps::count(Counter::NotInside);
-                return finish(&context, Device::DROP, vlan);
-            }
-            let answer = stage::open(&mut Device::new(&context), family);
-            finish(&context, answer, vlan)
         }
 
         /// The quoted protocol of an ICMPv4 message.

@@ -4,7 +4,7 @@
 
 use isthmus_abi::programs::Slot;
 use isthmus_core::gateway::{self, Crosses};
-use isthmus_core::host::{Bounded, Effort, Established, Host as _};
+use isthmus_core::host::{Bounded, Effort, Established, Host as _, Resumed};
 use isthmus_core::mechanism::Stage;
 use isthmus_core::mechanism::nat64::Nat64;
 use isthmus_core::packet::{Family, Packet, Truncated};
@@ -97,22 +97,34 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         // No program calls this: nothing of the mechanism gets into the object.
         return D::PASS;
     }
-    let mut services = Services::<Established, _, Last>::new(route);
     let chosen = Chosen {
         configured,
         searched,
     };
+    if M::OPENS_IN_BPF {
+        cross_with::<M, D, Established>(device, route, family, &chosen)
+    } else {
+        cross_with::<M, D, Resumed>(device, route, family, &chosen)
+    }
+}
+
+/// [`cross`], with an effort for sessions.
+#[inline(always)]
+fn cross_with<M: Crosses, D: Device, S: Effort>(
+    device: &mut D,
+    route: D::Route,
+    family: Family,
+    chosen: &Chosen,
+) -> i32 {
+    let mut services = Services::<S, _, Last>::new(route);
     let verdict = match family {
-        Family::V4 => gateway::process_v4::<M, _, _, _>(device, &mut services, &chosen),
-        Family::V6 => gateway::process_v6::<M, _, _, _>(device, &mut services, &chosen),
+        Family::V4 => gateway::process_v4::<M, _, _, _>(device, &mut services, chosen),
+        Family::V6 => gateway::process_v6::<M, _, _, _>(device, &mut services, chosen),
     };
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass) => D::PASS,
-        Err(Refusal::Slow(Slow::Session)) if M::OPENS_IN_BPF => match family {
-            Family::V4 => GO_ON + Slot::OpenV4 as i32,
-            Family::V6 => GO_ON + Slot::OpenV6 as i32,
-        },
+        Err(Refusal::Slow(Slow::Session)) if M::OPENS_IN_BPF => GO_ON + Slot::Open as i32,
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }
 }
@@ -120,14 +132,10 @@ pub(crate) fn cross<M: Crosses, D: Device>(
 /// Makes the session that a packet needs, and has the first program look again. NAT64 is the one mechanism
 /// with [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF).
 #[inline(always)]
-pub(crate) fn open<D: Device>(device: &mut D, family: Family) -> i32 {
+pub(crate) fn open<D: Device>(device: &mut D) -> i32 {
     let mut services = Services::<Bounded, _, ()>::new(NoRoute);
     let configured = Configured::now();
-    let opened = match family {
-        Family::V4 => gateway::open_v4::<Nat64, _, _, _>(device, &mut services, &configured),
-        Family::V6 => gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured),
-    };
-    match opened {
+    match gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured) {
         Ok(()) => go_on(Stage::Base),
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }

@@ -44,6 +44,8 @@ pub trait Effort: Copy + Default {
     const RESUMES: bool = true;
     /// Whether it makes sessions at all.
     const OPENS: bool = true;
+    /// Whether it lets packets from outside in that have a binding and no session.
+    const ADMITS: bool = true;
     /// Whether it keeps account of subscribers: their limits and port blocks. The verifier of BPF does not
     /// accept so much, so that where there is such an account, user space makes the sessions.
     const ACCOUNTS: bool = false;
@@ -60,6 +62,18 @@ pub struct Established;
 
 impl Effort for Established {
     const OPENS: bool = false;
+    const PORTS: u32 = 1;
+    const ADDRESSES: u32 = 0;
+}
+
+/// Sessions that are there, and [`Slow::Session`] for all other packets: for the BPF programs of mechanisms
+/// whose sessions user space makes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Resumed;
+
+impl Effort for Resumed {
+    const OPENS: bool = false;
+    const ADMITS: bool = false;
     const PORTS: u32 = 1;
     const ADDRESSES: u32 = 0;
 }

@@ -107,6 +107,7 @@ impl Jar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
@@ -136,6 +137,25 @@ mod tests {
         assert_eq!(jar.judge(&sent, None), Verdict::Missing);
         jar.forget();
         assert_eq!(jar.cookie(HERE).unwrap().bytes().len(), 8);
+    }
+
+    proptest! {
+        /// Nothing but our eight bytes and the server's 8 to 32 behind them is believed or kept.
+        #[test]
+        fn arbitrary_options_are_judged(option in proptest::collection::vec(any::<u8>(), 0..64), ours: bool) {
+            let jar = Jar::default();
+            let sent = jar.cookie(HERE).unwrap();
+            let mut option = option;
+            if ours {
+                option.splice(..option.len().min(CLIENT), sent.client);
+            }
+            let verdict = jar.judge(&sent, Some(&option));
+            let kept = jar.cookie(HERE).unwrap().server;
+            let right = option.starts_with(&sent.client)
+                && (option.len() == CLIENT || SERVER.contains(&(option.len() - CLIENT)));
+            prop_assert_eq!(verdict == Verdict::Credible, right);
+            prop_assert_eq!(&kept[..], if right { &option[CLIENT..] } else { &[][..] });
+        }
     }
 
     #[test]

@@ -298,7 +298,23 @@ mod tests {
         assert_eq!(ttl(0x7fff_ffff), 0x7fff_ffff);
     }
 
+    #[test]
+    fn rfc6891_6_1_2_options() {
+        let options = b"\0\x03\0\x02ab\0\x0a\0\x01c\0\x0a\0\x01d";
+        assert_eq!(edns_option(options, 3), Some(&b"ab"[..]));
+        assert_eq!(edns_option(options, 10), Some(&b"c"[..]), "the first");
+        assert_eq!(edns_option(options, 4), None);
+        assert_eq!(edns_option(&options[..5], 3), None, "cut off");
+    }
+
     proptest! {
+        #[test]
+        fn arbitrary_options_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64), wanted in 0u16..4) {
+            if let Some(data) = edns_option(&bytes, wanted) {
+                prop_assert!(data.len() + 4 <= bytes.len());
+            }
+        }
+
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600), at in 0usize..700) {
             let _ = plain_name(&bytes, at);

@@ -16,6 +16,10 @@
 //! could. Capabilities belong to threads: this must run before the first thread is made.
 
 use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Files that may be open, sockets included.
+const OPEN_FILES: u64 = 8_192;
 
 /// The capabilities that are kept.
 const KEPT: [Capability; 6] = [
@@ -72,9 +76,30 @@ pub fn drop_privileges() -> Result<(), PrivilegeError> {
     nix::sys::prctl::set_no_new_privs().map_err(|error| refused(&error))
 }
 
+/// Raises the number of files that may be open, as far as the process may: the DNS64 has a socket for each
+/// question under way, and each TCP connection.
+pub fn raise_open_files() {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return;
+    };
+    let wanted = OPEN_FILES.min(hard);
+    if soft < wanted
+        && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard)
+    {
+        tracing::warn!(%error, "the number of open files stays at {soft}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_files_are_raised_as_far_as_possible() {
+        raise_open_files();
+        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        assert!(soft >= OPEN_FILES.min(hard));
+    }
 
     /// Capabilities belong to threads, so a thread of its own may lose them.
     #[test]

@@ -718,3 +718,44 @@ fn a_reader_that_leaves_is_no_reason_to_complain() {
         assert_eq!(output.status.code(), Some(141), "{arguments:?}");
     }
 }
+
+/// The unit has a user of its own, and an exposure of 2.0 of 10 at most.
+#[test]
+fn the_service_is_confined() {
+    if Command::new("systemd-analyze")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        println!("skipped: there is no systemd-analyze");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let unit = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../packaging/isthmus@.service"
+    );
+    let unit = std::fs::read_to_string(unit).unwrap();
+    let path = folder.path().join("isthmus@edge.service");
+    let unit = unit
+        .replace("@BINDIR@", "/usr/bin")
+        .replace("@SYSCONFDIR@", "/etc");
+    std::fs::write(&path, unit).unwrap();
+    let judged = Command::new("systemd-analyze")
+        .args(["security", "--offline=true", "--threshold=20"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let said = text(&judged.stdout) + &text(&judged.stderr);
+    if said.contains("unrecognized option") {
+        println!("skipped: this systemd-analyze is too old for --offline and --threshold");
+        return;
+    }
+    assert!(judged.status.success(), "{said}");
+    for line in said
+        .lines()
+        .filter(|line| line.contains("User=/DynamicUser="))
+    {
+        assert!(!line.starts_with('✗'), "{line}");
+    }
+}

@@ -21,7 +21,7 @@ use crate::verdict::{Refusal, Verdict};
 use crate::wire::{icmp, ipv4, ipv6};
 
 pub use cross::{Cross, Crosses, Owner};
-pub use translation::{open_v4, open_v6};
+pub use translation::open_v6;
 
 /// Finds the instance that a packet belongs to, and translates the packet in place.
 ///

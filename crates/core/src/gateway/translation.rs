@@ -3,14 +3,13 @@
 use super::{Cross, Owner, owner_v4, owner_v6};
 use crate::address::V6;
 use crate::host::Host;
-use crate::incoming::{v4, v6};
+use crate::incoming::v6;
 use crate::mechanism::crossing::{Translation, Translator};
 use crate::mechanism::{Instances, Member, Seen};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::translate::{Hop, four_to_six, six_to_four};
 use crate::verdict::{Refusal, Verdict};
-use crate::wire::content::Messages;
 use crate::wire::{ipv4, ipv6};
 
 impl<M: Translator + Member> Cross<M> for Translation {
@@ -66,27 +65,8 @@ fn hairpin<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
     Ok(verdict)
 }
 
-/// Makes the session that an IPv4 packet needs, and leaves the packet as it is: the work in between of an
+/// Makes the session that an IPv6 packet needs, and leaves the packet as it is: the work in between of an
 /// engine whose [effort](Host::Effort) opens none.
-///
-/// # Errors
-/// There will be no session.
-#[inline(always)]
-pub fn open_v4<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
-    packet: &mut P,
-    host: &mut H,
-    instances: &I,
-) -> Result<(), Refusal> {
-    let header = ipv4::Header::read(packet, 0)?;
-    let owner = owner_v4::<M, _, _, _>(packet, host, instances, &header)
-        .ok_or(Refusal::Drop(Counter::EngineError))?;
-    let transport = v4::read(packet, header, Messages::V4)?.transport;
-    let tuple = transport.tuple(header.source(), header.destination());
-    let seen = Seen::outer(owner.policy, &tuple, &transport);
-    owner.mechanism.to_v6(host, seen).map(|_| ())
-}
-
-/// Makes the session that an IPv6 packet needs; see [`open_v4`].
 ///
 /// # Errors
 /// There will be no session.

@@ -5,7 +5,7 @@ use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
 use super::{Hosts, Mechanism, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
-use crate::address::{V4, V6};
+use crate::address::{V4, V6, special};
 use crate::host::{Effort, Host};
 use crate::nat::NatConfig;
 use crate::reason::Counter;
@@ -62,18 +62,21 @@ impl Mechanism for Aftr {
 }
 
 impl SharesV4 for Aftr {
+    /// A host behind a B4 has no address of the internet (RFC 6333 section 11).
     #[inline(always)]
     fn check_sender<H: Host>(
         &self,
         _host: &H,
         ends: &Ends<V6>,
-        _seen: Seen<'_, V4>,
+        seen: Seen<'_, V4>,
     ) -> Result<(), Refusal> {
-        if self.softwires.contains(ends.source) {
-            Ok(())
-        } else {
-            Err(Refusal::Drop(Counter::TunnelSource))
+        if !self.softwires.contains(ends.source) {
+            return Err(Refusal::Drop(Counter::TunnelSource));
         }
+        if !special::is_non_global_v4(seen.tuple.source) {
+            return Err(Refusal::Drop(Counter::TunnelSpoofed));
+        }
+        Ok(())
     }
 
     /// From a B4 to the internet.

@@ -24,6 +24,8 @@ pub mod six_in_four;
 mod six_to_four;
 pub mod stateful;
 
+use core::hint::black_box;
+
 use crate::address::networks::{V4Networks, V6Networks};
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
@@ -203,7 +205,9 @@ macro_rules! any_mechanism {
                 #[inline(always)]
                 fn of(any: &AnyMechanism) -> Option<&Self> {
                     match any {
-                        AnyMechanism::$name(mechanism) => Some(mechanism),
+                        // The compiler must not choose between this and null without a branch: the verifier
+                        // of BPF would lose that a mechanism of this kind is not null.
+                        AnyMechanism::$name(mechanism) => Some(black_box(mechanism)),
                         _ => None,
                     }
                 }

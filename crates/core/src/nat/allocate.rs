@@ -25,7 +25,8 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
     cfg: &NatConfig,
     inside: &[u64; 3],
     now: Instant,
-    (owner, line): (Position, u32),
+    owner: Position,
+    line: u32,
 ) -> Outcome {
     let number = paired(cfg, inside);
     if refusal::stands(memory, cfg, anywhere(number, inside), now) {

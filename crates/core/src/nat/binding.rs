@@ -210,7 +210,7 @@ fn write<M: Memory + ?Sized, E: Effort>(
             return Outcome::no(cause);
         }
     };
-    let outcome = allocate::<M, E>(memory, cfg, inside, now, (position, subscriber));
+    let outcome = allocate::<M, E>(memory, cfg, inside, now, position, subscriber);
     // Read again: to keep it takes stack, and Linux 6.1 counts no more than 64 bytes for this function.
     let bindings = &black_box(cfg).layout.bindings;
     match (outcome.get(), bindings.draft(memory, position)) {

@@ -10,7 +10,7 @@ use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
 use crate::verdict::{Refusal, Slow};
 
-use super::binding::{self, Hold};
+use super::binding;
 use super::bound::Counted;
 use super::config::{Filtering, NatConfig, UnsolicitedSyn};
 use super::endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
@@ -24,14 +24,12 @@ use super::tcp::Side;
 
 /// A packet for which a session may have to be made.
 struct Opening {
-    /// The key of its session; coming from outside, the first two words are not known.
+    /// The key of its session.
     key: [u64; 4],
-    /// The hash of the key; not known, from outside.
+    /// The hash of the key.
     hash: u64,
     /// The payload of the session to make; 0 if the packet cannot open one.
     payload: u64,
-    /// The outside endpoint; 0 from inside.
-    outside: u64,
 }
 
 /// The outside endpoint for a packet from `inside` to `remote`, with everything that goes with
@@ -75,8 +73,7 @@ pub fn outbound<H: Host, E: Effort>(
     let opening = Opening {
         key,
         hash,
-        payload: payload(cfg, now, Side::Inside, transport),
-        outside: 0,
+        payload: payload(cfg, now, transport),
     };
     let line = open::<H, E>(host, cfg, &opening).get_line()?;
     match Slot::at(host.state(), line) {
@@ -85,8 +82,9 @@ pub fn outbound<H: Host, E: Effort>(
     }
 }
 
-/// The inside endpoint for a packet from `remote` to `outside`, with everything that goes with
-/// it: filtering, and the session made or refreshed. Never makes a binding.
+/// The inside endpoint for a packet from `remote` to `outside`: filtering, and its session refreshed. Makes
+/// neither a binding nor a session: a packet from outside leaves no state behind until an inside host has
+/// answered it. So strangers cannot fill the tables.
 ///
 /// # Errors
 /// [`Refusal`], with the reason.
@@ -102,9 +100,7 @@ pub fn inbound<H: Host, E: Effort>(
     let now = host.now();
     let protocol = transport.protocol();
     let remote = session::remote_word(remote, protocol);
-    if E::RESUMES
-        && let Some((line, slot)) = find_return(host.state(), cfg, outside.word(), remote, protocol)
-    {
+    if let Some((line, slot)) = find_return(host.state(), cfg, outside.word(), remote, protocol) {
         let inside = binding::inside_of(&slot);
         let touch = touch(&slot, cfg, now, Side::Outside, transport);
         if !matches!(touch, Touch::Expired) && slot.unchanged() {
@@ -114,25 +110,19 @@ pub fn inbound<H: Host, E: Effort>(
             return Ok(inside);
         }
     }
-    if !E::OPENS {
+    if !E::ADMITS {
         return Err(Refusal::Slow(Slow::Session));
     }
-    // User space waits with the answer.
-    if !H::Effort::ACCOUNTS && is_answered(cfg, transport) {
-        return Err(Cause::GaveUp.into());
-    }
-    let mut opening = Opening {
-        key: [0, 0, protocol as u64, remote],
-        hash: 0,
-        payload: payload(cfg, now, Side::Outside, transport),
-        outside: outside.word(),
-    };
-    let admitted = admit(host, cfg, &mut opening).get_line();
-    let line = if H::Effort::ACCOUNTS {
-        admitted.map_err(|cause| refused(cfg, transport, cause))?
-    } else {
-        admitted?
-    };
+    let admitted = admit(
+        host.state(),
+        cfg,
+        now,
+        outside.word() | protocol as u64,
+        remote,
+    );
+    let line = admitted
+        .get_line()
+        .map_err(|cause| refused::<E>(cfg, transport, cause))?;
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(binding::inside_of(&slot)),
         None => Err(Cause::Contention.into()),
@@ -147,20 +137,22 @@ fn is_answered(cfg: &NatConfig, transport: Transport) -> bool {
         && matches!(cfg.unsolicited_syn, UnsolicitedSyn::Answer)
 }
 
-/// The refusal of a packet from outside that was not let in.
-fn refused(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
-    let answered = is_answered(cfg, transport);
+/// The refusal of a packet from outside that was not let in. User space waits with the answer.
+#[inline(always)]
+fn refused<E: Effort>(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
     match cause {
-        Cause::NoBinding if answered => Refusal::Slow(Slow::UnboundSyn),
-        Cause::Filtered if answered => Refusal::Slow(Slow::FilteredSyn),
+        _ if !is_answered(cfg, transport) => cause.into(),
+        _ if !E::ACCOUNTS => Cause::GaveUp.into(),
+        Cause::NoBinding => Refusal::Slow(Slow::UnboundSyn),
+        Cause::Filtered => Refusal::Slow(Slow::FilteredSyn),
         _ => cause.into(),
     }
 }
 
 /// The payload of the session that a packet opens; 0 if it cannot open one.
 #[inline(always)]
-fn payload(cfg: &NatConfig, now: Instant, side: Side, transport: Transport) -> u64 {
-    match Status::opening(&cfg.timers, now, side, transport) {
+fn payload(cfg: &NatConfig, now: Instant, transport: Transport) -> u64 {
+    match Status::opening(&cfg.timers, now, transport) {
         Some(status) => status.payload(),
         None => 0,
     }
@@ -187,36 +179,24 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
     permitted(host.state(), cfg, outcome, inside[2])
 }
 
-/// A packet from outside without a session. The answer is as for [`open`].
-#[inline(never)]
-fn admit<H: Host>(host: &mut H, cfg: &NatConfig, opening: &mut Opening) -> Outcome {
-    let now = host.now();
-    let memory = host.state();
-    let Ok(line) = binding::locate(memory, cfg, opening.outside | opening.key[2]).get_line() else {
-        return Outcome::no(Cause::NoBinding);
-    };
-    let Some(slot) = Slot::at(memory, line) else {
-        return Outcome::no(Cause::NoBinding);
-    };
-    for index in 0..3 {
-        opening.key[index] = slot.word(index);
-    }
+/// The slot line of the binding for a packet from outside without a session: its destination is given with
+/// the protocol.
+#[inline(always)]
+fn admit<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    now: Instant,
+    outside: u64,
+    remote: u64,
+) -> Outcome {
+    let located = binding::locate(memory, cfg, outside);
     if matches!(cfg.filtering, Filtering::AddressDependent)
-        && !binding::is_static(&slot)
-        && !permission::permits(memory, cfg, line, &opening.key, now)
+        && let Ok(line) = located.get_line()
+        && !permission::permits(memory, cfg, line, remote, now)
     {
         return Outcome::no(Cause::Filtered);
     }
-    if opening.payload == 0 {
-        return Outcome::line(line);
-    }
-    // Fails if the binding is another's since it was located.
-    if matches!(binding::hold(memory, line, &opening.key), Hold::Gone) {
-        return Outcome::no(Cause::NoBinding);
-    }
-    opening.hash = hash(&cfg.seed, &opening.key);
-    let outcome = establish(host, cfg, opening, line);
-    permitted(host.state(), cfg, outcome, opening.key[2])
+    located
 }
 
 /// The session that was made, with the permission that goes with it, if the filtering needs one.

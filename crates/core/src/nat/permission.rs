@@ -9,6 +9,7 @@
 use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
 
+use super::binding;
 use super::config::{Filtering, NatConfig};
 use super::endpoint::Protocol;
 use super::outcome::Outcome;
@@ -37,17 +38,23 @@ fn key_of(inside: [u64; 3], remote: u64) -> [u64; 4] {
     [inside[0], inside[1], inside[2], remote & ADDRESS | MARK]
 }
 
-/// Whether a permission, valid now, lets the remote host of a session `key` send to the binding in
-/// slot line `line`.
+/// Whether a remote host may send to the binding in slot line `line`: everybody may if it is static, and else
+/// whom a permission lets.
 #[inline(never)]
 pub(super) fn permits<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     line: u32,
-    key: &[u64; 4],
+    remote: u64,
     now: Instant,
 ) -> bool {
-    let key = key_of([key[0], key[1], key[2]], key[3]);
+    let Some(binding) = Slot::at(memory, line) else {
+        return false;
+    };
+    if binding::is_static(&binding) {
+        return true;
+    }
+    let key = key_of([binding.word(0), binding.word(1), binding.word(2)], remote);
     let hash = hash(&cfg.seed, &key);
     match cfg.layout.sessions.find(memory, hash, &key) {
         Some((_, slot)) => !Status::of(slot.life).expired(now) && is_for(memory, &slot, line),

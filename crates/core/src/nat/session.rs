@@ -59,19 +59,14 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// The status that a session has after its first packet; `None` if that packet cannot open
-    /// one.
+    /// The status that a session has after its first packet from inside; `None` if that packet cannot
+    /// open one.
     #[inline(always)]
-    pub(super) fn opening(
-        timers: &Timers,
-        now: Instant,
-        side: Side,
-        transport: Transport,
-    ) -> Option<Self> {
+    pub(super) fn opening(timers: &Timers, now: Instant, transport: Transport) -> Option<Self> {
         let (state, lifetime) = match transport {
             Transport::Udp => (TcpState::Closed, timers.udp),
             Transport::Icmp => (TcpState::Closed, timers.icmp),
-            Transport::Tcp(flags) => match tcp::next(TcpState::Closed, side, flags) {
+            Transport::Tcp(flags) => match tcp::next(TcpState::Closed, Side::Inside, flags) {
                 (TcpState::Closed, _) => return None,
                 (state, _) => (state, timers.tcp_opening),
             },

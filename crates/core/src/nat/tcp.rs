@@ -9,7 +9,8 @@ use super::endpoint::TcpFlags;
 pub enum TcpState {
     /// No state for this connection.
     Closed = 0,
-    /// The outside sent a SYN.
+    /// The outside sent a SYN, which the inside answered. RFC 6146 has this state before the answer; a SYN
+    /// from outside alone leaves nothing here.
     V4Init = 1,
     /// The inside sent a SYN.
     V6Init = 2,
@@ -68,15 +69,21 @@ pub(super) const fn next(state: TcpState, side: Side, flags: TcpFlags) -> (TcpSt
     let syn = flags.has(TcpFlags::SYN);
     let fin = flags.has(TcpFlags::FIN);
     let rst = flags.has(TcpFlags::RST);
-    let opens = syn && !fin && !rst && !flags.has(TcpFlags::ACK);
+    let opens = syn && !fin && !rst;
     match (state, side) {
         // RFC 9293 section 3.6.1: a connection may be opened again in TIME-WAIT. RFC 6146 would let the old
         // session expire under the new connection.
-        (TcpState::BothFinRcv, Side::Inside) if opens => (TcpState::V6Init, Lifetime::Opening),
-        (TcpState::BothFinRcv, Side::Outside) if opens => (TcpState::V4Init, Lifetime::Opening),
-        (TcpState::Closed, Side::Inside) if syn => (TcpState::V6Init, Lifetime::Opening),
-        (TcpState::Closed, Side::Outside) if syn => (TcpState::V4Init, Lifetime::Opening),
-        (TcpState::V4Init, Side::Inside) if syn => (TcpState::Established, Lifetime::Established),
+        (TcpState::Closed | TcpState::BothFinRcv, Side::Inside) if opens => {
+            if flags.has(TcpFlags::ACK) {
+                (TcpState::V4Init, Lifetime::Opening)
+            } else {
+                (TcpState::V6Init, Lifetime::Opening)
+            }
+        }
+        (TcpState::V4Init, Side::Inside) if syn => (TcpState::V4Init, Lifetime::Opening),
+        (TcpState::V4Init, Side::Outside) if !syn && !rst => {
+            (TcpState::Established, Lifetime::Established)
+        }
         (TcpState::V6Init, Side::Outside) if syn => (TcpState::Established, Lifetime::Established),
         (TcpState::V6Init, Side::Inside) if syn => (TcpState::V6Init, Lifetime::Opening),
         (TcpState::Closed | TcpState::V4Init | TcpState::V6Init | TcpState::BothFinRcv, _) => {

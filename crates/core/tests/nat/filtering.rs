@@ -56,12 +56,13 @@ fn rfc6146_3_5_1_permission_lasts_as_long_as_a_session() {
 }
 
 #[test]
-fn rfc6146_3_5_1_sessions_from_outside_permit_as_well() {
+fn rfc6146_3_5_1_answers_to_the_outside_permit_as_well() {
     let mut nat = strict();
     let outside = nat.out(client(), v4("192.0.2.1", 53), Udp).unwrap();
     nat.pass(150);
-    // A session of its own, which lasts until 450 s; the first ends at 300 s.
     nat.back(outside, v4("192.0.2.1", 54), Udp).unwrap();
+    // A session of its own, which lasts until 450 s; the first ends at 300 s.
+    nat.out(client(), v4("192.0.2.1", 54), Udp).unwrap();
     nat.pass(151);
     nat.sweep();
     assert_eq!(nat.back(outside, v4("192.0.2.1", 55), Udp), Ok(client()));

@@ -52,6 +52,12 @@ fn rfc6146_3_1_static_binding_outlives_its_sessions() {
 fn rfc6146_3_1_removed_static_binding_ends_with_its_last_session() {
     let mut nat = nat_with_web();
     nat.back(web().outside, v4("192.0.2.9", 999), SYN).unwrap();
+    nat.out(
+        web().inside,
+        v4("192.0.2.9", 999),
+        Transport::Tcp(TcpFlags(0x12)),
+    )
+    .unwrap();
     remove_static(&nat.host.memory[..], &nat.cfg, &web()).unwrap();
     assert_eq!(
         remove_static(&nat.host.memory[..], &nat.cfg, &web()),

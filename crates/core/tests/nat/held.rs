@@ -44,6 +44,8 @@ fn lets_everybody_in_for_as_long_as_it_is_held() {
     nat.pass(100_000);
     assert!(!has_ended(&nat.sweep()));
     assert_eq!(nat.back(outside, peer, SYN), Ok(server()));
+    nat.out(server(), peer, Transport::Tcp(TcpFlags(0x12)))
+        .unwrap();
     give_back(&nat, server(), outside);
     // The connection lives on; the binding ends with it.
     assert!(!has_ended(&nat.sweep()));

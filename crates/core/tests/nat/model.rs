@@ -88,6 +88,14 @@ impl Model {
         self.sessions.insert(key, now + lifetime);
     }
 
+    /// A packet from outside refreshes a session, and makes none.
+    fn keep(&mut self, icmp: bool, inside: Inside, remote: Endpoint4, now: Instant) {
+        let key = (inside_key(icmp, inside), outside_key(icmp, remote));
+        if self.sessions.contains_key(&key) {
+            self.refresh(icmp, inside, remote, now);
+        }
+    }
+
     fn permits(&self, icmp: bool, inside: Inside, remote: Endpoint4) -> bool {
         self.sessions
             .keys()
@@ -155,7 +163,7 @@ impl Both<'_> {
         let answer = self.nat.back(outside, peer, transport(icmp));
         prop_assert_eq!(answer, expected, "{:?} to {:?}", peer, outside);
         if let Ok(owner) = expected {
-            self.model.refresh(icmp, owner, peer, self.nat.host.now);
+            self.model.keep(icmp, owner, peer, self.nat.host.now);
         }
         Ok(())
     }

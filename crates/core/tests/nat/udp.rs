@@ -48,10 +48,33 @@ fn rfc6146_3_5_1_endpoint_independent_filtering_lets_others_in() {
     let outside = nat.out(inside(HOST, 5000), v4(SERVER, 53), Udp).unwrap();
     let stranger = v4("198.51.100.9", 777);
     assert_eq!(nat.back(outside, stranger, Udp), Ok(inside(HOST, 5000)));
-    assert_eq!(nat.host.counted(Counter::SessionCreated), 2);
-    // The new session is found from inside as well.
+    // Nothing is remembered of a stranger until it is answered.
+    assert_eq!(nat.host.counted(Counter::SessionCreated), 1);
     assert_eq!(nat.out(inside(HOST, 5000), stranger, Udp), Ok(outside));
     assert_eq!(nat.host.counted(Counter::SessionCreated), 2);
+    assert_eq!(nat.back(outside, stranger, Udp), Ok(inside(HOST, 5000)));
+}
+
+/// RFC 6146 section 5.3: a stranger who knows one outside endpoint does not fill the tables.
+#[test]
+fn strangers_take_no_place_in_the_tables() {
+    let mut setup = Setup::default();
+    setup.capacity.sessions = 64;
+    let mut nat = setup.nat();
+    let outside = nat.out(inside(HOST, 5000), v4(SERVER, 53), Udp).unwrap();
+    for number in 0..10_000_u32 {
+        let stranger = Endpoint4 {
+            address: isthmus_core::address::V4::from_number(0xc633_6400 + number / 100),
+            port: number as u16,
+        };
+        for transport in [Udp, Transport::Tcp(TcpFlags::SYN), Icmp] {
+            let _ = nat.back(outside, stranger, transport);
+        }
+    }
+    let occupied = occupancy(&nat.host.memory[..], &nat.cfg);
+    assert_eq!((occupied.sessions, occupied.bindings), (1, 1));
+    nat.out(inside("2001:db8:2::1", 5000), v4(SERVER, 53), Udp)
+        .unwrap();
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::Error;
 fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
     match slot {
         Slot::Base => true,
-        Slot::OpenV4 | Slot::OpenV6 => mechanism.opens_in_bpf(),
+        Slot::Open => mechanism.opens_in_bpf(),
         Slot::Softwires => mechanism.stage() == Stage::Softwires,
         Slot::MapT => mechanism.stage() == Stage::MapT,
     }

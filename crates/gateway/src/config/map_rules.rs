@@ -74,7 +74,7 @@ fn rule(value: Value<'_>) -> Option<At<MapRule>> {
     let example = "a mapping rule such as { v6 = \"2001:db8::/40\", v4 = \"192.0.2.0/24\", \
                    ea-bits = 16 }";
     let reader = value.table("a mapping rule", example)?;
-    let v6 = reader.needs("v6", "\"2001:db8::/40\"", |v| v.ipv6_net());
+    let v6 = reader.needs("v6", "\"2001:db8::/40\"", |v| v.routable_ipv6_net());
     let v4 = reader.needs("v4", "\"192.0.2.0/24\"", |v| v.ipv4_net());
     let ea_bits = reader.needs("ea-bits", "16", |v| v.integer(0..=48));
     let ports = match (reader.get("psid"), reader.get("psid-length")) {

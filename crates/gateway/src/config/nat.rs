@@ -59,7 +59,24 @@ fn with_pool(reader: &Reader<'_>, side: Side, asking: Asking) -> Option<Nat> {
         pcp: pcp::of_ports(reader, asking),
         ..keys(reader, side, pool, &defaults)
     };
+    warn_without_limits(reader, &nat);
     (!nat.pool.is_empty()).then_some(nat)
+}
+
+/// Warns of a pool of which one subscriber can take all (RFC 6888 section 3, REQ-4 and REQ-5).
+fn warn_without_limits(reader: &Reader<'_>, nat: &Nat) {
+    let bounded = nat.subscriber_sessions != 0 || nat.subscriber_bindings != 0;
+    let Some(pool) = reader.get("pool").filter(|_| !bounded) else {
+        return;
+    };
+    if nat.ports.value == PortPolicy::Single {
+        let message = "one subscriber can take all ports of the pool within seconds";
+        let label =
+            "expected a limit beside it, such as `subscriber-bindings = 2048`, or `port-blocks`";
+        reader
+            .sink
+            .push(Diagnostic::warning(pool.span, message, label));
+    }
 }
 
 /// The default sizes of tables.

@@ -37,7 +37,7 @@ fn net(value: &Value<'_>) -> Option<Ipv6Net> {
         value.refuse("is \"auto\"", "only with `mechanism = \"clat\"`");
         return None;
     }
-    let net = value.ipv6_net()?;
+    let net = value.routable_ipv6_net()?;
     if !value.value.as_str()?.contains('/') {
         value.refuse(
             format_args!("is \"{}\": it has no length", net.addr()),

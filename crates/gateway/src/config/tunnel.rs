@@ -120,7 +120,9 @@ pub(super) fn six_rd(reader: &Reader<'_>) -> Option<Composed> {
     let roles = [("ce", Role::Ce), ("br", Role::Br)];
     let role = reader.needs("role", "\"ce\"", |v| v.word(&roles));
     let local = composed::v4(reader, "local", "\"10.1.2.3\"");
-    let prefix = reader.needs("prefix", "\"2001:db8::/32\"", |v| Some(v.at(v.ipv6_net()?)));
+    let prefix = reader.needs("prefix", "\"2001:db8::/32\"", |v| {
+        Some(v.at(v.routable_ipv6_net()?))
+    });
     let common = match reader.get("v4-prefix") {
         None => Some(Ipv4Net::default()),
         Some(value) => value.ipv4_net(),

@@ -8,6 +8,14 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::table::Value;
 
+/// IPv6 networks that no router has a way to, and the meaning of their addresses.
+const UNROUTABLE: [(&str, &str); 4] = [
+    ("fe80::/10", "link-local"),
+    ("ff00::/8", "multicast"),
+    ("::/96", "for loopback and IPv4-compatible addresses"),
+    ("::ffff:0:0/96", "for IPv4-mapped addresses"),
+];
+
 /// Why a network was refused.
 pub(super) enum NetError {
     Syntax,
@@ -97,6 +105,24 @@ impl Value<'_> {
 
     pub(super) fn ipv6_net(&self) -> Option<Ipv6Net> {
         self.parse("an IPv6 network such as \"2001:db8::/32\"", v6_net)
+    }
+
+    /// An IPv6 network to which packets are routed: nothing of it is link-local, multicast, or in ::/96 or
+    /// ::ffff:0:0/96, whose addresses mean something else (RFC 4291 section 2.5).
+    pub(super) fn routable_ipv6_net(&self) -> Option<Ipv6Net> {
+        let net = self.ipv6_net()?;
+        let found = UNROUTABLE.iter().find_map(|(text, kind)| {
+            let other: Ipv6Net = text.parse().ok()?;
+            (net.contains(&other) || other.contains(&net)).then_some((text, kind))
+        });
+        if let Some((text, kind)) = found {
+            self.refuse(
+                format_args!("is \"{net}\": {text} is {kind}, and no packet is routed there"),
+                "expected a network of your own such as \"2001:db8:64::/96\"",
+            );
+            return None;
+        }
+        Some(net)
     }
 
     /// An address of either family with the length of its network, whose other bits may be set.

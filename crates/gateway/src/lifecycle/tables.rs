@@ -1,7 +1,9 @@
 //! The stateful instances as the control plane sees them: names, prefixes, tables.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::mechanism::{Hosts, Mechanism as _};
 use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
@@ -25,6 +27,8 @@ pub(super) struct Table {
     pub(super) fixed: Vec<StaticBinding>,
     /// The hosts on the inside.
     pub(super) hosts: Hosts,
+    /// The bits of an IPv6 address that identify the subscriber.
+    pub(super) subscriber_prefix: u8,
 }
 
 /// All stateful instances of a configuration.
@@ -49,6 +53,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
                 config: *mechanism.nat()?,
                 fixed: fixed.map(|(_, binding)| *binding).collect(),
                 hosts,
+                subscriber_prefix: document.mechanism.nat()?.subscriber_prefix,
             })
         })
         .collect()
@@ -81,9 +86,18 @@ impl Table {
             time: time.map_or_else(jiff::Timestamp::now, clock::wall),
             instance: Arc::clone(&self.name),
             number: self.number,
+            subscriber: self.subscriber(subject.inside()),
             change,
             subject,
         })
+    }
+
+    /// The subscriber that an inside address belongs to: the first address of its prefix.
+    fn subscriber(&self, inside: IpAddr) -> IpAddr {
+        match IpNet::new(inside, self.subscriber_prefix) {
+            Ok(net) if inside.is_ipv6() => net.network(),
+            _ => inside,
+        }
     }
 
     /// A session in the terms of records.

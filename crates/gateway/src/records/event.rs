@@ -100,6 +100,8 @@ pub struct Record {
     pub instance: Arc<str>,
     /// The instance by its place in the configuration, from 0.
     pub number: u32,
+    /// The subscriber: its address, or the first address of its prefix.
+    pub subscriber: IpAddr,
     /// Whether the subject began or ended.
     pub change: Change,
     /// The session, binding or block.
@@ -154,6 +156,7 @@ pub(crate) mod samples {
             time: "2026-11-21T08:09:10.123456Z".parse().unwrap(),
             instance: "plat".into(),
             number: 3,
+            subscriber: subject.inside(),
             change,
             subject,
         }

@@ -1,18 +1,21 @@
 //! From the data plane to the sinks: a bounded queue and one thread.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::broadcast;
 
+use super::limiter::{Admission, Limiter};
 use super::writer::Writer;
 use super::{Record, Settings, Sink, Subject};
 use crate::config::Destinations;
 use crate::worker::Worker;
 
-/// Records that may wait for the writer.
+/// Sessions that may wait for the writer. As many bindings may wait beside them, and all port blocks, whose
+/// number the pools bound.
 const QUEUE: usize = 8192;
 /// Records that a slow follower of the control socket may lag behind.
 const FOLLOWERS: usize = 4096;
@@ -21,14 +24,14 @@ const FOLLOWERS: usize = 4096;
 pub(super) enum Order {
     Write(Record),
     Reopen,
-    Replace(Vec<Box<dyn Sink>>, u32),
+    Replace(Vec<Box<dyn Sink>>),
     Stop,
 }
 
 /// Takes records and hands them to the sinks.
 #[derive(Debug)]
 pub struct Recorder {
-    orders: SyncSender<Order>,
+    orders: Sender<Order>,
     shared: Arc<Shared>,
     worker: Worker,
 }
@@ -42,6 +45,9 @@ pub(super) struct Shared {
     wanted: AtomicU64,
     /// Set if sessions are not written.
     omits_sessions: AtomicBool,
+    limiter: Mutex<Limiter>,
+    /// Records that wait for the writer.
+    pub(super) waiting: AtomicUsize,
 }
 
 impl Recorder {
@@ -52,15 +58,17 @@ impl Recorder {
     /// Where a file or socket does not open.
     pub fn start(settings: &Settings) -> io::Result<Self> {
         let sinks = settings.open()?;
-        let (orders, queue) = sync_channel(QUEUE);
+        let (orders, queue) = channel();
         let shared = Arc::new(Shared {
             written: AtomicU64::new(0),
             suppressed: AtomicU64::new(0),
             followers: broadcast::channel(FOLLOWERS).0,
             wanted: AtomicU64::new(sinks.len() as u64),
             omits_sessions: AtomicBool::new(settings.destinations == Destinations::Omit),
+            limiter: Mutex::new(Limiter::new(settings.rate, Instant::now())),
+            waiting: AtomicUsize::new(0),
         });
-        let writer = Writer::new(sinks, settings.rate, Arc::clone(&shared));
+        let writer = Writer::new(sinks, Arc::clone(&shared));
         let worker = Worker::spawn("records", move || writer.run(&queue))?;
         Ok(Self {
             orders,
@@ -91,9 +99,19 @@ impl Recorder {
         {
             return;
         }
-        if let Err(TrySendError::Full(_)) = self.orders.try_send(Order::Write(record)) {
+        if self.shared.has_room(&record.subject)
+            && self.limiter().admit(&record, Instant::now()) == Admission::Passed
+        {
+            self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+            self.order(Order::Write(record));
+        } else {
             self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    fn limiter(&self) -> MutexGuard<'_, Limiter> {
+        let limiter = self.shared.limiter.lock();
+        limiter.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A stream of all records from now on, not bound by the rate.
@@ -133,7 +151,8 @@ impl Recorder {
             settings.destinations == Destinations::Omit,
             Ordering::Relaxed,
         );
-        self.order(Order::Replace(sinks, settings.rate));
+        *self.limiter() = Limiter::new(settings.rate, Instant::now());
+        self.order(Order::Replace(sinks));
         Ok(())
     }
 
@@ -146,6 +165,18 @@ impl Recorder {
     fn order(&self, order: Order) {
         // Fails only if the writer has ended, and then there is nothing to order.
         let _ = self.orders.send(order);
+    }
+}
+
+impl Shared {
+    /// Whether a record may wait for the writer.
+    fn has_room(&self, subject: &Subject) -> bool {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        match subject {
+            Subject::Session(_) => waiting < QUEUE,
+            Subject::Binding(_) => waiting < 2 * QUEUE,
+            Subject::Block(_) => true,
+        }
     }
 }
 
@@ -187,7 +218,7 @@ mod tests {
     fn what_is_over_the_rate_is_counted_and_the_count_is_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("records.jsonl");
-        let recorder = Recorder::start(&settings(path.clone(), 5)).unwrap();
+        let recorder = Recorder::start(&settings(path.clone(), 100)).unwrap();
         let record = session(Change::Began);
         for _ in 0..50 {
             recorder.record(record.clone());
@@ -204,7 +235,8 @@ mod tests {
             .count() as u64;
         let last = lines.last().unwrap();
         assert_eq!(last["event"], "records-suppressed");
-        assert!((5..=10).contains(&written), "{written} written");
+        // Half of the tenth that a subscriber has; more if the test takes its time.
+        assert!((5..=15).contains(&written), "{written} written");
         assert_eq!(last["count"].as_u64().unwrap() + written, 50);
         assert_eq!(recorder.written(), written);
     }
@@ -220,6 +252,29 @@ mod tests {
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("port-block-allocated"), "{text}");
         assert!(!text.contains("session-created"), "{text}");
+    }
+
+    /// A sink that does not keep up costs sessions first, then bindings, and no port block.
+    #[test]
+    fn a_full_queue_has_room_for_what_matters() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("records.jsonl");
+        let recorder = Recorder::start(&settings(path.clone(), 1_000_000)).unwrap();
+        let binding = Subject::Binding(samples::session().binding);
+        let has_room = |waiting: usize| {
+            recorder.shared.waiting.store(waiting, Ordering::Relaxed);
+            let subjects = [session(Change::Began).subject, binding, block().subject];
+            subjects.map(|subject| recorder.shared.has_room(&subject))
+        };
+        assert_eq!(has_room(QUEUE - 1), [true, true, true]);
+        assert_eq!(has_room(QUEUE), [false, true, true]);
+        assert_eq!(has_room(2 * QUEUE), [false, false, true]);
+        recorder.record(session(Change::Began));
+        recorder.record(block());
+        recorder.stop();
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains("port-block-allocated") && !text.contains("session-created"));
+        assert_eq!((recorder.written(), recorder.suppressed()), (1, 1));
     }
 
     /// Section 4, REQ-12.

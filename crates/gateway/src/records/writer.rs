@@ -8,16 +8,14 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::limiter::{Admission, Limiter};
 use super::recorder::{Order, Shared};
-use super::{Record, Sink, Subject};
+use super::{Record, Sink};
 
 /// How often kept records are sent and the count of suppressed ones is reported.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The sinks, and how much they get.
+/// The sinks.
 pub(super) struct Writer {
-    limiter: Limiter,
     sinks: Vec<Box<dyn Sink>>,
     shared: Arc<Shared>,
     reported: u64,
@@ -25,10 +23,9 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// The sinks, `rate` records a second at most.
-    pub(super) fn new(sinks: Vec<Box<dyn Sink>>, rate: u32, shared: Arc<Shared>) -> Self {
+    /// A writer to these sinks.
+    pub(super) fn new(sinks: Vec<Box<dyn Sink>>, shared: Arc<Shared>) -> Self {
         Self {
-            limiter: Limiter::new(rate, Instant::now()),
             sinks,
             shared,
             reported: 0,
@@ -44,10 +41,9 @@ impl Writer {
             match queue.recv_timeout(wait) {
                 Ok(Order::Write(record)) => self.write(&record),
                 Ok(Order::Reopen) => self.each(|sink| sink.reopen()),
-                Ok(Order::Replace(sinks, rate)) => {
+                Ok(Order::Replace(sinks)) => {
                     self.tick();
                     self.sinks = sinks;
-                    self.limiter = Limiter::new(rate, Instant::now());
                 }
                 Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return self.tick(),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -60,21 +56,9 @@ impl Writer {
     }
 
     fn write(&mut self, record: &Record) {
-        // A port block stands for all sessions of a subscriber: it is not to be lost in a flood of
-        // them.
-        let admission = match record.subject {
-            Subject::Block(_) => Admission::Passed,
-            Subject::Session(_) | Subject::Binding(_) => self.limiter.admit(Instant::now()),
-        };
-        match admission {
-            Admission::Passed => {
-                self.each(|sink| sink.write(record));
-                self.shared.written.fetch_add(1, Ordering::Relaxed);
-            }
-            Admission::Suppressed => {
-                self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
-            }
-        }
+        self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.each(|sink| sink.write(record));
+        self.shared.written.fetch_add(1, Ordering::Relaxed);
     }
 
     fn tick(&mut self) {

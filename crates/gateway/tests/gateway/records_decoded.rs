@@ -106,6 +106,7 @@ fn datagrams(
             time: TIME.parse().unwrap(),
             instance: "plat".into(),
             number: 3,
+            subscriber: subject.inside(),
             change: *change,
             subject: *subject,
         });

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use isthmus_gateway::config::LoadError;
 use isthmus_gateway::lifecycle::{UpError, up};
-use isthmus_gateway::privilege::drop_privileges;
+use isthmus_gateway::privilege::{drop_privileges, raise_open_files};
 
 use super::configuration;
 
@@ -24,6 +24,7 @@ impl Up {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         // The process has only this thread yet, as required for dropping privileges.
         drop_privileges()?;
+        raise_open_files();
         match up(&self.file) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(UpError::Load(LoadError::Invalid(report))) => {

@@ -9,7 +9,7 @@ use std::{
     os::fd::OwnedFd,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -57,8 +57,9 @@ impl std::fmt::Display for Rate {
 /// A running sender; dropping it ends it.
 pub(super) struct Flood {
     ended: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
     begun: Instant,
-    thread: Option<JoinHandle<rustix::io::Result<u64>>>,
+    thread: Option<JoinHandle<rustix::io::Result<()>>>,
 }
 
 impl Flood {
@@ -72,14 +73,22 @@ impl Flood {
         let version = (packets)(first)[0] >> 4;
         let socket = node.enter(|| raw(version).map_err(|errno| problem("flood", errno.into())))?;
         let ended = Arc::new(AtomicBool::new(rate == Rate::Still));
-        let (end, packets) = (Arc::clone(&ended), Arc::clone(packets));
+        let sent = Arc::new(AtomicU64::new(0));
+        let (end, count, packets) = (Arc::clone(&ended), Arc::clone(&sent), Arc::clone(packets));
         let thread = thread::spawn(move || {
             // It also sends from another CPU.
             let _ = pin(machine::cpu(TESTER_CPU));
-            send_all(&socket, &packets, first, rate, &end)
+            send_all(
+                &socket,
+                |number| packets(first + number),
+                rate,
+                &end,
+                &count,
+            )
         });
         Ok(Self {
             ended,
+            sent,
             begun: Instant::now(),
             thread: Some(thread),
         })
@@ -89,12 +98,18 @@ impl Flood {
     pub(super) fn stop(mut self) -> Result<(u64, f64)> {
         self.ended.store(true, Ordering::Relaxed);
         let seconds = self.begun.elapsed().as_secs_f64();
-        let sent = match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(sent)) => sent.map_err(|errno| problem("flood", errno.into()))?,
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => 0,
-        };
-        Ok((sent, seconds))
+        if let Some(thread) = self.thread.take() {
+            match thread.join() {
+                Ok(sent) => sent.map_err(|errno| problem("flood", errno.into()))?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok((self.sent(), seconds))
+    }
+
+    /// Returns the number of packets that the kernel has taken.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 }
 
@@ -108,16 +123,16 @@ impl Drop for Flood {
     }
 }
 
-/// Sends until it is ended; returns the number of packets that the kernel took.
+/// Sends until it is ended, and counts the packets that the kernel took.
 fn send_all(
     socket: &OwnedFd,
-    packets: &Packets,
-    first: u64,
+    packet: impl Fn(u64) -> Vec<u8>,
     rate: Rate,
     ended: &AtomicBool,
-) -> rustix::io::Result<u64> {
+    sent: &AtomicU64,
+) -> rustix::io::Result<()> {
     let begun = Instant::now();
-    let (mut number, mut taken) = (0, 0);
+    let mut number = 0;
     while !ended.load(Ordering::Relaxed) {
         let due = match rate {
             Rate::Still => 0,
@@ -126,14 +141,15 @@ fn send_all(
         };
         let batch = due.saturating_sub(number).min(BATCH);
         for _ in 0..batch {
-            taken += u64::from(send(socket, &packets(first + number))?);
+            let taken = send(socket, &packet(number))?;
+            sent.fetch_add(u64::from(taken), Ordering::Relaxed);
             number += 1;
         }
         if batch < BATCH {
             thread::sleep(PAUSE);
         }
     }
-    Ok(taken)
+    Ok(())
 }
 
 fn raw(version: u8) -> rustix::io::Result<OwnedFd> {

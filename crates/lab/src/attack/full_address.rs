@@ -34,8 +34,8 @@ pub(super) const ATTACK: Attack = Attack {
 };
 
 /// The rate at which the address is filled, and the flows that it takes at most.
-const RATE: u32 = 40_000;
-const FLOWS: u32 = 160_000;
+const RATE: u32 = 30_000;
+const FLOWS: u64 = 160_000;
 
 fn prepare(arena: &Arena) -> Result<Assault> {
     let flows: Packets = Arc::new(packets::new_flow);

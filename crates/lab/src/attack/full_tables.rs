@@ -1,12 +1,12 @@
 //! Tables and pools that customers fill.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::sync::Arc;
 
 use super::{
     Assault, Attack, ENGINES, Gain,
     arena::Arena,
     fill,
-    flood::{Flood, Packets, Rate},
+    flood::{Packets, Rate},
     packets, spray,
     victim::Service,
 };
@@ -49,7 +49,7 @@ pub(super) const TABLE: Attack = Attack {
 
 /// Flows a second, and all of them.
 const RATE: u32 = 40_000;
-const FLOWS: u32 = 100_000;
+const FLOWS: u64 = 100_000;
 /// 95 of 100 sessions of the table, less those of the victim.
 const SESSIONS: u64 = 65_536 * 95 / 100 - 2000;
 const TABLE_RATE: u32 = 20_000;
@@ -62,12 +62,7 @@ fn take_ports(arena: &Arena) -> Result<Assault> {
 
 fn fill_table(arena: &Arena) -> Result<Assault> {
     let packets: Packets = Arc::new(|number: u64| spray::spray(number.min(SESSIONS)));
-    let rate = Rate::PerSecond(TABLE_RATE);
-    let flood = Flood::start(arena.attacker()?, &packets, 0, rate)?;
-    thread::sleep(Duration::from_secs_f64(
-        SESSIONS as f64 / f64::from(TABLE_RATE) + 0.2,
-    ));
-    flood.stop()?;
+    fill::until_refused(arena, &packets, TABLE_RATE, SESSIONS)?;
     Ok(Assault::still())
 }
 

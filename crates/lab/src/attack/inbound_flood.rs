@@ -17,12 +17,12 @@ pub(super) const ATTACK: Attack = Attack {
     name: "inbound-flood",
     finding: "2",
     about: "Filtering is endpoint-independent, and an accomplice inside has one binding. Strangers send to it from \
-            millions of addresses and ports. The victim opens sessions. The table has room for 32,768.",
+            millions of addresses and ports. The victim opens sessions. The table has room for 8192.",
     engines: ENGINES,
     keys: &[
         super::NAT64,
         "pool = [ { addresses = \"203.0.113.0/31\" } ]\n\
-         max-bindings = 32768\nmax-sessions = 32768",
+         max-bindings = 8192\nmax-sessions = 8192",
     ],
     rates: &[Rate::PerSecond(1000), Rate::PerSecond(100_000)],
     services: &[Service::Echo, Service::Open],

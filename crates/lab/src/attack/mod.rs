@@ -46,19 +46,20 @@ pub use self::{
     flood::Rate,
     outcome::{Gain, Refusals, Row, Sample},
     report::{Report, read, write},
-    table::HEADING,
+    table::{HEADING, MARK, page},
     victim::Service,
 };
 
 /// All engines.
 const ENGINES: &[Engine] = &Engine::ALL;
-/// The keys of a NAT64 without its pool.
-const NAT64: &str = "mechanism = \"nat64\"\nprefix = \"2001:db8:64::/96\"";
+/// The keys of a NAT64 without its pool. The customers' networks are those of attacker and victim.
+const NAT64: &str = "mechanism = \"nat64\"\nprefix = \"2001:db8:64::/96\"\n\
+                     inside = [\"2001:db8:6::/47\", \"2001:db8:8::/46\"]";
 /// A pool of 16 addresses.
 const POOL: &str = "pool = [ { addresses = \"203.0.113.0/28\" } ]";
 /// A DNS64 service.
 const DNS64: &str = "[dns64]\nlisten = [\"[2001:db8:6::1]:53\", \"[2001:db8:7::1]:53\", \"[2001:db8:4::1]:53\"]\n\
-                     upstream = [\"198.51.100.4:53\"]";
+                     upstream = [\"198.51.100.4:53\"]\nallow = [\"2001:db8:6::/47\"]";
 /// The time between the beginning of a load and the first question beside it.
 const SETTLE: Duration = Duration::from_millis(200);
 
@@ -118,6 +119,16 @@ impl Assault {
     /// Returns an assault without packets.
     fn still() -> Self {
         Self::from_inside(packets::harmless)
+    }
+}
+
+impl Attack {
+    /// Returns the attack at the lowest of its rates.
+    pub fn at_lowest_rate(self) -> Self {
+        Self {
+            rates: &self.rates[..1],
+            ..self
+        }
     }
 }
 

@@ -16,12 +16,12 @@ use crate::{Result, packet::Ends, plan};
 pub(super) const ATTACK: Attack = Attack {
     name: "pcp-hoard",
     finding: "5",
-    about: "A subscriber asks for mappings from all the addresses of its /64, until the pool's only address has \
-            none left. The victim asks for a mapping, and opens sessions.",
+    about: "A subscriber asks for mappings from all the addresses of its /64, until the 8192 ports of the pool \
+            are used up. The victim asks for a mapping, and opens sessions.",
     engines: ENGINES,
     keys: &[
         super::NAT64,
-        "pool = [ { addresses = \"203.0.113.1\" } ]\n\
+        "pool = [ { addresses = \"203.0.113.1\", ports = \"1024-9215\" } ]\n\
          pcp = { listen = [\"2001:db8:6::1\", \"2001:db8:7::1\"] }",
     ],
     rates: &[Rate::PerSecond(1000)],
@@ -35,8 +35,8 @@ const NETWORK: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xa, 0, 0, 0, 0, 1);
 /// The mappings of each of the subscriber's addresses.
 const EACH: u64 = 64;
 /// The requests a second, and all of them.
-const RATE: u32 = 20_000;
-const REQUESTS: u32 = 70_000;
+const RATE: u32 = 5000;
+const REQUESTS: u64 = 15_000;
 
 fn prepare(arena: &Arena) -> Result<Assault> {
     let requests: Packets = Arc::new(request);

@@ -12,7 +12,7 @@ pub(super) const ATTACK: Attack = Attack {
     name: "record-flood",
     finding: "10",
     about: "A customer opens 5000 flows a second, five times as many as are recorded. \
-            Each session that the victim opens has to have its binding in the records.",
+            Each session that other customers open has to have its binding in the records.",
     engines: ENGINES,
     keys: &[
         super::NAT64,
@@ -20,7 +20,7 @@ pub(super) const ATTACK: Attack = Attack {
         "[records]\njson = \"records.jsonl\"\nrate = 1000",
     ],
     rates: &[Rate::PerSecond(5000)],
-    services: &[Service::Open],
+    services: &[Service::Newcomer],
     prepare: |_| Ok(Assault::from_inside(packets::new_flow)),
     gain: Some(hidden),
 };

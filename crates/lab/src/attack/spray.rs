@@ -31,7 +31,7 @@ const NETWORK: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xa, 0, 0, 0, 0, 6);
 const SUBSCRIBERS: u64 = 1 << 17;
 /// The rate of the first packets, and their number: more than there is room for.
 const RATE: u32 = 40_000;
-const FIRST: u32 = 80_000;
+const FIRST: u64 = 80_000;
 
 fn prepare(arena: &Arena) -> Result<Assault> {
     let packets: Packets = Arc::new(spray);

@@ -3,3 +3,4 @@
 mod bound;
 mod report;
 mod search;
+mod security_page;

@@ -3,5 +3,7 @@
 //!
 //! The gateway is the `isthmus` beside the test (`cargo build` first) or the one in `$ISTHMUS`.
 
+mod attack;
+mod attacks;
 mod end_to_end;
 mod timed;

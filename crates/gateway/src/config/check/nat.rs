@@ -267,6 +267,20 @@ fn static_bindings(nat: &Nat, sink: &Sink) {
             (value.inside.host(), value.inside.port).into(),
         );
         twice(&mut outsides, (outside, value.outside.port).into());
+        let host = value.inside.host();
+        let illegal = match host {
+            IpAddr::V4(address) => special::is_illegal_destination_v4(address.into()),
+            IpAddr::V6(address) => special::is_illegal_destination_v6(address.into()),
+        };
+        if illegal {
+            let what = match host.is_unspecified() {
+                true => "unspecified".to_owned(),
+                false => host.to_string(),
+            };
+            let message = format!("`inside` is {what}, which is not the address of a host");
+            let label = "expected a unicast address that is neither loopback nor link-local";
+            sink.push(Diagnostic::error(span, message, label));
+        }
         if !nat.pool.iter().any(|p| p.addresses.contains(&outside)) {
             let message = format!("{outside} is not in the pool");
             let label = "expected an address of the pool; any port of it will do";
