@@ -92,8 +92,11 @@ requirement("3.5.2.2", SHOULD, "When the lifetime of ESTABLISHED is over a probe
 requirement("3.5.2.1", MUST, "When the timer expires the session is deleted, and with the last session a dynamic BIB entry.")
 vector("established-gone-after-all", NAT64, *OPEN, lost("A", 2 + 7440 + 241))
 
-requirement("3.5.2.2", MUST, "CLOSED, V4 SYN, and the destination is in the BIB, without filtering: forwarded; V4 INIT.")
-vector("closed-v4-syn-with-binding", NAT64, outward("S"), inward("S", server=S2), counters={"session-created": 2})
+requirement("3.5.2.2", MUST, "CLOSED, V4 SYN, and the destination is in the BIB, without filtering: forwarded; V4 INIT. Here the "
+            "answer makes the session: until then a stranger leaves nothing behind (section 5.3).")
+vector("closed-v4-syn-with-binding", NAT64, outward("S"), inward("S", server=S2), counters={"session-created": 1})
+vector("closed-v4-syn-with-binding-answered", NAT64, outward("S", 0), inward("S", 1, S2), outward("SA", 2, S2),
+       counters={"session-created": 2})
 requirement("3.5.2.2", MUST, "V4 INIT, V6 SYN: forwarded; ESTABLISHED.")
 vector("v4-init-v6-syn", NAT64, outward("S", 0), inward("S", 1, S2), outward("SA", 2, S2), inward("A", 3, S2),
        inward("A", 7000, S2))

@@ -47,7 +47,17 @@ vector("udp-no-binding", NAT64, drop(lost, "no-binding", may=unreachable))
 requirement("3.5.1", MUST, "Without filtering (endpoint-independent) a packet from anywhere goes through an entry.")
 vector("udp-endpoint-independent-filtering", NAT64,
        send(out6() / udp() / data(), out4() / udp(p) / data()),
+       send(in4(S2) / udp(9999, p) / data(), in6(S2) / udp(9999, 40000) / data()))
+requirement("3.5.1", MUST, "A packet from outside without a session makes one. Here the answer to it does: until then a stranger "
+            "leaves nothing behind (section 5.3).")
+vector("udp-strangers-make-no-session", NAT64,
+       send(out6() / udp() / data(), out4() / udp(p) / data()),
+       *[send(in4(S2) / udp(port, p) / data(), in6(S2) / udp(port, 40000) / data()) for port in range(9000, 9008)],
+       counters={"session-created": 1})
+vector("udp-an-answer-makes-the-session", NAT64,
+       send(out6() / udp() / data(), out4() / udp(p) / data()),
        send(in4(S2) / udp(9999, p) / data(), in6(S2) / udp(9999, 40000) / data()),
+       send(out6(server=S2) / udp(40000, 9999) / data(), out4(S2) / udp(p, 9999) / data()),
        counters={"session-created": 2})
 requirement("3.5.1", MUST, "With address-dependent filtering only addresses that the host sent to get through, from any port.")
 stranger = in4(S2) / udp(53, p)

@@ -44,6 +44,7 @@ pub struct Link(pub u64);
 
 const FORWARD_BY_KERNEL: u64 = 1 << 48;
 const NO_FRAMES: u64 = 1 << 49;
+const OUTSIDE: u64 = 1 << 50;
 
 impl Link {
     /// A link without special properties.
@@ -66,6 +67,19 @@ impl Link {
     #[must_use]
     pub const fn without_frames(self) -> Self {
         Self(self.0 | NO_FRAMES)
+    }
+
+    /// The same link, but nobody there is an inside host.
+    #[must_use]
+    pub const fn to_the_outside(self) -> Self {
+        Self(self.0 | OUTSIDE)
+    }
+
+    /// Whether nobody there is an inside host, so that packets from there open no sessions like one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_outside(self) -> bool {
+        self.0 & OUTSIDE != 0
     }
 
     /// Whether translated packets that came in here go up into the kernel, which forwards them.

@@ -50,12 +50,17 @@ macro_rules! programs {
             run(context, Stage::MapT)
         }
 
-        /// Makes the session that an IPv6 packet needs, and has the first program look again.
+        /// Makes the session that an IPv6 packet needs, and has the first program look again; unless it came from where
+        /// no inside host is.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_open"))]
         #[unsafe(link_section = $section)]
         pub extern "C" fn open(raw: *mut $raw) -> $action {
             let context = Context::new(raw);
             let vlan = resume(&context);
+            if crate::link::is_outside(ingress(&context, vlan)) != 0 {
+                maps::count(Counter::NotInside);
+                return finish(&context, Device::DROP, vlan);
+            }
             let answer = stage::open(&mut Device::new(&context));
             finish(&context, answer, vlan)
         }

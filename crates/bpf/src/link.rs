@@ -34,6 +34,14 @@ pub(crate) fn properties(number: u32) -> Link {
         .map_or(Link::PLAIN, |word| unsafe { word.read_volatile() })
 }
 
+/// Whether nobody on the link with this number is an inside host; 0: no. A function of its own, because it is called where
+/// a program has no stack left.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn is_outside(link: u32) -> u32 {
+    u32::from(properties(link).is_outside())
+}
+
 /// The device of the VLAN with this tag ([`tag_number`](isthmus_abi::links::tag_number)) on a link; 0 if there is none.
 #[unsafe(no_mangle)]
 #[inline(never)]

@@ -72,6 +72,12 @@ fn resume(context: &Context) {
     Device::new(context).linearise();
 }
 
+/// The link that a packet came in on; see [`link`].
+#[inline(always)]
+fn ingress(context: &Context, _vlan: ()) -> u32 {
+    link(context)
+}
+
 /// Returns to the kernel, or calls another program. The packet is unchanged then: if the program is not
 /// there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]

@@ -64,6 +64,16 @@ fn resume(context: &Context) -> Vlan {
     Vlan(xdp_untag(context.ctx))
 }
 
+/// The link that a frame came in on: the device of its VLAN, if it had a tag.
+#[inline(always)]
+fn ingress(context: &Context, vlan: Vlan) -> u32 {
+    if vlan == Vlan::NONE {
+        context.ingress_ifindex() as u32
+    } else {
+        vlan.link()
+    }
+}
+
 /// Returns to the kernel, or calls another program. The frame is unchanged then: if the program is not
 /// there, or too many have been called, the kernel takes it to the slow path.
 #[inline(always)]

@@ -22,9 +22,32 @@ use super::stations::Stations;
 pub(super) struct Links {
     links: HashMap<MapData, u32, u64>,
     vlans: HashMap<MapData, u64, u32>,
-    by_kernel: BTreeSet<String>,
+    named: Named<String>,
     written: Contents,
     stations: Stations,
+}
+
+/// Links with properties that the configuration gives them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Named<N> {
+    /// Those whose packets the kernel forwards.
+    pub(super) by_kernel: BTreeSet<N>,
+    /// Those where no inside host is.
+    pub(super) outside: BTreeSet<N>,
+}
+
+impl Named<String> {
+    /// The same by their numbers.
+    fn numbers(&self, links: &[Link]) -> Named<u32> {
+        let numbers = |names: &BTreeSet<String>| {
+            let named = links.iter().filter(|link| names.contains(&link.name));
+            named.map(|link| link.number).collect()
+        };
+        Named {
+            by_kernel: numbers(&self.by_kernel),
+            outside: numbers(&self.outside),
+        }
+    }
 }
 
 /// The contents of both maps.
@@ -37,13 +60,13 @@ struct Contents {
 }
 
 impl Links {
-    /// Takes the maps from the object. `by_kernel` are the names of the links whose packets the kernel forwards.
-    pub(super) fn new(ebpf: &mut Ebpf, by_kernel: BTreeSet<String>) -> Result<Self, Error> {
+    /// Takes the maps from the object. `named` are the links with properties of the configuration.
+    pub(super) fn new(ebpf: &mut Ebpf, named: Named<String>) -> Result<Self, Error> {
         let mut take = |name| ebpf.take_map(name).ok_or(Error::Missing(name));
         Ok(Self {
             links: take(abi::LINKS)?.try_into()?,
             vlans: take(abi::VLANS)?.try_into()?,
-            by_kernel,
+            named,
             written: Contents::default(),
             stations: Stations::new(take(abi::STATIONS)?, take(abi::OWN)?)?,
         })
@@ -52,11 +75,7 @@ impl Links {
     /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
         let links = all()?;
-        let by_kernel = links
-            .iter()
-            .filter(|link| self.by_kernel.contains(&link.name));
-        let by_kernel = by_kernel.map(|link| link.number).collect();
-        let current = Contents::of(&links, &by_kernel);
+        let current = Contents::of(&links, &self.named.numbers(&links));
         let refused = |error: MapError| io::Error::other(error);
         // The addresses come first: a VLAN whose device has one of its own is taken as soon as it is known.
         self.stations.update(&links).map_err(refused)?;
@@ -175,7 +194,7 @@ impl Link {
 }
 
 impl Contents {
-    fn of(links: &[Link], by_kernel: &BTreeSet<u32>) -> Self {
+    fn of(links: &[Link], named: &Named<u32>) -> Self {
         let mut current = Self::default();
         let takes_frames: BTreeSet<u32> = links
             .iter()
@@ -201,8 +220,12 @@ impl Contents {
                 None if !link.takes_frames() => properties = properties.without_frames(),
                 None => {}
             }
-            if by_kernel.contains(&from) || by_kernel.contains(&link.number) {
+            let is = |some: &BTreeSet<u32>| some.contains(&from) || some.contains(&link.number);
+            if is(&named.by_kernel) {
                 properties = properties.forwarded_by_kernel();
+            }
+            if is(&named.outside) {
+                properties = properties.to_the_outside();
             }
             if properties != Properties::PLAIN {
                 current.links.insert(link.number, properties.0);
@@ -251,7 +274,11 @@ mod tests {
     }
 
     fn contents(links: &[Link], by_kernel: &[u32]) -> Contents {
-        Contents::of(links, &by_kernel.iter().copied().collect())
+        let named = Named {
+            by_kernel: by_kernel.iter().copied().collect(),
+            outside: BTreeSet::new(),
+        };
+        Contents::of(links, &named)
     }
 
     const fn key(below: u64, tag: u64) -> u64 {

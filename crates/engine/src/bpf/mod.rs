@@ -34,7 +34,7 @@ use crate::counters::{Owner, Snapshot};
 use crate::memory::{Region, Values};
 use crate::ruleset::Ruleset;
 use crate::sys;
-use links::Links;
+use links::{Links, Named};
 use ranges::Ranges;
 use routes::RouteWatch;
 
@@ -182,19 +182,23 @@ impl Programs {
     /// Keeps the links' properties and the route cache of the programs up to date. Without this call the programs
     /// know no VLANs, send to any link, and ask the kernel for the route of every packet. Translated packets
     /// that arrived on the links `by_kernel`, or on VLANs of them, go to the kernel. All others leave by the
-    /// routing table.
+    /// routing table. Nobody on the links `outside`, or on VLANs of them, opens sessions like an inside host.
     ///
     /// # Errors
     /// A link does not exist, or the kernel refuses to announce changes.
-    pub fn watch_kernel(&mut self, by_kernel: &[&str]) -> Result<(), Error> {
-        for name in by_kernel {
+    pub fn watch_kernel(&mut self, by_kernel: &[&str], outside: &[&str]) -> Result<(), Error> {
+        for name in by_kernel.iter().chain(outside) {
             sys::link_number(name).map_err(|error| Error::Link {
                 name: (*name).to_owned(),
                 error,
             })?;
         }
-        let by_kernel = by_kernel.iter().map(|name| (*name).to_owned()).collect();
-        let links = Links::new(&mut self.ebpf, by_kernel)?;
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let named = Named {
+            by_kernel: owned(by_kernel),
+            outside: owned(outside),
+        };
+        let links = Links::new(&mut self.ebpf, named)?;
         let epoch = map::region(&self.ebpf, EPOCH, 1)?;
         let ranges = Ranges::new(map::region(&self.ebpf, RANGES, ranges::LINES)?);
         self.watch = Some(RouteWatch::start(epoch, ranges, links).map_err(Error::Routes)?);

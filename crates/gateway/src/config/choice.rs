@@ -5,7 +5,7 @@ use isthmus_core::config::{Hairpin, Permission, Unbound, ZeroUdpChecksum};
 use isthmus_core::nat::{Filtering, Pooling, Protocol, UnsolicitedSyn};
 use tracing::Level;
 
-use super::document::{Destinations, Engine, Forward, LogFormat, Prefix, Routes, XdpMode};
+use super::document::{Destinations, Engine, Forward, LogFormat, Prefix, Routes, Side, XdpMode};
 use super::prefix;
 use super::table::{Reader, Value};
 
@@ -38,6 +38,7 @@ choices! {
     Engine { "xdp" => Xdp, "tc" => Tc, "user" => User }
     XdpMode { "auto" => Auto, "native" => Native, "generic" => Generic }
     Forward { "redirect" => Redirect, "kernel" => Kernel }
+    Side { "any" => Any, "outside" => Outside }
     Routes { "auto" => Auto, "none" => None }
     Destinations { "record" => Record, "omit" => Omit }
     ZeroUdpChecksum { "compute" => Compute, "drop" => Drop }

@@ -98,6 +98,17 @@ pub struct Interface {
     pub mode: XdpMode,
     /// How a translated packet leaves.
     pub forward: Forward,
+    /// Who is there.
+    pub side: Side,
+}
+
+/// `side` of an `[[interface]]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Inside hosts and others.
+    Any,
+    /// Others only: who sends like an inside host is refused.
+    Outside,
 }
 
 /// `engine` of an `[[interface]]`

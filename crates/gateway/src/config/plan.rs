@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::compile::Compiled;
 use super::document::{
     Announce, Destinations, Dns64, Document, Engine, Forward, Instance, Interface, Mechanism,
-    NonGlobal, Prefix, Routes, Siit, XdpMode,
+    NonGlobal, Prefix, Routes, Side, Siit, XdpMode,
 };
 use super::overlap;
 use super::source::At;
@@ -230,13 +230,20 @@ fn of_interface(interface: &Interface) -> String {
         (Engine::Xdp, XdpMode::Native) => "XDP in the driver",
         (Engine::Xdp, XdpMode::Generic) => "XDP in the kernel's stack",
         (Engine::Tc, _) => "tc",
-        (Engine::User, _) => return format!("{name}: through the TUN link"),
+        (Engine::User, _) => return format!("{name}: through the TUN link{}", of_side(interface)),
     };
     let forward = match interface.forward {
         Forward::Redirect => "packets leave by the routing table",
         Forward::Kernel => "translated packets go to the kernel",
     };
-    format!("{name}: {engine}; {forward}")
+    format!("{name}: {engine}; {forward}{}", of_side(interface))
+}
+
+fn of_side(interface: &Interface) -> &'static str {
+    match interface.side {
+        Side::Any => "",
+        Side::Outside => "; nobody there is an inside host",
+    }
 }
 
 fn of_dns64(document: &Document, dns64: &Dns64) -> Vec<String> {

@@ -1,6 +1,9 @@
 //! Which destinations have to come to the gateway.
 
+use std::net::IpAddr;
+
 use ipnet::{IpNet, Ipv4Net};
+use isthmus_core::config::AnyMechanism;
 
 use super::document::{Document, Mechanism, Siit};
 use super::overlap;
@@ -54,6 +57,27 @@ impl Document {
 }
 
 impl Document {
+    /// What only inside hosts send, and nobody on a link whose `side` is `outside`: the destinations of IPv6 packets,
+    /// and the sources of IPv4 packets.
+    #[must_use]
+    pub fn of_inside_hosts(&self) -> Vec<IpNet> {
+        let mut networks: Vec<IpNet> = self.routed_sources().into_iter().map(IpNet::V4).collect();
+        for instance in &self.instances {
+            match &instance.mechanism {
+                Mechanism::Nat64(nat64) => {
+                    networks.push(overlap::of_rfc6052(&nat64.prefix).into());
+                }
+                Mechanism::Composed(composed) => {
+                    if let AnyMechanism::Aftr(aftr) = &composed.core {
+                        networks.push(IpAddr::V6(aftr.local.into()).into());
+                    }
+                }
+                Mechanism::Siit(_) | Mechanism::Nat44(_) => {}
+            }
+        }
+        networks
+    }
+
     /// The addresses of the gateway's link: those that are configured, and those that this machine has by
     /// its mechanisms.
     #[must_use]

@@ -6,7 +6,8 @@ use tracing::Level;
 
 use super::diagnose::Diagnostic;
 use super::document::{
-    Dns64, Engine, Forward, Gateway, Interface, Link, Log, LogFormat, Records, Routes, Tun, XdpMode,
+    Dns64, Engine, Forward, Gateway, Interface, Link, Log, LogFormat, Records, Routes, Side, Tun,
+    XdpMode,
 };
 use super::prefix;
 use super::source::At;
@@ -84,12 +85,14 @@ pub(super) fn interface(reader: Reader<'_>) -> Option<Interface> {
     let mode = mode.and_then(|v| v.choice()).unwrap_or(XdpMode::Auto);
     let forward = forward.and_then(|v| v.choice());
     let forward = forward.unwrap_or(Forward::Redirect);
+    let side = reader.choice("side").unwrap_or(Side::Any);
     reader.finish(NOWHERE);
     Some(Interface {
         name: name?,
         engine: engine?,
         mode,
         forward,
+        side,
     })
 }
 

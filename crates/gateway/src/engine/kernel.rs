@@ -12,7 +12,7 @@ use isthmus_engine::ruleset::Ruleset;
 use nix::net::if_::if_nametoindex;
 
 use super::{Engine, EngineError};
-use crate::config::{self, Forward, Interface, XdpMode};
+use crate::config::{self, Forward, Interface, Side, XdpMode};
 use crate::control::EngineStatus;
 
 /// The programs and the links that they are attached to.
@@ -51,13 +51,17 @@ impl KernelEngine {
         let mut programs =
             Programs::new(&hooks(interfaces), state_lines, rule_lines, Clock::Kernel)
                 .map_err(failed)?;
-        let by_kernel: Vec<&str> = interfaces
-            .iter()
-            .filter(|interface| interface.engine.value != config::Engine::User)
-            .filter(|interface| interface.forward == Forward::Kernel)
-            .map(|interface| interface.name.value.as_str())
-            .collect();
-        programs.watch_kernel(&by_kernel).map_err(failed)?;
+        let in_kernel = |interface: &&Interface| interface.engine.value != config::Engine::User;
+        let those = |which: fn(&&Interface) -> bool| -> Vec<&str> {
+            let some = interfaces.iter().filter(in_kernel).filter(which);
+            some.map(|interface| interface.name.value.as_str())
+                .collect()
+        };
+        let by_kernel = those(|interface| interface.forward == Forward::Kernel);
+        let outside = those(|interface| interface.side == Side::Outside);
+        programs
+            .watch_kernel(&by_kernel, &outside)
+            .map_err(failed)?;
         let state = programs.state(state_lines).map_err(failed)?;
         let engine = Self {
             programs: Mutex::new(Some(programs)),

@@ -7,6 +7,7 @@
 
 mod monitor;
 mod netlink;
+mod outside;
 mod sources;
 mod sysctl;
 mod wanted;
@@ -14,5 +15,6 @@ mod wanted;
 pub use monitor::Monitor;
 pub(crate) use netlink::mark;
 pub use netlink::{Changes, Link, LinkError, PROTOCOL};
+pub use outside::Refused;
 pub use sysctl::{SysctlError, Sysctls};
 pub use wanted::{Forwarding, Wanted};

@@ -10,7 +10,8 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 
-use super::sources::Sources;
+use super::outside::Outside;
+use super::sources::{Sources, table_of};
 use super::wanted::Wanted;
 
 /// The number that marks routes and addresses as ours (RTPROT_*, IFAPROT_*), as in RFC 6146. The
@@ -78,6 +79,7 @@ pub struct Link {
     addresses: BTreeSet<IpNet>,
     routes: BTreeSet<IpNet>,
     sources: Sources,
+    outside: Outside,
 }
 
 /// The link as it was found; only of interest if it outlives the process.
@@ -109,6 +111,7 @@ impl Link {
                     }),
                 up: found.header.flags.contains(LinkFlags::Up),
             },
+            outside: Outside::new(handle.clone(), table_of(&wanted.name)),
             sources: Sources::new(handle.clone(), found.header.index, &wanted.name),
             handle,
             connection,
@@ -205,6 +208,7 @@ impl Link {
                 again.push(what);
             }
         }
+        self.outside.heal(&mut again).await?;
         self.sources.heal(&mut again).await?;
         Ok(again)
     }
@@ -237,13 +241,22 @@ impl Link {
             self.add_route(*route).await?;
             changes.added.push(format!("route {route}"));
         }
-        // The last: what was done before is undone by the caller, but this by itself.
-        self.sources.change(wanted, changes).await
+        // The last: what was done before is undone by the caller, but these by themselves.
+        let refused = self.outside.refused().clone();
+        self.outside.change(&wanted.refused, changes).await?;
+        let changed = self.sources.change(wanted, changes).await;
+        if changed.is_err() {
+            self.outside
+                .change(&refused, &mut Changes::default())
+                .await?;
+        }
+        changed
     }
 
     /// Takes everything back. What the kernel refuses is logged; most of it ends with the link.
     pub async fn remove(mut self) {
         self.sources.clear().await;
+        self.outside.clear().await;
         for route in std::mem::take(&mut self.routes) {
             self.remove_route(route).await;
         }

@@ -43,10 +43,14 @@ impl Sources {
     /// Removes what an earlier run with a link of this name left.
     pub(super) async fn purge(&self) -> Result<(), LinkError> {
         let rules = self.handle.rule().get(IpVersion::V4).execute();
-        let rules: Vec<RuleMessage> = rules
+        let mut rules: Vec<RuleMessage> = rules
             .try_collect()
             .await
             .map_err(LinkError::refused("list of routing rules"))?;
+        // A kernel without rules for IPv6 refuses to list them.
+        let of_v6 = self.handle.rule().get(IpVersion::V6).execute();
+        let of_v6: Result<Vec<RuleMessage>, _> = of_v6.try_collect().await;
+        rules.extend(of_v6.unwrap_or_default());
         for rule in rules {
             if rule.attributes.contains(&RuleAttribute::Table(self.table)) {
                 tracing::warn!("a routing rule of an earlier run was removed");
@@ -246,6 +250,6 @@ fn what(network: Ipv4Net) -> String {
 
 /// The number of the table of a link: [`PROTOCOL`] and 24 bits of the hash of its name, so that a restart
 /// finds it again, and several gateways of a machine do not meet.
-fn table_of(name: &str) -> u32 {
+pub(super) fn table_of(name: &str) -> u32 {
     u32::from(PROTOCOL) << 24 | hash::of_name(name) & 0x00ff_ffff
 }

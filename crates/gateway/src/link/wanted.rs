@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net};
 
-use crate::config::{Document, Routes};
+use super::outside::Refused;
+use crate::config::{Document, Routes, Side};
 
 /// The TUN link as the configuration wants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Wanted {
     pub sources: BTreeSet<Ipv4Net>,
     /// Destinations that they reach past it.
     pub exempt: BTreeSet<Ipv4Net>,
+    /// What is refused on links to the outside.
+    pub refused: BTreeSet<Refused>,
     /// Whether the machine must forward packets between this link and others.
     pub forwarding: Forwarding,
 }
@@ -55,6 +58,7 @@ impl Wanted {
                 Routes::Auto => document.exempt_destinations().into_iter().collect(),
                 Routes::None => BTreeSet::new(),
             },
+            refused: refused(document),
             forwarding: if automatic || !document.interfaces.is_empty() {
                 Forwarding::Needed
             } else {
@@ -62,4 +66,17 @@ impl Wanted {
             },
         }
     }
+}
+
+fn refused(document: &Document) -> BTreeSet<Refused> {
+    let interfaces = document.interfaces.iter();
+    let outside = interfaces.filter(|interface| interface.side == Side::Outside);
+    let networks = document.of_inside_hosts();
+    let on = |name: &String| {
+        let name = name.clone();
+        networks.iter().map(move |network| (name.clone(), *network))
+    };
+    outside
+        .flat_map(|interface| on(&interface.name.value))
+        .collect()
 }

@@ -11,6 +11,7 @@ mod local;
 mod net;
 mod pref64;
 mod routes;
+mod side;
 mod site;
 mod softwires;
 mod vlan;
