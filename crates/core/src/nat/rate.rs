@@ -77,7 +77,7 @@ fn bucket<'m, M: Memory + ?Sized>(
     bits: u64,
 ) -> Option<&'m AtomicU64> {
     let buckets = u64::from(cfg.layout.rates.count) * 8;
-    let number = (bits * buckets >> 32) as u32;
+    let number = ((bits * buckets) >> 32) as u32;
     let line = memory.line(cfg.layout.rates.first.wrapping_add(number >> 3))?;
     Some(&line[(number & 7) as usize])
 }
