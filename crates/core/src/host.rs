@@ -85,7 +85,7 @@ pub struct Bounded;
 
 impl Effort for Bounded {
     const RESUMES: bool = false;
-    const PORTS: u32 = 8;
+    const PORTS: u32 = 4;
     const ADDRESSES: u32 = 0;
 }
 
