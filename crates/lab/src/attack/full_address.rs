@@ -16,12 +16,12 @@ use crate::Result;
 pub(super) const ATTACK: Attack = Attack {
     name: "full-address",
     finding: "1",
-    about: "One host takes all ports of its pool address, and then opens more flows. \
-            The victim has the other address of the pool.",
+    about: "One host takes all ports of its pool address, and then opens more flows. Nothing bounds the rate \
+            of its sessions. The victim has the other address of the pool.",
     engines: ENGINES,
     keys: &[
         super::NAT64,
-        "pool = [ { addresses = \"203.0.113.0/31\" } ]",
+        "pool = [ { addresses = \"203.0.113.0/31\" } ]\nsubscriber-session-rate = 0",
     ],
     rates: &[
         Rate::PerSecond(200),

@@ -16,7 +16,7 @@ pub(super) const ATTACK: Attack = Attack {
     engines: ENGINES,
     keys: &[
         super::NAT64,
-        "pool = [ { addresses = \"203.0.113.0/31\" } ]",
+        "pool = [ { addresses = \"203.0.113.0/31\" } ]\nsubscriber-session-rate = 0",
         "[records]\njson = \"records.jsonl\"\nrate = 1000",
     ],
     rates: &[Rate::PerSecond(5000)],
