@@ -19,6 +19,8 @@ pub struct Limits {
     pub longest: Duration,
     /// Mappings of one host; behind a softwire, of all hosts there, because their B4 chooses their addresses.
     pub per_host: usize,
+    /// Mappings of all hosts of a subscriber (RFC 6888 requirement 4).
+    pub per_subscriber: usize,
     /// Mappings of all hosts.
     pub all: usize,
 }
@@ -29,6 +31,7 @@ impl Default for Limits {
             shortest: Duration::from_secs(120),
             longest: Duration::from_secs(24 * 3600),
             per_host: 64,
+            per_subscriber: 512,
             all: 65_536,
         }
     }
@@ -62,11 +65,35 @@ pub(crate) struct Lease {
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     made: HashMap<Internal, Mapping>,
-    of_subscriber: HashMap<IpAddr, usize>,
+    of_host: Tally,
+    of_subscriber: Tally,
 }
 
-/// Whose mappings are counted together.
-fn subscriber(host: &Host) -> IpAddr {
+/// How many mappings each has.
+#[derive(Debug, Default)]
+struct Tally(HashMap<IpAddr, usize>);
+
+impl Tally {
+    fn of(&self, whose: IpAddr) -> usize {
+        self.0.get(&whose).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, whose: IpAddr) {
+        *self.0.entry(whose).or_default() += 1;
+    }
+
+    fn take(&mut self, whose: IpAddr) {
+        if let Some(count) = self.0.get_mut(&whose) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&whose);
+            }
+        }
+    }
+}
+
+/// The host, or the B4 that speaks for it.
+fn asking(host: &Host) -> IpAddr {
     match *host {
         Host::Plain(address) => address,
         Host::Softwire { customer, .. } => customer.into(),
@@ -78,10 +105,17 @@ impl Mappings {
         self.made.len()
     }
 
-    /// How many the subscriber of a host has.
-    fn count(&self, host: &Host) -> usize {
-        let count = self.of_subscriber.get(&subscriber(host));
-        count.copied().unwrap_or(0)
+    /// Whether a host may have one more.
+    fn is_within(&self, ports: &impl Ports, limits: &Limits, host: &Host) -> Result<(), Refused> {
+        if self.of_host.of(asking(host)) >= limits.per_host
+            || self.of_subscriber.of(ports.subscriber(host)) >= limits.per_subscriber
+        {
+            Err(Refused::Quota)
+        } else if self.made.len() >= limits.all.min(ports.most()) {
+            Err(Refused::Full)
+        } else {
+            Ok(())
+        }
     }
 
     /// Makes a mapping, or lets one last longer (RFC 6887 section 11.3).
@@ -105,10 +139,9 @@ impl Mappings {
             if matches!(wish, Wish::Only(only) if only != mapping.external) {
                 return Err(Denied::Ports(Refused::Elsewhere));
             }
-        } else if self.made.len() >= limits.all {
-            return Err(Denied::Ports(Refused::Full));
-        } else if self.count(&internal.host) >= limits.per_host {
-            return Err(Denied::Ports(Refused::Quota));
+        } else {
+            self.is_within(ports, limits, &internal.host)
+                .map_err(Denied::Ports)?;
         }
         let external = match there {
             Some(mapping) => mapping.external,
@@ -123,10 +156,8 @@ impl Mappings {
                     });
                 }
                 Granted { external, .. } => {
-                    *self
-                        .of_subscriber
-                        .entry(subscriber(&internal.host))
-                        .or_default() += 1;
+                    self.of_host.add(asking(&internal.host));
+                    self.of_subscriber.add(ports.subscriber(&internal.host));
                     external
                 }
             },
@@ -188,6 +219,8 @@ impl Mappings {
     /// Ends all mappings.
     pub(crate) fn clear(&mut self, ports: &mut impl Ports) {
         self.end_those(ports, |_, _| true);
+        // The ports may count for other subscribers than they did.
+        (self.of_host, self.of_subscriber) = Default::default();
     }
 
     fn end_those(&mut self, ports: &mut impl Ports, over: impl Fn(&Internal, &Mapping) -> bool) {
@@ -203,12 +236,7 @@ impl Mappings {
             return;
         };
         ports.unmap(internal, mapping.external);
-        let subscriber = subscriber(&internal.host);
-        if let Some(count) = self.of_subscriber.get_mut(&subscriber) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_subscriber.remove(&subscriber);
-            }
-        }
+        self.of_host.take(asking(&internal.host));
+        self.of_subscriber.take(ports.subscriber(&internal.host));
     }
 }

@@ -102,6 +102,20 @@ pub trait Ports {
     /// The outside address of a host; `None` if it has none.
     fn address(&self, host: &Host) -> Option<Ipv4Addr>;
 
+    /// Whose mappings are counted together with those of a host: the first address of its subscriber. Behind a
+    /// softwire the B4 chooses the addresses of the hosts.
+    fn subscriber(&self, host: &Host) -> IpAddr {
+        match *host {
+            Host::Plain(address) => address,
+            Host::Softwire { customer, .. } => customer.into(),
+        }
+    }
+
+    /// Mappings that there may be at most, so that ports are left for traffic.
+    fn most(&self) -> usize {
+        usize::MAX
+    }
+
     /// Whether its hosts are in softwires, for which their B4s may ask (DS-Lite, RFC 6333 section 8.5).
     fn has_softwires(&self) -> bool {
         false

@@ -24,6 +24,7 @@ const LIMITS: Limits = Limits {
     shortest: Duration::from_secs(120),
     longest: Duration::from_secs(3600),
     per_host: 4,
+    per_subscriber: 6,
     all: 8,
 };
 /// The longest message of PCP, in octets (RFC 6887 section 7).

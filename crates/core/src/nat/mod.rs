@@ -65,6 +65,7 @@ pub use held::{Held, address_of, hold, release};
 pub use layout::Layout;
 pub use lookup::{is_open, peek_inbound, peek_outbound};
 pub use pool::{POOL_RANGES, Pool, PoolError, PoolRange};
+pub use subscriber::subscriber_of;
 pub use sweep::{Binding, Block, Event, Session, bindings, sweep};
 pub use tcp::TcpState;
 pub use walk::{Occupancy, occupancy, retain, sessions};

@@ -147,6 +147,16 @@ impl Pool {
         self.addresses
     }
 
+    /// Ports of all addresses, of each protocol.
+    #[must_use]
+    pub fn ports(&self) -> u64 {
+        let of_range = |range: &PoolRange| {
+            let ports = u64::from(range.high - range.low) + 1;
+            u64::from(range.count) * ports.min(self.set.count().into())
+        };
+        self.ranges().iter().map(of_range).sum()
+    }
+
     /// The ranges.
     #[must_use]
     pub fn ranges(&self) -> &[PoolRange] {

@@ -9,6 +9,7 @@ use crate::table::{Memory, Slot, hash};
 use crate::word::Word;
 
 use super::config::{Blocks, NatConfig};
+use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Outcome};
 
 /// The slot line of no subscriber.
@@ -40,6 +41,13 @@ fn key(cfg: &NatConfig, inside: &[u64; 3]) -> [u64; 3] {
         inside[1] & cfg.subscriber.address[1],
         (inside[2] >> 32) & u64::from(cfg.subscriber.v4),
     ]
+}
+
+/// The subscriber of an inside host: the first address of its prefix, without a port.
+#[must_use]
+pub fn subscriber_of(cfg: &NatConfig, inside: &Inside) -> Inside {
+    let [high, low, v4] = key(cfg, &inside.words(Protocol::Udp));
+    Inside::from_words([high, low, v4 << 32])
 }
 
 /// The hash that pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).

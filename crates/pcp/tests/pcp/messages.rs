@@ -386,6 +386,42 @@ fn hosts_have_so_many_mappings_and_no_more() {
     assert_eq!(ask(1, 1), SUCCESS);
 }
 
+/// RFC 6888 requirement 4: a subscriber with many addresses is still one.
+#[test]
+fn the_hosts_of_a_subscriber_have_so_many_mappings_together() {
+    let limits = Limits {
+        per_host: 2,
+        per_subscriber: 3,
+        ..Limits::default()
+    };
+    let mut server = Server::new(Nat::default(), limits, at(1000));
+    let mut ask = |network: u8, host: u8, lifetime: u32| {
+        let address = Ipv4Addr::new(192, 168, network, host);
+        let request = Map {
+            client: mapped(address),
+            internal: 7,
+            lifetime,
+            ..Map::default()
+        };
+        server
+            .answer(at(1000), address.into(), &request.octets())
+            .unwrap()[3]
+    };
+    assert_eq!(
+        [ask(2, 1, 600), ask(2, 2, 600), ask(2, 3, 600)],
+        [SUCCESS; 3]
+    );
+    assert_eq!(ask(2, 4, 600), USER_EX_QUOTA);
+    // The neighbour has its own, and what is given back can be had again.
+    assert_eq!(ask(1, 1, 600), SUCCESS);
+    assert_eq!([ask(2, 1, 0), ask(2, 4, 600)], [SUCCESS; 2]);
+    // All hosts together leave ports to traffic.
+    for host in 2..=67 {
+        assert_eq!(ask(1, host, 600), SUCCESS, "{host}");
+    }
+    assert_eq!(ask(1, 68, 600), NO_RESOURCES);
+}
+
 #[test]
 fn a_customer_asks_for_hosts_behind_its_softwire() {
     let b4: Ipv6Addr = "2001:db8::b4".parse().unwrap();

@@ -1,7 +1,7 @@
 //! A NAT for the tests: one address, 198.51.100.1, and its ports from 1024 to 1100.
 
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 
 use isthmus_pcp::{Granted, Host, Internal, Lasting, Ports, Protocol, Refused, Wish};
 
@@ -28,6 +28,21 @@ impl Nat {
 impl Ports for Nat {
     fn address(&self, _host: &Host) -> Option<Ipv4Addr> {
         Some(OUTSIDE)
+    }
+
+    /// The hosts of 192.168.2.0/24 are one subscriber.
+    fn subscriber(&self, host: &Host) -> IpAddr {
+        match *host {
+            Host::Plain(IpAddr::V4(address)) if address.octets()[2] == 2 => {
+                Ipv4Addr::new(192, 168, 2, 0).into()
+            }
+            Host::Plain(address) => address,
+            Host::Softwire { customer, .. } => customer.into(),
+        }
+    }
+
+    fn most(&self) -> usize {
+        70
     }
 
     fn has_softwires(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The ports of an instance, for hosts that ask for them.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use isthmus_core::host::{Destination, Host as CoreHost, Route, Thorough};
@@ -88,6 +88,24 @@ impl Ports for NatPorts {
     fn address(&self, host: &Host) -> Option<Ipv4Addr> {
         let inside = self.inside(host, 0)?;
         nat::address_of(&self.table.config, &inside, nat::Protocol::Udp).map(Into::into)
+    }
+
+    fn subscriber(&self, host: &Host) -> IpAddr {
+        let subscriber = self
+            .inside(host, 0)
+            .map(|inside| nat::subscriber_of(&self.table.config, &inside));
+        match (host, subscriber) {
+            (Host::Plain(IpAddr::V6(_)), Some(subscriber)) => {
+                Ipv6Addr::from(subscriber.address).into()
+            }
+            (Host::Plain(address), _) => *address,
+            (Host::Softwire { customer, .. }, _) => (*customer).into(),
+        }
+    }
+
+    /// Half of the ports of one protocol.
+    fn most(&self) -> usize {
+        usize::try_from(self.table.config.pool.ports() / 2).unwrap_or(usize::MAX)
     }
 
     fn has_softwires(&self) -> bool {

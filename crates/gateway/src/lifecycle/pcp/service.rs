@@ -113,6 +113,9 @@ fn limits(wanted: &config::Pcp) -> Limits {
         shortest: Duration::from_secs(shortest.into()),
         longest: Duration::from_secs(longest.into()),
         per_host: wanted.per_host as usize,
+        per_subscriber: Limits::default()
+            .per_subscriber
+            .max(wanted.per_host as usize),
         ..Limits::default()
     }
 }
