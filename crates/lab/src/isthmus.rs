@@ -223,7 +223,7 @@ impl Isthmus {
             let _ = write!(
                 text,
                 "\n[dns64]\nlisten = [\"[{}]:53\"]\nupstream = [\"{}:53\"]\n\
-                 prefixes = [\"{}/96\"]\nclient-rate = 0\n",
+                 prefixes = [\"{}/96\"]\nclient-rate = 0\nallow = [\"2001:db8::/32\"]\n",
                 address,
                 plan::HOST4,
                 plan::PREFIX,
