@@ -27,7 +27,7 @@ const SHARE: usize = 4;
 const ATTEMPTS: u32 = 4;
 
 /// The key that the fragments of one datagram have in common (RFC 791, RFC 8200 section 4.5). Its first
-/// word is the source for [`SHARE`]: an IPv4 address, or the upper half of an IPv6 address.
+/// word is the source whose share of a bucket is bounded: an IPv4 address, or the upper half of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentKey([u64; KEY]);
 

@@ -2,8 +2,19 @@
 
 use super::bound::Bound;
 use super::capacity::Capacity;
-use super::{rate, refusal};
 use crate::table::{Buckets, Slots};
+
+/// Lines of the memory of refusals.
+pub(super) const REFUSAL_LINES: u32 = 64;
+
+/// Sessions for each token bucket of an instance.
+const SESSIONS_PER_BUCKET: u32 = 16;
+
+/// Lines of the token buckets of an instance with so many sessions.
+const fn rate_lines(sessions: u32) -> u32 {
+    let lines = sessions / (8 * SESSIONS_PER_BUCKET);
+    if lines < 64 { 64 } else { lines }
+}
 
 /// Some lines of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,8 +66,8 @@ impl Layout {
         layout.bound = Bound::new(layout.end, capacity);
         layout.refusals = layout.end + 1;
         layout.rates = Lines {
-            first: layout.refusals + refusal::LINES,
-            count: rate::lines(capacity.sessions),
+            first: layout.refusals + REFUSAL_LINES,
+            count: rate_lines(capacity.sessions),
         };
         layout.end = layout.rates.first + layout.rates.count;
         layout
@@ -174,7 +185,7 @@ mod tests {
         );
         // Lines of control words, each table's with one of a bitmap, and of slots: sessions, returns,
         // bindings, claims, fragments; one of counts, those of the refusals and of the rates.
-        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1 + refusal::LINES + rate::lines(6);
+        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1 + REFUSAL_LINES + rate_lines(6);
         assert_eq!(layout.end(), 10 + lines);
         assert_eq!(layout.returns.first, 20);
         assert!(layout.subscribers.is_empty());

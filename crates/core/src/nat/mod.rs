@@ -20,12 +20,15 @@
 //!   not let in, is dropped silently and not stored (section 3.5.2.2 allows it as security
 //!   policy), unless the configuration has it answered (`slow/unexpected.rs`). A simultaneous open still works: the repeated SYN meets the session that the inside
 //!   host opened meanwhile.
+//! - A packet from outside makes no session. It passes by its binding, if the filtering lets it, and the answer of
+//!   the inside host makes the session. So strangers cannot fill the tables (section 5.3). For TCP the SYN-ACK from
+//!   inside stands for the SYN that it answers (V4 INIT), and the next segment from outside establishes the session.
 //! - A binding whose sessions have all expired is usable until the sweeper comes by. Timers are
 //!   lower bounds (RFC 4787 section 4.3).
 //! - Address-dependent filtering does not apply to static bindings: they are there to be reached.
 //! - Parity and range of ports are kept; the port itself is unpredictable (RFC 7857 section 9, RFC 6056).
 //! - A new binding is worth a bounded number of steps. Where no port is found, that is remembered for a
-//!   moment ([`refusal`]), so that the next one does not cost a search.
+//!   moment (`refusal.rs`), so that the next one does not cost a search.
 
 mod allocate;
 mod binding;

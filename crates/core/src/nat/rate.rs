@@ -19,15 +19,6 @@ use super::subscriber;
 /// may in this time.
 const DEPTH: u64 = 4_000_000_000;
 
-/// Sessions for each bucket of an instance.
-const SESSIONS_PER_BUCKET: u32 = 16;
-
-/// Lines of the buckets of an instance with so many sessions.
-pub(super) const fn lines(sessions: u32) -> u32 {
-    let lines = sessions / (8 * SESSIONS_PER_BUCKET);
-    if lines < 64 { 64 } else { lines }
-}
-
 /// Whether the subscriber of an inside endpoint may make a session now. An engine that will leave it to user
 /// space only looks.
 #[inline(never)]

@@ -10,9 +10,7 @@ use crate::table::{Line, Memory, hash};
 use crate::time::{Instant, Span};
 
 use super::config::NatConfig;
-
-/// Lines of the memory.
-pub(super) const LINES: u32 = 64;
+use super::layout::REFUSAL_LINES;
 
 /// How long a refusal stands: a port that is given back meanwhile is missed for an eighth of a second.
 const STANDS: Span = Span(120);
@@ -55,7 +53,7 @@ fn line_of<'m, M: Memory + ?Sized>(memory: &'m M, cfg: &NatConfig, hash: u64) ->
     memory.line(
         cfg.layout
             .refusals
-            .wrapping_add((hash >> 3) as u32 & (LINES - 1)),
+            .wrapping_add((hash >> 3) as u32 & (REFUSAL_LINES - 1)),
     )
 }
 

@@ -1,7 +1,7 @@
 //! A pseudorandom function with a key: SipHash-1-3 (Aumasson and Bernstein, 2012), for
 //! choices that nobody who sees some of them may predict.
 //!
-//! The hash of the [tables](super::hash) is none: whoever sees enough of its values can solve it. The
+//! The hash of the [tables](super::hash()) is none: whoever sees enough of its values can solve it. The
 //! kernel's `bpf_get_prandom_u32` is none either: it is linear.
 
 /// The key: random words that nobody but the gateway knows.

@@ -3,6 +3,7 @@
 use crate::address::V4;
 use crate::host::{Destination, Host};
 use crate::incoming::v6;
+use crate::packet::Packet;
 use crate::policy::Policy;
 use crate::verdict::Refusal;
 use crate::wire::ipv4::{Fields, Fragment, HEADER};
@@ -54,4 +55,22 @@ pub(super) fn link_mtu<H: Host>(
         tos: fields.tos,
     });
     Ok(route?.map_or(policy.ipv4_mtu, |route| route.mtu))
+}
+
+/// The identification of a packet that has none of its own. That of a fragment header stays, whether a
+/// fragment is behind it or not (RFC 7915 section 5.1.1).
+#[inline(always)]
+pub(super) fn choose_identification<P: Packet, H: Host>(
+    packet: &P,
+    host: &mut H,
+    incoming: &v6::Incoming,
+    fields: &mut Fields,
+) {
+    if let Some(identification) = packet.reassembled() {
+        fields.identification = identification as u16;
+        fields.dont_fragment = false;
+    } else if !incoming.fragment.is_present() && !fields.dont_fragment {
+        // RFC 6864 section 4: only what may be fragmented needs an identification of its own.
+        fields.identification = host.random() as u16;
+    }
 }

@@ -15,7 +15,6 @@ use crate::packet::{Family, Packet, Truncated, verify_checksum};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::Hop;
-use crate::translate::six_to_four::choose_identification;
 use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::content::{Content, Messages};
 use crate::wire::extension::{Body, Fit, Unit};
@@ -255,7 +254,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let plain = front.old_inner == length;
     let message = Message::new(&error, &told, Unit::V4, front, plain);
     outer.total_length = (ipv4::HEADER + message.length()) as u16;
-    choose_identification(packet, host, received, &mut outer);
+    headers_v4::choose_identification(packet, host, received, &mut outer);
 
     packet.replace_front(quoted.at, message.room(), Family::V4)?;
     (|| {

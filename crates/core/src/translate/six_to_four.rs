@@ -1,6 +1,6 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
-use super::headers_v4::{headers, link_mtu};
+use super::headers_v4::{choose_identification, headers, link_mtu};
 use super::{mss, mtu, patch_transport, quoted};
 use crate::address::{Address, V4};
 use crate::checksum::{Change, Delta, Sum};
@@ -98,24 +98,6 @@ fn ports_of_fragment<H: Host, M: Translator>(
     let identification = fragment.identification;
     let key = FragmentKey::v6(&incoming.header, identification, incoming.protocol);
     stateful::ports_of(host, mechanism.nat(), &key, &incoming.transport)
-}
-
-/// The identification of a packet that has none of its own. That of a fragment header stays, whether a
-/// fragment is behind it or not (RFC 7915 section 5.1.1).
-#[inline(always)]
-pub(super) fn choose_identification<P: Packet, H: Host>(
-    packet: &P,
-    host: &mut H,
-    incoming: &v6::Incoming,
-    fields: &mut Fields,
-) {
-    if let Some(identification) = packet.reassembled() {
-        fields.identification = identification as u16;
-        fields.dont_fragment = false;
-    } else if !incoming.fragment.is_present() && !fields.dont_fragment {
-        // RFC 6864 section 4: only what may be fragmented needs an identification of its own.
-        fields.identification = host.random() as u16;
-    }
 }
 
 /// Holds the size against the MTU of the link that the packet will take.
