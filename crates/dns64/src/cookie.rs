@@ -25,7 +25,7 @@ impl Cookie {
     }
 }
 
-/// What the cookie of a reply says.
+/// The judgement of a reply by its cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is the reply of the server, as far as can be known.

@@ -1,4 +1,4 @@
-//! What a client may take of the service, so that there is enough for all others.
+//! The share of the service that a client may take, so that there is enough for all others.
 //!
 //! A list says who may ask at all. Of those, each has a rate of queries, a number of questions under way
 //! and a number of TCP connections, by [`Client`].
@@ -33,7 +33,7 @@ pub(crate) enum Admission {
     Silence,
 }
 
-/// What all clients use. It lives as long as the server; the numbers are those of the configuration in
+/// The account of all clients. It lives as long as the server; the numbers are those of the configuration in
 /// force.
 pub(crate) struct Guard {
     epoch: Instant,
@@ -70,7 +70,7 @@ impl Guard {
         }
     }
 
-    /// What becomes of a query over UDP.
+    /// Decides about a query over UDP.
     pub(crate) fn query(
         &self,
         access: &Access,

@@ -256,7 +256,7 @@ impl Server {
     }
 }
 
-/// What a question has besides name and type.
+/// The extras of a question besides name and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     Cookie,
@@ -303,7 +303,7 @@ impl Question {
     }
 }
 
-/// What a credible reply over UDP means.
+/// The meaning of a credible reply over UDP.
 fn heard(reply: Reply, style: Style) -> Heard {
     match reply.rcode {
         _ if reply.truncated => Heard::UseTcp,

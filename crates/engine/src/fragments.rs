@@ -410,7 +410,7 @@ mod tests {
             let _ = Fragment::read(&packet);
         }
 
-        /// Whatever comes, the store keeps its bounds and its counts, and loses no fragment unsaid.
+        /// The store, fed with anything, keeps its bounds and its counts, and loses no fragment unsaid.
         #[test]
         fn every_fragment_is_accounted_for(
             packets in proptest::collection::vec((0..4u32, 0..6u16, 0..12u16, proptest::bool::ANY, 0..60u64), 1..300),

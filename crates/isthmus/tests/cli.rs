@@ -696,7 +696,7 @@ fn translate_reads_and_writes_standard_streams() {
     assert_eq!(translated(reader.into()), wanted);
 }
 
-/// What `| head` leaves unread ends the program as SIGPIPE would, without a word.
+/// Output that `| head` leaves unread ends the program as SIGPIPE would, without a word.
 #[test]
 fn a_reader_that_leaves_is_no_reason_to_complain() {
     for arguments in [

@@ -262,7 +262,7 @@ fn completions_are_a_script_that_the_shell_takes() {
     assert_eq!(bash(&script, question), "tc");
 }
 
-/// What `| head` leaves unread ends the program as SIGPIPE would, without a word.
+/// Output that `| head` leaves unread ends the program as SIGPIPE would, without a word.
 #[test]
 fn a_reader_that_leaves_is_no_reason_to_complain() {
     for arguments in [&["experiments"][..], &["completions", "zsh"]] {

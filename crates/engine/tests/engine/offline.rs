@@ -199,7 +199,7 @@ fn pcapng_with_units_of_10_and_of_2() {
     }
 }
 
-/// What tcpdump writes for the interface `any`.
+/// The frames that tcpdump writes for the interface `any`.
 #[test]
 fn linux_cooked_frames() {
     let v1 = [

@@ -23,7 +23,7 @@ use super::document::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
 use super::overlap;
 use policy::policy;
 
-/// What strangers must not know, both random.
+/// The random words that strangers must not know.
 #[derive(Clone, Copy, Debug)]
 pub struct Secrets {
     /// The key of all hashes over what strangers send, constant for as long as the tables live.

@@ -57,8 +57,8 @@ impl Document {
 }
 
 impl Document {
-    /// What only inside hosts send, and nobody on a link whose `side` is `outside`: the destinations of IPv6 packets,
-    /// and the sources of IPv4 packets.
+    /// The destinations of IPv6 packets and the sources of IPv4 packets that only inside hosts send, and nobody on a link
+    /// whose `side` is `outside`.
     #[must_use]
     pub fn of_inside_hosts(&self) -> Vec<IpNet> {
         let mut networks: Vec<IpNet> = self.routed_sources().into_iter().map(IpNet::V4).collect();

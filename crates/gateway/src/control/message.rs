@@ -88,7 +88,7 @@ pub struct Status {
     /// The message of the last reload, if it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reload_error: Option<String>,
-    /// What is not as configured, and could not be put back.
+    /// Troubles: things that are not as configured, and could not be put back.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub troubles: Vec<String>,
     /// Its engines.

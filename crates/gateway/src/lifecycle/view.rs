@@ -34,7 +34,7 @@ pub(super) struct View {
     pub(super) started: Instant,
     pub(super) reloads: AtomicU64,
     pub(super) reload_error: Mutex<Option<String>>,
-    /// What is not as configured.
+    /// Things that are not as configured.
     pub(super) troubles: Mutex<Vec<String>>,
     pub(super) current: Mutex<Arc<Current>>,
     pub(super) ledger: Mutex<Ledger>,

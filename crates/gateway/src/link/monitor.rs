@@ -62,7 +62,7 @@ impl Monitor {
         })
     }
 
-    /// What is notified of a change.
+    /// The signal that a change gives.
     #[must_use]
     pub fn changed(&self) -> Arc<Notify> {
         Arc::clone(&self.changed)

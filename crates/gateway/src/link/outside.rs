@@ -13,7 +13,7 @@ use super::netlink::{Changes, LinkError, PROTOCOL, is_new};
 /// Where these rules stand among others: before those that lead into our link.
 const PRIORITY: u32 = 14_500;
 
-/// What is refused: packets that come in over a link, from an IPv4 network or to an IPv6 network.
+/// Refused packets: those that come in over a link, from an IPv4 network or to an IPv6 network.
 pub type Refused = (String, IpNet);
 
 /// The rules of a gateway.
@@ -34,7 +34,7 @@ impl Outside {
         }
     }
 
-    /// What is refused now.
+    /// The packets that are refused now.
     pub(super) const fn refused(&self) -> &BTreeSet<Refused> {
         &self.refused
     }

@@ -22,7 +22,7 @@ pub struct Wanted {
     pub sources: BTreeSet<Ipv4Net>,
     /// Destinations that they reach past it.
     pub exempt: BTreeSet<Ipv4Net>,
-    /// What is refused on links to the outside.
+    /// The packets that are refused on links to the outside.
     pub refused: BTreeSet<Refused>,
     /// Whether the machine must forward packets between this link and others.
     pub forwarding: Forwarding,

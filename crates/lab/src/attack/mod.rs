@@ -85,7 +85,7 @@ pub struct Attack {
 struct Assault {
     packets: Packets,
     from: Side,
-    /// What has to stay as long as the attack lasts.
+    /// Resources that have to stay as long as the attack lasts.
     held: Option<Box<dyn Any>>,
 }
 

@@ -64,7 +64,7 @@ impl Sample {
     }
 }
 
-/// What an attacker gets and must not.
+/// Something that an attacker gets and must not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gain {
     /// The gain, in words.
