@@ -49,10 +49,6 @@ pub trait Effort: Copy + Default {
     /// Whether it keeps account of subscribers: their limits and port blocks. The verifier of BPF does not
     /// accept so much, so that where there is such an account, user space makes the sessions.
     const ACCOUNTS: bool = false;
-    /// Ports that are tried of each range and parity: all of them if there are no more.
-    const PORTS: u32;
-    /// Addresses that are tried when the first has no port left.
-    const ADDRESSES: u32;
 }
 
 /// Sessions that are there, and [`Slow::Session`] for others: for the BPF program of the common
@@ -62,8 +58,6 @@ pub struct Established;
 
 impl Effort for Established {
     const OPENS: bool = false;
-    const PORTS: u32 = 1;
-    const ADDRESSES: u32 = 0;
 }
 
 /// Sessions that are there, and [`Slow::Session`] for all other packets: for the BPF programs of mechanisms
@@ -74,8 +68,6 @@ pub struct Resumed;
 impl Effort for Resumed {
     const OPENS: bool = false;
     const ADMITS: bool = false;
-    const PORTS: u32 = 1;
-    const ADDRESSES: u32 = 0;
 }
 
 /// A few tries, then [`Slow::Table`]: for the BPF program that [`Established`] hands packets to, and
@@ -85,23 +77,15 @@ pub struct Bounded;
 
 impl Effort for Bounded {
     const RESUMES: bool = false;
-    const PORTS: u32 = 4;
-    const ADDRESSES: u32 = 0;
 }
 
 /// Up to 2,048 ports of the first outside address, and of the seven addresses after it: for user space. If none
 /// of them is free, the answer is [`Counter::PoolExhausted`].
-///
-/// Port blocks and port sets of up to 1,024 ports are searched as a whole. An address with more is called full
-/// too early only where hardly one in a thousand of its ports is free: a search of all of it for each new flow
-/// would let one host, who fills the address, stop all others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Thorough;
 
 impl Effort for Thorough {
     const ACCOUNTS: bool = true;
-    const PORTS: u32 = 512;
-    const ADDRESSES: u32 = 7;
 }
 
 /// The services of an engine, for the time of one packet.

@@ -100,7 +100,7 @@ fn leave<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
     Ok(verdict)
 }
 
-/// What becomes of a packet from a softwire that is to be answered: the answer, unless its source is not the
+/// The refusal of a packet from a softwire that is to be answered: the answer, unless its source is not the
 /// sender's, which comes first (RFC 7597 section 8.1, RFC 7596 section 6.2). Nobody answers an error or a
 /// later fragment, so that their source need not be known.
 #[inline(always)]
@@ -169,6 +169,7 @@ impl<M: SharesV4> Passage for FromSoftwire<'_, M> {
 
     #[inline(always)]
     fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        self.mechanism.check_sender(host, &self.ends, seen)?;
         self.mechanism.decapsulate(host, &self.ends, seen)
     }
 

@@ -87,7 +87,6 @@ impl SharesV4 for Aftr {
         ends: &Ends<V6>,
         seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        self.check_sender(host, ends, seen)?;
         // A packet for the AFTR itself never has a session, so that other engines hand it on without
         // a rule of their own.
         if H::Effort::ACCOUNTS && seen.part == Part::Outer && seen.tuple.destination == OWN {

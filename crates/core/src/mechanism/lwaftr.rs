@@ -160,11 +160,10 @@ impl SharesV4 for LwAftr {
     #[inline(always)]
     fn decapsulate<H: Host>(
         &self,
-        host: &mut H,
-        ends: &Ends<V6>,
+        _host: &mut H,
+        _ends: &Ends<V6>,
         seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        self.check_sender(host, ends, seen)?;
         let tuple = seen.tuple;
         // "The hairpinning policy MUST be configurable."
         if self.policy.hairpin == Permission::Drop && self.hairpins(tuple.destination) {

@@ -51,18 +51,6 @@ impl SharesV4 for MapEBr {
         map::check(rule, ends.source, seen.tuple.source, seen.tuple.source_port)
     }
 
-    /// From a CE to the internet.
-    #[inline(always)]
-    fn decapsulate<H: Host>(
-        &self,
-        host: &mut H,
-        ends: &Ends<V6>,
-        seen: Seen<'_, V4>,
-    ) -> Result<Passed, Refusal> {
-        self.check_sender(host, ends, seen)?;
-        Ok(Passed::by_link(*seen.tuple))
-    }
-
     /// From the internet to a CE.
     #[inline(always)]
     fn encapsulate<H: Host>(&self, _host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {

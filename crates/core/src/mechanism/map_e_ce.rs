@@ -79,10 +79,9 @@ impl SharesV4 for MapECe {
     fn decapsulate<H: Host>(
         &self,
         host: &mut H,
-        ends: &Ends<V6>,
+        _ends: &Ends<V6>,
         seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        self.check_sender(host, ends, seen)?;
         let (tuple, _) = stateful::back(host, &self.nat, seen)?;
         Ok(Passed::by_link(tuple))
     }

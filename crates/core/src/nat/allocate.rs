@@ -3,7 +3,7 @@
 //! that RFC 7422 calculates.
 
 use crate::address::V4;
-use crate::host::{Effort, Thorough};
+use crate::host::Effort;
 use crate::table::{Memory, Position, Slot, prf};
 use crate::time::Instant;
 
@@ -14,6 +14,8 @@ use super::port::{self, BLOCK, Space, reduce, spread};
 use super::refusal::{self, ANYWHERE};
 use super::subscriber::{self, Owned};
 
+/// Addresses that are tried, the paired one included.
+const ADDRESSES: u32 = 8;
 /// Blocks of an address that are tried: all, if none is smaller than 256 ports.
 const BLOCK_TRIES: u32 = 256;
 
@@ -42,7 +44,7 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
         owner,
     };
     if !E::ACCOUNTS {
-        return brief::<_, E>(memory, cfg, number, random, space);
+        return brief(memory, cfg, number, random, space);
     }
     let mut search = Search {
         memory,
@@ -52,12 +54,12 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
         random,
         space,
     };
-    search.thorough::<E>(line)
+    search.thorough(line)
 }
 
 /// A few ports of the first address, for the programs of BPF: their verifier has looked at enough by now.
 #[inline(always)]
-fn brief<M: Memory + ?Sized, E: Effort>(
+fn brief<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     number: u32,
@@ -68,7 +70,7 @@ fn brief<M: Memory + ?Sized, E: Effort>(
     if !matches!(cfg.blocks, Blocks::None) || space.at_address(cfg, number).is_none() {
         return Outcome::no(Cause::GaveUp);
     }
-    let outcome = space.claim_alike::<_, E>(memory, cfg, random);
+    let outcome = space.claim_alike(memory, cfg, random);
     match outcome.get() {
         Err(Cause::Exhausted) => Outcome::no(Cause::GaveUp),
         _ => outcome,
@@ -106,7 +108,7 @@ pub(super) fn admits(cfg: &NatConfig, inside: &[u64; 3], outside: Endpoint4) -> 
     match &cfg.blocks {
         Blocks::None | Blocks::PortSet => {
             cfg.pool.port_set().contains(outside.port)
-                && addresses::<Thorough>(cfg, inside)
+                && addresses(cfg, inside)
                     .filter_map(|number| cfg.pool.nth(number))
                     .any(within)
         }
@@ -167,25 +169,25 @@ struct Search<'a, M: ?Sized> {
 
 impl<M: Memory + ?Sized> Search<'_, M> {
     /// The search of user space.
-    fn thorough<E: Effort>(&mut self, line: u32) -> Outcome {
+    fn thorough(&mut self, line: u32) -> Outcome {
         match self.cfg.blocks {
-            Blocks::None | Blocks::PortSet => self.in_addresses::<E>(),
+            Blocks::None | Blocks::PortSet => self.in_addresses(),
             Blocks::Deterministic(_) => match self.space.calculated(self.cfg, self.inside) {
-                Some(()) => self.in_space::<E>(),
+                Some(()) => self.in_space(),
                 None => Outcome::no(Cause::Exhausted),
             },
             Blocks::Dynamic {
                 size,
                 per_subscriber,
-            } => self.in_blocks::<E>(line, size, per_subscriber),
+            } => self.in_blocks(line, size, per_subscriber),
         }
     }
 
     /// A port of one of the subscriber's addresses.
-    fn in_addresses<E: Effort>(&mut self) -> Outcome {
-        for number in addresses::<E>(self.cfg, self.inside) {
+    fn in_addresses(&mut self) -> Outcome {
+        for number in addresses(self.cfg, self.inside) {
             if self.space.at_address(self.cfg, number).is_some() {
-                let outcome = self.in_space::<E>();
+                let outcome = self.in_space();
                 if !outcome.is_exhausted() {
                     return outcome;
                 }
@@ -196,18 +198,18 @@ impl<M: Memory + ?Sized> Search<'_, M> {
     }
 
     /// A port of one of the subscriber's blocks; it gets a further block if those that it has are full.
-    fn in_blocks<E: Effort>(&mut self, line: u32, size: u16, per_subscriber: u16) -> Outcome {
+    fn in_blocks(&mut self, line: u32, size: u16, per_subscriber: u16) -> Outcome {
         let blocks = usize::from(per_subscriber).min(subscriber::BLOCKS);
         let mut outcome = Outcome::no(Cause::Exhausted);
         for index in 0..blocks {
             let Some(slot) = Slot::at(self.memory, line) else {
                 return Outcome::no(Cause::Contention);
             };
-            let Some(owned) = self.use_block::<E>(&slot, index, line, size) else {
+            let Some(owned) = self.use_block(&slot, index, line, size) else {
                 continue;
             };
             self.space.in_block(owned, size);
-            outcome = self.in_space::<E>();
+            outcome = self.in_space();
             if outcome.get().is_ok() {
                 return outcome;
             }
@@ -221,14 +223,12 @@ impl<M: Memory + ?Sized> Search<'_, M> {
     }
 
     /// A port of the space, unless none was found a moment ago.
-    fn in_space<E: Effort>(&mut self) -> Outcome {
+    fn in_space(&mut self) -> Outcome {
         let sought = self.space.name();
         if self.is_refused(sought) {
             return Outcome::no(Cause::Refused);
         }
-        let outcome = self
-            .space
-            .claim_any::<M, E>(self.memory, self.cfg, self.random);
+        let outcome = self.space.claim_any(self.memory, self.cfg, self.random);
         if outcome.is_exhausted() {
             self.refuse(sought);
         }
@@ -237,13 +237,7 @@ impl<M: Memory + ?Sized> Search<'_, M> {
 
     /// Counts a use of block number `index` of a subscriber, which gets the block if it has none in
     /// this place.
-    fn use_block<E: Effort>(
-        &self,
-        slot: &Slot<'_>,
-        index: usize,
-        line: u32,
-        size: u16,
-    ) -> Option<Owned> {
+    fn use_block(&self, slot: &Slot<'_>, index: usize, line: u32, size: u16) -> Option<Owned> {
         loop {
             let owned = subscriber::block(slot, index);
             if !owned.is_none() {
@@ -253,7 +247,7 @@ impl<M: Memory + ?Sized> Search<'_, M> {
                 continue;
             }
             let owner = self.cfg.layout.subscribers.position_of(line);
-            let claimed = self.claim_block::<E>(owner, size)?;
+            let claimed = self.claim_block(owner, size)?;
             let block = Owned::new(claimed.address, claimed.port);
             if subscriber::replace_block(slot, index, owned, block) {
                 return Some(block);
@@ -264,8 +258,8 @@ impl<M: Memory + ?Sized> Search<'_, M> {
     }
 
     /// Claims a block for a subscriber: its address and first port.
-    fn claim_block<E: Effort>(&self, owner: Position, size: u16) -> Option<Endpoint4> {
-        for number in addresses::<E>(self.cfg, self.inside) {
+    fn claim_block(&self, owner: Position, size: u16) -> Option<Endpoint4> {
+        for number in addresses(self.cfg, self.inside) {
             let (address, low, high) = self.cfg.pool.nth(number)?;
             let sought = Endpoint4 { address, port: low }.word() | BLOCK;
             if self.is_refused(sought) {
@@ -303,11 +297,11 @@ impl<M: Memory + ?Sized> Search<'_, M> {
 }
 
 /// The addresses to try: the paired one, and others after it if the configuration permits.
-fn addresses<E: Effort>(cfg: &NatConfig, inside: &[u64; 3]) -> impl Iterator<Item = u32> + use<E> {
+fn addresses(cfg: &NatConfig, inside: &[u64; 3]) -> impl Iterator<Item = u32> + use<> {
     let count = cfg.pool.addresses();
     let first = paired(cfg, inside);
     let tries = match cfg.pooling {
-        Pooling::Soft => count.min(E::ADDRESSES + 1),
+        Pooling::Soft => count.min(ADDRESSES),
         Pooling::Strict => count.min(1),
     };
     (0..tries).map(move |step| (first + step) % count)

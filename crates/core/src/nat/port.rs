@@ -6,7 +6,6 @@
 
 use crate::address::V4;
 use crate::address::port_set::PortSet;
-use crate::host::Effort;
 use crate::table::{Memory, Position, USED, hash};
 
 use super::config::NatConfig;
@@ -45,6 +44,15 @@ pub(super) struct Space {
     /// The binding that is being made.
     pub(super) owner: Position,
 }
+
+/// Ports that are tried of each range and parity: all of them if there are no more. So port blocks and port
+/// sets of up to 1,024 ports are searched as a whole, and an address with more is called full too early only
+/// where hardly one in a thousand of its ports is free. A search of all of it for each new flow would let one
+/// host, who fills the address, stop all others.
+const PORTS: u32 = 512;
+
+/// Ports that the verifier of BPF has room to try.
+const FEW_PORTS: usize = 4;
 
 /// The number in the place of the protocol in the claim of a port block.
 pub(super) const BLOCK: u64 = 0;
@@ -118,7 +126,7 @@ struct Series {
 impl Space {
     /// Claims one of a few random ports of the same range and parity as inside.
     #[inline(always)]
-    pub(super) fn claim_alike<M: Memory + ?Sized, E: Effort>(
+    pub(super) fn claim_alike<M: Memory + ?Sized>(
         &self,
         memory: &M,
         cfg: &NatConfig,
@@ -127,7 +135,7 @@ impl Space {
         match self.series_in_range(self.similar(), self.like) {
             Some(series) => {
                 // Always as many: the verifier of BPF follows each end of a loop.
-                let some = Numbers(random).take(E::PORTS as usize);
+                let some = Numbers(random).take(FEW_PORTS);
                 let some = some.map(|bits| reduce(bits, series.ports));
                 series.claim(memory, cfg, self, some)
             }
@@ -137,7 +145,7 @@ impl Space {
 
     /// Claims a port, if one is found: same range (well-known or not) and parity as inside first,
     /// then the same range, then any.
-    pub(super) fn claim_any<M: Memory + ?Sized, E: Effort>(
+    pub(super) fn claim_any<M: Memory + ?Sized>(
         &self,
         memory: &M,
         cfg: &NatConfig,
@@ -152,7 +160,7 @@ impl Space {
             let Some(series) = self.series(cfg.pool.port_set(), range, parity) else {
                 continue;
             };
-            let numbers = spread(random, series.ports, E::PORTS);
+            let numbers = spread(random, series.ports, PORTS);
             let outcome = series.claim(memory, cfg, self, numbers);
             if !matches!(outcome.get(), Err(Cause::Exhausted)) {
                 return outcome;
@@ -286,12 +294,14 @@ pub(super) fn reduce(bits: u32, count: u32) -> u32 {
 /// are no more.
 pub(super) fn spread(random: u32, count: u32, tries: u32) -> impl Iterator<Item = u32> {
     let start = reduce(random, count);
-    let all = if count <= tries { count } else { 0 };
-    let some = if count <= tries { 0 } else { tries };
-    let some = Numbers(random)
-        .take(some as usize)
-        .map(move |bits| reduce(bits, count));
-    (start..all).chain(0..start.min(all)).chain(some)
+    let mut scattered = Numbers(random).map(move |bits| reduce(bits, count));
+    (0..tries.min(count)).filter_map(move |turn| {
+        if count <= tries {
+            Some((start + turn) % count)
+        } else {
+            scattered.next()
+        }
+    })
 }
 
 /// A linear congruential generator. It spreads: what cannot be predicted is the number that it begins with.

@@ -1,4 +1,4 @@
-//! Replies of upstream resolvers are hard to forge, by the case of letters, and DNS cookies
+//! Replies of upstream resolvers are hard to forge, by the case of letters and by DNS cookies
 //! (RFC 7873). The resolvers here have cookies of their own making.
 
 use std::collections::BTreeSet;
