@@ -16,5 +16,5 @@ requirement("5.3", MUST, "A reply without a cookie from a server that has them i
             tests=["rfc7873_5_3_a_known_server_without_its_cookie_is_asked_over_tcp"])
 requirement("5.3", SHOULD, "After BADCOOKIE the question is repeated with the cookie that came, and then over TCP.",
             tests=["rfc7873_5_3_badcookie_is_answered_with_the_new_cookie"])
-requirement("7.1", SHOULD, "The client's cookie is another one for each server, and for each address of the client.",
+requirement("4.1", SHOULD, "The client's cookie is another one for each server, and for each address of the client.",
             tests=["rfc9018_3_another_address_has_another_cookie"])
