@@ -123,27 +123,37 @@ impl Guard {
             self.note_stranger(client);
             return None;
         }
-        let share = self
-            .connections
-            .take(Client::of(client), config.client_connections);
-        if share.is_none() {
-            self.counters.count(Counter::ClientConnections);
-            if self.due(&self.notices.connections) {
-                tracing::warn!(%client, "a client has as many TCP connections to the DNS64 as it may");
-            }
-        }
-        share
+        self.share(
+            (&self.connections, config.client_connections),
+            client,
+            (Counter::ClientConnections, &self.notices.connections),
+            "a client has as many TCP connections to the DNS64 as it may",
+        )
     }
 
     /// A question that has to be asked upstream, if the client may have one more under way.
     pub(crate) fn question(&self, config: &Config, client: IpAddr) -> Option<Share> {
-        let share = self
-            .questions
-            .take(Client::of(client), config.client_questions);
+        self.share(
+            (&self.questions, config.client_questions),
+            client,
+            (Counter::ClientQuestions, &self.notices.questions),
+            "a client waits for as many answers of the DNS64 as it may",
+        )
+    }
+
+    /// One more of the things of which a client may have so many; a refusal is counted, and noted now and then.
+    fn share(
+        &self,
+        (shares, most): (&Shares, usize),
+        client: IpAddr,
+        (counter, notice): (Counter, &AtomicU64),
+        refusal: &str,
+    ) -> Option<Share> {
+        let share = shares.take(Client::of(client), most);
         if share.is_none() {
-            self.counters.count(Counter::ClientQuestions);
-            if self.due(&self.notices.questions) {
-                tracing::warn!(%client, "a client waits for as many answers of the DNS64 as it may");
+            self.counters.count(counter);
+            if self.due(notice) {
+                tracing::warn!(%client, "{refusal}");
             }
         }
         share
