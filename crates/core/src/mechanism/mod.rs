@@ -30,7 +30,7 @@ use crate::address::networks::{V4Networks, V6Networks};
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
-use crate::nat::{NatConfig, Pool};
+use crate::nat::{Inside, NatConfig, Pool};
 use crate::policy::Policy;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
@@ -144,6 +144,18 @@ pub enum Hosts {
         /// The other ends.
         customers: V6Networks,
     },
+}
+
+impl Hosts {
+    /// Whether an inside endpoint is one of theirs.
+    #[must_use]
+    pub fn admit(&self, inside: &Inside) -> bool {
+        match self {
+            Self::V6(networks) => networks.admit(inside.address),
+            Self::V4(networks) => networks.contains(inside.v4),
+            Self::Softwires { customers, .. } => customers.contains(inside.address),
+        }
+    }
 }
 
 /// The parts of an IPv4 packet by which its mechanism is found.

@@ -137,15 +137,7 @@ impl Table {
         });
         match rival {
             Some(fixed) => fixed.inside == binding.inside && fixed.outside == binding.outside,
-            None => self.is_inside(binding) && self.in_pool(binding),
-        }
-    }
-
-    fn is_inside(&self, binding: &nat::Binding) -> bool {
-        match self.hosts {
-            Hosts::V6(networks) => networks.admit(binding.inside.address),
-            Hosts::V4(networks) => networks.contains(binding.inside.v4),
-            Hosts::Softwires { customers, .. } => customers.contains(binding.inside.address),
+            None => self.hosts.admit(&binding.inside) && self.in_pool(binding),
         }
     }
 

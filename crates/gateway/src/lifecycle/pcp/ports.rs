@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use isthmus_core::address::{V4, V6};
 use isthmus_core::host::{Destination, Host as CoreHost, Route, Thorough};
 use isthmus_core::mechanism::Hosts;
 use isthmus_core::nat::{self, Endpoint4, Held};
@@ -42,35 +43,17 @@ impl NatPorts {
 
     /// An internal endpoint as the tables have it; `None` if it is not one of this instance's hosts.
     fn inside(&self, host: &Host, port: u16) -> Option<nat::Inside> {
-        let inside = match (&self.table.hosts, host) {
-            (Hosts::V6(networks), Host::Plain(IpAddr::V6(address)))
-                if networks.admit((*address).into()) =>
-            {
-                nat::Inside {
-                    address: (*address).into(),
-                    ..nat::Inside::default()
-                }
-            }
-            (Hosts::V4(networks), Host::Plain(IpAddr::V4(address)))
-                if networks.contains((*address).into()) =>
-            {
-                nat::Inside {
-                    v4: (*address).into(),
-                    ..nat::Inside::default()
-                }
-            }
-            (Hosts::Softwires { customers, .. }, Host::Softwire { customer, address })
-                if customers.contains((*customer).into()) =>
-            {
-                nat::Inside {
-                    address: (*customer).into(),
-                    v4: (*address).into(),
-                    ..nat::Inside::default()
-                }
+        let hosts = &self.table.hosts;
+        let (address, v4) = match (hosts, host) {
+            (Hosts::V6(_), Host::Plain(IpAddr::V6(address))) => ((*address).into(), V4::default()),
+            (Hosts::V4(_), Host::Plain(IpAddr::V4(address))) => (V6::default(), (*address).into()),
+            (Hosts::Softwires { .. }, Host::Softwire { customer, address }) => {
+                ((*customer).into(), (*address).into())
             }
             _ => return None,
         };
-        Some(nat::Inside { port, ..inside })
+        let inside = nat::Inside { address, v4, port };
+        hosts.admit(&inside).then_some(inside)
     }
 
     fn release(&self, protocol: Protocol, inside: &nat::Inside, outside: Endpoint4) {
