@@ -173,16 +173,29 @@ vector("static-survives", STATIC,
 
 requirement("5.3", MUST, "Bindings and sessions are bounded.")
 FEW = nat64("nat64-sixteen-sessions", PREFIX, bounds="max-sessions = 16\nmax-bindings = 16\nmax-subscribers = 64\n")
-lost = out6(server=S3) / udp() / data()
-vector("session-table-full", FEW,
-       *[send(out6(server=f"192.0.2.{n}") / udp() / data(), out4(f"192.0.2.{n}") / udp(p) / data()) for n in range(1, 17)],
+lost = out6(server=S3) / udp(40002) / data()
+FILLED = [send(out6(server=f"192.0.2.{n}") / udp() / data(), out4(f"192.0.2.{n}") / udp(p) / data()) for n in range(1, 17)]
+vector("session-table-full", FEW, *FILLED,
        drop(lost, "table-full", may=error6(ICMPv6DestUnreach(code=3), lost)))
+requirement("5.3", MAY, "A packet that finds no room for its session passes by its binding, where the filtering needs no session: "
+                        "so strangers whom a host answers cannot use its sessions up.")
+vector("session-table-full-known-endpoint", FEW, *FILLED,
+       send(out6(server=S3) / udp() / data(), out4(S3) / udp(p) / data()),
+       send(in4(S3) / udp(53, p) / data(), in6(S3) / udp(53, 40000) / data()))
+DEPENDENT = nat64("nat64-sixteen-sessions-address-dependent", PREFIX, more='filtering = "address-dependent"\n',
+                  bounds="max-sessions = 16\nmax-bindings = 16\nmax-subscribers = 64\n")
+unknown = out6(server=S3) / udp() / data()
+vector("session-table-full-address-dependent", DEPENDENT, *FILLED,
+       drop(unknown, "table-full", may=error6(ICMPv6DestUnreach(code=3), unknown)))
 GREEDY = nat64("nat64-two-sessions-per-subscriber", PREFIX, more="subscriber-sessions = 2\n")
 vector("subscriber-limit", GREEDY,
        send(out6(A, S) / udp() / data(), out4(S) / udp(p) / data()),
        send(out6(A, S2) / udp() / data(), out4(S2) / udp(p) / data()),
        drop(lost, "subscriber-limit", may=error6(ICMPv6DestUnreach(code=3), lost)),
        send(out6(B, S) / udp() / data(), out4(S) / udp(q) / data()))
+requirement("5.3", SHOULD, "Who sends from the addresses of many hosts cannot take all sessions.",
+            tests=["a_network_of_spoofed_subscribers_leaves_places_to_newcomers",
+                   "a_wide_network_cannot_take_all_with_many_narrow_ones"])
 
 requirement("3.5.4", MUST, "IPv6 representations follow RFC 6052, for any prefix length up to 96.")
 for length, server in [(32, "2001:db8:c000:201::"), (40, "2001:db8:1c0:2:1::"), (48, "2001:db8:122:c000:2:100::"),

@@ -28,7 +28,7 @@ requirement("3", SHOULD, "REQ-4 c: the work that a subscriber makes can be bound
             tests=["rfc6888_req5_sessions_per_subscriber_and_second_are_bounded"])
 requirement("3", SHOULD, "REQ-5, REQ-5 a: so is the state of a subscriber, by configuration.")
 SESSIONS = nat44("nat44-two-sessions", more="subscriber-sessions = 2\n")
-lost = go(server="198.51.100.3") / udp() / data()
+lost = go(server="198.51.100.3") / udp(40002) / data()
 vector("session-limit", SESSIONS,
        through(go() / udp() / data(), gone() / udp(p) / data()),
        through(go(server=S2) / udp() / data(), gone(S2) / udp(p) / data()),

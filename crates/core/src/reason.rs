@@ -107,6 +107,9 @@ crate::counters! {
         SubscriberLimit = "subscriber-limit", Dropped;
         /// The subscriber makes sessions faster than it may (RFC 6888 requirement 5).
         SubscriberRate = "subscriber-rate", Dropped;
+        /// The table of sessions, bindings or subscribers is nearly full, and the network of the source has its
+        /// share of what is left (RFC 6146 section 5.3).
+        NetworkShare = "network-share", Dropped;
         /// The table of sessions, bindings or subscribers is full.
         TableFull = "table-full", Dropped;
         /// Two processors made the same entry at the same moment, and this packet lost.

@@ -35,10 +35,10 @@ pub(super) enum Hold {
     Gone,
 }
 
-/// Sessions of a binding.
+/// Whether a binding has sessions, or needs none to stay.
 #[inline(always)]
-pub(super) fn count(slot: &Slot<'_>) -> u64 {
-    slot.life.payload() & COUNT
+pub(super) fn is_used(slot: &Slot<'_>) -> bool {
+    slot.life.payload() & (COUNT | STATIC) != 0
 }
 
 /// Whether the binding was configured.
@@ -200,7 +200,12 @@ fn write<M: Memory + ?Sized, E: Effort>(
     let hash = hash(&cfg.seed, inside);
     let position = match bindings.reserve(memory, hash) {
         Ok(position) => position,
-        Err(refused) => return Outcome::no(refused.into()),
+        Err(refused) => {
+            return cfg
+                .layout
+                .bound
+                .no_place(memory, Counted::Bindings, refused);
+        }
     };
     bindings.touch(memory, position);
     let subscriber = match enroll::<M, E>(memory, cfg, inside).get_line() {
@@ -222,7 +227,7 @@ fn write<M: Memory + ?Sized, E: Effort>(
         }
         _ => {
             if E::ACCOUNTS {
-                subscriber::drop_binding(memory, subscriber);
+                subscriber::drop_binding(memory, cfg, subscriber);
             }
             bindings.release(memory, position);
             outcome

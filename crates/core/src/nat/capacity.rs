@@ -8,6 +8,8 @@ pub struct Capacity {
     pub sessions: u32,
     /// Bindings; at most 2^29.
     pub bindings: u32,
+    /// Permissions of address-dependent filtering; they lie in the table of sessions.
+    pub permissions: u32,
     /// Subscribers; 0 if there are neither limits nor port blocks.
     pub subscribers: u32,
     /// Fragmented datagrams under way.

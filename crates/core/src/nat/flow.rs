@@ -174,13 +174,38 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
         };
     }
     if !rate::admits::<_, E>(host.state(), cfg, inside, host.now()) {
-        return Outcome::no(Cause::Rate);
+        return by_binding(host.state(), cfg, inside, Cause::Rate);
     }
     let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => establish(host, cfg, opening, line),
         Err(cause) => return Outcome::no(cause),
     };
-    permitted(host.state(), cfg, outcome, inside[2])
+    match outcome.get() {
+        Err(cause @ (Cause::Full | Cause::Limit | Cause::Share)) => {
+            by_binding(host.state(), cfg, inside, cause)
+        }
+        _ => permitted(host.state(), cfg, outcome, inside[2]),
+    }
+}
+
+/// A packet that may have no session, for this cause. Where the filtering does not depend on sessions it passes by its
+/// binding, if there is one: so strangers who have a host answer them cannot use up the sessions that it may have.
+#[inline(always)]
+fn by_binding<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+    cause: Cause,
+) -> Outcome {
+    if matches!(cfg.filtering, Filtering::EndpointIndependent)
+        && let Ok(line) = binding::present(memory, cfg, inside).get_line()
+        && let Some(binding) = Slot::at(memory, line)
+        // Not one that was made for this packet.
+        && binding::is_used(&binding)
+    {
+        return Outcome::line(line);
+    }
+    Outcome::no(cause)
 }
 
 /// The slot line of the binding for a packet from outside without a session: its destination is given with
@@ -283,7 +308,7 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
         }
     }
     if H::Effort::ACCOUNTS && outcome.get().is_err() {
-        subscriber::drop_session(memory, owner);
+        subscriber::drop_session(memory, cfg, owner);
     }
     outcome
 }
@@ -301,7 +326,12 @@ fn write<M: Memory + ?Sized>(
     let sessions = &cfg.layout.sessions;
     let position = match sessions.reserve(memory, opening.hash) {
         Ok(position) => position,
-        Err(refused) => return Outcome::no(refused.into()),
+        Err(refused) => {
+            return cfg
+                .layout
+                .bound
+                .no_place(memory, Counted::Sessions, refused);
+        }
     };
     sessions.touch(memory, position);
     let outer = hash(
@@ -321,7 +351,10 @@ fn write<M: Memory + ?Sized>(
         .get()
     {
         sessions.release(memory, position);
-        return Outcome::no(refused.into());
+        return cfg
+            .layout
+            .bound
+            .no_place(memory, Counted::Sessions, refused);
     }
     sessions.publish(memory, draft, position, opening.hash, opening.payload);
     Outcome::line(sessions.line_of(position))

@@ -12,6 +12,7 @@ use crate::time::Instant;
 use crate::wire::tuple::Ports;
 use crate::wire::{ipv4, ipv6};
 
+use super::bound::Counted;
 use super::config::NatConfig;
 use super::endpoint::address_words;
 use super::outcome::{Cause, Outcome};
@@ -115,7 +116,7 @@ fn store<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey, ports: u64) -> O
             Outcome::no(Cause::Contention)
         };
     }
-    let position = match reserve(memory, fragments, hash, key) {
+    let position = match reserve(memory, cfg, hash, key) {
         Ok(position) => position,
         Err(refused) => return Outcome::no(refused.into()),
     };
@@ -124,6 +125,7 @@ fn store<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey, ports: u64) -> O
     };
     draft.write(0, &key.0);
     draft.write(PORTS, &[ports]);
+    cfg.layout.bound.count(memory, Counted::Fragments);
     fragments.publish(memory, draft, position, hash, expiry);
     Outcome::word(0)
 }
@@ -131,10 +133,11 @@ fn store<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey, ports: u64) -> O
 /// Takes a slot for a datagram that was not found, and makes room for it if there is none.
 fn reserve<M: Memory + ?Sized>(
     memory: &M,
-    fragments: &Slots,
+    cfg: &NatConfig,
     hash: u64,
     key: &FragmentKey,
 ) -> Result<Position, Refused> {
+    let fragments = &cfg.layout.fragments;
     let mut result = fragments.reserve(memory, hash);
     for _ in 0..ATTEMPTS {
         if result != Err(Refused::Full) {
@@ -143,11 +146,18 @@ fn reserve<M: Memory + ?Sized>(
         if let Some((position, slot)) = displaced(memory, fragments, hash, key)
             && slot.end()
         {
-            fragments.release(memory, position);
+            release(memory, cfg, position);
+            cfg.layout.bound.refuse(memory, Counted::Fragments);
         }
         result = fragments.reserve(memory, hash);
     }
     result
+}
+
+/// Frees the slot of a datagram that has ended.
+pub(super) fn release<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, position: Position) {
+    cfg.layout.fragments.release(memory, position);
+    cfg.layout.bound.give(memory, Counted::Fragments);
 }
 
 /// The datagram that gives its place to a new one: the oldest of the same source if that has its

@@ -77,7 +77,7 @@ fn place_for_subscriber<H: Host>(
     let line = binding::enroll::<_, Thorough>(host.state(), cfg, words).get_line()?;
     let placed = place(host.state(), cfg, host.now(), binding, line);
     if placed.is_err() {
-        subscriber::drop_binding(host.state(), line);
+        subscriber::drop_binding(host.state(), cfg, line);
     }
     match placed {
         Ok(()) => {

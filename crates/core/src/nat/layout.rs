@@ -2,10 +2,15 @@
 
 use super::bound::Bound;
 use super::capacity::Capacity;
+use super::share;
 use crate::table::{Buckets, Slots};
 
 /// Lines of the memory of refusals.
 pub(super) const REFUSAL_LINES: u32 = 64;
+
+/// Entries for each two buckets, which have 16 places: where each entry has two buckets to choose from, one of a
+/// million finds both full.
+const ENTRIES_OF_TWO: u64 = 11;
 
 /// Sessions for each token bucket of an instance.
 const SESSIONS_PER_BUCKET: u32 = 16;
@@ -40,8 +45,10 @@ pub struct Layout {
     pub(super) subscribers: Slots,
     /// Fragmented datagrams.
     pub(super) fragments: Slots,
-    /// How many sessions and bindings there may be.
+    /// How many entries there may be.
     pub(super) bound: Bound,
+    /// First line of the shares of networks.
+    pub(super) shares: u32,
     /// First line of the refusals.
     pub(super) refusals: u32,
     /// The token buckets of subscribers.
@@ -57,14 +64,18 @@ impl Layout {
             end: first,
             ..Self::default()
         };
-        layout.sessions = layout.slots(capacity.sessions);
+        layout.sessions = layout.slots(capacity.sessions.saturating_add(capacity.permissions));
         layout.returns = layout.words(capacity.sessions);
         layout.bindings = layout.slots(capacity.bindings);
         layout.claims = layout.words(capacity.bindings);
         layout.subscribers = layout.slots(capacity.subscribers);
         layout.fragments = layout.slots(capacity.fragments);
-        layout.bound = Bound::new(layout.end, capacity);
-        layout.refusals = layout.end + 1;
+        layout.bound = Bound::new(layout.end, capacity, layout.fragments.len());
+        layout.shares = layout.end + Bound::LINES;
+        layout.refusals = layout.shares;
+        if !layout.subscribers.is_empty() {
+            layout.refusals += share::LINES;
+        }
         layout.rates = Lines {
             first: layout.refusals + REFUSAL_LINES,
             count: rate_lines(capacity.sessions),
@@ -85,7 +96,7 @@ impl Layout {
     /// The fragmented datagrams that the table was made for.
     #[must_use]
     pub const fn most_fragments(&self) -> u32 {
-        self.fragments.control.count * 6
+        (self.fragments.control.count as u64 * ENTRIES_OF_TWO / 2) as u32
     }
 
     /// The line after the last.
@@ -125,6 +136,7 @@ impl Layout {
             slots.first = first + (slots.first - start);
         }
         moved.bound = self.bound.moved(first + (self.bound.line() - start));
+        moved.shares = first + (self.shares - start);
         moved.refusals = first + (self.refusals - start);
         moved.rates.first = first + (self.rates.first - start);
         moved.end = first + (self.end - start);
@@ -134,8 +146,7 @@ impl Layout {
     fn words(&mut self, entries: u32) -> Buckets {
         let buckets = Buckets {
             first: self.end,
-            // Eight words to a line, three quarters of them used.
-            count: entries.div_ceil(6),
+            count: (u64::from(entries) * 2).div_ceil(ENTRIES_OF_TWO) as u32,
         };
         self.end += buckets.count + Buckets::bitmap(buckets.count);
         buckets
@@ -164,6 +175,7 @@ mod tests {
             &Capacity {
                 sessions,
                 bindings: sessions,
+                permissions: 0,
                 subscribers: sessions / 16,
                 fragments: sessions / 64,
             },
@@ -179,6 +191,7 @@ mod tests {
             &Capacity {
                 sessions: 6,
                 bindings: 7,
+                permissions: 0,
                 subscribers: 0,
                 fragments: 1,
             },
@@ -196,6 +209,7 @@ mod tests {
         let capacity = Capacity {
             sessions: 100,
             bindings: 70,
+            permissions: 0,
             subscribers: 9,
             fragments: 5,
         };

@@ -37,6 +37,7 @@ mod capacity;
 mod config;
 mod deterministic;
 mod endpoint;
+mod fill;
 mod fixed;
 mod flow;
 mod fragment;
@@ -50,17 +51,20 @@ mod port;
 mod rate;
 mod refusal;
 mod session;
+mod share;
 mod subscriber;
 mod sweep;
 mod tcp;
 mod walk;
 
+pub use bound::Counted;
 pub use capacity::Capacity;
 pub use config::{
     Blocks, Filtering, Limits, NatConfig, Pooling, Subscriber, Timers, UnsolicitedSyn,
 };
 pub use deterministic::Deterministic;
 pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
+pub use fill::{Fill, fills};
 pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
 pub use flow::{inbound, outbound};
 pub use fragment::{FragmentKey, recall, remember};

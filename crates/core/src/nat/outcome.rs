@@ -19,6 +19,7 @@ pub(super) enum Cause {
     Filtered,
     Refused,
     Rate,
+    Share,
 }
 
 /// A 48-bit result or a cause.
@@ -58,7 +59,8 @@ impl Outcome {
             7 => Cause::NoBinding,
             8 => Cause::Filtered,
             9 => Cause::Refused,
-            _ => Cause::Rate,
+            10 => Cause::Rate,
+            _ => Cause::Share,
         })
     }
 
@@ -102,6 +104,8 @@ impl From<Cause> for Refusal {
             Cause::Refused => Self::Drop(Counter::PoolExhausted),
             // Silently: an answer to each would be worth a flood. The host tries again.
             Cause::Rate => Self::Drop(Counter::SubscriberRate),
+            // Likewise.
+            Cause::Share => Self::Drop(Counter::NetworkShare),
             Cause::GaveUp => Self::Slow(Slow::Table),
             Cause::NotSyn => Self::Drop(Counter::TcpNotSyn),
             Cause::NoBinding => Self::Drop(Counter::NoBinding),

@@ -6,10 +6,11 @@
 //! and lasts as long as the longest of them was meant to. It holds no reference to its binding but
 //! remembers which one it was made for, and is void once that is gone.
 
-use crate::table::{Memory, Slot, hash};
+use crate::table::{Memory, Position, Slot, hash};
 use crate::time::Instant;
 
 use super::binding;
+use super::bound::Counted;
 use super::config::{Filtering, NatConfig};
 use super::endpoint::Protocol;
 use super::outcome::Outcome;
@@ -108,13 +109,25 @@ pub(super) fn extend<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32)
         }
         return done;
     }
-    if let Ok(position) = sessions.reserve(memory, hash) {
-        let Some(draft) = sessions.draft(memory, position) else {
-            return done;
-        };
-        draft.write(0, &key);
-        draft.write(key.len(), &[outside, binding, created]);
-        sessions.publish(memory, draft, position, hash, expiry);
+    if !cfg.layout.bound.take(memory, Counted::Permissions) {
+        return done;
+    }
+    match sessions.reserve(memory, hash) {
+        Ok(position) => {
+            let Some(draft) = sessions.draft(memory, position) else {
+                return done;
+            };
+            draft.write(0, &key);
+            draft.write(key.len(), &[outside, binding, created]);
+            sessions.publish(memory, draft, position, hash, expiry);
+        }
+        Err(_) => cfg.layout.bound.give(memory, Counted::Permissions),
     }
     done
+}
+
+/// Frees the slot of a permission that has ended.
+pub(super) fn release<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, position: Position) {
+    cfg.layout.sessions.release(memory, position);
+    cfg.layout.bound.give(memory, Counted::Permissions);
 }

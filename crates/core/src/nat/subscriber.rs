@@ -5,12 +5,14 @@
 //! subscriber is the hash of its prefix and nothing has to be remembered.
 
 use crate::address::V4;
-use crate::table::{Memory, Slot, hash};
+use crate::table::{Memory, Position, Refused, Slot, hash};
 use crate::word::Word;
 
+use super::bound::Counted;
 use super::config::{Blocks, NatConfig};
 use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Outcome};
+use super::share;
 
 /// The slot line of no subscriber.
 pub(super) const NO_SUBSCRIBER: u32 = u32::MAX;
@@ -56,7 +58,8 @@ pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
     hash(&cfg.seed, &key(cfg, inside))
 }
 
-/// Counts a new binding for its subscriber. The result is the slot line of the subscriber. [`Cause::Limit`].
+/// Counts a new binding for its subscriber. The result is the slot line of the subscriber. [`Cause::Limit`],
+/// [`Cause::Share`], [`Cause::Full`].
 #[inline(never)]
 pub(super) fn enroll<M: Memory + ?Sized>(
     memory: &M,
@@ -67,44 +70,108 @@ pub(super) fn enroll<M: Memory + ?Sized>(
     let key = key(cfg, inside);
     let hash = hash(&cfg.seed, &key);
     if let Some((position, _)) = subscribers.find(memory, hash, &key) {
-        let line = subscribers.line_of(position);
-        return count_up(memory, line, BINDING, BINDINGS, cfg.limits.bindings);
+        return add_binding(memory, cfg, subscribers.line_of(position));
     }
+    for what in [Counted::Subscribers, Counted::Bindings] {
+        if !share::admits(memory, cfg, what, &key) {
+            return Outcome::no(Cause::Share);
+        }
+    }
+    if !cfg.layout.bound.take(memory, Counted::Subscribers) {
+        return Outcome::no(Cause::Full);
+    }
+    let outcome = write(memory, cfg, &key, hash);
+    match outcome.get() {
+        Ok(_) => {
+            share::take(memory, cfg, Counted::Subscribers, &key);
+            share::take(memory, cfg, Counted::Bindings, &key);
+        }
+        Err(_) => cfg.layout.bound.give(memory, Counted::Subscribers),
+    }
+    outcome
+}
+
+/// Writes a new subscriber, with a binding, into its slot. The result is the slot line.
+fn write<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, key: &[u64; 3], hash: u64) -> Outcome {
+    let subscribers = &cfg.layout.subscribers;
+    let no_place = |refused| {
+        cfg.layout
+            .bound
+            .no_place(memory, Counted::Subscribers, refused)
+    };
     let position = match subscribers.reserve(memory, hash) {
         Ok(position) => position,
-        Err(refused) => return Outcome::no(refused.into()),
+        Err(refused) => return no_place(refused),
     };
     let Some(draft) = subscribers.draft(memory, position) else {
-        return Outcome::no(Cause::Full);
+        return no_place(Refused::Full);
     };
-    draft.write(0, &key);
+    draft.write(0, key);
     draft.write(FIRST_BLOCK, &[0; BLOCKS]);
     subscribers.publish(memory, draft, position, hash, BINDING);
     Outcome::line(subscribers.line_of(position))
 }
 
-/// Counts a new session for the subscriber in slot line `line`, if there is one. [`Cause::Limit`].
+/// Ends a subscriber that has nothing: its slot is free again.
+pub(super) fn release<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    position: Position,
+    slot: &Slot<'_>,
+) {
+    share::give(memory, cfg, Counted::Subscribers, &key_of(slot));
+    cfg.layout.subscribers.release(memory, position);
+    cfg.layout.bound.give(memory, Counted::Subscribers);
+}
+
+/// The key in the slot of a subscriber.
+fn key_of(slot: &Slot<'_>) -> [u64; 3] {
+    [slot.word(0), slot.word(1), slot.word(2)]
+}
+
+/// Counts a new session for the subscriber in slot line `line`, if there is one. [`Cause::Limit`],
+/// [`Cause::Share`].
 #[inline(never)]
 pub(super) fn add_session<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) -> Outcome {
     if line == NO_SUBSCRIBER {
         return Outcome::line(line);
     }
-    count_up(memory, line, SESSION, SESSIONS, cfg.limits.sessions)
+    let limit = cfg.limits.sessions;
+    count_up(
+        memory,
+        cfg,
+        line,
+        Counted::Sessions,
+        (SESSION, SESSIONS, limit),
+    )
+}
+
+/// Counts a new binding for the subscriber in slot line `line`. [`Cause::Limit`], [`Cause::Share`].
+fn add_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) -> Outcome {
+    let limit = cfg.limits.bindings;
+    count_up(
+        memory,
+        cfg,
+        line,
+        Counted::Bindings,
+        (BINDING, BINDINGS, limit),
+    )
 }
 
 /// Takes a session off the count again.
-#[inline(always)]
-pub(super) fn drop_session<M: Memory + ?Sized>(memory: &M, line: u32) {
-    if let Some(slot) = Slot::at(memory, line) {
-        slot.add(SESSION.wrapping_neg());
-    }
+pub(super) fn drop_session<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) {
+    count_down(memory, cfg, line, Counted::Sessions, SESSION);
 }
 
 /// Takes a binding off the count again.
-#[inline(always)]
-pub(super) fn drop_binding<M: Memory + ?Sized>(memory: &M, line: u32) {
+pub(super) fn drop_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) {
+    count_down(memory, cfg, line, Counted::Bindings, BINDING);
+}
+
+fn count_down<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32, what: Counted, one: u64) {
     if let Some(slot) = Slot::at(memory, line) {
-        slot.add(BINDING.wrapping_neg());
+        share::give(memory, cfg, what, &key_of(&slot));
+        slot.add(one.wrapping_neg());
     }
 }
 
@@ -113,8 +180,14 @@ pub(super) fn is_idle(slot: &Slot<'_>) -> bool {
     slot.life.payload() & (BINDINGS | SESSIONS) == 0
 }
 
-#[inline(always)]
-fn count_up<M: Memory + ?Sized>(memory: &M, line: u32, one: u64, mask: u64, limit: u32) -> Outcome {
+/// Counts one more of a subscriber, in the bits `mask` of its payload, if it and its networks may have it.
+fn count_up<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    line: u32,
+    what: Counted,
+    (one, mask, limit): (u64, u64, u32),
+) -> Outcome {
     let most = if limit == 0 {
         mask
     } else {
@@ -128,7 +201,12 @@ fn count_up<M: Memory + ?Sized>(memory: &M, line: u32, one: u64, mask: u64, limi
         if payload & mask >= most {
             return Outcome::no(Cause::Limit);
         }
+        let key = key_of(&slot);
+        if !share::admits(memory, cfg, what, &key) {
+            return Outcome::no(Cause::Share);
+        }
         if slot.update(payload + one) {
+            share::take(memory, cfg, what, &key);
             return Outcome::line(line);
         }
     }

@@ -102,7 +102,7 @@ pub fn sweep<M: Memory + ?Sized>(
             && fragment::expired(&slot, now)
             && slot.end()
         {
-            layout.fragments.release(memory, position);
+            fragment::release(memory, cfg, position);
         }
     }
 }
@@ -149,7 +149,7 @@ fn visit_session<M: Memory + ?Sized>(
     let status = Status::of(slot.life);
     if permission::is_permission(&slot) {
         if (status.expired(now) || permission::is_void(memory, &slot)) && slot.end() {
-            cfg.layout.sessions.release(memory, position);
+            permission::release(memory, cfg, position);
         }
         return;
     }
@@ -205,7 +205,7 @@ pub(super) fn remove_session<M: Memory + ?Sized>(
     if let Some(binding) = Slot::at(memory, line)
         && binding::subscriber_of(&binding) != NO_SUBSCRIBER
     {
-        subscriber::drop_session(memory, binding::subscriber_of(&binding));
+        subscriber::drop_session(memory, cfg, binding::subscriber_of(&binding));
     }
     binding::drop_reference(memory, line);
     end_binding(memory, cfg, layout.bindings.position_of(line), on_event);
@@ -237,7 +237,7 @@ fn end_binding<M: Memory + ?Sized>(
     let Some(slot) = bindings.entry(memory, position) else {
         return;
     };
-    if binding::count(&slot) != 0 || binding::is_static(&slot) || !slot.end() {
+    if binding::is_used(&slot) || !slot.end() {
         return;
     }
     let ended = binding_of(&slot);
@@ -258,7 +258,7 @@ fn end_binding<M: Memory + ?Sized>(
             ended.outside.address,
             ended.outside.port,
         );
-        subscriber::drop_binding(memory, owner);
+        subscriber::drop_binding(memory, cfg, owner);
     }
 }
 
@@ -279,7 +279,7 @@ fn visit_subscriber<M: Memory + ?Sized>(
     }
     // A block that is there means a binding that is about to be.
     if subscriber::is_idle(&slot) && subscriber::latest_block(&slot).is_none() && slot.end() {
-        subscribers.release(memory, position);
+        subscriber::release(memory, cfg, position, &slot);
     }
 }
 

@@ -20,9 +20,9 @@ use super::{AtomicU64, LOAD, Line, Memory, Refused, UPDATE};
 pub const USED: u64 = 1 << 63;
 
 /// Words that may be in use in the first bucket of a hash for it to be taken without regard to the
-/// second: up to half full, entries lie where the look-up begins; beyond that, balance decides,
-/// and lets the table fill to three quarters and more.
-const PREFER_FIRST: u32 = 4;
+/// second: nearly up to half full, entries lie where the look-up begins; beyond that, balance decides,
+/// and lets the table fill to two thirds and more.
+const PREFER_FIRST: u32 = 3;
 
 /// Bits of a line: buckets that a line of the bitmap speaks of.
 const BITS: u32 = 512;

@@ -108,8 +108,8 @@ fn rfc6146_3_4_fragment_table_is_bounded() {
     let kept = (0..1000)
         .filter(|id| recall(&nat.host, &nat.cfg, &key(addresses, *id, 17)).is_some())
         .count();
-    // Capacity 64, a third more places.
-    assert!((64..=88).contains(&kept), "{kept}");
+    // Capacity 64, a half more places.
+    assert!((64..=96).contains(&kept), "{kept}");
 }
 
 #[test]

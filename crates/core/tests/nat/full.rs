@@ -65,6 +65,7 @@ fn two_addresses() -> Setup {
         capacity: Capacity {
             sessions: 1 << 17,
             bindings: 1 << 17,
+            permissions: 0,
             subscribers: 0,
             fragments: 16,
         },

@@ -8,6 +8,7 @@ mod full;
 mod held;
 mod model;
 mod port_set;
+mod share;
 mod stress;
 mod subscriber;
 mod support;

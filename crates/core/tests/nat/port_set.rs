@@ -19,6 +19,7 @@ fn customer(set: PortSet) -> Nat {
         ..Setup {
             // Their account is kept in user space only.
             capacity: Capacity {
+                permissions: 0,
                 subscribers: 0,
                 ..Setup::default().capacity
             },

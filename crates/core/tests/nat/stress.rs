@@ -66,6 +66,7 @@ fn setup() -> Setup {
         capacity: Capacity {
             sessions: 40_000,
             bindings: 2000,
+            permissions: 0,
             subscribers: 64,
             fragments: 8,
         },
@@ -357,6 +358,7 @@ fn full_tables_refuse_and_recover() {
         capacity: Capacity {
             sessions: 100,
             bindings: 100,
+            permissions: 0,
             subscribers: 0,
             fragments: 1,
         },

@@ -150,16 +150,62 @@ fn rfc6888_req5_sessions_per_subscriber_are_bounded() {
     for port in 1..=5 {
         outside = nat.out(host(1, 9), v4("192.0.2.1", port), Udp).unwrap();
     }
-    assert!(nat.out(host(1, 9), v4("192.0.2.1", 6), Udp).is_err());
-    // Packets from outside make none, so they pass; the answer would make one.
-    assert!(nat.back(outside, v4("192.0.2.1", 7), Udp).is_ok());
-    assert!(nat.out(host(1, 9), v4("192.0.2.1", 7), Udp).is_err());
+    assert!(nat.out(host(1, 10), v4("192.0.2.1", 6), Udp).is_err());
+    // Where there is a binding packets need no session to pass. So strangers cannot take from a host what its
+    // answers to them would take.
+    for stranger in 7..100 {
+        assert!(nat.back(outside, v4("192.0.2.1", stranger), Udp).is_ok());
+        let answer = nat.out(host(1, 9), v4("192.0.2.1", stranger), Udp);
+        assert_eq!(answer, Ok(outside));
+    }
+    let made = nat.host.counted(Counter::SessionCreated);
+    assert_eq!(made, 5);
     nat.pass(301);
     nat.sweep();
     for port in 1..=5 {
         nat.out(host(1, 9), v4("192.0.2.1", port), Udp).unwrap();
     }
-    assert!(nat.out(host(1, 9), v4("192.0.2.1", 6), Udp).is_err());
+    assert!(nat.out(host(1, 10), v4("192.0.2.1", 6), Udp).is_err());
+}
+
+#[test]
+fn rfc6146_5_3_strangers_who_are_answered_cannot_stop_a_server() {
+    let limits = [
+        Limits {
+            sessions: 50,
+            ..Limits::default()
+        },
+        Limits {
+            session_interval: 1_000_000_000 / 10,
+            ..Limits::default()
+        },
+    ];
+    for (limits, filtering) in [
+        (limits[0], Filtering::EndpointIndependent),
+        (limits[1], Filtering::EndpointIndependent),
+        // Strangers do not get in here.
+        (limits[0], Filtering::AddressDependent),
+    ] {
+        let setup = Setup {
+            limits,
+            filtering,
+            ..Setup::default()
+        };
+        let mut nat = setup.nat();
+        let server = host(1, 443);
+        let syn = Transport::Tcp(TcpFlags::SYN);
+        let answer = Transport::Tcp(TcpFlags(TcpFlags::SYN.0 | TcpFlags::ACK.0));
+        let outside = nat.out(server, v4("192.0.2.1", 1), syn).unwrap();
+        let mut reached = |remote: Endpoint4| {
+            nat.back(outside, remote, syn).is_ok() && nat.out(server, remote, answer).is_ok()
+        };
+        for stranger in 1..5000 {
+            let got_in = reached(v4("198.51.100.7", stranger));
+            assert_eq!(got_in, filtering == Filtering::EndpointIndependent);
+        }
+        let customer = v4("192.0.2.1", 5000);
+        assert!(reached(customer), "{limits:?} {filtering:?}");
+    }
 }
 
 fn with_blocks() -> Setup {

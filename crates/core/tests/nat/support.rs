@@ -28,6 +28,7 @@ impl Default for Setup {
             capacity: Capacity {
                 sessions: 4096,
                 bindings: 4096,
+                permissions: 4096,
                 subscribers: 256,
                 fragments: 64,
             },

@@ -252,6 +252,10 @@ impl Compiled {
         let capacity = nat::Capacity {
             sessions: nat.max_sessions,
             bindings: nat.max_bindings,
+            permissions: match nat.filtering {
+                nat::Filtering::EndpointIndependent => 0,
+                nat::Filtering::AddressDependent => nat.max_sessions,
+            },
             subscribers: match (limited, nat.ports.value) {
                 (false, PortPolicy::Single | PortPolicy::Deterministic { .. }) => 0,
                 _ => nat.max_subscribers,

@@ -162,15 +162,18 @@ pub struct AnnouncementStatus {
 }
 
 /// How full a table is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TableStatus {
-    /// Its name: `sessions`, `bindings`, `softwires`.
+    /// Its name: `sessions`, `bindings`, `subscribers`, `permissions`, `fragments`, `softwires`.
     pub table: String,
     /// Entries in use.
     pub used: u64,
     /// Most entries.
     pub limit: u64,
+    /// Entries that found no room, or whose network had its share. Of fragments those that gave way to newer ones.
+    #[serde(default)]
+    pub refused: u64,
 }
 
 /// The numbers of records by their outcome.

@@ -2,6 +2,8 @@
 //! state, programs on an interface that was made again, forwarding. What cannot be put back is a trouble, which
 //! `status` and the metrics show, and is tried again each second.
 
+use std::time::Instant;
+
 use super::running::Running;
 use super::view::lock;
 use crate::link::{Forwarding, Wanted};
@@ -9,6 +11,9 @@ use crate::link::{Forwarding, Wanted};
 impl Running {
     /// Puts back what the kernel does not announce, which is cheap to look at; and all else if there was a trouble.
     pub(super) async fn look(&mut self) {
+        let current = self.view.current();
+        self.crowding
+            .look(&*self.view.state, &current.tables, Instant::now());
         if lock(&self.view.troubles).is_empty() {
             let troubles = self.heal_machine();
             if troubles.is_empty() {

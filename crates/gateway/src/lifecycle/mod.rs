@@ -7,6 +7,7 @@
 mod clock;
 mod described;
 mod dns;
+mod fills;
 mod fixed;
 mod heal;
 mod in_force;

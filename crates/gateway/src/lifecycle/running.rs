@@ -15,6 +15,7 @@ use tokio::time::Interval;
 use super::UpError;
 use super::described::Described;
 use super::dns::Dns;
+use super::fills::Crowding;
 use super::ledger::Ledger;
 use super::logging::Logging;
 use super::pcp::{Own, Pcp};
@@ -47,6 +48,7 @@ pub(super) struct Running {
     /// When the machine is looked at.
     pulse: Interval,
     pub(super) sysctls: Sysctls,
+    pub(super) crowding: Crowding,
     pub(super) dns: Dns,
     pub(super) pcp: Pcp,
     pub(super) solicitors: Solicitors,
@@ -154,6 +156,7 @@ impl Running {
             monitor: None,
             pulse: tokio::time::interval(PULSE),
             sysctls,
+            crowding: Crowding::default(),
             dns,
             pcp,
             solicitors: Solicitors::default(),

@@ -93,7 +93,7 @@ impl Table {
     }
 
     /// The subscriber that an inside address belongs to: the first address of its prefix.
-    fn subscriber(&self, inside: IpAddr) -> IpAddr {
+    pub(super) fn subscriber(&self, inside: IpAddr) -> IpAddr {
         match IpNet::new(inside, self.subscriber_prefix) {
             Ok(net) if inside.is_ipv6() => net.network(),
             _ => inside,

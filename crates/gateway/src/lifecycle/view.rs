@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use isthmus_core::nat;
-use isthmus_core::reason::Counter;
+use isthmus_core::reason::Kind;
 use isthmus_engine::counters::{Counters, Owner};
 use isthmus_engine::memory::Region;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::dns::Figures;
+use super::fills;
 use super::ledger::{Ledger, Reading};
 use super::prefixes;
 use super::sweeper::Sweeper;
@@ -105,10 +106,7 @@ impl View {
                 .document
                 .instances
                 .iter()
-                .map(|instance| InstanceStatus {
-                    prefix: lock(&self.prefixes).prefix(&instance.name.value),
-                    ..instance_status(instance, rows)
-                })
+                .map(|instance| self.instance_status(&current, instance, rows))
                 .collect(),
             dns64: lock(&self.dns).addresses(),
             announcements: lock(&self.prefixes).announcements(),
@@ -120,49 +118,46 @@ impl View {
     }
 }
 
-fn instance_status(instance: &config::Instance, rows: &[CounterRow]) -> InstanceStatus {
-    let name = &instance.name.value;
-    let sum = |wanted: &dyn Fn(&CounterRow) -> bool| -> u64 {
-        rows.iter()
-            .filter(|row| row.instance == *name && wanted(row))
-            .map(|row| row.value)
-            .sum()
-    };
-    let counted = |counter: Counter| sum(&|row| row.counter == counter.name());
-    let used = |made, ended| counted(made).saturating_sub(counted(ended));
-    let table = |table: &str, used, limit: u32| TableStatus {
-        table: table.into(),
-        used,
-        limit: limit.into(),
-    };
-    let tables = match instance.mechanism.nat() {
-        None => match &instance.mechanism {
-            config::Mechanism::Composed(composed) if !composed.softwires.is_empty() => {
-                let count = composed.softwires.len() as u32;
-                vec![table("softwires", count.into(), count)]
-            }
-            _ => Vec::new(),
-        },
-        Some(nat) => vec![
-            table(
-                "sessions",
-                used(Counter::SessionCreated, Counter::SessionRemoved),
-                nat.max_sessions,
-            ),
-            table(
-                "bindings",
-                used(Counter::BindingCreated, Counter::BindingRemoved),
-                nat.max_bindings,
-            ),
-        ],
-    };
-    InstanceStatus {
-        name: name.clone(),
-        mechanism: instance.mechanism.name().into(),
-        translated: sum(&|row| row.kind == "forwarded"),
-        dropped: sum(&|row| row.kind == "dropped"),
-        tables,
-        prefix: None,
+impl View {
+    fn instance_status(
+        &self,
+        current: &Current,
+        instance: &config::Instance,
+        rows: &[CounterRow],
+    ) -> InstanceStatus {
+        let name = &instance.name.value;
+        let packets = |kind: Kind| {
+            let of_kind = |row: &&CounterRow| row.instance == *name && row.kind == kind.name();
+            rows.iter().filter(of_kind).map(|row| row.value).sum()
+        };
+        let table = current.tables.iter().find(|table| *table.name == **name);
+        InstanceStatus {
+            name: name.clone(),
+            mechanism: instance.mechanism.name().into(),
+            translated: packets(Kind::Forwarded),
+            dropped: packets(Kind::Dropped),
+            tables: match table {
+                Some(table) => fills::of(&*self.state, table),
+                None => softwires(instance),
+            },
+            prefix: lock(&self.prefixes).prefix(name),
+        }
+    }
+}
+
+/// The table of softwires, which is as full as the configuration says.
+fn softwires(instance: &config::Instance) -> Vec<TableStatus> {
+    match &instance.mechanism {
+        config::Mechanism::Composed(composed) if !composed.softwires.is_empty() => {
+            let count = composed.softwires.len() as u64;
+            vec![TableStatus {
+                table: "softwires".into(),
+                used: count,
+                limit: count,
+                refused: 0,
+            }]
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -100,8 +100,8 @@ impl Sample {
     }
 
     fn tables(&self, text: &mut Exposition) {
-        let mut table = |name, help, number: fn(&TableStatus) -> u64| {
-            let mut family = text.family(name, help, Type::Gauge);
+        let mut table = |name, help, kind, number: fn(&TableStatus) -> u64| {
+            let mut family = text.family(name, help, kind);
             for instance in &self.status.instances {
                 for table in &instance.tables {
                     let labels = [("instance", &*instance.name), ("table", &*table.table)];
@@ -109,10 +109,12 @@ impl Sample {
                 }
             }
         };
-        table("table_entries", "Entries of a table in use", |it| it.used);
-        table("table_limit", "Limit of the entries of a table", |it| {
-            it.limit
-        });
+        let help = "Entries of a table in use";
+        table("table_entries", help, Type::Gauge, |it| it.used);
+        let help = "Limit of the entries of a table";
+        table("table_limit", help, Type::Gauge, |it| it.limit);
+        let help = "Entries that found no room in a table, or whose network had its share";
+        table("table_refused", help, Type::Counter, |it| it.refused);
     }
 
     fn records(&self, text: &mut Exposition) {

@@ -41,6 +41,7 @@ impl Source for Fixed {
                         table: "sessions".into(),
                         used: 5,
                         limit: 100,
+                        refused: 7,
                     }],
                     ..InstanceStatus::default()
                 }],

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use isthmus_gateway::control::{PrefixStatus, Reply, Request, Status as Answer};
+use isthmus_gateway::control::{PrefixStatus, Reply, Request, Status as Answer, TableStatus};
 
 use super::columns::{Align, Columns};
 use super::target::Target;
@@ -99,7 +99,7 @@ fn instances(status: &Answer) -> Columns<5> {
     ]);
     for instance in &status.instances {
         let tables = instance.tables.iter();
-        let tables = tables.map(|table| format!("{} {}/{}", table.table, table.used, table.limit));
+        let tables = tables.map(of_table);
         table.row([
             instance.name.clone(),
             instance.mechanism.clone(),
@@ -109,6 +109,15 @@ fn instances(status: &Answer) -> Columns<5> {
         ]);
     }
     table
+}
+
+/// Describes how full a table is.
+fn of_table(table: &TableStatus) -> String {
+    let fill = format!("{} {}/{}", table.table, table.used, table.limit);
+    match table.refused {
+        0 => fill,
+        refused => format!("{fill} ({refused} refused)"),
+    }
 }
 
 /// Describes the prefix that the gateway discovered.

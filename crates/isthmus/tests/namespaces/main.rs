@@ -14,6 +14,7 @@ mod routes;
 mod side;
 mod site;
 mod softwires;
+mod tables;
 mod vlan;
 
 use std::fs::{self, File};
