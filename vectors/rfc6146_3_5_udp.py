@@ -173,19 +173,25 @@ vector("static-survives", STATIC,
 
 requirement("5.3", MUST, "Bindings and sessions are bounded.")
 FEW = nat64("nat64-sixteen-sessions", PREFIX, bounds="max-sessions = 16\nmax-bindings = 16\nmax-subscribers = 64\n")
-lost = out6(server=S3) / udp(40002) / data()
-FILLED = [send(out6(server=f"192.0.2.{n}") / udp() / data(), out4(f"192.0.2.{n}") / udp(p) / data()) for n in range(1, 17)]
+lost = out6(server=S3) / udp(42000) / data()
+own = [port(f"p{n}") for n in range(16)]
+FILLED = [send(out6() / udp(41000 + 2 * n) / data(), out4() / udp(own[n]) / data()) for n in range(16)]
 vector("session-table-full", FEW, *FILLED,
        drop(lost, "table-full", may=error6(ICMPv6DestUnreach(code=3), lost)))
 requirement("5.3", MAY, "A packet that finds no room for its session passes by its binding, where the filtering needs no session: "
                         "so strangers whom a host answers cannot use its sessions up.")
 vector("session-table-full-known-endpoint", FEW, *FILLED,
-       send(out6(server=S3) / udp() / data(), out4(S3) / udp(p) / data()),
-       send(in4(S3) / udp(53, p) / data(), in6(S3) / udp(53, 40000) / data()))
+       send(out6(server=S3) / udp(41000) / data(), out4(S3) / udp(own[0]) / data()),
+       send(in4(S3) / udp(53, own[0]) / data(), in6(S3) / udp(53, 41000) / data()))
+SAME = [send(out6(server=f"192.0.2.{n}") / udp() / data(), out4(f"192.0.2.{n}") / udp(p) / data()) for n in range(1, 17)]
+requirement("5.3", MAY, "The last eighth of the sessions is for endpoints without a binding, so that the answers of one do not take it.")
+vector("sessions-left-to-others", FEW, *SAME, send(out6(B) / udp() / data(), out4() / udp(q) / data()),
+       send(out6(B, S2) / udp(40002) / data(), out4(S2) / udp(port("r", differs=[p, q])) / data()),
+       drop(lost, "table-full", may=error6(ICMPv6DestUnreach(code=3), lost)))
 DEPENDENT = nat64("nat64-sixteen-sessions-address-dependent", PREFIX, more='filtering = "address-dependent"\n',
                   bounds="max-sessions = 16\nmax-bindings = 16\nmax-subscribers = 64\n")
 unknown = out6(server=S3) / udp() / data()
-vector("session-table-full-address-dependent", DEPENDENT, *FILLED,
+vector("session-table-full-address-dependent", DEPENDENT, *SAME,
        drop(unknown, "table-full", may=error6(ICMPv6DestUnreach(code=3), unknown)))
 GREEDY = nat64("nat64-two-sessions-per-subscriber", PREFIX, more="subscriber-sessions = 2\n")
 vector("subscriber-limit", GREEDY,

@@ -9,8 +9,8 @@ use crate::table::{Memory, Slot, hash};
 use crate::time::Instant;
 
 use super::allocate::allocate;
-use super::bound::Counted;
-use super::config::NatConfig;
+use super::bound::{Claim, Counted};
+use super::config::{Filtering, NatConfig};
 use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Outcome};
 use super::port;
@@ -35,10 +35,11 @@ pub(super) enum Hold {
     Gone,
 }
 
-/// Whether a binding has sessions, or needs none to stay.
+/// Whether a binding has more sessions than these many, or needs none to stay.
 #[inline(always)]
-pub(super) fn is_used(slot: &Slot<'_>) -> bool {
-    slot.life.payload() & (COUNT | STATIC) != 0
+pub(super) fn is_used(slot: &Slot<'_>, than: u64) -> bool {
+    let payload = slot.life.payload();
+    payload & COUNT > than || payload & STATIC != 0
 }
 
 /// Whether the binding was configured.
@@ -122,6 +123,30 @@ pub(super) fn drop_reference<M: Memory + ?Sized>(memory: &M, line: u32) {
     }
 }
 
+/// The claim of a packet from inside to a session, given its binding, if there is one, and the references to that
+/// which are the packet's own.
+///
+/// It may be an answer to a stranger, whom the filtering lets in without a session, if the endpoint has a binding that
+/// others use. Then it passes by the binding where it gets no session, and the last part of all that a session takes
+/// is not for it. So strangers whom a host answers cannot take from it, or from others, what new flows from inside need
+/// (RFC 6146 section 5.3).
+#[inline(always)]
+pub(super) fn claim<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    binding: Outcome,
+    own: u64,
+) -> Claim {
+    if matches!(cfg.filtering, Filtering::EndpointIndependent)
+        && let Ok(line) = binding.get_line()
+        && let Some(slot) = Slot::at(memory, line)
+        && is_used(&slot, own)
+    {
+        return Claim::Answer;
+    }
+    Claim::Flow
+}
+
 /// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The result is its
 /// slot line.
 #[inline(always)]
@@ -176,7 +201,7 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
         return Outcome::no(Cause::GaveUp);
     }
     let bound = &cfg.layout.bound;
-    if !bound.take(host.state(), Counted::Bindings) {
+    if !bound.take(host.state(), Counted::Bindings, Claim::Flow) {
         return Outcome::no(Cause::Full);
     }
     let now = host.now();

@@ -47,6 +47,24 @@ impl Counted {
     }
 }
 
+/// The claim of a packet to state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Claim {
+    /// To all that there is.
+    Flow,
+    /// To all but the last eighth, because the packet does without.
+    Answer,
+}
+
+impl Claim {
+    /// The part of an amount that there is for this claim.
+    #[inline(always)]
+    pub(super) const fn of(self, all: u64) -> u64 {
+        all - (all >> 3) * self as u64
+    }
+}
+
 /// The lines of counts, and the most of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -111,16 +129,18 @@ impl Bound {
     /// counted.
     #[inline(always)]
     #[must_use]
-    pub(super) fn take<M: Memory + ?Sized>(&self, memory: &M, what: Counted) -> bool {
+    pub(super) fn take<M: Memory + ?Sized>(&self, memory: &M, what: Counted, claim: Claim) -> bool {
         let Some(line) = memory.line(self.line) else {
             return false;
         };
         let before = add(line, what, 1);
-        if before < u64::from(self.most[what as usize]) {
+        if before < claim.of(u64::from(self.most[what as usize])) {
             return true;
         }
         add(line, what, u64::MAX);
-        self.refuse(memory, what);
+        if matches!(claim, Claim::Flow) {
+            self.refuse(memory, what);
+        }
         false
     }
 

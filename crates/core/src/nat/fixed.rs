@@ -5,7 +5,7 @@ use crate::table::{Memory, Position, Refused, hash};
 use crate::time::Instant;
 
 use super::binding::{self, STATIC, SUBSCRIBER};
-use super::bound::Counted;
+use super::bound::{Claim, Counted};
 use super::config::NatConfig;
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::outcome::Cause;
@@ -91,7 +91,11 @@ pub(super) fn place<M: Memory + ?Sized>(
 ) -> Result<(), StaticError> {
     let bindings = &cfg.layout.bindings;
     let hash = hash(&cfg.seed, &binding.inside.words(binding.protocol));
-    if !cfg.layout.bound.take(memory, Counted::Bindings) {
+    if !cfg
+        .layout
+        .bound
+        .take(memory, Counted::Bindings, Claim::Flow)
+    {
         return Err(StaticError::Full);
     }
     let made = bindings

@@ -11,7 +11,7 @@ use crate::time::Instant;
 use crate::verdict::{Refusal, Slow};
 
 use super::binding;
-use super::bound::Counted;
+use super::bound::{Claim, Counted};
 use super::config::{Filtering, NatConfig, UnsolicitedSyn};
 use super::endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 use super::lookup::find_return;
@@ -174,38 +174,35 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
         };
     }
     if !rate::admits::<_, E>(host.state(), cfg, inside, host.now()) {
-        return by_binding(host.state(), cfg, inside, Cause::Rate);
+        return by_binding(host.state(), cfg, inside, Outcome::no(Cause::Rate));
     }
     let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => establish(host, cfg, opening, line),
         Err(cause) => return Outcome::no(cause),
     };
     match outcome.get() {
-        Err(cause @ (Cause::Full | Cause::Limit | Cause::Share)) => {
-            by_binding(host.state(), cfg, inside, cause)
-        }
-        _ => permitted(host.state(), cfg, outcome, inside[2]),
+        Ok(_) => permitted(host.state(), cfg, outcome, inside[2]),
+        Err(_) => by_binding(host.state(), cfg, inside, outcome),
     }
 }
 
-/// A packet that may have no session, for this cause. Where the filtering does not depend on sessions it passes by its
-/// binding, if there is one: so strangers who have a host answer them cannot use up the sessions that it may have.
-#[inline(always)]
+/// A packet that got no session, for want of what a session takes, passes by its binding if it may be an answer.
+#[inline(never)]
 fn by_binding<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
-    cause: Cause,
+    outcome: Outcome,
 ) -> Outcome {
-    if matches!(cfg.filtering, Filtering::EndpointIndependent)
-        && let Ok(line) = binding::present(memory, cfg, inside).get_line()
-        && let Some(binding) = Slot::at(memory, line)
-        // Not one that was made for this packet.
-        && binding::is_used(&binding)
-    {
-        return Outcome::line(line);
+    let wanting = matches!(
+        outcome.get(),
+        Err(Cause::Rate | Cause::Full | Cause::Limit | Cause::Share)
+    );
+    let present = binding::present(memory, cfg, inside);
+    if wanting && matches!(binding::claim(memory, cfg, present, 0), Claim::Answer) {
+        return present;
     }
-    Outcome::no(cause)
+    outcome
 }
 
 /// The slot line of the binding for a packet from outside without a session: its destination is given with
@@ -293,15 +290,16 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     };
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
+    let claim = binding::claim(memory, cfg, Outcome::line(binding), 1);
     if H::Effort::ACCOUNTS {
-        if let Err(cause) = subscriber::add_session(memory, cfg, owner).get() {
+        if let Err(cause) = subscriber::add_session(memory, cfg, owner, claim).get() {
             return Outcome::no(cause);
         }
     } else if owner != subscriber::NO_SUBSCRIBER {
         return Outcome::no(Cause::GaveUp);
     }
     let mut outcome = Outcome::no(Cause::Full);
-    if cfg.layout.bound.take(memory, Counted::Sessions) {
+    if cfg.layout.bound.take(memory, Counted::Sessions, claim) {
         outcome = write(memory, cfg, opening, binding, (outside, host.now()));
         if outcome.get().is_err() {
             cfg.layout.bound.give(memory, Counted::Sessions);

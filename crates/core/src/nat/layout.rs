@@ -2,8 +2,10 @@
 
 use super::bound::Bound;
 use super::capacity::Capacity;
-use super::share;
 use crate::table::{Buckets, Slots};
+
+/// Lines of the shares of networks, where there are subscribers.
+pub(super) const SHARE_LINES: u32 = 256;
 
 /// Lines of the memory of refusals.
 pub(super) const REFUSAL_LINES: u32 = 64;
@@ -74,7 +76,7 @@ impl Layout {
         layout.shares = layout.end + Bound::LINES;
         layout.refusals = layout.shares;
         if !layout.subscribers.is_empty() {
-            layout.refusals += share::LINES;
+            layout.refusals += SHARE_LINES;
         }
         layout.rates = Lines {
             first: layout.refusals + REFUSAL_LINES,
@@ -197,10 +199,10 @@ mod tests {
             },
         );
         // Lines of control words, each table's with one of a bitmap, and of slots: sessions, returns,
-        // bindings, claims, fragments; one of counts, those of the refusals and of the rates.
-        let lines = (2 + 8) + 2 + (3 + 16) + 3 + (2 + 8) + 1 + REFUSAL_LINES + rate_lines(6);
+        // bindings, claims, fragments; two of counts, those of the refusals and of the rates.
+        let lines = (3 + 16) + 3 + (3 + 16) + 3 + (2 + 8) + 2 + REFUSAL_LINES + rate_lines(6);
         assert_eq!(layout.end(), 10 + lines);
-        assert_eq!(layout.returns.first, 20);
+        assert_eq!(layout.returns.first, 29);
         assert!(layout.subscribers.is_empty());
     }
 

@@ -27,6 +27,9 @@
 //!   lower bounds (RFC 4787 section 4.3).
 //! - Address-dependent filtering does not apply to static bindings: they are there to be reached.
 //! - Parity and range of ports are kept; the port itself is unpredictable (RFC 7857 section 9, RFC 6056).
+//! - Where filtering is endpoint-independent, a packet from an endpoint whose binding is in use needs no session to
+//!   pass: it may answer a stranger. It gets one, unless what is left of the rate, the limits or the table is for new
+//!   flows. Where subscribers are known, what is left of a table is for networks with few entries (`share.rs`).
 //! - A new binding is worth a bounded number of steps. Where no port is found, that is remembered for a
 //!   moment (`refusal.rs`), so that the next one does not cost a search.
 

@@ -10,7 +10,7 @@ use crate::table::{Memory, Position, Slot, hash};
 use crate::time::Instant;
 
 use super::binding;
-use super::bound::Counted;
+use super::bound::{Claim, Counted};
 use super::config::{Filtering, NatConfig};
 use super::endpoint::Protocol;
 use super::outcome::Outcome;
@@ -109,7 +109,11 @@ pub(super) fn extend<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32)
         }
         return done;
     }
-    if !cfg.layout.bound.take(memory, Counted::Permissions) {
+    if !cfg
+        .layout
+        .bound
+        .take(memory, Counted::Permissions, Claim::Flow)
+    {
         return done;
     }
     match sessions.reserve(memory, hash) {

@@ -12,6 +12,7 @@ use crate::host::Effort;
 use crate::table::{AtomicU64, Memory};
 use crate::time::Instant;
 
+use super::binding;
 use super::config::NatConfig;
 use super::subscriber;
 
@@ -39,19 +40,21 @@ pub(super) fn admits<M: Memory + ?Sized, E: Effort>(
     ) else {
         return true;
     };
+    let claim = binding::claim(memory, cfg, binding::present(memory, cfg, inside), 0);
     let now = now.0 << 20;
     let takes = E::ACCOUNTS || !subscriber::tracked(cfg);
     // Both, whatever the first says.
-    spend(one, now, interval, takes) | spend(two, now, interval, takes)
+    let most = now + claim.of(DEPTH);
+    spend(one, (now, most), interval, takes) | spend(two, (now, most), interval, takes)
 }
 
-/// Spends a token, if the bucket has one. Of two processors that spend at the same instant one may get it for
+/// Spends a token, if the bucket has one and its tokens are then spent until `most` at the latest. Of two processors that spend at the same instant one may get it for
 /// nothing.
 #[inline(always)]
-fn spend(bucket: &AtomicU64, now: u64, interval: u64, takes: bool) -> bool {
+fn spend(bucket: &AtomicU64, (now, most): (u64, u64), interval: u64, takes: bool) -> bool {
     let spent = bucket.load(Ordering::Relaxed);
     let until = spent.max(now) + interval;
-    if until > now + DEPTH {
+    if until > most {
         return false;
     }
     if takes {

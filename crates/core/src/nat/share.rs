@@ -17,9 +17,7 @@ use crate::table::{AtomicU64, Memory, hash};
 use super::bound::Counted;
 use super::config::NatConfig;
 use super::endpoint::address_words;
-
-/// Lines of the sketch of an instance with subscribers.
-pub(super) const LINES: u32 = 256;
+use super::layout::SHARE_LINES;
 
 /// Prefixes of the networks, from the narrowest.
 const V6_PREFIXES: [u8; 4] = [64, 48, 40, 32];
@@ -64,7 +62,7 @@ fn words<'m, M: Memory + ?Sized>(
             let [a, b, c] = network;
             let hash = hash(&seed, &[a, b, c, (what as u64) << 8 | level]);
             let word = |bits: u64| {
-                let number = (bits & 0xffff_ffff) * u64::from(LINES) * 8 >> 32;
+                let number = (bits & 0xffff_ffff) * u64::from(SHARE_LINES) * 8 >> 32;
                 let line = memory.line(first.wrapping_add((number >> 3) as u32))?;
                 Some(&line[(number & 7) as usize])
             };

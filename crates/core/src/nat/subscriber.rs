@@ -8,7 +8,7 @@ use crate::address::V4;
 use crate::table::{Memory, Position, Refused, Slot, hash};
 use crate::word::Word;
 
-use super::bound::Counted;
+use super::bound::{Claim, Counted};
 use super::config::{Blocks, NatConfig};
 use super::endpoint::{Inside, Protocol};
 use super::outcome::{Cause, Outcome};
@@ -77,7 +77,11 @@ pub(super) fn enroll<M: Memory + ?Sized>(
             return Outcome::no(Cause::Share);
         }
     }
-    if !cfg.layout.bound.take(memory, Counted::Subscribers) {
+    if !cfg
+        .layout
+        .bound
+        .take(memory, Counted::Subscribers, Claim::Flow)
+    {
         return Outcome::no(Cause::Full);
     }
     let outcome = write(memory, cfg, &key, hash);
@@ -132,29 +136,34 @@ fn key_of(slot: &Slot<'_>) -> [u64; 3] {
 /// Counts a new session for the subscriber in slot line `line`, if there is one. [`Cause::Limit`],
 /// [`Cause::Share`].
 #[inline(never)]
-pub(super) fn add_session<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) -> Outcome {
+pub(super) fn add_session<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    line: u32,
+    claim: Claim,
+) -> Outcome {
     if line == NO_SUBSCRIBER {
         return Outcome::line(line);
     }
-    let limit = cfg.limits.sessions;
+    let most = claim.of(most(SESSION, SESSIONS, cfg.limits.sessions));
     count_up(
         memory,
         cfg,
         line,
         Counted::Sessions,
-        (SESSION, SESSIONS, limit),
+        (SESSION, SESSIONS, most),
     )
 }
 
 /// Counts a new binding for the subscriber in slot line `line`. [`Cause::Limit`], [`Cause::Share`].
 fn add_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) -> Outcome {
-    let limit = cfg.limits.bindings;
+    let most = most(BINDING, BINDINGS, cfg.limits.bindings);
     count_up(
         memory,
         cfg,
         line,
         Counted::Bindings,
-        (BINDING, BINDINGS, limit),
+        (BINDING, BINDINGS, most),
     )
 }
 
@@ -180,19 +189,24 @@ pub(super) fn is_idle(slot: &Slot<'_>) -> bool {
     slot.life.payload() & (BINDINGS | SESSIONS) == 0
 }
 
+/// A limit in the bits `mask` of a payload; 0 is none.
+const fn most(one: u64, mask: u64, limit: u32) -> u64 {
+    let most = limit as u64 * one;
+    if limit == 0 || most > mask {
+        mask
+    } else {
+        most
+    }
+}
+
 /// Counts one more of a subscriber, in the bits `mask` of its payload, if it and its networks may have it.
 fn count_up<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     line: u32,
     what: Counted,
-    (one, mask, limit): (u64, u64, u32),
+    (one, mask, most): (u64, u64, u64),
 ) -> Outcome {
-    let most = if limit == 0 {
-        mask
-    } else {
-        (u64::from(limit) * one).min(mask)
-    };
     for _ in 0..ATTEMPTS {
         let Some(slot) = Slot::at(memory, line) else {
             return Outcome::no(Cause::Contention);

@@ -237,7 +237,7 @@ fn end_binding<M: Memory + ?Sized>(
     let Some(slot) = bindings.entry(memory, position) else {
         return;
     };
-    if binding::is_used(&slot) || !slot.end() {
+    if binding::is_used(&slot, 0) || !slot.end() {
         return;
     }
     let ended = binding_of(&slot);

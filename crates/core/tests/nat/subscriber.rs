@@ -205,6 +205,11 @@ fn rfc6146_5_3_strangers_who_are_answered_cannot_stop_a_server() {
         }
         let customer = v4("192.0.2.1", 5000);
         assert!(reached(customer), "{limits:?} {filtering:?}");
+        // Its own new flows find what they need.
+        for port in 1..5 {
+            let made = nat.out(host(1, 50_000 + port), customer, Udp);
+            assert!(made.is_ok(), "{limits:?} {filtering:?}: {made:?}");
+        }
     }
 }
 

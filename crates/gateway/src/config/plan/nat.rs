@@ -70,7 +70,8 @@ fn of_limits(nat: &Nat) -> Option<String> {
     let limit = |n: u32, what: &str| (n != 0).then(|| format!("{n} {what}"));
     let bindings = limit(nat.subscriber_bindings, "bindings");
     let sessions = limit(nat.subscriber_sessions, "sessions");
-    let limits = list(bindings.into_iter().chain(sessions));
+    let rate = limit(nat.subscriber_session_rate, "new sessions a second");
+    let limits = list(bindings.into_iter().chain(sessions).chain(rate));
     (!limits.is_empty()).then(|| format!("a subscriber has at most {limits}"))
 }
 
