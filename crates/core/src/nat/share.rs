@@ -62,7 +62,7 @@ fn words<'m, M: Memory + ?Sized>(
             let [a, b, c] = network;
             let hash = hash(&seed, &[a, b, c, (what as u64) << 8 | level]);
             let word = |bits: u64| {
-                let number = (bits & 0xffff_ffff) * u64::from(SHARE_LINES) * 8 >> 32;
+                let number = ((bits & 0xffff_ffff) * u64::from(SHARE_LINES) * 8) >> 32;
                 let line = memory.line(first.wrapping_add((number >> 3) as u32))?;
                 Some(&line[(number & 7) as usize])
             };

@@ -3,11 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use super::{
-    Assault, Attack, ENGINES,
+    Assault, Attack, ENGINES, Side,
     arena::Arena,
     echo,
     flood::Rate,
     packets,
+    server::Server,
     victim::{self, Service},
 };
 use crate::{Result, packet::Ends, plan, random::Random};
@@ -45,6 +46,32 @@ pub(super) const ON_CUSTOMER: Attack = Attack {
     prepare: |arena| Ok(strangers(arena.flows.outside)),
     gain: None,
 };
+
+/// The attack on one customer by way of its own answers.
+pub(super) const ON_SERVER: Attack = Attack {
+    name: "inbound-answered",
+    finding: "2",
+    about: "The same to a server of the victim, which answers each stranger. So it is the victim whose packets ask for \
+            sessions. The victim opens others.",
+    engines: ENGINES,
+    keys: &[
+        super::NAT64,
+        "pool = [ { addresses = \"203.0.113.0/31\" } ]\nsubscriber-sessions = 4096",
+    ],
+    rates: &[Rate::PerSecond(10_000)],
+    services: &[Service::Echo, Service::Open],
+    prepare: to_server,
+    gain: None,
+};
+
+fn to_server(arena: &Arena) -> Result<Assault> {
+    let server = Server::start(arena.victim()?, arena.victim)?;
+    Ok(Assault {
+        packets: strangers(server.outside).packets,
+        from: Side::Outside,
+        held: Some(Box::new(server)),
+    })
+}
 
 fn to_accomplice(arena: &Arena) -> Result<Assault> {
     let open = || {

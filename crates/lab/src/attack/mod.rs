@@ -25,6 +25,7 @@ mod predict;
 mod record_flood;
 mod report;
 mod responder;
+mod server;
 mod services;
 mod spray;
 mod table;
@@ -138,6 +139,7 @@ pub fn all() -> Vec<Attack> {
         full_address::ATTACK,
         inbound_flood::ATTACK,
         inbound_flood::ON_CUSTOMER,
+        inbound_flood::ON_SERVER,
         port_prediction::ATTACK,
         open_relay::ATTACK,
         open_relay::RESOLVER,

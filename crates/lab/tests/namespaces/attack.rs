@@ -121,3 +121,8 @@ fn unread_metrics_block_nobody() {
 fn unanswerable_names_block_nobody() {
     survived("dns-flood", Engine::User);
 }
+
+#[test]
+fn strangers_who_are_answered_take_no_sessions_in_xdp() {
+    survived("inbound-answered", Engine::Xdp);
+}

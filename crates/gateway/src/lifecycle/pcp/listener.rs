@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use isthmus_pcp::{CLIENT_PORT, SERVER_PORT};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep_until};
 
@@ -99,10 +99,10 @@ impl Listener {
                 (length, source) = self.receive(&mut request) => {
                     let request = request.get(..length).unwrap_or(&[]);
                     if let Some(answer) = service.answer(source.ip(), request) {
-                        self.send(&answer, source).await;
+                        self.send(&answer, source);
                     }
                 }
-                () = announcements.due() => self.announce(&service.announcement()).await,
+                () = announcements.due() => self.announce(&service.announcement()),
                 changed = epoch.changed() => {
                     if changed.is_err() {
                         return;
@@ -124,12 +124,14 @@ impl Listener {
     }
 
     /// Sends a message to all hosts on the link.
-    pub(super) async fn announce(&self, message: &[u8]) {
-        self.send(message, self.all_hosts()).await;
+    pub(super) fn announce(&self, message: &[u8]) {
+        self.send(message, self.all_hosts());
     }
 
-    pub(super) async fn send(&self, message: &[u8], to: SocketAddr) {
-        if let Err(error) = self.socket.send_to(message, to).await {
+    /// Sends a message, or drops it if the socket is full: messages to hosts that do not answer to neighbour discovery
+    /// stay in it, and nobody else must wait for them.
+    pub(super) fn send(&self, message: &[u8], to: SocketAddr) {
+        if let Err(error) = SockRef::from(&*self.socket).send_to(message, &to.into()) {
             tracing::debug!(address = %self.address, %to, %error, "a PCP message was not sent");
         }
     }

@@ -247,7 +247,7 @@ impl Relaying {
                 }
                 () = announcements.due() => {
                     let message = lock(&self.proxy).announcement(self.started.elapsed());
-                    self.listener.announce(&message).await;
+                    self.listener.announce(&message);
                 }
                 _ = tick.tick() => lock(&self.proxy).expire(self.started.elapsed()),
             }
@@ -260,7 +260,7 @@ impl Relaying {
         }
         let passed = lock(&self.proxy).request(self.started.elapsed(), client, request);
         if let Some(answer) = passed.answer {
-            self.listener.send(&answer, client).await;
+            self.listener.send(&answer, client);
         }
         for message in passed.on {
             if let Err(error) = self.upstream.send_to(&message, self.server).await {
@@ -273,7 +273,7 @@ impl Relaying {
         let heard = lock(&self.proxy).response(self.started.elapsed(), response);
         let Heard { answer, lost } = heard;
         if let Some((client, answer)) = answer {
-            self.listener.send(&answer, client).await;
+            self.listener.send(&answer, client);
         }
         if lost {
             *announcements = Announcements::begin();
