@@ -173,13 +173,16 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
             Err(_) => Outcome::no(Cause::NotSyn),
         };
     }
-    if !rate::admits::<_, E>(host.state(), cfg, inside, host.now()) {
+    if !rate::admits(host.state(), cfg, inside, host.now()) {
         return Outcome::no(Cause::Rate);
     }
     let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
         Ok(line) => establish(host, cfg, opening, line),
-        Err(cause) => return Outcome::no(cause),
+        Err(cause) => Outcome::no(cause),
     };
+    if !matches!(outcome.get(), Err(Cause::GaveUp)) {
+        rate::spend(host.state(), cfg, inside, host.now());
+    }
     permitted(host.state(), cfg, outcome, inside[2])
 }
 

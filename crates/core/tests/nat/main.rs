@@ -1,6 +1,7 @@
 //! The NAT, with memory, a clock and chance of the tests' own.
 
 mod bound;
+mod engines;
 mod filtering;
 mod fixed;
 mod fragment;
