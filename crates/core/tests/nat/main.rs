@@ -7,6 +7,7 @@ mod fixed;
 mod fragment;
 mod full;
 mod held;
+mod machine;
 mod model;
 mod port_set;
 mod stress;
