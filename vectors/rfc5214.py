@@ -126,6 +126,11 @@ for name, packet in [
     if name == "short":
         packet[IPv6].nh = 58
     vector(f"solicitation-{name}", ROUTES, drop(packet, "malformed-transport"))
+for name, header in [("version-5", {"version": 5}), ("longer-than-its-packet", {"plen": 17})]:
+    packet = on_link(NODE, "ff02::2") / ICMPv6ND_RS() / ICMPv6NDOptSrcLLAddr(lladdr="00:00:c0:00:02:0a")
+    for field, value in header.items():
+        packet[IPv6].setfieldval(field, value)
+    vector(f"solicitation-{name}", ROUTES, drop(packet, "malformed-header"))
 requirement("8.4", SHOULD, "Neighbours are asked whether they are there, and answer.")
 ASK = ICMPv6ND_NS(tgt=link(ROUTER))
 vector("neighbour-solicitation", ROUTES, answered(

@@ -55,7 +55,8 @@ for name, pair in [
     ("echo", both(ICMP(type=8, id=7, seq=9) / data(1000), ICMPv6EchoRequest(id=7, seq=9, data=bytes(data(1000))))),
     ("gre", both(data(1000), fields4={"proto": 47}, fields6={"nh": 47})),
 ]:
-    for length in (8, 9, 20, 100, 528):
+    # The checksum of TCP begins at byte 16.
+    for length in (8, 9, *((12, 16) if name == "tcp" else ()), 20, 100, 528):
         vector(f"inner-{name}-{length}-bytes", SIIT, error(quote(pair[0], 20 + length), quote(pair[1], 40 + length)))
 requirement("4.3", MUST, "A fragment in error gets a fragment header.")
 whole = both(udp() / data(2400))

@@ -68,6 +68,16 @@ for configuration, name, old, new in [
     vector(f"too-big-{name}", configuration, error(
         ICMPv6PacketTooBig(mtu=old), ICMP(type=3, code=4, nexthopmtu=new)))
 
+# No IPv4 link takes less than 68 bytes (RFC 791 section 3.2), so that no sender has to take less for an answer.
+for old, new in [(88, 68), (89, 69), (40, 68), (0, 68)]:
+    vector(f"too-big-{old}-floor", SIIT, error(ICMPv6PacketTooBig(mtu=old), ICMP(type=3, code=4, nexthopmtu=new)))
+requirement("5.2", MUST, "The packet in error may have a Fragment header, which the IPv4 packet does not have: the MTU shrinks by 28.")
+PIECES = ip6(H4_V6, H6, 61) / udp() / data(1400), to4(H4, H6_V4, 61, flags=0) / udp() / data(1400)
+for old, new in [(1400, 1372), (1500, 1472)]:
+    vector(f"too-big-{old}-about-a-fragment", SIIT, send(
+        ip6(R6) / ICMPv6PacketTooBig(mtu=old) / quote(fragment6(PIECES[0], 0, 800, 0x1234beef), 88),
+        to4(R6_V4) / ICMP(type=3, code=4, nexthopmtu=new) / quote(fragment4(PIECES[1], 0, 800), 60)))
+
 requirement("5.2", MUST, "Time Exceeded becomes type 11; the code stays.")
 for code in (0, 1):
     vector(f"time-exceeded-{code}", SIIT, error(ICMPv6TimeExceeded(code=code), ICMP(type=11, code=code)))

@@ -29,7 +29,7 @@ impl Limiter {
     /// Takes a token at `now`, in nanoseconds of any monotonic clock, and returns whether there was one.
     pub fn take(&self, now: u64) -> bool {
         let after = |full_at: u64| {
-            let full_at = full_at.max(now) + self.interval;
+            let full_at = full_at.max(now).saturating_add(self.interval);
             (self.interval != 0 && full_at - now <= SECOND).then_some(full_at)
         };
         self.full_at

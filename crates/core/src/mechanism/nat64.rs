@@ -71,18 +71,17 @@ impl Translator for Nat64 {
         if self.prefix.contains(tuple.source) {
             return Err(Refusal::Drop(Counter::Loop));
         }
+        let destination = self.prefix.extract(tuple.destination);
+        if destination.is_some_and(special::is_illegal_destination_v4) {
+            return Err(Refusal::Drop(Counter::IllegalDestination));
+        }
         // RFC 6146 section 1.2.3: only inside hosts get entries. Silently: the source of a stranger may be
         // forged. A program that makes no sessions finds those of inside hosts only.
         if H::Effort::OPENS && seen.part == Part::Outer && !self.inside.admit(tuple.source) {
             return Err(Refusal::Drop(Counter::NotInside));
         }
-        let destination = self
-            .prefix
-            .extract(tuple.destination)
-            .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
-        if special::is_illegal_destination_v4(destination) {
-            return Err(Refusal::Drop(Counter::IllegalDestination));
-        }
+        let destination =
+            destination.ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
         if seen.policy.forbids(&self.prefix, destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
         }

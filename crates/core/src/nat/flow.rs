@@ -173,13 +173,16 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
             Err(_) => Outcome::no(Cause::NotSyn),
         };
     }
-    if !rate::admits::<_, E>(host.state(), cfg, inside, host.now()) {
-        return by_binding(host.state(), cfg, inside, Outcome::no(Cause::Rate));
+    let mut outcome = Outcome::no(Cause::Rate);
+    if rate::admits(host.state(), cfg, inside, host.now()) {
+        outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
+            Ok(line) => establish(host, cfg, opening, line),
+            Err(cause) => Outcome::no(cause),
+        };
+        if !matches!(outcome.get(), Err(Cause::GaveUp)) {
+            rate::spend(host.state(), cfg, inside, host.now());
+        }
     }
-    let outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
-        Ok(line) => establish(host, cfg, opening, line),
-        Err(cause) => return Outcome::no(cause),
-    };
     match outcome.get() {
         Ok(_) => permitted(host.state(), cfg, outcome, inside[2]),
         Err(_) => by_binding(host.state(), cfg, inside, outcome),

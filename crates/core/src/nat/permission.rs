@@ -97,14 +97,16 @@ pub(super) fn extend<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32)
     let hash = hash(&cfg.seed, &key);
     let sessions = &cfg.layout.sessions;
     if let Some((_, slot)) = sessions.find(memory, hash, &key) {
-        // Left over from an earlier binding of the same inside endpoint, or this one's.
+        // This binding's, or left over from an earlier one of the same inside endpoint, which has no say in how long.
+        let mut left_over = false;
         for (word, value) in [(OUTSIDE, outside), (BINDING, binding), (CREATED, created)] {
             let old = slot.word(word);
             if old != value {
                 slot.replace(word, old, value);
+                left_over = true;
             }
         }
-        if Status::of(slot.life).expiry < expiry {
+        if left_over || Status::of(slot.life).expiry < expiry {
             let _ = slot.update(expiry);
         }
         return done;

@@ -290,18 +290,18 @@ pub(super) fn reduce(bits: u32, count: u32) -> u32 {
     ((u64::from(bits) * u64::from(count)) >> 32) as u32
 }
 
-/// At most `tries` of the numbers below `count`, in a random order; all of them, from a random one on, if there
-/// are no more.
+/// At most `tries` of the numbers below `count`, in a random order; all of them if there are no more, from a random
+/// one on. The first few are those that the programs of BPF try, so that the same port is found there.
 pub(super) fn spread(random: u32, count: u32, tries: u32) -> impl Iterator<Item = u32> {
     let start = reduce(random, count);
-    let mut scattered = Numbers(random).map(move |bits| reduce(bits, count));
-    (0..tries.min(count)).filter_map(move |turn| {
-        if count <= tries {
-            Some((start + turn) % count)
-        } else {
-            scattered.next()
-        }
-    })
+    let scattered = Numbers(random).map(move |bits| reduce(bits, count));
+    let (few, others) = match count {
+        0 => (0, 0),
+        _ if count <= tries => (FEW_PORTS, count),
+        _ => (tries as usize, 0),
+    };
+    let others = (1..=others).map(move |turn| (start + turn) % count);
+    scattered.take(few).chain(others)
 }
 
 /// A linear congruential generator. It spreads: what cannot be predicted is the number that it begins with.

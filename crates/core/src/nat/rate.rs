@@ -8,11 +8,11 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::host::Effort;
 use crate::table::{AtomicU64, Memory};
 use crate::time::Instant;
 
 use super::binding;
+use super::bound::Claim;
 use super::config::NatConfig;
 use super::subscriber;
 
@@ -20,10 +20,9 @@ use super::subscriber;
 /// may in this time.
 const DEPTH: u64 = 4_000_000_000;
 
-/// Whether the subscriber of an inside endpoint may make a session now. An engine that will leave it to user
-/// space only looks.
+/// Whether the subscriber of an inside endpoint may make a session now.
 #[inline(never)]
-pub(super) fn admits<M: Memory + ?Sized, E: Effort>(
+pub(super) fn admits<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
@@ -33,34 +32,55 @@ pub(super) fn admits<M: Memory + ?Sized, E: Effort>(
     if interval == 0 {
         return true;
     }
-    let hash = subscriber::pairing(cfg, inside);
-    let (Some(one), Some(two)) = (
-        bucket(memory, cfg, hash >> 32),
-        bucket(memory, cfg, hash & 0xffff_ffff),
-    ) else {
+    let [Some(one), Some(two)] = buckets(memory, cfg, inside) else {
         return true;
     };
     let claim = binding::claim(memory, cfg, binding::present(memory, cfg, inside), 0);
-    let now = now.0 << 20;
-    let takes = E::ACCOUNTS || !subscriber::tracked(cfg);
-    // Both, whatever the first says.
-    let most = now + claim.of(DEPTH);
-    spend(one, (now, most), interval, takes) | spend(two, (now, most), interval, takes)
+    let until = |bucket: &AtomicU64| after(bucket.load(Ordering::Relaxed), interval, now, claim);
+    until(one).is_some() | until(two).is_some()
 }
 
-/// Spends a token, if the bucket has one and its tokens are then spent until `most` at the latest. Of two processors that spend at the same instant one may get it for
-/// nothing.
+/// Takes the tokens of a session. An engine that leaves the session to another takes none, because that one does.
+#[inline(never)]
+pub(super) fn spend<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+    now: Instant,
+) {
+    let interval = u64::from(cfg.limits.session_interval);
+    if interval == 0 {
+        return;
+    }
+    for bucket in buckets(memory, cfg, inside).into_iter().flatten() {
+        let spent = bucket.load(Ordering::Relaxed);
+        if let Some(until) = after(spent, interval, now, Claim::Flow) {
+            // Of two processors that spend at the same instant one may get it for nothing.
+            let _ = bucket.compare_exchange(spent, until, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The time until which the tokens of a bucket are spent, after one more; `None` if it has none for this claim.
 #[inline(always)]
-fn spend(bucket: &AtomicU64, (now, most): (u64, u64), interval: u64, takes: bool) -> bool {
-    let spent = bucket.load(Ordering::Relaxed);
+fn after(spent: u64, interval: u64, now: Instant, claim: Claim) -> Option<u64> {
+    let now = now.0 << 20;
     let until = spent.max(now) + interval;
-    if until > most {
-        return false;
-    }
-    if takes {
-        let _ = bucket.compare_exchange(spent, until, Ordering::Relaxed, Ordering::Relaxed);
-    }
-    true
+    (until <= now + claim.of(DEPTH)).then_some(until)
+}
+
+/// Both buckets of the subscriber of an inside endpoint.
+#[inline(always)]
+fn buckets<'m, M: Memory + ?Sized>(
+    memory: &'m M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+) -> [Option<&'m AtomicU64>; 2] {
+    let hash = subscriber::pairing(cfg, inside);
+    [
+        bucket(memory, cfg, hash >> 32),
+        bucket(memory, cfg, hash & 0xffff_ffff),
+    ]
 }
 
 /// The bucket that 32 bits of a hash select.

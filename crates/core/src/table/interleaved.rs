@@ -90,6 +90,28 @@ fn rivals_in_two_buckets_see_each_other() {
     });
 }
 
+#[test]
+fn what_its_owner_gives_up_a_rival_has_whole_or_not_at_all() {
+    model(3, || {
+        let table = Buckets { first: 0, count: 1 };
+        let memory = memory(2);
+        let claim = move |memory: &[Line], word| table.insert_unique(memory, 0, TAG, word).get();
+        let (a, b) = (USED | 0x101, USED | 0x102);
+        claim(&memory, a).unwrap();
+        let give_up = move |memory: &[Line]| {
+            let place = table.find(memory, 0, u64::MAX, a).unwrap();
+            table.remove(memory, place);
+        };
+        let ((), rival) = both(&memory, give_up, |m| claim(m, b));
+        assert_eq!(
+            table.get(&memory[..], 0, TAG, b & TAG),
+            rival.is_ok().then_some(b)
+        );
+        // Nobody has it twice, and it is never lost.
+        assert_eq!(claim(&memory, a).is_err(), rival.is_ok());
+    });
+}
+
 const SLOTS: Slots = Slots {
     control: Buckets { first: 0, count: 1 },
     first: 2,

@@ -100,6 +100,38 @@ fn rfc6146_3_5_1_permission_ends_with_its_binding() {
 }
 
 #[test]
+fn rfc6146_3_5_2_2_a_permission_does_not_inherit_from_an_earlier_binding() {
+    let mut nat = strict();
+    let (server, other) = (v4("192.0.2.1", 443), v4("192.0.2.7", 443));
+    let client = |number: u16| inside("2001:db8::1", 5000 + number);
+    let open = |nat: &mut Nat, number, server| {
+        let outside = nat.out(client(number), server, SYN).unwrap();
+        nat.back(outside, server, Transport::Tcp(TcpFlags(0x12)))
+            .unwrap();
+        outside
+    };
+    for number in 0..32 {
+        let outside = open(&mut nat, number, server);
+        nat.back(outside, server, Transport::Tcp(TcpFlags::RST))
+            .unwrap();
+    }
+    nat.pass(241);
+    // Some permissions are still there: the sweeper came by before their bindings ended.
+    nat.sweep();
+    let outside: Vec<_> = (0..32)
+        .map(|number| {
+            nat.out(client(number), server, SYN).unwrap();
+            open(&mut nat, number, other)
+        })
+        .collect();
+    // TCP_TRANS is over.
+    nat.pass(241);
+    for outside in outside {
+        assert_eq!(nat.back(outside, v4("192.0.2.1", 80), SYN), FILTERED);
+    }
+}
+
+#[test]
 fn rfc6146_3_5_2_2_address_dependent_filtering_of_tcp() {
     let mut nat = strict();
     let outside = nat.out(client(), v4("192.0.2.1", 443), SYN).unwrap();

@@ -2,7 +2,7 @@
 
 use isthmus_core::address::V4;
 use isthmus_core::nat::*;
-use isthmus_core::time::Span;
+use isthmus_core::time::{Instant, Span};
 use isthmus_core::wire::ipv4;
 use isthmus_core::wire::tuple::Ports;
 use proptest::prelude::*;
@@ -92,6 +92,27 @@ fn rfc6146_3_4_fragments_find_the_ports_of_the_first() {
     nat.sweep();
     remember(&nat.host, &nat.cfg, &key, ports).unwrap();
     assert_eq!(recall(&nat.host, &nat.cfg, &key), Some(ports));
+}
+
+#[test]
+fn rfc6146_4_fragments_are_over_after_fragment_min_and_not_before() {
+    let mut nat = nat();
+    let key = key([pool(), pool()], 7, 17);
+    let ports = Ports {
+        source: 53,
+        destination: 4000,
+    };
+    remember(&nat.host, &nat.cfg, &key, ports).unwrap();
+    let end = nat.host.now + Span::from_secs(2);
+    nat.host.now = Instant(end.0 - 1);
+    assert_eq!(recall(&nat.host, &nat.cfg, &key), Some(ports));
+    nat.host.now = end;
+    assert_eq!(recall(&nat.host, &nat.cfg, &key), None);
+    nat.sweep();
+    assert_eq!(
+        occupancy(&nat.host.memory[..], &nat.cfg),
+        Occupancy::default()
+    );
 }
 
 #[test]

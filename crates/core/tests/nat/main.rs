@@ -1,11 +1,13 @@
 //! The NAT, with memory, a clock and chance of the tests' own.
 
 mod bound;
+mod engines;
 mod filtering;
 mod fixed;
 mod fragment;
 mod full;
 mod held;
+mod machine;
 mod model;
 mod port_set;
 mod share;

@@ -4,6 +4,8 @@
 //! There is one test per vector and engine, named `engine::vector`; `cargo test --test vectors -- rfc7915-4.2`
 //! runs some of them. Engines that need root are reported as ignored without it. A vector in
 //! `vectors/known-failing.txt` must fail. If it passes, delete its line.
+//!
+//! The tests `traffic::gateway` send random traffic through all engines at once, and compare them.
 
 mod case;
 mod choices;
@@ -14,6 +16,7 @@ mod pcap;
 mod referee;
 mod run;
 mod sources;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
             trials.push(trial.with_ignored_flag(skip));
         }
     }
+    trials.extend(traffic::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::bpf::{Hook, KernelTranslator};
 use isthmus_engine::offline;
@@ -23,7 +23,7 @@ use super::judge;
 use super::pcap::{self, Record};
 
 /// The seed of all random choices of a run.
-const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 
 /// The results of a run.
 #[derive(Debug, PartialEq)]
@@ -125,8 +125,8 @@ impl Files {
 
     fn translate(&self, engine: &str) -> Result<Outcome, String> {
         match engine {
-            "xdp" => self.in_kernel(Hook::Xdp, &XDP),
-            "tc" => self.in_kernel(Hook::Tc, &TC),
+            "xdp" => self.in_kernel(Hook::Xdp),
+            "tc" => self.in_kernel(Hook::Tc),
             _ => self.by_command(engine),
         }
     }
@@ -159,16 +159,13 @@ impl Files {
         })
     }
 
-    fn in_kernel(&self, hook: Hook, loaded: &Loaded) -> Result<Outcome, String> {
+    fn in_kernel(&self, hook: Hook) -> Result<Outcome, String> {
         let loading = config::load(&self.configuration).map_err(|e| e.to_string())?;
         // If a test fails while it has the programs, it does not return them.
-        let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let programs = match loaded.take() {
-            Some(used) => Programs::Used(used),
-            None => Programs::Fresh(hook),
-        };
+        let mut loaded = loaded(hook);
         let mut translator =
-            capture::kernel(&loading.document, SEED, programs).map_err(|e| e.to_string())?;
+            capture::kernel(&loading.document, SEED, programs(hook, loaded.take()))
+                .map_err(|e| e.to_string())?;
         let summary = offline::run(&mut translator, &self.input, &self.output);
         *loaded = Some(Box::new(translator));
         let counters = summary.map_err(|e| e.to_string())?.counters;
@@ -182,10 +179,27 @@ impl Files {
     }
 }
 
-/// The programs of a hook, while they are loaded and unused.
-type Loaded = Mutex<Option<Box<KernelTranslator>>>;
-static XDP: Loaded = Mutex::new(None);
-static TC: Loaded = Mutex::new(None);
+/// The programs of a hook, if they are loaded and unused.
+pub(crate) type Loaded = Option<Box<KernelTranslator>>;
+static XDP: Mutex<Loaded> = Mutex::new(None);
+static TC: Mutex<Loaded> = Mutex::new(None);
+
+/// The programs of a hook, for as long as a test has them.
+pub(crate) fn loaded(hook: Hook) -> MutexGuard<'static, Loaded> {
+    let loaded = match hook {
+        Hook::Xdp => &XDP,
+        Hook::Tc => &TC,
+    };
+    loaded.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The programs that a test begins with.
+pub(crate) fn programs(hook: Hook, loaded: Loaded) -> Programs {
+    match loaded {
+        Some(used) => Programs::Used(used),
+        None => Programs::Fresh(hook),
+    }
+}
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
