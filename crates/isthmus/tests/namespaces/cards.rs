@@ -128,6 +128,14 @@ fn passes(bench: &Bench, gateway: &Gateway, what: &str) {
     }
 }
 
+/// What `status` says about a link.
+fn at(gateway: &Gateway, link: &str) -> String {
+    let status = gateway.json("status");
+    let engines = status["engines"].as_array().unwrap();
+    let there = engines.iter().find(|engine| engine["interface"] == link);
+    there.unwrap()["detail"].as_str().unwrap().to_owned()
+}
+
 fn translates(model: &str, engine: &str, keys: &str, detail: &str) {
     let Some(bench) = Bench::new(model) else {
         return;
@@ -135,9 +143,9 @@ fn translates(model: &str, engine: &str, keys: &str, detail: &str) {
     let site = &bench.site;
     site.configure(&format!("{}{PLAT}", both_links(engine, keys)));
     let gateway = site.start();
-    for link in 0..2 {
-        let said = &gateway.json("status")["engines"][link]["detail"];
-        assert!(said.as_str().unwrap().starts_with(detail), "{said}");
+    for link in ["toh", "tos"] {
+        let said = at(&gateway, link);
+        assert!(said.starts_with(detail), "{link}: {said}");
     }
     passes(&bench, &gateway, "at first");
     assert!(translated(&gateway, engine) > 0, "{}", gateway.log());
