@@ -23,21 +23,33 @@ pub(super) struct Card {
     device: String,
 }
 
-/// Returns the cards of a model in pairs, each at one wire. Prints the reason if there are fewer than two pairs.
-pub(super) fn wires(model: &str) -> Option<[[Card; 2]; 2]> {
+/// A wire with a card at both ends.
+pub(super) struct Wire {
+    pub(super) near: Card,
+    pub(super) far: Card,
+}
+
+/// Returns two wires whose near ends are cards of this model. Prints the reason if there are fewer.
+pub(super) fn wires(model: &str) -> Option<[Wire; 2]> {
     let listed = fs::read_to_string(CARDS).unwrap_or_default();
     let cards: Vec<Card> = listed
         .lines()
-        .filter(|line| line.split(',').next() == Some(model))
         .map(|line| Card {
             device: line.to_owned(),
         })
         .collect();
-    let Ok([a, b, c, d]) = <[Card; 4]>::try_from(cards) else {
+    let of_model = cards
+        .chunks_exact(2)
+        .filter(|ends| ends[0].device.split(',').next() == Some(model))
+        .map(|ends| Wire {
+            near: ends[0].clone(),
+            far: ends[1].clone(),
+        });
+    let wires = <[Wire; 2]>::try_from(of_model.collect::<Vec<_>>());
+    if wires.is_err() {
         eprintln!("skipped: this machine has no two wires with cards of the model {model}");
-        return None;
-    };
-    Some([[a, b], [c, d]])
+    }
+    wires.ok()
 }
 
 impl Card {
