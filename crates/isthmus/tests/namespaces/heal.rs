@@ -200,3 +200,32 @@ fn take_off(net: &Net, gateway: &Gateway) {
         process::run(bpftool.args(["link", "detach", "id", &link])).unwrap();
     }
 }
+
+#[test]
+fn a_link_that_was_deleted_is_there_again() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let net = &site.net;
+    site.net.dual_stack();
+    site.configure(&format!("{PLAT}{HOME}"));
+    let gateway = site.start();
+    let before = ours(net);
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    let sessions = gateway.sessions();
+    for _ in 0..2 {
+        net.ip("gateway", "link del isthmus0");
+        soon(&gateway, "it is there again", || {
+            let there = net.ip("gateway", "-br link");
+            there.contains("isthmus0") && ours(net) == before
+        });
+        assert!(net.pings(SERVER), "{}", gateway.log());
+        assert!(gateway.sessions() >= sessions, "{}", gateway.log());
+        soon(&gateway, "no trouble", || {
+            gateway.json("status")["troubles"] == serde_json::Value::Null
+        });
+    }
+    let counted = crate::forward::translated(&gateway, "user");
+    assert_eq!(counted, 3 * 2 * PINGS, "{}", gateway.log());
+    assert!(gateway.stop().success());
+}
