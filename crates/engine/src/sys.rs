@@ -141,6 +141,71 @@ pub(crate) fn coarse_clock() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Commands and an attachment of `linux/bpf.h`.
+const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
+const BPF_PROG_QUERY: c_int = 16;
+const BPF_TCX_INGRESS: u32 = 46;
+
+/// Room for the numbers of the programs at one place; the kernel has no more than 64.
+const MOST_PROGRAMS: usize = 64;
+
+/// Returns the number of a loaded program.
+pub(crate) fn program_id(program: BorrowedFd<'_>) -> io::Result<u32> {
+    /// `info` of `union bpf_attr`.
+    #[repr(C)]
+    struct Info {
+        descriptor: c_int,
+        length: u32,
+        at: u64,
+    }
+    // The first fields of `struct bpf_prog_info`: type and number.
+    let mut told = [0_u32; 2];
+    let info = Info {
+        descriptor: program.as_raw_fd(),
+        length: size_of_val(&told) as u32,
+        at: (&raw mut told).addr() as u64,
+    };
+    // SAFETY: the kernel reads `info`, and writes no more than `length` bytes to `told`.
+    let call = unsafe {
+        let (at, length) = (&raw const info, size_of::<Info>());
+        libc::syscall(libc::SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, at, length)
+    };
+    check(call as c_int)?;
+    Ok(told[1])
+}
+
+/// Returns the numbers of the programs at the ingress of a link. Kernels before 6.6 have no such place.
+pub(crate) fn tcx_programs(link: u32) -> io::Result<Vec<u32>> {
+    /// `query` of `union bpf_attr`.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Query {
+        link: u32,
+        attachment: u32,
+        flags: [u32; 2],
+        at: u64,
+        count: u32,
+        padding: u32,
+        unused: [u64; 4],
+    }
+    let mut programs = vec![0_u32; MOST_PROGRAMS];
+    let mut query = Query {
+        link,
+        attachment: BPF_TCX_INGRESS,
+        at: programs.as_mut_ptr().addr() as u64,
+        count: MOST_PROGRAMS as u32,
+        ..Query::default()
+    };
+    // SAFETY: the kernel writes no more than `count` numbers to `programs`, and how many there are to `query`.
+    let call = unsafe {
+        let (at, length) = (&raw mut query, size_of::<Query>());
+        libc::syscall(libc::SYS_bpf, BPF_PROG_QUERY, at, length)
+    };
+    check(call as c_int)?;
+    programs.truncate(query.count as usize);
+    Ok(programs)
+}
+
 fn check(result: c_int) -> io::Result<()> {
     if result < 0 {
         Err(io::Error::last_os_error())

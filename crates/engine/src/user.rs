@@ -85,24 +85,35 @@ impl Engine {
         });
         let mut engine = Self {
             shared,
-            figures: Vec::new(),
+            figures: queues.iter().map(|_| Arc::default()).collect(),
             threads: Vec::new(),
         };
-        for (index, queue) in queues.into_iter().enumerate() {
-            let figures = Arc::new(Figures::default());
+        engine.run(queues, seed)?;
+        Ok(engine)
+    }
+
+    /// Goes on with the queues of another link, as many as before. That of before is gone, and with it its threads.
+    ///
+    /// # Errors
+    /// A thread cannot be made.
+    pub fn move_to(&mut self, queues: Vec<Queue>, seed: [u8; 32]) -> io::Result<()> {
+        for thread in self.threads.drain(..) {
+            // It has ended with an error, which is why there is another link.
+            let _failed = thread.join();
+        }
+        self.run(queues, seed)
+    }
+
+    fn run(&mut self, queues: Vec<Queue>, seed: [u8; 32]) -> io::Result<()> {
+        for (index, (queue, figures)) in queues.into_iter().zip(&self.figures).enumerate() {
             let mut random = ChaCha8Rng::from_seed(seed);
             random.set_stream(index as u64);
-            let worker = worker::Worker::new(
-                queue,
-                Arc::clone(&engine.shared),
-                Arc::clone(&figures),
-                random,
-            );
+            let worker =
+                worker::Worker::new(queue, Arc::clone(&self.shared), Arc::clone(figures), random);
             let thread = thread::Builder::new().name(format!("isthmus-tun-{index}"));
-            engine.threads.push(thread.spawn(move || worker.run())?);
-            engine.figures.push(figures);
+            self.threads.push(thread.spawn(move || worker.run())?);
         }
-        Ok(engine)
+        Ok(())
     }
 
     /// Replaces the configuration. Every packet sees either the old or the new one as a whole. Sessions stay.

@@ -1,5 +1,6 @@
 //! The interface of engines.
 
+mod attached;
 mod kernel;
 mod user;
 
@@ -32,7 +33,7 @@ pub trait Engine: Send + Sync {
     /// Its counters since the start, for the gateway and for every instance.
     fn counters(&self) -> Vec<(Owner, Snapshot)>;
 
-    /// Puts its programs back on links that were made again. Returns what is not as configured.
+    /// Puts its programs back on links that have lost them. Returns what is not as configured.
     fn heal(&self) -> Vec<String> {
         Vec::new()
     }

@@ -11,11 +11,23 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 /// # Errors
 /// The kernel refuses, or `take` fails: then the rest is not read.
 pub(super) fn dump(
-    request: RouteNetlinkMessage,
+    message: RouteNetlinkMessage,
+    take: impl FnMut(RouteNetlinkMessage) -> io::Result<()>,
+) -> io::Result<()> {
+    request(message, NLM_F_REQUEST | NLM_F_DUMP, take)
+}
+
+/// Sends a request with these flags, likewise, and reads one answer, or all of a dump.
+///
+/// # Errors
+/// The same.
+pub(super) fn request(
+    message: RouteNetlinkMessage,
+    flags: u16,
     mut take: impl FnMut(RouteNetlinkMessage) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut message = NetlinkMessage::from(request);
-    message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let mut message = NetlinkMessage::from(message);
+    message.header.flags = flags;
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];
     message.serialize(&mut bytes);
@@ -33,7 +45,12 @@ pub(super) fn dump(
             let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
                 .map_err(io::Error::other)?;
             match message.payload {
-                NetlinkPayload::InnerMessage(one) => take(one)?,
+                NetlinkPayload::InnerMessage(one) => {
+                    take(one)?;
+                    if flags & NLM_F_DUMP != NLM_F_DUMP {
+                        return Ok(());
+                    }
+                }
                 NetlinkPayload::Done(_) => return Ok(()),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
                 _ => {}

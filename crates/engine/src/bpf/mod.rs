@@ -3,6 +3,7 @@
 //! All links of a gateway share one set of programs and maps. File descriptors of this process own the maps and
 //! attachments, so that the kernel removes them however the process ends.
 
+mod attached;
 mod dump;
 mod links;
 mod map;
@@ -16,11 +17,11 @@ mod stations;
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::AsFd as _;
 
 use aya::programs::tc::{self, SchedClassifierLinkId, TcAttachType};
 use aya::programs::xdp::{XdpLinkId, XdpMode};
 use aya::programs::{SchedClassifier, Xdp};
-use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_abi::banks::{self, Active};
 use isthmus_abi::clock::OFFLINE;
@@ -38,6 +39,7 @@ use links::{Links, Named};
 use ranges::Ranges;
 use routes::RouteWatch;
 
+pub use attached::LinkNow;
 pub use isthmus_abi::programs::Hook;
 pub use map::Plain;
 pub use offline::KernelTranslator;
@@ -70,6 +72,9 @@ pub enum Error {
     /// Announcements of links and routes cannot be received.
     #[error("links and routes cannot be watched: {0}")]
     Routes(io::Error),
+    /// The kernel does not tell about a link or a program.
+    #[error("the kernel does not tell about a link: {0}")]
+    Asked(io::Error),
     /// The link does not exist.
     #[error("there is no link {name:?}: {error}")]
     Link {
@@ -106,8 +111,6 @@ pub enum Clock {
 /// How an XDP program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// By the driver if it can, otherwise by the network stack.
-    Auto,
     /// By the driver.
     Native,
     /// By the network stack.
@@ -124,7 +127,10 @@ const SPARE_RULES: u32 = 4096;
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
+    /// The hooks whose programs are loaded.
     hooks: Vec<Hook>,
+    /// The instances of the active configuration.
+    active: Vec<Instance>,
     xdp_links: HashMap<String, XdpLinkId>,
     tc_links: HashMap<String, SchedClassifierLinkId>,
     /// Number of lines of the state memory.
@@ -168,6 +174,7 @@ impl Programs {
         Ok(Self {
             ebpf,
             hooks: hooks.to_vec(),
+            active: Vec::new(),
             xdp_links: HashMap::new(),
             tc_links: HashMap::new(),
             state_lines,
@@ -245,58 +252,73 @@ impl Programs {
             self.instances.put(place, moved(*instance, base));
         }
         map::activate(&mut self.ebpf, Active::new(bank, instances.len() as u8))?;
+        self.active = instances.to_vec();
         // The next reload writes to the free bank. No program reads it by then.
         self.bank = bank;
         sys::wait_for_bpf_programs()?;
         Ok(())
     }
 
-    /// Attaches the XDP program to a link, and returns whether the driver runs it. If there was a link of this name
-    /// before, its attachment ends.
+    /// Attaches the XDP program to a link. If there is an attachment to a link of this name, it ends.
     ///
     /// # Errors
-    /// No configuration is active, or the kernel refuses; with [`Mode::Auto`], it refuses both modes.
-    pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
-        let before = self.xdp_links.remove(interface);
-        let program = self.xdp(Slot::Base.name(Hook::Xdp))?;
-        if let Some(before) = before {
-            // It fails where the link is gone, and the attachment with it.
-            let _gone = program.detach(before);
-        }
-        let native = match mode {
-            Mode::Generic => None,
-            Mode::Native => Some(program.attach(interface, XdpMode::Driver)?),
-            Mode::Auto => program.attach(interface, XdpMode::Driver).ok(),
+    /// No configuration is active, or the kernel refuses.
+    pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<(), Error> {
+        self.detach(interface);
+        let mode = match mode {
+            Mode::Native => XdpMode::Driver,
+            Mode::Generic => XdpMode::Skb,
         };
-        let (link, mode) = match native {
-            Some(link) => (link, Mode::Native),
-            None => (program.attach(interface, XdpMode::Skb)?, Mode::Generic),
-        };
+        let link = self.xdp()?.attach(interface, mode)?;
         self.xdp_links.insert(interface.to_owned(), link);
-        Ok(mode)
+        Ok(())
     }
 
-    /// Attaches the tc program to the ingress of a link, likewise.
+    /// Attaches the tc program to the ingress of a link, likewise. Loads the programs of this hook if none of them
+    /// is there yet.
     ///
     /// # Errors
     /// No configuration is active, or the kernel refuses.
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
-        // Kernels before 6.6 attach to this queueing discipline, which may exist already. Later kernels do not
-        // need it, and it would stay behind.
-        if KernelVersion::current().is_ok_and(|kernel| kernel < KernelVersion::new(6, 6, 0)) {
+        self.detach(interface);
+        if !self.hooks.contains(&Hook::Tc) {
+            stages::load(&mut self.ebpf, Hook::Tc, &self.active)?;
+            self.hooks.push(Hook::Tc);
+        }
+        // It may exist already. Later kernels do not need it, and it would stay behind.
+        if !attached::has_tcx() {
             let _exists = tc::qdisc_add_clsact(interface);
         }
-        let program = self
-            .ebpf
-            .program_mut(Slot::Base.name(Hook::Tc))
-            .ok_or(Error::Missing(Slot::Base.name(Hook::Tc)))?;
-        let program: &mut SchedClassifier = program.try_into()?;
-        if let Some(before) = self.tc_links.remove(interface) {
-            let _gone = program.detach(before);
-        }
-        let link = program.attach(interface, TcAttachType::Ingress)?;
+        let link = self.tc()?.attach(interface, TcAttachType::Ingress)?;
         self.tc_links.insert(interface.to_owned(), link);
         Ok(())
+    }
+
+    /// Ends the attachment to a link of this name, if there is one.
+    fn detach(&mut self, interface: &str) {
+        // It fails where the link is gone, and the attachment with it.
+        if let Some(before) = self.xdp_links.remove(interface)
+            && let Ok(program) = self.xdp()
+        {
+            let _gone = program.detach(before);
+        }
+        if let Some(before) = self.tc_links.remove(interface)
+            && let Ok(program) = self.tc()
+        {
+            let _gone = program.detach(before);
+        }
+    }
+
+    /// Whether the program of a hook is still on the link with this number.
+    ///
+    /// # Errors
+    /// The kernel does not tell, or the program was never loaded.
+    pub fn is_attached(&self, hook: Hook, link: u32) -> Result<bool, Error> {
+        let name = Slot::Base.name(hook);
+        let program = self.ebpf.program(name).ok_or(Error::Missing(name))?;
+        let number = sys::program_id(program.fd()?.as_fd()).map_err(Error::Asked)?;
+        let there = attached::programs(hook, link).map_err(Error::Asked)?;
+        Ok(there.contains(&number))
     }
 
     /// Returns all counts since the start, by owner.
@@ -307,7 +329,14 @@ impl Programs {
         map::counters(&self.ebpf)
     }
 
-    fn xdp(&mut self, name: &'static str) -> Result<&mut Xdp, Error> {
+    fn xdp(&mut self) -> Result<&mut Xdp, Error> {
+        let name = Slot::Base.name(Hook::Xdp);
+        let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
+        Ok(program.try_into()?)
+    }
+
+    fn tc(&mut self) -> Result<&mut SchedClassifier, Error> {
+        let name = Slot::Base.name(Hook::Tc);
         let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
         Ok(program.try_into()?)
     }

@@ -226,7 +226,7 @@ fn links(document: &Document) -> Vec<String> {
 fn of_interface(interface: &Interface) -> String {
     let name = &interface.name.value;
     let engine = match (interface.engine.value, interface.mode) {
-        (Engine::Xdp, XdpMode::Auto) => "XDP, in the driver if it can",
+        (Engine::Xdp, XdpMode::Auto) => "XDP in the driver, or tc if the driver cannot",
         (Engine::Xdp, XdpMode::Native) => "XDP in the driver",
         (Engine::Xdp, XdpMode::Generic) => "XDP in the kernel's stack",
         (Engine::Tc, _) => "tc",

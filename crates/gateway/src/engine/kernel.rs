@@ -5,14 +5,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::bpf::{Clock, Hook, Mode, Programs};
+use isthmus_engine::bpf::{Clock, Hook, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
-use nix::net::if_::if_nametoindex;
 
+use super::attached::Attached;
 use super::{Engine, EngineError};
-use crate::config::{self, Forward, Interface, Side, XdpMode};
+use crate::config::{self, Forward, Interface, Side};
 use crate::control::EngineStatus;
 
 /// The programs and the links that they are attached to.
@@ -23,15 +23,6 @@ pub struct KernelEngine {
     links: Mutex<Vec<Attached>>,
     /// The names of its links, for errors.
     names: String,
-}
-
-/// A link with a program.
-#[derive(Clone, Debug)]
-struct Attached {
-    interface: Interface,
-    /// The number of the link, while the program is on it.
-    number: Option<u32>,
-    status: EngineStatus,
 }
 
 impl KernelEngine {
@@ -86,7 +77,7 @@ impl KernelEngine {
         let in_kernel = |interface: &&Interface| interface.engine.value != config::Engine::User;
         for interface in interfaces.iter().filter(in_kernel) {
             let attached = match &mut *self.lock() {
-                Some(programs) => attach(programs, interface)?,
+                Some(programs) => Attached::new(programs, interface)?,
                 None => continue,
             };
             self.links().push(attached);
@@ -100,95 +91,6 @@ impl KernelEngine {
 
     fn links(&self) -> MutexGuard<'_, Vec<Attached>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Puts the program on a link.
-fn attach(programs: &mut Programs, interface: &Interface) -> Result<Attached, EngineError> {
-    let name = &interface.name.value;
-    let tc = interface.engine.value == config::Engine::Tc;
-    let engine = if tc { "tc" } else { "xdp" };
-    let failed = |reason: &dyn std::fmt::Display| EngineError {
-        engine,
-        interface: name.clone(),
-        reason: reason.to_string(),
-    };
-    // Before the program is there: if the link is made again meanwhile, that shows.
-    let number = if_nametoindex(name.as_str()).ok();
-    let detail = if tc {
-        programs.attach_tc(name).map_err(|error| failed(&error))?;
-        "ingress"
-    } else {
-        let attached = programs.attach_xdp(name, mode(interface.mode));
-        match attached.map_err(|error| failed(&error))? {
-            Mode::Generic => "generic: the driver does not run XDP programs",
-            Mode::Auto | Mode::Native => "native",
-        }
-    };
-    let more = match interface.forward {
-        Forward::Redirect => "",
-        Forward::Kernel => {
-            warn_of_source_checks(name);
-            "; the kernel forwards"
-        }
-    };
-    Ok(Attached {
-        interface: interface.clone(),
-        number,
-        status: EngineStatus {
-            engine: engine.into(),
-            interface: name.clone(),
-            detail: format!("{detail}{more}"),
-        },
-    })
-}
-
-impl Attached {
-    /// Puts the program on the link again, if that is another one. Returns what is wrong.
-    fn heal(&mut self, programs: &mut Programs) -> Option<String> {
-        let name = self.interface.name.value.as_str();
-        let number = if_nametoindex(name).ok();
-        if number.is_some() && number == self.number {
-            return None;
-        }
-        self.number = None;
-        let trouble = if number.is_none() {
-            format!("there is no link {name}: nothing is translated there")
-        } else {
-            match attach(programs, &self.interface) {
-                Ok(attached) => {
-                    tracing::warn!(link = name, "was made again: it has its program again");
-                    *self = attached;
-                    return None;
-                }
-                Err(error) => error.to_string(),
-            }
-        };
-        self.status.detail.clone_from(&trouble);
-        Some(trouble)
-    }
-}
-
-/// Where the kernel checks sources, it drops what was translated on a link where such packets do not
-/// come from.
-fn warn_of_source_checks(link: &str) {
-    let strictest = ["all", link]
-        .iter()
-        .filter_map(|name| {
-            let path = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
-            std::fs::read_to_string(path)
-                .ok()?
-                .trim()
-                .parse::<u8>()
-                .ok()
-        })
-        .max();
-    if let Some(checks @ 1..) = strictest {
-        tracing::warn!(
-            link,
-            "IPv4 packets from here may be dropped: net.ipv4.conf.all.rp_filter or \
-             net.ipv4.conf.{link}.rp_filter is {checks}; with 0 the kernel forwards them"
-        );
     }
 }
 
@@ -234,14 +136,6 @@ fn names(interfaces: &[Interface]) -> String {
         .map(|interface| interface.name.value.as_str())
         .collect();
     names.join(", ")
-}
-
-const fn mode(mode: XdpMode) -> Mode {
-    match mode {
-        XdpMode::Auto => Mode::Auto,
-        XdpMode::Native => Mode::Native,
-        XdpMode::Generic => Mode::Generic,
-    }
 }
 
 impl Engine for KernelEngine {

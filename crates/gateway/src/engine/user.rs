@@ -1,7 +1,8 @@
 //! The user-space engine on its TUN link.
 
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::error::Error;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_engine::counters::{Owner, Snapshot};
@@ -9,6 +10,7 @@ use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
 use isthmus_engine::user;
+use nix::net::if_::if_nametoindex;
 
 use super::{Engine, EngineError};
 use crate::config::Tun;
@@ -19,8 +21,15 @@ use crate::control::EngineStatus;
 pub struct UserEngine {
     interface: String,
     queues: usize,
+    running: Mutex<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
     // Taken when it stops.
-    engine: Mutex<Option<user::Engine>>,
+    engine: Option<user::Engine>,
+    /// The number of the link; `None` while there is none.
+    link: Option<u32>,
 }
 
 impl UserEngine {
@@ -36,45 +45,77 @@ impl UserEngine {
         state: &Arc<Region>,
         services: Arc<dyn Services>,
     ) -> Result<Self, EngineError> {
-        let failed = |reason: String| EngineError {
+        let queues = tun.queues.into();
+        let failed = |error: &dyn Display| EngineError {
             engine: "user",
             interface: tun.name.value.clone(),
-            reason,
+            reason: error.to_string(),
         };
-        let link = user::Tun::open(&tun.name.value, tun.queues.into())
-            .map_err(|error| failed(error.to_string()))?;
-        match link.delivery() {
-            user::Delivery::Batched => {}
-            user::Delivery::Threaded => tracing::info!(
-                link = link.name(),
-                "small packets are slower: without CAP_SYS_NICE, or if /proc hides them, the link's \
-                 kernel threads interrupt ours"
-            ),
-            user::Delivery::Direct => tracing::info!(
-                link = link.name(),
-                "small packets are slower: the link has no kernel threads, because /sys cannot \
-                 be written or belongs to another network namespace"
-            ),
-        }
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(|error| failed(error.to_string()))?;
+        let opened = open(&tun.name.value, queues).map_err(|error| failed(&error))?;
         let (ruleset, state) = (Arc::clone(ruleset), Arc::clone(state));
-        let engine = user::Engine::start(link.queues, ruleset, state, seed, services)
-            .map_err(|error: io::Error| failed(error.to_string()))?;
+        let seed = seed().map_err(|error| failed(&error))?;
+        let engine = user::Engine::start(opened, ruleset, state, seed, services)
+            .map_err(|error| failed(&error))?;
         Ok(Self {
             interface: tun.name.value.clone(),
-            queues: tun.queues.into(),
-            engine: Mutex::new(Some(engine)),
+            queues,
+            running: Mutex::new(Running {
+                engine: Some(engine),
+                link: if_nametoindex(tun.name.value.as_str()).ok(),
+            }),
         })
     }
 
-    fn with<T>(&self, act: impl FnOnce(&user::Engine) -> T) -> Option<T> {
-        self.engine
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-            .map(act)
+    fn lock(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn with<T>(&self, act: impl FnOnce(&user::Engine) -> T) -> Option<T> {
+        self.lock().engine.as_ref().map(act)
+    }
+}
+
+impl Running {
+    /// Makes the link again, if somebody deleted it.
+    fn heal(&mut self, name: &str, queues: usize) -> Result<(), Box<dyn Error>> {
+        let Some(engine) = self.engine.as_mut().filter(|engine| !engine.is_running()) else {
+            return Ok(());
+        };
+        let now = if_nametoindex(name).ok();
+        if now.is_some() && now == self.link {
+            // A queue that fails while its link is there does not recover.
+            return Ok(());
+        }
+        engine.move_to(open(name, queues)?, seed()?)?;
+        self.link = if_nametoindex(name).ok();
+        tracing::warn!(link = name, "was deleted, and is there again");
+        Ok(())
+    }
+}
+
+/// Opens the link, and creates it if it does not exist.
+fn open(name: &str, queues: usize) -> Result<Vec<user::Queue>, user::OpenError> {
+    let link = user::Tun::open(name, queues)?;
+    match link.delivery() {
+        user::Delivery::Batched => {}
+        user::Delivery::Threaded => tracing::info!(
+            link = link.name(),
+            "small packets are slower: without CAP_SYS_NICE, or if /proc hides them, the link's \
+             kernel threads interrupt ours"
+        ),
+        user::Delivery::Direct => tracing::info!(
+            link = link.name(),
+            "small packets are slower: the link has no kernel threads, because /sys cannot \
+             be written or belongs to another network namespace"
+        ),
+    }
+    Ok(link.queues)
+}
+
+fn seed() -> Result<[u8; 32], getrandom::Error> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed)?;
+    Ok(seed)
 }
 
 impl Engine for UserEngine {
@@ -106,16 +147,21 @@ impl Engine for UserEngine {
             .unwrap_or_default()
     }
 
+    fn heal(&self) -> Vec<String> {
+        let healed = self.lock().heal(&self.interface, self.queues);
+        healed
+            .err()
+            .map(|error| error.to_string())
+            .into_iter()
+            .collect()
+    }
+
     fn is_running(&self) -> bool {
         self.with(user::Engine::is_running).unwrap_or(false)
     }
 
     fn stop(&self) {
-        let engine = self
-            .engine
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let engine = self.lock().engine.take();
         if let Some(Err(error)) = engine.map(user::Engine::stop) {
             tracing::error!(link = self.interface, %error, "a queue failed");
         }

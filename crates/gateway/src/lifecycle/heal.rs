@@ -1,12 +1,12 @@
 //! Puts back what others take away while the gateway runs: routes, rules and addresses of its link, the link's
-//! state, programs on an interface that was made again, forwarding. What cannot be put back is a trouble, which
+//! state and the link itself, programs on interfaces, forwarding. What cannot be put back is a trouble, which
 //! `status` and the metrics show, and is tried again each second.
 
 use std::time::Instant;
 
 use super::running::Running;
 use super::view::lock;
-use crate::link::{Forwarding, Wanted};
+use crate::link::{Forwarding, LinkError, Wanted};
 
 impl Running {
     /// Puts back what the kernel does not announce, which is cheap to look at; and all else if there was a trouble.
@@ -28,17 +28,33 @@ impl Running {
     /// Puts everything back.
     pub(super) async fn heal(&mut self) {
         let mut troubles = self.heal_machine();
-        if let Some(link) = &mut self.link {
-            match link.heal().await {
-                Ok(again) => {
-                    for what in again {
-                        tracing::warn!("{what} was gone, and is there again");
-                    }
+        match self.heal_link().await {
+            Ok(again) => {
+                for what in again {
+                    tracing::warn!("{what} was gone, and is there again");
                 }
-                Err(error) => troubles.push(error.to_string()),
             }
+            Err(error) => troubles.push(error.to_string()),
         }
         self.report(troubles);
+    }
+
+    /// Puts back what belongs to the link. Returns what is there again.
+    async fn heal_link(&mut self) -> Result<Vec<String>, LinkError> {
+        if let Some(link) = &mut self.link {
+            match link.heal().await {
+                // What was configured went with it.
+                Err(LinkError::Missing(_)) => {}
+                healed => return healed,
+            }
+        }
+        if let Some(before) = self.link.take() {
+            before.remove().await;
+        }
+        let current = self.view.current();
+        self.configure_link(&Wanted::of(&current.document)).await?;
+        self.solicit(&current.document).await;
+        Ok(vec!["all that is configured on the link".into()])
     }
 
     /// Puts back programs and forwarding. Returns what is not as it should be.

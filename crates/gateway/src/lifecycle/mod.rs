@@ -148,10 +148,16 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
                 Wish::Heal => running.heal().await,
                 Wish::Look => running.look().await,
             },
-            _ = tick.tick() => match running.failed_engine() {
-                None if watchdog.is_some() => systemd::alive(),
-                None => {}
-                Some((engine, interface)) => break Err(UpError::Failed(engine, interface)),
+            _ = tick.tick() => {
+                if running.failed_engine().is_some() {
+                    // It may be that somebody deleted its link.
+                    running.heal().await;
+                }
+                match running.failed_engine() {
+                    None if watchdog.is_some() => systemd::alive(),
+                    None => {}
+                    Some((engine, interface)) => break Err(UpError::Failed(engine, interface)),
+                }
             },
         }
     };

@@ -28,7 +28,7 @@ use crate::config::{self, Document, Loaded, Secrets};
 use crate::control::{self, ControlSocket, EngineStatus};
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
-use crate::link::{Forwarding, Link, Monitor, Sysctls, Wanted};
+use crate::link::{Forwarding, Link, LinkError, Monitor, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
 
@@ -177,14 +177,7 @@ impl Running {
     ) -> Result<(), UpError> {
         let current = self.view.current();
         let wanted = Wanted::of(&current.document);
-        let link = Link::configure(&wanted).await?;
-        self.monitor = Monitor::start(link.index())
-            .map(Some)
-            .unwrap_or_else(|error| {
-                tracing::warn!(%error, "losses of routes will not be heard of");
-                None
-            });
-        self.link = Some(link);
+        self.configure_link(&wanted).await?;
         if wanted.forwarding == Forwarding::Needed {
             self.sysctls.forward()?;
         }
@@ -213,6 +206,19 @@ impl Running {
             control = %current.document.gateway.control.display(),
             "up"
         );
+        Ok(())
+    }
+
+    /// Makes the link as wanted, and listens for its losses.
+    pub(super) async fn configure_link(&mut self, wanted: &Wanted) -> Result<(), LinkError> {
+        let link = Link::configure(wanted).await?;
+        self.monitor = Monitor::start(link.index())
+            .map(Some)
+            .unwrap_or_else(|error| {
+                tracing::warn!(%error, "losses of routes will not be heard of");
+                None
+            });
+        self.link = Some(link);
         Ok(())
     }
 

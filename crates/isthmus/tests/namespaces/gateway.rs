@@ -103,6 +103,18 @@ impl Gateway {
         fs::read_link(format!("/proc/{}/exe", self.process.id())).is_ok()
     }
 
+    /// Returns the numbers of the attachments of programs that it holds.
+    pub(crate) fn bpf_links(&self) -> Vec<String> {
+        let descriptors = fs::read_dir(format!("/proc/{}/fdinfo", self.process.id())).unwrap();
+        descriptors
+            .filter_map(|one| {
+                let about = fs::read_to_string(one.ok()?.path()).ok()?;
+                let number = about.lines().find_map(|line| line.strip_prefix("link_id:"));
+                Some(number?.trim().to_owned())
+            })
+            .collect()
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }

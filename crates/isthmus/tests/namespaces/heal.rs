@@ -1,7 +1,10 @@
 //! A gateway puts back what others take away from it.
 
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use isthmus_lab::process;
 
 use crate::forward::{PINGS, translated};
 use crate::gateway::Gateway;
@@ -142,4 +145,87 @@ fn made_again(engine: &str) {
             net.pings(SERVER) && translated(&gateway, engine) - count == 2 * PINGS
         });
     }
+}
+
+#[test]
+fn xdp_returns_to_a_link_that_it_was_taken_off() {
+    taken_off("xdp");
+}
+
+#[test]
+fn tc_returns_to_a_link_that_it_was_taken_off() {
+    taken_off("tc");
+}
+
+/// Attachments of both kinds are links of BPF, but before Linux 6.6 that of tc is a filter.
+fn taken_off(engine: &str) {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let net = &site.net;
+    if process::require("bpftool", "bpftool").is_err() {
+        eprintln!("skipped: bpftool is not installed");
+        return;
+    }
+    site.configure(&format!("{}{PLAT}", both_links(engine, "")));
+    let gateway = site.start();
+    let engines = gateway.json("status")["engines"].clone();
+    for round in 1..=2 {
+        take_off(net, &gateway);
+        soon(&gateway, "the program is there again", || {
+            gateway.log().matches("somebody took it off").count() == 2 * round
+        });
+        let status = gateway.json("status");
+        assert_eq!(status["engines"], engines);
+        assert_eq!(status["troubles"], serde_json::Value::Null);
+        soon(&gateway, "the program translates", || {
+            let count = translated(&gateway, engine);
+            net.pings(SERVER) && translated(&gateway, engine) - count == 2 * PINGS
+        });
+    }
+    assert!(gateway.stop().success());
+}
+
+/// Takes the programs off both links of a gateway.
+fn take_off(net: &Net, gateway: &Gateway) {
+    let links = gateway.bpf_links();
+    if links.is_empty() {
+        for link in ["toh", "tos"] {
+            let mut tc = net.command("gateway", "tc");
+            process::run(tc.args(["filter", "del", "dev", link, "ingress"])).unwrap();
+        }
+    }
+    for link in links {
+        let mut bpftool = Command::new("bpftool");
+        process::run(bpftool.args(["link", "detach", "id", &link])).unwrap();
+    }
+}
+
+#[test]
+fn a_link_that_was_deleted_is_there_again() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let net = &site.net;
+    site.net.dual_stack();
+    site.configure(&format!("{PLAT}{HOME}"));
+    let gateway = site.start();
+    let before = ours(net);
+    assert!(net.pings(SERVER), "{}", gateway.log());
+    let sessions = gateway.sessions();
+    for _ in 0..2 {
+        net.ip("gateway", "link del isthmus0");
+        soon(&gateway, "it is there again", || {
+            let there = net.ip("gateway", "-br link");
+            there.contains("isthmus0") && ours(net) == before
+        });
+        assert!(net.pings(SERVER), "{}", gateway.log());
+        assert!(gateway.sessions() >= sessions, "{}", gateway.log());
+        soon(&gateway, "no trouble", || {
+            gateway.json("status")["troubles"] == serde_json::Value::Null
+        });
+    }
+    let counted = crate::forward::translated(&gateway, "user");
+    assert_eq!(counted, 3 * 2 * PINGS, "{}", gateway.log());
+    assert!(gateway.stop().success());
 }

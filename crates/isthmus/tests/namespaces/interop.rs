@@ -90,8 +90,8 @@ fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<()
             traffic::pings(back, client, bytes)?;
         }
     }
-    traffic::tcp(hosts, server, BYTES)?;
-    traffic::udp(hosts, server)?;
+    traffic::tcp(hosts.to(server), BYTES)?;
+    traffic::udp(hosts.to(server))?;
     traffic::hops(hosts, server)?;
     world.narrow(pair, ours, gateway);
     if pair.pings == Pings::OfAnySize {
@@ -103,8 +103,8 @@ fn works(world: &World, pair: &Pair, ours: Side, gateway: &Gateway) -> Result<()
         Side::Br => pair.mtu,
     };
     traffic::path_mtu(hosts, server, mtu)?;
-    traffic::tcp(hosts, server, BYTES)?;
-    traffic::udp(hosts, server)?;
+    traffic::tcp(hosts.to(server), BYTES)?;
+    traffic::udp(hosts.to(server))?;
     // The slow path could have done all of this as well.
     let forwarded = forwarded(gateway, world.engine) - before;
     if forwarded < PACKETS {

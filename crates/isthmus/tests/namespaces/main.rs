@@ -1,6 +1,7 @@
 //! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing. And `isthmus lab`.
 
 mod address;
+mod cards;
 mod forward;
 mod gateway;
 mod heal;

@@ -11,6 +11,8 @@ use isthmus_lab::netns::Namespace;
 use isthmus_lab::process;
 use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
 
+use crate::softwires::traffic::Hosts;
+
 /// Three namespaces of this test alone, gone when it is dropped.
 pub(crate) struct Net(Network);
 
@@ -44,6 +46,19 @@ impl Net {
         net.ip("host", "addr add fe80::2/64 dev eth0 nodad");
         net.ip("gateway", "addr add fe80::1/64 dev toh nodad");
         net
+    }
+
+    /// These nodes, whose links are up to the caller: `host`, `gateway` and `server`.
+    pub(crate) fn of(network: Network) -> Self {
+        Self(network)
+    }
+
+    /// The ends of the path through the gateway.
+    pub(crate) fn hosts(&self) -> Hosts<'_> {
+        Hosts {
+            client: self.node("host"),
+            server: self.node("server"),
+        }
     }
 
     /// Gives the host an IPv4 address from a network of its own.
@@ -164,6 +179,11 @@ fn topology() -> Topology {
 
 pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs `ip` in the namespace of this process.
+pub(crate) fn of_this_machine(arguments: &str) {
+    process::run(Command::new("ip").args(arguments.split(' '))).unwrap();
 }
 
 pub(crate) fn ip(node: &Namespace, arguments: &str) {

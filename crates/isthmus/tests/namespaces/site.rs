@@ -50,10 +50,15 @@ pub(crate) struct Site {
 impl Site {
     /// Returns `None`, after printing the reason, if namespaces cannot be made.
     pub(crate) fn new() -> Option<Self> {
-        possible().then(|| Self {
-            net: Net::new(),
+        possible().then(|| Self::over(Net::new()))
+    }
+
+    /// Returns a site with this network.
+    pub(crate) fn over(net: Net) -> Self {
+        Self {
+            net,
             folder: tempfile::tempdir().unwrap(),
-        })
+        }
     }
 
     /// Returns a site with a running gateway that has this in its configuration.

@@ -31,20 +31,20 @@ fn carries(row: &Mechanism, engine: &str) {
     };
     fine(traffic::pings(hosts, server, 56));
     fine(traffic::pings(hosts, server, 4000));
-    fine(traffic::tcp(hosts, server, BYTES));
-    fine(traffic::udp(hosts, server));
+    fine(traffic::tcp(hosts.to(server), BYTES));
+    fine(traffic::udp(hosts.to(server)));
     fine(traffic::ftp(hosts, server));
     fine(traffic::hops(hosts, server));
     // Routers between the gateways report errors to the gateways, and these to the hosts.
     net.narrow(row);
     fine(traffic::path_mtu(hosts, server, row.mtu));
-    fine(traffic::tcp(hosts, server, BYTES));
-    fine(traffic::udp(hosts, server));
+    fine(traffic::tcp(hosts.to(server), BYTES));
+    fine(traffic::udp(hosts.to(server)));
     if row.transport == Transport::Tunnel {
         net.tell(row, engine, [&ce, &br]);
         fine(traffic::path_mtu(hosts, server, row.mtu));
-        fine(traffic::tcp(hosts, server, BYTES));
-        fine(traffic::udp(hosts, server));
+        fine(traffic::tcp(hosts.to(server), BYTES));
+        fine(traffic::udp(hosts.to(server)));
     }
     assert!(ce.stop().success() && br.stop().success());
 }

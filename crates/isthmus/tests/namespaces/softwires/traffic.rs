@@ -30,6 +30,33 @@ pub(crate) struct Hosts<'a> {
     pub(crate) server: &'a Namespace,
 }
 
+/// The way to a server whose address the hosts write differently.
+#[derive(Clone, Copy)]
+pub(crate) struct Way<'a> {
+    pub(crate) hosts: Hosts<'a>,
+    /// The server for the client.
+    pub(crate) to: &'a str,
+    /// The server for itself.
+    pub(crate) at: &'a str,
+}
+
+impl<'a> Hosts<'a> {
+    /// The way to a server with this address on both sides.
+    pub(crate) fn to(self, address: &'a str) -> Way<'a> {
+        Way {
+            hosts: self,
+            to: address,
+            at: address,
+        }
+    }
+}
+
+impl Way<'_> {
+    fn addresses<T: From<(IpAddr, u16)>>(&self) -> [T; 2] {
+        [self.to, self.at].map(|address| (address.parse().unwrap(), PORT).into())
+    }
+}
+
 /// Opens a socket in a namespace, where it stays.
 pub(crate) fn inside<T: Send>(
     node: &Namespace,
@@ -98,15 +125,15 @@ pub(crate) fn path_mtu(hosts: Hosts<'_>, address: &str, mtu: u32) -> Result<(), 
 }
 
 /// A server returns this many bytes over one connection.
-pub(crate) fn tcp(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), String> {
+pub(crate) fn tcp(way: Way<'_>, bytes: u32) -> Result<(), String> {
     // No two parts of the data are equal.
     let sent: Vec<u8> = (0..bytes / 4)
         .flat_map(|word| word.wrapping_mul(0x9E37_79B1).to_be_bytes())
         .collect();
-    let address = SocketAddr::new(address.parse().unwrap(), PORT);
-    let listener = inside(hosts.server, || TcpListener::bind(address))?;
-    let stream = inside(hosts.client, || {
-        TcpStream::connect_timeout(&address, PATIENCE)
+    let [to, at]: [SocketAddr; 2] = way.addresses();
+    let listener = inside(way.hosts.server, || TcpListener::bind(at))?;
+    let stream = inside(way.hosts.client, || {
+        TcpStream::connect_timeout(&to, PATIENCE)
     })?;
     let (mut echo, _) = listener.accept().map_err(|error| error.to_string())?;
     for stream in [&stream, &echo] {
@@ -139,14 +166,14 @@ pub(crate) fn tcp(hosts: Hosts<'_>, address: &str, bytes: u32) -> Result<(), Str
 }
 
 /// A server returns datagrams, also of sizes that links carry in fragments only.
-pub(crate) fn udp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
-    let address: IpAddr = address.parse().unwrap();
-    let any = match address {
-        IpAddr::V4(_) => "0.0.0.0:0",
-        IpAddr::V6(_) => "[::]:0",
+pub(crate) fn udp(way: Way<'_>) -> Result<(), String> {
+    let [to, at]: [SocketAddr; 2] = way.addresses();
+    let any = match to {
+        SocketAddr::V4(_) => "0.0.0.0:0",
+        SocketAddr::V6(_) => "[::]:0",
     };
-    let server = inside(hosts.server, || UdpSocket::bind((address, PORT)))?;
-    let client = inside(hosts.client, || UdpSocket::bind(any))?;
+    let server = inside(way.hosts.server, || UdpSocket::bind(at))?;
+    let client = inside(way.hosts.client, || UdpSocket::bind(any))?;
     for socket in [&server, &client] {
         socket
             .set_read_timeout(Some(Duration::from_secs(1)))
@@ -156,7 +183,7 @@ pub(crate) fn udp(hosts: Hosts<'_>, address: &str) -> Result<(), String> {
         let sent: Vec<u8> = (0..length).map(|byte: u32| (byte % 251) as u8).collect();
         let exchange = || {
             let mut bytes = [0; 9000];
-            client.send_to(&sent, (address, PORT))?;
+            client.send_to(&sent, to)?;
             let (length, from) = server.recv_from(&mut bytes)?;
             server.send_to(&bytes[..length], from)?;
             let (length, _) = client.recv_from(&mut bytes)?;
