@@ -13,6 +13,7 @@ mod pref64;
 mod routes;
 mod side;
 mod site;
+mod soak;
 mod softwires;
 mod tables;
 mod vlan;
