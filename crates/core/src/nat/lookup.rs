@@ -115,6 +115,7 @@ mod tests {
         let capacity = Capacity {
             sessions: 6,
             bindings: 6,
+            permissions: 0,
             subscribers: 0,
             fragments: 6,
         };
