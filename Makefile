@@ -19,9 +19,10 @@ BUILT ?= $(TARGET)/release
 STRIP ?= strip
 STATIC := $(shell uname -m)-unknown-linux-musl
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 3600
 PROFILE ?= smoke
 
-.PHONY: build gateway static demo test test-long turn bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build gateway static demo test test-long soak turn bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -44,8 +45,13 @@ test: ## run all tests; TIERS="lint unit ..." runs some of them
 	scripts/test $(TIERS)
 
 test-long: ## run what takes long and is no part of `make test`; PARTS="soak ..." runs some of it
-	scripts/setup test
+	scripts/setup test $(filter mutants,$(or $(PARTS),mutants))
 	scripts/test --long $(PARTS)
+
+soak: ## reloads, kills, faults and floods at random for an hour, in each engine (root); SOAK_SECONDS=60 SOAK_SEED=1
+	scripts/setup test
+	SOAK_SECONDS=$(SOAK_SECONDS) cargo test --locked --package isthmus --test namespaces -- \
+	    --nocapture --test-threads=3 soak::
 
 turn: ## before you land: give CI the next part of the long tests
 	echo $$(($$(cat .ci/turn) + 1)) >.ci/turn

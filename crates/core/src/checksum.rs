@@ -224,6 +224,14 @@ mod tests {
         assert_eq!(change.apply(0xdd2f, ChecksumKind::Udp), 0xffff);
     }
 
+    #[test]
+    fn a_change_is_a_number_that_sums_take() {
+        // 3285 and the complement of 5555, which is aaaa.
+        let change = Sum::ZERO.number(0x3285) - Sum::ZERO.number(0x5555);
+        assert_eq!(change.fold(), 0xdd2f);
+        assert_eq!(change.apply_partial(0x5555), 0x3285);
+    }
+
     proptest! {
         /// An update equals a recomputation, modulo the two zeroes.
         #[test]

@@ -97,3 +97,83 @@ pub fn peek_inbound<H: Host>(
     let inside = binding::inside_of(&slot);
     slot.unchanged().then_some(inside)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::nat::config::{
+        Blocks, Limits, NatConfig, Pooling, Subscriber, Timers, UnsolicitedSyn,
+    };
+    use crate::nat::{Capacity, Layout, Pool};
+    use crate::table::Line;
+
+    /// Tables of one bucket each, so that entries with the same tag have the same hash for all that they see.
+    fn config() -> NatConfig {
+        let capacity = Capacity {
+            sessions: 6,
+            bindings: 6,
+            permissions: 0,
+            subscribers: 0,
+            fragments: 6,
+        };
+        NatConfig {
+            layout: Layout::new(0, &capacity),
+            seed: [3, 1, 4, 1, 5, 9],
+            secret: [2, 6],
+            filtering: Filtering::EndpointIndependent,
+            unsolicited_syn: UnsolicitedSyn::Drop,
+            pooling: Pooling::Strict,
+            subscriber: Subscriber::v6_prefix(64),
+            limits: Limits::default(),
+            blocks: Blocks::None,
+            timers: Timers::default(),
+            pool: Pool::new(&[]).unwrap(),
+        }
+    }
+
+    /// The hash of a session with this outside endpoint.
+    fn outer(cfg: &NatConfig, outside: u64, remote: u64) -> u64 {
+        hash(
+            &cfg.seed,
+            &session::return_key(outside, remote, Protocol::Udp),
+        )
+    }
+
+    /// Two outside endpoints whose sessions cannot be told apart in the index. There are some among as many as the
+    /// square root of the number of tags.
+    fn twins(cfg: &NatConfig, remote: u64) -> [u64; 2] {
+        let mut seen = HashMap::new();
+        for number in 1.. {
+            let outside = number << 16;
+            let tag = index_word(outer(cfg, outside, remote), Position(0));
+            if let Some(other) = seen.insert(tag, outside) {
+                return [other, outside];
+            }
+        }
+        unreachable!("there are fewer tags than numbers")
+    }
+
+    #[test]
+    fn a_session_is_not_taken_for_one_that_looks_the_same_in_the_index() {
+        let cfg = config();
+        let memory: Vec<Line> = (0..cfg.layout.end()).map(|_| Line::default()).collect();
+        let memory = &memory[..];
+        let remote = 0xc000_0201_0035_0000;
+        let [there, absent] = twins(&cfg, remote);
+        let inside = [1, 2, Protocol::Udp as u64];
+        let (sessions, outer) = (&cfg.layout.sessions, outer(&cfg, there, remote));
+        let position = sessions.reserve(memory, 7).unwrap();
+        let draft = sessions.draft(memory, position).unwrap();
+        draft.write(0, &[inside[0], inside[1], inside[2], remote]);
+        draft.write(OUTSIDE, &[there]);
+        sessions.publish(memory, draft, position, 7, 0);
+        let word = index_word(outer, position);
+        assert!(cfg.layout.returns.insert(memory, outer, word).get().is_ok());
+        let found = |outside| find_return(memory, &cfg, outside, remote, Protocol::Udp).is_some();
+        assert!(found(there));
+        assert!(!found(absent));
+    }
+}

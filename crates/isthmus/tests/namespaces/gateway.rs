@@ -136,6 +136,11 @@ impl Gateway {
         self.process.wait().unwrap()
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Kills the gateway, so that it cannot clean up.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();

@@ -14,6 +14,7 @@ mod pref64;
 mod routes;
 mod side;
 mod site;
+mod soak;
 mod softwires;
 mod tables;
 mod vlan;

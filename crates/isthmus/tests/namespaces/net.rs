@@ -78,8 +78,13 @@ impl Net {
         command.output().unwrap().status.success()
     }
 
-    fn node(&self, node: &str) -> &Namespace {
+    pub(crate) fn node(&self, node: &str) -> &Namespace {
         self.0.node(node).unwrap()
+    }
+
+    /// Does something in the namespace of a node.
+    pub(crate) fn enter<T: Send>(&self, node: &str, task: impl FnOnce() -> T + Send) -> T {
+        self.node(node).enter(|| Ok(task())).unwrap()
     }
 
     /// The name of the namespace of a node.

@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_micros(500);
 const BATCH: u64 = 64;
 
 /// Returns the IP packet of a number.
-pub(super) type Packets = Arc<dyn Fn(u64) -> Vec<u8> + Send + Sync>;
+pub type Packets = Arc<dyn Fn(u64) -> Vec<u8> + Send + Sync>;
 
 /// The rate of an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,8 @@ impl std::fmt::Display for Rate {
 }
 
 /// A running sender; dropping it ends it.
-pub(super) struct Flood {
+#[derive(Debug)]
+pub struct Flood {
     ended: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
     begun: Instant,
@@ -64,12 +65,10 @@ pub(super) struct Flood {
 
 impl Flood {
     /// Starts to send packets out of a namespace, from this number on.
-    pub(super) fn start(
-        node: &Namespace,
-        packets: &Packets,
-        first: u64,
-        rate: Rate,
-    ) -> Result<Self> {
+    ///
+    /// # Errors
+    /// There is no raw socket to be had.
+    pub fn start(node: &Namespace, packets: &Packets, first: u64, rate: Rate) -> Result<Self> {
         let version = (packets)(first)[0] >> 4;
         let socket = node.enter(|| raw(version).map_err(|errno| problem("flood", errno.into())))?;
         let ended = Arc::new(AtomicBool::new(rate == Rate::Still));
@@ -95,7 +94,10 @@ impl Flood {
     }
 
     /// Ends it and returns the number of packets sent, and the seconds that they took.
-    pub(super) fn stop(mut self) -> Result<(u64, f64)> {
+    ///
+    /// # Errors
+    /// A packet could not be sent.
+    pub fn stop(mut self) -> Result<(u64, f64)> {
         self.ended.store(true, Ordering::Relaxed);
         let seconds = self.begun.elapsed().as_secs_f64();
         if let Some(thread) = self.thread.take() {

@@ -33,10 +33,7 @@ mod victim;
 
 use std::{any::Any, sync::Arc, thread, time::Duration};
 
-use self::{
-    arena::Arena,
-    flood::{Flood, Packets},
-};
+use self::arena::Arena;
 use crate::{
     Result,
     isthmus::{Engine, Instance, Isthmus, Keys, Mechanism},
@@ -44,8 +41,9 @@ use crate::{
 };
 
 pub use self::{
-    flood::Rate,
+    flood::{Flood, Packets, Rate},
     outcome::{Gain, Refusals, Row, Sample},
+    packets::datagram,
     report::{Report, read, write},
     table::{HEADING, MARK, page},
     victim::Service,

@@ -16,7 +16,7 @@ const PORTS: u64 = 64_000;
 const FIRST: u16 = 1024;
 
 /// Returns a UDP datagram in an IP packet.
-pub(super) fn datagram(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
+pub fn datagram(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
     let sum = payload
         .chunks(2)
         .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
