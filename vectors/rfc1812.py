@@ -38,5 +38,10 @@ vector("tcp-header-truncated", SIIT, drop(ip4(proto=6) / data(19), "malformed-tr
 vector("icmp-header-truncated", SIIT, drop(ip4(proto=1) / data(7), "malformed-transport"))
 vector("ipv6-udp-header-truncated", SIIT, drop(ip6(nh=17) / data(7), "malformed-transport"))
 vector("ipv6-extension-truncated", SIIT, drop(ip6(nh=0) / data(7), "truncated"))
+vector("ipv6-fragment-header-truncated", SIIT, drop(ip6(nh=44) / data(7), "truncated"))
+# What the frame has behind the packet is none of it.
+for name, number in [("extension", 0), ("fragment-header", 44)]:
+    cut = ip6(nh=number, plen=7) / Raw(bytes([17, 0, 0, 0, 0, 0, 0, 1]) + bytes(udp() / data()))
+    vector(f"ipv6-{name}-truncated-before-padding", SIIT, drop(cut, "truncated"))
 requirement("5.3.4", MUST, "A packet that came as a link-layer broadcast is not forwarded; nor is a frame to another machine.",
             tests=["xdp_leaves_frames_to_others_alone", "tc_leaves_frames_to_others_alone"])
