@@ -168,18 +168,29 @@ impl Both {
             }
             Err(Refusal::Drop(counter) | Refusal::Reply(_, counter)) => {
                 prop_assert!(!answers, "{counter:?}, though it needs no session");
-                let crowded =
-                    counter == Counter::TableFull && self.may_be_crowded() && old.is_none();
-                let reasons = [binding, session].concat();
-                prop_assert!(
-                    reasons.contains(&counter) || crowded,
-                    "{counter:?}, and not one of {reasons:?}"
-                );
-                if counter == Counter::PoolExhausted {
-                    self.model.exhausted.insert(key.0);
-                }
+                let crowded = old.is_none() && self.may_be_crowded();
+                self.refused(key.0, counter, &[binding, session].concat(), crowded)?;
             }
             Err(Refusal::Slow(_)) => prop_assert!(false, "user space leaves nothing to others"),
+        }
+        Ok(())
+    }
+
+    /// A packet was refused: for one of these reasons, or because its buckets are full.
+    fn refused(
+        &mut self,
+        protocol: u8,
+        counter: Counter,
+        reasons: &[Counter],
+        crowded: bool,
+    ) -> Result<(), TestCaseError> {
+        let crowded = crowded && counter == Counter::TableFull;
+        prop_assert!(
+            reasons.contains(&counter) || crowded,
+            "{counter:?}, and not one of {reasons:?}"
+        );
+        if counter == Counter::PoolExhausted {
+            self.model.exhausted.insert(protocol);
         }
         Ok(())
     }
