@@ -162,6 +162,15 @@ impl Bound {
     }
 }
 
+impl Bound {
+    /// Sets a count, when all are counted anew.
+    pub(super) fn set<M: Memory + ?Sized>(&self, memory: &M, what: Counted, count: u32) {
+        if let Some(line) = memory.line(self.line) {
+            line[what as usize].store(u64::from(count), Ordering::Relaxed);
+        }
+    }
+}
+
 /// Adds to a count, modulo 2^64, and returns the old value.
 #[inline(always)]
 fn add(line: &Line, what: Counted, amount: u64) -> u64 {

@@ -8,6 +8,7 @@ mod full;
 mod held;
 mod model;
 mod port_set;
+mod recover;
 mod share;
 mod stress;
 mod subscriber;
