@@ -76,6 +76,10 @@ impl Bound {
         self.line
     }
 
+    pub(super) const fn most(&self) -> [u32; 2] {
+        self.most
+    }
+
     pub(super) const fn moved(self, line: u32) -> Self {
         Self { line, ..self }
     }

@@ -3,6 +3,7 @@
 mod bound;
 mod filtering;
 mod fixed;
+mod format;
 mod fragment;
 mod full;
 mod held;
