@@ -1,9 +1,11 @@
 //! The engines in the kernel: the BPF programs of `crates/bpf`, and the maps that they share with the daemon.
 //!
-//! All links of a gateway share one set of programs and maps. File descriptors of this process own the maps and
-//! attachments, so that the kernel removes them however the process ends.
+//! All links of a gateway share one set of programs and maps. File descriptors of this process own the
+//! attachments, so that the kernel removes them however the process ends; and the maps and programs, unless
+//! a [`Keeper`] has them for the next process.
 
 mod dump;
+mod kept;
 mod links;
 mod map;
 #[cfg(test)]
@@ -16,11 +18,11 @@ mod stations;
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
+use aya::programs::SchedClassifier;
 use aya::programs::tc::{self, SchedClassifierLinkId, TcAttachType};
-use aya::programs::xdp::{XdpLinkId, XdpMode};
-use aya::programs::{SchedClassifier, Xdp};
-use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_abi::banks::{self, Active};
 use isthmus_abi::clock::OFFLINE;
@@ -31,9 +33,11 @@ use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
 
 use crate::counters::{Owner, Snapshot};
+use crate::keeper::Keeper;
 use crate::memory::{Region, Values};
 use crate::ruleset::Ruleset;
 use crate::sys;
+use kept::Kept;
 use links::{Links, Named};
 use ranges::Ranges;
 use routes::RouteWatch;
@@ -61,6 +65,9 @@ pub enum Error {
     /// The kernel refuses a program.
     #[error("the kernel refuses a BPF program: {0}")]
     Program(#[from] aya::programs::ProgramError),
+    /// The kernel refuses to attach a program.
+    #[error("the kernel does not attach a BPF program: {0}")]
+    Attach(io::Error),
     /// The kernel refuses a map operation.
     #[error("the kernel refuses a BPF map: {0}")]
     Map(#[from] aya::maps::MapError),
@@ -120,13 +127,25 @@ const LOADS_ARE_ORDERED: bool = cfg!(target_arch = "x86_64");
 /// Lines of rules memory that are reserved at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
+/// An attachment to the ingress of a link.
+#[derive(Debug)]
+enum TcLink {
+    /// It ends with its descriptor.
+    Held { _descriptor: OwnedFd },
+    /// It ends when it is detached, or with the program.
+    Filter(SchedClassifierLinkId),
+}
+
 /// The programs and their maps.
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
     hooks: Vec<Hook>,
-    xdp_links: HashMap<String, XdpLinkId>,
-    tc_links: HashMap<String, SchedClassifierLinkId>,
+    /// Loaded programs of an earlier process.
+    taken: HashMap<&'static str, OwnedFd>,
+    keeper: Option<Arc<dyn Keeper>>,
+    xdp_links: HashMap<String, OwnedFd>,
+    tc_links: HashMap<String, TcLink>,
     /// Number of lines of the state memory.
     state_lines: u32,
     rules: Region,
@@ -141,33 +160,48 @@ pub struct Programs {
 
 impl Programs {
     /// Creates the maps for the programs of these hooks, with memory for `state_lines` lines of state and for rule
-    /// tables of twice `rule_lines`. No instance is active and no program is loaded yet.
+    /// tables of twice `rule_lines`. What an earlier process has left with `keeper` is taken instead, as far as it
+    /// is large enough. No instance is active yet.
     ///
     /// # Errors
-    /// [`Error`]. Nothing stays in the kernel then.
+    /// [`Error`]. Nothing but what is kept stays in the kernel then.
     pub fn new(
         hooks: &[Hook],
         state_lines: u32,
         rule_lines: u32,
         clock: Clock,
+        keeper: Option<Arc<dyn Keeper>>,
     ) -> Result<Self, Error> {
         if !LOADS_ARE_ORDERED {
             return Err(Error::Architecture);
         }
+        let state_lines = state_lines.max(1);
+        let kept = match &keeper {
+            Some(keeper) => Kept::find(&**keeper, state_lines, rule_lines.saturating_mul(2)),
+            None => Kept::default(),
+        };
         let room = rule_lines.saturating_mul(2).max(SPARE_RULES);
+        let (state_entries, rule_entries, rules) = kept.sizes(state_lines, room * 2);
+        let room = rules / 2;
         let offline = u8::from(clock == Clock::Packets);
-        let ebpf = EbpfLoader::new()
-            .map_max_entries(STATE, state_lines.max(1))
-            .map_max_entries(RULES, room * 2)
+        let mut ebpf = EbpfLoader::new()
+            .map_max_entries(STATE, state_entries)
+            .map_max_entries(RULES, rule_entries)
             .override_global(OFFLINE, &offline, true)
             // The complete log of a refusal has hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
             .load(OBJECT)?;
+        let taken = match &keeper {
+            Some(keeper) => kept.take(&mut ebpf, &**keeper)?,
+            None => HashMap::new(),
+        };
         let rules = map::region(&ebpf, RULES, room * 2)?;
         let instances = map::instances(&ebpf)?;
         Ok(Self {
             ebpf,
             hooks: hooks.to_vec(),
+            taken,
+            keeper,
             xdp_links: HashMap::new(),
             tc_links: HashMap::new(),
             state_lines,
@@ -188,10 +222,7 @@ impl Programs {
     /// A link does not exist, or the kernel refuses to announce changes.
     pub fn watch_kernel(&mut self, by_kernel: &[&str], outside: &[&str]) -> Result<(), Error> {
         for name in by_kernel.iter().chain(outside) {
-            sys::link_number(name).map_err(|error| Error::Link {
-                name: (*name).to_owned(),
-                error,
-            })?;
+            number_of(name)?;
         }
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let named = Named {
@@ -232,7 +263,10 @@ impl Programs {
             });
         }
         for hook in &self.hooks {
-            stages::load(&mut self.ebpf, *hook, ruleset.instances())?;
+            let loaded = stages::load(&mut self.ebpf, *hook, ruleset.instances(), &self.taken)?;
+            for (name, program) in loaded {
+                kept::keep_program(self.keeper.as_ref(), name, program.as_fd());
+            }
         }
         // A kernel that cannot wait says so before anything has changed.
         sys::can_wait_for_bpf_programs()?;
@@ -257,20 +291,19 @@ impl Programs {
     /// # Errors
     /// No configuration is active, or the kernel refuses; with [`Mode::Auto`], it refuses both modes.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<Mode, Error> {
-        let before = self.xdp_links.remove(interface);
-        let program = self.xdp(Slot::Base.name(Hook::Xdp))?;
-        if let Some(before) = before {
-            // It fails where the link is gone, and the attachment with it.
-            let _gone = program.detach(before);
-        }
+        // If there was a link of this name, its attachment ends here.
+        self.xdp_links.remove(interface);
+        let number = number_of(interface)?;
+        let program = self.program(Slot::Base.name(Hook::Xdp))?;
+        let attach = |mode| sys::attach_xdp(program, number, mode);
         let native = match mode {
             Mode::Generic => None,
-            Mode::Native => Some(program.attach(interface, XdpMode::Driver)?),
-            Mode::Auto => program.attach(interface, XdpMode::Driver).ok(),
+            Mode::Native => Some(attach(sys::XdpMode::Driver)?),
+            Mode::Auto => attach(sys::XdpMode::Driver).ok(),
         };
         let (link, mode) = match native {
             Some(link) => (link, Mode::Native),
-            None => (program.attach(interface, XdpMode::Skb)?, Mode::Generic),
+            None => (attach(sys::XdpMode::Stack)?, Mode::Generic),
         };
         self.xdp_links.insert(interface.to_owned(), link);
         Ok(mode)
@@ -281,22 +314,30 @@ impl Programs {
     /// # Errors
     /// No configuration is active, or the kernel refuses.
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
-        // Kernels before 6.6 attach to this queueing discipline, which may exist already. Later kernels do not
-        // need it, and it would stay behind.
-        if KernelVersion::current().is_ok_and(|kernel| kernel < KernelVersion::new(6, 6, 0)) {
-            let _exists = tc::qdisc_add_clsact(interface);
-        }
-        let program = self
-            .ebpf
-            .program_mut(Slot::Base.name(Hook::Tc))
-            .ok_or(Error::Missing(Slot::Base.name(Hook::Tc)))?;
+        let before = self.tc_links.remove(interface);
+        let link = if stages::can_attach(Hook::Tc) {
+            let program = self.program(Slot::Base.name(Hook::Tc))?;
+            let _descriptor = sys::attach_tc(program, number_of(interface)?)?;
+            TcLink::Held { _descriptor }
+        } else {
+            self.filter(interface, before)?
+        };
+        self.tc_links.insert(interface.to_owned(), link);
+        Ok(())
+    }
+
+    /// Attaches the tc program to the queueing discipline of a link, which may exist already.
+    fn filter(&mut self, interface: &str, before: Option<TcLink>) -> Result<TcLink, Error> {
+        let _exists = tc::qdisc_add_clsact(interface);
+        let name = Slot::Base.name(Hook::Tc);
+        let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
         let program: &mut SchedClassifier = program.try_into()?;
-        if let Some(before) = self.tc_links.remove(interface) {
+        if let Some(TcLink::Filter(before)) = before {
+            // It fails where the link is gone, and the attachment with it.
             let _gone = program.detach(before);
         }
         let link = program.attach(interface, TcAttachType::Ingress)?;
-        self.tc_links.insert(interface.to_owned(), link);
-        Ok(())
+        Ok(TcLink::Filter(link))
     }
 
     /// Returns all counts since the start, by owner.
@@ -307,10 +348,22 @@ impl Programs {
         map::counters(&self.ebpf)
     }
 
-    fn xdp(&mut self, name: &'static str) -> Result<&mut Xdp, Error> {
-        let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
-        Ok(program.try_into()?)
+    /// Returns a loaded program.
+    fn program(&self, name: &'static str) -> Result<BorrowedFd<'_>, Error> {
+        if let Some(taken) = self.taken.get(name) {
+            return Ok(taken.as_fd());
+        }
+        let program = self.ebpf.program(name).ok_or(Error::Missing(name))?;
+        Ok(program.fd()?.as_fd())
     }
+}
+
+/// Returns the number of a link.
+fn number_of(interface: &str) -> Result<u32, Error> {
+    sys::link_number(interface).map_err(|error| Error::Link {
+        name: interface.to_owned(),
+        error,
+    })
 }
 
 /// Returns the instance with its tables at another place.
