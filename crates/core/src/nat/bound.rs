@@ -76,10 +76,6 @@ impl Bound {
         self.line
     }
 
-    pub(super) const fn most(&self) -> [u32; 2] {
-        self.most
-    }
-
     pub(super) const fn moved(self, line: u32) -> Self {
         Self { line, ..self }
     }
@@ -135,6 +131,13 @@ impl Bound {
         }
     }
 
+    /// Sets a count, when all are counted anew.
+    pub(super) fn set<M: Memory + ?Sized>(&self, memory: &M, what: Counted, count: u64) {
+        if let Some(line) = memory.line(self.line) {
+            line[what as usize].store(count, Ordering::Relaxed);
+        }
+    }
+
     /// Counts one less.
     #[inline(always)]
     pub(super) fn give<M: Memory + ?Sized>(&self, memory: &M, what: Counted) {
@@ -162,15 +165,6 @@ impl Bound {
     pub(super) fn refuse<M: Memory + ?Sized>(&self, memory: &M, what: Counted) {
         if let Some(line) = memory.line(self.line.wrapping_add(1)) {
             add(line, what, 1);
-        }
-    }
-}
-
-impl Bound {
-    /// Sets a count, when all are counted anew.
-    pub(super) fn set<M: Memory + ?Sized>(&self, memory: &M, what: Counted, count: u32) {
-        if let Some(line) = memory.line(self.line) {
-            line[what as usize].store(u64::from(count), Ordering::Relaxed);
         }
     }
 }

@@ -13,15 +13,16 @@ use super::endpoint::{Endpoint4, Protocol};
 use super::permission;
 use super::port::{self, BLOCK, index_position, index_word};
 use super::session::{self, BINDING, OUTSIDE, REMOTE, REPORTED};
-use super::subscriber::{self, NO_SUBSCRIBER};
+use super::share;
+use super::subscriber;
 
 /// The entries that live on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Sessions.
-    pub sessions: u32,
+    pub sessions: u64,
     /// Bindings.
-    pub bindings: u32,
+    pub bindings: u64,
 }
 
 /// Puts the tables in order.
@@ -143,32 +144,47 @@ fn is_return<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, word: u64) -> bool
 /// Counts everything anew.
 fn recount<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) -> Recovered {
     let layout = &cfg.layout;
+    share::clear(memory, cfg);
     for (_, slot) in entries(memory, &layout.bindings) {
         let _alone = slot.update(slot.life.payload() & REPORTED);
     }
     for (_, slot) in entries(memory, &layout.subscribers) {
         subscriber::forget_counts(&slot);
+        subscriber::count_itself(memory, cfg, &slot);
     }
-    let mut there = Recovered::default();
     for (_, slot) in sessions(memory, cfg) {
         if let Some(binding) = binding_of(memory, cfg, &slot) {
             binding.add(1);
-            subscriber::count_session(memory, binding::subscriber_of(&binding));
+            subscriber::count_session(memory, cfg, binding::subscriber_of(&binding));
         }
-        there.sessions += 1;
     }
     for (_, slot) in entries(memory, &layout.bindings) {
         let owner = binding::subscriber_of(&slot);
-        if owner != NO_SUBSCRIBER {
+        subscriber::count_binding(memory, cfg, owner);
+        if let Blocks::Dynamic { size, .. } = cfg.blocks {
             let outside = Endpoint4::from_word(slot.word(OUTSIDE));
-            subscriber::count_binding(memory, owner);
-            if let Blocks::Dynamic { size, .. } = cfg.blocks {
-                subscriber::count_use(memory, owner, outside, size);
-            }
+            subscriber::count_use(memory, owner, outside, size);
         }
-        there.bindings += 1;
     }
-    layout.bound.set(memory, Counted::Sessions, there.sessions);
-    layout.bound.set(memory, Counted::Bindings, there.bindings);
+    let there = Recovered {
+        sessions: sessions(memory, cfg).count() as u64,
+        bindings: entries(memory, &layout.bindings).count() as u64,
+    };
+    let all = entries(memory, &layout.sessions).count() as u64;
+    for (what, count) in [
+        (Counted::Sessions, there.sessions),
+        (Counted::Permissions, all - there.sessions),
+        (Counted::Bindings, there.bindings),
+        (
+            Counted::Subscribers,
+            entries(memory, &layout.subscribers).count() as u64,
+        ),
+        (
+            Counted::Fragments,
+            entries(memory, &layout.fragments).count() as u64,
+        ),
+    ] {
+        layout.bound.set(memory, what, count);
+    }
     there
 }

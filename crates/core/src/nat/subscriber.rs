@@ -322,19 +322,33 @@ pub(super) fn forget_counts(slot: &Slot<'_>) {
     }
 }
 
-/// Counts a session that is there, whatever the limit is.
-pub(super) fn count_session<M: Memory + ?Sized>(memory: &M, line: u32) {
+/// Counts a subscriber that is there, whatever the share of its networks is.
+pub(super) fn count_itself<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, slot: &Slot<'_>) {
+    share::take(memory, cfg, Counted::Subscribers, &key_of(slot));
+}
+
+/// Counts a session that is there, whatever the limit is, for the subscriber in slot line `line`, if there is one.
+pub(super) fn count_session<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) {
+    count_there(memory, cfg, line, Counted::Sessions, SESSION);
+}
+
+/// Counts a binding that is there, likewise.
+pub(super) fn count_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) {
+    count_there(memory, cfg, line, Counted::Bindings, BINDING);
+}
+
+fn count_there<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    line: u32,
+    what: Counted,
+    one: u64,
+) {
     if line != NO_SUBSCRIBER
         && let Some(slot) = Slot::at(memory, line)
     {
-        slot.add(SESSION);
-    }
-}
-
-/// Counts a binding that is there, whatever the limit is.
-pub(super) fn count_binding<M: Memory + ?Sized>(memory: &M, line: u32) {
-    if let Some(slot) = Slot::at(memory, line) {
-        slot.add(BINDING);
+        share::take(memory, cfg, what, &key_of(&slot));
+        slot.add(one);
     }
 }
 

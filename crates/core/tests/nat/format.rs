@@ -79,9 +79,9 @@ fn another_format_has_another_number() {
             1,
             64,
             [
-                0x3772_c612_838f_aecb,
-                0xa3dd_b5e7_c130_0221,
-                0x4275_e025_de80_5ccb
+                0xf816_e415_dc5a_a5ab,
+                0xc426_da87_6053_6dc9,
+                0x0843_c98c_9a7c_f1ab
             ]
         ),
         "the format of the tables has changed"

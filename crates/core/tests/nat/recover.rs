@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering;
 
 use crate::support::*;
 use isthmus_core::host::{Destination, Host, Route, Thorough};
@@ -185,23 +186,23 @@ impl Process {
     }
 }
 
-/// Few sessions and bindings, so that one that leaks shows.
 fn setup(blocks: Blocks, filtering: Filtering) -> Setup {
     let mut setup = Setup {
         pool: vec![range("203.0.113.1", 1, 1024, 2047)],
-        limits: Limits {
-            bindings: 5,
-            sessions: 9,
-            session_interval: 0,
-        },
         blocks,
         filtering,
         ..Setup::default()
     };
-    setup.capacity.sessions = 30;
-    setup.capacity.bindings = 13;
+    setup.capacity.sessions = 60;
+    setup.capacity.bindings = 60;
+    setup.capacity.permissions = 60;
     setup.capacity.subscribers = 6;
     setup
+}
+
+fn words(lines: &[Line]) -> Vec<u64> {
+    let words = lines.iter().flatten();
+    words.map(|word| word.load(Ordering::Relaxed)).collect()
 }
 
 const BLOCKS: Blocks = Blocks::Dynamic {
@@ -221,15 +222,15 @@ fn judge(setup: &Setup, steps: &[Step], accesses: u32) -> bool {
 
     let there = recover(lines, cfg);
     assert_eq!(process.sessions(cfg), before, "a whole session is lost");
-    assert_eq!(there.sessions as usize, before.len());
-    assert_eq!(there.bindings as usize, bindings(lines, cfg).count());
+    assert_eq!(there.sessions, before.len() as u64);
+    assert_eq!(there.bindings, bindings(lines, cfg).count() as u64);
     assert_eq!(recover(lines, cfg), there, "there was something left to do");
     let tables = occupancy(lines, cfg);
-    assert_eq!(tables.returns, there.sessions);
-    assert_eq!(tables.bindings, there.bindings);
-    assert!(tables.claims >= there.bindings);
+    assert_eq!(u64::from(tables.returns), there.sessions);
+    assert_eq!(u64::from(tables.bindings), there.bindings);
+    assert!(tables.claims >= tables.bindings);
     if setup.blocks == Blocks::None {
-        assert_eq!(tables.claims, there.bindings);
+        assert_eq!(tables.claims, tables.bindings);
     }
     for (inside, remote, outside) in before {
         let found = inbound(&mut process, cfg, Thorough, outside, remote, Udp);
@@ -245,21 +246,10 @@ fn judge(setup: &Setup, steps: &[Step], accesses: u32) -> bool {
     }
     let left = occupancy(&process.memory, cfg);
     assert_eq!(left, Occupancy::default(), "{accesses}");
-    // There is as much room as at the beginning, and no more. Permissions would take some of it.
-    if setup.filtering == Filtering::AddressDependent {
-        return killed;
-    }
-    let room = |process: &mut Process, host: u16, most: u16| {
-        let some = (0..20_u16).map(|number| {
-            let (port, remote) = (number % most, server(number / most));
-            outbound(process, cfg, Thorough, &client(host, port), remote, Udp)
-        });
-        some.filter(Result::is_ok).count()
-    };
-    for host in 0..3 {
-        assert_eq!(room(&mut process, host, 4), 9, "sessions of a subscriber");
-    }
-    assert_eq!(room(&mut process, 3, 1), 3, "sessions in all");
+    assert!(fills(&process.memory, cfg).all(|fill| fill.used == 0));
+    let counted = words(&process.memory.lines);
+    recover(&process.memory, cfg);
+    assert_eq!(words(&process.memory.lines), counted, "a count was wrong");
     killed
 }
 
@@ -309,6 +299,29 @@ fn a_process_may_die_at_every_step() {
 }
 
 #[test]
+fn tables_in_order_stay_as_they_are() {
+    for filtering in [Filtering::EndpointIndependent, Filtering::AddressDependent] {
+        let cfg = &setup(BLOCKS, filtering).config();
+        let mut process = Process::new(cfg);
+        for (host, port) in [(0, 0), (0, 1), (1, 0), (2, 3)] {
+            process.act(
+                cfg,
+                Step::Out {
+                    host,
+                    port,
+                    remote: port,
+                },
+            );
+        }
+        process.act(cfg, Step::End { remote: 3 });
+        let before = words(&process.memory.lines);
+        let there = recover(&process.memory, cfg);
+        assert_eq!((there.sessions, there.bindings), (3, 3));
+        assert_eq!(words(&process.memory.lines), before);
+    }
+}
+
+#[test]
 fn static_bindings_are_those_of_the_configuration() {
     let mut nat = Setup::default().nat();
     let fixed = StaticBinding {
@@ -339,7 +352,7 @@ fn what_was_told_is_not_told_again() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
     #[test]
     fn a_process_may_die_at_any_step(
