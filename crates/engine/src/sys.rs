@@ -245,6 +245,12 @@ pub(crate) fn replace(descriptor: BorrowedFd<'_>, by: BorrowedFd<'_>) -> io::Res
     check(unsafe { libc::dup3(by.as_raw_fd(), descriptor.as_raw_fd(), libc::O_CLOEXEC) })
 }
 
+/// Returns the number of the user whose rights this process has.
+pub(crate) fn user() -> u32 {
+    // SAFETY: the call always succeeds.
+    unsafe { libc::geteuid() }
+}
+
 /// Returns the nanoseconds of the clock that BPF programs also read, within a few milliseconds.
 pub(crate) fn coarse_clock() -> u64 {
     let mut time = libc::timespec {

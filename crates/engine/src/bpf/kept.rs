@@ -133,7 +133,7 @@ impl Kept {
             };
             match kept {
                 Some(kept) => sys::replace(made, kept.as_fd())?,
-                None => keep(keeper, name, made),
+                None => keeper.put(&label(name), made),
             }
         }
         if !known {
@@ -152,12 +152,6 @@ impl Kept {
     }
 }
 
-/// Has a map or program kept. Without it the next process starts slower, or without sessions.
-pub(super) fn keep(keeper: &dyn Keeper, name: &str, descriptor: BorrowedFd<'_>) {
-    // What failed shows in the state of the keeper.
-    let _refused = keeper.put(&label(name), descriptor);
-}
-
 /// Has a program kept, if there is somebody.
 pub(super) fn keep_program(
     keeper: Option<&Arc<dyn Keeper>>,
@@ -165,7 +159,7 @@ pub(super) fn keep_program(
     descriptor: BorrowedFd<'_>,
 ) {
     if let Some(keeper) = keeper {
-        keep(&**keeper, name, descriptor);
+        keeper.put(&label(name), descriptor);
     }
 }
 

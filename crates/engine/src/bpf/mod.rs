@@ -11,6 +11,7 @@ mod map;
 #[cfg(test)]
 mod object;
 mod offline;
+mod pins;
 mod ranges;
 mod routes;
 mod stages;
@@ -26,7 +27,7 @@ use aya::programs::tc::{self, SchedClassifierLinkId, TcAttachType};
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_abi::banks::{self, Active};
 use isthmus_abi::clock::OFFLINE;
-use isthmus_abi::lines::{RULES, STATE};
+use isthmus_abi::lines::RULES;
 use isthmus_abi::programs::Slot;
 use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::config::Instance;
@@ -42,9 +43,11 @@ use links::{Links, Named};
 use ranges::Ranges;
 use routes::RouteWatch;
 
+pub use isthmus_abi::lines::STATE;
 pub use isthmus_abi::programs::Hook;
 pub use map::Plain;
 pub use offline::KernelTranslator;
+pub use pins::Pins;
 
 /// The programs, built by `crates/bpf/build.sh` and committed, so that Isthmus is built without LLVM.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/isthmus.bpf.o");
@@ -295,7 +298,7 @@ impl Programs {
         self.xdp_links.remove(interface);
         let number = number_of(interface)?;
         let program = self.program(Slot::Base.name(Hook::Xdp))?;
-        let attach = |mode| sys::attach_xdp(program, number, mode);
+        let attach = |mode| sys::attach_xdp(program, number, mode).map_err(Error::Attach);
         let native = match mode {
             Mode::Generic => None,
             Mode::Native => Some(attach(sys::XdpMode::Driver)?),
@@ -317,7 +320,8 @@ impl Programs {
         let before = self.tc_links.remove(interface);
         let link = if stages::can_attach(Hook::Tc) {
             let program = self.program(Slot::Base.name(Hook::Tc))?;
-            let _descriptor = sys::attach_tc(program, number_of(interface)?)?;
+            let attached = sys::attach_tc(program, number_of(interface)?);
+            let _descriptor = attached.map_err(Error::Attach)?;
             TcLink::Held { _descriptor }
         } else {
             self.filter(interface, before)?
