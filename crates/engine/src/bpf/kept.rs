@@ -8,8 +8,8 @@
 use std::collections::HashMap as Names;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
 
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, PerCpuValues};
@@ -57,14 +57,19 @@ pub(super) struct Kept {
     maps: Names<&'static str, OwnedFd>,
 }
 
+/// The hash of the object.
+static HASH: LazyLock<u64> = LazyLock::new(|| {
+    let mut hasher = DefaultHasher::new();
+    OBJECT.hash(&mut hasher);
+    hasher.finish()
+});
+
 /// The name under which a map or program of this object is kept.
 fn label(name: &str) -> String {
     if name == STATE {
         return STATE.into();
     }
-    let mut hasher = DefaultHasher::new();
-    OBJECT.hash(&mut hasher);
-    format!("{:016x}-{name}", hasher.finish())
+    format!("{:016x}-{name}", *HASH)
 }
 
 /// The number of entries of a map.

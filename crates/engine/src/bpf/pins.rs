@@ -19,15 +19,22 @@ impl Pins {
     ///
     /// # Errors
     /// There is no BPF file system, or no right to write to it, or the folder is a stranger's.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub fn make(path: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Self::open(path),
         }
+    }
+
+    /// Opens the folder.
+    ///
+    /// # Errors
+    /// It is not there, or a stranger's.
+    pub fn open(path: &Path) -> io::Result<Self> {
         let there = fs::symlink_metadata(path)?;
         let own = there.is_dir() && there.uid() == sys::user() && there.mode() & 0o077 == 0;
         if !own {
-            return Err(io::Error::other("it belongs to somebody else"));
+            return Err(io::Error::other("others may use it"));
         }
         Ok(Self(path.into()))
     }

@@ -50,7 +50,7 @@ impl Files {
     /// Why not.
     pub(crate) fn ready(&self, in_kernel: bool) -> Result<(), String> {
         if in_kernel {
-            return match Pins::open(&self.pins) {
+            return match Pins::make(&self.pins) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(format!("{}: {error}", self.pins.display())),
             };
@@ -69,10 +69,19 @@ impl Files {
     /// The system refuses.
     pub(crate) fn forget(&self) -> io::Result<()> {
         remove(&self.memory)?;
-        if self.pins.exists() {
-            Pins::open(&self.pins)?.remove()?;
+        match self.open_pins()? {
+            Some(pins) => pins.remove(),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The folder of maps and programs, if there is one.
+    fn open_pins(&self) -> io::Result<Option<Pins>> {
+        match Pins::open(&self.pins) {
+            Ok(pins) => Ok(Some(pins)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The file of memory, if it is ours alone.
@@ -96,7 +105,7 @@ impl Keeper for Files {
         if name == MEMORY {
             return self.open_memory();
         }
-        Pins::open(&self.pins).ok()?.get(name)
+        self.open_pins().ok()??.get(name)
     }
 
     fn put(&self, name: &str, descriptor: BorrowedFd<'_>) {
@@ -131,9 +140,10 @@ impl Keeper for Files {
         } else {
             remove(&self.memory)
         };
-        let pins = match Pins::open(&self.pins) {
-            Ok(pins) if self.pins.exists() => pins.retain(stays),
-            _ => Ok(()),
+        let pins = match self.open_pins() {
+            Ok(Some(pins)) => pins.retain(stays),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
         };
         if let Err(error) = memory.and(pins) {
             tracing::warn!(%error, "what an earlier run left could not be removed");
