@@ -117,9 +117,18 @@ impl Gateway {
         assert!(sent.success());
     }
 
-    /// Stops the gateway and waits for its end.
-    pub(crate) fn stop(mut self) -> ExitStatus {
-        self.signal("TERM");
+    /// Stops the gateway for good, and waits for its end.
+    pub(crate) fn stop(self) -> ExitStatus {
+        self.end("INT")
+    }
+
+    /// Stops the gateway like a service manager, and waits for its end. It leaves its sessions to the next one.
+    pub(crate) fn terminate(self) -> ExitStatus {
+        self.end("TERM")
+    }
+
+    fn end(mut self, signal: &str) -> ExitStatus {
+        self.signal(signal);
         self.expect("STOPPING=1");
         self.process.wait().unwrap()
     }

@@ -53,6 +53,11 @@ impl Net {
         self.ip("host", "route add default via 192.168.7.1");
     }
 
+    /// Switches offloads of a link.
+    pub(crate) fn offload(&self, node: &str, link: &str, switches: &[&str]) {
+        self.node(node).offload(link, switches).unwrap();
+    }
+
     /// Whether a ping of this many bytes returns, in fragments if needed.
     pub(crate) fn pings_with(&self, address: &str, bytes: u32) -> bool {
         let mut command = self.command("host", "ping");
@@ -63,7 +68,7 @@ impl Net {
         command.output().unwrap().status.success()
     }
 
-    fn node(&self, node: &str) -> &Namespace {
+    pub(crate) fn node(&self, node: &str) -> &Namespace {
         self.0.node(node).unwrap()
     }
 
