@@ -4,8 +4,6 @@ mod connection;
 mod places;
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -77,7 +75,7 @@ impl Stage {
 
     /// The files that a gateway leaves to the next one.
     fn left(&self) -> Vec<String> {
-        let mut left = self.places.pins();
+        let mut left = self.places.left();
         let files = [
             "edge.sock",
             "edge.lock",
@@ -89,16 +87,6 @@ impl Stage {
         left.extend(there.map(|name| (*name).to_owned()));
         left
     }
-}
-
-/// The numbers of the pinned programs and maps: others have others.
-fn numbers(folder: &Path) -> Vec<u64> {
-    let pins = fs::read_dir(folder).unwrap();
-    let mut numbers: Vec<u64> = pins
-        .map(|pin| pin.unwrap().metadata().unwrap().ino())
-        .collect();
-    numbers.sort_unstable();
-    numbers
 }
 
 fn end(gateway: Gateway, signal: &str) {
@@ -133,7 +121,7 @@ fn survives(engine: &str, signal: &str) {
         .exchange()
         .unwrap_or_else(|error| panic!("{error}\n{}", gateway.log()));
     let port = outside_port(&gateway);
-    let pins = numbers(stage.places.bpf());
+    let pins = stage.places.numbers();
     assert_eq!(pins.is_empty(), engine == "user");
     end(gateway, signal);
     if signal == "TERM" {
@@ -171,7 +159,7 @@ fn survives(engine: &str, signal: &str) {
         "{}",
         gateway.log()
     );
-    assert_eq!(numbers(stage.places.bpf()), pins, "a program was loaded");
+    assert_eq!(stage.places.numbers(), pins, "a program was loaded");
     let status = gateway.json("status");
     assert_eq!(status["instances"][0]["tables"][0]["used"], 1, "{status}");
 

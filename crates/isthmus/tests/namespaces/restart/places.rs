@@ -1,6 +1,8 @@
 //! File systems of a test alone: memory in place of its folder, and one for BPF in there.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,13 +54,22 @@ impl Places {
     }
 
     /// The names in these folders, and theirs.
-    pub(super) fn pins(&self) -> Vec<String> {
-        let mut pins = self.folders();
-        for folder in self.folders() {
-            let entries = fs::read_dir(self.bpf.join(folder)).unwrap();
-            pins.extend(entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()));
-        }
-        pins
+    pub(super) fn left(&self) -> Vec<String> {
+        let names = self.pins().into_iter().map(|pin| pin.file_name());
+        let names = names.map(|name| name.into_string().unwrap());
+        self.folders().into_iter().chain(names).collect()
+    }
+
+    /// The numbers of the maps and programs in them: others have other numbers.
+    pub(super) fn numbers(&self) -> BTreeSet<u64> {
+        let pins = self.pins().into_iter();
+        pins.map(|pin| pin.metadata().unwrap().ino()).collect()
+    }
+
+    fn pins(&self) -> Vec<DirEntry> {
+        let folders = self.folders().into_iter();
+        let pins = folders.flat_map(|folder| fs::read_dir(self.bpf.join(folder)).unwrap());
+        pins.map(Result::unwrap).collect()
     }
 }
 
