@@ -419,4 +419,69 @@ mod tests {
         let error = placed(&first, &instance("a", 1, "max-sessions = 20000")).unwrap_err();
         assert!(error.to_string().contains("\"a\""), "{error}");
     }
+
+    #[test]
+    fn a_note_brings_tables_back_to_their_places() {
+        let (a, b, c) = (
+            instance("a", 1, SMALL),
+            instance("b", 2, SMALL),
+            instance("c", 3, SMALL),
+        );
+        let (first, _) = placed(&Placement::default(), &format!("{a}{b}{c}")).unwrap();
+        let (second, before) = placed(&first, &format!("{a}{c}")).unwrap();
+        let now = Instant::now();
+        let again = Placement::noted(&second.note(), 60_000, now).unwrap();
+        assert_eq!(again.note(), second.note());
+        let more = instance("d", 4, SMALL);
+        let all = format!("{more}{c}{a}");
+        let (third, after, cleared) = placed_at(&again, &all, now).unwrap();
+        assert_eq!([after[2], after[1]], before[..]);
+        // The place of `b` is free at once, and may hold anything.
+        let lines = before[0].end()..before[1].start();
+        assert_eq!(after[0].start()..after[0].end(), lines);
+        assert_eq!(cleared[..], [lines]);
+        assert_eq!(third.staying(&again).collect::<Vec<_>>(), ["a", "c"]);
+        let (fourth, _) = placed(&again, &instance("a", 1, "max-sessions = 2000")).unwrap();
+        assert_eq!(fourth.gone(&again).collect::<Vec<_>>(), ["a", "c"]);
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_is_refused() {
+        let (first, layouts) = placed(&Placement::default(), &instance("a", 1, SMALL)).unwrap();
+        let noted = |change: &dyn Fn(&mut Noted), lines| {
+            let mut note = first.note();
+            let mut other = note["a"].clone();
+            change(&mut other);
+            note.insert("b".into(), other);
+            Placement::noted(&note, lines, Instant::now()).is_some()
+        };
+        let end = layouts[0].end();
+        let behind = |noted: &mut Noted| noted.start = end;
+        assert!(noted(&behind, 60_000));
+        assert!(!noted(&behind, 2 * end - layouts[0].start() - 1), "too little memory");
+        assert!(!noted(&|_| {}, 60_000), "at one place");
+        assert!(!noted(&|noted| noted.start = end - 1, 60_000));
+        let first = |noted: &mut Noted| (noted.start, noted.sessions) = (0, 1);
+        assert!(!noted(&first, 60_000), "where the path MTUs are");
+        for most in [u32::MAX, 1 << 29] {
+            let large = |noted: &mut Noted| (noted.start, noted.bindings) = (end, most);
+            assert!(!noted(&large, u32::MAX) && !noted(&large, 1 << 29));
+        }
+    }
+
+    /// Other versions compare it: another text for the same ends sessions.
+    #[test]
+    fn the_terms_of_a_note_are_these() {
+        let terms = |more: &str| {
+            let (placement, _) = placed(&Placement::default(), &instance("a", 1, more)).unwrap();
+            placement.note()["a"].terms.clone()
+        };
+        assert_eq!(
+            terms(SMALL),
+            "Subscriber { address: [18446744073709551615, 0], v4: 0 } None []"
+        );
+        assert_eq!(terms(&format!("{SMALL}\nport-blocks = {{ size = 256 }}")), "");
+        let calculated = "port-blocks = { inside = \"2001:db8::/48\", size = 1024 }";
+        assert_eq!(terms(&format!("{SMALL}\n{calculated}")), "");
+    }
 }

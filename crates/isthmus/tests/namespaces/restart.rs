@@ -187,6 +187,60 @@ survives! {
     a_connection_survives_the_death_in_tc: "tc" "KILL",
 }
 
+/// Under a service manager that stores descriptors nothing is in a file system but the note.
+fn survives_under_a_manager(engine: &str) {
+    let Some(stage) = Stage::new(&format!("{}{PLAT}", links(engine))) else {
+        return;
+    };
+    let start = |store| {
+        // Without a file system for BPF.
+        let isthmus = stage.site.net.command("gateway", ISTHMUS);
+        let folder = stage.site.path("");
+        let gateway = Gateway::spawn_with(isthmus, &folder, &stage.site.file(), store);
+        gateway.expect("READY=1");
+        gateway
+    };
+    let gateway = start(Vec::new());
+    let mut connection = stage.connect(SERVER);
+    connection
+        .exchange()
+        .unwrap_or_else(|error| panic!("{error}\n{}", gateway.log()));
+    let port = outside_port(&gateway);
+    let program = || stage.site.net.program("gateway", "toh");
+    let before = program();
+    assert_eq!(before.is_some(), engine == "xdp");
+    let store = gateway.stored();
+    let names = |store: &[(String, _)]| -> Vec<String> {
+        store
+            .iter()
+            .map(|(name, _): &(String, _)| name.clone())
+            .collect()
+    };
+    let stored = names(&store);
+    end(gateway, "KILL");
+    connection.send();
+    let gateway = start(store);
+    connection
+        .receive()
+        .unwrap_or_else(|error| panic!("{error}\n{}", gateway.log()));
+    assert_eq!(outside_port(&gateway), port);
+    assert_eq!(program(), before, "a program was loaded");
+    let store = gateway.stored();
+    assert_eq!(names(&store), stored, "something was stored again");
+    assert!(gateway.stop().success());
+    assert_eq!(stage.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_service_manager_keeps_sessions_of_user_space() {
+    survives_under_a_manager("user");
+}
+
+#[test]
+fn a_service_manager_keeps_sessions_and_programs_of_xdp() {
+    survives_under_a_manager("xdp");
+}
+
 /// The border of a DS-Lite provider starts again.
 fn border_survives(engine: &str, signal: &str) {
     let row = &provider::DS_LITE;
