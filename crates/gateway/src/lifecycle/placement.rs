@@ -441,7 +441,11 @@ mod tests {
         assert_eq!(after[0].start()..after[0].end(), lines);
         assert_eq!(cleared[..], [lines]);
         assert_eq!(third.staying(&again).collect::<Vec<_>>(), ["a", "c"]);
-        let (fourth, _) = placed(&again, &instance("a", 1, "max-sessions = 2000")).unwrap();
+        let (fourth, _) = placed(
+            &again,
+            &instance("a", 1, "max-sessions = 2000\nmax-bindings = 1000"),
+        )
+        .unwrap();
         assert_eq!(fourth.gone(&again).collect::<Vec<_>>(), ["a", "c"]);
     }
 
@@ -458,7 +462,10 @@ mod tests {
         let end = layouts[0].end();
         let behind = |noted: &mut Noted| noted.start = end;
         assert!(noted(&behind, 60_000));
-        assert!(!noted(&behind, 2 * end - layouts[0].start() - 1), "too little memory");
+        assert!(
+            !noted(&behind, 2 * end - layouts[0].start() - 1),
+            "too little memory"
+        );
         assert!(!noted(&|_| {}, 60_000), "at one place");
         assert!(!noted(&|noted| noted.start = end - 1, 60_000));
         let first = |noted: &mut Noted| (noted.start, noted.sessions) = (0, 1);
@@ -476,12 +483,21 @@ mod tests {
             let (placement, _) = placed(&Placement::default(), &instance("a", 1, more)).unwrap();
             placement.note()["a"].terms.clone()
         };
+        let small = format!("{SMALL}\nmax-subscribers = 64");
+        let of_network = "Subscriber { address: [18446744073709551615, 0], v4: 0 }";
+        assert_eq!(terms(&small), format!("{of_network} None []"));
         assert_eq!(
-            terms(SMALL),
-            "Subscriber { address: [18446744073709551615, 0], v4: 0 } None []"
+            terms(&format!("{small}\nport-blocks = {{ size = 256 }}")),
+            format!("{of_network} Dynamic {{ size: 256, per_subscriber: 4 }} []")
         );
-        assert_eq!(terms(&format!("{SMALL}\nport-blocks = {{ size = 256 }}")), "");
-        let calculated = "port-blocks = { inside = \"2001:db8::/48\", size = 1024 }";
-        assert_eq!(terms(&format!("{SMALL}\n{calculated}")), "");
+        let calculated = "deterministic = { inside = \"2001:db8::/59\", size = 1024 }";
+        assert_eq!(
+            terms(&format!("{small}\n{calculated}")),
+            format!(
+                "{of_network} Deterministic(Deterministic {{ prefix: [2306139568115548160, 0], \
+                 mask: [18446744073709551584, 0], shift: 64, size: 1024 }}) \
+                 [PoolRange {{ first: 3405803777, count: 1, low: 1024, high: 65535, before: 0 }}]"
+            )
+        );
     }
 }
