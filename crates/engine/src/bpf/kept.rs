@@ -8,8 +8,8 @@
 use std::collections::HashMap as Names;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock};
 
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, PerCpuValues};
@@ -157,15 +157,9 @@ impl Kept {
     }
 }
 
-/// Has a program kept, if there is somebody.
-pub(super) fn keep_program(
-    keeper: Option<&Arc<dyn Keeper>>,
-    name: &str,
-    descriptor: BorrowedFd<'_>,
-) {
-    if let Some(keeper) = keeper {
-        keeper.put(&label(name), descriptor);
-    }
+/// Has a program of this object kept.
+pub(super) fn keep(keeper: &dyn Keeper, name: &str, program: BorrowedFd<'_>) {
+    keeper.put(&label(name), program);
 }
 
 /// The descriptor of a map.

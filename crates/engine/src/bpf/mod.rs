@@ -267,8 +267,12 @@ impl Programs {
         }
         for hook in &self.hooks {
             let loaded = stages::load(&mut self.ebpf, *hook, ruleset.instances(), &self.taken)?;
-            for (name, program) in loaded {
-                kept::keep_program(self.keeper.as_ref(), name, program.as_fd());
+            if let Some(keeper) = &self.keeper
+                && stages::can_attach(*hook)
+            {
+                for (name, program) in loaded {
+                    kept::keep(&**keeper, name, program.as_fd());
+                }
             }
         }
         // A kernel that cannot wait says so before anything has changed.

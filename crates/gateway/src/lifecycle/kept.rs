@@ -95,7 +95,7 @@ impl Store {
             keeper,
         };
         if let Err(reason) = &store.keeper {
-            tracing::warn!(reason, "sessions will end with this process");
+            tracing::info!(reason, "sessions will end with this process");
             // The next process must not take what is older than this one.
             store.remove_note();
         }
@@ -119,7 +119,7 @@ impl Store {
 
     /// Does without a keeper, for this reason.
     pub(super) fn give_up(&mut self, reason: String) {
-        tracing::warn!(reason, "sessions will end with this process");
+        tracing::info!(reason, "sessions will end with this process");
         self.forget();
         self.keeper = Err(reason);
     }

@@ -162,11 +162,7 @@ fn own_memory(needed: u32, store: &mut Store) -> Result<Region, UpError> {
             let memory = keeper.allocate(u64::from(lines) * 64)?;
             Region::of_map(memory.as_fd(), lines)
         };
-        match sizes
-            .map(|lines| move || kept(lines))
-            .into_iter()
-            .find_map(|kept| kept().ok())
-        {
+        match sizes.into_iter().find_map(|lines| kept(lines).ok()) {
             Some(memory) => return Ok(memory),
             None => store.give_up("there is not enough memory that could be kept".into()),
         }

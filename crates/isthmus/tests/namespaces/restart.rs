@@ -356,6 +356,28 @@ fn sessions_go_from_one_engine_to_another() {
     changes("tc", "user");
 }
 
+#[test]
+fn static_bindings_are_those_of_the_configuration() {
+    let fixed = r#"static = [{ protocol = "tcp", inside = "[2001:db8:1::2]:22", outside = "203.0.113.1:2222" }]"#;
+    let with = format!("{PLAT}{fixed}\n");
+    let Some(stage) = Stage::new(&with) else {
+        return;
+    };
+    let bindings = |gateway: &Gateway| gateway.json("status")["instances"][0]["tables"][1]["used"].clone();
+    let gateway = stage.start();
+    assert_eq!(bindings(&gateway), 1);
+    end(gateway, "KILL");
+    // It is the same one, and not one more.
+    let gateway = stage.start();
+    assert_eq!(bindings(&gateway), 1, "{}", gateway.log());
+    end(gateway, "KILL");
+    stage.site.configure(PLAT);
+    let gateway = stage.start();
+    assert_eq!(bindings(&gateway), 0, "{}", gateway.log());
+    assert!(gateway.stop().success());
+    assert_eq!(stage.left(), Vec::<String>::new());
+}
+
 /// An upgrade: the programs are others, the tables are the same.
 #[test]
 fn sessions_survive_other_programs() {
