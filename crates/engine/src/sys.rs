@@ -1,6 +1,6 @@
 //! System calls that the standard library lacks.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -130,6 +130,175 @@ pub(crate) fn link_number(name: &str) -> io::Result<u32> {
     }
 }
 
+/// Commands, attachments and modes of `linux/bpf.h` and `linux/if_link.h`.
+const BPF_OBJ_PIN: c_int = 6;
+const BPF_OBJ_GET: c_int = 7;
+const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
+const BPF_PROG_QUERY: c_int = 16;
+const BPF_LINK_CREATE: c_int = 28;
+const BPF_XDP: u32 = 37;
+const BPF_TCX_INGRESS: u32 = 46;
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+
+/// The part of an XDP program's work: who runs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum XdpMode {
+    Driver,
+    Stack,
+}
+
+/// The fields of `union bpf_attr` for objects with paths.
+#[repr(C)]
+struct PathAttributes {
+    path: u64,
+    descriptor: u32,
+    flags: u32,
+}
+
+/// The fields of `union bpf_attr` for links.
+#[repr(C)]
+struct LinkAttributes {
+    program: u32,
+    interface: u32,
+    attachment: u32,
+    flags: u32,
+}
+
+/// Calls `bpf(2)`.
+fn bpf<A>(command: c_int, attributes: &mut A) -> io::Result<c_int> {
+    // SAFETY: the kernel reads and writes the attributes, in their size. What they point to lives for as long as the
+    // call, and has the size that they say.
+    match unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of::<A>()) } {
+        -1 => Err(io::Error::last_os_error()),
+        answer => Ok(answer as c_int),
+    }
+}
+
+/// Calls `bpf(2)` for a new descriptor.
+fn bpf_descriptor<A>(command: c_int, attributes: &mut A) -> io::Result<OwnedFd> {
+    let descriptor = bpf(command, attributes)?;
+    // SAFETY: the descriptor is new and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Room for the numbers of the programs at one place; the kernel has no more than 64.
+const MOST_PROGRAMS: usize = 64;
+
+/// The fields of `union bpf_attr` for questions about an object.
+#[repr(C)]
+struct InfoAttributes {
+    descriptor: u32,
+    length: u32,
+    at: u64,
+}
+
+/// The fields of `union bpf_attr` for questions about attachments.
+#[repr(C)]
+#[derive(Default)]
+struct QueryAttributes {
+    interface: u32,
+    attachment: u32,
+    flags: [u32; 2],
+    at: u64,
+    count: u32,
+    padding: u32,
+    unused: [u64; 4],
+}
+
+/// Returns the number of a loaded program.
+pub(crate) fn program_id(program: BorrowedFd<'_>) -> io::Result<u32> {
+    // The first fields of `struct bpf_prog_info`: type and number.
+    let mut told = [0_u32; 2];
+    let mut attributes = InfoAttributes {
+        descriptor: program.as_raw_fd() as u32,
+        length: size_of_val(&told) as u32,
+        at: told.as_mut_ptr() as u64,
+    };
+    bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
+    Ok(told[1])
+}
+
+/// Returns the numbers of the programs at the ingress of a link. Kernels before 6.6 have no such place.
+pub(crate) fn tcx_programs(interface: u32) -> io::Result<Vec<u32>> {
+    let mut programs = vec![0_u32; MOST_PROGRAMS];
+    let mut attributes = QueryAttributes {
+        interface,
+        attachment: BPF_TCX_INGRESS,
+        at: programs.as_mut_ptr() as u64,
+        count: MOST_PROGRAMS as u32,
+        ..QueryAttributes::default()
+    };
+    bpf(BPF_PROG_QUERY, &mut attributes)?;
+    programs.truncate(attributes.count as usize);
+    Ok(programs)
+}
+
+/// Gives a map or program a path in a BPF file system.
+pub(crate) fn pin(object: BorrowedFd<'_>, path: &CStr) -> io::Result<()> {
+    let mut attributes = PathAttributes {
+        path: path.as_ptr() as u64,
+        descriptor: object.as_raw_fd() as u32,
+        flags: 0,
+    };
+    bpf(BPF_OBJ_PIN, &mut attributes).map(drop)
+}
+
+/// Opens the map or program with a path in a BPF file system.
+pub(crate) fn pinned(path: &CStr) -> io::Result<OwnedFd> {
+    let mut attributes = PathAttributes {
+        path: path.as_ptr() as u64,
+        descriptor: 0,
+        flags: 0,
+    };
+    bpf_descriptor(BPF_OBJ_GET, &mut attributes)
+}
+
+/// Attaches an XDP program to a link, until the descriptor is closed.
+pub(crate) fn attach_xdp(
+    program: BorrowedFd<'_>,
+    interface: u32,
+    mode: XdpMode,
+) -> io::Result<OwnedFd> {
+    let flags = match mode {
+        XdpMode::Driver => XDP_FLAGS_DRV_MODE,
+        XdpMode::Stack => XDP_FLAGS_SKB_MODE,
+    };
+    attach(program, interface, BPF_XDP, flags)
+}
+
+/// Attaches a tc program to the ingress of a link, behind those that are there, until the descriptor is closed.
+pub(crate) fn attach_tc(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
+    attach(program, interface, BPF_TCX_INGRESS, 0)
+}
+
+fn attach(
+    program: BorrowedFd<'_>,
+    interface: u32,
+    attachment: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
+    let mut attributes = LinkAttributes {
+        program: program.as_raw_fd() as u32,
+        interface,
+        attachment,
+        flags,
+    };
+    bpf_descriptor(BPF_LINK_CREATE, &mut attributes)
+}
+
+/// Makes a descriptor refer to what another one refers to. Its owner keeps it.
+pub(crate) fn replace(descriptor: BorrowedFd<'_>, by: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: both are open, and `dup3` replaces the first in one step, so that its owner has an open one all the time.
+    check(unsafe { libc::dup3(by.as_raw_fd(), descriptor.as_raw_fd(), libc::O_CLOEXEC) })
+}
+
+/// Returns the number of the user whose rights this process has.
+pub(crate) fn user() -> u32 {
+    // SAFETY: the call always succeeds.
+    unsafe { libc::geteuid() }
+}
+
 /// Returns the nanoseconds of the clock that BPF programs also read, within a few milliseconds.
 pub(crate) fn coarse_clock() -> u64 {
     let mut time = libc::timespec {
@@ -139,71 +308,6 @@ pub(crate) fn coarse_clock() -> u64 {
     // SAFETY: the kernel writes one `timespec`. The call cannot fail for a clock that exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Commands and an attachment of `linux/bpf.h`.
-const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
-const BPF_PROG_QUERY: c_int = 16;
-const BPF_TCX_INGRESS: u32 = 46;
-
-/// Room for the numbers of the programs at one place; the kernel has no more than 64.
-const MOST_PROGRAMS: usize = 64;
-
-/// Returns the number of a loaded program.
-pub(crate) fn program_id(program: BorrowedFd<'_>) -> io::Result<u32> {
-    /// `info` of `union bpf_attr`.
-    #[repr(C)]
-    struct Info {
-        descriptor: c_int,
-        length: u32,
-        at: u64,
-    }
-    // The first fields of `struct bpf_prog_info`: type and number.
-    let mut told = [0_u32; 2];
-    let info = Info {
-        descriptor: program.as_raw_fd(),
-        length: size_of_val(&told) as u32,
-        at: (&raw mut told).addr() as u64,
-    };
-    // SAFETY: the kernel reads `info`, and writes no more than `length` bytes to `told`.
-    let call = unsafe {
-        let (at, length) = (&raw const info, size_of::<Info>());
-        libc::syscall(libc::SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, at, length)
-    };
-    check(call as c_int)?;
-    Ok(told[1])
-}
-
-/// Returns the numbers of the programs at the ingress of a link. Kernels before 6.6 have no such place.
-pub(crate) fn tcx_programs(link: u32) -> io::Result<Vec<u32>> {
-    /// `query` of `union bpf_attr`.
-    #[repr(C)]
-    #[derive(Default)]
-    struct Query {
-        link: u32,
-        attachment: u32,
-        flags: [u32; 2],
-        at: u64,
-        count: u32,
-        padding: u32,
-        unused: [u64; 4],
-    }
-    let mut programs = vec![0_u32; MOST_PROGRAMS];
-    let mut query = Query {
-        link,
-        attachment: BPF_TCX_INGRESS,
-        at: programs.as_mut_ptr().addr() as u64,
-        count: MOST_PROGRAMS as u32,
-        ..Query::default()
-    };
-    // SAFETY: the kernel writes no more than `count` numbers to `programs`, and how many there are to `query`.
-    let call = unsafe {
-        let (at, length) = (&raw mut query, size_of::<Query>());
-        libc::syscall(libc::SYS_bpf, BPF_PROG_QUERY, at, length)
-    };
-    check(call as c_int)?;
-    programs.truncate(query.count as usize);
-    Ok(programs)
 }
 
 fn check(result: c_int) -> io::Result<()> {
