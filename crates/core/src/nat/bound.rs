@@ -151,6 +151,13 @@ impl Bound {
         }
     }
 
+    /// Sets a count, when all are counted anew.
+    pub(super) fn set<M: Memory + ?Sized>(&self, memory: &M, what: Counted, count: u64) {
+        if let Some(line) = memory.line(self.line) {
+            line[what as usize].store(count, Ordering::Relaxed);
+        }
+    }
+
     /// Counts one less.
     #[inline(always)]
     pub(super) fn give<M: Memory + ?Sized>(&self, memory: &M, what: Counted) {

@@ -63,6 +63,12 @@ fn claim_hash(cfg: &NatConfig, claimed: u64) -> u64 {
     hash(&cfg.seed, &[claimed])
 }
 
+/// The word of a claim.
+#[inline(always)]
+pub(super) fn claim_word(cfg: &NatConfig, claimed: u64, owner: Position) -> u64 {
+    index_word(claim_hash(cfg, claimed), owner)
+}
+
 /// Slot line of the binding that claims an outside endpoint.
 #[inline(always)]
 pub(super) fn owner<M: Memory + ?Sized>(

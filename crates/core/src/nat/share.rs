@@ -96,6 +96,14 @@ pub(super) fn admits<M: Memory + ?Sized>(
     admitted
 }
 
+/// Forgets all counts, before they are made anew.
+pub(super) fn clear<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) {
+    let lines = cfg.layout.shares..cfg.layout.refusals;
+    for word in lines.filter_map(|number| memory.line(number)).flatten() {
+        word.store(0, Ordering::Relaxed);
+    }
+}
+
 /// Counts an entry for each network of a subscriber.
 pub(super) fn take<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, what: Counted, key: &[u64; 3]) {
     add(memory, cfg, what, key, 1);

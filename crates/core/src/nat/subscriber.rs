@@ -10,7 +10,7 @@ use crate::word::Word;
 
 use super::bound::{Claim, Counted};
 use super::config::{Blocks, NatConfig};
-use super::endpoint::{Inside, Protocol};
+use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::outcome::{Cause, Outcome};
 use super::share;
 
@@ -270,6 +270,11 @@ impl Owned {
         Self(self.0 + 1)
     }
 
+    /// The same block without uses.
+    pub(super) const fn unused(self) -> Self {
+        Self(self.0 & !Self::USES)
+    }
+
     pub(super) const fn told(self) -> Self {
         Self(self.0 | Self::TOLD)
     }
@@ -317,6 +322,60 @@ pub(super) fn drop_use<M: Memory + ?Sized>(
         if owned.uses() != 0 && owned.address() == address && offset < size {
             // Nobody releases the block before: the use counts.
             slot.add_to(FIRST_BLOCK + index, u64::MAX);
+            return;
+        }
+    }
+}
+
+/// Sets all counts of a subscriber to zero, before they are made anew.
+pub(super) fn forget_counts(slot: &Slot<'_>) {
+    let _alone = slot.update(slot.life.payload() & !(BINDINGS | SESSIONS));
+    for index in 0..BLOCKS {
+        let owned = block(slot, index);
+        replace_block(slot, index, owned, owned.unused());
+    }
+}
+
+/// Counts a subscriber that is there, whatever the share of its networks is.
+pub(super) fn count_itself<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, slot: &Slot<'_>) {
+    share::take(memory, cfg, Counted::Subscribers, &key_of(slot));
+}
+
+/// Counts a session that is there, whatever the limit is, for the subscriber in slot line `line`, if there is one.
+pub(super) fn count_session<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) {
+    count_there(memory, cfg, line, Counted::Sessions, SESSION);
+}
+
+/// Counts a binding that is there, likewise.
+pub(super) fn count_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) {
+    count_there(memory, cfg, line, Counted::Bindings, BINDING);
+}
+
+fn count_there<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    line: u32,
+    what: Counted,
+    one: u64,
+) {
+    if line != NO_SUBSCRIBER
+        && let Some(slot) = Slot::at(memory, line)
+    {
+        share::take(memory, cfg, what, &key_of(&slot));
+        slot.add(one);
+    }
+}
+
+/// Counts a use of the block of `size` ports that an outside endpoint lies in.
+pub(super) fn count_use<M: Memory + ?Sized>(memory: &M, line: u32, outside: Endpoint4, size: u16) {
+    let Some(slot) = Slot::at(memory, line) else {
+        return;
+    };
+    for index in 0..BLOCKS {
+        let owned = block(&slot, index);
+        let offset = outside.port.wrapping_sub(owned.first());
+        if !owned.is_none() && owned.address() == outside.address && offset < size {
+            replace_block(&slot, index, owned, owned.used_once_more());
             return;
         }
     }
