@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod counters;
 pub mod fragments;
 pub mod host;
+pub mod keeper;
 pub mod limiter;
 pub mod memory;
 pub mod offline;

@@ -5,6 +5,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
 
 use isthmus_core::table::{Line, Memory};
 
@@ -79,6 +80,21 @@ impl Region {
         Ok(Self { pages, lines })
     }
 
+    /// Copies all lines that the other one has as well. Nobody writes to either meanwhile. Pages of zeros are not
+    /// touched, so that they take no memory.
+    pub fn copy_to(&self, other: &Self) {
+        for number in 0..self.lines.min(other.lines) {
+            if let (Some(from), Some(to)) = (self.line(number), other.line(number)) {
+                for (from, to) in from.iter().zip(to) {
+                    let word = from.load(Ordering::Relaxed);
+                    if word != 0 {
+                        to.store(word, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
     /// Returns the number of lines.
     #[must_use]
     pub fn lines(&self) -> u32 {
@@ -146,7 +162,6 @@ mod tests {
     use super::*;
     use std::os::fd::FromRawFd;
     use std::os::fd::{AsFd, OwnedFd};
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn lines_are_zero_apart_and_bounded() {

@@ -1,6 +1,6 @@
 //! System calls that the standard library lacks.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -128,6 +128,126 @@ pub(crate) fn link_number(name: &str) -> io::Result<u32> {
         0 => Err(io::Error::last_os_error()),
         number => Ok(number),
     }
+}
+
+/// Commands, attachments and modes of `linux/bpf.h` and `linux/if_link.h`.
+const BPF_OBJ_PIN: c_int = 6;
+const BPF_OBJ_GET: c_int = 7;
+const BPF_LINK_CREATE: c_int = 28;
+const BPF_XDP: u32 = 37;
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+
+/// The part of an XDP program's work: who runs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum XdpMode {
+    Driver,
+    Stack,
+}
+
+/// The fields of `union bpf_attr` for objects with paths.
+#[repr(C)]
+struct PathAttributes {
+    path: u64,
+    descriptor: u32,
+    flags: u32,
+}
+
+/// The fields of `union bpf_attr` for links.
+#[repr(C)]
+struct LinkAttributes {
+    program: u32,
+    interface: u32,
+    attachment: u32,
+    flags: u32,
+}
+
+/// Calls `bpf(2)`.
+fn bpf<A>(command: c_int, attributes: &A) -> io::Result<c_int> {
+    // SAFETY: the kernel reads the attributes, in their size. What they point to lives for as long as the call.
+    match unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            &raw const *attributes,
+            size_of::<A>(),
+        )
+    } {
+        -1 => Err(io::Error::last_os_error()),
+        answer => Ok(answer as c_int),
+    }
+}
+
+/// Calls `bpf(2)` for a new descriptor.
+fn bpf_descriptor<A>(command: c_int, attributes: &A) -> io::Result<OwnedFd> {
+    let descriptor = bpf(command, attributes)?;
+    // SAFETY: the descriptor is new and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Gives a map or program a path in a BPF file system.
+pub(crate) fn pin(object: BorrowedFd<'_>, path: &CStr) -> io::Result<()> {
+    let attributes = PathAttributes {
+        path: path.as_ptr() as u64,
+        descriptor: object.as_raw_fd() as u32,
+        flags: 0,
+    };
+    bpf(BPF_OBJ_PIN, &attributes).map(drop)
+}
+
+/// Opens the map or program with a path in a BPF file system.
+pub(crate) fn pinned(path: &CStr) -> io::Result<OwnedFd> {
+    let attributes = PathAttributes {
+        path: path.as_ptr() as u64,
+        descriptor: 0,
+        flags: 0,
+    };
+    bpf_descriptor(BPF_OBJ_GET, &attributes)
+}
+
+/// Attaches an XDP program to a link, until the descriptor is closed.
+pub(crate) fn attach_xdp(
+    program: BorrowedFd<'_>,
+    interface: u32,
+    mode: XdpMode,
+) -> io::Result<OwnedFd> {
+    let flags = match mode {
+        XdpMode::Driver => XDP_FLAGS_DRV_MODE,
+        XdpMode::Stack => XDP_FLAGS_SKB_MODE,
+    };
+    attach(program, interface, BPF_XDP, flags)
+}
+
+/// Attaches a tc program to the ingress of a link, behind those that are there, until the descriptor is closed.
+pub(crate) fn attach_tc(program: BorrowedFd<'_>, interface: u32) -> io::Result<OwnedFd> {
+    attach(program, interface, BPF_TCX_INGRESS, 0)
+}
+
+fn attach(
+    program: BorrowedFd<'_>,
+    interface: u32,
+    attachment: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
+    let attributes = LinkAttributes {
+        program: program.as_raw_fd() as u32,
+        interface,
+        attachment,
+        flags,
+    };
+    bpf_descriptor(BPF_LINK_CREATE, &attributes)
+}
+
+/// Makes a descriptor refer to what another one refers to. Its owner keeps it.
+pub(crate) fn replace(descriptor: BorrowedFd<'_>, by: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: both are open, and `dup3` replaces the first in one step, so that its owner has an open one all the time.
+    check(unsafe { libc::dup3(by.as_raw_fd(), descriptor.as_raw_fd(), libc::O_CLOEXEC) })
+}
+
+/// Returns the number of the user whose rights this process has.
+pub(crate) fn user() -> u32 {
+    // SAFETY: the call always succeeds.
+    unsafe { libc::geteuid() }
 }
 
 /// Returns the nanoseconds of the clock that BPF programs also read, within a few milliseconds.

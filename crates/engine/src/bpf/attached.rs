@@ -50,6 +50,15 @@ pub(super) fn has_tcx() -> bool {
     KernelVersion::current().is_ok_and(|kernel| kernel >= KernelVersion::new(6, 6, 0))
 }
 
+/// Whether attachments of a hook are descriptors, so that the programs of another process can be attached as well. The
+/// loader attaches filters, and only of programs that it has loaded.
+pub(super) fn is_descriptor(hook: Hook) -> bool {
+    match hook {
+        Hook::Xdp => true,
+        Hook::Tc => has_tcx(),
+    }
+}
+
 /// Returns the numbers of the programs of a hook on a link.
 pub(super) fn programs(hook: Hook, link: u32) -> io::Result<Vec<u32>> {
     match hook {

@@ -1,15 +1,18 @@
 //! The engines in the kernel: the BPF programs of `crates/bpf`, and the maps that they share with the daemon.
 //!
-//! All links of a gateway share one set of programs and maps. File descriptors of this process own the maps and
-//! attachments, so that the kernel removes them however the process ends.
+//! All links of a gateway share one set of programs and maps. File descriptors of this process own the
+//! attachments, so that the kernel removes them however the process ends; and the maps and programs, unless
+//! a [`Keeper`] has them for the next process.
 
 mod attached;
 mod dump;
+mod kept;
 mod links;
 mod map;
 #[cfg(test)]
 mod object;
 mod offline;
+mod pins;
 mod ranges;
 mod routes;
 mod stages;
@@ -17,32 +20,36 @@ mod stations;
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
+use aya::programs::SchedClassifier;
 use aya::programs::tc::{self, SchedClassifierLinkId, TcAttachType};
-use aya::programs::xdp::{XdpLinkId, XdpMode};
-use aya::programs::{SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_abi::banks::{self, Active};
 use isthmus_abi::clock::OFFLINE;
-use isthmus_abi::lines::{RULES, STATE};
+use isthmus_abi::lines::RULES;
 use isthmus_abi::programs::Slot;
 use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
 
 use crate::counters::{Owner, Snapshot};
+use crate::keeper::Keeper;
 use crate::memory::{Region, Values};
 use crate::ruleset::Ruleset;
 use crate::sys;
+use kept::Kept;
 use links::{Links, Named};
 use ranges::Ranges;
 use routes::RouteWatch;
 
 pub use attached::LinkNow;
+pub use isthmus_abi::lines::STATE;
 pub use isthmus_abi::programs::Hook;
 pub use map::Plain;
 pub use offline::KernelTranslator;
+pub use pins::Pins;
 
 /// The programs, built by `crates/bpf/build.sh` and committed, so that Isthmus is built without LLVM.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/isthmus.bpf.o");
@@ -63,6 +70,9 @@ pub enum Error {
     /// The kernel refuses a program.
     #[error("the kernel refuses a BPF program: {0}")]
     Program(#[from] aya::programs::ProgramError),
+    /// The kernel refuses to attach a program.
+    #[error("the kernel does not attach a BPF program: {0}")]
+    Attach(io::Error),
     /// The kernel refuses a map operation.
     #[error("the kernel refuses a BPF map: {0}")]
     Map(#[from] aya::maps::MapError),
@@ -123,6 +133,15 @@ const LOADS_ARE_ORDERED: bool = cfg!(target_arch = "x86_64");
 /// Lines of rules memory that are reserved at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
+/// An attachment to the ingress of a link.
+#[derive(Debug)]
+enum TcLink {
+    /// It ends with its descriptor.
+    Held { _link: OwnedFd },
+    /// It ends when it is detached, or with the program.
+    Filter(SchedClassifierLinkId),
+}
+
 /// The programs and their maps.
 #[derive(Debug)]
 pub struct Programs {
@@ -131,8 +150,11 @@ pub struct Programs {
     hooks: Vec<Hook>,
     /// The instances of the active configuration.
     active: Vec<Instance>,
-    xdp_links: HashMap<String, XdpLinkId>,
-    tc_links: HashMap<String, SchedClassifierLinkId>,
+    /// Loaded programs of an earlier process.
+    taken: HashMap<&'static str, OwnedFd>,
+    keeper: Option<Arc<dyn Keeper>>,
+    xdp_links: HashMap<String, OwnedFd>,
+    tc_links: HashMap<String, TcLink>,
     /// Number of lines of the state memory.
     state_lines: u32,
     rules: Region,
@@ -147,34 +169,49 @@ pub struct Programs {
 
 impl Programs {
     /// Creates the maps for the programs of these hooks, with memory for `state_lines` lines of state and for rule
-    /// tables of twice `rule_lines`. No instance is active and no program is loaded yet.
+    /// tables of twice `rule_lines`. What an earlier process has left with `keeper` is taken instead, as far as it
+    /// is large enough. No instance is active yet.
     ///
     /// # Errors
-    /// [`Error`]. Nothing stays in the kernel then.
+    /// [`Error`]. Nothing but what is kept stays in the kernel then.
     pub fn new(
         hooks: &[Hook],
         state_lines: u32,
         rule_lines: u32,
         clock: Clock,
+        keeper: Option<Arc<dyn Keeper>>,
     ) -> Result<Self, Error> {
         if !LOADS_ARE_ORDERED {
             return Err(Error::Architecture);
         }
+        let state_lines = state_lines.max(1);
+        let kept = match &keeper {
+            Some(keeper) => Kept::find(&**keeper, state_lines, rule_lines.saturating_mul(2)),
+            None => Kept::default(),
+        };
         let room = rule_lines.saturating_mul(2).max(SPARE_RULES);
+        let (state_entries, rule_entries, rules) = kept.sizes(state_lines, room * 2);
+        let room = rules / 2;
         let offline = u8::from(clock == Clock::Packets);
-        let ebpf = EbpfLoader::new()
-            .map_max_entries(STATE, state_lines.max(1))
-            .map_max_entries(RULES, room * 2)
+        let mut ebpf = EbpfLoader::new()
+            .map_max_entries(STATE, state_entries)
+            .map_max_entries(RULES, rule_entries)
             .override_global(OFFLINE, &offline, true)
             // The complete log of a refusal has hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
             .load(OBJECT)?;
+        let taken = match &keeper {
+            Some(keeper) => kept.take(&mut ebpf, &**keeper)?,
+            None => HashMap::new(),
+        };
         let rules = map::region(&ebpf, RULES, room * 2)?;
         let instances = map::instances(&ebpf)?;
         Ok(Self {
             ebpf,
             hooks: hooks.to_vec(),
             active: Vec::new(),
+            taken,
+            keeper,
             xdp_links: HashMap::new(),
             tc_links: HashMap::new(),
             state_lines,
@@ -195,10 +232,7 @@ impl Programs {
     /// A link does not exist, or the kernel refuses to announce changes.
     pub fn watch_kernel(&mut self, by_kernel: &[&str], outside: &[&str]) -> Result<(), Error> {
         for name in by_kernel.iter().chain(outside) {
-            sys::link_number(name).map_err(|error| Error::Link {
-                name: (*name).to_owned(),
-                error,
-            })?;
+            number_of(name)?;
         }
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let named = Named {
@@ -238,8 +272,8 @@ impl Programs {
                 room: self.room,
             });
         }
-        for hook in &self.hooks {
-            stages::load(&mut self.ebpf, *hook, ruleset.instances())?;
+        for hook in self.hooks.clone() {
+            self.load(hook, ruleset.instances())?;
         }
         // A kernel that cannot wait says so before anything has changed.
         sys::can_wait_for_bpf_programs()?;
@@ -266,10 +300,11 @@ impl Programs {
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<(), Error> {
         self.detach(interface);
         let mode = match mode {
-            Mode::Native => XdpMode::Driver,
-            Mode::Generic => XdpMode::Skb,
+            Mode::Native => sys::XdpMode::Driver,
+            Mode::Generic => sys::XdpMode::Stack,
         };
-        let link = self.xdp()?.attach(interface, mode)?;
+        let program = self.program(Slot::Base.name(Hook::Xdp))?;
+        let link = sys::attach_xdp(program, number_of(interface)?, mode).map_err(Error::Attach)?;
         self.xdp_links.insert(interface.to_owned(), link);
         Ok(())
     }
@@ -282,29 +317,30 @@ impl Programs {
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
         self.detach(interface);
         if !self.hooks.contains(&Hook::Tc) {
-            stages::load(&mut self.ebpf, Hook::Tc, &self.active)?;
+            let active = self.active.clone();
+            self.load(Hook::Tc, &active)?;
             self.hooks.push(Hook::Tc);
         }
-        // It may exist already. Later kernels do not need it, and it would stay behind.
-        if !attached::has_tcx() {
+        let link = if attached::has_tcx() {
+            let program = self.program(Slot::Base.name(Hook::Tc))?;
+            let link = sys::attach_tc(program, number_of(interface)?).map_err(Error::Attach)?;
+            TcLink::Held { _link: link }
+        } else {
+            // It may exist already. Later kernels do not need it, and it would stay behind.
             let _exists = tc::qdisc_add_clsact(interface);
-        }
-        let link = self.tc()?.attach(interface, TcAttachType::Ingress)?;
+            TcLink::Filter(self.tc()?.attach(interface, TcAttachType::Ingress)?)
+        };
         self.tc_links.insert(interface.to_owned(), link);
         Ok(())
     }
 
     /// Ends the attachment to a link of this name, if there is one.
     fn detach(&mut self, interface: &str) {
-        // It fails where the link is gone, and the attachment with it.
-        if let Some(before) = self.xdp_links.remove(interface)
-            && let Ok(program) = self.xdp()
-        {
-            let _gone = program.detach(before);
-        }
-        if let Some(before) = self.tc_links.remove(interface)
+        self.xdp_links.remove(interface);
+        if let Some(TcLink::Filter(before)) = self.tc_links.remove(interface)
             && let Ok(program) = self.tc()
         {
+            // It fails where the link is gone, and the attachment with it.
             let _gone = program.detach(before);
         }
     }
@@ -314,9 +350,8 @@ impl Programs {
     /// # Errors
     /// The kernel does not tell, or the program was never loaded.
     pub fn is_attached(&self, hook: Hook, link: u32) -> Result<bool, Error> {
-        let name = Slot::Base.name(hook);
-        let program = self.ebpf.program(name).ok_or(Error::Missing(name))?;
-        let number = sys::program_id(program.fd()?.as_fd()).map_err(Error::Asked)?;
+        let program = self.program(Slot::Base.name(hook))?;
+        let number = sys::program_id(program).map_err(Error::Asked)?;
         let there = attached::programs(hook, link).map_err(Error::Asked)?;
         Ok(there.contains(&number))
     }
@@ -329,10 +364,26 @@ impl Programs {
         map::counters(&self.ebpf)
     }
 
-    fn xdp(&mut self) -> Result<&mut Xdp, Error> {
-        let name = Slot::Base.name(Hook::Xdp);
-        let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
-        Ok(program.try_into()?)
+    /// Loads the programs of a hook that these instances need.
+    fn load(&mut self, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
+        let loaded = stages::load(&mut self.ebpf, hook, instances, &self.taken)?;
+        if let Some(keeper) = &self.keeper
+            && attached::is_descriptor(hook)
+        {
+            for (name, program) in loaded {
+                kept::keep(&**keeper, name, program.as_fd());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a loaded program.
+    fn program(&self, name: &'static str) -> Result<BorrowedFd<'_>, Error> {
+        if let Some(taken) = self.taken.get(name) {
+            return Ok(taken.as_fd());
+        }
+        let program = self.ebpf.program(name).ok_or(Error::Missing(name))?;
+        Ok(program.fd()?.as_fd())
     }
 
     fn tc(&mut self) -> Result<&mut SchedClassifier, Error> {
@@ -340,6 +391,14 @@ impl Programs {
         let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
         Ok(program.try_into()?)
     }
+}
+
+/// Returns the number of a link.
+fn number_of(interface: &str) -> Result<u32, Error> {
+    sys::link_number(interface).map_err(|error| Error::Link {
+        name: interface.to_owned(),
+        error,
+    })
 }
 
 /// Returns the instance with its tables at another place.

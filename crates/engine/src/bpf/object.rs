@@ -1,6 +1,6 @@
 //! Compares the committed object with `isthmus-abi`: maps with their sizes, programs, read-only data.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use aya_obj::Object;
 use isthmus_abi::{banks, clock, counts, lines, links, programs, routes};
@@ -70,4 +70,12 @@ fn the_daemon_can_say_whose_clock_counts() {
     let mut object = Object::parse(OBJECT).unwrap();
     let octet = HashMap::from([(clock::OFFLINE, (&[1][..], true))]);
     object.patch_map_data(octet).unwrap();
+}
+
+#[test]
+fn every_map_is_kept_for_the_next_process() {
+    let object = Object::parse(OBJECT).unwrap();
+    let maps = object.maps.keys().map(String::as_str);
+    let named: BTreeSet<&str> = maps.filter(|name| !name.starts_with('.')).collect();
+    assert_eq!(named, BTreeSet::from(super::kept::MAPS));
 }

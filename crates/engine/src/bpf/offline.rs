@@ -45,7 +45,7 @@ impl KernelTranslator {
     /// [`Error`], for example without the rights.
     pub fn new(hook: Hook, ruleset: Ruleset, state_lines: u32, seed: u64) -> Result<Self, Error> {
         let rules = ruleset.tables().lines();
-        let programs = Programs::new(&[hook], state_lines, rules, Clock::Packets)?;
+        let programs = Programs::new(&[hook], state_lines, rules, Clock::Packets, None)?;
         Self::begin(programs, hook, ruleset, state_lines, seed)
     }
 

@@ -84,7 +84,7 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
         }
     };
     let mut announcements = Vec::with_capacity(64 * 1024);
-    let mut number = 0_u32;
+    let mut number = first_number();
     let mut stale = false;
     // The time to read the routes.
     let mut due = Some(Instant::now());
@@ -125,6 +125,13 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
     }
     set(SIZE, 0);
     set(NUMBER, 0);
+}
+
+/// A number that no epoch of an earlier process had: the programs of a process that was killed may have its
+/// routes still. Numbers follow each other in [`SHORTEST`], and this clock has a shorter unit.
+fn first_number() -> u32 {
+    const { assert!(SHORTEST.as_nanos() > 1 << 22) }
+    (sys::coarse_clock() >> 22) as u32
 }
 
 /// Kinds of announcements from the kernel.

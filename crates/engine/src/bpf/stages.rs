@@ -1,6 +1,7 @@
 //! The programs of a hook: selects those that a configuration needs, and loads them.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::{iter, thread};
@@ -23,15 +24,23 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
     }
 }
 
-/// Loads the programs of a hook that packets of these instances reach, unless they are loaded already, and enters
-/// them in the program array. The kernel takes a fraction of a second to verify each, so that this uses all cores
+/// Loads the programs of a hook that packets of these instances reach, unless they are loaded already or were
+/// `taken` over, and enters them in the program array. Returns those that it has loaded. The kernel takes a fraction of a second to verify each, so that this uses all cores
 /// available to this process and loads no unneeded program.
-pub(super) fn load(ebpf: &mut Ebpf, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
+pub(super) fn load(
+    ebpf: &mut Ebpf,
+    hook: Hook,
+    instances: &[Instance],
+    taken: &HashMap<&'static str, OwnedFd>,
+) -> Result<Vec<(&'static str, ProgramFd)>, Error> {
     let needed = Slot::ALL.into_iter().filter(|slot| {
         let takes = |instance: &Instance| takes(*slot, &instance.mechanism);
         *slot == Slot::Base || instances.iter().any(takes)
     });
-    let mut needed: HashMap<_, _> = needed.map(|slot| (slot.name(hook), slot)).collect();
+    let needed = needed.map(|slot| (slot.name(hook), slot));
+    let mut needed: HashMap<_, _> = needed
+        .filter(|(name, _)| !taken.contains_key(name))
+        .collect();
     let mut missing = Vec::new();
     for (name, program) in ebpf.programs_mut() {
         if let Some(slot) = needed.remove(name)
@@ -49,10 +58,13 @@ pub(super) fn load(ebpf: &mut Ebpf, hook: Hook, instances: &[Instance]) -> Resul
     let array = hook.array();
     let map = ebpf.map_mut(array).ok_or(Error::Missing(array))?;
     let mut array: ProgramArray<_> = map.try_into()?;
-    for (slot, descriptor) in loaded {
-        array.set(slot as u32, &descriptor, 0)?;
+    for (slot, descriptor) in &loaded {
+        array.set(*slot as u32, descriptor, 0)?;
     }
-    Ok(())
+    let loaded = loaded.into_iter();
+    Ok(loaded
+        .map(|(slot, program)| (slot.name(hook), program))
+        .collect())
 }
 
 /// Returns the result of `work` for each, or the first error.
