@@ -6,6 +6,7 @@ pub mod control;
 pub mod engine;
 mod hash;
 pub mod isatap;
+mod keeper;
 pub mod lifecycle;
 pub mod link;
 pub mod metrics;

@@ -91,6 +91,9 @@ pub struct Status {
     /// Troubles: things that are not as configured, and could not be put back.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub troubles: Vec<String>,
+    /// Why sessions end with its process; none if the next process goes on with them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ephemeral: Option<String>,
     /// Its engines.
     pub engines: Vec<EngineStatus>,
     /// The configured mechanisms.

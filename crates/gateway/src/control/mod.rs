@@ -17,7 +17,7 @@ pub use message::{
     RecordsStatus, Reply, Request, SessionsRequest, Status, TableStatus, Wish,
 };
 pub use server::{Service, serve};
-pub use socket::{ControlSocket, SocketError};
+pub use socket::{ControlSocket, Lock, SocketError};
 
 /// Where control sockets are unless the configuration says otherwise.
 pub const DIRECTORY: &str = "/run/isthmus";

@@ -4,6 +4,7 @@ use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::net::UnixListener;
 
@@ -32,10 +33,16 @@ pub enum SocketError {
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
-    lock_path: PathBuf,
-    // Held for as long as the gateway runs; the system releases it even after a crash.
-    _lock: File,
+    lock: Arc<Lock>,
     listener: UnixListener,
+}
+
+/// What one process to a path has, and with it all that belongs to the gateway there. Its file goes away with it.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    // The system releases it even after a crash.
+    _file: File,
 }
 
 impl ControlSocket {
@@ -49,13 +56,7 @@ impl ControlSocket {
             path: path.into(),
             error,
         };
-        if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory).map_err(refused)?;
-        }
-        let lock_path = path.with_extension("lock");
-        let lock = lock(&lock_path)
-            .map_err(refused)?
-            .ok_or_else(|| SocketError::Taken(path.into()))?;
+        let lock = Arc::new(Lock::take(path)?);
         match fs::symlink_metadata(path) {
             Ok(there) if !there.file_type().is_socket() => {
                 return Err(SocketError::NotASocket(path.into()));
@@ -73,10 +74,15 @@ impl ControlSocket {
         fs::rename(&new, path).map_err(refused)?;
         Ok(Self {
             path: path.into(),
-            lock_path,
-            _lock: lock,
+            lock,
             listener,
         })
+    }
+
+    /// The lock, to be held for as long as anything of the gateway runs.
+    #[must_use]
+    pub fn lock(&self) -> Arc<Lock> {
+        Arc::clone(&self.lock)
     }
 
     /// The listener.
@@ -88,11 +94,41 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        for path in [&self.path, &self.lock_path] {
-            if let Err(error) = fs::remove_file(path) {
-                tracing::debug!(path = %path.display(), %error, "could not be removed");
-            }
+        remove(&self.path);
+    }
+}
+
+impl Lock {
+    /// Takes the lock of the gateway with this control socket.
+    ///
+    /// # Errors
+    ///
+    /// If a living process has it, or the file system refuses.
+    pub fn take(socket: &Path) -> Result<Self, SocketError> {
+        let path = socket.with_extension("lock");
+        let refused = |error| SocketError::Refused {
+            path: path.clone(),
+            error,
+        };
+        if let Some(folder) = socket.parent() {
+            fs::create_dir_all(folder).map_err(refused)?;
         }
+        match lock(&path).map_err(refused)? {
+            Some(file) => Ok(Self { path, _file: file }),
+            None => Err(SocketError::Taken(socket.into())),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::debug!(path = %path.display(), %error, "could not be removed");
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::bpf::{Clock, Hook, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
+use isthmus_engine::keeper::Keeper;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
 
@@ -26,8 +27,8 @@ pub struct KernelEngine {
 }
 
 impl KernelEngine {
-    /// Makes the maps, with memory for this many lines of sessions and of rules. No program is loaded
-    /// yet, and no link touched.
+    /// Makes the maps, with memory for this many lines of sessions and of rules, or takes those that `keeper` has. No
+    /// link is touched yet.
     ///
     /// # Errors
     ///
@@ -36,12 +37,13 @@ impl KernelEngine {
         interfaces: &[Interface],
         state_lines: u32,
         rule_lines: u32,
+        keeper: Option<Arc<dyn Keeper>>,
     ) -> Result<(Self, Region), EngineError> {
         let names = names(interfaces);
         let failed = |error| failed(&names, &error);
-        let mut programs =
-            Programs::new(&hooks(interfaces), state_lines, rule_lines, Clock::Kernel)
-                .map_err(failed)?;
+        let hooks = hooks(interfaces);
+        let mut programs = Programs::new(&hooks, state_lines, rule_lines, Clock::Kernel, keeper)
+            .map_err(failed)?;
         let in_kernel = |interface: &&Interface| interface.engine.value != config::Engine::User;
         let those = |which: fn(&&Interface) -> bool| -> Vec<&str> {
             let some = interfaces.iter().filter(in_kernel).filter(which);

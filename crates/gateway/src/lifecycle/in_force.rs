@@ -106,6 +106,9 @@ impl Running {
         self.described = prepared.described;
         self.ruleset = prepared.ruleset;
         view.sweeper.change(prepared.tables.clone());
+        let lines = view.state.lines();
+        self.store
+            .write(&self.secrets.tables, &self.placement, lines);
         *lock(&view.current) = Arc::new(Current {
             document: prepared.document,
             tables: prepared.tables,

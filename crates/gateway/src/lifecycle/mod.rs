@@ -11,6 +11,7 @@ mod fills;
 mod fixed;
 mod heal;
 mod in_force;
+mod kept;
 mod ledger;
 mod logging;
 mod pcp;
@@ -31,13 +32,14 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::config::{CompileError, LoadError};
-use crate::control::SocketError;
+use crate::config::{self, CompileError, LoadError};
+use crate::control::{Lock, SocketError};
 use crate::engine::EngineError;
 use crate::link::{LinkError, SysctlError};
 
 pub use logging::Logging;
 
+use kept::Leave;
 use running::{Running, Wish};
 
 /// Why a gateway does not start, or ends by itself.
@@ -90,7 +92,7 @@ impl UpError {
 }
 
 /// Runs the gateway that the file describes until SIGTERM or SIGINT. Everything that it added to
-/// the machine is gone when this returns.
+/// the machine is gone when this returns, but for the sessions that SIGTERM leaves to the next process.
 ///
 /// # Errors
 ///
@@ -104,6 +106,17 @@ pub fn up(file: &Path) -> Result<(), UpError> {
         .build()
         .map_err(UpError::system("threads"))?
         .block_on(run(file.to_owned()))
+}
+
+/// Removes the sessions that the gateway of this file left to its next process.
+///
+/// # Errors
+///
+/// If the file cannot be read, the gateway runs, or the system refuses.
+pub fn forget(file: &Path) -> Result<(), UpError> {
+    let control = config::load(file)?.document.gateway.control;
+    let _alone = Lock::take(&control)?;
+    kept::forget(&control).map_err(UpError::system("sessions"))
 }
 
 struct Signals {
@@ -131,8 +144,9 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
     let mut tick = tokio::time::interval(watchdog.unwrap_or(Duration::from_secs(1)));
     let ended = loop {
         tokio::select! {
-            _ = signals.terminate.recv() => break Ok("SIGTERM"),
-            _ = signals.interrupt.recv() => break Ok("SIGINT"),
+            _ = signals.terminate.recv() => break Ok(("SIGTERM", Leave::Sessions)),
+            // Somebody at a terminal is done with it.
+            _ = signals.interrupt.recv() => break Ok(("SIGINT", Leave::Nothing)),
             _ = signals.hangup.recv() => {
                 running.reopen();
                 // What came of it is in the log.
@@ -162,10 +176,17 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
         }
     };
     systemd::stopping();
-    match &ended {
-        Ok(signal) => tracing::info!(signal, "ending"),
-        Err(error) => tracing::error!(%error, "ending"),
-    }
+    let leave = match &ended {
+        Ok((signal, leave)) => {
+            tracing::info!(signal, "ending");
+            *leave
+        }
+        Err(error) => {
+            tracing::error!(%error, "ending");
+            Leave::Sessions
+        }
+    };
+    running.leave(leave);
     running.stop().await;
     ended.map(drop)
 }

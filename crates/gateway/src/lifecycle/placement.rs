@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use isthmus_core::encap::path_mtu;
 use isthmus_core::mechanism::Mechanism as _;
-use isthmus_core::nat::{Blocks, Layout, NatConfig, PoolRange, Subscriber};
+use isthmus_core::nat::{Blocks, Capacity, Layout, NatConfig};
 use isthmus_core::table::Memory;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Compiled, Document};
 
@@ -54,25 +55,88 @@ impl Default for Placement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     layout: Layout,
-    subscriber: Subscriber,
-    blocks: Blocks,
-    /// The pool, where blocks are calculated from it.
-    pool: Vec<PoolRange>,
+    /// Who is a subscriber, and which ports are one's; as text, for notes that other versions read.
+    terms: String,
 }
 
 impl Place {
     fn of(config: &NatConfig) -> Self {
+        // The pool, where blocks are calculated from it.
+        let pool = match config.blocks {
+            Blocks::Deterministic(_) => config.pool.ranges(),
+            Blocks::None | Blocks::PortSet | Blocks::Dynamic { .. } => &[],
+        };
         Self {
             layout: config.layout,
-            subscriber: config.subscriber,
-            blocks: config.blocks,
-            pool: match config.blocks {
-                Blocks::Deterministic(_) => config.pool.ranges().to_vec(),
-                Blocks::None | Blocks::PortSet | Blocks::Dynamic { .. } => Vec::new(),
-            },
+            terms: format!("{:?} {:?} {pool:?}", config.subscriber, config.blocks),
         }
     }
 }
+
+/// A place in a note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Noted {
+    start: u32,
+    sessions: u32,
+    bindings: u32,
+    permissions: u32,
+    subscribers: u32,
+    fragments: u32,
+    terms: String,
+}
+
+impl Noted {
+    fn of(place: &Place) -> Self {
+        let Capacity {
+            sessions,
+            bindings,
+            permissions,
+            subscribers,
+            fragments,
+        } = place.layout.capacity();
+        Self {
+            start: place.layout.start(),
+            sessions,
+            bindings,
+            permissions,
+            subscribers,
+            fragments,
+            terms: place.terms.clone(),
+        }
+    }
+
+    /// The place, if it lies within so many lines.
+    fn place(&self, lines: u32) -> Option<Place> {
+        let capacity = Capacity {
+            sessions: self.sessions,
+            bindings: self.bindings,
+            permissions: self.permissions,
+            subscribers: self.subscribers,
+            fragments: self.fragments,
+        };
+        // An entry takes a line at least, and tables are not much larger than that.
+        let entries = [
+            self.sessions,
+            self.bindings,
+            self.permissions,
+            self.subscribers,
+            self.fragments,
+        ];
+        let entries: u64 = entries.into_iter().map(u64::from).sum();
+        if entries > lines.into() || self.start > lines || lines > MOST_LINES {
+            return None;
+        }
+        let layout = Layout::new(self.start, &capacity);
+        (layout.end() <= lines).then(|| Place {
+            layout,
+            terms: self.terms.clone(),
+        })
+    }
+}
+
+/// Lines of a note at most, so that nothing computed from it overflows.
+const MOST_LINES: u32 = 1 << 29;
 
 /// There is no room for the tables of this instance.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +147,69 @@ impl Place {
 pub(super) struct NoRoom(String);
 
 impl Placement {
+    /// The tables, for a note.
+    pub(super) fn note(&self) -> BTreeMap<String, Noted> {
+        let tables = self.tables.iter();
+        tables
+            .map(|(name, place)| (name.clone(), Noted::of(place)))
+            .collect()
+    }
+
+    /// The placement of a note, in memory of so many lines: `None` if that cannot be. What lies between the tables
+    /// is free, and may hold anything.
+    pub(super) fn noted(
+        tables: &BTreeMap<String, Noted>,
+        lines: u32,
+        now: Instant,
+    ) -> Option<Self> {
+        let since = now.checked_sub(REST).unwrap_or(now);
+        let places = tables.iter();
+        let places = places.map(|(name, noted)| Some((name.clone(), noted.place(lines)?)));
+        let tables: BTreeMap<String, Place> = places.collect::<Option<_>>()?;
+        let mut new = Self {
+            used: lines,
+            ..Self::default()
+        };
+        let mut layouts: Vec<Layout> = tables.values().map(|place| place.layout).collect();
+        layouts.sort_by_key(Layout::start);
+        for layout in layouts {
+            if layout.start() < new.end {
+                return None;
+            }
+            let lines = new.end..layout.start();
+            if !lines.is_empty() {
+                new.free.push(Free { lines, since });
+            }
+            new.end = layout.end();
+        }
+        new.tables = tables;
+        Some(new)
+    }
+
+    /// The line after all tables.
+    pub(super) const fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// The names of the tables that are where they were before.
+    pub(super) fn staying<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> {
+        let same = |(name, place): &(&'a String, &Place)| before.tables.get(*name) == Some(place);
+        self.tables
+            .iter()
+            .filter(same)
+            .map(|(name, _)| name.as_str())
+    }
+
+    /// The names of the tables that are not there any more.
+    pub(super) fn gone<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> {
+        let stays = |name: &str| self.staying(before).any(|stays| stays == name);
+        before
+            .tables
+            .keys()
+            .map(String::as_str)
+            .filter(move |name| !stays(name))
+    }
+
     /// Moves the tables of `compiled` to their places. Returns the placement then, and the
     /// lines that have to be [cleared](clear) before they are used again. There are `lines` lines in all.
     pub(super) fn place(
@@ -168,10 +295,12 @@ impl Free {
     }
 }
 
-/// Clears lines that are not used.
+/// Clears lines that are not used. Memory that was never written stays so.
 pub(super) fn clear<M: Memory + ?Sized>(state: &M, lines: Range<u32>) {
     for word in lines.filter_map(|number| state.line(number)).flatten() {
-        word.store(0, Ordering::Relaxed);
+        if word.load(Ordering::Relaxed) != 0 {
+            word.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -289,5 +418,86 @@ mod tests {
         let (first, _) = placed(&Placement::default(), &instance("a", 1, SMALL)).unwrap();
         let error = placed(&first, &instance("a", 1, "max-sessions = 20000")).unwrap_err();
         assert!(error.to_string().contains("\"a\""), "{error}");
+    }
+
+    #[test]
+    fn a_note_brings_tables_back_to_their_places() {
+        let (a, b, c) = (
+            instance("a", 1, SMALL),
+            instance("b", 2, SMALL),
+            instance("c", 3, SMALL),
+        );
+        let (first, _) = placed(&Placement::default(), &format!("{a}{b}{c}")).unwrap();
+        let (second, before) = placed(&first, &format!("{a}{c}")).unwrap();
+        let now = Instant::now();
+        let again = Placement::noted(&second.note(), 60_000, now).unwrap();
+        assert_eq!(again.note(), second.note());
+        let more = instance("d", 4, SMALL);
+        let all = format!("{more}{c}{a}");
+        let (third, after, cleared) = placed_at(&again, &all, now).unwrap();
+        assert_eq!([after[2], after[1]], before[..]);
+        // The place of `b` is free at once, and may hold anything.
+        let lines = before[0].end()..before[1].start();
+        assert_eq!(after[0].start()..after[0].end(), lines);
+        assert_eq!(cleared[..], [lines]);
+        assert_eq!(third.staying(&again).collect::<Vec<_>>(), ["a", "c"]);
+        let (fourth, _) = placed(
+            &again,
+            &instance("a", 1, "max-sessions = 2000\nmax-bindings = 1000"),
+        )
+        .unwrap();
+        assert_eq!(fourth.gone(&again).collect::<Vec<_>>(), ["a", "c"]);
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_is_refused() {
+        let (first, layouts) = placed(&Placement::default(), &instance("a", 1, SMALL)).unwrap();
+        let noted = |change: &dyn Fn(&mut Noted), lines| {
+            let mut note = first.note();
+            let mut other = note["a"].clone();
+            change(&mut other);
+            note.insert("b".into(), other);
+            Placement::noted(&note, lines, Instant::now()).is_some()
+        };
+        let end = layouts[0].end();
+        let behind = |noted: &mut Noted| noted.start = end;
+        assert!(noted(&behind, 60_000));
+        assert!(
+            !noted(&behind, 2 * end - layouts[0].start() - 1),
+            "too little memory"
+        );
+        assert!(!noted(&|_| {}, 60_000), "at one place");
+        assert!(!noted(&|noted| noted.start = end - 1, 60_000));
+        let first = |noted: &mut Noted| (noted.start, noted.sessions) = (0, 1);
+        assert!(!noted(&first, 60_000), "where the path MTUs are");
+        for most in [u32::MAX, 1 << 29] {
+            let large = |noted: &mut Noted| (noted.start, noted.bindings) = (end, most);
+            assert!(!noted(&large, u32::MAX) && !noted(&large, 1 << 29));
+        }
+    }
+
+    /// Other versions compare it: another text for the same ends sessions.
+    #[test]
+    fn the_terms_of_a_note_are_these() {
+        let terms = |more: &str| {
+            let (placement, _) = placed(&Placement::default(), &instance("a", 1, more)).unwrap();
+            placement.note()["a"].terms.clone()
+        };
+        let small = format!("{SMALL}\nmax-subscribers = 64");
+        let of_network = "Subscriber { address: [18446744073709551615, 0], v4: 0 }";
+        assert_eq!(terms(&small), format!("{of_network} None []"));
+        assert_eq!(
+            terms(&format!("{small}\nport-blocks = {{ size = 256 }}")),
+            format!("{of_network} Dynamic {{ size: 256, per_subscriber: 4 }} []")
+        );
+        let calculated = "deterministic = { inside = \"2001:db8::/59\", size = 1024 }";
+        assert_eq!(
+            terms(&format!("{small}\n{calculated}")),
+            format!(
+                "{of_network} Deterministic(Deterministic {{ prefix: [2306139568115548160, 0], \
+                 mask: [18446744073709551584, 0], shift: 64, size: 1024 }}) \
+                 [PoolRange {{ first: 3405803777, count: 1, low: 1024, high: 65535, before: 0 }}]"
+            )
+        );
     }
 }

@@ -16,6 +16,7 @@ use super::UpError;
 use super::described::Described;
 use super::dns::Dns;
 use super::fills::Crowding;
+use super::kept::{Leave, Store};
 use super::ledger::Ledger;
 use super::logging::Logging;
 use super::pcp::{Own, Pcp};
@@ -25,7 +26,7 @@ use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
 use super::view::{Current, ReloadReply, View};
 use crate::config::{self, Document, Loaded, Secrets};
-use crate::control::{self, ControlSocket, EngineStatus};
+use crate::control::{self, ControlSocket, EngineStatus, Lock};
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
 use crate::link::{Forwarding, Link, LinkError, Monitor, Sysctls, Wanted};
@@ -58,6 +59,9 @@ pub(super) struct Running {
     pub(super) metrics: Option<JoinHandle<()>>,
     control: Option<JoinHandle<()>>,
     reloads: mpsc::Receiver<ReloadReply>,
+    pub(super) store: Store,
+    // Held until nothing of this process uses the memory of sessions any more.
+    _lock: Arc<Lock>,
 }
 
 impl Running {
@@ -78,21 +82,33 @@ impl Running {
             Some(address) => Some(endpoint(address).await?),
             None => None,
         };
-        let secrets = start::secrets()?;
-        let memory = start::memory(&document, &secrets)?;
+        let mut store = Store::open(&document.gateway.control, start::kind(&document));
+        let legacy = store.legacy();
+        let mut secrets = start::secrets()?;
+        if let Some(legacy) = &legacy {
+            secrets.tables = legacy.seed;
+        }
+        let memory = start::memory(&document, &secrets, &mut store, legacy)?;
         let state = Arc::clone(&memory.state);
-        let prepared = start::prepare(document, &secrets, &Placement::default(), state.lines())?;
+        let prepared = start::prepare(document, &secrets, &memory.before, state.lines())?;
+        start::recover(&memory, &prepared);
+        // Before packets write where the note before has other tables.
+        store.write(&secrets.tables, &prepared.placement, state.lines());
         let recorder = Recorder::start(&start::record_settings(&prepared.document))
             .map_err(UpError::system("records"))?;
         let own = Arc::new(Own::default());
         let services: Arc<dyn Services> = Arc::<Own>::clone(&own);
         let engines = start::engines(&prepared, memory, services)?;
         let pcp = Pcp::new(Arc::clone(&state), own);
+        let place = (store, socket.lock());
         let mut running = Self::assemble(
-            file, logging, secrets, sysctls, state, recorder, engines, pcp, prepared,
+            file, logging, secrets, sysctls, state, recorder, engines, pcp, prepared, place,
         )?;
         match running.connect(socket, metrics).await {
-            Ok(()) => Ok(running),
+            Ok(()) => {
+                running.leave(Leave::Sessions);
+                Ok(running)
+            }
             Err(error) => {
                 running.stop().await;
                 Err(error)
@@ -114,6 +130,7 @@ impl Running {
         engines: Vec<Box<dyn Engine>>,
         pcp: Pcp,
         prepared: Prepared,
+        (store, lock): (Store, Arc<Lock>),
     ) -> Result<Self, UpError> {
         let Prepared {
             document,
@@ -141,6 +158,7 @@ impl Running {
             state,
             sweeper,
             recorder,
+            ephemeral: store.trouble(),
             dns: dns.figures(),
             pcp: pcp.counters(),
             prefixes: prefixes.figures(),
@@ -166,6 +184,8 @@ impl Running {
             metrics: None,
             control: None,
             reloads,
+            store,
+            _lock: lock,
         })
     }
 
@@ -288,6 +308,11 @@ impl Running {
         let failed = engines.find(|engine| !engine.is_running())?;
         let links = failed.status().into_iter().map(|status| status.interface);
         Some((failed.name().into(), links.collect::<Vec<_>>().join(", ")))
+    }
+
+    /// Says what to leave to the next process.
+    pub(super) fn leave(&mut self, leave: Leave) {
+        self.store.leave(leave);
     }
 
     /// Ends everything: first the parts that receive packets and requests, last those that are shared.

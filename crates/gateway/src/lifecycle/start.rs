@@ -1,9 +1,11 @@
 //! The first steps: from a file to a configuration that the engines take, and the engines.
 
 use std::ops::Range;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Instant;
 
+use isthmus_core::nat::{self, Recovered};
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
@@ -11,9 +13,10 @@ use nix::sys::utsname::uname;
 
 use super::UpError;
 use super::described::{Described, described};
-use super::placement::Placement;
+use super::kept::{Kind, Legacy, Store};
+use super::placement::{self, Placement};
 use super::tables::{self, Table};
-use crate::config::{self, Document, Interface, Report, Secrets};
+use crate::config::{self, Compiled, Document, Interface, Report, Secrets};
 use crate::engine::{Engine, KernelEngine, UserEngine};
 use crate::{hash, records};
 
@@ -53,12 +56,7 @@ pub(super) fn prepare(
     lines: u32,
 ) -> Result<Prepared, UpError> {
     let mut compiled = document.compile(secrets)?;
-    let (placement, again) = before
-        .place(&document, &mut compiled, lines, Instant::now())
-        .map_err(|error| UpError::System {
-            what: "tables".into(),
-            error: std::io::Error::other(error),
-        })?;
+    let (placement, again) = place(before, &document, &mut compiled, lines)?;
     let tables = tables::tables(&document, &compiled);
     let described = described(&document, &compiled.instances, &tables);
     Ok(Prepared {
@@ -75,36 +73,132 @@ pub(super) fn prepare(
     })
 }
 
+/// Puts the tables of a document where they belong.
+fn place(
+    before: &Placement,
+    document: &Document,
+    compiled: &mut Compiled,
+    lines: u32,
+) -> Result<(Placement, Vec<Range<u32>>), UpError> {
+    let placed = before.place(document, compiled, lines, Instant::now());
+    placed.map_err(|error| UpError::System {
+        what: "tables".into(),
+        error: std::io::Error::other(error),
+    })
+}
+
 /// The memory of sessions and, where it lies in BPF maps, the engine that has them.
 pub(super) struct SessionMemory {
     pub(super) state: Arc<Region>,
+    /// Where tables lie in it already.
+    pub(super) before: Placement,
     kernel: Option<KernelEngine>,
 }
 
-/// Memory for the sessions of this document. Where it costs nothing until it is used there is some
-/// more; the maps of BPF programs take theirs at once.
-pub(super) fn memory(document: &Document, secrets: &Secrets) -> Result<SessionMemory, UpError> {
-    let compiled = document.compile(secrets)?;
-    let needed = compiled.state_lines;
+/// Where the sessions of a document lie.
+pub(super) fn kind(document: &Document) -> Kind {
     let in_kernel = |interface: &Interface| interface.engine.value != config::Engine::User;
     if document.interfaces.iter().any(in_kernel) {
-        let rules = compiled.rules.len() as u32;
-        let (kernel, state) = KernelEngine::new(&document.interfaces, needed, rules)?;
-        return Ok(SessionMemory {
-            state: Arc::new(state),
-            kernel: Some(kernel),
-        });
+        Kind::Map
+    } else {
+        Kind::Memory
     }
-    let state = Region::anonymous(needed.saturating_mul(SPARE))
-        .or_else(|_| Region::anonymous(needed))
-        .map_err(UpError::system(format!(
-            "{} bytes of memory for sessions: smaller `max-bindings` and `max-sessions` take less",
-            u64::from(needed) * 64
-        )))?;
+}
+
+/// Memory for the sessions of this document: that of the process before, if it is large enough and of the same kind,
+/// or else memory with the same in it. Where it costs nothing until it is used there is some more; the maps of BPF
+/// programs take theirs at once.
+pub(super) fn memory(
+    document: &Document,
+    secrets: &Secrets,
+    store: &mut Store,
+    legacy: Option<Legacy>,
+) -> Result<SessionMemory, UpError> {
+    let mut compiled = document.compile(secrets)?;
+    let (before, legacy) = match legacy {
+        Some(legacy) => (legacy.placement, Some((legacy.kind, legacy.memory))),
+        None => (Placement::default(), None),
+    };
+    let (placed, _) = place(&before, document, &mut compiled, u32::MAX)?;
+    let needed = placed.end();
+    let kind = kind(document);
+    // What is not used as it is goes away, but only when this process lets go of it.
+    let (same, other) = match legacy {
+        Some((there, memory)) if there == kind && memory.lines() >= needed => (Some(memory), None),
+        Some((_, memory)) => (None, Some(memory)),
+        None => (None, None),
+    };
+    if other.is_some() {
+        store.let_go();
+    }
+    let (state, kernel) = match kind {
+        Kind::Map => {
+            let rules = compiled.rules.len() as u32;
+            let lines = same.map_or(needed, |memory| memory.lines());
+            let interfaces = &document.interfaces;
+            let (kernel, state) = KernelEngine::new(interfaces, lines, rules, store.keeper())?;
+            (state, Some(kernel))
+        }
+        Kind::Memory => match same {
+            Some(memory) => (memory, None),
+            None => (own_memory(needed, store)?, None),
+        },
+    };
+    if let Some(memory) = other {
+        memory.copy_to(&state);
+    }
     Ok(SessionMemory {
         state: Arc::new(state),
-        kernel: None,
+        before,
+        kernel,
     })
+}
+
+/// Memory of this process, kept for the next one if that can be.
+fn own_memory(needed: u32, store: &mut Store) -> Result<Region, UpError> {
+    let sizes = [needed.saturating_mul(SPARE), needed];
+    if let Some(keeper) = store.keeper() {
+        let kept = |lines: u32| {
+            let memory = keeper.allocate(u64::from(lines) * 64)?;
+            Region::of_map(memory.as_fd(), lines)
+        };
+        match sizes.into_iter().find_map(|lines| kept(lines).ok()) {
+            Some(memory) => return Ok(memory),
+            None => store.give_up("there is not enough memory that could be kept".into()),
+        }
+    }
+    let anonymous = Region::anonymous(sizes[0]).or_else(|_| Region::anonymous(needed));
+    anonymous.map_err(UpError::system(format!(
+        "{} bytes of memory for sessions: smaller `max-bindings` and `max-sessions` take less",
+        u64::from(needed) * 64
+    )))
+}
+
+/// Puts the tables in order that an earlier process left, and clears what was used for others. Nobody uses the
+/// memory yet.
+pub(super) fn recover(memory: &SessionMemory, prepared: &Prepared) {
+    let state = &*memory.state;
+    for lines in &prepared.again {
+        placement::clear(state, lines.clone());
+    }
+    let after = &prepared.placement;
+    for name in after.staying(&memory.before) {
+        for table in prepared.tables.iter().filter(|table| &*table.name == name) {
+            let Recovered { sessions, bindings } = nat::recover(state, &table.config);
+            tracing::info!(
+                instance = name,
+                sessions,
+                bindings,
+                "goes on where the run before ended"
+            );
+        }
+    }
+    for instance in after.gone(&memory.before) {
+        tracing::warn!(
+            instance,
+            "its tables are others now: its sessions ended without records"
+        );
+    }
 }
 
 /// Starts the engines of the document. They pass packets for the gateway itself to `services`.

@@ -45,7 +45,8 @@ struct Walk {
 }
 
 impl Sweeper {
-    /// Makes the static bindings of `tables`, which lie in `state`, and starts to walk over them.
+    /// Ends the sessions of an earlier process in `tables`, which lie in `state`, that have no place there any more,
+    /// makes their static bindings, and starts to walk over them.
     ///
     /// # Errors
     ///
@@ -55,15 +56,18 @@ impl Sweeper {
         recorder: Arc<Recorder>,
         tables: Vec<Table>,
     ) -> io::Result<Self> {
-        fixed::make(&state, &[], &tables);
         let shared = Arc::new(Shared {
             state,
             recorder,
             counters: Counters::default(),
-            tables: Mutex::new(walks(tables)),
+            tables: Mutex::new(walks(tables.clone())),
             stopping: AtomicBool::new(false),
             wake: Condvar::new(),
         });
+        for table in &tables {
+            shared.end(table, |session| table.admits(session));
+        }
+        fixed::make(&shared.state, &[], &tables);
         let worker = Worker::spawn("sweeper", {
             let shared = Arc::clone(&shared);
             move || shared.run()

@@ -43,6 +43,8 @@ pub(super) struct View {
     pub(super) state: Arc<Region>,
     pub(super) sweeper: Sweeper,
     pub(super) recorder: Arc<Recorder>,
+    /// Why sessions end with this process.
+    pub(super) ephemeral: Option<String>,
     pub(super) dns: Arc<Mutex<Figures>>,
     pub(super) pcp: Arc<Counters>,
     pub(super) prefixes: Arc<Mutex<prefixes::Figures>>,
@@ -97,6 +99,7 @@ impl View {
             reloads: self.reloads.load(Ordering::Relaxed),
             reload_error: lock(&self.reload_error).clone(),
             troubles: lock(&self.troubles).clone(),
+            ephemeral: self.ephemeral.clone(),
             engines: self
                 .engines
                 .iter()

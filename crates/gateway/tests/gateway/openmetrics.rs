@@ -34,6 +34,7 @@ impl Source for Fixed {
                 reloads: 2,
                 reload_error: None,
                 troubles: vec!["there is no link eth0".into()],
+                ephemeral: None,
                 engines: Vec::new(),
                 instances: vec![InstanceStatus {
                     name: "plat".into(),

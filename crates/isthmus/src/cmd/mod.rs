@@ -6,6 +6,7 @@ mod columns;
 mod completions;
 mod configuration;
 mod counters;
+mod forget;
 pub(crate) mod lab;
 mod reload;
 mod sessions;
@@ -32,6 +33,7 @@ enum Command {
     Addr(addr::Addr),
     Translate(translate::Translate),
     Up(up::Up),
+    Forget(forget::Forget),
     Status(status::Status),
     Sessions(sessions::Sessions),
     Counters(counters::Counters),
@@ -48,6 +50,7 @@ impl Isthmus {
             Command::Addr(addr) => addr.run(),
             Command::Translate(translate) => translate.run(),
             Command::Up(up) => up.run(),
+            Command::Forget(forget) => forget.run(),
             Command::Status(status) => status.run(),
             Command::Sessions(sessions) => sessions.run(),
             Command::Counters(counters) => counters.run(),

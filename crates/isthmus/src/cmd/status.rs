@@ -56,6 +56,9 @@ fn print(status: &Answer) {
     for trouble in &status.troubles {
         println!("not as configured: {trouble}");
     }
+    if let Some(reason) = &status.ephemeral {
+        println!("a restart would end all sessions: {reason}");
+    }
     println!("\n{}", engines(status));
     print!("{}", instances(status));
     for instance in &status.instances {

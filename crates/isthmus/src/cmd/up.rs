@@ -13,7 +13,8 @@ use super::configuration;
 
 /// Run the gateway that FILE describes, in the foreground
 ///
-/// SIGHUP reloads FILE. SIGTERM and SIGINT end the gateway, which then undoes all that it changed.
+/// SIGHUP reloads FILE. SIGTERM and SIGINT end the gateway, which then undoes all that it changed. After SIGTERM,
+/// or an end by accident, the next `isthmus up` goes on with the sessions; SIGINT and `isthmus forget` end them.
 #[derive(Args, Debug)]
 pub(crate) struct Up {
     /// The configuration
