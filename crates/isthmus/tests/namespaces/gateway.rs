@@ -1,12 +1,13 @@
 //! A running `isthmus up`, observed through the service manager's socket.
 
+mod manager;
+
 use std::fs::{self, File};
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use manager::{Manager, Store};
 use serde_json::Value;
 
 use super::net::{Net, text};
@@ -22,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(400);
 pub(crate) struct Gateway {
     folder: PathBuf,
     process: Child,
-    /// The messages to the service manager.
-    told: Receiver<String>,
+    manager: Manager,
 }
 
 impl Gateway {
@@ -48,21 +48,19 @@ impl Gateway {
 
     /// Starts a gateway by a command that runs the program in the right place. Its control socket must be
     /// `edge.sock` in the folder.
-    pub(crate) fn spawn(mut isthmus: Command, folder: &Path, file: &Path) -> Self {
-        let path = folder.join("notify");
-        let _ = fs::remove_file(&path);
-        let manager = UnixDatagram::bind(&path).unwrap();
-        let (tell, told) = channel();
-        // Read at once, as a service manager does: the gateway would block on a full socket.
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(length) = manager.recv(&mut buffer) {
-                let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
-                if tell.send(message).is_err() {
-                    return;
-                }
-            }
-        });
+    pub(crate) fn spawn(isthmus: Command, folder: &Path, file: &Path) -> Self {
+        let manager = Manager::listen(&folder.join("notify"), Store::new());
+        Self::run(isthmus, folder, file, manager)
+    }
+
+    /// Starts a gateway whose service manager has stored descriptors of an earlier one, and stores more.
+    pub(crate) fn spawn_with(isthmus: Command, folder: &Path, file: &Path, store: Store) -> Self {
+        let isthmus = manager::hand_over(isthmus, &store);
+        let manager = Manager::listen(&folder.join("notify"), store);
+        Self::run(isthmus, folder, file, manager)
+    }
+
+    fn run(mut isthmus: Command, folder: &Path, file: &Path, manager: Manager) -> Self {
         let log = File::options()
             .create(true)
             .append(true)
@@ -71,7 +69,7 @@ impl Gateway {
         let process = isthmus
             .arg("up")
             .arg(file)
-            .env("NOTIFY_SOCKET", &path)
+            .env("NOTIFY_SOCKET", folder.join("notify"))
             .stderr(log)
             .stdout(Stdio::null())
             .spawn()
@@ -79,7 +77,7 @@ impl Gateway {
         Self {
             folder: folder.into(),
             process,
-            told,
+            manager,
         }
     }
 
@@ -87,7 +85,7 @@ impl Gateway {
     pub(crate) fn expect(&self, line: &str) {
         let until = Instant::now() + PATIENCE;
         loop {
-            match self.told.recv_timeout(Duration::from_secs(1)) {
+            match self.manager.told.recv_timeout(Duration::from_secs(1)) {
                 Ok(message) if message.lines().any(|there| there == line) => return,
                 Ok(_) => {}
                 Err(_) => {
@@ -115,6 +113,11 @@ impl Gateway {
             .collect()
     }
 
+    /// Takes what the service manager has stored.
+    pub(crate) fn stored(&self) -> Store {
+        std::mem::take(&mut *self.manager.store.lock().unwrap())
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -129,9 +132,18 @@ impl Gateway {
         assert!(sent.success());
     }
 
-    /// Stops the gateway and waits for its end.
-    pub(crate) fn stop(mut self) -> ExitStatus {
-        self.signal("TERM");
+    /// Stops the gateway for good, and waits for its end.
+    pub(crate) fn stop(self) -> ExitStatus {
+        self.end("INT")
+    }
+
+    /// Stops the gateway like a service manager, and waits for its end. It leaves its sessions to the next one.
+    pub(crate) fn terminate(self) -> ExitStatus {
+        self.end("TERM")
+    }
+
+    fn end(mut self, signal: &str) -> ExitStatus {
+        self.signal(signal);
         self.expect("STOPPING=1");
         self.process.wait().unwrap()
     }

@@ -11,6 +11,7 @@ mod laboratory;
 mod local;
 mod net;
 mod pref64;
+mod restart;
 mod routes;
 mod side;
 mod site;
@@ -98,7 +99,13 @@ fn it_translates_tells_of_it_and_leaves_nothing_behind() {
 
     assert!(gateway.stop().success());
     assert_eq!(site.net.dump(), before);
-    for left in ["edge.sock", "edge.lock", "edge.state"] {
+    for left in [
+        "edge.sock",
+        "edge.lock",
+        "edge.state",
+        "edge.kept",
+        "edge.sessions",
+    ] {
         assert!(!site.path(left).exists(), "{left}");
     }
 }

@@ -68,6 +68,18 @@ impl Net {
         self.ip("host", "route add default via 192.168.7.1");
     }
 
+    /// Returns the number of the XDP program on a link.
+    pub(crate) fn program(&self, node: &str, link: &str) -> Option<u64> {
+        let links: serde_json::Value =
+            serde_json::from_str(&self.ip(node, &format!("-j link show {link}"))).unwrap();
+        links[0]["xdp"]["prog"]["id"].as_u64()
+    }
+
+    /// Switches offloads of a link.
+    pub(crate) fn offload(&self, node: &str, link: &str, switches: &[&str]) {
+        self.node(node).offload(link, switches).unwrap();
+    }
+
     /// Whether a ping of this many bytes returns, in fragments if needed.
     pub(crate) fn pings_with(&self, address: &str, bytes: u32) -> bool {
         let mut command = self.command("host", "ping");

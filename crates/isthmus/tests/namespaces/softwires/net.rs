@@ -6,6 +6,7 @@
 //! ```
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use isthmus_lab::isthmus::Keys;
@@ -23,7 +24,7 @@ pub(crate) struct Net {
     pub(crate) client: Arc<Namespace>,
     pub(crate) ce: Arc<Namespace>,
     pub(crate) core: Arc<Namespace>,
-    br: Arc<Namespace>,
+    pub(crate) br: Arc<Namespace>,
     pub(crate) server: Arc<Namespace>,
     folder: TempDir,
 }
@@ -54,6 +55,11 @@ impl Net {
             node.sysctl(&settings).unwrap();
         }
         net
+    }
+
+    /// The folder with a folder for each gateway.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The client and the server.

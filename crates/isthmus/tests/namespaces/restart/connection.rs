@@ -1,0 +1,65 @@
+//! A TCP connection that is there before and after.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use isthmus_lab::netns::Namespace;
+
+use crate::softwires::traffic::inside;
+
+/// The longest pause between two tries of a host, with some room.
+const PATIENCE: Duration = Duration::from_secs(40);
+const PORT: u16 = 7010;
+
+/// Both ends.
+pub(super) struct Connection {
+    client: TcpStream,
+    server: TcpStream,
+    number: u32,
+}
+
+impl Connection {
+    /// Connects to an address of the server, which is `own` there.
+    pub(super) fn new(client: &Namespace, server: &Namespace, address: &str, own: &str) -> Self {
+        let at = |address: &str| SocketAddr::new(address.parse().unwrap(), PORT);
+        let listener = inside(server, || TcpListener::bind(at(own))).unwrap();
+        let client = inside(client, || {
+            TcpStream::connect_timeout(&at(address), PATIENCE)
+        })
+        .unwrap();
+        let (server, _) = listener.accept().unwrap();
+        for end in [&client, &server] {
+            end.set_nodelay(true).unwrap();
+            end.set_read_timeout(Some(PATIENCE)).unwrap();
+        }
+        Self {
+            client,
+            server,
+            number: 0,
+        }
+    }
+
+    /// Sends something from both ends.
+    pub(super) fn send(&mut self) {
+        self.number += 1;
+        for mut end in [&self.client, &self.server] {
+            end.write_all(&self.number.to_be_bytes()).unwrap();
+        }
+    }
+
+    /// Receives it at both ends.
+    pub(super) fn receive(&mut self) -> io::Result<()> {
+        for mut end in [&self.client, &self.server] {
+            let mut came = [0; 4];
+            end.read_exact(&mut came)?;
+            assert_eq!(u32::from_be_bytes(came), self.number);
+        }
+        Ok(())
+    }
+
+    pub(super) fn exchange(&mut self) -> io::Result<()> {
+        self.send();
+        self.receive()
+    }
+}
