@@ -5,6 +5,7 @@ mod places;
 
 use std::fs;
 use std::process::Command;
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -47,8 +48,10 @@ impl Stage {
 
     fn start(&self) -> Gateway {
         let isthmus = self.places.command(self.site.net.node("gateway"), ISTHMUS);
+        let begun = Instant::now();
         let gateway = Gateway::spawn(isthmus, &self.site.path(""), &self.site.file());
         gateway.expect("READY=1");
+        println!("ready after {} ms", begun.elapsed().as_millis());
         gateway
     }
 
@@ -363,7 +366,8 @@ fn static_bindings_are_those_of_the_configuration() {
     let Some(stage) = Stage::new(&with) else {
         return;
     };
-    let bindings = |gateway: &Gateway| gateway.json("status")["instances"][0]["tables"][1]["used"].clone();
+    let bindings =
+        |gateway: &Gateway| gateway.json("status")["instances"][0]["tables"][1]["used"].clone();
     let gateway = stage.start();
     assert_eq!(bindings(&gateway), 1);
     end(gateway, "KILL");
