@@ -2,6 +2,7 @@
 
 use std::io;
 
+use aya::util::KernelVersion;
 use isthmus_abi::programs::Hook;
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -9,7 +10,6 @@ use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage, Lin
 use netlink_packet_route::tc::{TcAttribute, TcFilterBpfOption, TcHandle, TcMessage, TcOption};
 
 use super::dump::request;
-use super::stages::can_attach;
 use crate::sys;
 
 /// The parent of the filters at the ingress of a link: `TC_H_CLSACT` and `TC_H_MIN_INGRESS` of
@@ -45,11 +45,25 @@ impl LinkNow {
     }
 }
 
+/// Whether tc programs have links of their own, rather than filters of a queueing discipline.
+pub(super) fn has_tcx() -> bool {
+    KernelVersion::current().is_ok_and(|kernel| kernel >= KernelVersion::new(6, 6, 0))
+}
+
+/// Whether attachments of a hook are descriptors, so that the programs of another process can be attached as well. The
+/// loader attaches filters, and only of programs that it has loaded.
+pub(super) fn is_descriptor(hook: Hook) -> bool {
+    match hook {
+        Hook::Xdp => true,
+        Hook::Tc => has_tcx(),
+    }
+}
+
 /// Returns the numbers of the programs of a hook on a link.
 pub(super) fn programs(hook: Hook, link: u32) -> io::Result<Vec<u32>> {
     match hook {
         Hook::Xdp => xdp_programs(link),
-        Hook::Tc if can_attach(hook) => sys::tcx_programs(link),
+        Hook::Tc if has_tcx() => sys::tcx_programs(link),
         Hook::Tc => filters(link),
     }
 }

@@ -23,7 +23,7 @@ use isthmus_abi::programs::{Hook, Slot};
 use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::table::Memory as _;
 
-use super::{Error, OBJECT, map, stages};
+use super::{Error, OBJECT, attached, map};
 use crate::keeper::Keeper;
 use crate::sys;
 
@@ -150,7 +150,7 @@ impl Kept {
         sys::wait_for_bpf_programs()?;
         let all = [Hook::Xdp, Hook::Tc].into_iter();
         let all = all.flat_map(|hook| Slot::ALL.map(|slot| (hook, slot.name(hook))));
-        let those = all.filter(|(hook, _)| stages::can_attach(*hook));
+        let those = all.filter(|(hook, _)| attached::is_descriptor(*hook));
         Ok(those
             .filter_map(|(_, name)| Some((name, keeper.get(&label(name))?)))
             .collect())

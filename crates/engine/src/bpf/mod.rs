@@ -137,7 +137,7 @@ const SPARE_RULES: u32 = 4096;
 #[derive(Debug)]
 enum TcLink {
     /// It ends with its descriptor.
-    Held { _descriptor: OwnedFd },
+    Held { _link: OwnedFd },
     /// It ends when it is detached, or with the program.
     Filter(SchedClassifierLinkId),
 }
@@ -293,32 +293,18 @@ impl Programs {
         Ok(())
     }
 
-    /// Loads the programs of a hook that packets of these instances reach, and has them kept.
-    fn load(&mut self, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
-        let loaded = stages::load(&mut self.ebpf, hook, instances, &self.taken)?;
-        if let Some(keeper) = &self.keeper
-            && stages::can_attach(hook)
-        {
-            for (name, program) in loaded {
-                kept::keep(&**keeper, name, program.as_fd());
-            }
-        }
-        Ok(())
-    }
-
     /// Attaches the XDP program to a link. If there is an attachment to a link of this name, it ends.
     ///
     /// # Errors
     /// No configuration is active, or the kernel refuses.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<(), Error> {
         self.detach(interface);
-        let program = self.program(Slot::Base.name(Hook::Xdp))?;
         let mode = match mode {
             Mode::Native => sys::XdpMode::Driver,
             Mode::Generic => sys::XdpMode::Stack,
         };
-        let attached = sys::attach_xdp(program, number_of(interface)?, mode);
-        let link = attached.map_err(Error::Attach)?;
+        let program = self.program(Slot::Base.name(Hook::Xdp))?;
+        let link = sys::attach_xdp(program, number_of(interface)?, mode).map_err(Error::Attach)?;
         self.xdp_links.insert(interface.to_owned(), link);
         Ok(())
     }
@@ -331,17 +317,14 @@ impl Programs {
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
         self.detach(interface);
         if !self.hooks.contains(&Hook::Tc) {
-            let active = std::mem::take(&mut self.active);
-            let loaded = self.load(Hook::Tc, &active);
-            self.active = active;
-            loaded?;
+            let active = self.active.clone();
+            self.load(Hook::Tc, &active)?;
             self.hooks.push(Hook::Tc);
         }
-        let link = if stages::can_attach(Hook::Tc) {
+        let link = if attached::has_tcx() {
             let program = self.program(Slot::Base.name(Hook::Tc))?;
-            let attached = sys::attach_tc(program, number_of(interface)?);
-            let _descriptor = attached.map_err(Error::Attach)?;
-            TcLink::Held { _descriptor }
+            let link = sys::attach_tc(program, number_of(interface)?).map_err(Error::Attach)?;
+            TcLink::Held { _link: link }
         } else {
             // It may exist already. Later kernels do not need it, and it would stay behind.
             let _exists = tc::qdisc_add_clsact(interface);
@@ -381,10 +364,17 @@ impl Programs {
         map::counters(&self.ebpf)
     }
 
-    fn tc(&mut self) -> Result<&mut SchedClassifier, Error> {
-        let name = Slot::Base.name(Hook::Tc);
-        let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
-        Ok(program.try_into()?)
+    /// Loads the programs of a hook that these instances need.
+    fn load(&mut self, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
+        let loaded = stages::load(&mut self.ebpf, hook, instances, &self.taken)?;
+        if let Some(keeper) = &self.keeper
+            && attached::is_descriptor(hook)
+        {
+            for (name, program) in loaded {
+                kept::keep(&**keeper, name, program.as_fd());
+            }
+        }
+        Ok(())
     }
 
     /// Returns a loaded program.
@@ -394,6 +384,12 @@ impl Programs {
         }
         let program = self.ebpf.program(name).ok_or(Error::Missing(name))?;
         Ok(program.fd()?.as_fd())
+    }
+
+    fn tc(&mut self) -> Result<&mut SchedClassifier, Error> {
+        let name = Slot::Base.name(Hook::Tc);
+        let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
+        Ok(program.try_into()?)
     }
 }
 

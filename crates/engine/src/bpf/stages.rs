@@ -9,7 +9,6 @@ use std::{iter, thread};
 use aya::Ebpf;
 use aya::maps::ProgramArray;
 use aya::programs::{Program, ProgramFd};
-use aya::util::KernelVersion;
 use isthmus_abi::programs::{Hook, Slot};
 use isthmus_core::mechanism::{AnyMechanism, Instance, Stage};
 
@@ -22,17 +21,6 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
         Slot::Open => mechanism.opens_in_bpf(),
         Slot::Softwires => mechanism.stage() == Stage::Softwires,
         Slot::MapT => mechanism.stage() == Stage::MapT,
-    }
-}
-
-/// Whether attachments of a hook end with their descriptor. Before Linux 6.6 a program of tc is a filter of a
-/// queueing discipline, which the loader attaches and no other process takes over.
-pub(super) fn can_attach(hook: Hook) -> bool {
-    match hook {
-        Hook::Xdp => true,
-        Hook::Tc => {
-            KernelVersion::current().is_ok_and(|kernel| kernel >= KernelVersion::new(6, 6, 0))
-        }
     }
 }
 

@@ -5,6 +5,7 @@ mod places;
 
 use std::fs;
 use std::process::Command;
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -47,8 +48,10 @@ impl Stage {
 
     fn start(&self) -> Gateway {
         let isthmus = self.places.command(self.site.net.node("gateway"), ISTHMUS);
+        let begun = Instant::now();
         let gateway = Gateway::spawn(isthmus, &self.site.path(""), &self.site.file());
         gateway.expect("READY=1");
+        println!("ready after {} ms", begun.elapsed().as_millis());
         gateway
     }
 
