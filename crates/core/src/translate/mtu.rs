@@ -207,4 +207,27 @@ mod tests {
             assert_eq!(decide(65_516, header), told);
         }
     }
+
+    /// RFC 7915 sections 5.1 and 5.1.1: who need not send less than 1280 bytes is not told to, and what is in
+    /// fragments may be cut again.
+    #[test]
+    fn rfc7915_5_1_what_has_no_dont_fragment_in_ipv4_is_cut() {
+        let packet = Bytes(std::vec::Vec::new());
+        let decide = |received, fragment_header| {
+            let size = ToV4 {
+                payload: received - 40,
+                transport: 8,
+                received,
+                fragment_header,
+                identification: 0,
+                link: 1000,
+            };
+            to_v4(&packet, &size)
+        };
+        let told = Err(Refusal::Reply(IcmpError::TooBig(1280), Counter::TooBig));
+        let cut = Err(Refusal::Slow(Slow::Split));
+        assert_eq!(decide(1280, None), cut);
+        assert_eq!(decide(1281, None), told);
+        assert_eq!(decide(1281, Some(7)), cut);
+    }
 }

@@ -49,6 +49,20 @@ fn rfc6146_3_1_static_binding_outlives_its_sessions() {
 }
 
 #[test]
+fn a_static_binding_that_is_made_twice_stays() {
+    let mut nat = nat_with_web();
+    let memory = &nat.host.memory[..];
+    assert_eq!(
+        insert_static(memory, &nat.cfg, nat.host.now, &web()),
+        Ok(())
+    );
+    nat.pass(100_000);
+    nat.sweep();
+    let peer = v4("192.0.2.9", 999);
+    assert_eq!(nat.back(web().outside, peer, SYN), Ok(web().inside));
+}
+
+#[test]
 fn rfc6146_3_1_removed_static_binding_ends_with_its_last_session() {
     let mut nat = nat_with_web();
     nat.back(web().outside, v4("192.0.2.9", 999), SYN).unwrap();

@@ -28,8 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Quiet before a gateway is measured: memory that a reload has given up is free after ten seconds.
 const QUIET: Duration = Duration::from_secs(12);
 
-/// What the gateway serves, with limits that leave room to the bystander. The pool ends at `last`.
-fn served(last: u64) -> String {
+/// What the gateway serves, with limits that leave room to the bystander. A reload changes `limit` and takes nothing
+/// away that the bystander has.
+fn served(limit: u64) -> String {
     format!(
         r#"
 [[instance]]
@@ -38,14 +39,17 @@ mechanism = "nat64"
 prefix = "64:ff9b::/96"
 allow-non-global = true
 inside = ["2001:db8::/32"]
-pool = [{{ addresses = "203.0.113.0/28", ports = "1024-{last}" }}]
+pool = [{{ addresses = "203.0.113.0/28" }}]
 max-sessions = 16384
 max-bindings = 16384
 max-subscribers = 1024
-subscriber-sessions = 4096
+subscriber-sessions = {limit}
 "#
     )
 }
+
+/// The limit of a gateway that starts.
+const LIMIT: u64 = 4096;
 
 const MORE: &str = r#"
 [[instance]]
@@ -181,12 +185,12 @@ fn reach(net: &Net) {
     net.ip("gateway", "-4 route replace 198.18.0.0/15 via 192.0.2.2");
 }
 
-fn configure(site: &Site, engine: &str, last: u64, more: &str) {
+fn configure(site: &Site, engine: &str, limit: u64, more: &str) {
     let links = match engine {
         "user" => String::new(),
         engine => both_links(engine, ""),
     };
-    site.configure(&format!("{links}{}{more}", served(last)));
+    site.configure(&format!("{links}{}{more}", served(limit)));
 }
 
 fn reload(gateway: &Gateway) {
@@ -218,7 +222,7 @@ struct Soak<'s> {
 
 impl<'s> Soak<'s> {
     fn begin(site: &'s Site, engine: &'static str, random: Random) -> Self {
-        configure(site, engine, 65_535, "");
+        configure(site, engine, LIMIT, "");
         let gateway = site.start();
         let bystander = Bystander::connect(&site.net).unwrap();
         let first = warm(site, engine, &gateway);
@@ -256,12 +260,7 @@ impl<'s> Soak<'s> {
         match event {
             Event::Reload => {
                 let more = if self.random.below(2) == 0 { MORE } else { "" };
-                configure(
-                    self.site,
-                    self.engine,
-                    60_000 + self.random.below(5_000),
-                    more,
-                );
+                configure(self.site, self.engine, 2000 + self.random.below(2000), more);
                 reload(self.gateway());
                 self.done.reloads += 1;
             }
@@ -292,7 +291,7 @@ impl<'s> Soak<'s> {
     /// Ends the gateway in this way, and starts another. The connection goes on if its session is still listed.
     fn start_again(&mut self, end: fn(Gateway)) {
         self.measure();
-        configure(self.site, self.engine, 65_535, "");
+        configure(self.site, self.engine, LIMIT, "");
         self.running.take().into_iter().for_each(end);
         self.running = Some(self.site.start());
         self.done.starts += 1;
@@ -327,7 +326,7 @@ fn warm(site: &Site, engine: &str, gateway: &Gateway) -> Usage {
     for flood in [flood::new_flows, flood::spray, flood::strangers] {
         flood(&site.net, moment);
     }
-    configure(site, engine, 64_000, MORE);
+    configure(site, engine, LIMIT - 1, MORE);
     reload(gateway);
     thread::sleep(QUIET);
     Usage::of(gateway)
