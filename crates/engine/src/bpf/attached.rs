@@ -45,6 +45,14 @@ impl LinkNow {
     }
 }
 
+/// Whether the device of a link takes the tags of VLANs off, so that XDP programs do not see them.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn takes_tags_off(interface: &str) -> io::Result<bool> {
+    sys::takes_tags_off(interface)
+}
+
 /// Returns the numbers of the programs of a hook on a link.
 pub(super) fn programs(hook: Hook, link: u32) -> io::Result<Vec<u32>> {
     match hook {

@@ -120,7 +120,9 @@ pub(super) struct Monitor {
 
 impl Monitor {
     pub(super) fn open() -> Self {
-        process::run(Command::new("stty").args(["-F", MONITOR, "raw", "-echo"])).unwrap();
+        // A read ends after a second without a word.
+        let raw = ["-F", MONITOR, "raw", "-echo", "min", "0", "time", "10"];
+        process::run(Command::new("stty").args(raw)).unwrap();
         let to = File::options()
             .read(true)
             .write(true)
@@ -158,14 +160,22 @@ impl Monitor {
 
     /// Reads until a message is the one. The first line may be the rest of a greeting.
     fn message(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let mut line = String::new();
+        let begun = Instant::now();
+        let mut line = String::new();
+        let mut said = String::new();
+        while begun.elapsed() < PATIENCE {
             self.lines.read_line(&mut line).unwrap();
+            if !line.ends_with('\n') {
+                continue;
+            }
             if let Ok(message) = serde_json::from_str::<Value>(line.trim())
                 && is_it(&message)
             {
                 return message;
             }
+            said.push_str(&line);
+            line.clear();
         }
+        panic!("the monitor only says {said}{line}");
     }
 }
