@@ -3,8 +3,8 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use libc::{c_int, c_short, c_uint};
@@ -343,7 +343,7 @@ pub(crate) fn takes_tags_off(link: &str) -> io::Result<bool> {
         at: &raw mut value,
         padding: [0; 16],
     };
-    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    let socket = UnixDatagram::unbound()?;
     // SAFETY: the kernel reads one `ifreq`, which `request` has the size of, and writes to `value`.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) })?;
     Ok(value.data & ETH_FLAG_RXVLAN != 0)

@@ -21,7 +21,7 @@ impl Attached {
     pub(super) fn new(programs: &mut Programs, interface: &Interface) -> Result<Self, EngineError> {
         let name = &interface.name.value;
         // Before the program is there: what changes meanwhile shows.
-        let link = LinkNow::of(name).ok();
+        let link = LinkNow::of(name).ok().flatten();
         let (hook, detail) = place(programs, interface).map_err(|error| EngineError {
             engine: engine(match interface.engine.value {
                 config::Engine::Tc => Hook::Tc,
@@ -53,7 +53,10 @@ impl Attached {
     /// otherwise. Returns what is wrong.
     pub(super) fn heal(&mut self, programs: &mut Programs) -> Option<String> {
         let name = self.interface.name.value.as_str();
-        let now = LinkNow::of(name).ok();
+        let now = match LinkNow::of(name) {
+            Ok(now) => now,
+            Err(error) => return Some(format!("{name}: {error}")),
+        };
         let trouble = match now {
             None => format!("there is no link {name}: nothing is translated there"),
             Some(now) => {
