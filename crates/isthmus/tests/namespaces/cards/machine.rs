@@ -29,7 +29,7 @@ pub(super) struct Wire {
     pub(super) far: Card,
 }
 
-/// Returns two wires whose near ends are cards of this model. Prints the reason if there are fewer.
+/// Returns two wires whose near ends are cards of this model with these properties. Prints the reason if there are fewer.
 pub(super) fn wires(model: &str) -> Option<[Wire; 2]> {
     let listed = fs::read_to_string(CARDS).unwrap_or_default();
     let cards: Vec<Card> = listed
@@ -40,7 +40,7 @@ pub(super) fn wires(model: &str) -> Option<[Wire; 2]> {
         .collect();
     let of_model = cards
         .chunks_exact(2)
-        .filter(|ends| ends[0].device.split(',').next() == Some(model))
+        .filter(|ends| ends[0].device.split(",id=").next() == Some(model))
         .map(|ends| Wire {
             near: ends[0].clone(),
             far: ends[1].clone(),
