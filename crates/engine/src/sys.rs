@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use libc::{c_int, c_short, c_uint};
@@ -308,6 +309,44 @@ pub(crate) fn coarse_clock() -> u64 {
     // SAFETY: the kernel writes one `timespec`. The call cannot fail for a clock that exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Whether the device of a link takes the tags of VLANs off the frames that it receives.
+pub(crate) fn takes_tags_off(link: &str) -> io::Result<bool> {
+    /// `struct ethtool_value`.
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    /// The fields of `struct ifreq` that `SIOCETHTOOL` reads.
+    #[repr(C)]
+    struct Request {
+        name: [u8; libc::IFNAMSIZ],
+        at: *mut Value,
+        padding: [u8; 16],
+    }
+    const ETHTOOL_GFLAGS: u32 = 0x25;
+    const ETH_FLAG_RXVLAN: u32 = 1 << 8;
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
+    let mut name = [0; libc::IFNAMSIZ];
+    let room = name
+        .get_mut(..link.len())
+        .ok_or(io::ErrorKind::InvalidInput)?;
+    room.copy_from_slice(link.as_bytes());
+    let mut value = Value {
+        command: ETHTOOL_GFLAGS,
+        data: 0,
+    };
+    let mut request = Request {
+        name,
+        at: &raw mut value,
+        padding: [0; 16],
+    };
+    let socket = UnixDatagram::unbound()?;
+    // SAFETY: the kernel reads one `ifreq`, which `request` has the size of, and writes to `value`.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) })?;
+    Ok(value.data & ETH_FLAG_RXVLAN != 0)
 }
 
 fn check(result: c_int) -> io::Result<()> {

@@ -29,19 +29,21 @@ pub struct LinkNow {
 }
 
 impl LinkNow {
-    /// Asks for the link of this name.
+    /// Asks for the link of this name, if there is one.
     ///
     /// # Errors
-    /// There is none, or the kernel does not answer.
-    pub fn of(interface: &str) -> io::Result<Self> {
-        let number = sys::link_number(interface)?;
+    /// The kernel does not tell.
+    pub fn of(interface: &str) -> io::Result<Option<Self>> {
+        let Ok(number) = sys::link_number(interface) else {
+            return Ok(None);
+        };
         let mut now = Self { number, mtu: 0 };
         about(number, |attribute| {
             if let LinkAttribute::Mtu(mtu) = attribute {
                 now.mtu = mtu;
             }
         })?;
-        Ok(now)
+        Ok(Some(now))
     }
 }
 
@@ -57,6 +59,14 @@ pub(super) fn is_descriptor(hook: Hook) -> bool {
         Hook::Xdp => true,
         Hook::Tc => has_tcx(),
     }
+}
+
+/// Whether the device of a link takes the tags of VLANs off, so that XDP programs do not see them.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn takes_tags_off(interface: &str) -> io::Result<bool> {
+    sys::takes_tags_off(interface)
 }
 
 /// Returns the numbers of the programs of a hook on a link.

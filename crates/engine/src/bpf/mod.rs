@@ -44,7 +44,7 @@ use links::{Links, Named};
 use ranges::Ranges;
 use routes::RouteWatch;
 
-pub use attached::LinkNow;
+pub use attached::{LinkNow, takes_tags_off};
 pub use isthmus_abi::lines::STATE;
 pub use isthmus_abi::programs::Hook;
 pub use map::Plain;

@@ -21,7 +21,7 @@ impl Attached {
     pub(super) fn new(programs: &mut Programs, interface: &Interface) -> Result<Self, EngineError> {
         let name = &interface.name.value;
         // Before the program is there: what changes meanwhile shows.
-        let link = LinkNow::of(name).ok();
+        let link = LinkNow::of(name).ok().flatten();
         let (hook, detail) = place(programs, interface).map_err(|error| EngineError {
             engine: engine(match interface.engine.value {
                 config::Engine::Tc => Hook::Tc,
@@ -53,12 +53,15 @@ impl Attached {
     /// otherwise. Returns what is wrong.
     pub(super) fn heal(&mut self, programs: &mut Programs) -> Option<String> {
         let name = self.interface.name.value.as_str();
-        let now = LinkNow::of(name).ok();
+        let now = match LinkNow::of(name) {
+            Ok(now) => now,
+            Err(error) => return Some(format!("{name}: {error}")),
+        };
         let trouble = match now {
             None => format!("there is no link {name}: nothing is translated there"),
             Some(now) => {
                 let why = match self.change(now, programs) {
-                    Ok(None) => return None,
+                    Ok(None) => return self.hidden_tags(),
                     Ok(Some(why)) => why,
                     Err(error) => return Some(error.to_string()),
                 };
@@ -76,6 +79,20 @@ impl Attached {
         self.link = None;
         self.status.detail.clone_from(&trouble);
         Some(trouble)
+    }
+
+    /// The trouble of an XDP program that cannot tell the VLANs of its link from the link itself.
+    fn hidden_tags(&self) -> Option<String> {
+        let name = &self.interface.name.value;
+        let hidden = self.hook == Hook::Xdp
+            && has_vlans(name)
+            && bpf::takes_tags_off(name).is_ok_and(|off| off);
+        hidden.then(|| {
+            format!(
+                "{name} takes the tags of VLANs off before XDP sees them: `ethtool -K {name} rxvlan off`, or \
+                 engine = \"tc\""
+            )
+        })
     }
 
     /// The reason why the program must be put on the link again.
@@ -122,6 +139,17 @@ fn place(programs: &mut Programs, interface: &Interface) -> Result<(Hook, String
         }
     }
     Ok((Hook::Xdp, "native".into()))
+}
+
+/// Whether there are devices of VLANs on a link. The kernel lists them as `NAME | NUMBER | LINK`.
+fn has_vlans(link: &str) -> bool {
+    let listed = std::fs::read_to_string("/proc/net/vlan/config").unwrap_or_default();
+    let below = |line: &str| {
+        line.split('|')
+            .nth(2)
+            .is_some_and(|below| below.trim() == link)
+    };
+    listed.lines().any(below)
 }
 
 const fn engine(hook: Hook) -> &'static str {

@@ -6,22 +6,23 @@ use std::time::Instant;
 
 use super::running::Running;
 use super::view::lock;
-use crate::link::{Forwarding, LinkError, Wanted};
+use crate::link::{Forwarding, Link, LinkError, Wanted};
 
 impl Running {
-    /// Puts back what the kernel does not announce, which is cheap to look at; and all else if there was a trouble.
+    /// Puts back what the kernel does not announce, which is cheap to look at; and all else if there was a trouble or
+    /// the link is gone.
     pub(super) async fn look(&mut self) {
         let current = self.view.current();
         self.crowding
             .look(&*self.view.state, &current.tables, Instant::now());
-        if lock(&self.view.troubles).is_empty() {
-            let troubles = self.heal_machine();
-            if troubles.is_empty() {
-                return;
-            }
-            self.report(troubles);
-        } else {
+        let is_troubled = !lock(&self.view.troubles).is_empty();
+        if is_troubled || !self.link.as_ref().is_some_and(Link::is_there) {
             self.heal().await;
+            return;
+        }
+        let troubles = self.heal_machine();
+        if !troubles.is_empty() {
+            self.report(troubles);
         }
     }
 

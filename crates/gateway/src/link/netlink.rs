@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressProtocol};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol};
+use nix::net::if_::if_nametoindex;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 
 use super::outside::Outside;
@@ -135,6 +136,12 @@ impl Link {
     #[must_use]
     pub const fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Whether it is there, and no other of its name.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        if_nametoindex(self.name.as_str()) == Ok(self.index)
     }
 
     /// Makes the link as wanted, all or nothing.

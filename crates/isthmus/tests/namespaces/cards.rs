@@ -20,6 +20,7 @@ use crate::gateway::Gateway;
 use crate::net::{Net, possible};
 use crate::site::{PLAT, Site};
 use crate::softwires::traffic;
+use crate::vlan::{Side, into_vlan, out_of_vlan};
 use machine::{Card, Carrier, Monitor, wires};
 
 /// Time limit of what takes a moment, on an emulated processor.
@@ -28,9 +29,16 @@ const SERVER: &str = "64:ff9b::192.0.2.2";
 /// Bytes of a TCP connection in each direction.
 const BYTES: u32 = 2 << 20;
 
+/// The flows that are spread over queues.
+const FLOWS: usize = 32;
+
 const XDP: &str = "engine = \"xdp\"\n";
 const TC: &str = "engine = \"tc\"\n";
-const VIRTIO: &str = "virtio-net-pci";
+/// With queues for XDP to send, one for each processor.
+const VIRTIO: &str = "virtio-net-pci,mq=on";
+/// With one queue, which XDP shares with the kernel. Linux 6.1 never ends with the removal of a card that has queues for
+/// XDP: it forgets them, and the references that they hold.
+const ONE_QUEUE: &str = "virtio-net-pci";
 const E1000E: &str = "e1000e";
 
 /// There is one set of cards for all tests.
@@ -126,16 +134,21 @@ fn soon(gateway: &Gateway, what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// The way from the host to the server.
+fn way(net: &Net) -> traffic::Way<'_> {
+    traffic::Way {
+        hosts: net.hosts(),
+        to: SERVER,
+        at: "192.0.2.2",
+    }
+}
+
 /// All kinds of traffic between host and server pass, and the receiving kernels find their checksums right.
 fn passes(bench: &Bench, gateway: &Gateway, what: &str) {
     let net = &bench.site.net;
     // A card needs seconds until its carrier is there.
     soon(gateway, what, || net.pings(SERVER));
-    let way = traffic::Way {
-        hosts: net.hosts(),
-        to: SERVER,
-        at: "192.0.2.2",
-    };
+    let way = way(net);
     for (kind, result) in [
         ("ping", traffic::pings(way.hosts, SERVER, 1000)),
         ("tcp", traffic::tcp(way, BYTES)),
@@ -168,12 +181,96 @@ fn translates(model: &str, keys: &str, engine: &str, detail: &str) {
     }
     passes(&bench, &gateway, "at first");
     assert!(translated(&gateway, engine) > 0, "{}", gateway.log());
+    in_vlans(&bench, &gateway);
     assert!(gateway.stop().success());
 }
 
+/// The program runs on all queues of a card, and has more of them to send, one for each processor.
 #[test]
 fn virtio_native() {
-    translates(VIRTIO, XDP, "xdp", "native");
+    let Some(bench) = Bench::new(VIRTIO) else {
+        return;
+    };
+    let net = &bench.site.net;
+    let gateway = bench.start(XDP);
+    assert_eq!(at(&gateway, "toh"), "native");
+    assert_eq!(at(&gateway, "tos"), "native");
+    passes(&bench, &gateway, "at first");
+    let before = [queues(net, "toh"), queues(net, "tos")];
+    traffic::flows(way(net), FLOWS).unwrap_or_else(|said| panic!("{said}\n{}", gateway.log()));
+    let after = [queues(net, "toh"), queues(net, "tos")];
+    for (before, after) in before.iter().zip(&after) {
+        let more = before
+            .iter()
+            .zip(after)
+            .filter(|(before, after)| before < after);
+        assert!(more.count() >= 2, "{before:?} {after:?}");
+    }
+    in_vlans(&bench, &gateway);
+    assert!(gateway.stop().success());
+}
+
+/// Packets that each queue of a link has received.
+fn queues(net: &Net, link: &str) -> Vec<u64> {
+    let mut ethtool = net.command("gateway", "ethtool");
+    let said = crate::net::text(&ethtool.args(["-S", link]).output().unwrap());
+    let counts = said.lines().filter_map(|line| {
+        let (name, count) = line.trim().split_once(": ")?;
+        let ours = name.starts_with("rx_queue_") && name.ends_with("_packets");
+        ours.then(|| count.parse().unwrap())
+    });
+    counts.collect()
+}
+
+/// Both hosts move to a VLAN and back.
+fn in_vlans(bench: &Bench, gateway: &Gateway) {
+    let net = &bench.site.net;
+    for side in [Side::Host, Side::Server] {
+        into_vlan(net, side, "802.1Q");
+    }
+    passes(bench, gateway, "in VLANs");
+    assert_eq!(gateway.json("status")["troubles"], Value::Null);
+    for side in [Side::Host, Side::Server] {
+        out_of_vlan(net, side);
+    }
+    passes(bench, gateway, "out of VLANs");
+}
+
+/// What virtual machines send over a virtual wire has unfinished checksums, of which generic XDP is not told.
+#[test]
+fn virtio_generic_says_what_it_is_not_for() {
+    let Some(bench) = Bench::new(VIRTIO) else {
+        return;
+    };
+    let gateway = bench.start(&format!("{XDP}mode = \"generic\"\n"));
+    let said = at(&gateway, "toh");
+    assert!(
+        said.contains("not for packets whose checksums are left to a device"),
+        "{said}"
+    );
+    assert!(gateway.stop().success());
+}
+
+/// Drivers refuse programs where packets can be larger than a page.
+#[test]
+fn virtio_refuses_native() {
+    let Some(bench) = Bench::new(VIRTIO) else {
+        return;
+    };
+    let net = &bench.site.net;
+    let gateway = bench.start(&format!("{XDP}mode = \"native\"\n"));
+    let before = gateway.json("status")["engines"].clone();
+    net.ip("gateway", "link set toh mtu 9000");
+    soon(&gateway, "the loss is told of", || {
+        let status = gateway.json("status");
+        ["troubles", "engines"].map(|at| status[at].to_string().contains("xdp engine on toh"))
+            == [true; 2]
+    });
+    // In user space.
+    passes(&bench, &gateway, "without a program");
+    net.ip("gateway", "link set toh mtu 1500");
+    is_healed(&gateway, &before, "small again");
+    assert!(gateway.stop().success());
 }
 
 #[test]
@@ -194,8 +291,51 @@ fn e1000e_auto() {
 
 #[test]
 fn e1000e_generic() {
-    let keys = format!("{XDP}mode = \"generic\"\n");
-    translates(E1000E, &keys, "xdp", "generic");
+    let Some(bench) = Bench::new(E1000E) else {
+        return;
+    };
+    let net = &bench.site.net;
+    let gateway = bench.start(&format!("{XDP}mode = \"generic\"\n"));
+    assert!(at(&gateway, "toh").starts_with("generic"));
+    passes(&bench, &gateway, "at first");
+    assert!(translated(&gateway, "xdp") > 0, "{}", gateway.log());
+    // The card takes tags off, unless it is told not to.
+    for link in ["toh", "tos"] {
+        net.ip(
+            "gateway",
+            &format!("link add link {link} name {link}.9 type vlan id 9"),
+        );
+        let said = format!("`ethtool -K {link} rxvlan off`");
+        soon(&gateway, "hidden tags are told of", || {
+            gateway.json("status")["troubles"]
+                .to_string()
+                .contains(&said)
+        });
+        let mut ethtool = net.command("gateway", "ethtool");
+        assert!(
+            ethtool
+                .args(["-K", link, "rxvlan", "off"])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+    soon(&gateway, "tags are left", || {
+        gateway.json("status")["troubles"].is_null()
+    });
+    in_vlans(&bench, &gateway);
+    for link in ["toh", "tos"] {
+        net.ip("gateway", &format!("link del {link}.9"));
+        let mut ethtool = net.command("gateway", "ethtool");
+        assert!(
+            ethtool
+                .args(["-K", link, "rxvlan", "on"])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+    assert!(gateway.stop().success());
 }
 
 #[test]
@@ -209,6 +349,29 @@ fn is_healed(gateway: &Gateway, before: &Value, what: &str) {
         let status = gateway.json("status");
         status["troubles"].is_null() && status["engines"] == *before
     });
+}
+
+/// The MTUs of the links become smaller and larger.
+fn resizes(bench: &Bench, gateway: &Gateway, before: &Value) {
+    let net = &bench.site.net;
+    net.ip("gateway", "link set tos mtu 1400");
+    soon(gateway, "a small MTU", || net.pings(SERVER));
+    // RFC 7915 section 4.2: the IPv6 host may send 20 bytes more.
+    traffic::path_mtu(net.hosts(), SERVER, 1420).unwrap_or_else(|said| panic!("{said}"));
+    for link in ["toh", "tos"] {
+        net.ip("gateway", &format!("link set {link} mtu 9000"));
+    }
+    // A program of XDP gives way to one of tc where the driver cannot have it.
+    soon(gateway, "a large MTU", || {
+        let there = ["toh", "tos"].map(|link| at(gateway, link).starts_with("ingress"));
+        there == [true; 2] && gateway.json("status")["troubles"].is_null()
+    });
+    passes(bench, gateway, "a large MTU");
+    for link in ["toh", "tos"] {
+        net.ip("gateway", &format!("link set {link} mtu 1500"));
+    }
+    is_healed(gateway, before, "the MTU of before");
+    passes(bench, gateway, "the MTU of before");
 }
 
 /// Everything that happens to cards and links while a gateway runs.
@@ -237,6 +400,7 @@ fn survives(model: &str, keys: &str) {
     }
     passes(&bench, &gateway, "carrier off and on");
     assert_eq!(gateway.json("status")["engines"], before);
+    resizes(&bench, &gateway, &before);
 
     for (link, card) in ["toh", "tos"].into_iter().zip(&bench.near) {
         card.unplug(&mut monitor);
@@ -255,12 +419,12 @@ fn survives(model: &str, keys: &str) {
 
 #[test]
 fn virtio_native_faults() {
-    survives(VIRTIO, XDP);
+    survives(ONE_QUEUE, XDP);
 }
 
 #[test]
 fn virtio_tc_faults() {
-    survives(VIRTIO, TC);
+    survives(ONE_QUEUE, TC);
 }
 
 #[test]

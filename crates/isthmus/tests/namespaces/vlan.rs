@@ -124,7 +124,7 @@ fn passes(net: &Net, gateway: &Gateway, engine: &str, forwarded: u64, what: &str
 }
 
 #[derive(Clone, Copy)]
-enum Side {
+pub(crate) enum Side {
     Host,
     Server,
 }
@@ -152,7 +152,7 @@ impl Side {
     }
 }
 
-fn into_vlan(net: &Net, side: Side, protocol: &str) {
+pub(crate) fn into_vlan(net: &Net, side: Side, protocol: &str) {
     let (node, near, _) = side.moves();
     for (node, link) in [(node, "eth0"), ("gateway", near)] {
         net.ip(
@@ -164,7 +164,7 @@ fn into_vlan(net: &Net, side: Side, protocol: &str) {
     shift(net, side, "", ".10");
 }
 
-fn out_of_vlan(net: &Net, side: Side) {
+pub(crate) fn out_of_vlan(net: &Net, side: Side) {
     let (node, near, _) = side.moves();
     shift(net, side, ".10", "");
     for (node, link) in [(node, "eth0"), ("gateway", near)] {

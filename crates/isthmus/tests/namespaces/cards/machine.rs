@@ -29,7 +29,7 @@ pub(super) struct Wire {
     pub(super) far: Card,
 }
 
-/// Returns two wires whose near ends are cards of this model. Prints the reason if there are fewer.
+/// Returns two wires whose near ends are cards of this model with these properties. Prints the reason if there are fewer.
 pub(super) fn wires(model: &str) -> Option<[Wire; 2]> {
     let listed = fs::read_to_string(CARDS).unwrap_or_default();
     let cards: Vec<Card> = listed
@@ -40,7 +40,7 @@ pub(super) fn wires(model: &str) -> Option<[Wire; 2]> {
         .collect();
     let of_model = cards
         .chunks_exact(2)
-        .filter(|ends| ends[0].device.split(',').next() == Some(model))
+        .filter(|ends| ends[0].device.split(",id=").next() == Some(model))
         .map(|ends| Wire {
             near: ends[0].clone(),
             far: ends[1].clone(),
@@ -120,7 +120,9 @@ pub(super) struct Monitor {
 
 impl Monitor {
     pub(super) fn open() -> Self {
-        process::run(Command::new("stty").args(["-F", MONITOR, "raw", "-echo"])).unwrap();
+        // A read ends after a second without a word.
+        let raw = ["-F", MONITOR, "raw", "-echo", "min", "0", "time", "10"];
+        process::run(Command::new("stty").args(raw)).unwrap();
         let to = File::options()
             .read(true)
             .write(true)
@@ -158,14 +160,22 @@ impl Monitor {
 
     /// Reads until a message is the one. The first line may be the rest of a greeting.
     fn message(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
-        loop {
-            let mut line = String::new();
+        let begun = Instant::now();
+        let mut line = String::new();
+        let mut said = String::new();
+        while begun.elapsed() < PATIENCE {
             self.lines.read_line(&mut line).unwrap();
+            if !line.ends_with('\n') {
+                continue;
+            }
             if let Ok(message) = serde_json::from_str::<Value>(line.trim())
                 && is_it(&message)
             {
                 return message;
             }
+            said.push_str(&line);
+            line.clear();
         }
+        panic!("the monitor only says {said}{line}");
     }
 }

@@ -201,6 +201,47 @@ pub(crate) fn udp(way: Way<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// Flows from many ports at once: a server returns everything, and each flow in its order.
+pub(crate) fn flows(way: Way<'_>, flows: usize) -> Result<(), String> {
+    const EACH: u8 = 20;
+    let [to, at]: [SocketAddr; 2] = way.addresses();
+    let server = inside(way.hosts.server, || UdpSocket::bind(at))?;
+    let open = || UdpSocket::bind("[::]:0");
+    let clients: Result<Vec<UdpSocket>, String> =
+        (0..flows).map(|_| inside(way.hosts.client, open)).collect();
+    let clients = clients?;
+    for socket in clients.iter().chain([&server]) {
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+    let exchange = || -> io::Result<Vec<Vec<u8>>> {
+        for number in 0..EACH {
+            for client in &clients {
+                client.send_to(&[number; 600], to)?;
+            }
+            // As many as are on the way at once: the server loses none.
+            for _ in &clients {
+                let mut bytes = [0; 1000];
+                let (length, from) = server.recv_from(&mut bytes)?;
+                server.send_to(&bytes[..length], from)?;
+            }
+        }
+        let all = |client: &UdpSocket| {
+            let one = |_| {
+                let mut bytes = [0; 1000];
+                client.recv(&mut bytes).map(|_| bytes[0])
+            };
+            (0..EACH).map(one).collect()
+        };
+        clients.iter().map(all).collect()
+    };
+    let came = exchange().map_err(|error| error.to_string())?;
+    let whole: Vec<u8> = (0..EACH).collect();
+    came.iter()
+        .all(|flow| *flow == whole)
+        .then_some(())
+        .ok_or(format!("{came:?}"))
+}
+
 /// Next header of an IPv4 packet in an IPv6 packet (RFC 2473 section 3).
 const IPV4: i32 = 4;
 
