@@ -135,3 +135,17 @@ impl fmt::Display for V6 {
         Ipv6Addr::from(*self).fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+
+    use crate::testing::{v4, v6};
+
+    #[test]
+    fn addresses_are_shown_as_people_write_them() {
+        let (v4, v6) = (v4("203.0.113.1"), v6("2001:db8::1"));
+        assert_eq!(format!("{v4} {v4:?}"), "203.0.113.1 203.0.113.1");
+        assert_eq!(format!("{v6} {v6:?}"), "2001:db8::1 2001:db8::1");
+    }
+}

@@ -177,3 +177,27 @@ pub fn transport<P: Packet>(
         extent,
     )?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bytes;
+
+    /// RFC 8200 section 4.5: the header has eight bytes. What the frame has behind the packet is none of it.
+    #[test]
+    fn rfc8200_4_5_a_fragment_header_is_whole_or_none() {
+        let mut bytes = std::vec![0; 56];
+        bytes[0] = 0x60;
+        bytes[6] = protocol::FRAGMENT;
+        bytes[40] = protocol::UDP;
+        let packet = Bytes(bytes);
+        let header = Header::read(&packet, 0).unwrap();
+        let behind = |length| {
+            let chain = chain(&packet, &header, HEADER, length, Extent::Whole)?;
+            Ok((chain.protocol, chain.length))
+        };
+        assert_eq!(behind(7), Err(Refusal::Drop(Counter::Truncated)));
+        assert_eq!(behind(8), Ok((protocol::UDP, 0)));
+        assert_eq!(behind(16), Ok((protocol::UDP, 8)));
+    }
+}
