@@ -36,8 +36,8 @@ const XDP: &str = "engine = \"xdp\"\n";
 const TC: &str = "engine = \"tc\"\n";
 /// With queues for XDP to send, one for each processor.
 const VIRTIO: &str = "virtio-net-pci,mq=on";
-/// With one queue, which XDP shares with the kernel. Linux 6.1 never ends with the removal of a card that has queues for
-/// XDP: it forgets them, and the references that they hold.
+/// With one queue, which XDP shares with the kernel. Linux 6.1 never ends with the removal of a card that has queues
+/// for XDP: it forgets them, and the references that they hold.
 const ONE_QUEUE: &str = "virtio-net-pci";
 const E1000E: &str = "e1000e";
 
