@@ -441,6 +441,7 @@ fn every_command_has_help() {
         "addr",
         "translate",
         "up",
+        "forget",
         "status",
         "sessions",
         "counters",

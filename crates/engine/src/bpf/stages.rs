@@ -25,8 +25,9 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
 }
 
 /// Loads the programs of a hook that packets of these instances reach, unless they are loaded already or were
-/// `taken` over, and enters them in the program array. Returns those that it has loaded. The kernel takes a fraction of a second to verify each, so that this uses all cores
-/// available to this process and loads no unneeded program.
+/// `taken` over, and enters them in the program array. Returns those that it has loaded. The kernel takes a
+/// fraction of a second to verify each, so that this uses all cores available to this process and loads no unneeded
+/// program.
 pub(super) fn load(
     ebpf: &mut Ebpf,
     hook: Hook,
