@@ -15,7 +15,7 @@ use crate::site::{HOME, PLAT, Site, both_links};
 use crate::softwires::net::Net as Softwires;
 use connection::Connection;
 use isthmus_lab::provider;
-use places::Places;
+pub(crate) use places::Places;
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 
@@ -47,10 +47,8 @@ impl Stage {
     }
 
     fn start(&self) -> Gateway {
-        let isthmus = self.places.command(self.site.net.node("gateway"), ISTHMUS);
         let begun = Instant::now();
-        let gateway = Gateway::spawn(isthmus, &self.site.path(""), &self.site.file());
-        gateway.expect("READY=1");
+        let gateway = self.places.start(&self.site);
         println!("ready after {} ms", begun.elapsed().as_millis());
         gateway
     }

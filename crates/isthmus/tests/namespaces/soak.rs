@@ -1,8 +1,8 @@
 //! Everything at once, for long: reloads, kills, restarts, faults of links and routes, and floods, at random, while a
 //! bystander has a TCP connection through the gateway.
 //!
-//! The connection survives all that leaves its session: only a restart may take it away, and then the gateway does not
-//! list the session any more. Each gateway has at its end what it had at its beginning: memory, files, threads.
+//! The connection survives all of it, kills and restarts as well, because sessions outlive the process. Each gateway has
+//! at its end what it had at its beginning: memory, files, threads.
 //!
 //! `SOAK_SECONDS` is how long each engine is tried, a minute by default, and `SOAK_SEED` repeats a run. `make soak` is
 //! an hour.
@@ -19,6 +19,7 @@ use isthmus_lab::random::Random;
 
 use crate::gateway::Gateway;
 use crate::net::Net;
+use crate::restart::Places;
 use crate::site::{Site, both_links};
 use bystander::Bystander;
 use usage::Usage;
@@ -133,11 +134,14 @@ fn soak(engine: &'static str) {
     let Some(site) = Site::new() else {
         return;
     };
+    let Some(places) = Places::new(&site.path("")) else {
+        return;
+    };
     let seconds = number("SOAK_SECONDS").unwrap_or(60);
     let seed = number("SOAK_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("{engine}: SOAK_SEED={seed} SOAK_SECONDS={seconds}");
     prepare(&site.net);
-    let mut soak = Soak::begin(&site, engine, Random::new(seed));
+    let mut soak = Soak::begin(&site, places, engine, Random::new(seed));
     let until = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < until {
         soak.step();
@@ -210,6 +214,8 @@ struct Done {
 
 struct Soak<'s> {
     site: &'s Site,
+    /// Where a gateway leaves its sessions.
+    places: Places,
     engine: &'static str,
     random: Random,
     /// It runs but while it is started again.
@@ -221,13 +227,14 @@ struct Soak<'s> {
 }
 
 impl<'s> Soak<'s> {
-    fn begin(site: &'s Site, engine: &'static str, random: Random) -> Self {
+    fn begin(site: &'s Site, places: Places, engine: &'static str, random: Random) -> Self {
         configure(site, engine, LIMIT, "");
-        let gateway = site.start();
+        let gateway = places.start(site);
         let bystander = Bystander::connect(&site.net).unwrap();
         let first = warm(site, engine, &gateway);
         Self {
             site,
+            places,
             engine,
             random,
             running: Some(gateway),
@@ -269,7 +276,7 @@ impl<'s> Soak<'s> {
                 assert!(!self.gateway().client("reload").status.success());
             }
             Event::Kill => self.start_again(Gateway::kill),
-            Event::Restart => self.start_again(|gateway| assert!(gateway.stop().success())),
+            Event::Restart => self.start_again(|gateway| assert!(gateway.terminate().success())),
             Event::Harm(harm) => {
                 net.ip("gateway", harm);
                 self.done.faults += 1;
@@ -288,22 +295,13 @@ impl<'s> Soak<'s> {
         }
     }
 
-    /// Ends the gateway in this way, and starts another. The connection goes on if its session is still listed.
+    /// Ends the gateway in this way, and starts another, which goes on with the sessions.
     fn start_again(&mut self, end: fn(Gateway)) {
         self.measure();
         configure(self.site, self.engine, LIMIT, "");
         self.running.take().into_iter().for_each(end);
-        self.running = Some(self.site.start());
+        self.running = Some(self.places.start(self.site));
         self.done.starts += 1;
-        if !Bystander::has_session(self.gateway()) {
-            let again = self.bystander.connect_again(&self.site.net);
-            assert!(
-                again.is_ok(),
-                "{again:?}\n{}\n{}",
-                self.gateway().log(),
-                self.site.net.dump()
-            );
-        }
         self.first = warm(self.site, self.engine, self.gateway());
     }
 

@@ -11,8 +11,15 @@ use std::{
     time::Duration,
 };
 
-use super::{echo::problem, victim};
+use super::{
+    arena,
+    echo::{self, problem},
+};
 use crate::{Result, generator::pin, machine, measure::GATEWAY_CPU, netns::Namespace};
+
+/// The question whose answer tells the outside endpoint, and how often it is asked.
+const QUESTION: [u8; 32] = [0; 32];
+const TRIES: u32 = 40;
 
 /// The running server; dropping it ends it.
 #[derive(Debug)]
@@ -53,15 +60,20 @@ impl Drop for Server {
     }
 }
 
-/// Learns the outside endpoint of a socket, and opens another in its place that hears everybody.
+/// Opens a socket that hears everybody, and learns its outside endpoint.
 fn open(address: Ipv6Addr) -> io::Result<(UdpSocket, SocketAddrV4)> {
-    let asking = victim::connect(address)?;
-    let outside = victim::ask(&asking, &[0; 32]).ok_or(io::ErrorKind::TimedOut)?;
-    let own = asking.local_addr()?;
-    drop(asking);
-    let socket = UdpSocket::bind(own)?;
+    let socket = UdpSocket::bind((address, 0))?;
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
-    Ok((socket, outside))
+    let mut answer = [0; 64];
+    for _ in 0..TRIES {
+        socket.send_to(&QUESTION, arena::echo_from_inside())?;
+        if let Ok(length) = socket.recv(&mut answer)
+            && let Some(outside) = echo::endpoint(&QUESTION, &answer[..length])
+        {
+            return Ok((socket, outside));
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 fn serve(socket: &UdpSocket, ended: &AtomicBool) {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
 use std::time::Duration;
 
 use isthmus_lab::netns::Namespace;
@@ -23,7 +24,7 @@ impl Connection {
     /// Connects to an address of the server, which is `own` there.
     pub(super) fn new(client: &Namespace, server: &Namespace, address: &str, own: &str) -> Self {
         let at = |address: &str| SocketAddr::new(address.parse().unwrap(), PORT);
-        let listener = inside(server, || TcpListener::bind(at(own))).unwrap();
+        let listener = inside(server, || listen(at(own))).unwrap();
         let client = inside(client, || {
             TcpStream::connect_timeout(&at(address), PATIENCE)
         })
@@ -61,5 +62,20 @@ impl Connection {
     pub(super) fn exchange(&mut self) -> io::Result<()> {
         self.send();
         self.receive()
+    }
+}
+
+/// Listens at an address where another listener has just ended: a process that another test is starting at this moment
+/// may still have it.
+fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let mut tries = 0;
+    loop {
+        match TcpListener::bind(at) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries < 50 => {
+                tries += 1;
+                thread::sleep(Duration::from_millis(100));
+            }
+            listening => return listening,
+        }
     }
 }

@@ -8,15 +8,18 @@ use std::process::Command;
 
 use isthmus_lab::netns::Namespace;
 
+use crate::gateway::{Gateway, ISTHMUS};
+use crate::site::Site;
+
 /// Both, until it is dropped.
-pub(super) struct Places {
+pub(crate) struct Places {
     folder: PathBuf,
     bpf: PathBuf,
 }
 
 impl Places {
     /// Puts them in the place of `folder`. Returns `None`, after printing the reason, if they cannot be had.
-    pub(super) fn new(folder: &Path) -> Option<Self> {
+    pub(crate) fn new(folder: &Path) -> Option<Self> {
         let places = Self {
             folder: folder.into(),
             bpf: folder.join("bpf"),
@@ -37,6 +40,14 @@ impl Places {
         command.args(["-c", "mount --bind \"$0\" /sys/fs/bpf && exec \"$@\""]);
         command.arg(&self.bpf).arg(program);
         command
+    }
+
+    /// Starts the gateway of a site, and waits until it is ready.
+    pub(crate) fn start(&self, site: &Site) -> Gateway {
+        let isthmus = self.command(site.net.node("gateway"), ISTHMUS);
+        let gateway = Gateway::spawn(isthmus, &site.path(""), &site.file());
+        gateway.expect("READY=1");
+        gateway
     }
 
     /// The file system for BPF.

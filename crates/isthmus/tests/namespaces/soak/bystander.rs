@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::gateway::Gateway;
-use crate::net::{Net, text};
+use crate::net::Net;
 
 const PORT: u16 = 7;
 /// The server, as the host sees it.
@@ -19,12 +18,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection of the host with an echo server.
 pub(crate) struct Bystander {
-    connection: Connection,
-    /// How many connections there were before.
-    before: u32,
-}
-
-struct Connection {
     echoes: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
     client: Option<JoinHandle<io::Result<()>>>,
@@ -33,53 +26,6 @@ struct Connection {
 impl Bystander {
     pub(crate) fn connect(net: &Net) -> io::Result<Self> {
         serve(net);
-        Ok(Self {
-            connection: Connection::open(net)?,
-            before: 0,
-        })
-    }
-
-    /// Gives the connection up, and opens another.
-    pub(crate) fn connect_again(&mut self, net: &Net) -> io::Result<()> {
-        self.connection = Connection::open(net)?;
-        self.before += 1;
-        Ok(())
-    }
-
-    /// Whether the gateway lists the session of the connection.
-    pub(crate) fn has_session(gateway: &Gateway) -> bool {
-        let count = gateway.client("sessions --count --protocol tcp");
-        text(&count).trim() != "0"
-    }
-
-    /// Waits for an answer to something that is sent from now on.
-    pub(crate) fn goes_on(&mut self, patience: Duration) -> Result<(), String> {
-        let connection = &mut self.connection;
-        let begun = Instant::now();
-        // One may be on its way.
-        let wanted = connection.echoes.load(Ordering::Relaxed) + 2;
-        while connection.echoes.load(Ordering::Relaxed) < wanted {
-            if let Some(client) = connection.client.take_if(|client| client.is_finished()) {
-                return Err(format!("the connection has ended: {:?}", client.join()));
-            }
-            if begun.elapsed() > patience {
-                return Err(format!("no answer for {patience:?}"));
-            }
-            thread::sleep(PAUSE);
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Bystander {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let echoes = self.connection.echoes.load(Ordering::Relaxed);
-        write!(f, "connection {} has had {echoes} answers", self.before + 1)
-    }
-}
-
-impl Connection {
-    fn open(net: &Net) -> io::Result<Self> {
         let stream = net.enter("host", || {
             let address = SocketAddr::from((SERVER, PORT));
             TcpStream::connect_timeout(&address, Duration::from_secs(60))
@@ -93,9 +39,33 @@ impl Connection {
             client: Some(thread::spawn(move || talk(stream, &count, &end))),
         })
     }
+
+    /// Waits for an answer to something that is sent from now on.
+    pub(crate) fn goes_on(&mut self, patience: Duration) -> Result<(), String> {
+        let begun = Instant::now();
+        // One may be on its way.
+        let wanted = self.echoes.load(Ordering::Relaxed) + 2;
+        while self.echoes.load(Ordering::Relaxed) < wanted {
+            if let Some(client) = self.client.take_if(|client| client.is_finished()) {
+                return Err(format!("the connection has ended: {:?}", client.join()));
+            }
+            if begun.elapsed() > patience {
+                return Err(format!("no answer for {patience:?}"));
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
 }
 
-impl Drop for Connection {
+impl fmt::Display for Bystander {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let echoes = self.echoes.load(Ordering::Relaxed);
+        write!(f, "the connection has had {echoes} answers")
+    }
+}
+
+impl Drop for Bystander {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
     }
