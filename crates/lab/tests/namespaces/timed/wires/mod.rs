@@ -157,7 +157,7 @@ fn at_most(bound: f64, bare: f64) -> f64 {
     bound * 1.02 + 3.0 * bare
 }
 
-/// The delays of a path, in seconds, of both ways together.
+/// The delays of a path, in seconds.
 ///
 /// Other work on the machine adds to a time, so that the least is the path's own. An end of a cable hands a frame over
 /// by the time that this costs as a rule: one hand-over in ten is cheaper and the frame early by the difference, so
@@ -172,22 +172,26 @@ struct Delays {
 }
 
 impl Delays {
+    /// Both ways together.
     fn of(exchanges: &[Exchange]) -> Self {
-        let ways = || {
+        Self::new(
             exchanges
                 .iter()
-                .flat_map(|exchange| [exchange.forth, exchange.back])
-        };
+                .flat_map(|exchange| [exchange.forth, exchange.back]),
+        )
+    }
+
+    fn new(ways: impl Iterator<Item = Delay> + Clone) -> Self {
         let wires = |delay: Delay| {
             delay
                 .wires
                 .expect("both hosts have a cable with a line rate")
         };
-        let hosts = ways().map(|delay| delay.sockets.as_secs_f64() - wires(delay).as_secs_f64());
+        let hosts = |delay: Delay| delay.sockets.as_secs_f64() - wires(delay).as_secs_f64();
         Self {
-            sockets: least(ways().map(|delay| delay.sockets)),
-            wires: least(ways().map(wires)),
-            hosts: median(&mut hosts.collect::<Vec<_>>()),
+            sockets: least(ways.clone().map(|delay| delay.sockets)),
+            wires: least(ways.clone().map(wires)),
+            hosts: median(&mut ways.map(hosts).collect::<Vec<_>>()),
         }
     }
 }

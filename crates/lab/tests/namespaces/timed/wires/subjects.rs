@@ -15,7 +15,7 @@ use isthmus_lab::{
 };
 
 use super::{
-    Attempt, at_most, bare, least, measure, path, patient, payload, punctual, rate, report,
+    Attempt, Delays, at_most, bare, measure, path, patient, payload, punctual, rate, report,
     transport, with,
 };
 
@@ -52,20 +52,20 @@ fn nat64(device: &dyn Device) {
                 let Some(exchanges) = punctual(&series, Duration::from_micros(50)) else {
                     return Attempt::Void;
                 };
-                let forth = least(exchanges.iter().map(|exchange| exchange.forth.sockets));
-                let back = least(exchanges.iter().map(|exchange| exchange.back.sockets));
-                let ratios = [
-                    report(&format!("{what} to IPv4"), forth, bounds[0]),
-                    report(&format!("{what} to IPv6"), back, bounds[1]),
-                ];
-                assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{what}");
+                let forth = Delays::new(exchanges.iter().map(|exchange| exchange.forth));
+                let back = Delays::new(exchanges.iter().map(|exchange| exchange.back));
                 // What a process takes, it takes: this is about the way there and back.
                 let bare = bare(&game, &plain);
-                if forth < at_most(bounds[0], bare) && back < at_most(bounds[1], bare) {
-                    Attempt::Good
-                } else {
-                    Attempt::Bad
+                let mut in_time = true;
+                for (way, delays, bound) in [("IPv4", forth, bounds[0]), ("IPv6", back, bounds[1])]
+                {
+                    report(&format!("{what} to {way}, sockets"), delays.sockets, bound);
+                    report(&format!("{what} to {way}, wires"), delays.wires, bound);
+                    assert!(delays.wires > bound * 0.999, "{what} to {way}");
+                    assert!(delays.hosts > 0.0, "{what} to {way}: {:e} s", delays.hosts);
+                    in_time &= delays.sockets < at_most(bound, bare);
                 }
+                if in_time { Attempt::Good } else { Attempt::Bad }
             });
         }
         drop(started);
