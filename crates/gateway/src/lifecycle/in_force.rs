@@ -52,6 +52,8 @@ impl Running {
             None => Some(None),
         };
         let prefixes = self.prefixes.prepare(document)?;
+        // A link that somebody has just set down takes no routes.
+        self.heal().await;
         let (link, sysctls) = (&mut self.link, &mut self.sysctls);
         let mut changes = change_link(link, sysctls, &Wanted::of(document)).await?;
         let link = Done::new((link, sysctls), |(link, sysctls)| {

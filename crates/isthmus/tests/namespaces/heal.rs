@@ -10,6 +10,7 @@ use crate::forward::{PINGS, translated};
 use crate::gateway::Gateway;
 use crate::net::Net;
 use crate::site::{HOME, PLAT, Site, both_links};
+use crate::soak::MORE;
 
 const SERVER: &str = "64:ff9b::192.0.2.2";
 /// Two seconds, and what a busy machine takes.
@@ -68,6 +69,21 @@ fn routes_rules_and_the_state_of_the_link_come_back() {
         gateway.log()
     );
     assert_eq!(gateway.json("status")["troubles"], serde_json::Value::Null);
+    assert!(gateway.stop().success());
+}
+
+#[test]
+fn a_reload_puts_back_first_what_it_needs() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
+        return;
+    };
+    for more in [MORE, "", MORE, ""] {
+        site.configure(&format!("{PLAT}{more}"));
+        site.net.ip("gateway", "link set isthmus0 down");
+        let reloaded = gateway.client("reload");
+        assert!(reloaded.status.success(), "{reloaded:?}: {}", gateway.log());
+        assert!(site.net.pings(SERVER), "{}", gateway.log());
+    }
     assert!(gateway.stop().success());
 }
 

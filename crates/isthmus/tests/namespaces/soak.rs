@@ -52,7 +52,7 @@ subscriber-sessions = {limit}
 /// The limit of a gateway that starts.
 const LIMIT: u64 = 4096;
 
-const MORE: &str = r#"
+pub(crate) const MORE: &str = r#"
 [[instance]]
 name = "more"
 mechanism = "siit"
