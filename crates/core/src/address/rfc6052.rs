@@ -185,6 +185,15 @@ mod tests {
         );
     }
 
+    #[test]
+    fn no_other_prefix_is_taken_for_this() {
+        let prefix = Prefix::new(v6("64:ff9b::"), 96).unwrap();
+        // The second differs in the same bits of both halves.
+        for other in ["64:ff9a::192.0.2.33", "64:ff9a:0:0:0:1:192.0.2.33"] {
+            assert_eq!(prefix.extract(v6(other).into()), None, "{other}");
+        }
+    }
+
     proptest! {
         /// Extraction undoes embedding, whatever the suffix holds.
         #[test]

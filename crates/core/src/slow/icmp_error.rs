@@ -440,7 +440,13 @@ mod tests {
         // A later fragment of an ICMPv6 message may be that of an error; one of UDP is not.
         let later = with(udp_v6(16), 6, &[44]);
         assert!(!time_exceeded(with(later.clone(), 40, &[58, 0, 0, 8])));
-        assert!(time_exceeded(with(later, 40, &[17, 0, 0, 8])));
+        assert!(time_exceeded(with(later.clone(), 40, &[17, 0, 0, 8])));
+        // Its content is no ICMPv6 header, although it looks like that of an echo request.
+        let content = with(with(later.clone(), 40, &[58, 0, 0, 8]), 48, &[128]);
+        assert!(!time_exceeded(content));
+        // The reserved octet of a Fragment header is no length (RFC 8200 section 4.5).
+        let reserved = with(with(later, 40, &[58, 1, 0, 1]), 48, &[1]);
+        assert!(!time_exceeded(reserved));
     }
 
     #[test]
