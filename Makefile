@@ -22,7 +22,7 @@ FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
 PROFILE ?= smoke
 
-.PHONY: build gateway static demo test test-long soak turn bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -93,6 +93,15 @@ docs: ## write docs/counters.md from the lists of counters, and the tables of do
 	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway counters_page
 	WRITE_PAGES=1 cargo test --locked --package isthmus-lab --test lab security_page
 
+man: ## write the manual pages to target/man, which `make install` takes
+	scripts/setup packages
+	rm -rf $(TARGET)/man
+	cargo run --quiet --locked --package isthmus --example man -- $(TARGET)/man
+	{ printf '%% isthmus.toml 5\n\n'; cat docs/configuration.md; } | go-md2man >$(TARGET)/man/isthmus.toml.5
+
+packages: ## build Debian packages of gateway and laboratory, and the gateway as one file, in target/packages
+	scripts/packages
+
 install: ## install the gateway and, if it is built, the laboratory under PREFIX (honours DESTDIR)
 	@test -x $(BUILT)/isthmus || { echo "error: nothing is built yet: run make first" >&2; exit 1; }
 	for program in isthmus isthmus-lab; do \
@@ -105,7 +114,15 @@ install: ## install the gateway and, if it is built, the laboratory under PREFIX
 	    > $(DESTDIR)$(UNITDIR)/isthmus@.service
 	install -d -m 755 $(DESTDIR)$(SYSCONFDIR)/isthmus
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d -m 755 $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(BUILT)/isthmus completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
+	$(BUILT)/isthmus completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_isthmus
+	$(BUILT)/isthmus completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/isthmus.fish
+	@for page in $(TARGET)/man/*.[15]; do \
+	    if [ -e "$$page" ]; then \
+	        install -D -m 644 "$$page" "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; \
+	    fi; \
+	done
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/doc/isthmus/examples
 	install -m 644 README.md LICENSE LICENSE-MIT LICENSE-APACHE LICENSE-GPL-2.0 $(DESTDIR)$(PREFIX)/share/doc/isthmus/
 	@for file in examples/*.toml; do \
@@ -115,6 +132,10 @@ install: ## install the gateway and, if it is built, the laboratory under PREFIX
 uninstall: ## remove what `make install` put there, except configurations
 	rm -f $(DESTDIR)$(PREFIX)/bin/isthmus $(DESTDIR)$(PREFIX)/bin/isthmus-lab $(DESTDIR)$(UNITDIR)/isthmus@.service
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
+	rm -f $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_isthmus
+	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/isthmus.fish
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/isthmus.1 $(DESTDIR)$(PREFIX)/share/man/man1/isthmus-*.1
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/isthmus.toml.5
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/isthmus
 
 clean: ## remove what was built
