@@ -18,8 +18,8 @@ impl Running {
     pub(super) async fn reload(&mut self, trial: Option<Duration>) -> Result<Vec<String>, String> {
         if let Some(deadline) = self.history.deadline() {
             let refusal = format!(
-                "not reloaded: the configuration in force is undone at {} unless it is confirmed; `isthmus confirm` keeps \
-                 it, and `isthmus rollback` undoes it now",
+                "not reloaded: the configuration in force is undone at {} unless it is confirmed; \
+                 `isthmus confirm` keeps it, and `isthmus rollback` undoes it now",
                 health::time(deadline.wall)
             );
             tracing::warn!("{refusal}");

@@ -54,9 +54,10 @@ impl Running {
     /// Puts the configuration before in force again. The file stays as it is.
     async fn go_back(&mut self, outcome: Outcome) -> Result<RolledBack, String> {
         let Some(before) = self.history.before() else {
-            return Err("there is no configuration before the one in force: it was read at the start, or is one that was \
-                 gone back to"
-                .to_owned());
+            return Err(
+                "there is no configuration before the one in force: it was read at the start, or gone back to"
+                    .to_owned(),
+            );
         };
         let read = health::time(before.read);
         let mut document = before.document.clone();
