@@ -1,10 +1,12 @@
 //! The running gateway: configuration, lifecycle, links, control socket, metrics, records.
 
 pub mod capture;
+pub mod change;
 pub mod config;
 pub mod control;
 pub mod engine;
 mod hash;
+pub mod health;
 pub mod isatap;
 mod keeper;
 pub mod lifecycle;

@@ -760,3 +760,44 @@ fn the_service_is_confined() {
         assert!(!line.starts_with('✗'), "{line}");
     }
 }
+
+/// The exit statuses are those of diff(1).
+#[test]
+fn diff_tells_keys_instances_and_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = std::fs::read_to_string(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nat44.toml"),
+    )
+    .unwrap()
+    // The name of a gateway is that of its file then, and they are files of one.
+    .replace("name = \"nat44\"\n", "");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let a = file("a.toml", &format!("{example}\n[log]\nlevel = \"info\"\n"));
+    let b = file("b.toml", &format!("{example}\n[log]\nlevel = \"debug\"\n"));
+    assert_eq!(stdout(&["diff", &a, &a]), "nothing changes");
+    let output = run(&["diff", &a, &b]);
+    assert_eq!(output.status.code(), Some(1));
+    // A gateway has the name of its file unless it says another one.
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("[log]\n  level: \"info\" → \"debug\""),
+        "{said}"
+    );
+    let output = run(&["diff", "--json", &a, &b]);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["keys"][0]["section"], "[log]");
+    assert_eq!(told["keys"][0]["after"], "debug");
+    // A mistake has its place, and what would be right.
+    let bad = file("bad.toml", &format!("{example}\n[log]\nlevel = \"loud\"\n"));
+    let error = failure(&["diff", &a, &bad], 2);
+    assert!(
+        error.contains("bad.toml:") && error.contains("loud"),
+        "{error}"
+    );
+    let error = failure(&["diff", &a, "/nonexistent.toml"], 2);
+    assert!(error.contains("/nonexistent.toml"), "{error}");
+}

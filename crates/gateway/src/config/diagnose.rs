@@ -156,6 +156,12 @@ impl Report {
         self
     }
 
+    /// The files that were read, the configuration itself first.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
     /// Whether nothing was said.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -102,11 +102,19 @@ impl std::error::Error for LoadError {}
 /// # Errors
 /// See [`LoadError`].
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    load_for(path, path)
+}
+
+/// The same for the gateway of the file `place`, whose name it has unless it says another one.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn load_for(path: &Path, place: &Path) -> Result<Loaded, LoadError> {
     let text = std::fs::read_to_string(path).map_err(|error| LoadError::Read {
         path: path.to_owned(),
         error,
     })?;
-    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let stem = place.file_stem().and_then(|stem| stem.to_str());
     let name = stem.filter(|stem| is_name(stem)).unwrap_or("isthmus");
     let folder = path.parent().unwrap_or(Path::new(""));
     parse(&path.display().to_string(), name, text, folder).map_err(LoadError::Invalid)

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
+use crate::change::Differences;
+use crate::health::Health;
 use crate::records::Session;
 
 /// A request of a client.
@@ -20,8 +22,39 @@ pub enum Request {
     /// Sessions: answered by [`Reply::Session`] lines and [`Reply::End`], or by
     /// [`Reply::Record`] lines without end.
     Sessions(SessionsRequest),
-    /// Read the configuration again: answered by [`Reply::Reloaded`].
-    Reload,
+    /// Read the configuration again: answered by [`Reply::Reloaded`], or by [`Reply::Differences`] if it is only tried.
+    Reload(ReloadRequest),
+    /// Keep the configuration that waits for it: answered by [`Reply::Confirmed`].
+    Confirm,
+    /// Go back to the configuration before the last reload: answered by [`Reply::RolledBack`].
+    Rollback,
+}
+
+/// A request to read the configuration again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ReloadRequest {
+    /// What is done with it.
+    pub how: How,
+}
+
+/// What is done with a configuration that is read again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// It is in force from now on.
+    #[default]
+    Now,
+    /// It is in force at once, but undone after this many seconds unless somebody confirms it; at most
+    /// [`LONGEST_TRIAL`](Self::LONGEST_TRIAL).
+    Confirm(u32),
+    /// Nothing changes; what would is told.
+    DryRun,
+}
+
+impl How {
+    /// The most seconds until somebody must have confirmed a configuration: a day.
+    pub const LONGEST_TRIAL: u32 = 86_400;
 }
 
 /// A request for sessions.
@@ -65,8 +98,24 @@ pub enum Reply {
     End(End),
     /// The configuration is in force; what changed, one line each.
     Reloaded(Vec<String>),
+    /// What a reload would change.
+    Differences(Box<Differences>),
+    /// The configuration stays.
+    Confirmed,
+    /// The configuration before is in force again.
+    RolledBack(RolledBack),
     /// The request failed; nothing was changed.
     Error(String),
+}
+
+/// A return to an earlier configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RolledBack {
+    /// When the configuration that is in force again was read.
+    pub read: String,
+    /// What changed, one line each.
+    pub changes: Vec<String>,
 }
 
 /// The state of the gateway.
@@ -83,11 +132,15 @@ pub struct Status {
     pub uptime: u64,
     /// The configuration file.
     pub configuration: PathBuf,
-    /// Reloads that took effect since the start.
+    /// The configuration in force.
+    pub in_force: InForceStatus,
+    /// Configurations that took effect since the start.
     pub reloads: u64,
-    /// The message of the last reload, if it failed.
+    /// Those that did not.
+    pub failed_reloads: u64,
+    /// The last of both.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub reload_error: Option<String>,
+    pub last_reload: Option<ReloadStatus>,
     /// Troubles: things that are not as configured, and could not be put back.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub troubles: Vec<String>,
@@ -105,6 +158,51 @@ pub struct Status {
     pub announcements: Vec<AnnouncementStatus>,
     /// Records of sessions and port blocks.
     pub records: RecordsStatus,
+    /// The verdict on all of it.
+    pub health: Health,
+}
+
+/// The configuration in force. Times are in UTC, to the second (RFC 3339).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct InForceStatus {
+    /// When it was read.
+    pub read: String,
+    /// Whether its files say something else by now.
+    pub differs: bool,
+    /// When the one before it was read, to which a rollback returns.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub before: Option<String>,
+    /// When it is undone, unless somebody confirms it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub undone_at: Option<String>,
+}
+
+/// A change of the configuration, or an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ReloadStatus {
+    /// When, in UTC, to the second (RFC 3339).
+    pub time: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Why nothing changed, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+}
+
+/// What came of a change of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The file is in force.
+    Succeeded,
+    /// Somebody went back to the configuration before.
+    RolledBack,
+    /// Nobody confirmed it in time: the configuration before is in force again.
+    Undone,
+    /// Nothing changed.
+    Failed,
 }
 
 /// An engine.
@@ -134,9 +232,26 @@ pub struct InstanceStatus {
     /// Its tables: name, entries in use, most entries.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tables: Vec<TableStatus>,
+    /// Its pool, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pool: Option<PoolStatus>,
     /// Its prefix, if that is discovered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prefix: Option<PrefixStatus>,
+}
+
+/// A pool and how much of it is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PoolStatus {
+    /// Outside addresses.
+    pub addresses: u64,
+    /// The ports of all addresses, of each protocol.
+    pub ports: u64,
+    /// Ports that bindings of TCP have, as counted within the last few seconds.
+    pub tcp: u64,
+    /// The same of UDP.
+    pub udp: u64,
 }
 
 /// A prefix that is discovered; all fields are absent until there is one.
@@ -234,6 +349,25 @@ pub struct End {
 mod tests {
     use super::*;
     use crate::records::samples;
+
+    /// As other programs write them, today's and those from before there were keys.
+    #[test]
+    fn a_reload_is_asked_for_in_these_words() {
+        for (text, how) in [
+            (r#"{"command":"reload"}"#, How::Now),
+            (r#"{"command":"reload","how":"now"}"#, How::Now),
+            (r#"{"command":"reload","how":"dry-run"}"#, How::DryRun),
+            (
+                r#"{"command":"reload","how":{"confirm":60}}"#,
+                How::Confirm(60),
+            ),
+        ] {
+            let request: Request = serde_json::from_str(text).unwrap();
+            assert_eq!(request, Request::Reload(ReloadRequest { how }), "{text}");
+        }
+        let unknown = r#"{"command":"reload","dry-run":true}"#;
+        assert!(serde_json::from_str::<Request>(unknown).is_err());
+    }
 
     /// The keys that docs/running.md promises, in their order.
     #[test]

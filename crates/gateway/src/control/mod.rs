@@ -13,10 +13,11 @@ mod socket;
 pub use client::{Client, ClientError, sockets};
 pub use filter::{Filter, FilterError, OutsideFilter};
 pub use message::{
-    AnnouncementStatus, CounterRow, End, EngineStatus, InstanceStatus, Listed, PrefixStatus,
-    RecordsStatus, Reply, Request, SessionsRequest, Status, TableStatus, Wish,
+    AnnouncementStatus, CounterRow, End, EngineStatus, How, InForceStatus, InstanceStatus, Listed,
+    Outcome, PoolStatus, PrefixStatus, RecordsStatus, ReloadRequest, ReloadStatus, Reply, Request,
+    RolledBack, SessionsRequest, Status, TableStatus, Wish,
 };
-pub use server::{Service, serve};
+pub use server::{Order, Service, serve};
 pub use socket::{ControlSocket, Lock, SocketError};
 
 /// Where control sockets are unless the configuration says otherwise.

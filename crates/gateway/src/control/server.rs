@@ -11,7 +11,9 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{broadcast, mpsc};
 
-use super::message::{CounterRow, End, Listed, Reply, Request, SessionsRequest, Status, Wish};
+use super::message::{
+    CounterRow, End, How, Listed, ReloadRequest, Reply, Request, SessionsRequest, Status, Wish,
+};
 use super::socket::ControlSocket;
 use crate::records::{Record, Subject};
 
@@ -40,8 +42,19 @@ pub trait Service: Send + Sync + 'static {
     /// Name of the gateway in records.
     fn name(&self) -> String;
 
-    /// Reads the configuration again. What changed, or why nothing did.
-    fn reload(&self) -> impl Future<Output = Result<Vec<String>, String>> + Send;
+    /// Changes the configuration in force. The answer, or why nothing changed.
+    fn change(&self, order: Order) -> impl Future<Output = Result<Reply, String>> + Send;
+}
+
+/// An order to change the configuration in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Read the file again.
+    Reload(How),
+    /// Keep what waits to be confirmed.
+    Confirm,
+    /// Go back to the configuration before.
+    Rollback,
 }
 
 /// Answers clients until the task is dropped.
@@ -108,10 +121,9 @@ impl<S: Service> Connection<S> {
         let reply = match request {
             Request::Status => Reply::Status(Box::new(self.service.status())),
             Request::Counters => Reply::Counters(self.service.counters()),
-            Request::Reload => match self.service.reload().await {
-                Ok(changes) => Reply::Reloaded(changes),
-                Err(message) => Reply::Error(message),
-            },
+            Request::Reload(ReloadRequest { how }) => self.change(Order::Reload(how)).await,
+            Request::Confirm => self.change(Order::Confirm).await,
+            Request::Rollback => self.change(Order::Rollback).await,
             Request::Sessions(request) => {
                 if let Err(error) = request.filter.check() {
                     Reply::Error(error.to_string())
@@ -123,6 +135,11 @@ impl<S: Service> Connection<S> {
             }
         };
         self.reply(&reply).await
+    }
+
+    async fn change(&self, order: Order) -> Reply {
+        let changed = self.service.change(order).await;
+        changed.unwrap_or_else(Reply::Error)
     }
 
     async fn list(&mut self, request: SessionsRequest) -> io::Result<Reply> {

@@ -4,6 +4,7 @@ use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat::StaticBinding;
 
 use super::tables::Table;
+use crate::change::Turn;
 use crate::config::{CompiledInstance, Document, Rows};
 
 /// Everything that makes an instance what it is. Two of the same name that are equal are the same instance.
@@ -46,14 +47,14 @@ pub(super) fn find<'d>(described: &'d [Described], name: &str) -> Option<&'d Des
     described.iter().find(|one| one.name == name)
 }
 
-/// Instances that came, went or changed, a line each.
-pub(super) fn differences(old: &[Described], new: &[Described]) -> Vec<String> {
+/// Instances that came, went or changed.
+pub(super) fn differences(old: &[Described], new: &[Described]) -> Vec<(String, Turn)> {
     let came = new.iter().filter_map(|one| match find(old, &one.name) {
-        None => Some(format!("instance {} added", one.name)),
-        Some(before) if before != one => Some(format!("instance {} changed", one.name)),
+        None => Some((one.name.clone(), Turn::Added)),
+        Some(before) if before != one => Some((one.name.clone(), Turn::Changed)),
         Some(_) => None,
     });
     let gone = old.iter().filter(|one| find(new, &one.name).is_none());
-    let gone = gone.map(|one| format!("instance {} removed", one.name));
+    let gone = gone.map(|one| (one.name.clone(), Turn::Removed));
     came.chain(gone).collect()
 }

@@ -36,9 +36,7 @@ fn pairs<'a>(
     new: &'a [Table],
 ) -> impl Iterator<Item = (&'a [StaticBinding], &'a Table)> {
     new.iter().map(move |table| {
-        let before = old
-            .iter()
-            .find(|old| old.name == table.name && old.config.layout == table.config.layout);
+        let before = old.iter().find(|old| table.continues(old));
         (before.map_or(&[][..], |old| &old.fixed), table)
     })
 }

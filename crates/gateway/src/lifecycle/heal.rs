@@ -12,6 +12,8 @@ impl Running {
     /// Puts back what the kernel does not announce, which is cheap to look at; and all else if there was a trouble or
     /// the link is gone.
     pub(super) async fn look(&mut self) {
+        self.show_history();
+        self.view.judge();
         let current = self.view.current();
         self.crowding
             .look(&*self.view.state, &current.tables, Instant::now());

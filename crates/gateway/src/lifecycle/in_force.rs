@@ -75,7 +75,8 @@ impl Running {
         records.keep();
         dns.keep();
         engines.into_iter().for_each(Done::keep);
-        changes.extend(differences(&self.described, &prepared.described));
+        let turns = differences(&self.described, &prepared.described).into_iter();
+        changes.extend(turns.map(|(name, turn)| format!("instance {name} {}", turn.name())));
         changes.extend(services(old, document));
         let opened = Opened {
             metrics,

@@ -5,19 +5,25 @@
 //! from then on or none.
 
 mod clock;
+mod compare;
 mod described;
 mod dns;
 mod fills;
 mod fixed;
 mod heal;
+mod history;
 mod in_force;
 mod kept;
 mod ledger;
 mod logging;
+mod origin;
+mod outcomes;
 mod pcp;
 mod placement;
+mod port_use;
 mod prefixes;
 mod reload;
+mod rollback;
 mod running;
 mod start;
 mod sweeper;
@@ -37,6 +43,7 @@ use crate::control::{Lock, SocketError};
 use crate::engine::EngineError;
 use crate::link::{LinkError, SysctlError};
 
+pub use compare::differences;
 pub use logging::Logging;
 
 use kept::Leave;
@@ -70,7 +77,7 @@ pub enum UpError {
     #[error(
         "{0} cannot change while the gateway runs; restart the gateway, or restore the old value"
     )]
-    Fixed(&'static str),
+    Fixed(String),
     /// Something else that the system refuses.
     #[error("{what}: {error}")]
     System {
@@ -150,14 +157,15 @@ async fn run(file: PathBuf) -> Result<(), UpError> {
             _ = signals.hangup.recv() => {
                 running.reopen();
                 // What came of it is in the log.
-                let _ = running.reload().await;
+                let _ = running.reload(None).await;
             }
             wish = running.wish() => match wish {
-                Wish::Reload(reply) => {
-                    let outcome = running.reload().await;
+                Wish::Obey(order, reply) => {
+                    let answer = running.obey(order).await;
                     // The client may have hung up.
-                    let _ = reply.send(outcome);
+                    let _ = reply.send(answer);
                 }
+                Wish::Undo => running.undo().await,
                 Wish::Follow => running.follow().await,
                 Wish::Heal => running.heal().await,
                 Wish::Look => running.look().await,

@@ -221,6 +221,15 @@ impl Figures {
         })
     }
 
+    /// The instances that have found no prefix yet.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &str> {
+        let none = self
+            .seekers
+            .iter()
+            .filter(|(_, it)| it.latest.get().is_none());
+        none.map(|(instance, _)| instance.as_str())
+    }
+
     /// The prefixes that are announced, by link.
     pub(super) fn announcements(&self) -> Vec<AnnouncementStatus> {
         self.announcements.clone()

@@ -1,52 +1,95 @@
 //! Reading the configuration again: all of it holds, or nothing changes.
 
-use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use super::compare::{self, Side};
+use super::history::Version;
 use super::running::Running;
 use super::view::lock;
-use super::{UpError, start, systemd};
+use super::{UpError, origin, start, systemd};
+use crate::change::Differences;
 use crate::config::{self, Document, LoadError, Loaded, PotentialRouters};
+use crate::control::Outcome;
+use crate::health;
 
 impl Running {
-    /// Reads the file again. Returns what changed, one line each, or why nothing did.
-    pub(super) async fn reload(&mut self) -> Result<Vec<String>, String> {
+    /// Reads the file again and puts it in force; for `trial` only, unless it is confirmed. Returns what changed, one
+    /// line each, or why nothing did.
+    pub(super) async fn reload(&mut self, trial: Option<Duration>) -> Result<Vec<String>, String> {
+        if let Some(deadline) = self.history.deadline() {
+            let refusal = format!(
+                "not reloaded: the configuration in force is undone at {} unless it is confirmed; \
+                 `isthmus confirm` keeps it, and `isthmus rollback` undoes it now",
+                health::time(deadline.wall)
+            );
+            tracing::warn!("{refusal}");
+            return Err(refusal);
+        }
         systemd::reloading();
-        let outcome = self.try_reload().await;
+        let outcome = self.try_reload(trial).await;
         let outcome = match outcome {
             Ok(changes) => {
-                self.view.reloads.fetch_add(1, Ordering::Relaxed);
-                if changes.is_empty() {
-                    tracing::info!("configuration reloaded: nothing changed");
-                } else {
-                    tracing::info!(changes = changes.join("; "), "configuration reloaded");
+                lock(&self.view.outcomes).succeeded(Outcome::Succeeded);
+                let until = self.history.deadline();
+                let until = until.map(|deadline| health::time(deadline.wall));
+                if let Some(until) = until {
+                    tracing::warn!("the configuration is undone at {until} unless it is confirmed");
                 }
+                tell("reloaded", &changes);
                 Ok(changes)
             }
             Err(error) => {
                 log(&error);
+                lock(&self.view.outcomes).failed(error.to_string(), brief(&error));
                 Err(error.to_string())
             }
         };
-        *lock(&self.view.reload_error) = outcome.as_ref().err().cloned();
+        self.show_history();
         systemd::ready(&self.summary());
         outcome
     }
 
-    async fn try_reload(&mut self) -> Result<Vec<String>, UpError> {
-        let file = self.view.file.clone();
-        let Loaded {
-            mut document,
-            warnings,
-        } = config::load(&file)?.on_this_machine()?;
-        start::warn(&warnings);
-        fixed(&self.view.current().document, &document)?;
+    async fn try_reload(&mut self, trial: Option<Duration>) -> Result<Vec<String>, UpError> {
+        let loaded = self.read()?;
+        start::warn(&loaded.warnings);
+        let version = Version::of(loaded);
+        let fixed = restart_only(&self.view.current().document, &version.document);
+        if !fixed.is_empty() {
+            return Err(UpError::Fixed(fixed.join(", ")));
+        }
+        let mut document = version.document.clone();
         self.fill_in(&mut document);
-        self.put_in_force(document).await
+        let changes = self.put_in_force(document).await?;
+        self.history.moved(version, trial);
+        Ok(changes)
+    }
+
+    /// Reads the file.
+    fn read(&self) -> Result<Loaded, UpError> {
+        Ok(config::load(&self.view.file)?.on_this_machine()?)
+    }
+
+    /// Tells what a reload would change.
+    pub(super) fn try_out(&self) -> Result<Differences, UpError> {
+        let loaded = self.read()?;
+        let mut document = loaded.document.clone();
+        self.fill_in(&mut document);
+        let state = &*self.view.state;
+        let new = start::lay_out(&document, &self.secrets, &self.placement, state.lines())?;
+        let current = self.view.current();
+        let old = Side {
+            text: self.history.now.origin.text(),
+            document: &current.document,
+            described: &self.described,
+            tables: &current.tables,
+        };
+        let new = Side::of(origin::text(&loaded), &document, &new);
+        Ok(compare::between(old, new, Some(state)))
     }
 
     /// Gives the instances of a configuration what has been found out for them by now: prefixes, and the
     /// routers of ISATAP hosts.
-    fn fill_in(&self, document: &mut Document) {
+    pub(super) fn fill_in(&self, document: &mut Document) {
         self.prefixes.fill_in(document);
         self.router_lists.fill_in(document);
     }
@@ -100,8 +143,8 @@ impl Running {
     }
 }
 
-/// Refuses what cannot change while the gateway runs.
-fn fixed(old: &Document, new: &Document) -> Result<(), UpError> {
+/// What differs that cannot change while the gateway runs.
+pub(super) fn restart_only(old: &Document, new: &Document) -> Vec<&'static str> {
     let keys = [
         ("`name` of [gateway]", old.gateway.name != new.gateway.name),
         (
@@ -113,10 +156,35 @@ fn fixed(old: &Document, new: &Document) -> Result<(), UpError> {
         ("`queues` of [tun]", old.tun.queues != new.tun.queues),
         ("[[interface]]", old.interfaces != new.interfaces),
     ];
-    match keys.iter().find(|(_, differs)| *differs) {
-        None => Ok(()),
-        Some((key, _)) => Err(UpError::Fixed(key)),
+    let differing = keys.into_iter().filter(|(_, differs)| *differs);
+    differing.map(|(key, _)| key).collect()
+}
+
+/// Writes to the log what changed.
+pub(super) fn tell(what: &str, changes: &[String]) {
+    if changes.is_empty() {
+        tracing::info!("configuration {what}: nothing changed");
+    } else {
+        tracing::info!(changes = changes.join("; "), "configuration {what}");
     }
+}
+
+/// The error in one line: of several mistakes the first, with its place.
+fn brief(error: &UpError) -> String {
+    let first = match error {
+        UpError::Load(LoadError::Invalid(report)) => report
+            .problems()
+            .find(|problem| problem.severity == "error"),
+        _ => None,
+    };
+    first.map_or_else(
+        || error.to_string(),
+        |problem| {
+            let (file, line, column) = (problem.file, problem.line, problem.column);
+            let (message, expected) = (problem.message, problem.expected);
+            format!("{file}:{line}:{column}: {message}: {expected}")
+        },
+    )
 }
 
 /// One line of log for each mistake, with its place in the file.

@@ -1,7 +1,6 @@
 //! The gateway while it runs: how its parts are put together and taken apart.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,17 +15,20 @@ use super::UpError;
 use super::described::Described;
 use super::dns::Dns;
 use super::fills::Crowding;
+use super::history::{History, Version};
 use super::kept::{Leave, Store};
 use super::ledger::Ledger;
 use super::logging::Logging;
+use super::outcomes::Outcomes;
 use super::pcp::{Own, Pcp};
 use super::placement::Placement;
+use super::port_use::PortUse;
 use super::prefixes::Prefixes;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
-use super::view::{Current, ReloadReply, View};
-use crate::config::{self, Document, Loaded, Secrets};
-use crate::control::{self, ControlSocket, EngineStatus, Lock};
+use super::view::{Answer, Current, View};
+use crate::config::{self, Document, Secrets};
+use crate::control::{self, ControlSocket, EngineStatus, Lock, Order};
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
 use crate::link::{Forwarding, Link, LinkError, Monitor, Sysctls, Wanted};
@@ -38,6 +40,7 @@ const PULSE: Duration = Duration::from_secs(1);
 
 /// Everything that a gateway has; each part is taken back by [`stop`](Self::stop).
 pub(super) struct Running {
+    pub(super) history: History,
     pub(super) logging: Logging,
     pub(super) secrets: Secrets,
     pub(super) placement: Placement,
@@ -58,7 +61,7 @@ pub(super) struct Running {
     pub(super) view: Arc<View>,
     pub(super) metrics: Option<JoinHandle<()>>,
     control: Option<JoinHandle<()>>,
-    reloads: mpsc::Receiver<ReloadReply>,
+    ordered: mpsc::Receiver<(Order, Answer)>,
     pub(super) store: Store,
     // Held until nothing of this process uses the memory of sessions any more.
     _lock: Arc<Lock>,
@@ -71,10 +74,12 @@ impl Running {
     ///
     /// The step that failed; those before it were undone.
     pub(super) async fn start(file: PathBuf) -> Result<Self, UpError> {
-        let Loaded { document, warnings } = config::load(&file)?.on_this_machine()?;
+        let loaded = config::load(&file)?.on_this_machine()?;
+        let document = loaded.document.clone();
         let logging = Logging::start(document.log.level, document.log.format)
             .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
-        start::warn(&warnings);
+        start::warn(&loaded.warnings);
+        let history = History::new(Version::of(loaded));
         // First the socket: it shows whether this gateway runs already.
         let socket = ControlSocket::bind(&document.gateway.control)?;
         let sysctls = Sysctls::new(document.gateway.control.with_extension("state"))?;
@@ -102,7 +107,8 @@ impl Running {
         let pcp = Pcp::new(Arc::clone(&state), own);
         let place = (store, socket.lock());
         let mut running = Self::assemble(
-            file, logging, secrets, sysctls, state, recorder, engines, pcp, prepared, place,
+            file, history, logging, secrets, sysctls, state, recorder, engines, pcp, prepared,
+            place,
         )?;
         match running.connect(socket, metrics).await {
             Ok(()) => {
@@ -122,6 +128,7 @@ impl Running {
     )]
     fn assemble(
         file: PathBuf,
+        mut history: History,
         logging: Logging,
         secrets: Secrets,
         sysctls: Sysctls,
@@ -145,12 +152,14 @@ impl Running {
             .map_err(UpError::system("sweeper"))?;
         let dns = Dns::default();
         let prefixes = Prefixes::default();
-        let (reload, reloads) = mpsc::channel(1);
+        let (orders, ordered) = mpsc::channel(1);
         let view = View {
             file,
             started: Instant::now(),
-            reloads: AtomicU64::new(0),
-            reload_error: Mutex::new(None),
+            outcomes: Mutex::new(Outcomes::new()),
+            in_force: Mutex::new(history.status()),
+            patient: Mutex::default(),
+            port_use: PortUse::default(),
             troubles: Mutex::default(),
             ledger: Mutex::new(Ledger::new(names(&document))),
             current: Mutex::new(Arc::new(Current { document, tables })),
@@ -162,9 +171,10 @@ impl Running {
             dns: dns.figures(),
             pcp: pcp.counters(),
             prefixes: prefixes.figures(),
-            reload,
+            orders,
         };
         Ok(Self {
+            history,
             logging,
             secrets,
             placement,
@@ -183,7 +193,7 @@ impl Running {
             view: Arc::new(view),
             metrics: None,
             control: None,
-            reloads,
+            ordered,
             store,
             _lock: lock,
         })
@@ -289,8 +299,16 @@ impl Running {
                 None => std::future::pending().await,
             }
         };
+        let deadline = self.history.deadline();
+        let unconfirmed = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            Some(reply) = self.reloads.recv() => Wish::Reload(reply),
+            Some((order, answer)) = self.ordered.recv() => Wish::Obey(order, answer),
+            () = unconfirmed => Wish::Undo,
             () = news.notified() => Wish::Follow,
             () = lost => Wish::Heal,
             _ = self.pulse.tick() => Wish::Look,
@@ -348,8 +366,10 @@ impl Running {
 
 /// A request to the gateway while it runs.
 pub(super) enum Wish {
-    /// A client wants the configuration to be read again.
-    Reload(ReloadReply),
+    /// A client orders a change of the configuration.
+    Obey(Order, Answer),
+    /// Nobody has confirmed the configuration in force.
+    Undo,
     /// Something else was found out.
     Follow,
     /// Something of the link was taken away.

@@ -48,17 +48,49 @@ pub(super) fn warn(warnings: &Report) {
     }
 }
 
-/// Compiles a document and puts its tables where they belong among `lines` lines.
+/// A document with its tables where they belong.
+pub(super) struct LaidOut {
+    compiled: Compiled,
+    pub(super) placement: Placement,
+    again: Vec<Range<u32>>,
+    pub(super) tables: Vec<Table>,
+    pub(super) described: Vec<Described>,
+}
+
+/// Compiles a document and puts its tables where they belong among `lines` lines. Nothing is used yet.
+pub(super) fn lay_out(
+    document: &Document,
+    secrets: &Secrets,
+    before: &Placement,
+    lines: u32,
+) -> Result<LaidOut, UpError> {
+    let mut compiled = document.compile(secrets)?;
+    let (placement, again) = place(before, document, &mut compiled, lines)?;
+    let tables = tables::tables(document, &compiled);
+    let described = described(document, &compiled.instances, &tables);
+    Ok(LaidOut {
+        compiled,
+        placement,
+        again,
+        tables,
+        described,
+    })
+}
+
+/// Makes a document ready to be put in force, with its tables among `lines` lines.
 pub(super) fn prepare(
     document: Document,
     secrets: &Secrets,
     before: &Placement,
     lines: u32,
 ) -> Result<Prepared, UpError> {
-    let mut compiled = document.compile(secrets)?;
-    let (placement, again) = place(before, &document, &mut compiled, lines)?;
-    let tables = tables::tables(&document, &compiled);
-    let described = described(&document, &compiled.instances, &tables);
+    let LaidOut {
+        compiled,
+        placement,
+        again,
+        tables,
+        described,
+    } = lay_out(&document, secrets, before, lines)?;
     Ok(Prepared {
         tables,
         ruleset: Arc::new(

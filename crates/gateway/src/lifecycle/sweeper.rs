@@ -14,7 +14,7 @@ use isthmus_engine::memory::Region;
 
 use super::clock;
 use super::fixed;
-use super::tables::Table;
+use super::tables::{Future, Table};
 use crate::records::Recorder;
 use crate::worker::Worker;
 
@@ -81,9 +81,7 @@ impl Sweeper {
         let mut current = shared.lock();
         current.retain(|walk| {
             let table = &walk.table;
-            let stays = new
-                .iter()
-                .any(|new| new.name == table.name && new.config.layout == table.config.layout);
+            let stays = matches!(table.future(new), Future::Stays(_));
             if !stays {
                 let mut empty = table.clone();
                 empty.fixed.clear();

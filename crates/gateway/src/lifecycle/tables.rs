@@ -59,7 +59,44 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .collect()
 }
 
+/// What becomes of the sessions of a table under another configuration: the rule of reloads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Future<'t> {
+    /// The tables stay, and the sessions that this one [admits](Table::admits).
+    Stays(&'t Table),
+    /// The tables go, or are made anew: all sessions end.
+    Ends,
+}
+
 impl Table {
+    /// Whether these are the tables of `before`, with all that is in them.
+    pub(super) fn continues(&self, before: &Self) -> bool {
+        self.name == before.name && self.config.layout == before.config.layout
+    }
+
+    /// What becomes of its sessions if there are these tables then.
+    pub(super) fn future<'t>(&self, then: &'t [Self]) -> Future<'t> {
+        let heir = then.iter().find(|new| new.continues(self));
+        heir.map_or(Future::Ends, Future::Stays)
+    }
+
+    /// Whether it [admits](Self::admits) all sessions that the other one may have.
+    pub(super) fn admits_all_of(&self, other: &Self) -> bool {
+        let same_hosts = match (&self.hosts, &other.hosts) {
+            (Hosts::V6(one), Hosts::V6(another)) => one == another,
+            (Hosts::V4(one), Hosts::V4(another)) => one == another,
+            (
+                Hosts::Softwires { local, customers },
+                Hosts::Softwires {
+                    local: other_local,
+                    customers: others,
+                },
+            ) => local == other_local && customers == others,
+            _ => false,
+        };
+        same_hosts && self.config.pool == other.config.pool && self.fixed == other.fixed
+    }
+
     /// Returns the record of an event in the tables; `None` for an event that is not recorded.
     pub(super) fn record(&self, event: &nat::Event) -> Option<Record> {
         let (change, time) = match event {

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -15,26 +14,33 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use super::dns::Figures;
 use super::fills;
 use super::ledger::{Ledger, Reading};
+use super::outcomes::Outcomes;
+use super::port_use::PortUse;
 use super::prefixes;
 use super::sweeper::Sweeper;
 use super::tables::Table;
 use crate::config::{self, Document};
 use crate::control::{
-    CounterRow, InstanceStatus, Listed, RecordsStatus, Service, Status, TableStatus,
+    CounterRow, InForceStatus, InstanceStatus, Listed, Order, RecordsStatus, Reply, Service,
+    Status, TableStatus,
 };
 use crate::engine::Engine;
+use crate::health::{Finding, Health, Patient, Verdict};
 use crate::metrics::{self, Sample};
 use crate::records::{Record, Recorder};
 
-/// A reload that a client of the control socket waits for.
-pub(super) type ReloadReply = oneshot::Sender<Result<Vec<String>, String>>;
+/// The end at which a client of the control socket waits for the answer to an order.
+pub(super) type Answer = oneshot::Sender<Result<Reply, String>>;
 
 /// The parts of a gateway that others see.
 pub(super) struct View {
     pub(super) file: PathBuf,
     pub(super) started: Instant,
-    pub(super) reloads: AtomicU64,
-    pub(super) reload_error: Mutex<Option<String>>,
+    pub(super) outcomes: Mutex<Outcomes>,
+    pub(super) in_force: Mutex<InForceStatus>,
+    /// What is wrong, and since when.
+    pub(super) patient: Mutex<Patient>,
+    pub(super) port_use: PortUse,
     /// Things that are not as configured.
     pub(super) troubles: Mutex<Vec<String>>,
     pub(super) current: Mutex<Arc<Current>>,
@@ -48,7 +54,7 @@ pub(super) struct View {
     pub(super) dns: Arc<Mutex<Figures>>,
     pub(super) pcp: Arc<Counters>,
     pub(super) prefixes: Arc<Mutex<prefixes::Figures>>,
-    pub(super) reload: mpsc::Sender<ReloadReply>,
+    pub(super) orders: mpsc::Sender<(Order, Answer)>,
 }
 
 /// The configuration in force.
@@ -90,14 +96,18 @@ impl View {
 
     fn status_with(&self, rows: &[CounterRow]) -> Status {
         let current = self.current();
+        let health = self.judge();
+        let outcomes = lock(&self.outcomes);
         Status {
             name: current.document.gateway.name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             process: std::process::id(),
             uptime: self.started.elapsed().as_secs(),
             configuration: self.file.clone(),
-            reloads: self.reloads.load(Ordering::Relaxed),
-            reload_error: lock(&self.reload_error).clone(),
+            in_force: lock(&self.in_force).clone(),
+            reloads: outcomes.effective,
+            failed_reloads: outcomes.failed,
+            last_reload: outcomes.last.clone(),
             troubles: lock(&self.troubles).clone(),
             ephemeral: self.ephemeral.clone(),
             engines: self
@@ -117,7 +127,26 @@ impl View {
                 written: self.recorder.written(),
                 suppressed: self.recorder.suppressed(),
             },
+            health,
         }
+    }
+
+    /// Judges how the gateway is, by everything that is wrong now.
+    pub(super) fn judge(&self) -> Health {
+        let ill = |what| Finding {
+            verdict: Verdict::Ill,
+            what,
+        };
+        let mut findings: Vec<Finding> = lock(&self.troubles).iter().cloned().map(ill).collect();
+        let ended = self.engines.iter().filter(|engine| !engine.is_running());
+        findings.extend(ended.map(|engine| ill(format!("the engine {} has ended", engine.name()))));
+        findings.extend(lock(&self.prefixes).waiting().map(|instance| {
+            ill(format!(
+                "instance {instance} waits for a prefix, and translates nothing"
+            ))
+        }));
+        findings.extend(lock(&self.outcomes).finding());
+        lock(&self.patient).judge(findings, jiff::Timestamp::now())
     }
 }
 
@@ -143,6 +172,7 @@ impl View {
                 Some(table) => fills::of(&*self.state, table),
                 None => softwires(instance),
             },
+            pool: table.map(|table| self.port_use.pool(&self.state, table, Instant::now())),
             prefix: lock(&self.prefixes).prefix(name),
         }
     }
@@ -193,11 +223,12 @@ impl Service for View {
         self.current().document.gateway.name.clone()
     }
 
-    async fn reload(&self) -> Result<Vec<String>, String> {
+    async fn change(&self, order: Order) -> Result<Reply, String> {
         let ended = || "the gateway is ending".to_owned();
-        let (reply, outcome) = oneshot::channel();
-        self.reload.send(reply).await.map_err(|_| ended())?;
-        outcome.await.map_err(|_| ended())?
+        let (reply, answer) = oneshot::channel();
+        let sent = self.orders.send((order, reply)).await;
+        sent.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
     }
 }
 
@@ -208,6 +239,11 @@ impl metrics::Source for View {
             status: self.status_with(&counters),
             counters,
             dns64: lock(&self.dns).counters(),
+            configured: lock(&self.outcomes).success,
         }
+    }
+
+    fn health(&self) -> Health {
+        self.judge()
     }
 }

@@ -1,11 +1,14 @@
-//! From the state of the gateway to OpenMetrics text.
+//! From the state of the gateway to the text of its metrics.
 
 use std::sync::Arc;
 
 use isthmus_core::reason::{Counter, Kind};
+use jiff::Timestamp;
 
-use super::openmetrics::{Exposition, Type};
-use crate::control::{CounterRow, Status, TableStatus};
+use super::exposition::{Exposition, Format, Type};
+use super::process;
+use crate::control::{CounterRow, Outcome, PoolStatus, ReloadStatus, Status, TableStatus};
+use crate::health::{Health, Verdict};
 use crate::pref64;
 
 /// The content of a scrape.
@@ -17,24 +20,35 @@ pub struct Sample {
     pub counters: Vec<CounterRow>,
     /// Name, explanation and value of the counters of the DNS64 service.
     pub dns64: Vec<(&'static str, &'static str, u64)>,
+    /// When a configuration took effect last.
+    pub configured: Timestamp,
 }
 
 /// Where samples come from.
 pub trait Source: Send + Sync + 'static {
     /// The state of now.
     fn sample(&self) -> Sample;
+
+    /// The verdict of now.
+    fn health(&self) -> Health;
 }
 
-/// Returns the sample of now as OpenMetrics text, with its `# EOF`.
-pub fn encode<S: Source>(source: &Arc<S>) -> String {
+/// The label with the name of an instance.
+const INSTANCE: &str = "instance_name";
+
+/// Returns the sample of now in a text format.
+pub fn encode<S: Source>(source: &Arc<S>, format: Format) -> String {
     let sample = source.sample();
-    let mut text = Exposition::default();
+    let mut text = Exposition::new(format);
     sample.gateway(&mut text);
+    sample.configuration(&mut text);
     sample.explanations(&mut text);
     sample.data_plane(&mut text);
     sample.tables(&mut text);
+    sample.pools(&mut text);
     sample.records(&mut text);
     sample.dns64(&mut text);
+    process::add(&mut text);
     text.finish()
 }
 
@@ -59,17 +73,47 @@ impl Sample {
             .info(&[("gateway", &status.name), ("version", &status.version)]);
         text.family("uptime_seconds", "Seconds since the start", Type::Gauge)
             .sample(&[], status.uptime);
+        let help = "Parts of the machine that are not as configured, and could not be put back";
+        text.family("troubles", help, Type::Gauge)
+            .sample(&[], status.troubles.len());
+        let help = "1 if packets are translated as configured, else 0";
+        text.family("ready", help, Type::Gauge)
+            .sample(&[], u8::from(status.health.is_ready()));
+        let help = "1 if nothing at all is wrong, else 0";
+        text.family("healthy", help, Type::Gauge)
+            .sample(&[], u8::from(status.health.verdict == Verdict::Healthy));
+    }
+
+    fn configuration(&self, text: &mut Exposition) {
+        let status = &self.status;
         let help = "Configurations that took effect since the start";
         text.family("reloads", help, Type::Counter)
             .sample(&[], status.reloads);
-        let help = "Parts of the machine that are not as configured, and could not be put back";
-        text.family("troubles", help, Type::Gauge)
-            .sample(&[], status.troubles.len() as u64);
+        let help = "Configurations that did not take effect since the start";
+        text.family("failed_reloads", help, Type::Counter)
+            .sample(&[], status.failed_reloads);
+        let failed = |last: &ReloadStatus| last.outcome == Outcome::Failed;
+        let help = "0 if the last configuration did not take effect, else 1";
+        text.family("last_reload_successful", help, Type::Gauge)
+            .sample(
+                &[],
+                u8::from(!status.last_reload.as_ref().is_some_and(failed)),
+            );
+        let help = "Time since the epoch at which a configuration took effect last";
+        let name = "last_reload_success_timestamp_seconds";
+        text.family(name, help, Type::Gauge)
+            .sample(&[], self.configured.as_second());
+        let help = "1 if the configuration in force is undone unless somebody confirms it, else 0";
+        text.family("configuration_unconfirmed", help, Type::Gauge)
+            .sample(&[], u8::from(status.in_force.undone_at.is_some()));
+        let help = "1 if the files say something else than the configuration in force, else 0";
+        text.family("configuration_differs", help, Type::Gauge)
+            .sample(&[], u8::from(status.in_force.differs));
     }
 
     fn explanations(&self, text: &mut Exposition) {
         let help = "Counters of the data plane, and of prefix discovery and announcement";
-        let mut explanations = text.family("counter", help, Type::Info);
+        let mut explanations = text.family("explanation", help, Type::Info);
         let mut explain = |counter, kind, explanation| {
             explanations.info(&[
                 ("counter", counter),
@@ -90,7 +134,7 @@ impl Sample {
             let mut rows = text.family(family(kind), kind.explanation(), Type::Counter);
             for row in self.counters.iter().filter(|row| row.kind == kind.name()) {
                 let labels = [
-                    ("instance", row.instance.as_str()),
+                    (INSTANCE, row.instance.as_str()),
                     ("engine", &row.engine),
                     ("counter", &row.counter),
                 ];
@@ -104,7 +148,7 @@ impl Sample {
             let mut family = text.family(name, help, kind);
             for instance in &self.status.instances {
                 for table in &instance.tables {
-                    let labels = [("instance", &*instance.name), ("table", &*table.table)];
+                    let labels = [(INSTANCE, &*instance.name), ("table", &*table.table)];
                     family.sample(&labels, number(table));
                 }
             }
@@ -115,6 +159,30 @@ impl Sample {
         table("table_limit", help, Type::Gauge, |it| it.limit);
         let help = "Entries that found no room in a table, or whose network had its share";
         table("table_refused", help, Type::Counter, |it| it.refused);
+    }
+
+    fn pools(&self, text: &mut Exposition) {
+        let instances = self.status.instances.iter();
+        let pools: Vec<(&str, PoolStatus)> = instances
+            .filter_map(|instance| Some((&*instance.name, instance.pool?)))
+            .collect();
+        let mut addresses = text.family("pool_addresses", "Addresses of a pool", Type::Gauge);
+        for (name, pool) in &pools {
+            addresses.sample(&[(INSTANCE, name)], pool.addresses);
+        }
+        let mut ports = |family, help, number: fn(&PoolStatus) -> [u64; 2]| {
+            let mut family = text.family(family, help, Type::Gauge);
+            for (name, pool) in &pools {
+                let [tcp, udp] = number(pool);
+                for (protocol, value) in [("tcp", tcp), ("udp", udp)] {
+                    family.sample(&[(INSTANCE, name), ("protocol", protocol)], value);
+                }
+            }
+        };
+        let help = "Ports of all addresses of a pool that bindings have, as counted within the last seconds";
+        ports("pool_ports_used", help, |pool| [pool.tcp, pool.udp]);
+        let help = "Ports of all addresses of a pool";
+        ports("pool_ports_limit", help, |pool| [pool.ports; 2]);
     }
 
     fn records(&self, text: &mut Exposition) {
@@ -129,7 +197,7 @@ impl Sample {
             return;
         }
         let help = "Counters of the DNS64 service";
-        let mut explanations = text.family("dns64_counter", help, Type::Info);
+        let mut explanations = text.family("dns64_explanation", help, Type::Info);
         for (name, explanation, _) in &self.dns64 {
             explanations.info(&[("counter", name), ("explanation", explanation)]);
         }

@@ -1,4 +1,4 @@
-//! `GET /metrics` over HTTP/1.
+//! `GET /metrics`, `/healthz` and `/readyz` over HTTP/1.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -17,9 +17,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::collector::{Source, encode};
+use super::exposition::Format;
 
-/// The media type of the answer, as the OpenMetrics standard writes it.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Connections at a time.
 const CONNECTIONS: usize = 16;
 /// How long a client may take to ask and to read the answer.
@@ -116,21 +115,56 @@ async fn connection<S: Source>(stream: TcpStream, source: Arc<S>) {
     }
 }
 
+/// The type of everything that is for people.
+const PLAIN: &str = "text/plain; charset=utf-8";
+
 fn answer<S: Source>(request: &Request<Incoming>, source: &Arc<S>) -> Response<String> {
-    let mut response = Response::new(String::new());
-    if request.uri().path() != "/metrics" {
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        *response.body_mut() = "metrics are at /metrics\n".into();
-        return response;
+    let path = request.uri().path();
+    let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
+    match path {
+        "/metrics" | "/healthz" | "/readyz" if !is_read => {
+            let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, String::new());
+            let allowed = HeaderValue::from_static("GET, HEAD");
+            response.headers_mut().insert(ALLOW, allowed);
+            response
+        }
+        "/metrics" => metrics(request, source),
+        // Who reads this knows that the process lives.
+        "/healthz" => respond(StatusCode::OK, PLAIN, "alive\n".into()),
+        "/readyz" => ready(source),
+        _ => {
+            let text = "there are /metrics, /healthz and /readyz\n";
+            respond(StatusCode::NOT_FOUND, PLAIN, text.into())
+        }
     }
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        let allowed = hyper::header::HeaderValue::from_static("GET, HEAD");
-        response.headers_mut().insert(ALLOW, allowed);
-        return response;
+}
+
+fn metrics<S: Source>(request: &Request<Incoming>, source: &Arc<S>) -> Response<String> {
+    let accepted = request.headers().get_all(ACCEPT).iter();
+    let accepted: Vec<&str> = accepted.filter_map(|it| it.to_str().ok()).collect();
+    let format = Format::preferred(&accepted.join(","));
+    let text = encode(source, format);
+    let mut response = respond(StatusCode::OK, format.content_type(), text);
+    let vary = HeaderValue::from_static("Accept");
+    response.headers_mut().insert(VARY, vary);
+    response
+}
+
+/// Whether packets are translated as configured, and else the reasons, one a line.
+fn ready<S: Source>(source: &Arc<S>) -> Response<String> {
+    let health = source.health();
+    if health.is_ready() {
+        return respond(StatusCode::OK, PLAIN, "ready\n".into());
     }
-    let kind = hyper::header::HeaderValue::from_static(CONTENT_TYPE);
-    response.headers_mut().insert(CONTENT_TYPE_HEADER, kind);
-    *response.body_mut() = encode(source);
+    let reasons = health.reasons.iter();
+    let reasons = reasons.map(|reason| format!("{} (since {})\n", reason.what, reason.since));
+    respond(StatusCode::SERVICE_UNAVAILABLE, PLAIN, reasons.collect())
+}
+
+fn respond(status: StatusCode, kind: &'static str, body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }

@@ -4,4 +4,5 @@ mod counters_page;
 mod explained;
 mod lwaftr;
 mod openmetrics;
+mod prometheus;
 mod records_decoded;

@@ -7,11 +7,34 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use isthmus_gateway::control::{CounterRow, InstanceStatus, RecordsStatus, Status, TableStatus};
+use isthmus_gateway::control::{
+    CounterRow, InForceStatus, InstanceStatus, Outcome, PoolStatus, RecordsStatus, ReloadStatus,
+    Status, TableStatus,
+};
+use isthmus_gateway::health::{Health, Reason, Verdict};
 use isthmus_gateway::metrics::{Endpoint, Sample, Source};
 
-/// A gateway with names that need every kind of escape.
-struct Fixed;
+fn instance() -> InstanceStatus {
+    InstanceStatus {
+        name: "plat".into(),
+        tables: vec![TableStatus {
+            table: "sessions".into(),
+            used: 5,
+            limit: 100,
+            refused: 7,
+        }],
+        pool: Some(PoolStatus {
+            addresses: 2,
+            ports: 128_000,
+            tcp: 30,
+            udp: 40,
+        }),
+        ..InstanceStatus::default()
+    }
+}
+
+/// A gateway with names that need every kind of escape, and with every family.
+pub(crate) struct Fixed(pub(crate) Verdict);
 
 const ODD: &str = "a \"b\" \\ c";
 
@@ -31,27 +54,28 @@ impl Source for Fixed {
                 process: 1,
                 uptime: 60,
                 configuration: "edge.toml".into(),
+                in_force: InForceStatus {
+                    differs: true,
+                    ..InForceStatus::default()
+                },
                 reloads: 2,
-                reload_error: None,
+                failed_reloads: 1,
+                last_reload: Some(ReloadStatus {
+                    time: "2026-11-23T05:00:00Z".into(),
+                    outcome: Outcome::Failed,
+                    error: Some("there is no such file".into()),
+                }),
                 troubles: vec!["there is no link eth0".into()],
                 ephemeral: None,
                 engines: Vec::new(),
-                instances: vec![InstanceStatus {
-                    name: "plat".into(),
-                    tables: vec![TableStatus {
-                        table: "sessions".into(),
-                        used: 5,
-                        limit: 100,
-                        refused: 7,
-                    }],
-                    ..InstanceStatus::default()
-                }],
+                instances: vec![instance()],
                 announcements: Vec::new(),
                 dns64: Vec::new(),
                 records: RecordsStatus {
                     written: 3,
                     suppressed: 4,
                 },
+                health: self.health(),
             },
             counters: vec![
                 row("plat", "translated-6to4", "forwarded", u64::MAX),
@@ -60,22 +84,51 @@ impl Source for Fixed {
                 row(ODD, "session-created", "event", 9),
             ],
             dns64: vec![("synthesized", "Answers made.", 11)],
+            configured: "2026-11-23T05:00:00Z".parse().unwrap(),
+        }
+    }
+
+    fn health(&self) -> Health {
+        let wrong = |verdict, what: &str| Reason {
+            verdict,
+            what: what.into(),
+            since: "2026-11-23T05:00:00Z".into(),
+        };
+        let reasons = [
+            wrong(Verdict::Degraded, "the last reload failed"),
+            wrong(Verdict::Ill, "there is no link eth0"),
+        ];
+        let told = reasons.into_iter().filter(|it| it.verdict <= self.0);
+        Health {
+            verdict: self.0,
+            reasons: told.collect(),
         }
     }
 }
 
-/// The head and the body of an answer.
-async fn request(line: &'static str) -> (String, String) {
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0";
+
+/// The head and the body of an answer of a healthy gateway.
+async fn request(line: &'static str, accept: &'static str) -> (String, String) {
+    ask(Fixed(Verdict::Healthy), line, accept).await
+}
+
+/// The same of any.
+pub(crate) async fn ask(
+    gateway: Fixed,
+    line: &'static str,
+    accept: &'static str,
+) -> (String, String) {
     let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap())
         .await
         .unwrap();
     let address: SocketAddr = endpoint.address().unwrap();
-    let server = tokio::spawn(endpoint.serve(Arc::new(Fixed)));
+    let server = tokio::spawn(endpoint.serve(Arc::new(gateway)));
     let text = tokio::task::spawn_blocking(move || {
         let mut stream = TcpStream::connect(address).unwrap();
         write!(
             stream,
-            "{line} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
+            "{line} HTTP/1.1\r\nHost: gateway\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
         )
         .unwrap();
         let mut text = String::new();
@@ -91,7 +144,7 @@ async fn request(line: &'static str) -> (String, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_format_is_openmetrics_1_0() {
-    let (head, body) = request("GET /metrics").await;
+    let (head, body) = request("GET /metrics", OPENMETRICS).await;
     assert!(head.starts_with("http/1.1 200"), "{head}");
     assert!(
         head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
@@ -99,43 +152,102 @@ async fn the_format_is_openmetrics_1_0() {
     );
     let samples = parse(&body);
     let value = |sample: &str| samples.get(sample).map(String::as_str);
-    assert_eq!(
-        value(
-            r#"isthmus_packets_forwarded_total{instance="plat",engine="user",counter="translated-6to4"}"#
+    for (name, expected) in [
+        (
+            r#"isthmus_packets_forwarded_total{instance_name="plat",engine="user",counter="translated-6to4"}"#,
+            "18446744073709551615",
         ),
-        Some("18446744073709551615")
-    );
-    assert_eq!(
-        value(
-            r#"isthmus_packets_dropped_total{instance="plat",engine="user",counter="truncated"}"#
+        (
+            r#"isthmus_packets_dropped_total{instance_name="plat",engine="user",counter="truncated"}"#,
+            "7",
         ),
-        Some("7")
-    );
-    assert_eq!(
-        value(r#"isthmus_table_entries{instance="plat",table="sessions"}"#),
-        Some("5")
-    );
-    assert_eq!(
-        value(r#"isthmus_records_total{outcome="suppressed"}"#),
-        Some("4")
-    );
-    assert_eq!(
-        value(r#"isthmus_dns64_events_total{counter="synthesized"}"#),
-        Some("11")
-    );
-    assert_eq!(value("isthmus_uptime_seconds"), Some("60"));
+        (
+            r#"isthmus_table_entries{instance_name="plat",table="sessions"}"#,
+            "5",
+        ),
+        (r#"isthmus_records_total{outcome="suppressed"}"#, "4"),
+        (r#"isthmus_dns64_events_total{counter="synthesized"}"#, "11"),
+        ("isthmus_uptime_seconds", "60"),
+        ("isthmus_reloads_total", "2"),
+        ("isthmus_failed_reloads_total", "1"),
+        ("isthmus_last_reload_successful", "0"),
+        (
+            "isthmus_last_reload_success_timestamp_seconds",
+            "1795410000",
+        ),
+        ("isthmus_configuration_differs", "1"),
+        ("isthmus_configuration_unconfirmed", "0"),
+        ("isthmus_ready", "1"),
+        ("isthmus_healthy", "1"),
+        (r#"isthmus_pool_addresses{instance_name="plat"}"#, "2"),
+        (
+            r#"isthmus_pool_ports_used{instance_name="plat",protocol="udp"}"#,
+            "40",
+        ),
+        (
+            r#"isthmus_pool_ports_limit{instance_name="plat",protocol="tcp"}"#,
+            "128000",
+        ),
+    ] {
+        assert_eq!(value(name), Some(expected), "{name}");
+    }
+    assert!(value("process_start_time_seconds").is_some(), "{body}");
+    let reserved = samples
+        .keys()
+        .find(|name| name.contains("{instance=\"") || name.contains(",instance=\""));
+    assert_eq!(reserved, None, "Prometheus has a label of this name");
     assert!(body.contains(r#"gateway="a \"b\" \\ c""#), "{body}");
     python(&body);
 }
 
+/// What is not asked for by its name is the format that everybody reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_older_format_is_for_all_others() {
+    let (head, body) = request("GET /metrics", "*/*").await;
+    assert!(
+        head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"),
+        "{head}"
+    );
+    assert!(head.contains("vary: accept"), "{head}");
+    assert!(!body.contains("# EOF"), "{body}");
+    assert!(
+        body.contains("# TYPE isthmus_reloads_total counter\n"),
+        "{body}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probes_tell_life_and_readiness() {
+    for (verdict, status, said) in [
+        (Verdict::Healthy, 200, "ready\n"),
+        // It translates.
+        (Verdict::Degraded, 200, "ready\n"),
+        (
+            Verdict::Ill,
+            503,
+            "the last reload failed (since 2026-11-23T05:00:00Z)\n\
+             there is no link eth0 (since 2026-11-23T05:00:00Z)\n",
+        ),
+    ] {
+        let (head, body) = ask(Fixed(verdict), "GET /readyz", "*/*").await;
+        assert!(head.starts_with(&format!("http/1.1 {status} ")), "{head}");
+        assert_eq!(body, said);
+        let (head, body) = ask(Fixed(verdict), "GET /healthz", "*/*").await;
+        assert!(head.starts_with("http/1.1 200 "), "{head}");
+        assert_eq!(body, "alive\n");
+    }
+    let (head, _) = request("DELETE /readyz", "*/*").await;
+    assert!(head.starts_with("http/1.1 405"), "{head}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn other_requests_are_refused() {
-    let (head, _) = request("GET /").await;
+    let (head, _) = request("GET /", "*/*").await;
     assert!(head.starts_with("http/1.1 404"), "{head}");
-    let (head, _) = request("POST /metrics").await;
+    let (head, _) = request("POST /metrics", "*/*").await;
     assert!(head.starts_with("http/1.1 405"), "{head}");
     assert!(head.contains("allow: get, head"), "{head}");
-    let (head, body) = request("HEAD /metrics").await;
+    let (head, body) = request("HEAD /metrics", "*/*").await;
     assert!(
         head.starts_with("http/1.1 200") && body.is_empty(),
         "{head}"
@@ -149,7 +261,7 @@ async fn unread_connections_do_not_block_the_endpoint() {
         .await
         .unwrap();
     let address: SocketAddr = endpoint.address().unwrap();
-    let server = tokio::spawn(endpoint.serve(Arc::new(Fixed)));
+    let server = tokio::spawn(endpoint.serve(Arc::new(Fixed(Verdict::Healthy))));
     let scraped = tokio::task::spawn_blocking(move || {
         let mut held: Vec<TcpStream> = Vec::new();
         for n in 0..64 {
@@ -165,7 +277,9 @@ async fn unread_connections_do_not_block_the_endpoint() {
             .set_read_timeout(Some(std::time::Duration::from_secs(5)))
             .unwrap();
         victim
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            .write_all(
+                b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/openmetrics-text\r\n\r\n",
+            )
             .unwrap();
         let mut text = String::new();
         victim.read_to_string(&mut text).map(|_| text)

@@ -5,10 +5,13 @@ mod check;
 mod columns;
 mod completions;
 mod configuration;
+mod confirm;
 mod counters;
+mod diff;
 mod forget;
 pub(crate) mod lab;
 mod reload;
+mod rollback;
 mod sessions;
 mod status;
 mod target;
@@ -30,6 +33,7 @@ pub(crate) struct Isthmus {
 #[derive(Subcommand, Debug)]
 enum Command {
     Check(check::Check),
+    Diff(diff::Diff),
     Addr(addr::Addr),
     Translate(translate::Translate),
     Up(up::Up),
@@ -38,6 +42,8 @@ enum Command {
     Sessions(sessions::Sessions),
     Counters(counters::Counters),
     Reload(reload::Reload),
+    Confirm(confirm::Confirm),
+    Rollback(rollback::Rollback),
     Lab(lab::Lab),
     Completions(completions::Completions),
 }
@@ -47,6 +53,7 @@ impl Isthmus {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
             Command::Check(check) => check.run(),
+            Command::Diff(diff) => diff.run(),
             Command::Addr(addr) => addr.run(),
             Command::Translate(translate) => translate.run(),
             Command::Up(up) => up.run(),
@@ -55,6 +62,8 @@ impl Isthmus {
             Command::Sessions(sessions) => sessions.run(),
             Command::Counters(counters) => counters.run(),
             Command::Reload(reload) => reload.run(),
+            Command::Confirm(confirm) => confirm.run(),
+            Command::Rollback(rollback) => rollback.run(),
             Command::Lab(lab) => lab.run(),
             Command::Completions(completions) => completions.run(),
         }

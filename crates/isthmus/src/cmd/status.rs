@@ -4,16 +4,29 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use isthmus_gateway::control::{PrefixStatus, Reply, Request, Status as Answer, TableStatus};
+use isthmus_gateway::control::{
+    Outcome, PrefixStatus, ReloadStatus, Reply, Request, Status as Answer, TableStatus,
+};
+use isthmus_gateway::health::Verdict;
 
 use super::columns::{Align, Columns};
 use super::target::Target;
 
+/// The exit status of `--check` for a gateway that is not healthy.
+const UNHEALTHY: u8 = 2;
+
 /// Show the state of the running gateway
+///
+/// The last line is the verdict: `healthy`, or what is wrong and since when. `degraded` means that packets are
+/// translated as configured, but that the last reload failed; `ill`, that something is not as configured.
 #[derive(Args, Debug)]
 pub(crate) struct Status {
     #[command(flatten)]
     target: Target,
+    /// Print the verdict only, and exit with 0 if the gateway is healthy, with 2 if it is not, and with 1 if no
+    /// gateway answers
+    #[arg(long)]
+    check: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -24,12 +37,18 @@ impl Status {
         let Reply::Status(status) = self.target.answer(&Request::Status)? else {
             bail!("unexpected answer from the gateway");
         };
-        if self.json {
-            println!("{}", serde_json::to_string_pretty(&status)?);
-        } else {
-            print(&status);
+        let health = &status.health;
+        match (self.check, self.json) {
+            (true, true) => println!("{}", serde_json::to_string_pretty(health)?),
+            (true, false) => println!("{health}"),
+            (false, true) => println!("{}", serde_json::to_string_pretty(&status)?),
+            (false, false) => print(&status),
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(if self.check && health.verdict != Verdict::Healthy {
+            UNHEALTHY.into()
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -41,18 +60,7 @@ fn print(status: &Answer) {
         status.process,
         elapsed(status.uptime)
     );
-    println!(
-        "{}  {}",
-        status.configuration.display(),
-        match status.reloads {
-            0 => "never reloaded".into(),
-            1 => "reloaded once".into(),
-            n => format!("reloaded {n} times"),
-        }
-    );
-    if let Some(error) = &status.reload_error {
-        println!("the last reload failed: {error}");
-    }
+    print_configuration(status);
     for trouble in &status.troubles {
         println!("not as configured: {trouble}");
     }
@@ -78,6 +86,58 @@ fn print(status: &Answer) {
         let (written, suppressed) = (records.written, records.suppressed);
         println!("\nrecords: {written} written, {suppressed} suppressed");
     }
+    println!("\n{}", status.health);
+}
+
+/// Prints which configuration is in force, and how it came to be.
+fn print_configuration(status: &Answer) {
+    let in_force = &status.in_force;
+    println!(
+        "{}  read {}  {}",
+        status.configuration.display(),
+        in_force.read,
+        reloads(status)
+    );
+    if let Some(last) = &status.last_reload {
+        println!("{}", of_reload(last));
+    }
+    if in_force.differs {
+        println!("the file says something else by now: `isthmus reload --dry-run` tells what");
+    }
+    if let Some(time) = &in_force.undone_at {
+        println!("undone at {time}, unless somebody runs `isthmus confirm`");
+    } else if let Some(read) = &in_force.before {
+        println!("`isthmus rollback` goes back to the configuration read {read}");
+    }
+}
+
+fn reloads(status: &Answer) -> String {
+    let times = |number: u64| match number {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    let effective = match status.reloads {
+        0 => "never reloaded".to_owned(),
+        n => format!("reloaded {}", times(n)),
+    };
+    match status.failed_reloads {
+        0 => effective,
+        n => format!("{effective}, failed {}", times(n)),
+    }
+}
+
+/// Describes what came of a reload.
+fn of_reload(last: &ReloadStatus) -> String {
+    let error = last.error.as_deref().unwrap_or_default();
+    let what = match last.outcome {
+        Outcome::Succeeded => "the last reload succeeded".to_owned(),
+        Outcome::RolledBack => "somebody went back to the configuration before".to_owned(),
+        Outcome::Undone => {
+            "nobody confirmed a configuration: the one before is in force again".into()
+        }
+        Outcome::Failed => format!("the last reload failed, and nothing changed: {error}"),
+    };
+    format!("{}: {what}", last.time)
 }
 
 fn engines(status: &Answer) -> Columns<3> {

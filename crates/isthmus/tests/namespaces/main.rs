@@ -5,6 +5,7 @@ mod cards;
 mod forward;
 mod gateway;
 mod heal;
+mod health;
 mod interop;
 mod isatap;
 mod laboratory;
@@ -18,6 +19,7 @@ mod site;
 mod soak;
 mod softwires;
 mod tables;
+mod trial;
 mod vlan;
 
 use std::fs::{self, File};
@@ -379,7 +381,9 @@ fn a_bad_reload_changes_nothing_and_says_where() {
     assert!(site.net.pings(SERVER));
     let status = gateway.json("status");
     assert_eq!(status["reloads"], 0);
-    assert!(status["reload-error"].is_string());
+    assert_eq!(status["failed-reloads"], 5);
+    assert_eq!(status["last-reload"]["outcome"], "failed");
+    assert!(status["last-reload"]["error"].is_string());
 }
 
 #[test]
@@ -572,6 +576,8 @@ fn dns64_and_metrics_are_served_and_follow_a_reload() {
             "-g",
             "-m",
             "3",
+            "-H",
+            "Accept: application/openmetrics-text",
             &format!("http://[2001:db8:1::1]:{port}/metrics"),
         ]);
         net::text(&curl.output().unwrap())

@@ -13,7 +13,7 @@ use crate::counted;
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::site::{HOME, PLAT, Site, both_links};
 use crate::softwires::net::Net as Softwires;
-use connection::Connection;
+pub(crate) use connection::Connection;
 use isthmus_lab::provider;
 pub(crate) use places::Places;
 

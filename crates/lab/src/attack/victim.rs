@@ -263,7 +263,9 @@ fn resolves_by_tcp(number: u32) -> io::Result<bool> {
 
 fn reads_metrics() -> io::Result<bool> {
     let mut stream = dial(arena::METRICS)?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")?;
+    stream.write_all(
+        b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nAccept: application/openmetrics-text\r\nConnection: close\r\n\r\n",
+    )?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer.starts_with("HTTP/1.1 200") && answer.contains("# EOF"))

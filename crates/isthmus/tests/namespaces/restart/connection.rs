@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const PORT: u16 = 7010;
 
 /// Both ends.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     client: TcpStream,
     server: TcpStream,
     number: u32,
@@ -22,7 +22,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects to an address of the server, which is `own` there.
-    pub(super) fn new(client: &Namespace, server: &Namespace, address: &str, own: &str) -> Self {
+    pub(crate) fn new(client: &Namespace, server: &Namespace, address: &str, own: &str) -> Self {
         let at = |address: &str| SocketAddr::new(address.parse().unwrap(), PORT);
         let listener = inside(server, || listen(at(own))).unwrap();
         let client = inside(client, || {
@@ -42,7 +42,7 @@ impl Connection {
     }
 
     /// Sends something from both ends.
-    pub(super) fn send(&mut self) {
+    pub(crate) fn send(&mut self) {
         self.number += 1;
         for mut end in [&self.client, &self.server] {
             end.write_all(&self.number.to_be_bytes()).unwrap();
@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Receives it at both ends.
-    pub(super) fn receive(&mut self) -> io::Result<()> {
+    pub(crate) fn receive(&mut self) -> io::Result<()> {
         for mut end in [&self.client, &self.server] {
             let mut came = [0; 4];
             end.read_exact(&mut came)?;
@@ -59,7 +59,7 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn exchange(&mut self) -> io::Result<()> {
+    pub(crate) fn exchange(&mut self) -> io::Result<()> {
         self.send();
         self.receive()
     }
