@@ -2,7 +2,7 @@
 //! limits (RFC 6888 requirements 4 and 5), port blocks, and calculated ones (RFC 7422).
 
 use std::collections::{HashMap, HashSet};
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::support::*;
 use isthmus_core::host::Bounded;
@@ -352,4 +352,29 @@ fn rfc7422_2_a_subscriber_has_no_more_than_its_block() {
         .collect();
     assert_eq!(all.len(), 512);
     assert_eq!(nat.out(host(7, 9000), v4("192.0.2.1", 1), Udp), exhausted());
+}
+
+/// RFC 7422 section 2.1, by hand: of the ports 1024 to 5499 whole blocks of 1000 are those from 2000, 3000 and 4000 on.
+#[test]
+fn ports_outside_whole_blocks_are_nobodys() {
+    let pool = Pool::new(&[range("203.0.113.0", 2, 1024, 5499)]).unwrap();
+    let hosts = "10.0.0.0".parse::<Ipv4Addr>().unwrap();
+    let rule = Deterministic::v4(hosts.into(), 24, 1000);
+    let subscriber = |last: u8, port| {
+        let found = rule.subscriber_of(&pool, Ipv4Addr::new(203, 0, 113, last).into(), port);
+        found.map(|host| Ipv6Addr::from(host).to_bits() as u32 & 0xff)
+    };
+    for (last, port, expected) in [
+        (0, 1024, None),
+        (0, 1999, None),
+        (0, 2000, Some(0)),
+        (0, 4999, Some(2)),
+        (0, 5000, None),
+        (0, 6999, None),
+        (1, 2000, Some(3)),
+        (1, 4999, Some(5)),
+        (2, 2000, None),
+    ] {
+        assert_eq!(subscriber(last, port), expected, ".{last} port {port}");
+    }
 }
