@@ -121,9 +121,14 @@ pub fn inbound<H: Host, E: Effort>(
         outside.word() | protocol as u64,
         remote,
     );
-    let line = admitted
-        .get_line()
-        .map_err(|cause| refused::<E>(cfg, transport, cause))?;
+    let line = match admitted.get_line() {
+        Ok(line) => line,
+        // An engine that hands packets on leaves it to others whose the packet is: this machine may have the address.
+        Err(Cause::NoBinding) if !E::ACCOUNTS && host.is_local(outside.address) => {
+            return Err(Cause::GaveUp.into());
+        }
+        Err(cause) => return Err(refused::<E>(cfg, transport, cause)),
+    };
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(binding::inside_of(&slot)),
         None => Err(Cause::Contention.into()),
