@@ -11,7 +11,7 @@ use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow, Verdict};
 
 /// Leaves an IPv4 packet to the sockets of this machine, if they [get](gets) it. An engine that hands packets on asks
-/// [where it finds no binding](crate::nat::inbound): the verifier of BPF does not follow a verdict that is looked at
+/// [where it finds no session](crate::nat::is_for_others): the verifier of BPF does not follow a verdict that is looked at
 /// twice.
 pub(super) fn unless_claimed<H: Host>(
     host: &mut H,
@@ -39,8 +39,12 @@ pub(super) fn gets<H: Host>(host: &H, destination: V4, crossed: &Result<Verdict,
 const fn is_unclaimed(refusal: Refusal) -> bool {
     matches!(
         refusal,
-        Refusal::Drop(Counter::NoBinding | Counter::IcmpInner | Counter::IcmpUntranslatable)
-            | Refusal::Reply(_, Counter::UnsupportedProtocol)
+        Refusal::Drop(
+            Counter::NoBinding
+                | Counter::NonGlobalWellKnown
+                | Counter::IcmpInner
+                | Counter::IcmpUntranslatable
+        ) | Refusal::Reply(_, Counter::UnsupportedProtocol)
             | Refusal::Slow(Slow::UnboundSyn)
     )
 }

@@ -4,6 +4,7 @@
 //! The two entry points find the session in line and leave the rest — a session to be made, a
 //! packet without one — to functions of their own, so that the common path stays short.
 
+use crate::address::V4;
 use crate::host::{Effort, Host};
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
@@ -123,8 +124,7 @@ pub fn inbound<H: Host, E: Effort>(
     );
     let line = match admitted.get_line() {
         Ok(line) => line,
-        // An engine that hands packets on leaves it to others whose the packet is: this machine may have the address.
-        Err(Cause::NoBinding) if !E::ACCOUNTS && host.is_local(outside.address) => {
+        Err(Cause::NoBinding) if is_for_others::<H, E>(host, outside.address) => {
             return Err(Cause::GaveUp.into());
         }
         Err(cause) => return Err(refused::<E>(cfg, transport, cause)),
@@ -133,6 +133,13 @@ pub fn inbound<H: Host, E: Effort>(
         Some(slot) => Ok(binding::inside_of(&slot)),
         None => Err(Cause::Contention.into()),
     }
+}
+
+/// Whether an engine leaves it to others whose a packet is that no session claims: it hands packets on, and this machine
+/// has the address, too.
+#[inline(always)]
+pub fn is_for_others<H: Host, E: Effort>(host: &H, outside: V4) -> bool {
+    !E::ACCOUNTS && host.is_local(outside)
 }
 
 /// Whether the sender of an unsolicited packet gets an error. It may be half of a simultaneous open, the

@@ -136,11 +136,8 @@ fn the_machine_gets_what_no_session_claims() {
         for mechanism in [NAT64, NAT44] {
             let mut gateway = gateway(mechanism, keys);
             for packet in unclaimed(OWN) {
-                assert_eq!(
-                    through(&mut gateway, &packet),
-                    [packet.clone()],
-                    "{mechanism}{packet:x?}"
-                );
+                let out = through(&mut gateway, &packet);
+                assert_eq!(out, std::slice::from_ref(&packet), "{mechanism}");
             }
             let expected = unclaimed(OWN).len() as u64;
             let counters = gateway.counters().unwrap();
@@ -153,6 +150,22 @@ fn the_machine_gets_what_no_session_claims() {
                 );
             }
         }
+    }
+}
+
+/// A session with a host that has no global address cannot be, but the machine may know that host.
+#[test]
+fn the_machine_gets_what_the_well_known_prefix_is_not_for() {
+    let mechanism = NAT64.replace("allow-non-global = true\n", "");
+    let mut gateway = gateway(&mechanism, "");
+    for packet in unclaimed(OWN) {
+        assert_eq!(
+            through(&mut gateway, &packet),
+            std::slice::from_ref(&packet)
+        );
+    }
+    for packet in unclaimed(OTHER) {
+        assert!(!through(&mut gateway, &packet).contains(&packet));
     }
 }
 

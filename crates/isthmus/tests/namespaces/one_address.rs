@@ -96,6 +96,32 @@ fn shares(engine: &str) {
     drop(services);
 }
 
+/// A host with a private address has no session by the well-known prefix. It may well speak with the router.
+#[test]
+fn private_neighbours_reach_the_router() {
+    for engine in ["", "tc", "xdp"] {
+        let Some(site) = Site::new() else {
+            return;
+        };
+        let net = &site.net;
+        net.offload("server", "eth0", &["tx", "off"]);
+        site.configure(&format!(
+            "{}{}",
+            links(engine),
+            shared(OWN).replace("allow-non-global = true\n", "")
+        ));
+        let gateway = site.start();
+        let _services = [
+            service(net, "gateway", SSH),
+            service(net, "gateway", IN_POOL),
+        ];
+        for port in [SSH, IN_POOL] {
+            reaches(net, "server", OWN, port).expect(engine);
+        }
+        assert!(net.pings_from("gateway", SERVER), "{}", gateway.log());
+    }
+}
+
 /// The router and a host behind it speak with the server at the same time, by the same address.
 fn all_at_once(net: &Net, gateway: &Gateway) -> Result<(), String> {
     let mut behind = connect(net, "host", SERVER_FROM_V6, WEB)?;
