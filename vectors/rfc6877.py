@@ -1,5 +1,6 @@
 """RFC 6877: the CLAT of 464XLAT for hosts that share its one address."""
 
+from configurations import siit
 from sharing_packets import *
 from table import *
 
@@ -22,7 +23,16 @@ vector("stranger-from-the-port-of-pcp", CLAT, drop(
     ip6("2001:db8::bad", "2001:db8:a::464") / udp(5351, 5000) / data(), "tunnel-source"))
 
 requirement("6.3", SHOULD, "The CLAT knows its own IPv6 address, and finds the prefix of the PLAT by RFC 7050.", tests=["a_clat_asks_the_dns"])
-requirement("6.3", SHOULD, "With a prefix of its own for translation the CLAT needs no NAT44.", status="yes: SIIT with `prefix` and `eam` is such a CLAT")
+requirement("6.3", SHOULD, "With a prefix of its own for translation the CLAT needs no NAT44.")
+HOST_464 = siit("siit-clat", "64:ff9b::/96", ["0.0.0.0/0"], more='eam = [{ v4 = "192.0.0.1", v6 = "2001:db8:1:2::464" }]\n')
+vector("stateless-out-and-back", HOST_464,
+       send(ip4("192.0.0.1", SERVER) / udp() / data(), ip6("2001:db8:1:2::464", WEB, 63) / udp() / data()),
+       send(ip6(WEB, "2001:db8:1:2::464") / udp(53, 40000) / data(), to4(SERVER, "192.0.0.1") / udp(53, 40000) / data()))
+vector("stateless-ping", HOST_464,
+       send(ip4("192.0.0.1", SERVER) / ICMP(type=8, id=7, seq=1) / data(),
+            to6("2001:db8:1:2::464", WEB) / ICMPv6EchoRequest(id=7, seq=1, data=bytes(data()))),
+       send(ip6(WEB, "2001:db8:1:2::464") / ICMPv6EchoReply(id=7, seq=1, data=b"pong"),
+            to4(SERVER, "192.0.0.1") / ICMP(type=0, id=7, seq=1) / b"pong"))
 requirement("6.4", SHOULD, "The CLAT is a DNS proxy over IPv6.", status="operator: another program")
 requirement("6.5", SHOULD, "The CLAT routes between its hosts, and serves DHCP.", status="operator: the kernel, and another program")
 requirement("8.1", SHOULD, "Fragmentation and sizes are those of RFC 7915.", see=["rfc7915-5.1.1-fragment-first"])

@@ -74,10 +74,11 @@ vector("checksum-tcp", OFF, send(
 A6, A4, B6, B4 = "2001:db8:aaaa::", "192.0.2.1", "2001:db8:bbbb::b", "192.0.2.2"
 A_AS_6, B_AS_6 = f"64:ff9b::{A4}", f"64:ff9b::{B4}"
 requirement("4.2", SHOULD, "Hairpinning is supported, and on by default.")
+DEFAULT = siit("eam-default", "64:ff9b::/96", more=f"allow-non-global = true\n{eam(EAMT)}")
+vector("default-turns-back", DEFAULT, send(ip6(A6, B_AS_6) / udp() / data(), to6(A_AS_6, B6) / udp() / data()))
+vector("default-from-ipv4", DEFAULT, send(ip4(A4, B4) / udp() / data(), to6(A6, B6) / udp() / data()))
 requirement("4.2.1", MUST, "Simple hairpinning, from IPv4 to IPv6: the source of a packet that is no error is not looked up in the table.")
 vector("simple-rule-1", SIMPLE, send(ip4(A4, B4) / udp() / data(), to6(A_AS_6, B6) / udp() / data()))
-DEFAULT = siit("eam-default", "64:ff9b::/96", more=f"allow-non-global = true\n{eam(EAMT)}")
-vector("default-rule-1", DEFAULT, send(ip4(A4, B4) / udp() / data(), to6(A_AS_6, B6) / udp() / data()))
 vector("simple-no-hairpin-no-difference", SIMPLE, send(
     ip4(HOST4, B4) / udp() / data(), to6(HOST6, B6) / udp() / data()))
 requirement("4.2.1", MUST, "In an error the inner destination is not looked up (rule 2); neither is the outer source if it is the same "

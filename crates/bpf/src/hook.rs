@@ -96,6 +96,13 @@ macro_rules! programs {
             0
         }
 
+        /// Whether an IPv4 address is this machine's own; see [`route::is_local`].
+        #[unsafe(export_name = concat!($hook, "_is_local"))]
+        #[inline(never)]
+        pub extern "C" fn is_local(context: *mut $raw, link: u32, address: u32) -> i32 {
+            i32::from(route::is_local(context.cast(), link, address))
+        }
+
         #[inline(always)]
         fn cross<M: Crosses>(
             raw: *mut $raw,

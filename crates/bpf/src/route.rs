@@ -9,15 +9,15 @@ use core::cell::Cell;
 use core::ffi::c_void;
 
 use aya_ebpf::bindings::{
-    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_SUCCESS, BPF_FIB_LOOKUP_SKIP_NEIGH, bpf_fib_lookup,
-    bpf_fib_lookup__bindgen_ty_1,
+    BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_NOT_FWDED, BPF_FIB_LKUP_RET_SUCCESS,
+    BPF_FIB_LOOKUP_SKIP_NEIGH, bpf_fib_lookup, bpf_fib_lookup__bindgen_ty_1,
 };
 use aya_ebpf::btf_maps::{Array, PerCpuArray};
 use aya_ebpf::helpers::bpf_fib_lookup as fib_lookup;
 use aya_ebpf::macros::btf_map;
 use isthmus_abi::lines::MMAPABLE;
 use isthmus_abi::routes::{self, EpochWords, Granularity};
-use isthmus_core::address::V6;
+use isthmus_core::address::{V4, V6};
 use isthmus_core::host::{Destination, Route};
 use isthmus_core::verdict::Slow;
 
@@ -33,6 +33,9 @@ pub(crate) trait Egress {
     /// # Errors
     /// See [`Host::route`](isthmus_core::host::Host::route).
     fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow>;
+
+    /// Whether the kernel has this address for itself.
+    fn is_local(&self, address: V4) -> bool;
 }
 
 /// For a program that sends nothing.
@@ -42,6 +45,11 @@ impl Egress for NoRoute {
     #[inline(always)]
     fn find(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {
         Ok(None)
+    }
+
+    #[inline(always)]
+    fn is_local(&self, _address: V4) -> bool {
+        false
     }
 }
 
@@ -57,6 +65,8 @@ pub(crate) trait Ingress {
     /// Calls [`look_up`] for this slot in a global function, because the verifier checks such a function
     /// once.
     fn look_up(&self, slot: u32);
+    /// Calls [`is_local`] for this address in a global function.
+    fn is_local(&self, address: u32) -> bool;
 }
 
 /// How a packet leaves.
@@ -391,6 +401,11 @@ impl<I: Ingress> Egress for Fib<I> {
             mtu => Ok(Some(Route { mtu })),
         }
     }
+
+    #[inline(always)]
+    fn is_local(&self, address: V4) -> bool {
+        self.ingress.is_local(address.0.0)
+    }
 }
 
 #[inline(always)]
@@ -503,6 +518,32 @@ pub(crate) fn look_up<I: Ingress>(context: *mut c_void, slot: u32) {
     } else if result == BPF_FIB_LKUP_RET_NO_NEIGH && !I::FRAMES && !by_kernel {
         hop.delivery.set(LINK);
     }
+}
+
+/// Whether the kernel would take a packet to this IPv4 address, given as it lies in the packet, for itself: it asks its
+/// routes, as they are now. Nobody else has to keep a list of the machine's addresses.
+#[inline(always)]
+pub(crate) fn is_local(context: *mut c_void, link: u32, address: u32) -> bool {
+    if maps::offline() {
+        return false;
+    }
+    let Some(words) = FIB_LOOKUP.get_ptr_mut(0) else {
+        return false;
+    };
+    // SAFETY: as in `look_up`.
+    let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
+    let key = FibKey {
+        addresses: [u64::from(address), 0, 0, 0],
+        from: u64::from(link) << 16 | u64::from(AF_INET) << 8,
+    };
+    key.write_to(fib);
+    let (size, flags) = (
+        size_of::<bpf_fib_lookup>() as i32,
+        BPF_FIB_LOOKUP_SKIP_NEIGH,
+    );
+    // SAFETY: the context is that of the program's run, and the size is that of the structure.
+    let result = unsafe { fib_lookup(context, fib, size, flags) as u32 };
+    result == BPF_FIB_LKUP_RET_NOT_FWDED
 }
 
 /// Returns the Ethernet addresses of a successful lookup.

@@ -173,6 +173,11 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     }
 
     #[inline(always)]
+    fn is_local(&self, address: V4) -> bool {
+        self.egress.is_local(address)
+    }
+
+    #[inline(always)]
     fn route(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
         self.egress.find(to)
     }

@@ -123,7 +123,7 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
     };
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
-        Ok(Verdict::Pass) => D::PASS,
+        Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
         Err(Refusal::Slow(Slow::Session)) if M::OPENS_IN_BPF => GO_ON + Slot::Open as i32,
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }

@@ -189,4 +189,9 @@ impl Ingress for Origin<'_> {
     fn look_up(&self, slot: u32) {
         look_up(self.context.skb.skb, slot);
     }
+
+    #[inline(always)]
+    fn is_local(&self, address: u32) -> bool {
+        is_local(self.context.skb.skb, self.link, address) != 0
+    }
 }

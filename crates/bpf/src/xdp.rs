@@ -222,4 +222,9 @@ impl Ingress for Origin<'_> {
     fn look_up(&self, slot: u32) {
         look_up(self.context.ctx, slot);
     }
+
+    #[inline(always)]
+    fn is_local(&self, address: u32) -> bool {
+        is_local(self.context.ctx, self.link, address) != 0
+    }
 }

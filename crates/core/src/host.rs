@@ -133,6 +133,12 @@ pub trait Host {
     /// Counts something that happened to this packet or because of it.
     fn count(&mut self, counter: Counter);
 
+    /// Whether an IPv4 address is one of this machine's own: its kernel has sockets there, and may want a packet that
+    /// no session does.
+    fn is_local(&self, _address: V4) -> bool {
+        false
+    }
+
     /// The route that a translated packet will take. The engine may remember it: the next packet
     /// that it sends is this one. `None` where the engine does not know; the configured MTU holds
     /// then.

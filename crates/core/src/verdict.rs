@@ -17,6 +17,8 @@ pub enum Verdict {
     },
     /// No instance is responsible for it; it is unchanged.
     Pass,
+    /// It is for a socket of this machine, at an address that an instance shares with it; it is unchanged.
+    Deliver,
 }
 
 impl Verdict {

@@ -2,6 +2,7 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::Rng;
+use isthmus_core::address::V4;
 use isthmus_core::host::{Destination, Host, Route, Thorough};
 use isthmus_core::reason::Counter;
 use isthmus_core::time::Instant;
@@ -62,6 +63,11 @@ impl Host for UserHost<'_> {
     #[inline(always)]
     fn count(&mut self, counter: Counter) {
         self.counters.add(self.owner, counter, 1);
+    }
+
+    #[inline]
+    fn is_local(&self, address: V4) -> bool {
+        self.ruleset.is_local(address)
     }
 
     /// The next hop is unknown here. The kernel routes the packets that leave the TUN device. If its next link

@@ -1,5 +1,11 @@
-//! The configuration that the packet path reads. It is replaced as a whole and never changed.
+//! The configuration that the packet path reads. It is replaced as a whole and never changed, but for the addresses of
+//! the machine, which are not its own.
 
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use arc_swap::ArcSwap;
+use isthmus_core::address::V4;
 use isthmus_core::config::{Instance, Policy};
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
@@ -36,6 +42,7 @@ pub struct Ruleset {
     instances: Box<[Instance]>,
     limiters: Box<[Limiter]>,
     tables: Region,
+    local: ArcSwap<BTreeSet<Ipv4Addr>>,
 }
 
 impl Ruleset {
@@ -52,6 +59,7 @@ impl Ruleset {
             instances: members.iter().map(|member| member.instance).collect(),
             limiters: members.iter().map(limiter).collect(),
             tables,
+            local: ArcSwap::default(),
         })
     }
 
@@ -65,6 +73,23 @@ impl Ruleset {
     #[must_use]
     pub fn tables(&self) -> &Region {
         &self.tables
+    }
+
+    /// Says which outside addresses are this machine's own as well.
+    pub fn share(&self, local: BTreeSet<Ipv4Addr>) {
+        self.local.store(local.into());
+    }
+
+    /// The outside addresses that are this machine's own as well.
+    #[must_use]
+    pub fn shared(&self) -> BTreeSet<Ipv4Addr> {
+        BTreeSet::clone(&self.local.load())
+    }
+
+    /// Whether an outside address is this machine's own as well.
+    #[must_use]
+    pub fn is_local(&self, address: V4) -> bool {
+        self.local.load().contains(&address.into())
     }
 
     /// Returns how long a fragment may wait for others of its datagram, in nanoseconds: as long as the most

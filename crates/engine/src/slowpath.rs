@@ -158,6 +158,10 @@ impl SlowPath {
                 split: Some(split), ..
             }) => cut(packet, split, host, out),
             Ok(Verdict::Pass) => {}
+            Ok(Verdict::Deliver) => {
+                packet.trim();
+                out.packet(packet);
+            }
             Err(Refusal::Drop(counter)) => host.count(counter),
             Err(Refusal::Reply(error, counter)) => {
                 host.count(counter);

@@ -5,6 +5,7 @@
 //! for any mechanism.
 
 mod cross;
+mod machine;
 mod napt44;
 mod softwires;
 mod translation;
@@ -18,7 +19,7 @@ use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::slow::neighbour;
 use crate::verdict::{Refusal, Verdict};
-use crate::wire::{icmp, ipv4, ipv6};
+use crate::wire::{icmp, icmpv6, ipv4, ipv6, protocol, router};
 
 pub use cross::{Cross, Crosses, Owner};
 pub use translation::open_v6;
@@ -56,7 +57,13 @@ pub fn process_v4<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
         return Ok(pass(host));
     }
     match owner_v4::<M, _, _, _>(packet, host, instances, &header) {
-        Some(owner) => M::Crossing::v4(&owner, packet, host, header),
+        Some(owner) => {
+            let crossed = M::Crossing::v4(&owner, packet, host, header);
+            if P::ABILITIES.replies {
+                return machine::unless_claimed(host, header.destination(), crossed);
+            }
+            crossed
+        }
         None => Ok(pass(host)),
     }
 }
@@ -81,10 +88,24 @@ pub fn process_v6<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
             None => Ok(pass(host)),
         };
     }
+    if !P::ABILITIES.neighbours && asks_a_neighbour(packet, &header) {
+        return Ok(pass(host));
+    }
     match owner_v6::<M, _, _>(host, instances, &header) {
         Some(owner) => M::Crossing::v6(&owner, packet, host, header),
         None => Ok(pass(host)),
     }
+}
+
+/// Whether a neighbour asks if the node of an address is still there (RFC 4861 section 7.3.3). An engine that drops
+/// such a question takes it from whoever answers on this machine.
+#[inline(always)]
+fn asks_a_neighbour<P: Packet>(packet: &P, header: &ipv6::Header) -> bool {
+    header.next_header() == protocol::ICMPV6
+        && header.hop_limit() == router::HOP_LIMIT
+        && packet
+            .words::<1>(ipv6::HEADER)
+            .is_ok_and(|[word]| word.bytes()[0] == icmpv6::NEIGHBOUR_SOLICITATION)
 }
 
 /// Leaves a packet to the machine: it belongs to no instance.

@@ -1,6 +1,6 @@
 //! The crossing of a NAT within IPv4, with hairpins.
 
-use super::{Cross, Owner, pass};
+use super::{Cross, Owner, machine, pass};
 use crate::host::Host;
 use crate::mechanism::Instances;
 use crate::mechanism::crossing::Napt44;
@@ -28,8 +28,11 @@ impl Cross<Nat44> for Napt44 {
         if !outbound || !nat44.nat.owns(header.destination()) {
             return Ok(verdict);
         }
-        let verdict =
-            four_to_four::translate(packet, host, policy, nat44, header, tos, Hop::Hairpin)?;
+        let back = four_to_four::translate(packet, host, policy, nat44, header, tos, Hop::Hairpin);
+        if machine::gets(host, header.destination(), &back) {
+            return Ok(verdict);
+        }
+        let verdict = back?;
         host.count(Counter::Hairpinned);
         Ok(verdict)
     }

@@ -1,7 +1,7 @@
 //! The crossing of mechanisms that share IPv4 addresses by softwires, with hairpins, and errors from
 //! inside of softwires.
 
-use super::{Cross, Owner, pass};
+use super::{Cross, Owner, machine, pass};
 use crate::address::{V4, V6, special};
 use crate::encap::four_in_six::{Softwire, carries};
 use crate::encap::{class, tunnel_error};
@@ -95,7 +95,11 @@ fn leave<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
     }
     let header = ipv4::Header::read(packet, 0)?;
     let into = ToSoftwire(mechanism);
-    let verdict = four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Hairpin)?;
+    let back = four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Hairpin);
+    if machine::gets(host, header.destination(), &back) {
+        return Ok(verdict);
+    }
+    let verdict = back?;
     host.count(Counter::Hairpinned);
     Ok(verdict)
 }

@@ -1,6 +1,6 @@
 //! The crossing by translation, with hairpins, and the sessions that it needs.
 
-use super::{Cross, Owner, owner_v4, owner_v6};
+use super::{Cross, Owner, machine, owner_v4, owner_v6};
 use crate::address::V6;
 use crate::host::Host;
 use crate::incoming::v6;
@@ -41,9 +41,9 @@ impl<M: Translator + Member> Cross<M> for Translation {
     }
 }
 
-/// Translates a packet back, which was sent to `from`, if it was meant for another host behind this gateway
-/// (RFC 6146 section 3.8, RFC 7757 section 4.2.2). That may be a host of another instance. An engine that
-/// does not do hairpins has refused such a packet before it changed it.
+/// Translates a packet back, which was sent to `from`, if it was meant for another host behind this gateway (RFC 6146
+/// section 3.8, RFC 7757 section 4.2.2). That may be a host of another instance, or this machine. An engine that does
+/// not do hairpins has refused such a packet before it changed it.
 fn hairpin<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
     owner: &Owner<'_, M, I>,
     packet: &mut P,
@@ -59,7 +59,12 @@ fn hairpin<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
     let there = owner_v4::<M, _, _, _>(packet, host, instances, &header)
         .ok_or(Refusal::Drop(Counter::NoBinding))?;
     let (mechanism, policy) = (there.mechanism, there.policy);
-    let verdict = four_to_six::translate(packet, host, mechanism, policy, header, Hop::Hairpin)?;
+    let back = four_to_six::translate(packet, host, mechanism, policy, header, Hop::Hairpin);
+    if machine::gets(host, header.destination(), &back) {
+        host.count(Counter::Translated6To4);
+        return Ok(verdict);
+    }
+    let verdict = back?;
     host.count(Counter::Translated6To4);
     host.count(Counter::Hairpinned);
     Ok(verdict)

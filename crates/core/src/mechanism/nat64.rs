@@ -6,10 +6,10 @@ use crate::address::networks::V6Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 use crate::host::{Effort, Host};
-use crate::nat::{Endpoint4, Inside, NatConfig, Pool};
+use crate::nat::{self, Endpoint4, Inside, NatConfig, Pool};
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::verdict::Refusal;
+use crate::verdict::{Refusal, Slow};
 use crate::wire::tuple::Tuple;
 
 /// A stateful translator.
@@ -107,6 +107,9 @@ impl Translator for Nat64 {
     #[inline(always)]
     fn to_v6<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Tuple<V6>, Refusal> {
         if seen.policy.forbids(&self.prefix, seen.tuple.source) {
+            if nat::is_for_others::<H, H::Effort>(host, seen.tuple.destination) {
+                return Err(Refusal::Slow(Slow::Table));
+            }
             // Silently: no host outside answers to a private address.
             return Err(Refusal::Drop(Counter::NonGlobalWellKnown));
         }

@@ -4,6 +4,7 @@
 //! The two entry points find the session in line and leave the rest — a session to be made, a
 //! packet without one — to functions of their own, so that the common path stays short.
 
+use crate::address::V4;
 use crate::host::{Effort, Host};
 use crate::reason::Counter;
 use crate::table::{Memory, Slot, hash};
@@ -121,13 +122,24 @@ pub fn inbound<H: Host, E: Effort>(
         outside.word() | protocol as u64,
         remote,
     );
-    let line = admitted
-        .get_line()
-        .map_err(|cause| refused::<E>(cfg, transport, cause))?;
+    let line = match admitted.get_line() {
+        Ok(line) => line,
+        Err(Cause::NoBinding) if is_for_others::<H, E>(host, outside.address) => {
+            return Err(Cause::GaveUp.into());
+        }
+        Err(cause) => return Err(refused::<E>(cfg, transport, cause)),
+    };
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(binding::inside_of(&slot)),
         None => Err(Cause::Contention.into()),
     }
+}
+
+/// Whether an engine leaves it to others whose a packet is that no session claims: it hands packets on, and this machine
+/// has the address, too.
+#[inline(always)]
+pub fn is_for_others<H: Host, E: Effort>(host: &H, outside: V4) -> bool {
+    !E::ACCOUNTS && host.is_local(outside)
 }
 
 /// Whether the sender of an unsolicited packet gets an error. It may be half of a simultaneous open, the

@@ -71,7 +71,7 @@ pub use deterministic::Deterministic;
 pub use endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 pub use fill::{Fill, fills};
 pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
-pub use flow::{inbound, outbound};
+pub use flow::{inbound, is_for_others, outbound};
 pub use format::FORMAT;
 pub use fragment::{FragmentKey, recall, remember};
 pub use held::{Held, address_of, hold, release};

@@ -9,6 +9,7 @@ pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
 pub mod pref64;
+pub mod resolution;
 pub mod router;
 pub mod tcp;
 pub mod transport;

@@ -138,7 +138,7 @@ pub fn check_solicitation(envelope: &Envelope, message: &[u8]) -> Result<(), Rou
 }
 
 /// Whether the options fill the message, none of them with a length of zero.
-fn fit(options: &[u8]) -> bool {
+pub(super) fn fit(options: &[u8]) -> bool {
     let mut walk = Options(options);
     walk.by_ref().for_each(drop);
     walk.0.is_empty()

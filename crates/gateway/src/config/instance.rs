@@ -244,7 +244,9 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
         prefix,
         hosts,
         eam: eam.into(),
-        hairpin: hairpin.unwrap_or(Hairpin::Simple),
+        // RFC 7757 section 4.2 leaves the choice. Simple hairpinning takes every source for one of a hairpin, so that a
+        // CLAT (RFC 6877), whose own host has a mapping, would send from an address under the prefix.
+        hairpin: hairpin.unwrap_or(Hairpin::Intrinsic),
     })
 }
 

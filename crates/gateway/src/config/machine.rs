@@ -7,7 +7,7 @@ use nix::net::if_::if_nametoindex;
 
 use super::diagnose::Diagnostic;
 use super::document::Document;
-use super::{LoadError, Loaded};
+use super::{LoadError, Loaded, local_ports};
 
 impl Loaded {
     /// The same, if this machine has what it names.
@@ -24,7 +24,11 @@ impl Loaded {
         .flatten()
         .collect();
         if missing.is_empty() {
-            return Ok(self);
+            let overlaps = local_ports::overlaps(&self.document);
+            return Ok(Self {
+                warnings: self.warnings.with(overlaps),
+                ..self
+            });
         }
         Err(LoadError::Invalid(self.warnings.with(missing)))
     }

@@ -17,6 +17,7 @@ mod discovery;
 mod document;
 mod instance;
 mod isatap;
+pub(crate) mod local_ports;
 mod lwaftr;
 mod machine;
 mod map_rules;

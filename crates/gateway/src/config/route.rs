@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::config::AnyMechanism;
 
-use super::document::{Document, Mechanism, Siit};
+use super::document::{Document, Mechanism, Pool, Siit};
 use super::overlap;
+use super::source::At;
 
 impl Document {
     /// Returns the destinations that the instances translate. Networks within others are left out, and neighbours are
@@ -37,6 +38,20 @@ impl Document {
         IpNet::aggregate(&networks)
     }
 
+    /// The outside addresses of all NATs, with the first and the last port of each and where the file says so.
+    pub fn pools(&self) -> impl Iterator<Item = &At<Pool>> {
+        let nats = self
+            .instances
+            .iter()
+            .filter_map(|instance| match &instance.mechanism {
+                Mechanism::Siit(_) => None,
+                Mechanism::Nat64(nat64) => Some(&nat64.nat),
+                Mechanism::Nat44(nat44) => Some(&nat44.nat),
+                Mechanism::Composed(composed) => composed.nat.as_ref().map(|(nat, _)| nat),
+            });
+        nats.flat_map(|nat| &nat.pool)
+    }
+
     /// The networks whose packets are translated wherever they go: the inside of a NAT within IPv4.
     #[must_use]
     pub fn routed_sources(&self) -> Vec<Ipv4Net> {
@@ -57,8 +72,8 @@ impl Document {
 }
 
 impl Document {
-    /// The destinations of IPv6 packets and the sources of IPv4 packets that only inside hosts send, and nobody on a link
-    /// whose `side` is `outside`.
+    /// The destinations of IPv6 packets and the sources of IPv4 packets that only inside hosts send, and nobody on a
+    /// link whose `side` is `outside`.
     #[must_use]
     pub fn of_inside_hosts(&self) -> Vec<IpNet> {
         let mut networks: Vec<IpNet> = self.routed_sources().into_iter().map(IpNet::V4).collect();

@@ -39,6 +39,7 @@ impl Running {
             }
             Err(error) => troubles.push(error.to_string()),
         }
+        troubles.extend(self.settle().await);
         self.report(troubles);
     }
 
@@ -74,7 +75,7 @@ impl Running {
     }
 
     /// Tells of troubles that begin or end.
-    fn report(&self, troubles: Vec<String>) {
+    pub(super) fn report(&self, troubles: Vec<String>) {
         let mut known = lock(&self.view.troubles);
         for new in troubles.iter().filter(|trouble| !known.contains(trouble)) {
             tracing::error!("not as configured: {new}");

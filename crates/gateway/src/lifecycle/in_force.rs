@@ -43,6 +43,7 @@ impl Running {
         // Whoever has learned something of how ports are chosen begins again.
         self.secrets.ports = start::secrets()?.ports;
         let prepared = start::prepare(document, &self.secrets, &self.placement, lines)?;
+        prepared.ruleset.share(self.ruleset.shared());
         let document = &prepared.document;
         let current = self.view.current();
         let old = &current.document;
@@ -116,6 +117,7 @@ impl Running {
             document: prepared.document,
             tables: prepared.tables,
         });
+        self.heal().await;
     }
 }
 

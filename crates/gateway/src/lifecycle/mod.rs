@@ -26,6 +26,7 @@ mod reload;
 mod rollback;
 mod running;
 mod start;
+mod surroundings;
 mod sweeper;
 mod systemd;
 mod tables;
@@ -41,7 +42,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::{self, CompileError, LoadError};
 use crate::control::{Lock, SocketError};
 use crate::engine::EngineError;
-use crate::link::{LinkError, SysctlError};
+use crate::link::{self, LinkError, SysctlError, Sysctls};
 
 pub use compare::differences;
 pub use logging::Logging;
@@ -115,15 +116,24 @@ pub fn up(file: &Path) -> Result<(), UpError> {
         .block_on(run(file.to_owned()))
 }
 
-/// Removes the sessions that the gateway of this file left to its next process.
+/// Removes the sessions that the gateway of this file left to its next process, and takes back what it changed on the
+/// machine and could not if it was killed.
 ///
 /// # Errors
 ///
 /// If the file cannot be read, the gateway runs, or the system refuses.
 pub fn forget(file: &Path) -> Result<(), UpError> {
-    let control = config::load(file)?.document.gateway.control;
+    let document = config::load(file)?.document;
+    let control = document.gateway.control;
     let _alone = Lock::take(&control)?;
-    kept::forget(&control).map_err(UpError::system("sessions"))
+    kept::forget(&control).map_err(UpError::system("sessions"))?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(UpError::system("threads"))?
+        .block_on(link::take_back(&document.tun.name.value))?;
+    let mut sysctls = Sysctls::new(control.with_extension("state"))?;
+    Ok(sysctls.restore()?)
 }
 
 struct Signals {

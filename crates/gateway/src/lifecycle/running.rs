@@ -1,5 +1,6 @@
 //! The gateway while it runs: how its parts are put together and taken apart.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ use crate::config::{self, Document, Secrets};
 use crate::control::{self, ControlSocket, EngineStatus, Lock, Order};
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
-use crate::link::{Forwarding, Link, LinkError, Monitor, Sysctls, Wanted};
+use crate::link::{Answers, Forwarding, Link, LinkError, Monitor, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
 
@@ -52,6 +53,9 @@ pub(super) struct Running {
     /// When the machine is looked at.
     pulse: Interval,
     pub(super) sysctls: Sysctls,
+    /// The ports that the machine's sockets do not get; `None` before it was tried.
+    pub(super) reserved: Option<BTreeSet<(u16, u16)>>,
+    pub(super) answers: Answers,
     pub(super) crowding: Crowding,
     pub(super) dns: Dns,
     pub(super) pcp: Pcp,
@@ -184,6 +188,8 @@ impl Running {
             monitor: None,
             pulse: tokio::time::interval(PULSE),
             sysctls,
+            reserved: None,
+            answers: Answers::default(),
             crowding: Crowding::default(),
             dns,
             pcp,
@@ -211,6 +217,8 @@ impl Running {
         if wanted.forwarding == Forwarding::Needed {
             self.sysctls.forward()?;
         }
+        let troubles = self.settle().await;
+        self.report(troubles);
         self.dns.apply(&current.document).await?;
         let opened = self.pcp.open(&current.document, &self.described).await?;
         self.pcp
@@ -350,6 +358,7 @@ impl Running {
         self.solicitors.stop().await;
         self.router_lists.stop();
         self.monitor = None;
+        self.answers = Answers::default();
         if let Some(link) = self.link.take() {
             link.remove().await;
         }

@@ -36,7 +36,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Listens for changes of the link with this number, and of routes and rules with our mark.
+    /// Listens for changes of the link with this number, of routes and rules with our mark, and of addresses.
     ///
     /// # Errors
     /// There is no socket to be had.
@@ -77,14 +77,16 @@ impl Drop for Monitor {
     }
 }
 
-/// Whether an announcement may be of a loss. Announcements that were lost may have been.
+/// Whether an announcement may be of a loss, or of another address of the machine. Announcements that were lost may
+/// have been.
 fn is_about(message: &NetlinkMessage<RouteNetlinkMessage>, link: u32) -> bool {
     match &message.payload {
         NetlinkPayload::InnerMessage(inner) => match inner {
             RouteNetlinkMessage::NewLink(it) | RouteNetlinkMessage::DelLink(it) => {
                 it.header.index == link
             }
-            RouteNetlinkMessage::DelAddress(it) => it.header.index == link,
+            // The machine may have got an address of a pool, or a network that one is in.
+            RouteNetlinkMessage::NewAddress(_) | RouteNetlinkMessage::DelAddress(_) => true,
             RouteNetlinkMessage::DelRoute(it) => {
                 it.header.protocol == RouteProtocol::from(PROTOCOL)
             }

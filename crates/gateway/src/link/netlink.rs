@@ -12,7 +12,9 @@ use nix::net::if_::if_nametoindex;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 
 use super::outside::Outside;
+use super::shared::{Shared, SharedAddress};
 use super::sources::{Sources, table_of};
+use super::survey::Survey;
 use super::wanted::Wanted;
 
 /// The number that marks routes and addresses as ours (RTPROT_*, IFAPROT_*), as in RFC 6146. The
@@ -81,6 +83,7 @@ pub struct Link {
     routes: BTreeSet<IpNet>,
     sources: Sources,
     outside: Outside,
+    shared: Shared,
 }
 
 /// The link as it was found; only of interest if it outlives the process.
@@ -114,6 +117,7 @@ impl Link {
             },
             outside: Outside::new(handle.clone(), table_of(&wanted.name)),
             sources: Sources::new(handle.clone(), found.header.index, &wanted.name),
+            shared: Shared::new(handle.clone(), found.header.index, &wanted.name),
             handle,
             connection,
             mtu: 0,
@@ -122,6 +126,7 @@ impl Link {
         };
         link.quiet();
         link.purge().await?;
+        link.shared.purge().await?;
         link.sources.purge().await?;
         match link.change(wanted).await {
             Ok(_) => Ok(link),
@@ -220,6 +225,28 @@ impl Link {
         Ok(again)
     }
 
+    /// Looks at the links and addresses of the machine.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not tell.
+    pub async fn survey(&self) -> Result<Survey, LinkError> {
+        Survey::take(&self.handle).await
+    }
+
+    /// Leads packets to these outside addresses into the link, as far as they may belong to a session, though the
+    /// addresses are this machine's own as well. Returns what is there that was not.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses something; the next call completes it.
+    pub async fn share(
+        &mut self,
+        wanted: &BTreeSet<SharedAddress>,
+    ) -> Result<Vec<String>, LinkError> {
+        self.shared.change(wanted).await
+    }
+
     /// Makes the IPv4 routes again. The kernel takes all of a link's away with its last IPv4 address.
     async fn restore_v4(&self) {
         for to in self.routes.iter().filter(|to| matches!(to, IpNet::V4(_))) {
@@ -262,6 +289,7 @@ impl Link {
 
     /// Takes everything back. What the kernel refuses is logged; most of it ends with the link.
     pub async fn remove(mut self) {
+        self.shared.clear().await;
         self.sources.clear().await;
         self.outside.clear().await;
         for route in std::mem::take(&mut self.routes) {

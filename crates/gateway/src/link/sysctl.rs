@@ -1,13 +1,17 @@
-//! Forwarding of the machine: turned on where it is needed, put back as it was at the end.
+//! Forwarding of the machine, and ports that its sockets do not get: turned on where it is needed, put back as it was
+//! at the end.
 //!
 //! One switch per family moves many values (the kernel copies it to every link), so all of them
 //! are saved before and compared after. The saved values also lie in a file, from which the next
 //! start takes them if this process does not come to its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::config::local_ports;
 
 /// The switches, and the values that the kernel changes with them.
 const SWITCHES: [(&str, &str, &[&str]); 2] = [
@@ -19,6 +23,13 @@ const SWITCHES: [(&str, &str, &[&str]); 2] = [
     ("ipv6/conf/all/forwarding", "ipv6/conf", &["forwarding"]),
 ];
 
+/// Whether the kernel looks for a packet's socket before it routes the packet. It drops those that have one then and
+/// are routed to the TUN link: packets to sockets with a port of a pool.
+const EARLY_DEMUX: &str = "ipv4/ip_early_demux";
+
+/// The ports that sockets get by name only.
+const RESERVED: &str = "ipv4/ip_local_reserved_ports";
+
 /// Why forwarding could not be turned on or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
@@ -29,6 +40,17 @@ pub enum SysctlError {
         path: PathBuf,
         /// The system's error.
         error: io::Error,
+    },
+    /// The machine's own connections need ports, too.
+    #[error(
+        "{left} of ports {} to {} (net.ipv4.ip_local_port_range) are left by the pools on addresses of this machine: \
+         its own connections may get the port of a session, and fail", range.0, range.1
+    )]
+    FewPorts {
+        /// How many would be left.
+        left: usize,
+        /// The ports that they have.
+        range: (u16, u16),
     },
     /// The file of saved values cannot be read or written.
     #[error("saved values in {path}: {error}")]
@@ -98,6 +120,58 @@ impl Sysctls {
                 "forwarding was off; it is on until this process ends"
             );
         }
+        Ok(())
+    }
+
+    /// Lets the machine share addresses on which pools have these ports, until this is called with others or
+    /// [`restore`](Self::restore). Does nothing if it is so already.
+    ///
+    /// # Errors
+    ///
+    /// If too few ports would be left for the machine's own connections, or a value cannot be read or written.
+    pub fn share(&mut self, ports: &BTreeSet<(u16, u16)>) -> Result<(), SysctlError> {
+        if ports.is_empty() {
+            if let Some(before) = self.saved.remove(EARLY_DEMUX) {
+                self.put_back(EARLY_DEMUX, &before)?;
+            }
+        } else if self.read(EARLY_DEMUX)? != "0" {
+            let before = self.read(EARLY_DEMUX)?;
+            self.saved.entry(EARLY_DEMUX.into()).or_insert(before);
+            self.save()?;
+            self.write(EARLY_DEMUX, "0")?;
+        }
+        self.reserve(ports)
+    }
+
+    /// Keeps these ports from sockets that name none, besides those that were kept before.
+    fn reserve(&mut self, ports: &BTreeSet<(u16, u16)>) -> Result<(), SysctlError> {
+        let before = match self.saved.get(RESERVED) {
+            Some(before) => before.clone(),
+            None if ports.is_empty() => return Ok(()),
+            None => self.read(RESERVED)?,
+        };
+        let range = local_ports::ephemeral(&self.read(local_ports::RANGE)?);
+        let reserved = Ports::parse(&before);
+        let all = ports.iter().copied().chain(reserved.0.iter().copied());
+        let left = local_ports::left(range, all);
+        if ports.is_empty() || left < local_ports::FEWEST {
+            if let Some(before) = self.saved.remove(RESERVED) {
+                self.put_back(RESERVED, &before)?;
+                self.save()?;
+            }
+            if ports.is_empty() {
+                return Ok(());
+            }
+            return Err(SysctlError::FewPorts { left, range });
+        }
+        let wanted = reserved.with(ports);
+        if Ports::parse(&self.read(RESERVED)?) == wanted {
+            return Ok(());
+        }
+        self.saved.entry(RESERVED.into()).or_insert(before);
+        self.save()?;
+        self.write(RESERVED, &wanted.to_string())?;
+        tracing::info!(ports = %wanted, "kept from connections of the machine: net.{}", RESERVED.replace('/', "."));
         Ok(())
     }
 
@@ -180,7 +254,8 @@ impl Sysctls {
 
     fn write(&self, path: &str, value: &str) -> Result<(), SysctlError> {
         let absolute = self.root.join(path);
-        fs::write(&absolute, value).map_err(|error| SysctlError::Sysctl {
+        // A list without entries is a line without characters.
+        fs::write(&absolute, format!("{value}\n")).map_err(|error| SysctlError::Sysctl {
             path: absolute,
             error,
         })
@@ -193,6 +268,50 @@ impl Sysctls {
         };
         let bytes = serde_json::to_vec(&self.saved).map_err(|error| failed(error.into()))?;
         replace_file(&self.file, &bytes).map_err(failed)
+    }
+}
+
+/// A list of ports as the kernel writes it: ranges in order that neither overlap nor touch.
+#[derive(Debug, PartialEq, Eq)]
+struct Ports(Vec<(u16, u16)>);
+
+impl Ports {
+    /// Reads what the kernel wrote.
+    fn parse(text: &str) -> Self {
+        let ranges = text.trim().split(',').filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some((first.parse().ok()?, last.parse().ok()?))
+        });
+        Self(Vec::new()).with(&ranges.collect())
+    }
+
+    /// The same with more.
+    fn with(self, more: &BTreeSet<(u16, u16)>) -> Self {
+        let mut all: Vec<_> = self.0.into_iter().chain(more.iter().copied()).collect();
+        all.sort_unstable();
+        let mut joined: Vec<(u16, u16)> = Vec::new();
+        for (first, last) in all {
+            match joined.last_mut() {
+                Some(before) if first <= before.1.saturating_add(1) => {
+                    before.1 = before.1.max(last)
+                }
+                _ => joined.push((first, last)),
+            }
+        }
+        Self(joined)
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (first, last)) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match first == last {
+                true => write!(f, "{comma}{first}")?,
+                false => write!(f, "{comma}{first}-{last}")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -257,6 +376,45 @@ mod tests {
         assert_eq!(value(&machine, "ipv4/conf/eth0/forwarding"), "0");
         assert_eq!(value(&machine, "ipv4/conf/eth1/forwarding"), "1");
         assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn ports_are_kept_from_the_machine_and_given_back() {
+        let machine = machine();
+        let reserved = "ipv4/ip_local_reserved_ports";
+        for (path, text) in [
+            (reserved, "8080,9000-9010\n"),
+            (local_ports::RANGE, "32768\t60999\n"),
+            (EARLY_DEMUX, "1\n"),
+        ] {
+            fs::write(machine.path().join(path), text).unwrap();
+        }
+        let file = machine.path().join("edge.state");
+        let open = || Sysctls::under(machine.path().into(), file.clone()).unwrap();
+        let ports = |ranges: &[(u16, u16)]| ranges.iter().copied().collect();
+        open().share(&ports(&[(9005, 40_000)])).unwrap();
+        assert_eq!(value(&machine, reserved), "8080,9000-40000");
+        assert_eq!(value(&machine, EARLY_DEMUX), "0");
+        // The process was killed. The pool of the next one is another.
+        let mut next = open();
+        next.share(&ports(&[(10_000, 20_000)])).unwrap();
+        assert_eq!(value(&machine, reserved), "8080,9000-9010,10000-20000");
+        // One that takes all is not kept: the machine could not speak to anybody.
+        let few = next.share(&ports(&[(1024, 60_100)])).unwrap_err();
+        assert!(
+            few.to_string().contains("899 of ports 32768 to 60999"),
+            "{few}"
+        );
+        assert_eq!(value(&machine, reserved), "8080,9000-9010");
+        next.share(&ports(&[(10_000, 20_000)])).unwrap();
+        next.share(&ports(&[])).unwrap();
+        assert_eq!(value(&machine, reserved), "8080,9000-9010");
+        assert_eq!(value(&machine, EARLY_DEMUX), "1");
+        next.share(&ports(&[(10_000, 20_000)])).unwrap();
+        next.restore().unwrap();
+        assert_eq!(value(&machine, reserved), "8080,9000-9010");
+        assert_eq!(value(&machine, EARLY_DEMUX), "1");
         assert!(!file.exists());
     }
 

@@ -3,6 +3,7 @@
 mod counters_page;
 mod explained;
 mod lwaftr;
+mod one_address;
 mod openmetrics;
 mod prometheus;
 mod records_decoded;

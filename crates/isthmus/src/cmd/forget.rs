@@ -10,9 +10,9 @@ use isthmus_gateway::lifecycle::{UpError, forget};
 
 use super::configuration;
 
-/// Remove the sessions that the ended gateway of FILE left for its next start
+/// Remove what the ended gateway of FILE left: its sessions, and what it could not take back
 ///
-/// They are in the memory of the machine: in maps under /sys/fs/bpf, or in a file beside the control socket. A unit
+/// Sessions are in the memory of the machine: in maps under /sys/fs/bpf, or in a file beside the control socket. A unit
 /// of the service manager forgets when it is stopped.
 #[derive(Args, Debug)]
 pub(crate) struct Forget {
