@@ -44,7 +44,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
+    pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
         let what = what.into();
         move |error| match error {
             rtnetlink::Error::NetlinkError(message) => match message.to_io() {

@@ -1,0 +1,50 @@
+//! XDP programs can send to the links of the gateway.
+
+use isthmus_engine::bpf;
+
+use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use crate::config::{Engine, XdpMode};
+
+pub(super) const CHECK: Check = Check {
+    name: "deaf-links",
+    about: "a veth whose other end does not poll: frames that XDP sends there are lost, or take the slow path",
+    depth: Depth::Start,
+    look,
+};
+
+fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
+    let interfaces = &patient.document().interfaces;
+    // With `auto`, tc takes the place of XDP.
+    let insists = interfaces
+        .iter()
+        .find(|one| one.engine.value == Engine::Xdp && one.mode != XdpMode::Auto);
+    let mut defects = Vec::new();
+    for interface in interfaces {
+        let name = interface.name.value.as_str();
+        if !patient.facts.link(name).is_some_and(|link| link.is_veth) {
+            continue;
+        }
+        let abilities = bpf::xdp_abilities(name).map_err(|error| Unseen::new(name, &error))?;
+        let defect = match (abilities, insists) {
+            (Some(can), Some(from)) if !can.takes_frames => Defect::new(
+                format!(
+                    "the other end of {name} does not poll: it has neither GRO nor an XDP program"
+                ),
+                "XDP cannot send there, and hands everything to the slow path",
+                Remedy::interface(&from.name.value, "mode = \"auto\""),
+            ),
+            (None, _) if interfaces.iter().any(|one| one.engine.value == Engine::Xdp) => {
+                Defect::new(
+                    format!(
+                        "{name} is a veth, and this kernel, older than 6.3, does not tell whether its other end polls"
+                    ),
+                    "If that end has neither GRO nor an XDP program, everything that XDP sends there is lost",
+                    Remedy::interface(name, "engine = \"tc\""),
+                )
+            }
+            _ => continue,
+        };
+        defects.push(defect);
+    }
+    Ok(defects)
+}
