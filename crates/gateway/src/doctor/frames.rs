@@ -7,7 +7,7 @@ use crate::config::{Engine, XdpMode};
 
 pub(super) const CHECK: Check = Check {
     name: "deaf-links",
-    about: "a veth whose other end does not poll: frames that XDP sends there are lost, or take the slow path",
+    about: "a veth whose other end does not poll: XDP cannot send there",
     depth: Depth::Start,
     look,
 };
@@ -30,7 +30,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
                 format!(
                     "the other end of {name} does not poll: it has neither GRO nor an XDP program"
                 ),
-                "XDP cannot send there, and hands everything to the slow path",
+                "XDP cannot send there, and the kernel forwards what is translated, slowly and by its own rules",
                 Remedy::interface(&from.name.value, "mode = \"auto\""),
             ),
             (None, _) if interfaces.iter().any(|one| one.engine.value == Engine::Xdp) => {
@@ -39,7 +39,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
                         "{name} is a veth, and this kernel, older than 6.3, does not tell whether its other end polls"
                     ),
                     "If that end has neither GRO nor an XDP program, everything that XDP sends there is lost",
-                    Remedy::interface(name, "engine = \"tc\""),
+                    Remedy::engine(interface, "tc"),
                 )
             }
             _ => continue,

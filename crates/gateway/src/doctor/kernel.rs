@@ -46,7 +46,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
         Defect::new(
             wrong.clone(),
             "The BPF programs are for Linux 6.1 and later on x86-64",
-            Remedy::interface(&interface.name.value, "engine = \"user\""),
+            Remedy::engine(interface, "user"),
         )
     };
     Ok(in_kernel(patient).map(defect).collect())
@@ -90,7 +90,7 @@ fn rights(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
         Defect::new(
             "this process has neither CAP_SYS_ADMIN nor both of CAP_BPF and CAP_PERFMON",
             "It may not load the BPF programs. Give the container these rights, or translate in user space",
-            Remedy::interface(&interface.name.value, "engine = \"user\""),
+            Remedy::engine(interface, "user"),
         )
     };
     Ok(in_kernel(patient).map(defect).collect())

@@ -22,7 +22,7 @@ mod xdp;
 
 use serde::Serialize;
 
-use crate::config::{Document, Loaded};
+use crate::config::{Document, Forward, Interface, Loaded, XdpMode};
 use crate::control::Status;
 
 pub use facts::Facts;
@@ -139,6 +139,15 @@ impl Remedy {
             table: table.into(),
             line: line.into(),
         }
+    }
+
+    /// Another engine for an `[[interface]]`, which may have keys that only its own understands.
+    fn engine(interface: &Interface, engine: &str) -> Self {
+        let mut table = format!("[[interface]] of \"{}\"", interface.name.value);
+        if interface.mode != XdpMode::Auto || interface.forward == Forward::Kernel {
+            table.push_str(", without `mode` and `forward`");
+        }
+        Self::configuration(table, format!("engine = \"{engine}\""))
     }
 
     /// A line for the `[[interface]]` of this name.

@@ -30,7 +30,7 @@ fn defect(interface: &Interface) -> Result<Option<Defect>, Unseen> {
             format!("{name} has `mode = \"generic\"`"),
             "Packets whose checksums the sender left to a device, as virtual machines and containers do, leave with wrong \
              checksums",
-            Remedy::interface(name, "engine = \"tc\""),
+            Remedy::interface(name, "mode = \"auto\""),
         )),
         XdpMode::Native => {
             let abilities = bpf::xdp_abilities(name).map_err(|error| Unseen::new(name, &error))?;

@@ -5,7 +5,7 @@ use std::fs;
 use isthmus_lab::sink::Sink;
 use serde_json::Value;
 
-use crate::gateway::ISTHMUS;
+use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::text;
 use crate::site::{PLAT, Site, both_links};
 
@@ -97,7 +97,14 @@ fn edited(text: &str, table: &str, line: &str) -> String {
 /// Breaks something, and expects that this check alone finds it until its remedies are applied.
 fn finds_and_mends(site: &Site, check: &str, break_it: &str) {
     assert_eq!(findings(site, check), [] as [Value; 0], "before");
-    sh(site, break_it);
+    if let Err(error) = site.net.node("gateway").script(break_it) {
+        // Kernels of virtual machines lack some parts.
+        let said = error.to_string();
+        let lacks = ["Unknown device type", "TC classifier not found"];
+        assert!(lacks.iter().any(|lack| said.contains(lack)), "{said}");
+        eprintln!("skipped: {said}");
+        return;
+    }
     mends(site, check);
 }
 
@@ -153,7 +160,7 @@ icmp-source-v6 = "2001:db8:a::1"
 "#;
 
 checks! {
-    a_tun_name_that_is_taken "machine": PLAT, "ip link add isthmus0 type dummy";
+    a_tun_name_that_is_taken "machine": PLAT, "ip link add isthmus0 type veth peer name other";
     a_link_that_does_not_forward "forwarding": PLAT,
         "sysctl -qw net.ipv4.ip_forward=1
          ip tuntap add isthmus0 mode tun
@@ -269,6 +276,26 @@ fn another_xdp_program() {
 }
 
 #[test]
+fn another_tc_program() {
+    let Some(site) = site(&with("tc", "")) else {
+        return;
+    };
+    // That of a gateway who does not put it back, because it is stopped.
+    let ours = fs::read_to_string(site.file()).unwrap();
+    let other = ours
+        .replace("edge", "other")
+        .replace("isthmus0", "isthmus1");
+    let folder = site.path("other");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("other.toml");
+    fs::write(&file, other).unwrap();
+    let gateway = Gateway::spawn(site.net.command("gateway", ISTHMUS), &folder, &file);
+    gateway.expect("READY=1");
+    gateway.signal("STOP");
+    mends(&site, "other-programs");
+}
+
+#[test]
 fn a_firewall_that_drops() {
     let Some(site) = site(&with("tc", "forward = \"kernel\"")) else {
         return;
@@ -276,10 +303,9 @@ fn a_firewall_that_drops() {
     if !site.net.has_nft() {
         return;
     }
-    let chain =
-        "table inet filter { chain forward { type filter hook forward priority 0; policy drop; } }";
-    let command = format!("nft '{chain}'");
-    finds_and_mends(&site, "firewall-drops", &command);
+    let chain = "nft add table inet filter
+                 nft add chain inet filter forward '{ type filter hook forward priority 0; policy drop; }'";
+    finds_and_mends(&site, "firewall-drops", chain);
     // The remedy is one: translated packets pass.
     let gateway = site.start();
     assert!(site.net.pings("64:ff9b::192.0.2.2"), "{}", gateway.log());
@@ -294,8 +320,10 @@ fn a_firewall_that_is_passed_by() {
     if !site.net.has_nft() {
         return;
     }
-    let rules = "table inet filter { chain forward { type filter hook forward priority 0; ct state new counter; } }";
-    finds_and_mends(&site, "firewall-bypassed", &format!("nft '{rules}'"));
+    let rules = "nft add table inet filter
+                 nft add chain inet filter forward '{ type filter hook forward priority 0; }'
+                 nft add rule inet filter forward ct state new counter";
+    finds_and_mends(&site, "firewall-bypassed", rules);
 }
 
 /// `ip netns exec` has mounts of its own, in which a device can be missing.
@@ -382,20 +410,19 @@ fn a_table_that_is_full() {
                     ping -c1 -W1 64:ff9b::192.0.2.2 >/dev/null & done; wait";
         site.net.node("host").script(ping).unwrap();
     };
-    let gateway = site.start();
-    fill(&site);
-    let found = findings(&site, "running");
-    assert!(!found.is_empty(), "{}", gateway.json("status"));
-    for finding in &found {
-        apply(&site, finding);
-    }
-    assert!(gateway.stop().success());
-    let text = fs::read_to_string(site.file()).unwrap();
-    let gateway = site.start();
-    fill(&site);
-    let found = findings(&site, "running");
-    assert_eq!(found, [] as [Value; 0], "{text}");
-    assert!(gateway.stop().success());
+    // Sessions and bindings, one after the other.
+    let rounds = (0..TURNS).map(|_| {
+        let gateway = site.start();
+        fill(&site);
+        let found = findings(&site, "running");
+        assert!(gateway.stop().success());
+        for finding in &found {
+            apply(&site, finding);
+        }
+        found.len()
+    });
+    let rounds: Vec<usize> = rounds.collect();
+    assert!(rounds[0] > 0 && rounds[TURNS - 1] == 0, "{rounds:?}");
 }
 
 /// The shape that docs/doctor.md promises.
@@ -435,7 +462,7 @@ fn the_answer_has_a_shape() {
     site.configure(&with("xdp", "mode = \"generic\""));
     let finding = &findings(&site, "xdp-driver")[0];
     let line = serde_json::json!({
-        "configuration": { "table": "[[interface]] of \"toh\"", "line": "engine = \"tc\"" },
+        "configuration": { "table": "[[interface]] of \"toh\"", "line": "mode = \"auto\"" },
     });
     assert_eq!(finding["remedy"], line);
 }
@@ -500,10 +527,10 @@ fn tc_takes_the_place_of_xdp_before_an_end_that_does_not_poll() {
     assert!(net.pings(SERVER), "{}", gateway.log());
     assert!(gateway.stop().success());
 
-    // Who insists on XDP gets the slow path, and loses nothing.
+    // Where XDP must not be left, the kernel forwards what it translates, and nothing is lost.
     site.configure(&with("xdp", "mode = \"native\""));
     let gateway = site.start();
     assert!(net.pings(SERVER), "{}", gateway.log());
-    assert!(crate::forward::translated(&gateway, "user") > 0);
+    assert!(crate::forward::translated(&gateway, "xdp") > 0);
     assert!(gateway.stop().success());
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
+use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Topology};
 use rows::{EXAMPLES, Example, Exchange};
 
 use crate::gateway::{Gateway, ISTHMUS};
@@ -51,6 +51,10 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
+fn example(stem: &str) -> PathBuf {
+    folder().join(format!("{stem}.toml"))
+}
+
 #[test]
 fn every_example_has_a_row() {
     let files = fs::read_dir(folder()).unwrap();
@@ -71,11 +75,14 @@ fn carries(row: &Example) {
         network.node(node).unwrap().script(lines).unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
-    let start = |&(node, stem): &(&str, &str)| {
-        let folder = folder.path().join(node);
-        start(&network, node, &folder, stem)
-    };
-    let gateways: Vec<Gateway> = row.gateways.iter().map(start).collect();
+    let start = |node, file: &Path| start(&network, node, &folder.path().join(node), file);
+    let example = |&(node, stem): &(&'static str, &str)| start(node, &example(stem));
+    let mut gateways: Vec<Gateway> = row.gateways.iter().map(example).collect();
+    if let Some((node, text)) = row.opposite {
+        let file = folder.path().join("opposite.toml");
+        fs::write(&file, text).unwrap();
+        gateways.push(start(node, &file));
+    }
     for gateway in &gateways {
         gateway.expect("READY=1");
     }
@@ -97,7 +104,7 @@ fn topology(row: &Example) -> Topology {
     let end = |&(node, interface, addresses): &rows::End| End::new(node, interface, addresses);
     let links = row.links.iter();
     let xdp = row.gateways.iter().any(|(_, stem)| {
-        let text = fs::read_to_string(folder().join(format!("{stem}.toml"))).unwrap();
+        let text = fs::read_to_string(example(stem)).unwrap();
         text.contains("engine = \"xdp\"")
     });
     Topology {
@@ -116,13 +123,14 @@ fn topology(row: &Example) -> Topology {
 }
 
 /// Starts the gateway of an example on a node, which has `/run` and `/var/log` of its own.
-fn start(network: &Network, node: &str, folder: &Path, stem: &str) -> Gateway {
+fn start(network: &Network, node: &str, folder: &Path, file: &Path) -> Gateway {
+    let name = file.file_stem().unwrap().to_str().unwrap();
     let (run, log) = (folder.join("run"), folder.join("logs"));
     for folder in [run.join("isthmus"), log.join("isthmus")] {
         fs::create_dir_all(folder).unwrap();
     }
     symlink(
-        run.join(format!("isthmus/{stem}.sock")),
+        run.join(format!("isthmus/{name}.sock")),
         folder.join("edge.sock"),
     )
     .unwrap();
@@ -133,11 +141,7 @@ fn start(network: &Network, node: &str, folder: &Path, stem: &str) -> Gateway {
     );
     let mut isthmus = network.node(node).unwrap().command("sh");
     isthmus.args(["-c", &mounts, ISTHMUS]);
-    Gateway::spawn(
-        isthmus,
-        folder,
-        &self::folder().join(format!("{stem}.toml")),
-    )
+    Gateway::spawn(isthmus, folder, file)
 }
 
 impl Exchange {

@@ -8,6 +8,8 @@ pub(super) struct Example {
     pub(super) name: &'static str,
     /// The nodes with a gateway, and its file without `.toml`.
     pub(super) gateways: &'static [(&'static str, &'static str)],
+    /// The node of another gateway and its configuration, if no example is the opposite end.
+    pub(super) opposite: Option<(&'static str, &'static str)>,
     /// All nodes with their routes.
     pub(super) nodes: &'static [(&'static str, Role, &'static [&'static str])],
     /// Links, with both ends.
@@ -93,6 +95,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "nat64_basic",
         gateways: &[("gateway", "nat64-basic")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via 2001:db8:1::1"]),
             ("gateway", Plain, &["default via 198.51.100.1"]),
@@ -114,6 +117,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "nat64_isp",
         gateways: &[("gateway", "nat64-isp")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via 2001:db8:80::1"]),
             ("gateway", Plain, &["default via 198.51.100.2"]),
@@ -136,7 +140,12 @@ pub(super) const EXAMPLES: &[Example] = &[
                 ("internet", "eth0", &["198.51.100.2/25"]),
             ],
         ],
-        setup: &[("internet", WITH_V4)],
+        setup: &[(
+            "internet",
+            // An address that may appear under the well-known prefix.
+            "ip addr add 9.9.9.9/32 dev lo
+             ip route replace 203.0.113.0/25 via 198.51.100.1 src 9.9.9.9",
+        )],
         exchanges: &[
             everything(["host", BY_NAT64], ["internet", V4]),
             connection(
@@ -148,6 +157,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "container",
         gateways: &[("container", "container")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via 2001:db8:1::1"]),
             (
@@ -186,6 +196,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "laptop",
         gateways: &[("laptop", "laptop")],
+        opposite: None,
         nodes: &[
             ("guest", Plain, &["default via 2001:db8:122::1"]),
             ("laptop", Plain, &["default via 192.168.100.1"]),
@@ -217,6 +228,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "nat44",
         gateways: &[("gateway", "nat44")],
+        opposite: None,
         nodes: &[
             (
                 "host",
@@ -246,6 +258,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "siit_dc",
         gateways: &[("gateway", "siit-dc")],
+        opposite: None,
         nodes: &[
             ("service", Plain, &["default via fd00:d::1"]),
             (
@@ -295,6 +308,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "ivi",
         gateways: &[("gateway", "ivi")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via fd00:d::1"]),
             (
@@ -336,6 +350,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "clat_router",
         gateways: &[("br", "464xlat-provider"), ("ce", "clat-router")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via 192.168.1.1"]),
             ("ce", Plain, &["default via fd00:a::1"]),
@@ -353,6 +368,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "siit_clat",
         gateways: &[("gateway", "nat64-basic"), ("laptop", "siit-clat")],
+        opposite: None,
         nodes: &[
             ("laptop", Plain, &["default via 2001:db8:1:2::1"]),
             // The address of the CLAT is in the network of its host.
@@ -382,32 +398,57 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "four_in_six",
         gateways: &[("ce", "4in6")],
+        opposite: Some((
+            "br",
+            r#"
+[[instance]]
+name = "far"
+mechanism = "4in6"
+local = "2001:db8:b::1"
+remote = "2001:db8:a::1"
+networks = ["192.168.1.0/24"]
+own-v4 = "192.168.2.1"
+"#,
+        )),
         nodes: &[
             ("host", Plain, &["default via 192.168.1.1"]),
             ("ce", Plain, &["default via fd00:a::1"]),
             ("br", Plain, &["2001:db8:a::1 via fd00:a::2"]),
+            ("server", Plain, &["default via 192.168.2.1"]),
         ],
-        links: &[CUSTOMER, ACCESS],
-        // The kernel's tunnel.
-        setup: &[(
-            "br",
-            "ip addr add 2001:db8:b::1/128 dev lo nodad
-             ip link add far type ip6tnl mode ipip6 local 2001:db8:b::1 remote 2001:db8:a::1 encaplimit none
-             ip link set far up
-             ip addr add 192.168.2.2/32 dev lo
-             ip route add 192.168.1.0/24 dev far src 192.168.2.2",
-        )],
+        links: &[
+            CUSTOMER,
+            ACCESS,
+            [
+                ("br", "eth1", &["192.168.2.1/24"]),
+                ("server", "eth0", &["192.168.2.2/24"]),
+            ],
+        ],
+        setup: &[],
         exchanges: &[
-            everything(["host", "192.168.2.2"], ["br", "192.168.2.2"]),
-            everything(["br", "192.168.1.2"], ["host", "192.168.1.2"]),
+            everything(["host", "192.168.2.2"], ["server", "192.168.2.2"]),
+            everything(["server", "192.168.1.2"], ["host", "192.168.1.2"]),
         ],
     },
     Example {
         name: "six_in_four",
         gateways: &[("gateway", "6in4")],
+        opposite: Some((
+            "far",
+            r#"
+[[instance]]
+name = "far"
+mechanism = "6in4"
+local = "198.51.100.1"
+remote = "203.0.113.1"
+networks = ["2001:db8:a::/48"]
+icmp-source-v6 = "2001:db8:b::1"
+"#,
+        )),
         nodes: &[
             ("host", Plain, &["default via 2001:db8:a::1"]),
             ("gateway", Plain, &["default via 198.18.0.1"]),
+            ("server", Plain, &["default via 2001:db8:b::1"]),
             ("far", Plain, &["203.0.113.1 via 198.18.0.2"]),
         ],
         links: &[
@@ -419,23 +460,21 @@ pub(super) const EXAMPLES: &[Example] = &[
                 ("gateway", "eth1", &["198.18.0.2/24"]),
                 ("far", "eth0", &["198.18.0.1/24"]),
             ],
+            [
+                ("far", "eth1", &["2001:db8:b::1/64"]),
+                ("server", "eth0", &["2001:db8:b::2/64"]),
+            ],
         ],
-        setup: &[(
-            "far",
-            "ip addr add 198.51.100.1/32 dev lo
-             ip tunnel add near mode sit local 198.51.100.1 remote 203.0.113.1 ttl 64
-             ip link set near up
-             ip addr add 2001:db8:b::2/128 dev lo nodad
-             ip route add 2001:db8:a::/48 dev near src 2001:db8:b::2",
-        )],
+        setup: &[],
         exchanges: &[
-            everything(["host", "2001:db8:b::2"], ["far", "2001:db8:b::2"]),
-            everything(["far", "2001:db8:a::2"], ["host", "2001:db8:a::2"]),
+            everything(["host", "2001:db8:b::2"], ["server", "2001:db8:b::2"]),
+            everything(["server", "2001:db8:a::2"], ["host", "2001:db8:a::2"]),
         ],
     },
     Example {
         name: "six_rd",
         gateways: &[("br", "6rd-br"), ("ce", "6rd-ce")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via 2001:db8:6464:100::1"]),
             ("ce", Plain, &["default via 172.16.0.1"]),
@@ -472,9 +511,20 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "six_to_four",
         gateways: &[("gateway", "6to4-router")],
+        opposite: Some((
+            "far",
+            r#"
+[[instance]]
+name = "far"
+mechanism = "6to4"
+local = "9.9.9.9"
+icmp-source-v6 = "2002:909:909::1"
+"#,
+        )),
         nodes: &[
             ("host", Plain, &["default via 2002:cb00:7101::1"]),
             ("gateway", Plain, &["default via 198.18.0.1"]),
+            ("server", Plain, &["default via 2002:909:909::1"]),
             ("far", Plain, &["203.0.113.1 via 198.18.0.2"]),
         ],
         links: &[
@@ -486,22 +536,24 @@ pub(super) const EXAMPLES: &[Example] = &[
                 ("gateway", "eth1", &["198.18.0.2/24"]),
                 ("far", "eth0", &["198.18.0.1/24"]),
             ],
+            [
+                ("far", "eth1", &["2002:909:909::1/64"]),
+                ("server", "eth0", &["2002:909:909::2/64"]),
+            ],
         ],
-        setup: &[(
-            "far",
-            "ip addr add 9.9.9.9/32 dev lo
-             ip tunnel add near mode sit local 9.9.9.9 remote any ttl 64
-             ip link set near up
-             ip addr add 2002:909:909::1/16 dev near nodad",
-        )],
+        setup: &[],
         exchanges: &[
-            everything(["host", "2002:909:909::1"], ["far", "2002:909:909::1"]),
-            everything(["far", "2002:cb00:7101::2"], ["host", "2002:cb00:7101::2"]),
+            everything(["host", "2002:909:909::2"], ["server", "2002:909:909::2"]),
+            everything(
+                ["server", "2002:cb00:7101::2"],
+                ["host", "2002:cb00:7101::2"],
+            ),
         ],
     },
     Example {
         name: "ds_lite",
         gateways: &[("br", "ds-lite-aftr"), ("ce", "ds-lite-b4")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via 192.168.1.1"]),
             ("ce", Plain, &["default via fd00:a::1"]),
@@ -519,6 +571,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "lw4o6",
         gateways: &[("br", "lw4o6-aftr"), ("ce", "lw4o6-b4")],
+        opposite: None,
         nodes: &[
             ("host", Plain, &["default via 192.168.1.1"]),
             ("ce", Plain, &["default via fd00:a::1"]),
@@ -536,6 +589,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "map_e",
         gateways: &[("br", "map-e-br"), ("ce", "map-e-ce")],
+        opposite: None,
         nodes: MAP,
         links: ACROSS,
         setup: &[("internet", WITH_V4)],
@@ -544,6 +598,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "map_t",
         gateways: &[("br", "map-t-br"), ("ce", "map-t-ce")],
+        opposite: None,
         nodes: MAP,
         links: ACROSS,
         setup: &[("internet", WITH_V4)],
@@ -552,6 +607,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         name: "isatap",
         gateways: &[("router", "isatap-router"), ("node", "isatap-host")],
+        opposite: None,
         nodes: &[
             ("node", Plain, &["default via 198.18.0.1"]),
             (
