@@ -78,13 +78,14 @@ impl Links {
 
     /// Whether drivers can do something else than at the last update, which the kernel does not announce with the links.
     pub(super) fn drivers_changed(&self) -> bool {
-        frames::abilities().is_ok_and(|now| now != self.abilities)
+        frames::abilities().ok().flatten() != self.abilities
     }
 
     /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
         let mut links = all()?;
-        self.abilities = frames::abilities()?;
+        // Who does not learn it takes all drivers to be able.
+        self.abilities = frames::abilities().ok().flatten();
         if let Some(abilities) = &self.abilities {
             for link in &mut links {
                 let ability = abilities.get(&link.number);

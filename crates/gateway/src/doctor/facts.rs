@@ -50,6 +50,8 @@ pub(super) struct Address {
 pub(super) struct Route {
     pub(super) to: IpNet,
     pub(super) link: Option<u32>,
+    /// Whether it has a next hop, and so leads further than to a network of this machine.
+    pub(super) leads_beyond: bool,
     /// Whether it comes from a router's advertisement.
     pub(super) by_router: bool,
 }
@@ -98,12 +100,12 @@ impl Facts {
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
             let mut message = RouteMessageBuilder::<IpAddr>::new().build();
             message.header.address_family = family;
-            let listed = handle.route().get(message).execute();
-            let listed: Vec<RouteMessage> = listed
-                .try_collect()
-                .await
-                .map_err(LinkError::refused("list of routes"))?;
-            routes.extend(listed.iter().filter_map(Route::of));
+            // There may be a million.
+            let mut listed = handle.route().get(message).execute();
+            let refused = || LinkError::refused("list of routes");
+            while let Some(route) = listed.try_next().await.map_err(refused())? {
+                routes.extend(Route::of(&route));
+            }
         }
         Ok(Self {
             root: PathBuf::from("/"),
@@ -209,18 +211,22 @@ impl Route {
         }
         let v6 = message.header.address_family == AddressFamily::Inet6;
         let mut to: IpAddr = if v6 { [0; 16].into() } else { [0; 4].into() };
-        let mut link = None;
+        let (mut link, mut leads_beyond) = (None, false);
         for attribute in &message.attributes {
             match attribute {
                 RouteAttribute::Destination(RouteAddress::Inet(address)) => to = (*address).into(),
                 RouteAttribute::Destination(RouteAddress::Inet6(address)) => to = (*address).into(),
                 RouteAttribute::Oif(number) => link = Some(*number),
+                RouteAttribute::Gateway(_)
+                | RouteAttribute::Via(_)
+                | RouteAttribute::MultiPath(_) => leads_beyond = true,
                 _ => {}
             }
         }
         Some(Self {
             to: IpNet::new(to, message.header.destination_prefix_length).ok()?,
             link,
+            leads_beyond,
             by_router: message.header.protocol == RouteProtocol::Ra,
         })
     }

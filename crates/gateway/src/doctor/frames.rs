@@ -3,7 +3,7 @@
 use isthmus_engine::bpf;
 
 use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
-use crate::config::{Engine, XdpMode};
+use crate::config::{Engine, Forward, Interface, XdpMode};
 
 pub(super) const CHECK: Check = Check {
     name: "deaf-links",
@@ -15,9 +15,12 @@ pub(super) const CHECK: Check = Check {
 fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     let interfaces = &patient.document().interfaces;
     // With `auto`, tc takes the place of XDP.
+    let sends =
+        |one: &&Interface| one.engine.value == Engine::Xdp && one.forward == Forward::Redirect;
     let insists = interfaces
         .iter()
-        .find(|one| one.engine.value == Engine::Xdp && one.mode != XdpMode::Auto);
+        .filter(sends)
+        .find(|one| one.mode != XdpMode::Auto);
     let mut defects = Vec::new();
     for interface in interfaces {
         let name = interface.name.value.as_str();
@@ -33,15 +36,13 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
                 "XDP cannot send there, and the kernel forwards what is translated, slowly and by its own rules",
                 Remedy::interface(&from.name.value, "mode = \"auto\""),
             ),
-            (None, _) if interfaces.iter().any(|one| one.engine.value == Engine::Xdp) => {
-                Defect::new(
-                    format!(
-                        "{name} is a veth, and this kernel, older than 6.3, does not tell whether its other end polls"
-                    ),
-                    "If that end has neither GRO nor an XDP program, everything that XDP sends there is lost",
-                    Remedy::engine(interface, "tc"),
-                )
-            }
+            (None, _) if interfaces.iter().any(|one| sends(&one)) => Defect::new(
+                format!(
+                    "{name} is a veth, and this kernel, older than 6.3, does not tell whether its other end polls"
+                ),
+                "If that end has neither GRO nor an XDP program, everything that XDP sends there is lost",
+                Remedy::engine(interface, "tc"),
+            ),
             _ => continue,
         };
         defects.push(defect);

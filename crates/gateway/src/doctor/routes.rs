@@ -67,7 +67,13 @@ fn prefix(instance: &Instance) -> Option<IpNet> {
 }
 
 fn no_way(patient: &Patient<'_>, network: IpNet) -> Option<Defect> {
-    let leads = |route: &&Route| route.to.contains(&network) && !is_ours(patient, route);
+    // A router in the midst of the internet has many routes, and none for everything.
+    let some = |route: &Route| {
+        let same_family = route.to.addr().is_ipv4() == network.addr().is_ipv4();
+        network.prefix_len() == 0 && same_family && route.leads_beyond
+    };
+    let leads =
+        |route: &&Route| (route.to.contains(&network) || some(route)) && !is_ours(patient, route);
     if patient.facts.routes.iter().any(|route| leads(&route)) {
         return None;
     }

@@ -100,7 +100,8 @@ impl Attached {
         deaf: Option<&str>,
     ) -> Result<Option<&'static str>, bpf::Error> {
         let chooses = self.interface.engine.value == config::Engine::Xdp
-            && self.interface.mode == XdpMode::Auto;
+            && self.interface.mode == XdpMode::Auto
+            && self.interface.forward == Forward::Redirect;
         Ok(match self.link {
             None => Some("it had none"),
             Some(before) if before.number != now.number => Some("the link was made again"),
@@ -139,7 +140,7 @@ fn place(
             return Ok((Hook::Xdp, detail.into()));
         }
         XdpMode::Auto => {
-            if let Some(link) = deaf {
+            if let Some(link) = deaf.filter(|_| interface.forward == Forward::Redirect) {
                 programs.attach_tc(name)?;
                 let why = format!("XDP cannot send to {link}: its other end does not poll");
                 return Ok((Hook::Tc, format!("ingress, because {why}")));
