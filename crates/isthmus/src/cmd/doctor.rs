@@ -51,7 +51,10 @@ impl Doctor {
                     .answer(&Request::Status)
                     .context("which gateway? Name its configuration: isthmus doctor FILE")?;
                 let status = expect_status(status)?;
-                (status.configuration.clone(), Some(status))
+                // The gateway was started in a folder of its own.
+                let folder = format!("/proc/{}/cwd", status.process);
+                let file = Path::new(&folder).join(&status.configuration);
+                (file, Some(status))
             }
         };
         let loaded = match config::load(&file) {
