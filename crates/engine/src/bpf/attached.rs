@@ -72,7 +72,8 @@ pub fn takes_tags_off(interface: &str) -> io::Result<bool> {
     sys::takes_tags_off(interface)
 }
 
-/// The abilities of the driver of a link with XDP. `None`: the kernel, older than 6.3, does not know, or has no such link.
+/// The abilities of the driver of a link with XDP. `None`: the kernel, older than 6.3, does not know, or has no such
+/// link.
 ///
 /// # Errors
 /// The kernel does not tell.

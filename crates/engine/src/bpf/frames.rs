@@ -1,7 +1,7 @@
 //! Asks the kernel to which links XDP programs can send, and which links run them (`linux/netdev.h`).
 //!
-//! A driver takes frames only where somebody fetches them. A veth does if its other end polls: if that has GRO, or an XDP
-//! program. Everything that is sent to another one is lost, and no counter of a link shows it.
+//! A driver takes frames only where somebody fetches them. A veth does if its other end polls: if that has GRO, or an
+//! XDP program. Everything that is sent to another one is lost, and no counter of a link shows it.
 
 use std::collections::BTreeMap;
 use std::io;

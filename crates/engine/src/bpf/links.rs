@@ -76,7 +76,8 @@ impl Links {
         })
     }
 
-    /// Whether drivers can do something else than at the last update, which the kernel does not announce with the links.
+    /// Whether drivers can do something else than at the last update, which the kernel does not announce with the
+    /// links.
     pub(super) fn drivers_changed(&self) -> bool {
         frames::abilities().ok().flatten() != self.abilities
     }

@@ -27,8 +27,8 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
             Defect::new(
                 format!("{} is 1", key(&path)),
                 format!(
-                    "While the machine forwards, which the gateway turns on, the kernel ignores the routers on {link}: the \
-                     default route goes at once, and addresses expire"
+                    "While the machine forwards, which the gateway turns on, the kernel ignores the routers on \
+                     {link}: the default route goes at once, and addresses expire"
                 ),
                 Remedy::command(set(&path, "2")),
             )

@@ -1,5 +1,5 @@
-//! Looks for everything on a machine that silently defeats a gateway: `isthmus doctor`. `isthmus up` and `isthmus check` use
-//! the same checks, as far as these need no other programs.
+//! Looks for everything on a machine that silently defeats a gateway: `isthmus doctor`. `isthmus up` and `isthmus
+//! check` use the same checks, as far as these need no other programs.
 //!
 //! A check is a file beside this one, and a line in [`CHECKS`]; `docs/doctor.md` has the list (`make docs`).
 

@@ -33,7 +33,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     };
     Ok(vec![Defect::new(
         format!("/{} has ManageForeignRoutes=yes", path.display()),
-        "When systemd-networkd starts again it removes the routes of the gateway, and packets are lost until they are back",
+        "When systemd-networkd starts again it removes the gateway's routes, and packets are lost until they are back",
         Remedy::command(
             "mkdir -p /etc/systemd/networkd.conf.d && printf '[Network]\\nManageForeignRoutes=no\\n' \
              > /etc/systemd/networkd.conf.d/99-isthmus.conf",

@@ -11,7 +11,7 @@ use crate::config::{Composed, Engine, Instance, Mechanism, Routes};
 
 pub(super) const CHECK: Check = Check {
     name: "routes",
-    about: "no route to the IPv4 internet, to the other end of a tunnel or to a NAT64's prefix; or none into the gateway",
+    about: "no route to the IPv4 internet, to a tunnel's other end or to a NAT64's prefix; or none into the gateway",
     depth: Depth::Whole,
     look,
 };

@@ -47,7 +47,10 @@ fn tables(status: &Status) -> Vec<Defect> {
         .map(|(instance, table)| {
             let TableStatus { table, used, limit, refused } = table;
             Defect::new(
-                format!("{refused} entries found no room among {table} of {}, which has {used} of {limit}", instance.name),
+                format!(
+                    "{refused} entries found no room among {table} of {}, which has {used} of {limit}",
+                    instance.name
+                ),
                 "Hosts get no new connections",
                 Remedy::configuration(
                     format!("[[instance]] \"{}\"", instance.name),

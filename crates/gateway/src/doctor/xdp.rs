@@ -7,7 +7,7 @@ use crate::config::{Engine, Interface, XdpMode};
 
 pub(super) const CHECK: Check = Check {
     name: "xdp-driver",
-    about: "the driver of a link with `mode = \"native\"` does not run XDP; or `mode = \"generic\"`, which spoils packets",
+    about: "a driver that does not run XDP, with `mode = \"native\"`; or `mode = \"generic\"`, which spoils packets",
     depth: Depth::Start,
     look,
 };
@@ -28,8 +28,8 @@ fn defect(interface: &Interface) -> Result<Option<Defect>, Unseen> {
         XdpMode::Auto => None,
         XdpMode::Generic => Some(Defect::new(
             format!("{name} has `mode = \"generic\"`"),
-            "Packets whose checksums the sender left to a device, as virtual machines and containers do, leave with wrong \
-             checksums",
+            "Packets whose checksums the sender left to a device, as virtual machines and containers do, leave with \
+             wrong checksums",
             Remedy::interface(name, "mode = \"auto\""),
         )),
         XdpMode::Native => {

@@ -120,8 +120,8 @@ impl Attached {
 /// Attaches the program that the configuration asks for, and returns where it is, in words as well.
 ///
 /// Where the driver runs no XDP programs, the tc program takes the place of XDP in the kernel's stack: that would get
-/// packets whose checksums the sender left to a device, as virtual machines do, and could not tell. It does so as well where
-/// XDP cannot send to a link.
+/// packets whose checksums the sender left to a device, as virtual machines do, and could not tell. It does so as
+/// well where XDP cannot send to a link.
 fn place(
     programs: &mut Programs,
     interface: &Interface,

@@ -18,9 +18,10 @@ const FINDINGS: u8 = 2;
 
 /// Look for everything on this machine that silently defeats a gateway
 ///
-/// Looks before the gateway of FILE runs, and while it runs. Without FILE, the one that runs here is meant. Prints each finding
-/// with the value that is wrong, its consequence, and the remedy: a command, or a line of the configuration. Nothing is
-/// changed. Exits with 2 if there are findings, with 1 if it could not look, or not at everything, and with 0 otherwise.
+/// Looks before the gateway of FILE runs, and while it runs. Without FILE, the one that runs here is meant. Prints
+/// each finding with the value that is wrong, its consequence, and the remedy: a command, or a line of the
+/// configuration. Nothing is changed. Exits with 2 if there are findings, with 1 if it could not look, or not at
+/// everything, and with 0 otherwise.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
     /// The configuration

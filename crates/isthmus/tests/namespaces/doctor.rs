@@ -72,8 +72,8 @@ fn apply(site: &Site, finding: &Value) {
     fs::write(site.file(), edited(&old, of("table"), of("line"))).unwrap();
 }
 
-/// The text with a line in a table, in the place of the line with the same key. The table is a heading such as `[tun]`, or
-/// the one with the name that stands in quotes.
+/// The text with a line in a table, in the place of the line with the same key. The table is a heading such as
+/// `[tun]`, or the one with the name that stands in quotes.
 fn edited(text: &str, table: &str, line: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let mark = match table.split('"').nth(1) {

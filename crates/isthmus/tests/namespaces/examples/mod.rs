@@ -1,5 +1,5 @@
-//! Every example carries packets: each file of `examples` as it stands, with its neighbours, which find each other by ARP
-//! and neighbour discovery.
+//! Every example carries packets: each file of `examples` as it stands, with its neighbours, which find each other by
+//! ARP and neighbour discovery.
 
 mod rows;
 
