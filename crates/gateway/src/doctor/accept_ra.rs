@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::facts::{key, set};
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::link::{Forwarding, Wanted};
 
 pub(super) const CHECK: Check = Check {
@@ -14,9 +14,9 @@ pub(super) const CHECK: Check = Check {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let facts = patient.facts;
-    let will_forward = Wanted::of(patient.document()).forwarding == Forwarding::Needed;
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let facts = case.facts;
+    let will_forward = Wanted::of(case.document()).forwarding == Forwarding::Needed;
     let forwards = facts.sysctl("ipv6/conf/all/forwarding").as_deref() == Some("1");
     if !will_forward && !forwards {
         return Ok(Vec::new());
@@ -34,15 +34,15 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
             )
         })
     };
-    Ok(uplinks(patient).into_iter().filter_map(defect).collect())
+    Ok(uplinks(case).into_iter().filter_map(defect).collect())
 }
 
 /// The links on which there is a router that the machine listens to.
-fn uplinks<'a>(patient: &'a Patient<'_>) -> BTreeSet<&'a str> {
-    let facts = patient.facts;
+fn uplinks<'a>(case: &'a Case<'_>) -> BTreeSet<&'a str> {
+    let facts = case.facts;
     let addresses = facts.addresses.iter().filter(|one| one.by_router);
     let routes = facts.routes.iter().filter(|one| one.by_router);
-    let discovered = patient.document().discoveries();
+    let discovered = case.document().discoveries();
     let discovered = discovered.filter_map(|(_, discovery)| discovery.interface.as_ref());
     let numbers = addresses
         .map(|one| one.link)

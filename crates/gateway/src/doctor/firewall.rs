@@ -8,7 +8,7 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Engine, Forward, Interface};
 
 pub(super) const DROPS: Check = Check {
@@ -97,10 +97,10 @@ fn chains() -> Result<Vec<(Chain, Vec<Rule>)>, Unseen> {
     Ok(found)
 }
 
-fn drops(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let tun = patient.document().tun.name.value.as_str();
+fn drops(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let tun = case.document().tun.name.value.as_str();
     let mut ways = vec![("iifname", tun), ("oifname", tun)];
-    let kernel_forwards = patient
+    let kernel_forwards = case
         .document()
         .interfaces
         .iter()
@@ -154,11 +154,11 @@ fn accepts(rule: &Rule, key: &str, link: &str) -> bool {
     rule.expr.iter().any(|expression| is_accept(&expression)) && rule.expr.iter().all(known)
 }
 
-fn bypassed(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
+fn bypassed(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let past = |interface: &&Interface| {
         interface.engine.value != Engine::User && interface.forward == Forward::Redirect
     };
-    let interfaces: Vec<&Interface> = patient.document().interfaces.iter().filter(past).collect();
+    let interfaces: Vec<&Interface> = case.document().interfaces.iter().filter(past).collect();
     if interfaces.is_empty() {
         return Ok(Vec::new());
     }

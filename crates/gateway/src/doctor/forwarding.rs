@@ -1,7 +1,7 @@
 //! The machine forwards packets.
 
 use super::facts::{key, set};
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::Engine;
 use crate::link::{Forwarding, Wanted};
 
@@ -19,13 +19,13 @@ const SWITCHES: [(&str, &str); 2] = [
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let wanted = Wanted::of(patient.document());
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let wanted = Wanted::of(case.document());
     let mut defects = Vec::new();
     for (family, switch) in SWITCHES {
-        if patient.facts.sysctl(switch).as_deref() != Some("0") {
-            for link in links(patient, family) {
-                defects.extend(on_link(patient, family, link));
+        if case.facts.sysctl(switch).as_deref() != Some("0") {
+            for link in links(case, family) {
+                defects.extend(on_link(case, family, link));
             }
         } else if wanted.forwarding == Forwarding::LeftAlone {
             defects.push(Defect::new(
@@ -39,8 +39,8 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
 }
 
 /// The links that forward packets of a family. Of IPv6, only BPF programs ask about single links.
-fn links<'a>(patient: &'a Patient<'_>, family: &str) -> Vec<&'a str> {
-    let document = patient.document();
+fn links<'a>(case: &'a Case<'_>, family: &str) -> Vec<&'a str> {
+    let document = case.document();
     let interfaces = document.interfaces.iter();
     let asked = interfaces.filter(|one| family == "ipv4" || one.engine.value != Engine::User);
     let mut links: Vec<&str> = asked.map(|one| one.name.value.as_str()).collect();
@@ -50,9 +50,9 @@ fn links<'a>(patient: &'a Patient<'_>, family: &str) -> Vec<&'a str> {
     links
 }
 
-fn on_link(patient: &Patient<'_>, family: &str, link: &str) -> Option<Defect> {
+fn on_link(case: &Case<'_>, family: &str, link: &str) -> Option<Defect> {
     let path = format!("{family}/conf/{link}/forwarding");
-    (patient.facts.sysctl(&path)? == "0").then(|| {
+    (case.facts.sysctl(&path)? == "0").then(|| {
         Defect::new(
             format!("{} is 0, though the machine forwards", key(&path)),
             format!("Packets for others that come in on {link} are dropped, or take the slow path"),

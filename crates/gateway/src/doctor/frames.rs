@@ -2,7 +2,7 @@
 
 use isthmus_engine::bpf;
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Engine, Forward, Interface, XdpMode};
 
 pub(super) const CHECK: Check = Check {
@@ -12,8 +12,8 @@ pub(super) const CHECK: Check = Check {
     look,
 };
 
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let interfaces = &patient.document().interfaces;
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let interfaces = &case.document().interfaces;
     // With `auto`, tc takes the place of XDP.
     let sends =
         |one: &&Interface| one.engine.value == Engine::Xdp && one.forward == Forward::Redirect;
@@ -24,7 +24,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     let mut defects = Vec::new();
     for interface in interfaces {
         let name = interface.name.value.as_str();
-        if !patient.facts.link(name).is_some_and(|link| link.is_veth) {
+        if !case.facts.link(name).is_some_and(|link| link.is_veth) {
             continue;
         }
         let abilities = bpf::xdp_abilities(name).map_err(|error| Unseen::new(name, &error))?;

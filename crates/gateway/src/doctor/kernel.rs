@@ -3,7 +3,7 @@
 use caps::{CapSet, Capability};
 use nix::sys::utsname::uname;
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Engine, Interface};
 
 pub(super) const CHECK: Check = Check {
@@ -31,7 +31,7 @@ pub(super) const RIGHTS: Check = Check {
 const OLDEST: (u32, u32) = (6, 1);
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let machine = cfg!(target_arch = "x86_64");
     let release = uname().map_or_else(
         |_| String::new(),
@@ -49,7 +49,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
             Remedy::engine(interface, "user"),
         )
     };
-    Ok(in_kernel(patient).map(defect).collect())
+    Ok(in_kernel(case).map(defect).collect())
 }
 
 /// The first two numbers of a release.
@@ -58,14 +58,14 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-fn in_kernel<'a>(patient: &'a Patient<'_>) -> impl Iterator<Item = &'a Interface> {
-    let interfaces = patient.document().interfaces.iter();
+fn in_kernel<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Interface> {
+    let interfaces = case.document().interfaces.iter();
     interfaces.filter(|one| one.engine.value != Engine::User)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn tun(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    if patient.facts.root.join("dev/net/tun").exists() {
+fn tun(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    if case.facts.root.join("dev/net/tun").exists() {
         return Ok(Vec::new());
     }
     Ok(vec![Defect::new(
@@ -75,7 +75,7 @@ fn tun(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     )])
 }
 
-fn rights(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
+fn rights(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let held =
         caps::read(None, CapSet::Effective).map_err(|error| Unseen::new("rights", &error))?;
     if !held.contains(&Capability::CAP_NET_ADMIN) {
@@ -93,7 +93,7 @@ fn rights(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
             Remedy::engine(interface, "user"),
         )
     };
-    Ok(in_kernel(patient).map(defect).collect())
+    Ok(in_kernel(case).map(defect).collect())
 }
 
 #[cfg(test)]

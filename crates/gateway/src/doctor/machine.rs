@@ -1,6 +1,6 @@
 //! What the configuration names is there.
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::Lack;
 
 pub(super) const CHECK: Check = Check {
@@ -11,22 +11,22 @@ pub(super) const CHECK: Check = Check {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let lacks = patient.document().lacks();
-    Ok(lacks.iter().map(|lack| defect(patient, lack)).collect())
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let lacks = case.document().lacks();
+    Ok(lacks.iter().map(|lack| defect(case, lack)).collect())
 }
 
-fn defect(patient: &Patient<'_>, lack: &Lack<'_>) -> Defect {
+fn defect(case: &Case<'_>, lack: &Lack<'_>) -> Defect {
     let remedy = match lack {
         Lack::Link(_) => {
-            let links = patient.facts.links.iter().map(|link| link.name.as_str());
+            let links = case.facts.links.iter().map(|link| link.name.as_str());
             let links: Vec<&str> = links.filter(|name| *name != "lo").collect();
             let table = format!("the table that names it, one of {}", links.join(", "));
             Remedy::configuration(table, "name = \"LINK\"")
         }
         Lack::Tun(_) => {
             let free = (0..).map(|number| format!("isthmus{number}"));
-            let mut free = free.filter(|name| patient.facts.link(name).is_none());
+            let mut free = free.filter(|name| case.facts.link(name).is_none());
             let name = free.next().unwrap_or_default();
             Remedy::configuration("[tun]", format!("name = \"{name}\""))
         }

@@ -36,7 +36,7 @@ pub struct Check {
     pub about: &'static str,
     /// Who looks.
     pub depth: Depth,
-    look: fn(&Patient<'_>) -> Result<Vec<Defect>, Unseen>,
+    look: fn(&Case<'_>) -> Result<Vec<Defect>, Unseen>,
 }
 
 /// The depth of an examination.
@@ -73,7 +73,7 @@ pub const CHECKS: &[Check] = &[
 
 /// A configuration, the machine that it is for, and the gateway if it runs.
 #[derive(Debug)]
-pub struct Patient<'a> {
+pub struct Case<'a> {
     /// The configuration.
     pub loaded: &'a Loaded,
     /// The machine.
@@ -82,7 +82,7 @@ pub struct Patient<'a> {
     pub status: Option<&'a Status>,
 }
 
-impl Patient<'_> {
+impl Case<'_> {
     const fn document(&self) -> &Document {
         &self.loaded.document
     }
@@ -208,11 +208,11 @@ pub struct Blank {
 
 /// Makes all checks of a depth.
 #[must_use]
-pub fn examine(patient: &Patient<'_>, depth: Depth) -> Diagnosis {
+pub fn examine(case: &Case<'_>, depth: Depth) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for check in CHECKS.iter().filter(|check| check.depth <= depth) {
         let name = check.name;
-        match (check.look)(patient) {
+        match (check.look)(case) {
             Ok(defects) => {
                 let finding = |defect| Finding {
                     check: name,
@@ -238,12 +238,12 @@ pub(crate) async fn warn(loaded: &Loaded) {
             return;
         }
     };
-    let patient = Patient {
+    let case = Case {
         loaded,
         facts: &facts,
         status: None,
     };
-    let diagnosis = examine(&patient, Depth::Start);
+    let diagnosis = examine(&case, Depth::Start);
     for Finding { check, defect } in diagnosis.findings {
         let Defect { wrong, why, remedy } = defect;
         tracing::warn!(check, "{wrong}. {why}; {remedy}");

@@ -3,7 +3,7 @@
 use isthmus_core::config::AnyMechanism;
 
 use super::facts::Link;
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::Mechanism;
 
 pub(super) const CHECK: Check = Check {
@@ -19,11 +19,11 @@ const IPV6: u32 = 1280;
 const IPV4_HEADER: u32 = 20;
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let facts = patient.facts;
-    let interfaces = patient.document().interfaces.iter();
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let facts = case.facts;
+    let interfaces = case.document().interfaces.iter();
     let links = interfaces.filter_map(|one| facts.link(&one.name.value));
-    let tunnelled = carries_v6_in_v4(patient);
+    let tunnelled = carries_v6_in_v4(case);
     let defect = |link: &Link| {
         let mut addresses = facts.addresses_of(link);
         // The kernel takes IPv6 away from a link that is too narrow for it.
@@ -52,8 +52,8 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     Ok(links.filter_map(defect).collect())
 }
 
-fn carries_v6_in_v4(patient: &Patient<'_>) -> bool {
-    let mut instances = patient.document().instances.iter();
+fn carries_v6_in_v4(case: &Case<'_>) -> bool {
+    let mut instances = case.document().instances.iter();
     instances.any(|instance| match &instance.mechanism {
         Mechanism::Composed(composed) => {
             matches!(composed.core, AnyMechanism::SixInFour(_))

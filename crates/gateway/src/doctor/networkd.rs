@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::facts::Facts;
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 
 pub(super) const CHECK: Check = Check {
     name: "networkd",
@@ -23,10 +23,10 @@ const FOLDERS: [&str; 4] = [
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let said = files(patient.facts)
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let said = files(case.facts)
         .iter()
-        .filter_map(|path| Some((path.clone(), setting(&patient.facts.read(path).ok()?)?)))
+        .filter_map(|path| Some((path.clone(), setting(&case.facts.read(path).ok()?)?)))
         .next_back();
     let Some((path, true)) = said else {
         return Ok(Vec::new());
@@ -92,12 +92,12 @@ mod tests {
             addresses: Vec::new(),
             routes: Vec::new(),
         };
-        let patient = Patient {
+        let case = Case {
             loaded: &loaded,
             facts: &facts,
             status: None,
         };
-        look(&patient).unwrap()
+        look(&case).unwrap()
     }
 
     #[test]

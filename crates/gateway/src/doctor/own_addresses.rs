@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 
 use super::facts::{Address, Facts};
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Engine, Mechanism, Pool};
 
 pub(super) const ADDRESSES: Check = Check {
@@ -24,8 +24,8 @@ pub(super) const PORTS: Check = Check {
 const RESERVED: &str = "ipv4/ip_local_reserved_ports";
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn addresses(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let document = patient.document();
+fn addresses(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let document = case.document();
     let in_kernel = document
         .interfaces
         .iter()
@@ -33,14 +33,14 @@ fn addresses(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     if in_kernel {
         return Ok(Vec::new());
     }
-    let pools: Vec<IpNet> = pools(patient).map(|pool| pool.addresses.into()).collect();
+    let pools: Vec<IpNet> = pools(case).map(|pool| pool.addresses.into()).collect();
     let mut defects = Vec::new();
     for network in document.routes() {
         // Of everything, the machine's own addresses are no part; and pools have a check of their own.
         if network.prefix_len() == 0 || pools.iter().any(|pool| network.contains(pool)) {
             continue;
         }
-        for (address, link) in own(patient, network) {
+        for (address, link) in own(case, network) {
             let address = address.network;
             defects.push(Defect::new(
                 format!("{address} of {link} is in {network}, which the gateway translates"),
@@ -53,12 +53,9 @@ fn addresses(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
 }
 
 /// The machine's addresses in a network, on other links than the gateway's.
-fn own<'a>(
-    patient: &'a Patient<'_>,
-    network: IpNet,
-) -> impl Iterator<Item = (&'a Address, &'a str)> {
-    let tun = patient.document().tun.name.value.as_str();
-    let facts: &Facts = patient.facts;
+fn own<'a>(case: &'a Case<'_>, network: IpNet) -> impl Iterator<Item = (&'a Address, &'a str)> {
+    let tun = case.document().tun.name.value.as_str();
+    let facts: &Facts = case.facts;
     let named = facts
         .addresses
         .iter()
@@ -66,8 +63,8 @@ fn own<'a>(
     named.filter(move |(one, link)| *link != tun && network.contains(&one.network.addr()))
 }
 
-fn pools<'a>(patient: &'a Patient<'_>) -> impl Iterator<Item = Pool> + 'a {
-    let instances = patient.document().instances.iter();
+fn pools<'a>(case: &'a Case<'_>) -> impl Iterator<Item = Pool> + 'a {
+    let instances = case.document().instances.iter();
     // A shared address has its ports by a rule, and its pool is no choice of the operator.
     let chosen = instances.filter(|one| !matches!(one.mechanism, Mechanism::Composed(_)));
     let nats = chosen.filter_map(|instance| instance.mechanism.nat());
@@ -75,8 +72,8 @@ fn pools<'a>(patient: &'a Patient<'_>) -> impl Iterator<Item = Pool> + 'a {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn ports(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let facts = patient.facts;
+fn ports(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let facts = case.facts;
     let local = facts.sysctl("ipv4/ip_local_port_range").unwrap_or_default();
     let mut local = local
         .split_whitespace()
@@ -87,8 +84,8 @@ fn ports(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     let reserved = facts.sysctl(RESERVED).unwrap_or_default();
     let is_reserved = |port: u16| ranges(&reserved).any(|(low, high)| (low..=high).contains(&port));
     let mut defects = Vec::new();
-    for pool in pools(patient) {
-        let Some((address, link)) = own(patient, pool.addresses.into()).next() else {
+    for pool in pools(case) {
+        let Some((address, link)) = own(case, pool.addresses.into()).next() else {
             continue;
         };
         let (low, high) = (pool.ports.0.max(first), pool.ports.1.min(last));

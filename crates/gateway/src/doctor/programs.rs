@@ -2,7 +2,7 @@
 
 use isthmus_engine::bpf::{self, Found, Mode, Place};
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::Engine;
 
 pub(super) const CHECK: Check = Check {
@@ -15,15 +15,15 @@ pub(super) const CHECK: Check = Check {
 /// How the names of our programs begin.
 const OURS: &str = "isthmus_";
 
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let mut defects = Vec::new();
-    let interfaces = &patient.document().interfaces;
+    let interfaces = &case.document().interfaces;
     for interface in interfaces
         .iter()
         .filter(|one| one.engine.value != Engine::User)
     {
         let name = interface.name.value.as_str();
-        if patient.facts.link(name).is_none() {
+        if case.facts.link(name).is_none() {
             continue;
         }
         let found = bpf::programs_on(name)
@@ -31,7 +31,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
         // What is there before the gateway runs is another's, whatever its name.
         let others = found
             .iter()
-            .filter(|one| !(patient.is_running() && one.name.starts_with(OURS)));
+            .filter(|one| !(case.is_running() && one.name.starts_with(OURS)));
         defects.extend(others.map(|one| defect(name, one)));
     }
     Ok(defects)

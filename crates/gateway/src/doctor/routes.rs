@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::config::AnyMechanism;
 
 use super::facts::Route;
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Composed, Engine, Instance, Mechanism, Routes};
 
 pub(super) const CHECK: Check = Check {
@@ -19,14 +19,14 @@ pub(super) const CHECK: Check = Check {
 const ALL_OF_V4: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let mut defects: Vec<Defect> = Vec::new();
-    for instance in &patient.document().instances {
-        let defect = beyond(instance).and_then(|network| no_way(patient, network));
+    for instance in &case.document().instances {
+        let defect = beyond(instance).and_then(|network| no_way(case, network));
         // Of several instances with the same way, one is enough.
         defects.extend(defect.filter(|new| !defects.contains(new)));
     }
-    defects.extend(nothing_comes(patient));
+    defects.extend(nothing_comes(case));
     Ok(defects)
 }
 
@@ -66,15 +66,15 @@ fn prefix(instance: &Instance) -> Option<IpNet> {
     IpNet::new(address, prefix.length()).ok()
 }
 
-fn no_way(patient: &Patient<'_>, network: IpNet) -> Option<Defect> {
+fn no_way(case: &Case<'_>, network: IpNet) -> Option<Defect> {
     // A router in the midst of the internet has many routes, and none for everything.
     let some = |route: &Route| {
         let same_family = route.to.addr().is_ipv4() == network.addr().is_ipv4();
         network.prefix_len() == 0 && same_family && route.leads_beyond
     };
     let leads =
-        |route: &&Route| (route.to.contains(&network) || some(route)) && !is_ours(patient, route);
-    if patient.facts.routes.iter().any(|route| leads(&route)) {
+        |route: &&Route| (route.to.contains(&network) || some(route)) && !is_ours(case, route);
+    if case.facts.routes.iter().any(|route| leads(&route)) {
         return None;
     }
     let to = match network.prefix_len() {
@@ -88,24 +88,24 @@ fn no_way(patient: &Patient<'_>, network: IpNet) -> Option<Defect> {
     ))
 }
 
-fn is_ours(patient: &Patient<'_>, route: &Route) -> bool {
-    let tun = patient.document().tun.name.value.as_str();
+fn is_ours(case: &Case<'_>, route: &Route) -> bool {
+    let tun = case.document().tun.name.value.as_str();
     route
         .link
-        .is_some_and(|number| patient.facts.name_of(number) == tun)
+        .is_some_and(|number| case.facts.name_of(number) == tun)
 }
 
 /// In user space packets come by routes, and somebody must make them.
-fn nothing_comes(patient: &Patient<'_>) -> Option<Defect> {
-    let document = patient.document();
+fn nothing_comes(case: &Case<'_>) -> Option<Defect> {
+    let document = case.document();
     let mut interfaces = document.interfaces.iter();
     if document.tun.routes == Routes::Auto || interfaces.any(|one| one.engine.value != Engine::User)
     {
         return None;
     }
     let into = |network: &IpNet| {
-        let mut routes = patient.facts.routes.iter();
-        routes.any(|route| route.to.contains(network) && is_ours(patient, route))
+        let mut routes = case.facts.routes.iter();
+        routes.any(|route| route.to.contains(network) && is_ours(case, route))
     };
     let missing = document
         .routes()

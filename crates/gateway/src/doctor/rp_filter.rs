@@ -1,7 +1,7 @@
 //! The kernel does not drop translated packets because of their source.
 
 use super::facts::{Facts, key};
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Engine, Forward, Routes};
 
 pub(super) const CHECK: Check = Check {
@@ -12,8 +12,8 @@ pub(super) const CHECK: Check = Check {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let document = patient.document();
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let document = case.document();
     let kernel_forwards = document
         .interfaces
         .iter()
@@ -23,7 +23,7 @@ fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
     if document.tun.routes == Routes::None {
         links.push(&document.tun.name.value);
     }
-    let defect = |link| defect(patient.facts, link);
+    let defect = |link| defect(case.facts, link);
     Ok(links.into_iter().filter_map(defect).collect())
 }
 

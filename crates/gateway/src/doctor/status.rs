@@ -1,7 +1,8 @@
 //! The gateway that runs has no troubles.
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::control::{Status, TableStatus};
+use crate::health::{Reason, Verdict};
 
 pub(super) const CHECK: Check = Check {
     name: "running",
@@ -11,28 +12,29 @@ pub(super) const CHECK: Check = Check {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let Some(status) = patient.status else {
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let Some(status) = case.status else {
         return Ok(Vec::new());
     };
-    let file = status.configuration.display();
-    let mut defects = Vec::new();
-    defects.extend(status.reload_error.as_ref().map(|error| {
-        Defect::new(
-            format!("the last reload failed: {error}"),
-            "The configuration before it is in force",
-            Remedy::command(format!("isthmus check {file}")),
-        )
-    }));
-    defects.extend(status.troubles.iter().map(|trouble| {
-        Defect::new(
-            format!("not as configured: {trouble}"),
-            "The gateway tries each second to put it back, and cannot",
-            Remedy::command(format!("isthmus status --name {}", status.name)),
-        )
-    }));
+    let reasons = status.health.reasons.iter();
+    let mut defects: Vec<Defect> = reasons.map(|reason| of_reason(status, reason)).collect();
     defects.extend(tables(status));
     Ok(defects)
+}
+
+fn of_reason(status: &Status, reason: &Reason) -> Defect {
+    let file = status.configuration.display();
+    let (why, command) = match reason.verdict {
+        Verdict::Ill => (
+            "Packets may not be translated. The gateway tries each second to mend it, and cannot",
+            format!("isthmus status --name {}", status.name),
+        ),
+        Verdict::Degraded | Verdict::Healthy => (
+            "The configuration before it is in force",
+            format!("isthmus check {file}"),
+        ),
+    };
+    Defect::new(reason.what.as_str(), why, Remedy::command(command))
 }
 
 /// The tables that refuse entries and can be given other sizes.

@@ -2,7 +2,7 @@
 
 use isthmus_engine::bpf;
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::Engine;
 
 pub(super) const CHECK: Check = Check {
@@ -13,8 +13,8 @@ pub(super) const CHECK: Check = Check {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
-    let interfaces = patient.document().interfaces.iter();
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let interfaces = case.document().interfaces.iter();
     let with_xdp = interfaces.filter(|one| one.engine.value == Engine::Xdp);
     let defect = |link: &str| {
         takes_off(link).then(|| {

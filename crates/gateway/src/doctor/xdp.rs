@@ -2,7 +2,7 @@
 
 use isthmus_engine::bpf;
 
-use super::{Check, Defect, Depth, Patient, Remedy, Unseen};
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Engine, Interface, XdpMode};
 
 pub(super) const CHECK: Check = Check {
@@ -12,9 +12,9 @@ pub(super) const CHECK: Check = Check {
     look,
 };
 
-fn look(patient: &Patient<'_>) -> Result<Vec<Defect>, Unseen> {
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let mut defects = Vec::new();
-    for interface in &patient.document().interfaces {
+    for interface in &case.document().interfaces {
         if interface.engine.value == Engine::Xdp {
             defects.extend(defect(interface)?);
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use isthmus_gateway::config::{self, LoadError, Loaded, Plan, Problem};
-use isthmus_gateway::doctor::{Depth, Facts, Finding, Patient, examine};
+use isthmus_gateway::doctor::{Case, Depth, Facts, Finding, examine};
 use serde::Serialize;
 
 use super::configuration;
@@ -84,10 +84,10 @@ fn findings(loaded: &Loaded) -> Vec<Finding> {
     let Ok(facts) = Facts::gather_now() else {
         return Vec::new();
     };
-    let patient = Patient {
+    let case = Case {
         loaded,
         facts: &facts,
         status: None,
     };
-    examine(&patient, Depth::Start).findings
+    examine(&case, Depth::Start).findings
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use isthmus_gateway::config;
 use isthmus_gateway::control::{Client, ClientError, Reply, Request, Status};
-use isthmus_gateway::doctor::{Depth, Diagnosis, Facts, Finding, Patient, examine};
+use isthmus_gateway::doctor::{Case, Depth, Diagnosis, Facts, Finding, examine};
 use serde::Serialize;
 
 use super::configuration;
@@ -72,12 +72,12 @@ impl Doctor {
             None => status_at(&gateway.control)?,
         };
         let facts = Facts::gather_now()?;
-        let patient = Patient {
+        let case = Case {
             loaded: &loaded,
             facts: &facts,
             status: status.as_ref(),
         };
-        let diagnosis = examine(&patient, Depth::Whole);
+        let diagnosis = examine(&case, Depth::Whole);
         if self.json {
             let answer = Answer {
                 gateway: &gateway.name,

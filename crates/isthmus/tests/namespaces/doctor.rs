@@ -391,7 +391,7 @@ fn troubles_of_a_gateway_that_runs() {
     let output = gateway.client("doctor");
     assert_eq!(output.status.code(), FINDINGS, "{output:?}");
     assert!(
-        text(&output).contains("running: not as configured"),
+        text(&output).contains("running: there is no link tos"),
         "{output:?}"
     );
     site.net.ip("gateway", "link set other name tos");
