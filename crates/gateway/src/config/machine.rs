@@ -50,7 +50,9 @@ impl Loaded {
         let lacks = self.document.lacks();
         let missing = lacks.iter().map(|lack| lack.diagnostic().into_warning());
         let overlaps = local_ports::overlaps(&self.document);
-        self.warnings.clone().with(missing.chain(overlaps).collect())
+        self.warnings
+            .clone()
+            .with(missing.chain(overlaps).collect())
     }
 }
 
