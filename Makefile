@@ -89,8 +89,8 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS
 vectors: ## write the vectors and docs/compliance.md from their tables
 	vectors/generate.py
 
-docs: ## write docs/counters.md from the lists of counters, and the tables of docs/security.md
-	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway counters_page
+docs: ## write docs/counters.md and the tables of docs/doctor.md and docs/security.md from the lists in the sources
+	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway _page
 	WRITE_PAGES=1 cargo test --locked --package isthmus-lab --test lab security_page
 
 man: ## write the manual pages to target/man, which `make install` takes

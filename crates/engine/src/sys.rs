@@ -137,6 +137,8 @@ const BPF_OBJ_GET: c_int = 7;
 const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
 const BPF_PROG_QUERY: c_int = 16;
 const BPF_LINK_CREATE: c_int = 28;
+const BPF_LINK_GET_FD_BY_ID: c_int = 30;
+const BPF_LINK_GET_NEXT_ID: c_int = 31;
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
@@ -233,6 +235,62 @@ pub(crate) fn tcx_programs(interface: u32) -> io::Result<Vec<u32>> {
     bpf(BPF_PROG_QUERY, &mut attributes)?;
     programs.truncate(attributes.count as usize);
     Ok(programs)
+}
+
+/// The fields of `union bpf_attr` for walks through all objects.
+#[repr(C)]
+#[derive(Default)]
+struct WalkAttributes {
+    from: u32,
+    next: u32,
+    flags: u32,
+}
+
+/// A BPF link: an attachment that ends with its last descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attachment {
+    pub(crate) number: u32,
+    pub(crate) program: u32,
+    /// The network interface; something else for links to other things.
+    pub(crate) interface: u32,
+}
+
+/// Returns all BPF links of the machine.
+pub(crate) fn attachments() -> io::Result<Vec<Attachment>> {
+    let mut all = Vec::new();
+    let mut walk = WalkAttributes::default();
+    loop {
+        match bpf(BPF_LINK_GET_NEXT_ID, &mut walk) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+            outcome => outcome?,
+        };
+        let mut named = WalkAttributes {
+            from: walk.next,
+            ..WalkAttributes::default()
+        };
+        // It may be gone by now.
+        if let Ok(link) = bpf_descriptor(BPF_LINK_GET_FD_BY_ID, &mut named) {
+            all.push(attachment(&link)?);
+        }
+        walk.from = walk.next;
+    }
+}
+
+fn attachment(link: &OwnedFd) -> io::Result<Attachment> {
+    // The first fields of `struct bpf_link_info`: type, number, program, padding, and, of links to interfaces, that.
+    let mut told = [0_u32; 5];
+    let mut attributes = InfoAttributes {
+        descriptor: link.as_raw_fd() as u32,
+        length: size_of_val(&told) as u32,
+        at: told.as_mut_ptr() as u64,
+    };
+    bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
+    let [_, number, program, _, interface] = told;
+    Ok(Attachment {
+        number,
+        program,
+        interface,
+    })
 }
 
 /// Gives a map or program a path in a BPF file system.

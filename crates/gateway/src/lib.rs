@@ -4,6 +4,7 @@ pub mod capture;
 pub mod change;
 pub mod config;
 pub mod control;
+pub mod doctor;
 pub mod engine;
 mod hash;
 pub mod health;

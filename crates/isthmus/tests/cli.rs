@@ -423,6 +423,59 @@ fn check_explains_mistakes() {
     assert!(error.contains("not-there.toml"), "{error}");
 }
 
+/// This machine does not have the links of an example, which may be for another.
+#[test]
+fn check_warns_of_what_is_not_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("edge.toml");
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/nat64-isp.toml"
+    ));
+    let text = text
+        .unwrap()
+        .replace("eth1", "nolink")
+        .replace("/var/log/", "/nowhere/");
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let output = run(&["check", "--json", file]);
+    assert!(output.status.success());
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["valid"], true);
+    let problems = value["problems"].as_array().unwrap();
+    for part in ["no link \"nolink\"", "no folder /nowhere/isthmus"] {
+        let said =
+            |problem: &&serde_json::Value| problem["message"].as_str().unwrap().contains(part);
+        let problem = problems.iter().find(said).expect(part);
+        assert_eq!(problem["severity"], "warning");
+    }
+    // `doctor` says the same, and how to mend it.
+    let output = run(&["doctor", "--json", file]);
+    assert_eq!(output.status.code(), Some(2));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = value["findings"].as_array().unwrap();
+    let of_folder = serde_json::json!({ "command": "mkdir -p /nowhere/isthmus" });
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding["remedy"] == of_folder),
+        "{findings:?}"
+    );
+}
+
+#[test]
+fn doctor_cannot_look_without_a_configuration() {
+    let error = failure(&["doctor", "not-there.toml"], 1);
+    assert!(error.contains("not-there.toml"), "{error}");
+    let error = failure(
+        &["doctor", "crates/gateway/tests/config/bad/ranges.toml"],
+        1,
+    );
+    assert!(error.contains("ranges.toml:16:19"), "{error}");
+    let error = failure(&["doctor", "--socket", "/nowhere/edge.sock"], 1);
+    assert!(error.contains("isthmus doctor FILE"), "{error}");
+}
+
 /// Offline there is no network that could provide a prefix.
 #[test]
 fn translate_needs_the_prefix() {
@@ -440,6 +493,7 @@ fn every_command_has_help() {
         "check",
         "addr",
         "translate",
+        "doctor",
         "up",
         "forget",
         "status",
@@ -701,7 +755,7 @@ fn translate_reads_and_writes_standard_streams() {
 #[test]
 fn a_reader_that_leaves_is_no_reason_to_complain() {
     for arguments in [
-        &["check", "examples/nat64-isp.toml"][..],
+        &["completions", "bash"][..],
         &["addr", "explain", "2001:db8::1"],
     ] {
         let (reader, writer) = std::io::pipe().unwrap();

@@ -6,15 +6,18 @@ use aya::util::KernelVersion;
 use isthmus_abi::programs::Hook;
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage, LinkXdp};
+use netlink_packet_route::link::{
+    InfoKind, LinkAttribute, LinkExtentMask, LinkInfo, LinkMessage, LinkXdp,
+};
 use netlink_packet_route::tc::{TcAttribute, TcFilterBpfOption, TcHandle, TcMessage, TcOption};
 
 use super::dump::request;
+use super::frames::{self, XdpAbilities};
 use crate::sys;
 
 /// The parent of the filters at the ingress of a link: `TC_H_CLSACT` and `TC_H_MIN_INGRESS` of
 /// `linux/pkt_sched.h`.
-const INGRESS: TcHandle = TcHandle {
+pub(super) const INGRESS: TcHandle = TcHandle {
     major: 0xffff,
     minor: 0xfff2,
 };
@@ -69,6 +72,36 @@ pub fn takes_tags_off(interface: &str) -> io::Result<bool> {
     sys::takes_tags_off(interface)
 }
 
+/// The abilities of the driver of a link with XDP. `None`: the kernel, older than 6.3, does not know, or has no such
+/// link.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn xdp_abilities(interface: &str) -> io::Result<Option<XdpAbilities>> {
+    let Ok(number) = sys::link_number(interface) else {
+        return Ok(None);
+    };
+    Ok(frames::abilities()?.and_then(|all| all.get(&number).copied()))
+}
+
+/// Whether a link is a veth whose other end does not poll, so that XDP cannot send there.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn is_deaf(interface: &str) -> io::Result<bool> {
+    let refuses = xdp_abilities(interface)?.is_some_and(|can| !can.takes_frames);
+    if !refuses {
+        return Ok(false);
+    }
+    let mut is_veth = false;
+    about(sys::link_number(interface)?, |attribute| {
+        if let LinkAttribute::LinkInfo(infos) = attribute {
+            is_veth = infos.contains(&LinkInfo::Kind(InfoKind::Veth));
+        }
+    })?;
+    Ok(is_veth)
+}
+
 /// Returns the numbers of the programs of a hook on a link.
 pub(super) fn programs(hook: Hook, link: u32) -> io::Result<Vec<u32>> {
     match hook {
@@ -114,7 +147,7 @@ fn filters(link: u32) -> io::Result<Vec<u32>> {
 }
 
 /// Passes all attributes of a link to `take`.
-fn about(link: u32, mut take: impl FnMut(LinkAttribute)) -> io::Result<()> {
+pub(super) fn about(link: u32, mut take: impl FnMut(LinkAttribute)) -> io::Result<()> {
     let mut message = LinkMessage::default();
     message.header.index = link;
     let brief = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);

@@ -15,6 +15,7 @@ use netlink_packet_route::link::{
 
 use super::Error;
 use super::dump::dump;
+use super::frames::{self, Abilities};
 use super::stations::Stations;
 
 /// The maps and their current contents.
@@ -25,6 +26,8 @@ pub(super) struct Links {
     named: Named<String>,
     written: Contents,
     stations: Stations,
+    /// What drivers could do at the last update.
+    abilities: Option<Abilities>,
 }
 
 /// Links with properties that the configuration gives them.
@@ -69,12 +72,27 @@ impl Links {
             named,
             written: Contents::default(),
             stations: Stations::new(take(abi::STATIONS)?, take(abi::OWN)?)?,
+            abilities: None,
         })
+    }
+
+    /// Whether drivers can do something else than at the last update, which the kernel does not announce with the
+    /// links.
+    pub(super) fn drivers_changed(&self) -> bool {
+        frames::abilities().ok().flatten() != self.abilities
     }
 
     /// Writes the current links of the calling thread's network namespace to the maps.
     pub(super) fn update(&mut self) -> io::Result<()> {
-        let links = all()?;
+        let mut links = all()?;
+        // Who does not learn it takes all drivers to be able.
+        self.abilities = frames::abilities().ok().flatten();
+        if let Some(abilities) = &self.abilities {
+            for link in &mut links {
+                let ability = abilities.get(&link.number);
+                link.refuses_frames = ability.is_some_and(|ability| !ability.takes_frames);
+            }
+        }
         let current = Contents::of(&links, &self.named.numbers(&links));
         let refused = |error: MapError| io::Error::other(error);
         // The addresses come first: a VLAN whose device has one of its own is taken as soon as it is known.
@@ -122,6 +140,8 @@ pub(super) struct Link {
     pub(super) vlan: Option<u16>,
     pub(super) protocol: VlanProtocol,
     pub(super) bridged: bool,
+    /// Its driver takes no frames from XDP now, as it says itself. Kernels before 6.3 do not know.
+    pub(super) refuses_frames: bool,
 }
 
 impl Link {
@@ -174,6 +194,7 @@ impl Link {
     /// Whether XDP can send to it. Most drivers can, and few virtual links.
     fn takes_frames(&self) -> bool {
         self.ethernet
+            && !self.refuses_frames
             && matches!(
                 self.kind,
                 None | Some(InfoKind::Veth | InfoKind::Tun | InfoKind::Bond)
@@ -328,6 +349,10 @@ mod tests {
             ethernet: false,
             ..of_kind(5, InfoKind::Tun)
         };
+        let deaf = Link {
+            refuses_frames: true,
+            ..of_kind(10, InfoKind::Veth)
+        };
         let links = [
             physical(2),
             of_kind(3, InfoKind::Veth),
@@ -336,6 +361,8 @@ mod tests {
             vlan(7, 4, 10),
             vlan(8, 2, 10),
             vlan(9, 8, 11),
+            deaf,
+            vlan(11, 10, 10),
         ];
         let current = contents(&links, &[]);
         let no_frames: Vec<u32> = current
@@ -344,7 +371,7 @@ mod tests {
             .filter(|(_, word)| !Properties(**word).takes_frames())
             .map(|(number, _)| *number)
             .collect();
-        assert_eq!(no_frames, [4, 5, 7, 9]);
+        assert_eq!(no_frames, [4, 5, 7, 9, 10, 11]);
     }
 
     #[test]

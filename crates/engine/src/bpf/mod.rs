@@ -6,6 +6,8 @@
 
 mod attached;
 mod dump;
+mod found;
+mod frames;
 mod kept;
 mod links;
 mod map;
@@ -44,7 +46,9 @@ use links::{Links, Named};
 use ranges::Ranges;
 use routes::RouteWatch;
 
-pub use attached::{LinkNow, takes_tags_off};
+pub use attached::{LinkNow, is_deaf, takes_tags_off, xdp_abilities};
+pub use found::{Found, Place, programs_on};
+pub use frames::XdpAbilities;
 pub use isthmus_abi::lines::STATE;
 pub use isthmus_abi::programs::Hook;
 pub use map::Plain;

@@ -86,6 +86,8 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
     let mut announcements = Vec::with_capacity(64 * 1024);
     let mut number = first_number();
     let mut stale = false;
+    // The time to ask for what is not announced.
+    let mut ask = Instant::now() + LONGEST;
     // The time to read the routes.
     let mut due = Some(Instant::now());
     loop {
@@ -119,6 +121,10 @@ fn watch(socket: &Socket, stop: &File, epoch: &Region, ranges: &Ranges, mut link
         // This comes before the next epoch, which forgets the old links. If it fails, packets from new links take the
         // kernel's path, and the next announcement tries again.
         stale |= heard.links;
+        if ask <= Instant::now() {
+            ask = Instant::now() + LONGEST;
+            stale |= links.drivers_changed();
+        }
         if stale {
             stale = links.update().is_err();
         }

@@ -53,6 +53,12 @@ impl Diagnostic {
         }
     }
 
+    /// The same, but the configuration can be used.
+    pub(super) fn into_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
     /// Points to a second place, the other half of a contradiction.
     pub(super) fn also(mut self, place: Span, label: impl Into<String>) -> Self {
         self.also = Some((place, label.into()));

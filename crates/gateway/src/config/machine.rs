@@ -1,13 +1,30 @@
-//! Whether the machine has what a configuration names. Asked at a start and a reload, not by a mere
-//! check: a file may have been written for another machine.
+//! Whether the machine has what a configuration names. A start and a reload need it. A check of the file warns,
+//! because the file may have been written for another machine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::net::if_::if_nametoindex;
 
-use super::diagnose::Diagnostic;
+use super::diagnose::{Diagnostic, Report};
 use super::document::Document;
+use super::source::At;
 use super::{LoadError, Loaded, local_ports};
+
+/// Something that the configuration needs, and this machine does not have.
+#[derive(Clone, Debug)]
+pub enum Lack<'a> {
+    /// A link of this name.
+    Link(&'a At<String>),
+    /// The name of the TUN link: a link of another kind has it.
+    Tun(&'a At<String>),
+    /// The folder of the file of records.
+    Folder {
+        /// The file.
+        file: &'a At<PathBuf>,
+        /// The folder.
+        folder: &'a Path,
+    },
+}
 
 impl Loaded {
     /// The same, if this machine has what it names.
@@ -15,14 +32,8 @@ impl Loaded {
     /// # Errors
     /// Everything that is missing, with its place in the file.
     pub fn on_this_machine(self) -> Result<Self, LoadError> {
-        let missing: Vec<Diagnostic> = [
-            interfaces(&self.document),
-            tun(&self.document),
-            records(&self.document),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let lacks = self.document.lacks();
+        let missing: Vec<Diagnostic> = lacks.iter().map(Lack::diagnostic).collect();
         if missing.is_empty() {
             let overlaps = local_ports::overlaps(&self.document);
             return Ok(Self {
@@ -32,9 +43,31 @@ impl Loaded {
         }
         Err(LoadError::Invalid(self.warnings.with(missing)))
     }
+
+    /// The warnings, with those about this machine, and one for everything that it does not have.
+    #[must_use]
+    pub fn warnings_here(&self) -> Report {
+        let lacks = self.document.lacks();
+        let missing = lacks.iter().map(|lack| lack.diagnostic().into_warning());
+        let overlaps = local_ports::overlaps(&self.document);
+        self.warnings
+            .clone()
+            .with(missing.chain(overlaps).collect())
+    }
 }
 
-fn interfaces(document: &Document) -> Vec<Diagnostic> {
+impl Document {
+    /// Everything that it names and this machine does not have.
+    #[must_use]
+    pub fn lacks(&self) -> Vec<Lack<'_>> {
+        let mut lacks = links(self);
+        lacks.extend(tun(self));
+        lacks.extend(records(self));
+        lacks
+    }
+}
+
+fn links(document: &Document) -> Vec<Lack<'_>> {
     let names = document.interfaces.iter().map(|interface| &interface.name);
     let discovered = document.discoveries();
     let discovered = discovered.filter_map(|(_, discovery)| discovery.interface.as_ref());
@@ -43,41 +76,49 @@ fn interfaces(document: &Document) -> Vec<Diagnostic> {
         .chain(discovered)
         .chain(announced)
         .filter(|name| if_nametoindex(name.value.as_str()).is_err())
-        .map(|name| {
-            let message = format!("there is no link \"{}\" on this machine", name.value);
-            let label = "expected a link that `ip link` shows";
-            Diagnostic::error(name.span, message, label)
-        })
+        .map(Lack::Link)
         .collect()
 }
 
-fn tun(document: &Document) -> Vec<Diagnostic> {
+fn tun(document: &Document) -> Option<Lack<'_>> {
     let name = &document.tun.name;
     let link = Path::new("/sys/class/net").join(name.value.as_str());
-    if !link.exists() || link.join("tun_flags").exists() {
-        return Vec::new();
-    }
-    let message = format!("\"{}\" exists and is not a TUN link", name.value);
-    let label = "expected a name that no link of this machine has";
-    vec![Diagnostic::error(name.span, message, label)]
+    (link.exists() && !link.join("tun_flags").exists()).then_some(Lack::Tun(name))
 }
 
-fn records(document: &Document) -> Vec<Diagnostic> {
-    let Some(path) = &document.records.json else {
-        return Vec::new();
-    };
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => return Vec::new(),
-    };
-    if folder.is_dir() {
-        return Vec::new();
+fn records(document: &Document) -> Option<Lack<'_>> {
+    let file = document.records.json.as_ref()?;
+    let folder = file.parent()?;
+    let is_missing = !folder.as_os_str().is_empty() && !folder.is_dir();
+    is_missing.then_some(Lack::Folder { file, folder })
+}
+
+impl Lack<'_> {
+    /// The lack in words.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Link(name) => format!("there is no link \"{}\" on this machine", name.value),
+            Self::Tun(name) => format!("\"{}\" exists and is not a TUN link", name.value),
+            Self::Folder { folder, .. } => format!("there is no folder {}", folder.display()),
+        }
     }
-    let message = format!("there is no folder {}", folder.display());
-    let label = "expected a file in an existing folder";
-    let help = format!(
-        "create it: `mkdir -p {}`; systemd does it by `LogsDirectory=`",
-        folder.display()
-    );
-    vec![Diagnostic::error(path.span, message, label).help(help)]
+
+    fn diagnostic(&self) -> Diagnostic {
+        let error = |span, label| Diagnostic::error(span, self.message(), label);
+        match self {
+            Self::Link(name) => error(name.span, "expected a link that `ip link` shows"),
+            Self::Tun(name) => error(
+                name.span,
+                "expected a name that no link of this machine has",
+            ),
+            Self::Folder { file, folder } => {
+                let diagnostic = error(file.span, "expected a file in an existing folder");
+                diagnostic.help(format!(
+                    "create it: `mkdir -p {}`; systemd does it by `LogsDirectory=`",
+                    folder.display()
+                ))
+            }
+        }
+    }
 }

@@ -47,6 +47,7 @@ pub use compile::{CompileError, Compiled, CompiledInstance, Secrets};
 pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;
 pub use isatap::PotentialRouters;
+pub use machine::Lack;
 pub use plan::{Plan, Section};
 pub use source::{At, Source, Span};
 

@@ -11,7 +11,7 @@ use isthmus_engine::keeper::Keeper;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
 
-use super::attached::Attached;
+use super::attached::{self, Attached};
 use super::{Engine, EngineError};
 use crate::config::{self, Forward, Interface, Side};
 use crate::control::EngineStatus;
@@ -22,7 +22,9 @@ pub struct KernelEngine {
     // Taken when it stops: the kernel detaches a program when its last holder drops it.
     programs: Mutex<Option<Programs>>,
     links: Mutex<Vec<Attached>>,
-    /// The names of its links, for errors.
+    /// All links of the configuration.
+    interfaces: Vec<Interface>,
+    /// Their names, for errors.
     names: String,
 }
 
@@ -59,6 +61,7 @@ impl KernelEngine {
         let engine = Self {
             programs: Mutex::new(Some(programs)),
             links: Mutex::default(),
+            interfaces: interfaces.to_vec(),
             names,
         };
         Ok((engine, state))
@@ -70,16 +73,13 @@ impl KernelEngine {
     ///
     /// If the kernel refuses a program or a link; others are let go again when this engine is
     /// dropped.
-    pub fn attach(
-        &mut self,
-        interfaces: &[Interface],
-        ruleset: &Arc<Ruleset>,
-    ) -> Result<(), EngineError> {
+    pub fn attach(&mut self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError> {
         self.swap(ruleset)?;
         let in_kernel = |interface: &&Interface| interface.engine.value != config::Engine::User;
-        for interface in interfaces.iter().filter(in_kernel) {
+        let deaf = attached::deaf(&self.interfaces);
+        for interface in self.interfaces.iter().filter(in_kernel) {
             let attached = match &mut *self.lock() {
-                Some(programs) => Attached::new(programs, interface)?,
+                Some(programs) => Attached::new(programs, interface, deaf)?,
                 None => continue,
             };
             self.links().push(attached);
@@ -162,10 +162,11 @@ impl Engine for KernelEngine {
         let Some(programs) = &mut *self.lock() else {
             return Vec::new();
         };
+        let deaf = attached::deaf(&self.interfaces);
         let mut links = self.links();
         links
             .iter_mut()
-            .filter_map(|link| link.heal(programs))
+            .filter_map(|link| link.heal(programs, deaf))
             .collect()
     }
 

@@ -30,6 +30,7 @@ use super::sweeper::Sweeper;
 use super::view::{Answer, Current, View};
 use crate::config::{self, Document, Secrets};
 use crate::control::{self, ControlSocket, EngineStatus, Lock, Order};
+use crate::doctor;
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
 use crate::link::{Answers, Forwarding, Link, LinkError, Monitor, Sysctls, Wanted};
@@ -83,6 +84,7 @@ impl Running {
         let logging = Logging::start(document.log.level, document.log.format)
             .map_err(|error| UpError::system("log")(std::io::Error::other(error)))?;
         start::warn(&loaded.warnings);
+        doctor::warn(&loaded).await;
         let history = History::new(Version::of(loaded));
         // First the socket: it shows whether this gateway runs already.
         let socket = ControlSocket::bind(&document.gateway.control)?;

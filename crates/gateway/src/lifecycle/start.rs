@@ -244,7 +244,7 @@ pub(super) fn engines(
     let user = UserEngine::start(&document.tun, &prepared.ruleset, &memory.state, services)?;
     let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(user)];
     if let Some(mut kernel) = memory.kernel {
-        kernel.attach(&document.interfaces, &prepared.ruleset)?;
+        kernel.attach(&prepared.ruleset)?;
         engines.push(Box::new(kernel));
     }
     Ok(engines)

@@ -44,7 +44,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
+    pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
         let what = what.into();
         move |error| match error {
             rtnetlink::Error::NetlinkError(message) => match message.to_io() {
@@ -311,14 +311,16 @@ impl Link {
         self.connection.abort();
     }
 
-    /// A link between programs needs no address of the kernel's making and asks for no routers.
+    /// A link between programs needs no address of the kernel's making and asks for no routers. ICMP errors that come
+    /// from it may have an address of the machine as their source, which the kernel drops otherwise.
     fn quiet(&self) {
-        for (leaf, value) in [
-            ("addr_gen_mode", "1"),
-            ("accept_ra", "0"),
-            ("router_solicitations", "0"),
+        for (family, leaf, value) in [
+            ("ipv6", "addr_gen_mode", "1"),
+            ("ipv6", "accept_ra", "0"),
+            ("ipv6", "router_solicitations", "0"),
+            ("ipv4", "accept_local", "1"),
         ] {
-            let path = format!("/proc/sys/net/ipv6/conf/{}/{leaf}", self.name);
+            let path = format!("/proc/sys/net/{family}/conf/{}/{leaf}", self.name);
             if let Err(error) = std::fs::write(&path, value) {
                 tracing::debug!(path, %error, "could not be set");
             }

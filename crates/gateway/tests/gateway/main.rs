@@ -1,6 +1,7 @@
 //! The gateway's configuration, metrics and records, and mechanisms as operators configure them.
 
 mod counters_page;
+mod doctor_page;
 mod explained;
 mod lwaftr;
 mod one_address;

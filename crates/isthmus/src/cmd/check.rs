@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_gateway::config::{self, LoadError, Plan, Problem};
+use isthmus_gateway::config::{self, LoadError, Loaded, Plan, Problem};
+use isthmus_gateway::doctor::{Case, Depth, Facts, Finding, examine};
 use serde::Serialize;
 
 use super::configuration;
@@ -15,7 +16,7 @@ use super::configuration;
 /// Reads FILE and all files that it names, as `isthmus up` would, and changes nothing. If there are
 /// mistakes, prints all of them, each with its place in the file and what would be right, and exits with 1.
 /// Otherwise prints the plan: what is translated to what, the links and routes, the limits, and the memory
-/// of the tables.
+/// of the tables. Warns of what would be wrong on this machine: `isthmus doctor` looks more closely.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// The configuration
@@ -34,18 +35,21 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
     problems: Vec<Problem>,
+    /// What would be wrong on this machine, beyond what is missing there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Finding>,
 }
 
 impl Check {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let (plan, report) = match config::load(&self.file) {
+        let (plan, report, findings) = match config::load(&self.file) {
             Ok(loaded) => {
                 // The value of the secret does not change the sizes of tables.
                 let compiled = loaded.document.compile(&[0; 8].into())?;
                 let plan = Plan::new(&loaded.document, &compiled);
-                (Some(plan), loaded.warnings)
+                (Some(plan), loaded.warnings_here(), findings(&loaded))
             }
-            Err(LoadError::Invalid(report)) => (None, report),
+            Err(LoadError::Invalid(report)) => (None, report, Vec::new()),
             Err(error @ LoadError::Read { .. }) => return Err(error.into()),
         };
         let code = match plan {
@@ -57,6 +61,7 @@ impl Check {
                 valid: plan.is_some(),
                 plan,
                 problems: report.problems().collect(),
+                findings,
             };
             println!("{}", serde_json::to_string_pretty(&answer)?);
             return Ok(code);
@@ -64,9 +69,25 @@ impl Check {
         if !report.is_empty() {
             configuration::print(&report);
         }
+        for Finding { defect, .. } in findings {
+            eprintln!("here: {}. {}; {}", defect.wrong, defect.why, defect.remedy);
+        }
         if let Some(plan) = plan.filter(|_| !self.quiet) {
             println!("{plan}");
         }
         Ok(code)
     }
+}
+
+/// The findings of `isthmus up` on this machine. Who may not ask about it gets none.
+fn findings(loaded: &Loaded) -> Vec<Finding> {
+    let Ok(facts) = Facts::gather_now() else {
+        return Vec::new();
+    };
+    let case = Case {
+        loaded,
+        facts: &facts,
+        status: None,
+    };
+    examine(&case, Depth::Start).findings
 }

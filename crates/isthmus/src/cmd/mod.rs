@@ -8,6 +8,7 @@ mod configuration;
 mod confirm;
 mod counters;
 mod diff;
+mod doctor;
 mod forget;
 pub(crate) mod lab;
 mod reload;
@@ -36,6 +37,7 @@ enum Command {
     Diff(diff::Diff),
     Addr(addr::Addr),
     Translate(translate::Translate),
+    Doctor(doctor::Doctor),
     Up(up::Up),
     Forget(forget::Forget),
     Status(status::Status),
@@ -56,6 +58,7 @@ impl Isthmus {
             Command::Diff(diff) => diff.run(),
             Command::Addr(addr) => addr.run(),
             Command::Translate(translate) => translate.run(),
+            Command::Doctor(doctor) => doctor.run(),
             Command::Up(up) => up.run(),
             Command::Forget(forget) => forget.run(),
             Command::Status(status) => status.run(),

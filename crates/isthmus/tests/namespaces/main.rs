@@ -2,6 +2,8 @@
 
 mod address;
 mod cards;
+mod doctor;
+mod examples;
 mod forward;
 mod gateway;
 mod heal;

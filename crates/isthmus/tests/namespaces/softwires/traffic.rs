@@ -165,6 +165,24 @@ pub(crate) fn tcp(way: Way<'_>, bytes: u32) -> Result<(), String> {
     ))
 }
 
+/// A connection from the first node to a port of the second, which sends a word. The port has its own address.
+pub(crate) fn connects(
+    [client, server]: [&Namespace; 2],
+    to: SocketAddr,
+    at: SocketAddr,
+) -> Result<(), String> {
+    let listener = inside(server, || TcpListener::bind(at))?;
+    let mut stream = inside(client, || TcpStream::connect_timeout(&to, PATIENCE))?;
+    let (mut accepted, _) = listener.accept().map_err(|error| error.to_string())?;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut word = [0; 5];
+    let came = accepted
+        .write_all(b"hello")
+        .and_then(|()| stream.read_exact(&mut word));
+    came.map_err(|error| error.to_string())?;
+    (&word == b"hello").then_some(()).ok_or(format!("{word:?}"))
+}
+
 /// A server returns datagrams, also of sizes that links carry in fragments only.
 pub(crate) fn udp(way: Way<'_>) -> Result<(), String> {
     let [to, at]: [SocketAddr; 2] = way.addresses();

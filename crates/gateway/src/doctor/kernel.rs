@@ -1,0 +1,110 @@
+//! The kernel can do, and permits, what the engines need.
+
+use caps::{CapSet, Capability};
+use nix::sys::utsname::uname;
+
+use super::{Case, Check, Defect, Depth, Remedy, Unseen};
+use crate::config::{Engine, Interface};
+
+pub(super) const CHECK: Check = Check {
+    name: "kernel",
+    about: "a kernel before 6.1, or another processor than x86-64, with XDP or tc",
+    depth: Depth::Start,
+    look,
+};
+
+pub(super) const TUN: Check = Check {
+    name: "tun-device",
+    about: "`/dev/net/tun` is missing",
+    depth: Depth::Start,
+    look: tun,
+};
+
+pub(super) const RIGHTS: Check = Check {
+    name: "rights",
+    about: "whoever looks may not load BPF programs: a container without `CAP_BPF`, for example",
+    depth: Depth::Whole,
+    look: rights,
+};
+
+/// The oldest kernel on which the programs are tested.
+const OLDEST: (u32, u32) = (6, 1);
+
+#[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
+fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let machine = cfg!(target_arch = "x86_64");
+    let release = uname().map_or_else(
+        |_| String::new(),
+        |uname| uname.release().to_string_lossy().into_owned(),
+    );
+    let wrong = match (version(&release), machine) {
+        (Some(version), _) if version < OLDEST => format!("this is Linux {release}"),
+        (_, false) => format!("this is a processor of the kind {}", std::env::consts::ARCH),
+        _ => return Ok(Vec::new()),
+    };
+    let defect = |interface: &Interface| {
+        Defect::new(
+            wrong.clone(),
+            "The BPF programs are for Linux 6.1 and later on x86-64",
+            Remedy::engine(interface, "user"),
+        )
+    };
+    Ok(in_kernel(case).map(defect).collect())
+}
+
+/// The first two numbers of a release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn in_kernel<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Interface> {
+    let interfaces = case.document().interfaces.iter();
+    interfaces.filter(|one| one.engine.value != Engine::User)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
+fn tun(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    if case.facts.root.join("dev/net/tun").exists() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Defect::new(
+        "there is no /dev/net/tun",
+        "The gateway cannot make its link",
+        Remedy::command("mkdir -p /dev/net && mknod /dev/net/tun c 10 200"),
+    )])
+}
+
+fn rights(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
+    let held =
+        caps::read(None, CapSet::Effective).map_err(|error| Unseen::new("rights", &error))?;
+    if !held.contains(&Capability::CAP_NET_ADMIN) {
+        let how = "run it as root, or give the container CAP_NET_ADMIN";
+        return Err(Unseen::new("this process may not look at everything", &how));
+    }
+    let needed = [Capability::CAP_BPF, Capability::CAP_PERFMON];
+    if held.contains(&Capability::CAP_SYS_ADMIN) || needed.iter().all(|one| held.contains(one)) {
+        return Ok(Vec::new());
+    }
+    let defect = |interface: &Interface| {
+        Defect::new(
+            "this process has neither CAP_SYS_ADMIN nor both of CAP_BPF and CAP_PERFMON",
+            "It may not load the BPF programs. Give the container these rights, or translate in user space",
+            Remedy::engine(interface, "user"),
+        )
+    };
+    Ok(in_kernel(case).map(defect).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_begins_with_two_numbers() {
+        assert_eq!(version("6.1.0-28-amd64"), Some((6, 1)));
+        assert_eq!(version("5.15.0"), Some((5, 15)));
+        assert!(version("5.15.0") < Some(OLDEST) && version("6.18.44-fc") > Some(OLDEST));
+        assert_eq!(version("strange"), None);
+    }
+}
