@@ -63,7 +63,6 @@ pub const CHECKS: &[Check] = &[
     vlan_tags::CHECK,
     mtu::CHECK,
     own_addresses::ADDRESSES,
-    own_addresses::PORTS,
     routes::CHECK,
     networkd::CHECK,
     firewall::DROPS,

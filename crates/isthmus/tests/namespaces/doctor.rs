@@ -179,7 +179,6 @@ checks! {
     a_link_too_narrow_for_a_tunnel "mtu": format!("{}{SIX_IN_FOUR}", both_links("tc", "")),
         "ip link set dev tos mtu 1299";
     an_address_of_the_machine "own-addresses": SIIT, "ip address add 198.51.100.7/32 dev tos";
-    ports_of_the_machine "own-ports": PLAT, "ip address add 203.0.113.3/32 dev tos";
     no_default_route "routes": PLAT, "ip route del default";
 }
 
