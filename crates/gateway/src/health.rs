@@ -35,7 +35,7 @@ pub struct Health {
 pub struct Reason {
     /// How bad it is.
     pub verdict: Verdict,
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub what: String,
     /// Since when, to the second (RFC 3339, UTC).
     pub since: String,

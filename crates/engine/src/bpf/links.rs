@@ -26,7 +26,7 @@ pub(super) struct Links {
     named: Named<String>,
     written: Contents,
     stations: Stations,
-    /// What drivers could do at the last update.
+    /// The abilities of drivers at the last update.
     abilities: Option<Abilities>,
 }
 

@@ -1,6 +1,6 @@
 //! The differences between two configurations: for `isthmus diff`, and for a reload that is only tried.
 //!
-//! What becomes of instances and sessions is decided where a reload decides it (`lifecycle`); here are the keys as they
+//! The fate of instances and sessions is decided where a reload decides it (`lifecycle`); here are the keys as they
 //! are written, and how all of it is told.
 
 mod keys;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub(crate) use keys::{between, written};
 
-/// What another configuration would change.
+/// The changes that another configuration would make.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Differences {
@@ -21,7 +21,7 @@ pub struct Differences {
     pub instances: Vec<InstanceChange>,
     /// Routes and addresses of the gateway's link that come or go, one line each.
     pub link: Vec<String>,
-    /// What only a restart changes; a reload is refused if there is any.
+    /// The changes that only a restart makes; a reload is refused if there is any.
     pub restart: Vec<String>,
 }
 
@@ -47,14 +47,14 @@ pub struct KeyChange {
 pub struct InstanceChange {
     /// Its name.
     pub instance: String,
-    /// What becomes of it.
+    /// Its fate.
     pub change: Turn,
-    /// What becomes of its sessions; absent if it has none.
+    /// The fate of its sessions; absent if it has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sessions: Option<Sessions>,
 }
 
-/// What becomes of an instance.
+/// The fate of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turn {
@@ -66,7 +66,7 @@ pub enum Turn {
     Removed,
 }
 
-/// What becomes of the sessions of an instance.
+/// The fate of the sessions of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Sessions {

@@ -15,7 +15,7 @@ pub(crate) const FEWEST: usize = 1024;
 /// The ports of connections that name none.
 pub(crate) const RANGE: &str = "ipv4/ip_local_port_range";
 
-/// What the pools and the machine's sockets have in common.
+/// Warns of ports that pools and the machine's sockets have in common.
 pub(super) fn overlaps(document: &Document) -> Vec<Diagnostic> {
     let own = addresses();
     let is_shared = |pool: &&At<Pool>| own.iter().any(|own| pool.addresses.contains(own));

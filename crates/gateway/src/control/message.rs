@@ -34,11 +34,11 @@ pub enum Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ReloadRequest {
-    /// What is done with it.
+    /// The way in which it is put in force.
     pub how: How,
 }
 
-/// What is done with a configuration that is read again.
+/// The way in which a configuration that is read again is put in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
@@ -98,7 +98,7 @@ pub enum Reply {
     End(End),
     /// The configuration is in force; what changed, one line each.
     Reloaded(Vec<String>),
-    /// What a reload would change.
+    /// The changes that a reload would make.
     Differences(Box<Differences>),
     /// The configuration stays.
     Confirmed,
@@ -114,7 +114,7 @@ pub enum Reply {
 pub struct RolledBack {
     /// When the configuration that is in force again was read.
     pub read: String,
-    /// What changed, one line each.
+    /// The changes, one line each.
     pub changes: Vec<String>,
 }
 
@@ -184,14 +184,14 @@ pub struct InForceStatus {
 pub struct ReloadStatus {
     /// When, in UTC, to the second (RFC 3339).
     pub time: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Why nothing changed, if it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
 }
 
-/// What came of a change of the configuration.
+/// The outcome of a change of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {

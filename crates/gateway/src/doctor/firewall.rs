@@ -25,7 +25,7 @@ pub(super) const BYPASSED: Check = Check {
     look: bypassed,
 };
 
-/// What `nft --json list ruleset` prints.
+/// The output of `nft --json list ruleset`.
 #[derive(Deserialize)]
 struct Printed {
     nftables: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! What the configuration names is there.
+//! The links and folders that the configuration names are there.
 
 use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::Lack;

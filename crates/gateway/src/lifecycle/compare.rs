@@ -1,4 +1,4 @@
-//! What another configuration would change, told before it is in force: by the rules of a reload itself.
+//! The changes that another configuration would make, told before it is in force: by the rules of a reload itself.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What would change if the gateway of `before` reloaded `after`.
+/// Returns what would change if the gateway of `before` reloaded `after`.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub(super) fn between(old: Side<'_>, new: Side<'_>, memory: Option<&Region>) -> 
     }
 }
 
-/// What becomes of the sessions of a table if there are the tables `then`.
+/// Returns what becomes of the sessions of a table if there are the tables `then`.
 fn sessions(table: &Table, then: &[Table], memory: Option<&Region>) -> Sessions {
     let future = table.future(then);
     let fate = match future {

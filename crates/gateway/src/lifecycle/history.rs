@@ -79,7 +79,7 @@ impl History {
         self.deadline = trial.map(Deadline::after);
     }
 
-    /// What is to be undone is undone after this time.
+    /// Puts off an undo until after this time.
     pub(super) fn put_off(&mut self, time: Duration) {
         self.deadline = Some(Deadline::after(time));
     }

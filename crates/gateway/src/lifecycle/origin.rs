@@ -69,7 +69,7 @@ impl Watch {
     }
 }
 
-/// What of a file is different after each change.
+/// The properties of a file of which one differs after each change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),

@@ -1,4 +1,4 @@
-//! What came of the changes of the configuration: for the status, the metrics and the verdict.
+//! The outcomes of changes of the configuration: for the status, the metrics and the verdict.
 
 use jiff::Timestamp;
 
@@ -54,7 +54,7 @@ impl Outcomes {
         });
     }
 
-    /// What is wrong if the last one failed.
+    /// The mistake, if the last one failed.
     pub(super) fn finding(&self) -> Option<Finding> {
         let brief = self.brief.as_ref()?;
         Some(Finding {

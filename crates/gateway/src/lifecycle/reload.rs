@@ -143,7 +143,7 @@ impl Running {
     }
 }
 
-/// What differs that cannot change while the gateway runs.
+/// Returns the keys that differ and cannot change while the gateway runs.
 pub(super) fn restart_only(old: &Document, new: &Document) -> Vec<&'static str> {
     let keys = [
         ("`name` of [gateway]", old.gateway.name != new.gateway.name),

@@ -1,4 +1,4 @@
-//! What depends on the links and addresses of the machine, which are not the gateway's and may change: outside
+//! The parts that depend on the links and addresses of the machine, which are not the gateway's and may change: outside
 //! addresses that it shares with the machine, and neighbours that ask for addresses of its own.
 
 use std::collections::BTreeSet;

@@ -59,7 +59,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .collect()
 }
 
-/// What becomes of the sessions of a table under another configuration: the rule of reloads.
+/// The fate of the sessions of a table under another configuration: the rule of reloads.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Future<'t> {
     /// The tables stay, and the sessions that this one [admits](Table::admits).
@@ -74,7 +74,7 @@ impl Table {
         self.name == before.name && self.config.layout == before.config.layout
     }
 
-    /// What becomes of its sessions if there are these tables then.
+    /// Returns the fate of its sessions if there are these tables then.
     pub(super) fn future<'t>(&self, then: &'t [Self]) -> Future<'t> {
         let heir = then.iter().find(|new| new.continues(self));
         heir.map_or(Future::Ends, Future::Stays)

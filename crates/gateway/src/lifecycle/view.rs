@@ -38,7 +38,7 @@ pub(super) struct View {
     pub(super) started: Instant,
     pub(super) outcomes: Mutex<Outcomes>,
     pub(super) in_force: Mutex<InForceStatus>,
-    /// What is wrong, and since when.
+    /// The reasons of the verdict, and since when each holds.
     pub(super) patient: Mutex<Patient>,
     pub(super) port_use: PortUse,
     /// Things that are not as configured.

@@ -1,4 +1,4 @@
-//! What every program tells of its process, under the names that all have in common.
+//! The metrics that every program has of its process, under the names that all have in common.
 
 use std::fs;
 use std::sync::OnceLock;

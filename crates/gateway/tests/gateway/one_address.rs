@@ -223,8 +223,8 @@ fn fragments_go_where_the_first_one_goes() {
     assert_eq!(through(&mut gateway, &first), [first.clone(), last]);
 }
 
-/// What an inside host sends to the machine's sockets by the outside address gets there, and the answer finds its way
-/// back.
+/// A packet that an inside host sends to the machine's sockets by the outside address gets there, and the answer
+/// finds its way back.
 #[test]
 fn inside_hosts_reach_the_machine() {
     let mut gateway = gateway(NAT64, "");

@@ -200,7 +200,7 @@ async fn the_format_is_openmetrics_1_0() {
     python(&body);
 }
 
-/// What is not asked for by its name is the format that everybody reads.
+/// The format that everybody reads is that of whoever asks for none by its name.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_older_format_is_for_all_others() {
     let (head, body) = request("GET /metrics", "*/*").await;

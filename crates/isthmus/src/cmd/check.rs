@@ -35,7 +35,7 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
     problems: Vec<Problem>,
-    /// What would be wrong on this machine, beyond what is missing there.
+    /// Findings on this machine, beyond what is missing there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<Finding>,
 }

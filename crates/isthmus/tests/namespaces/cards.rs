@@ -236,7 +236,7 @@ fn in_vlans(bench: &Bench, gateway: &Gateway) {
     passes(bench, gateway, "out of VLANs");
 }
 
-/// What virtual machines send over a virtual wire has unfinished checksums, of which generic XDP is not told.
+/// Packets that virtual machines send over a virtual wire have unfinished checksums, of which generic XDP is not told.
 #[test]
 fn virtio_generic_says_what_it_is_not_for() {
     let Some(bench) = Bench::new(VIRTIO) else {

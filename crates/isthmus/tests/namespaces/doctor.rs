@@ -466,7 +466,7 @@ fn the_answer_has_a_shape() {
     assert_eq!(finding["remedy"], line);
 }
 
-/// What `up` and `check` say of the same machine.
+/// The warnings of `up` and `check` on the same machine.
 #[test]
 fn a_start_and_a_check_warn() {
     let Some(site) = site(&with("tc", "forward = \"kernel\"")) else {

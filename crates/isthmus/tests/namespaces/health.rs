@@ -12,7 +12,7 @@ use crate::heal::soon;
 use crate::net::text;
 use crate::site::{PLAT, Site, both_links};
 
-/// What `status --check` prints, and its exit status.
+/// The output of `status --check`, and its exit status.
 fn check(gateway: &Gateway) -> (String, Option<i32>) {
     let output = gateway.client("status --check");
     (text(&output).trim_end().to_owned(), output.status.code())
@@ -225,7 +225,7 @@ fn prometheus(site: &Site) -> Option<Prometheus> {
     Some(Prometheus(command.spawn().unwrap()))
 }
 
-/// What Prometheus answers.
+/// The answer of Prometheus.
 fn asked(site: &Site, path: &str) -> serde_json::Value {
     let mut curl = site.net.command("gateway", "curl");
     let url = format!("http://127.0.0.1:9090/api/v1/{path}");

@@ -233,7 +233,7 @@ fn an_address_of_the_pool_becomes_the_routers_own() {
     }
 }
 
-/// What a killed gateway left is taken back without another start.
+/// The traces of a killed gateway are taken back without another start.
 #[test]
 fn what_a_killed_gateway_left_is_forgotten() {
     let Some(site) = Site::new() else {

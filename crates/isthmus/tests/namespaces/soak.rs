@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Quiet before a gateway is measured: memory that a reload has given up is free after ten seconds.
 const QUIET: Duration = Duration::from_secs(12);
 
-/// What the gateway serves, with limits that leave room to the bystander. A reload changes `limit` and takes nothing
-/// away that the bystander has.
+/// The instance that the gateway serves, with limits that leave room to the bystander. A reload changes `limit` and
+/// takes nothing away that the bystander has.
 fn served(limit: u64) -> String {
     format!(
         r#"
