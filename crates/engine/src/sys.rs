@@ -136,6 +136,7 @@ const BPF_OBJ_PIN: c_int = 6;
 const BPF_OBJ_GET: c_int = 7;
 const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
 const BPF_PROG_QUERY: c_int = 16;
+const BPF_MAP_LOOKUP_BATCH: c_int = 24;
 const BPF_LINK_CREATE: c_int = 28;
 const BPF_LINK_GET_FD_BY_ID: c_int = 30;
 const BPF_LINK_GET_NEXT_ID: c_int = 31;
@@ -183,6 +184,44 @@ fn bpf_descriptor<A>(command: c_int, attributes: &mut A) -> io::Result<OwnedFd> 
     let descriptor = bpf(command, attributes)?;
     // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// The fields of `union bpf_attr` for many entries of a map at once.
+#[repr(C)]
+#[derive(Default)]
+struct BatchAttributes {
+    after: u64,
+    reached: u64,
+    keys: u64,
+    values: u64,
+    count: u32,
+    map: u32,
+    flags: [u64; 2],
+}
+
+/// Reads all `entries` of an array that has a word for each of the possible `processors`: the words of the first
+/// entry, then those of the next.
+pub(crate) fn words_of_array(
+    map: BorrowedFd<'_>,
+    entries: u32,
+    processors: usize,
+) -> io::Result<Vec<u64>> {
+    let mut keys = vec![0_u32; entries as usize];
+    let mut words = vec![0_u64; entries as usize * processors];
+    let mut reached = 0_u32;
+    let mut attributes = BatchAttributes {
+        reached: (&raw mut reached) as u64,
+        keys: keys.as_mut_ptr() as u64,
+        values: words.as_mut_ptr() as u64,
+        count: entries,
+        map: map.as_raw_fd() as u32,
+        ..BatchAttributes::default()
+    };
+    bpf(BPF_MAP_LOOKUP_BATCH, &mut attributes)?;
+    if attributes.count != entries {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(words)
 }
 
 /// Room for the numbers of the programs at one place; the kernel has no more than 64.

@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use aya::Ebpf;
-use aya::maps::{Array, Map, MapData, PerCpuArray};
+use aya::maps::{Array, Map, PerCpuArray};
+use aya::util::nr_cpus;
 use isthmus_abi::banks::{self, ACTIVE, Active, INSTANCES, InstanceWords};
 use isthmus_abi::clock::{CLOCK, Clock};
 use isthmus_abi::counts::{self, COUNTS};
@@ -16,6 +17,7 @@ use isthmus_core::table::Memory;
 use super::Error;
 use crate::counters::{Owner, Snapshot};
 use crate::memory::{Region, Values};
+use crate::sys;
 
 /// A structure of `isthmus-abi` as the value of a map.
 #[derive(Clone, Copy, Debug)]
@@ -73,30 +75,40 @@ pub(super) fn set_clock(ebpf: &mut Ebpf, now: u64, seed: Option<u64>) -> Result<
     Ok(map.set(0, Plain(Clock { now, random }), 0)?)
 }
 
-/// Returns one counter of an owner, summed over the processors.
+/// Returns one counter, summed over owners and processors.
 pub(super) fn counter(ebpf: &Ebpf, counter: Counter) -> Result<u64, Error> {
-    let map = counts(ebpf)?;
-    owners().map(|owner| sum(&map, owner, counter)).sum()
+    let map: PerCpuArray<_, u64> = counts(ebpf)?.try_into()?;
+    let of_owner = |owner| {
+        let values = map.get(&place(owner, counter), 0)?;
+        Ok(values.iter().sum::<u64>())
+    };
+    owners().map(of_owner).sum()
 }
 
-/// Returns all counters, summed over the processors.
+/// Returns all counters, summed over the processors. One call reads them all: they are a thousand.
 pub(super) fn counters(ebpf: &Ebpf) -> Result<Vec<(Owner, Snapshot)>, Error> {
-    let map = counts(ebpf)?;
+    let Map::PerCpuArray(map) = counts(ebpf)? else {
+        return Err(Error::Missing(COUNTS));
+    };
+    let processors = nr_cpus().map_err(|(_, error)| error)?;
+    let words = sys::words_of_array(map.fd().as_fd(), counts::ENTRIES, processors)?;
+    let sums: Vec<u64> = words
+        .chunks(processors)
+        .map(|words| words.iter().sum())
+        .collect();
     let row = |owner| {
         let mut snapshot = Snapshot::default();
         for counter in Counter::ALL {
-            snapshot.set(*counter, sum(&map, owner, *counter)?);
+            let sum = sums.get(place(owner, *counter) as usize);
+            snapshot.set(*counter, sum.copied().unwrap_or_default());
         }
-        Ok((owner, snapshot))
+        (owner, snapshot)
     };
-    owners().map(row).collect()
+    Ok(owners().map(row).collect())
 }
 
-type Counts<'a> = PerCpuArray<&'a MapData, u64>;
-
-fn counts(ebpf: &Ebpf) -> Result<Counts<'_>, Error> {
-    let map = ebpf.map(COUNTS).ok_or(Error::Missing(COUNTS))?;
-    Ok(map.try_into()?)
+fn counts(ebpf: &Ebpf) -> Result<&Map, Error> {
+    ebpf.map(COUNTS).ok_or(Error::Missing(COUNTS))
 }
 
 fn owners() -> impl Iterator<Item = Owner> {
@@ -105,12 +117,11 @@ fn owners() -> impl Iterator<Item = Owner> {
         .chain([Owner::Gateway])
 }
 
-/// A counter of an owner, summed over the processors.
-fn sum(map: &Counts<'_>, owner: Owner, counter: Counter) -> Result<u64, Error> {
+/// Returns the place of a counter of an owner.
+fn place(owner: Owner, counter: Counter) -> u32 {
     let row = match owner {
         Owner::Instance(index) => counts::of_instance(index),
         Owner::Gateway => counts::OF_GATEWAY,
     };
-    let values = map.get(&counts::place(row, counter), 0)?;
-    Ok(values.iter().sum())
+    counts::place(row, counter)
 }

@@ -1,23 +1,38 @@
 //! What a process has of the machine.
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use crate::gateway::Gateway;
 
 /// KiB by which the memory of a gateway may differ from one quiet moment to another: what the allocator keeps.
 const SLACK: u64 = 8 << 10;
 
-/// Memory in KiB, and numbers of files, threads, and BPF maps and programs.
+/// How often a gateway is looked at. It looks after the machine every second, with sockets that it closes again.
+const LOOKS: u32 = 8;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(130);
+
+/// Memory in KiB, what each open file is, and numbers of threads and of BPF maps and programs.
 #[derive(Debug)]
 pub(crate) struct Usage {
     memory: u64,
-    files: usize,
+    files: Vec<String>,
     threads: usize,
     bpf: usize,
 }
 
 impl Usage {
+    /// The look with the fewest files.
     pub(crate) fn of(gateway: &Gateway) -> Self {
+        let looks = (0..LOOKS).map(|_| {
+            thread::sleep(BETWEEN_LOOKS);
+            Self::now(gateway)
+        });
+        looks.min_by_key(|usage| usage.files.len()).unwrap()
+    }
+
+    fn now(gateway: &Gateway) -> Self {
         let process = format!("/proc/{}", gateway.id());
         let entries = |folder: &str| fs::read_dir(format!("{process}/{folder}")).unwrap().count();
         let status = fs::read_to_string(format!("{process}/status")).unwrap();
@@ -28,7 +43,7 @@ impl Usage {
         let memory = memory.trim().trim_end_matches(" kB").parse().unwrap();
         Self {
             memory,
-            files: entries("fd"),
+            files: files(&process),
             threads: entries("task"),
             bpf: bpf(&process),
         }
@@ -38,7 +53,7 @@ impl Usage {
     pub(crate) fn more_than(&self, first: &Self) -> Option<&'static str> {
         if self.memory > first.memory + SLACK {
             Some("more memory")
-        } else if self.files > first.files {
+        } else if self.files.len() > first.files.len() {
             Some("more files")
         } else if self.threads > first.threads {
             Some("more threads")
@@ -48,6 +63,16 @@ impl Usage {
             None
         }
     }
+}
+
+/// The open files of a process, sorted.
+fn files(process: &str) -> Vec<String> {
+    let entries = fs::read_dir(format!("{process}/fd")).unwrap();
+    // One that has been closed by now cannot be read.
+    let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let mut files: Vec<String> = targets.map(|target| target.display().to_string()).collect();
+    files.sort();
+    files
 }
 
 /// Open BPF maps, programs and links of a process.
