@@ -14,6 +14,7 @@ mod full_address;
 mod full_tables;
 mod inbound_flood;
 mod names;
+mod neighbours;
 mod new_flows;
 mod open_relay;
 mod outcome;
@@ -27,6 +28,7 @@ mod report;
 mod responder;
 mod server;
 mod services;
+mod shared_address;
 mod spray;
 mod table;
 mod victim;
@@ -149,6 +151,8 @@ pub fn all() -> Vec<Attack> {
         fragments::FROM_INSIDE,
         fragments::ATOMIC,
         foreign_frames::ATTACK,
+        shared_address::ATTACK,
+        neighbours::ATTACK,
         record_flood::ATTACK,
         full_tables::POOL,
         full_tables::TABLE,

@@ -126,3 +126,13 @@ fn unanswerable_names_block_nobody() {
 fn strangers_who_are_answered_take_no_sessions_in_xdp() {
     survived("inbound-answered", Engine::Xdp);
 }
+
+#[test]
+fn free_ports_of_the_router_s_address_are_nobody_s_burden_in_xdp() {
+    survived("shared-address", Engine::Xdp);
+}
+
+#[test]
+fn neighbours_who_ask_block_nobody() {
+    survived("neighbour-flood", Engine::User);
+}
