@@ -17,6 +17,8 @@ TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 # What `make install` takes, and how it leaves out what only a debugger reads: STRIP=true keeps that.
 BUILT ?= $(TARGET)/release
 STRIP ?= strip
+# The program that writes the completions: that of a package for another processor does not run here.
+RUNS ?= $(BUILT)/isthmus
 STATIC := $(shell uname -m)-unknown-linux-musl
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
@@ -45,7 +47,7 @@ test: ## run all tests; TIERS="lint unit ..." runs some of them
 	scripts/test $(TIERS)
 
 test-long: ## run what takes long and is no part of `make test`; PARTS="soak ..." runs some of it
-	scripts/setup test $(filter mutants,$(or $(PARTS),mutants))
+	scripts/setup test $(filter mutants aarch64,$(or $(PARTS),mutants aarch64))
 	scripts/test --long $(PARTS)
 
 soak: ## reloads, kills, faults and floods at random for an hour, in each engine (root); SOAK_SECONDS=60 SOAK_SEED=1
@@ -115,9 +117,9 @@ install: ## install the gateway and, if it is built, the laboratory under PREFIX
 	install -d -m 755 $(DESTDIR)$(SYSCONFDIR)/isthmus
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	$(BUILT)/isthmus completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
-	$(BUILT)/isthmus completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_isthmus
-	$(BUILT)/isthmus completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/isthmus.fish
+	$(RUNS) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
+	$(RUNS) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_isthmus
+	$(RUNS) completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/isthmus.fish
 	@for page in $(TARGET)/man/*.[15]; do \
 	    if [ -e "$$page" ]; then \
 	        install -D -m 644 "$$page" "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; \

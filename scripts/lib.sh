@@ -33,7 +33,7 @@ target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$root/target}"
 }
 
-# What a program without shared libraries is built for.
-static_target() {
-    printf '%s-unknown-linux-musl\n' "$(uname -m)"
+# What a program without shared libraries is built for, on this processor or another.
+static_target() { # [PROCESSOR]
+    printf '%s-unknown-linux-musl\n' "${1:-$(uname -m)}"
 }

@@ -6,6 +6,7 @@
 //! seed repeats the choices.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +31,12 @@ pub(crate) const SEED: u64 = 1;
 pub(crate) struct Outcome {
     pub(crate) packets: Vec<Record>,
     pub(crate) counters: BTreeMap<String, u64>,
+}
+
+/// The program: another than that of this build if `ISTHMUS_PROGRAM` names it, such as one for another processor.
+fn program() -> PathBuf {
+    let other = env::var_os("ISTHMUS_PROGRAM");
+    other.map_or_else(|| env!("CARGO_BIN_EXE_isthmus").into(), PathBuf::from)
 }
 
 /// Whether engines that load BPF programs can run.
@@ -132,7 +139,7 @@ impl Files {
     }
 
     fn by_command(&self, engine: &str) -> Result<Outcome, String> {
-        let run = Command::new(env!("CARGO_BIN_EXE_isthmus"))
+        let run = Command::new(program())
             .arg("translate")
             .args([&self.configuration, &self.input, &self.output])
             .args([
