@@ -34,7 +34,7 @@ const RESERVED: &str = "ipv4/ip_local_reserved_ports";
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
     /// A value cannot be read or written.
-    #[error("sysctl {path}: {error}")]
+    #[error("sysctl {path}: {error}{}", remedy(path, error))]
     Sysctl {
         /// The value.
         path: PathBuf,
@@ -60,6 +60,17 @@ pub enum SysctlError {
         /// The system's error.
         error: io::Error,
     },
+}
+
+/// A container may not change them: who starts it has to.
+fn remedy(path: &Path, error: &io::Error) -> String {
+    match path.strip_prefix("/proc/sys") {
+        Ok(name) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            let name = name.to_string_lossy().replace('/', ".");
+            format!("; a container gets it by --sysctl {name}=1")
+        }
+        _ => String::new(),
+    }
 }
 
 /// The values that this gateway changed.
