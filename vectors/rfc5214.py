@@ -148,6 +148,8 @@ vector("host-solicits", HOST, enters(SOLICITATION, outer4(NODE, ROUTER, df=False
 requirement("8.3.3", MUST, "A host takes advertisements as they came.")
 SAID = advertisement(NODE)[IPv6]
 vector("host-hears", HOST, leaves(from4(ROUTER, NODE) / SAID, SAID))
+vector("host-hears-what-is-said-to-another", HOST, drop(
+    from4(ROUTER, NODE) / advertisement(OTHER)[IPv6], "icmp-untranslatable"))
 vector("host-hears-a-stranger", HOST, drop(from4(OTHER, NODE) / SAID, "tunnel-spoofed"))
 requirement("8.3.2", MUST, "The Potential Router List of a host is configured, or found by a name.")
 HEAD = f'mechanism = "isatap"\nrole = "host"\nlocal = "{NODE}"\n'
