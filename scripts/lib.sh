@@ -34,6 +34,6 @@ target_dir() {
 }
 
 # What a program without shared libraries is built for, on this processor or another.
-static_target() { # [PROCESSOR]
-    printf '%s-unknown-linux-musl\n' "${1:-$(uname -m)}"
+static_target() { # PROCESSOR
+    printf '%s-unknown-linux-musl\n' "$1"
 }
