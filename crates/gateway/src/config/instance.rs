@@ -68,6 +68,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("end-user-prefix", "map-e or map-t"),
     ("mesh", "map-e or map-t"),
     ("address", "lw4o6 or clat"),
+    ("uplink", "clat"),
     ("psid", "lw4o6"),
     ("psid-length", "lw4o6"),
     ("psid-offset", "lw4o6"),

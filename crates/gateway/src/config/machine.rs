@@ -72,7 +72,14 @@ fn links(document: &Document) -> Vec<Lack<'_>> {
     let discovered = document.discoveries();
     let discovered = discovered.filter_map(|(_, discovery)| discovery.interface.as_ref());
     let announced = document.announcements.iter().map(|at| &at.interface);
+    let discovered: Vec<_> = discovered.collect();
+    // By default it is the place of the discovery as well, which is told of once.
+    let uplinks = document.hosts().map(|(_, host)| &host.uplink);
+    let uplinks: Vec<_> = uplinks
+        .filter(|name| discovered.iter().all(|there| there.span != name.span))
+        .collect();
     names
+        .chain(uplinks)
         .chain(discovered)
         .chain(announced)
         .filter(|name| if_nametoindex(name.value.as_str()).is_err())

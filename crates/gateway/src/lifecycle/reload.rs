@@ -8,7 +8,7 @@ use super::running::Running;
 use super::view::lock;
 use super::{UpError, origin, start, systemd};
 use crate::change::Differences;
-use crate::config::{self, Document, LoadError, Loaded, PotentialRouters};
+use crate::config::{self, Document, Host, LoadError, Loaded, PotentialRouters};
 use crate::control::Outcome;
 use crate::health;
 
@@ -87,11 +87,12 @@ impl Running {
         Ok(compare::between(old, new, Some(state)))
     }
 
-    /// Gives the instances of a configuration what has been found out for them by now: prefixes, and the
-    /// routers of ISATAP hosts.
+    /// Gives the instances of a configuration what has been found out for them by now: prefixes, the
+    /// routers of ISATAP hosts, and the address of the machine's own CLAT.
     pub(super) fn fill_in(&self, document: &mut Document) {
         self.prefixes.fill_in(document);
         self.router_lists.fill_in(document);
+        self.locals.fill_in(document);
     }
 
     /// Puts what has been found out by now in force, if it is news.
@@ -114,11 +115,17 @@ impl Running {
             .filter(|((_, now), (_, before))| now != before)
             .map(|((instance, now), _)| (instance.to_owned(), now.clone()))
             .collect();
-        if prefixes.is_empty() && routers.is_empty() {
+        let locals: Vec<_> = document
+            .hosts()
+            .zip(old.document.hosts())
+            .filter(|((_, now), (_, before))| now.local != before.local)
+            .map(|((instance, now), _)| (instance.to_owned(), now.clone()))
+            .collect();
+        if prefixes.is_empty() && routers.is_empty() && locals.is_empty() {
             return;
         }
         if let Err(error) = self.put_in_force(document).await {
-            tracing::error!(%error, "the discovered prefixes or routers could not be applied");
+            tracing::error!(%error, "what was discovered could not be applied");
             return;
         }
         for (instance, before, now, origin) in prefixes {
@@ -133,6 +140,17 @@ impl Running {
                     tracing::info!(instance, %prefix, origin, "a prefix was discovered{lost}");
                 }
                 None => tracing::warn!(instance, "waiting for a prefix{lost}"),
+            }
+        }
+        for (instance, Host { uplink, local, .. }) in locals {
+            let uplink = uplink.value;
+            match local {
+                Some(local) => tracing::info!(instance, uplink, %local, "the CLAT has an address"),
+                None => tracing::warn!(
+                    instance,
+                    uplink,
+                    "waiting for an IPv6 network on the uplink"
+                ),
             }
         }
         for (instance, PotentialRouters { name, found }) in routers {

@@ -6,6 +6,8 @@
 //! of their own, so that leftovers on a persistent link are recognised.
 
 mod answers;
+mod host;
+mod local;
 mod monitor;
 mod netlink;
 mod outside;
@@ -17,6 +19,8 @@ mod sysctl;
 mod wanted;
 
 pub use answers::Answers;
+pub use host::HostRoute;
+pub use local::{Local, Uplink};
 pub use monitor::Monitor;
 pub(crate) use netlink::mark;
 pub use netlink::{Changes, Link, LinkError, PROTOCOL};

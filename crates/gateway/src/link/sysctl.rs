@@ -11,17 +11,22 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::wanted::{Forwarding, Wanted};
 use crate::config::local_ports;
 
 /// The switches, and the values that the kernel changes with them.
-const SWITCHES: [(&str, &str, &[&str]); 2] = [
+const SWITCHES: [Switch; 2] = [
     (
         "ipv4/ip_forward",
         "ipv4/conf",
         &["forwarding", "accept_redirects"],
     ),
-    ("ipv6/conf/all/forwarding", "ipv6/conf", &["forwarding"]),
+    IPV6,
 ];
+const IPV6: Switch = ("ipv6/conf/all/forwarding", "ipv6/conf", &["forwarding"]);
+
+/// The value, a directory with directories of links, and the values of each link.
+type Switch = (&'static str, &'static str, &'static [&'static str]);
 
 /// Whether the kernel looks for a packet's socket before it routes the packet. It drops those that have one then and
 /// are routed to the TUN link: packets to sockets with a port of a pool.
@@ -99,13 +104,23 @@ impl Sysctls {
         Ok(Self { root, file, saved })
     }
 
-    /// Turns forwarding on for both families where it is off, and says so in the log.
+    /// Turns forwarding on where it is wanted and off, and says so in the log. The machine goes on hearing routers on
+    /// the uplinks.
     ///
     /// # Errors
     ///
     /// If a value cannot be read or written, or not be saved.
-    pub fn forward(&mut self) -> Result<(), SysctlError> {
-        for (switch, directory, leaves) in SWITCHES {
+    pub fn forward(&mut self, wanted: &Wanted) -> Result<(), SysctlError> {
+        let switches: &[Switch] = match wanted.forwarding {
+            Forwarding::Needed => &SWITCHES,
+            Forwarding::Ipv6 => &[IPV6],
+            Forwarding::LeftAlone => return Ok(()),
+        };
+        // First this: the kernel forgets the routers of other links when it begins to forward.
+        for uplink in &wanted.uplinks {
+            self.hear(uplink)?;
+        }
+        for &(switch, directory, leaves) in switches {
             if self.read(switch)? != "0" {
                 continue;
             }
@@ -120,6 +135,32 @@ impl Sysctls {
                 "forwarding was off; it is on until this process ends"
             );
         }
+        Ok(())
+    }
+
+    /// Has the kernel believe routers on a link though it forwards, if it believes them when it does not.
+    fn hear(&mut self, link: &str) -> Result<(), SysctlError> {
+        let path = format!("ipv6/conf/{link}/accept_ra");
+        let is_our_doing = self.saved.contains_key(IPV6.0) || self.read(IPV6.0)? == "0";
+        let before = match self.read(&path) {
+            Err(SysctlError::Sysctl { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(());
+            }
+            before => before?,
+        };
+        // With 0 a program hears them in its place.
+        if before != "1" || !is_our_doing {
+            return Ok(());
+        }
+        self.saved.entry(path.clone()).or_insert(before);
+        self.save()?;
+        self.write(&path, "2")?;
+        tracing::info!(
+            "{}",
+            format_args!(
+                "net/{path} is 2 until this process ends: routers are heard though the machine forwards"
+            )
+        );
         Ok(())
     }
 
@@ -363,13 +404,13 @@ mod tests {
         let machine = machine();
         let file = machine.path().join("edge.state");
         let open = || Sysctls::under(machine.path().into(), file.clone()).unwrap();
-        open().forward().unwrap();
+        open().forward(&wanted(Forwarding::Needed)).unwrap();
         kernel_copies(&machine, "1");
         assert_eq!(value(&machine, "ipv4/ip_forward"), "1");
         assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "1");
         // No restore: the process was killed. The next one finds forwarding on.
         let mut next = open();
-        next.forward().unwrap();
+        next.forward(&wanted(Forwarding::Needed)).unwrap();
         kernel_copies(&machine, "0");
         next.restore().unwrap();
         assert_eq!(value(&machine, "ipv4/ip_forward"), "0");
@@ -425,7 +466,7 @@ mod tests {
         fs::write(machine.path().join("ipv6/conf/all/forwarding"), "1\n").unwrap();
         let file = machine.path().join("edge.state");
         let mut sysctls = Sysctls::under(machine.path().into(), file.clone()).unwrap();
-        sysctls.forward().unwrap();
+        sysctls.forward(&wanted(Forwarding::Needed)).unwrap();
         assert!(!file.exists());
         sysctls.restore().unwrap();
         assert_eq!(value(&machine, "ipv4/ip_forward"), "1");
