@@ -93,7 +93,7 @@ fn plan(
         format!("IPv4 packets of this machine itself, from {address}, leave from {local}"),
         format!("the IPv4 internet is behind {plat}"),
         format!("default IPv4 route with metric {METRIC}: any other is preferred"),
-        format!("net.ipv6.conf.all.forwarding is on, and {uplink} goes on hearing routers"),
+        format!("IPv6 packets are forwarded to and from {uplink}, which goes on hearing routers"),
     ]
 }
 

@@ -16,6 +16,7 @@ mod own_addresses;
 mod programs;
 mod routes;
 mod rp_filter;
+mod second_clat;
 mod status;
 pub(crate) mod vlan_tags;
 mod xdp;
@@ -63,6 +64,7 @@ pub const CHECKS: &[Check] = &[
     vlan_tags::CHECK,
     mtu::CHECK,
     own_addresses::ADDRESSES,
+    second_clat::CHECK,
     routes::CHECK,
     networkd::CHECK,
     firewall::DROPS,

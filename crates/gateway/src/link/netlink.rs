@@ -13,6 +13,7 @@ use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 
 use super::host::Default;
 use super::outside::Outside;
+use super::own_sources::{self, OwnSources};
 use super::shared::{Shared, SharedAddress};
 use super::sources::{Sources, table_of};
 use super::survey::Survey;
@@ -261,6 +262,11 @@ impl Link {
         self.shared.change(wanted).await
     }
 
+    /// Has the kernel take packets from the link whose source is the machine's own address, or drop them.
+    pub fn accept_own(&self, own: OwnSources) {
+        own_sources::accept(&self.name, own);
+    }
+
     /// Makes the IPv4 routes again. The kernel takes all of a link's away with its last IPv4 address.
     async fn restore_v4(&self) {
         for to in self.routes.iter().filter(|to| matches!(to, IpNet::V4(_))) {
@@ -328,14 +334,12 @@ impl Link {
         self.connection.abort();
     }
 
-    /// A link between programs needs no address of the kernel's making and asks for no routers. ICMP errors that come
-    /// from it may have an address of the machine as their source, which the kernel drops otherwise.
+    /// A link between programs needs no address of the kernel's making and asks for no routers.
     fn quiet(&self) {
         for (family, leaf, value) in [
             ("ipv6", "addr_gen_mode", "1"),
             ("ipv6", "accept_ra", "0"),
             ("ipv6", "router_solicitations", "0"),
-            ("ipv4", "accept_local", "1"),
         ] {
             let path = format!("/proc/sys/net/{family}/conf/{}/{leaf}", self.name);
             if let Err(error) = std::fs::write(&path, value) {

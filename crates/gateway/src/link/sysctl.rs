@@ -113,6 +113,7 @@ impl Sysctls {
     pub fn forward(&mut self, wanted: &Wanted) -> Result<(), SysctlError> {
         let switches: &[Switch] = match wanted.forwarding {
             Forwarding::Needed => &SWITCHES,
+            Forwarding::Ipv6 if self.forward_between(wanted)? => return Ok(()),
             Forwarding::Ipv6 => &[IPV6],
             Forwarding::LeftAlone => return Ok(()),
         };
@@ -136,6 +137,40 @@ impl Sysctls {
             );
         }
         Ok(())
+    }
+
+    /// Forwards IPv6 packets from the uplinks and the TUN link alone, so that the machine stays a host on all others.
+    /// Returns whether the kernel can do that (it can from Linux 6.17 on), or forwards everything already.
+    fn forward_between(&mut self, wanted: &Wanted) -> Result<bool, SysctlError> {
+        if self.read(IPV6.0)? != "0" {
+            return Ok(!self.saved.contains_key(IPV6.0));
+        }
+        for link in wanted.uplinks.iter().chain([&wanted.name]) {
+            let path = format!("ipv6/conf/{link}/force_forwarding");
+            match self.read(&path) {
+                Ok(value) if value == "1" => {}
+                Ok(value) => {
+                    self.saved.entry(path.clone()).or_insert(value);
+                    self.save()?;
+                    self.write(&path, "1")?;
+                    tracing::info!("net/{path} is 1 until this process ends");
+                }
+                Err(SysctlError::Sysctl { error, .. })
+                    if error.kind() == io::ErrorKind::NotFound =>
+                {
+                    // Either the kernel has no such value, or the link is not there at the moment.
+                    if !self
+                        .root
+                        .join("ipv6/conf/default/force_forwarding")
+                        .exists()
+                    {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
     }
 
     /// Has the kernel believe routers on a link though it forwards, if it believes them when it does not.
@@ -418,6 +453,67 @@ mod tests {
         assert_eq!(value(&machine, "ipv4/conf/eth1/forwarding"), "1");
         assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
         assert!(!file.exists());
+    }
+
+    fn wanted(forwarding: Forwarding) -> Wanted {
+        let text = "[[instance]]\nname = \"clat\"\nmechanism = \"clat\"\nuplink = \"eth0\"\n";
+        let loaded = crate::config::parse("a.toml", "a", text.into(), Path::new("")).unwrap();
+        Wanted {
+            forwarding,
+            ..Wanted::of(&loaded.document)
+        }
+    }
+
+    /// Linux before 6.17: the machine forwards everywhere, and hears the routers of the uplink.
+    #[test]
+    fn a_host_goes_on_hearing_routers() {
+        let machine = machine();
+        let accept_ra = |link: &str| format!("ipv6/conf/{link}/accept_ra");
+        for (link, text) in [("eth0", "1\n"), ("eth1", "1\n")] {
+            fs::write(machine.path().join(accept_ra(link)), text).unwrap();
+        }
+        let file = machine.path().join("edge.state");
+        let open = || Sysctls::under(machine.path().into(), file.clone()).unwrap();
+        open().forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "1");
+        assert_eq!(value(&machine, "ipv4/ip_forward"), "0");
+        assert_eq!(value(&machine, &accept_ra("eth0")), "2");
+        assert_eq!(value(&machine, &accept_ra("eth1")), "1");
+        // It was killed. The link goes and comes back, as it was at first.
+        let mut next = open();
+        fs::write(machine.path().join(accept_ra("eth0")), "1\n").unwrap();
+        next.forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, &accept_ra("eth0")), "2");
+        next.restore().unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
+        assert_eq!(value(&machine, &accept_ra("eth0")), "1");
+        assert!(!file.exists());
+    }
+
+    /// Linux 6.17: the machine is a host as before.
+    #[test]
+    fn a_host_forwards_between_two_links_alone() {
+        let machine = machine();
+        let forced = |link: &str| format!("ipv6/conf/{link}/force_forwarding");
+        let links = ["default", "eth0", "eth1", "isthmus0"];
+        for link in links {
+            let path = machine.path().join(forced(link));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "0\n").unwrap();
+        }
+        let file = machine.path().join("edge.state");
+        let mut sysctls = Sysctls::under(machine.path().into(), file.clone()).unwrap();
+        sysctls.forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
+        let values = || links.map(|link| value(&machine, &forced(link)));
+        assert_eq!(values(), ["0", "1", "0", "1"]);
+        // Without its link it is no router either.
+        fs::remove_file(machine.path().join(forced("eth0"))).unwrap();
+        sysctls.forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
+        fs::write(machine.path().join(forced("eth0")), "1\n").unwrap();
+        sysctls.restore().unwrap();
+        assert_eq!(values(), ["0", "0", "0", "0"]);
     }
 
     #[test]
