@@ -68,10 +68,10 @@ impl World {
                 folder,
                 _plat: plat,
             };
-            // A path that is narrower beyond the NAT64, and a machine that has been on the network for a while.
             world.run("server", "ip addr add 9.9.9.9/32 dev lo");
-            world.advertise(&OF_HOME);
+            // A machine that has been on the network for a while.
             world.wait(|world| {
+                world.advertise(&OF_HOME);
                 world.run(
                     "laptop",
                     "ip -6 addr show dev wlan0 scope global -tentative",
@@ -108,7 +108,7 @@ impl World {
         .unwrap();
     }
 
-    /// Waits until something has come about. The router repeats what it said meanwhile.
+    /// Waits until something has come about.
     fn wait(&self, done: impl Fn(&Self) -> bool) {
         let until = Instant::now() + PATIENCE;
         while !done(self) {
