@@ -12,6 +12,7 @@ use isthmus_core::config::{
 use super::composed::{self, Composed};
 use super::discovery::{self, Discovery};
 use super::document::Document;
+use super::instance;
 use super::source::At;
 use super::table::Reader;
 
@@ -20,6 +21,9 @@ const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 /// The dummy address, which stands for nodes without an IPv4 address (RFC 7600 section 4.8): errors of the gateway
 /// itself, which the machine would not believe from its own address.
 const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
+
+/// The keys of a CLAT that this one has as well.
+const KEYS: [&str; 5] = ["uplink", "local", "address", "prefix", "discovery"];
 
 /// The machine that a CLAT is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +50,14 @@ pub(super) fn host(reader: &Reader<'_>) -> Option<Composed> {
         None => Some(ADDRESS),
         Some(value) => value.ipv4(),
     };
+    for (key, _) in instance::of_mechanism("clat") {
+        if let Some(value) = reader.get(key).filter(|_| !KEYS.contains(key)) {
+            value.refuse(
+                "is for the CLAT of other hosts",
+                "expected it in an instance without `uplink`",
+            );
+        }
+    }
     let uplink = uplink?;
     let plat = discovery::of_host(reader, &uplink);
     let (fixed, (prefix, discovery), address) = (

@@ -35,7 +35,7 @@ impl Loaded {
         let lacks = self.document.lacks();
         let missing: Vec<Diagnostic> = lacks.iter().map(Lack::diagnostic).collect();
         if missing.is_empty() {
-            let overlaps = local_ports::overlaps(&self.document);
+            let overlaps = local_ports::warnings(&self.document);
             return Ok(Self {
                 warnings: self.warnings.with(overlaps),
                 ..self
@@ -49,7 +49,7 @@ impl Loaded {
     pub fn warnings_here(&self) -> Report {
         let lacks = self.document.lacks();
         let missing = lacks.iter().map(|lack| lack.diagnostic().into_warning());
-        let overlaps = local_ports::overlaps(&self.document);
+        let overlaps = local_ports::warnings(&self.document);
         self.warnings
             .clone()
             .with(missing.chain(overlaps).collect())

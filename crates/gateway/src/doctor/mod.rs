@@ -13,6 +13,7 @@ mod machine;
 mod mtu;
 mod networkd;
 mod own_addresses;
+mod pool_ports;
 mod programs;
 mod routes;
 mod rp_filter;
@@ -64,6 +65,7 @@ pub const CHECKS: &[Check] = &[
     vlan_tags::CHECK,
     mtu::CHECK,
     own_addresses::ADDRESSES,
+    pool_ports::CHECK,
     second_clat::CHECK,
     routes::CHECK,
     networkd::CHECK,

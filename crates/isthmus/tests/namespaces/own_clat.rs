@@ -6,6 +6,8 @@
 //!     wlan0                                    lan fe80::1    wan .1              .2, 9.9.9.9
 //! ```
 
+mod managers;
+
 use std::fs;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddrV6};
