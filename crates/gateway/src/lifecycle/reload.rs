@@ -142,22 +142,25 @@ impl Running {
                 None => tracing::warn!(instance, "waiting for a prefix{lost}"),
             }
         }
-        for (instance, Host { uplink, local, .. }) in locals {
-            let uplink = uplink.value;
-            match local {
-                Some(local) => tracing::info!(instance, uplink, %local, "the CLAT has an address"),
-                None => tracing::warn!(
-                    instance,
-                    uplink,
-                    "waiting for an IPv6 network on the uplink"
-                ),
-            }
-        }
+        locals.iter().for_each(tell_of_local);
         for (instance, PotentialRouters { name, found }) in routers {
             let found: Vec<_> = found.iter().map(ToString::to_string).collect();
             let routers = found.join(", ");
             tracing::info!(instance, name, routers, "routers were discovered");
         }
+    }
+}
+
+/// Writes to the log where the machine's own CLAT is now.
+fn tell_of_local((instance, host): &(String, Host)) {
+    let uplink = &host.uplink.value;
+    match host.local {
+        Some(local) => tracing::info!(instance, uplink, %local, "the CLAT has an address"),
+        None => tracing::warn!(
+            instance,
+            uplink,
+            "waiting for an IPv6 network on the uplink"
+        ),
     }
 }
 

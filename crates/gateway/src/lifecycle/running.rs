@@ -158,8 +158,7 @@ impl Running {
         let recorder = Arc::new(recorder);
         let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
             .map_err(UpError::system("sweeper"))?;
-        let dns = Dns::default();
-        let prefixes = Prefixes::default();
+        let (dns, prefixes) = (Dns::default(), Prefixes::default());
         let (orders, ordered) = mpsc::channel(1);
         let view = View {
             file,

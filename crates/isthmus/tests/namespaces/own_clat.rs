@@ -74,10 +74,12 @@ impl World {
             // A machine that has been on the network for a while.
             world.wait(|world| {
                 world.advertise(&OF_HOME);
-                world.run(
-                    "laptop",
-                    "ip -6 addr show dev wlan0 scope global -tentative",
-                ) != ""
+                !world
+                    .run(
+                        "laptop",
+                        "ip -6 addr show dev wlan0 scope global -tentative",
+                    )
+                    .is_empty()
             });
             world
         })
@@ -321,8 +323,11 @@ fn it_follows_the_network() {
     world.wait(|_| host(&clat)["local"].is_null());
     assert_eq!(world.run("laptop", "ip route show default"), "");
     world.run("laptop", "ip link set wlan0 up");
-    world
-        .wait(|world| world.run("laptop", "ip -6 addr show dev wlan0 scope link -tentative") != "");
+    world.wait(|world| {
+        !world
+            .run("laptop", "ip -6 addr show dev wlan0 scope link -tentative")
+            .is_empty()
+    });
     world.wait_for(&clat, &OF_HOME);
     world.carries();
     // Somebody removes what he does not know.
