@@ -34,6 +34,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
             }
         }
     }
+    hosts(document, sink);
     nat::check_exempt(document, sink);
     territory::check(document, sink);
     dns64::check(document, sink);
@@ -117,6 +118,17 @@ fn instances(document: &Document, sink: &Sink) {
         let message = "there is nothing to do: no [[instance]] and no [dns64]";
         let label = "a translator needs at least one `[[instance]]`";
         sink.push(Diagnostic::error(Span::new(0, 0..0), message, label));
+    }
+}
+
+/// Two default routes with one source would be one too many.
+fn hosts(document: &Document, sink: &Sink) {
+    let mut hosts = document.hosts();
+    if let (Some((_, first)), Some((_, second))) = (hosts.next(), hosts.next()) {
+        let message = "this machine has two CLATs of its own";
+        let label = "one is enough: another gateway, or `local` and `inside` for other hosts";
+        let diagnostic = Diagnostic::error(second.uplink.span, message, label);
+        sink.push(diagnostic.also(first.uplink.span, "the first"));
     }
 }
 

@@ -111,6 +111,11 @@ impl Document {
                     {
                         *laid_out = compiled.nat(nat, *subscriber, secrets)?;
                     }
+                    if let core::AnyMechanism::Siit(siit) = &mut mechanism
+                        && let Some(mapping) = composed.clat().and_then(|clat| clat.mapping())
+                    {
+                        siit.eam = compiled.eam(&[mapping]);
+                    }
                     if let core::AnyMechanism::LwAftr(aftr) = &mut mechanism {
                         aftr.softwires = compiled.softwires(&composed.softwires, &aftr.shared);
                     }
@@ -181,17 +186,16 @@ impl Compiled {
                 Some(Prefix::Ivi(prefix)) => prefix.into(),
             },
             hosts: fit_v4(&siit.hosts),
-            eam: self.eam(siit),
+            eam: self.eam(&siit.eam.iter().map(|at| at.value).collect::<Vec<_>>()),
             overlap: lie(siit),
             hairpin: siit.hairpin,
         }
     }
 
     /// Puts a table of mappings behind the rules that are there.
-    fn eam(&mut self, siit: &Siit) -> EamTable {
-        let mappings: Vec<Mapping> = siit.eam.iter().map(|mapping| mapping.value).collect();
+    fn eam(&mut self, mappings: &[Mapping]) -> EamTable {
         self.table(eam::lines_for(mappings.len()), 0, |lines, base| {
-            eam::fill(lines, base, &mappings)
+            eam::fill(lines, base, mappings)
         })
     }
 

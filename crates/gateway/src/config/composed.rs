@@ -16,6 +16,7 @@ use isthmus_core::nat;
 use super::diagnose::Diagnostic;
 use super::discovery::Discovery;
 use super::document::{Document, Mechanism, Nat, PcpProxy};
+use super::host::Host;
 use super::isatap::PotentialRouters;
 use super::section;
 use super::source::{At, Span};
@@ -52,6 +53,8 @@ pub struct Composed {
     pub potential: Option<PotentialRouters>,
     /// Whether they are asked for more addresses (RFC 5214 section 8.3).
     pub solicits: bool,
+    /// The machine that it is for, if it is a CLAT for that alone.
+    pub host: Option<Host>,
     /// Its description in plain words.
     pub plan: Vec<String>,
 }
@@ -85,16 +88,18 @@ impl Composed {
             listed: Vec::new(),
             potential: None,
             solicits: false,
+            host: None,
             plan: Vec::new(),
         }
     }
 
-    /// Whether its prefix or its routers are not known yet, so that it owns no packets.
+    /// Whether its prefix, its routers or its address are not known yet, so that it owns no packets.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         let (discovery, potential) = (self.discovery.as_ref(), self.potential.as_ref());
         discovery.is_some_and(|discovery| discovery.found.is_none())
             || potential.is_some_and(|potential| potential.found.is_empty())
+            || self.host.is_some() && self.clat().is_none()
     }
 
     /// The routers of a host of ISATAP, as far as they are known.
@@ -108,6 +113,9 @@ impl Composed {
 
     /// The mechanism as the data plane takes it, with what was found out.
     pub(super) fn mechanism(&self) -> core::AnyMechanism {
+        if let Some(of_host) = self.of_host() {
+            return of_host;
+        }
         match (&self.discovery, &self.potential) {
             (Some(discovery), _) => discovery.complete(self.core),
             (None, Some(potential)) => potential.complete(self.core),

@@ -113,6 +113,35 @@ pub(super) fn prefix(reader: &Reader<'_>) -> Option<(Prefix, Option<Discovery>)>
     Some((Prefix::WELL_KNOWN, Some(discovery)))
 }
 
+/// The same for a CLAT whose machine has this uplink: there it is found out unless it is written, and routers are
+/// listened to there.
+pub(super) fn of_host(
+    reader: &Reader<'_>,
+    uplink: &At<String>,
+) -> Option<(Option<Prefix>, Option<Discovery>)> {
+    let discovery = match (reader.get("prefix"), reader.get("discovery")) {
+        (None, Some(table)) => Some(discovery(&table)?),
+        (None, None) => None,
+        (Some(_), _) => match prefix(reader)? {
+            (prefix, None) => return Some((Some(prefix), None)),
+            (_, discovery) => discovery,
+        },
+    };
+    let discovery = discovery.unwrap_or(Discovery {
+        interface: None,
+        resolvers: Resolvers::System,
+        found: None,
+    });
+    let interface = discovery.interface.or_else(|| Some(uplink.clone()));
+    Some((
+        None,
+        Some(Discovery {
+            interface,
+            ..discovery
+        }),
+    ))
+}
+
 /// `{ interface = "…", resolvers = ["…"] }`
 fn discovery(value: &Value<'_>) -> Option<Discovery> {
     let example = "a table such as { interface = \"eth1\", resolvers = [\"[2001:db8::53]:53\"] }";

@@ -68,10 +68,21 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("end-user-prefix", "map-e or map-t"),
     ("mesh", "map-e or map-t"),
     ("address", "lw4o6 or clat"),
+    ("uplink", "clat"),
     ("psid", "lw4o6"),
     ("psid-length", "lw4o6"),
     ("psid-offset", "lw4o6"),
 ];
+
+/// The keys that a mechanism shares with some others, or has alone, with the names of all that have them.
+pub(super) fn of_mechanism(
+    name: &str,
+) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    let words = |mechanisms: &'static str| mechanisms.split([',', ' ']);
+    OF_MECHANISM
+        .iter()
+        .filter(move |(_, mechanisms)| words(mechanisms).any(|word| word == name))
+}
 
 #[derive(Clone, Copy)]
 enum Kind {

@@ -16,7 +16,70 @@ pub(crate) const FEWEST: usize = 1024;
 pub(crate) const RANGE: &str = "ipv4/ip_local_port_range";
 
 /// Warns of ports that pools and the machine's sockets have in common.
-pub(super) fn overlaps(document: &Document) -> Vec<Diagnostic> {
+pub(super) fn warnings(document: &Document) -> Vec<Diagnostic> {
+    let overlaps = overlaps(document);
+    overlaps.iter().map(Overlap::diagnostic).collect()
+}
+
+/// The ports that a pool has, and the machine needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Overlap<'a> {
+    /// The pool.
+    pub(crate) pool: &'a At<Pool>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Sockets wait there, which hear nothing of what belongs to a session at their port.
+    Taken(Vec<String>),
+    /// Too few of this range are left for connections of the machine itself to have them apart.
+    Few((u16, u16)),
+}
+
+impl Overlap<'_> {
+    /// The overlap in words.
+    pub(crate) fn message(&self) -> String {
+        let (low, high) = self.pool.ports;
+        match &self.kind {
+            Kind::Taken(ports) => {
+                let ports = ports.join(", ");
+                format!("sockets of this machine have ports of the pool: {ports}")
+            }
+            Kind::Few((first, last)) => format!(
+                "connections of this machine itself have ports {first} to {last}, and the pool has {low} to {high}"
+            ),
+        }
+    }
+
+    /// Its consequence.
+    pub(crate) const fn consequence(&self) -> &'static str {
+        match self.kind {
+            Kind::Taken(_) => {
+                "A port goes to a session if one has it, and the service there does not hear of it"
+            }
+            Kind::Few(_) => "A connection of the machine may get the port of a session, and fail",
+        }
+    }
+
+    fn diagnostic(&self) -> Diagnostic {
+        let label = "these addresses are this machine's own, too";
+        let help = match self.kind {
+            Kind::Taken(_) => {
+                "a port goes to a session if one has it: leave the ports of services out of `ports`"
+                    .to_owned()
+            }
+            Kind::Few(_) => format!(
+                "leave at least {FEWEST} of them out of `ports`, or change net.ipv4.ip_local_port_range; otherwise a \
+                 connection may get the port of a session, and fail"
+            ),
+        };
+        Diagnostic::warning(self.pool.span, self.message(), label).help(help)
+    }
+}
+
+/// Finds ports that pools and the machine's sockets have in common.
+pub(crate) fn overlaps(document: &Document) -> Vec<Overlap<'_>> {
     let own = addresses();
     let is_shared = |pool: &&At<Pool>| own.iter().any(|own| pool.addresses.contains(own));
     let shared: Vec<_> = document.pools().filter(is_shared).collect();
@@ -26,54 +89,34 @@ pub(super) fn overlaps(document: &Document) -> Vec<Diagnostic> {
     let sockets = sockets();
     let range = fs::read_to_string(format!("/proc/sys/net/{RANGE}")).unwrap_or_default();
     let range = ephemeral(&range);
-    let of_pool = |pool: &At<Pool>| {
+    let mut overlaps = Vec::new();
+    for pool in shared {
         let taken = taken(pool, &own, &sockets);
-        let few = few_left(pool, range);
-        taken.into_iter().chain(few).collect::<Vec<_>>()
-    };
-    shared.into_iter().flat_map(of_pool).collect()
+        if !taken.is_empty() {
+            let kind = Kind::Taken(taken);
+            overlaps.push(Overlap { pool, kind });
+        }
+        if left(range, [pool.ports]) < FEWEST {
+            let kind = Kind::Few(range);
+            overlaps.push(Overlap { pool, kind });
+        }
+    }
+    overlaps
 }
 
-/// Warns of sockets that hear nothing of what belongs to a session at their port.
-fn taken(pool: &At<Pool>, own: &[Ipv4Addr], sockets: &BTreeSet<Socket>) -> Option<Diagnostic> {
+/// The ports of sockets in a pool.
+fn taken(pool: &At<Pool>, own: &[Ipv4Addr], sockets: &BTreeSet<Socket>) -> Vec<String> {
     let (low, high) = pool.ports;
     let is_taken = |socket: &&Socket| {
         let here = socket.address.is_unspecified()
             || (pool.addresses.contains(&socket.address) && own.contains(&socket.address));
         here && (low..=high).contains(&socket.port)
     };
-    let taken: Vec<_> = sockets.iter().filter(is_taken).collect();
-    let ports: BTreeSet<String> = { taken.iter() }
+    let taken = sockets.iter().filter(is_taken);
+    let ports: BTreeSet<String> = taken
         .map(|socket| format!("{} {}", socket.protocol, socket.port))
         .collect();
-    let ports: Vec<_> = ports.into_iter().collect();
-    if ports.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "sockets of this machine have ports of the pool: {}",
-        ports.join(", ")
-    );
-    let label = "these addresses are this machine's own, too";
-    let help = "a port goes to a session if one has it: leave the ports of services out of `ports`";
-    Some(Diagnostic::warning(pool.span, message, label).help(help))
-}
-
-/// Warns of a pool that leaves the machine too few ports for connections of its own to have them apart.
-fn few_left(pool: &At<Pool>, range: (u16, u16)) -> Option<Diagnostic> {
-    if left(range, [pool.ports]) >= FEWEST {
-        return None;
-    }
-    let ((first, last), (low, high)) = (range, pool.ports);
-    let message = format!(
-        "connections of this machine itself have ports {first} to {last}, and the pool has {low} to {high}"
-    );
-    let label = "these addresses are this machine's own, too";
-    let help = format!(
-        "leave at least {FEWEST} of them out of `ports`, or change net.ipv4.ip_local_port_range; otherwise a \
-         connection may get the port of a session, and fail"
-    );
-    Some(Diagnostic::warning(pool.span, message, label).help(help))
+    ports.into_iter().collect()
 }
 
 /// How many ports of a range are in none of these.

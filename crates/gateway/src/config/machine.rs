@@ -35,7 +35,7 @@ impl Loaded {
         let lacks = self.document.lacks();
         let missing: Vec<Diagnostic> = lacks.iter().map(Lack::diagnostic).collect();
         if missing.is_empty() {
-            let overlaps = local_ports::overlaps(&self.document);
+            let overlaps = local_ports::warnings(&self.document);
             return Ok(Self {
                 warnings: self.warnings.with(overlaps),
                 ..self
@@ -49,7 +49,7 @@ impl Loaded {
     pub fn warnings_here(&self) -> Report {
         let lacks = self.document.lacks();
         let missing = lacks.iter().map(|lack| lack.diagnostic().into_warning());
-        let overlaps = local_ports::overlaps(&self.document);
+        let overlaps = local_ports::warnings(&self.document);
         self.warnings
             .clone()
             .with(missing.chain(overlaps).collect())
@@ -72,7 +72,14 @@ fn links(document: &Document) -> Vec<Lack<'_>> {
     let discovered = document.discoveries();
     let discovered = discovered.filter_map(|(_, discovery)| discovery.interface.as_ref());
     let announced = document.announcements.iter().map(|at| &at.interface);
+    let discovered: Vec<_> = discovered.collect();
+    // By default it is the place of the discovery as well, which is told of once.
+    let uplinks = document.hosts().map(|(_, host)| &host.uplink);
+    let uplinks: Vec<_> = uplinks
+        .filter(|name| discovered.iter().all(|there| there.span != name.span))
+        .collect();
     names
+        .chain(uplinks)
         .chain(discovered)
         .chain(announced)
         .filter(|name| if_nametoindex(name.value.as_str()).is_err())

@@ -212,7 +212,9 @@ fn links(document: &Document) -> Vec<String> {
             if routes.len() > MOST {
                 text.push_str(&format!(" and {} more", routes.len() - MOST));
             }
-            lines.push(format!("{}: routes to {text}", tun.name.value));
+            if !routes.is_empty() {
+                lines.push(format!("{}: routes to {text}", tun.name.value));
+            }
             let sources = document.routed_sources();
             if !sources.is_empty() {
                 let sources = list(sources.iter().map(ToString::to_string));

@@ -30,6 +30,11 @@ impl Document {
                 Mechanism::Composed(composed) if composed.is_waiting() => continue,
                 Mechanism::Composed(composed) => {
                     networks.extend(&composed.routes);
+                    networks.extend(
+                        composed
+                            .clat()
+                            .map(|clat| IpNet::from(IpAddr::V6(clat.local))),
+                    );
                     continue;
                 }
             };
@@ -101,6 +106,11 @@ impl Document {
         for instance in &self.instances {
             if let Mechanism::Composed(composed) = &instance.mechanism {
                 addresses.extend(&composed.addresses);
+                addresses.extend(
+                    composed
+                        .clat()
+                        .map(|clat| IpNet::from(IpAddr::V4(clat.address))),
+                );
             }
         }
         addresses

@@ -16,7 +16,7 @@ use super::pcp::{self, Asking};
 use super::source::At;
 use super::table::Reader;
 use super::tunnel::Role;
-use super::{discovery, instance, overlap, prefix};
+use super::{discovery, host, instance, overlap, prefix};
 
 /// The AFTR of DS-Lite (RFC 6333 section 6).
 pub(super) fn aftr(reader: &Reader<'_>) -> Option<Composed> {
@@ -138,6 +138,9 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
 
 /// The CLAT of 464XLAT for hosts that share one address (RFC 6877 section 6.3, RFC 7335).
 pub(super) fn clat(reader: &Reader<'_>) -> Option<Composed> {
+    if reader.get("uplink").is_some() {
+        return host::host(reader);
+    }
     let plat = discovery::prefix(reader);
     let proxy = reader.get("pcp").map(|v| pcp::of_clat(&v));
     let local = composed::v6(reader, "local", "\"2001:db8:1::464\"");

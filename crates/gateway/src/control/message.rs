@@ -238,6 +238,22 @@ pub struct InstanceStatus {
     /// Its prefix, if that is discovered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prefix: Option<PrefixStatus>,
+    /// The machine that it is for, if it is the CLAT of this machine alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<HostStatus>,
+}
+
+/// The machine's own CLAT.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct HostStatus {
+    /// The link to the IPv6 network.
+    pub uplink: String,
+    /// The IPv4 address of its programs.
+    pub address: String,
+    /// The IPv6 address that stands for it; absent while the uplink has no network for one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub local: Option<String>,
 }
 
 /// A pool and how much of it is in use.

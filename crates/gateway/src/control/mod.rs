@@ -13,9 +13,9 @@ mod socket;
 pub use client::{Client, ClientError, sockets};
 pub use filter::{Filter, FilterError, OutsideFilter};
 pub use message::{
-    AnnouncementStatus, CounterRow, End, EngineStatus, How, InForceStatus, InstanceStatus, Listed,
-    Outcome, PoolStatus, PrefixStatus, RecordsStatus, ReloadRequest, ReloadStatus, Reply, Request,
-    RolledBack, SessionsRequest, Status, TableStatus, Wish,
+    AnnouncementStatus, CounterRow, End, EngineStatus, HostStatus, How, InForceStatus,
+    InstanceStatus, Listed, Outcome, PoolStatus, PrefixStatus, RecordsStatus, ReloadRequest,
+    ReloadStatus, Reply, Request, RolledBack, SessionsRequest, Status, TableStatus, Wish,
 };
 pub use server::{Order, Service, serve};
 pub use socket::{ControlSocket, Lock, SocketError};

@@ -16,7 +16,8 @@ pub(super) const CHECK: Check = Check {
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
 fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let facts = case.facts;
-    let will_forward = Wanted::of(case.document()).forwarding == Forwarding::Needed;
+    let wanted = Wanted::of(case.document());
+    let will_forward = wanted.forwarding == Forwarding::Needed;
     let forwards = facts.sysctl("ipv6/conf/all/forwarding").as_deref() == Some("1");
     if !will_forward && !forwards {
         return Ok(Vec::new());
@@ -34,7 +35,10 @@ fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
             )
         })
     };
-    Ok(uplinks(case).into_iter().filter_map(defect).collect())
+    let uplinks = uplinks(case).into_iter();
+    // There the gateway sees to it, unless the machine forwarded before.
+    let left = uplinks.filter(|link| forwards || !wanted.uplinks.contains(*link));
+    Ok(left.filter_map(defect).collect())
 }
 
 /// The links on which there is a router that the machine listens to.

@@ -13,9 +13,11 @@ mod machine;
 mod mtu;
 mod networkd;
 mod own_addresses;
+mod pool_ports;
 mod programs;
 mod routes;
 mod rp_filter;
+mod second_clat;
 mod status;
 pub(crate) mod vlan_tags;
 mod xdp;
@@ -63,6 +65,8 @@ pub const CHECKS: &[Check] = &[
     vlan_tags::CHECK,
     mtu::CHECK,
     own_addresses::ADDRESSES,
+    pool_ports::CHECK,
+    second_clat::CHECK,
     routes::CHECK,
     networkd::CHECK,
     firewall::DROPS,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::running::Running;
 use super::view::lock;
-use crate::link::{Forwarding, Link, LinkError, Wanted};
+use crate::link::{Link, LinkError, Wanted};
 
 impl Running {
     /// Puts back what the kernel does not announce, which is cheap to look at; and all else if there was a trouble or
@@ -21,6 +21,9 @@ impl Running {
         if is_troubled || !self.link.as_ref().is_some_and(Link::is_there) {
             self.heal().await;
             return;
+        }
+        if let Some(link) = &mut self.link {
+            link.follow().await;
         }
         let troubles = self.heal_machine();
         if !troubles.is_empty() {
@@ -66,9 +69,7 @@ impl Running {
         let engines = self.view.engines.iter();
         let mut troubles: Vec<String> = engines.flat_map(|engine| engine.heal()).collect();
         let wanted = Wanted::of(&self.view.current().document);
-        if wanted.forwarding == Forwarding::Needed
-            && let Err(error) = self.sysctls.forward()
-        {
+        if let Err(error) = self.sysctls.forward(&wanted) {
             troubles.push(error.to_string());
         }
         troubles

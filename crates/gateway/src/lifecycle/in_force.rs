@@ -17,7 +17,7 @@ use super::view::{Current, lock};
 use super::{UpError, pcp, prefixes};
 use crate::config::{Choice, Document};
 use crate::engine::Engine;
-use crate::link::{Changes, Forwarding, Link, Sysctls, Wanted};
+use crate::link::{Changes, Link, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
 
@@ -97,6 +97,7 @@ impl Running {
         }
         self.prefixes.apply(document, opened.prefixes);
         self.router_lists.apply(document);
+        self.locals.apply(document);
         self.logging.set_level(document.log.level);
         let (tables, described) = (&prepared.tables, &prepared.described);
         self.pcp
@@ -127,9 +128,7 @@ async fn change_link(
     sysctls: &mut Sysctls,
     wanted: &Wanted,
 ) -> Result<Vec<String>, UpError> {
-    if wanted.forwarding == Forwarding::Needed {
-        sysctls.forward()?;
-    }
+    sysctls.forward(wanted)?;
     let Some(link) = link else {
         return Ok(Vec::new());
     };

@@ -15,6 +15,7 @@ mod history;
 mod in_force;
 mod kept;
 mod ledger;
+mod locals;
 mod logging;
 mod origin;
 mod outcomes;

@@ -8,7 +8,7 @@ use super::running::Running;
 use super::view::lock;
 use super::{UpError, origin, start, systemd};
 use crate::change::Differences;
-use crate::config::{self, Document, LoadError, Loaded, PotentialRouters};
+use crate::config::{self, Document, Host, LoadError, Loaded, PotentialRouters};
 use crate::control::Outcome;
 use crate::health;
 
@@ -87,11 +87,12 @@ impl Running {
         Ok(compare::between(old, new, Some(state)))
     }
 
-    /// Gives the instances of a configuration what has been found out for them by now: prefixes, and the
-    /// routers of ISATAP hosts.
+    /// Gives the instances of a configuration what has been found out for them by now: prefixes, the
+    /// routers of ISATAP hosts, and the address of the machine's own CLAT.
     pub(super) fn fill_in(&self, document: &mut Document) {
         self.prefixes.fill_in(document);
         self.router_lists.fill_in(document);
+        self.locals.fill_in(document);
     }
 
     /// Puts what has been found out by now in force, if it is news.
@@ -114,11 +115,17 @@ impl Running {
             .filter(|((_, now), (_, before))| now != before)
             .map(|((instance, now), _)| (instance.to_owned(), now.clone()))
             .collect();
-        if prefixes.is_empty() && routers.is_empty() {
+        let locals: Vec<_> = document
+            .hosts()
+            .zip(old.document.hosts())
+            .filter(|((_, now), (_, before))| now.local != before.local)
+            .map(|((instance, now), _)| (instance.to_owned(), now.clone()))
+            .collect();
+        if prefixes.is_empty() && routers.is_empty() && locals.is_empty() {
             return;
         }
         if let Err(error) = self.put_in_force(document).await {
-            tracing::error!(%error, "the discovered prefixes or routers could not be applied");
+            tracing::error!(%error, "what was discovered could not be applied");
             return;
         }
         for (instance, before, now, origin) in prefixes {
@@ -135,11 +142,25 @@ impl Running {
                 None => tracing::warn!(instance, "waiting for a prefix{lost}"),
             }
         }
+        locals.iter().for_each(tell_of_local);
         for (instance, PotentialRouters { name, found }) in routers {
             let found: Vec<_> = found.iter().map(ToString::to_string).collect();
             let routers = found.join(", ");
             tracing::info!(instance, name, routers, "routers were discovered");
         }
+    }
+}
+
+/// Writes to the log where the machine's own CLAT is now.
+fn tell_of_local((instance, host): &(String, Host)) {
+    let uplink = &host.uplink.value;
+    match host.local {
+        Some(local) => tracing::info!(instance, uplink, %local, "the CLAT has an address"),
+        None => tracing::warn!(
+            instance,
+            uplink,
+            "waiting for an IPv6 network on the uplink"
+        ),
     }
 }
 

@@ -19,6 +19,7 @@ use super::fills::Crowding;
 use super::history::{History, Version};
 use super::kept::{Leave, Store};
 use super::ledger::Ledger;
+use super::locals::Locals;
 use super::logging::Logging;
 use super::outcomes::Outcomes;
 use super::pcp::{Own, Pcp};
@@ -33,7 +34,7 @@ use crate::control::{self, ControlSocket, EngineStatus, Lock, Order};
 use crate::doctor;
 use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
-use crate::link::{Answers, Forwarding, Link, LinkError, Monitor, Sysctls, Wanted};
+use crate::link::{Answers, Link, LinkError, Monitor, Sysctls, Wanted};
 use crate::metrics::Endpoint;
 use crate::records::Recorder;
 
@@ -62,6 +63,7 @@ pub(super) struct Running {
     pub(super) pcp: Pcp,
     pub(super) solicitors: Solicitors,
     pub(super) router_lists: RouterLists,
+    pub(super) locals: Locals,
     pub(super) prefixes: Prefixes,
     pub(super) view: Arc<View>,
     pub(super) metrics: Option<JoinHandle<()>>,
@@ -156,8 +158,7 @@ impl Running {
         let recorder = Arc::new(recorder);
         let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
             .map_err(UpError::system("sweeper"))?;
-        let dns = Dns::default();
-        let prefixes = Prefixes::default();
+        let (dns, prefixes) = (Dns::default(), Prefixes::default());
         let (orders, ordered) = mpsc::channel(1);
         let view = View {
             file,
@@ -197,6 +198,7 @@ impl Running {
             pcp,
             solicitors: Solicitors::default(),
             router_lists: RouterLists::new(prefixes.news()),
+            locals: Locals::new(prefixes.news()),
             prefixes,
             view: Arc::new(view),
             metrics: None,
@@ -216,9 +218,7 @@ impl Running {
         let current = self.view.current();
         let wanted = Wanted::of(&current.document);
         self.configure_link(&wanted).await?;
-        if wanted.forwarding == Forwarding::Needed {
-            self.sysctls.forward()?;
-        }
+        self.sysctls.forward(&wanted)?;
         let troubles = self.settle().await;
         self.report(troubles);
         self.dns.apply(&current.document).await?;
@@ -230,6 +230,7 @@ impl Running {
         let ready = self.prefixes.prepare(&current.document)?;
         self.prefixes.apply(&current.document, ready);
         self.router_lists.apply(&current.document);
+        self.locals.apply(&current.document);
         self.serve_metrics(metrics);
         self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
         for status in self.view.engines.iter().flat_map(|engine| engine.status()) {
@@ -359,6 +360,7 @@ impl Running {
         self.pcp.stop().await;
         self.solicitors.stop().await;
         self.router_lists.stop();
+        self.locals.stop();
         self.monitor = None;
         self.answers = Answers::default();
         if let Some(link) = self.link.take() {

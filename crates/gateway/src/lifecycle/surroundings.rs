@@ -2,10 +2,14 @@
 //! addresses that it shares with the machine, and neighbours that ask for addresses of its own.
 
 use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+
+use ipnet::IpNet;
+use isthmus_core::config::Instance;
 
 use super::running::Running;
 use crate::config::Routes;
-use crate::link::{SharedAddress, Survey, Wanted, shared_among};
+use crate::link::{OwnSources, SharedAddress, Survey, Wanted, shared_among};
 
 impl Running {
     /// Makes it as it has to be now. Returns what is wrong.
@@ -26,6 +30,14 @@ impl Running {
         let own = others(&survey, &document.addresses());
         let pools = document.pools().map(|pool| (pool.addresses, pool.ports));
         let shared = shared_among(pools, &own);
+        let has_own = |instance: &Instance| survey.addresses().any(|own| sends_from(instance, own));
+        link.accept_own(if !shared.is_empty() {
+            OwnSources::Hosts
+        } else if self.ruleset.instances().iter().any(has_own) {
+            OwnSources::Errors
+        } else {
+            OwnSources::None
+        });
         // First who passes packets on, then who leads them there.
         self.ruleset
             .share(shared.iter().map(|it| it.address).collect());
@@ -52,8 +64,20 @@ impl Running {
     }
 }
 
+/// Whether ICMP errors of an instance may have this source.
+fn sends_from(instance: &Instance, own: &IpNet) -> bool {
+    let IpAddr::V4(address) = own.addr() else {
+        return false;
+    };
+    let policy = &instance.policy;
+    let (first, count) = policy.icmp_pool;
+    let [first, errors] = [first, policy.own_v4].map(|it| u32::from(Ipv4Addr::from(it)));
+    let number = u32::from(address);
+    number == errors || number.wrapping_sub(first) < count
+}
+
 /// The addresses of the machine without those of the gateway's own link.
-fn others(survey: &Survey, own: &[ipnet::IpNet]) -> Vec<ipnet::IpNet> {
+fn others(survey: &Survey, own: &[IpNet]) -> Vec<IpNet> {
     let addresses = survey.addresses().filter(|address| !own.contains(address));
     addresses.copied().collect()
 }

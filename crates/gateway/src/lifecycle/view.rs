@@ -21,8 +21,8 @@ use super::sweeper::Sweeper;
 use super::tables::Table;
 use crate::config::{self, Document};
 use crate::control::{
-    CounterRow, InForceStatus, InstanceStatus, Listed, Order, RecordsStatus, Reply, Service,
-    Status, TableStatus,
+    CounterRow, HostStatus, InForceStatus, InstanceStatus, Listed, Order, RecordsStatus, Reply,
+    Service, Status, TableStatus,
 };
 use crate::engine::Engine;
 use crate::health::{Finding, Health, Patient, Verdict};
@@ -174,8 +174,21 @@ impl View {
             },
             pool: table.map(|table| self.port_use.pool(&self.state, table, Instant::now())),
             prefix: lock(&self.prefixes).prefix(name),
+            host: host(instance),
         }
     }
+}
+
+fn host(instance: &config::Instance) -> Option<HostStatus> {
+    let config::Mechanism::Composed(composed) = &instance.mechanism else {
+        return None;
+    };
+    let host = composed.host.as_ref()?;
+    Some(HostStatus {
+        uplink: host.uplink.value.clone(),
+        address: host.address.to_string(),
+        local: host.local.map(|local| local.to_string()),
+    })
 }
 
 /// The table of softwires, which is as full as the configuration says.

@@ -6,9 +6,12 @@
 //! of their own, so that leftovers on a persistent link are recognised.
 
 mod answers;
+mod host;
+mod local;
 mod monitor;
 mod netlink;
 mod outside;
+mod own_sources;
 mod packet_socket;
 mod shared;
 mod sources;
@@ -17,10 +20,13 @@ mod sysctl;
 mod wanted;
 
 pub use answers::Answers;
+pub use host::HostRoute;
+pub use local::{Local, Uplink};
 pub use monitor::Monitor;
 pub(crate) use netlink::mark;
 pub use netlink::{Changes, Link, LinkError, PROTOCOL};
 pub use outside::Refused;
+pub use own_sources::OwnSources;
 pub use shared::{SharedAddress, shared_among, take_back};
 pub use survey::Survey;
 pub use sysctl::{SysctlError, Sysctls};

@@ -11,7 +11,9 @@ use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol};
 use nix::net::if_::if_nametoindex;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 
+use super::host::Default;
 use super::outside::Outside;
+use super::own_sources::{self, OwnSources};
 use super::shared::{Shared, SharedAddress};
 use super::sources::{Sources, table_of};
 use super::survey::Survey;
@@ -82,6 +84,7 @@ pub struct Link {
     addresses: BTreeSet<IpNet>,
     routes: BTreeSet<IpNet>,
     sources: Sources,
+    default: Default,
     outside: Outside,
     shared: Shared,
 }
@@ -117,6 +120,7 @@ impl Link {
             },
             outside: Outside::new(handle.clone(), table_of(&wanted.name)),
             sources: Sources::new(handle.clone(), found.header.index, &wanted.name),
+            default: Default::new(handle.clone(), found.header.index),
             shared: Shared::new(handle.clone(), found.header.index, &wanted.name),
             handle,
             connection,
@@ -156,9 +160,14 @@ impl Link {
     /// If the kernel refuses something; what was added is removed again.
     pub async fn change(&mut self, wanted: &Wanted) -> Result<Changes, LinkError> {
         let old = (self.mtu, self.addresses.clone(), self.routes.clone());
+        let default = self.default.wanted().clone();
         let mut changes = Changes::default();
         let added = self.add_wanted(wanted, &mut changes).await;
         if let Err(error) = added {
+            let mut undone = Changes::default();
+            if let Err(error) = self.default.change(&default, &mut undone).await {
+                tracing::error!(link = self.name, %error, "the default route was lost");
+            }
             for route in self.routes.difference(&old.2).copied().collect::<Vec<_>>() {
                 self.remove_route(route).await;
             }
@@ -220,9 +229,15 @@ impl Link {
                 again.push(what);
             }
         }
+        self.default.heal(&mut again).await?;
         self.outside.heal(&mut again).await?;
         self.sources.heal(&mut again).await?;
         Ok(again)
+    }
+
+    /// Follows the MTU of the uplink of a machine's own CLAT.
+    pub async fn follow(&mut self) {
+        self.default.follow().await;
     }
 
     /// Looks at the links and addresses of the machine.
@@ -245,6 +260,11 @@ impl Link {
         wanted: &BTreeSet<SharedAddress>,
     ) -> Result<Vec<String>, LinkError> {
         self.shared.change(wanted).await
+    }
+
+    /// Has the kernel take packets from the link whose source is the machine's own address, or drop them.
+    pub fn accept_own(&self, own: OwnSources) {
+        own_sources::accept(&self.name, own);
     }
 
     /// Makes the IPv4 routes again. The kernel takes all of a link's away with its last IPv4 address.
@@ -275,6 +295,8 @@ impl Link {
             self.add_route(*route).await?;
             changes.added.push(format!("route {route}"));
         }
+        // An address that goes takes it with it, so that it goes before.
+        self.default.change(&wanted.host, changes).await?;
         // The last: what was done before is undone by the caller, but these by themselves.
         let refused = self.outside.refused().clone();
         self.outside.change(&wanted.refused, changes).await?;
@@ -292,6 +314,7 @@ impl Link {
         self.shared.clear().await;
         self.sources.clear().await;
         self.outside.clear().await;
+        self.default.clear().await;
         for route in std::mem::take(&mut self.routes) {
             self.remove_route(route).await;
         }
@@ -311,14 +334,12 @@ impl Link {
         self.connection.abort();
     }
 
-    /// A link between programs needs no address of the kernel's making and asks for no routers. ICMP errors that come
-    /// from it may have an address of the machine as their source, which the kernel drops otherwise.
+    /// A link between programs needs no address of the kernel's making and asks for no routers.
     fn quiet(&self) {
         for (family, leaf, value) in [
             ("ipv6", "addr_gen_mode", "1"),
             ("ipv6", "accept_ra", "0"),
             ("ipv6", "router_solicitations", "0"),
-            ("ipv4", "accept_local", "1"),
         ] {
             let path = format!("/proc/sys/net/{family}/conf/{}/{leaf}", self.name);
             if let Err(error) = std::fs::write(&path, value) {
@@ -464,7 +485,7 @@ pub(crate) fn mark() -> AddressAttribute {
     AddressAttribute::Protocol(AddressProtocol::Other(PROTOCOL))
 }
 
-async fn find(handle: &Handle, name: &str) -> Result<LinkMessage, LinkError> {
+pub(super) async fn find(handle: &Handle, name: &str) -> Result<LinkMessage, LinkError> {
     let mut links = Box::pin(handle.link().get().match_name(name).execute());
     match links.next().await {
         Some(Ok(link)) => Ok(link),

@@ -88,7 +88,6 @@ impl Shared {
         if wanted.is_empty() {
             return give_back(&self.handle).await.map(|()| again);
         }
-        accept_own_sources(&self.name);
         // First the rule that leads to the machine's addresses: there is one at every moment.
         let rule = local_rule(&self.handle, LOCAL, PROTOCOL);
         if is_new(self.add_rule(rule).await)? {
@@ -313,24 +312,6 @@ fn others((low, high): (u16, u16)) -> impl Iterator<Item = RulePortRange> {
         end: LAST_PORT,
     });
     before.into_iter().chain(behind)
-}
-
-/// Has the kernel take packets from the link whose source is the machine's own address: what was translated there has
-/// it. What returns to the machine has sources that are not routed into the link, which a strict filter would drop.
-fn accept_own_sources(link: &str) {
-    let conf = |name: &str, leaf: &str| format!("/proc/sys/net/ipv4/conf/{name}/{leaf}");
-    let strict = ["all", link].into_iter().any(|name| {
-        std::fs::read_to_string(conf(name, "rp_filter")).is_ok_and(|it| it.trim() == "1")
-    });
-    let mut values = vec![("accept_local", "1")];
-    if strict {
-        values.push(("rp_filter", "2"));
-    }
-    for (leaf, value) in values {
-        if let Err(error) = std::fs::write(conf(link, leaf), value) {
-            tracing::warn!(%error, "net.ipv4.conf.{link}.{leaf} could not be set to {value}");
-        }
-    }
 }
 
 /// The addresses of pools that are among those of the machine.

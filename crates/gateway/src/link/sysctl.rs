@@ -11,17 +11,22 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::wanted::{Forwarding, Wanted};
 use crate::config::local_ports;
 
 /// The switches, and the values that the kernel changes with them.
-const SWITCHES: [(&str, &str, &[&str]); 2] = [
+const SWITCHES: [Switch; 2] = [
     (
         "ipv4/ip_forward",
         "ipv4/conf",
         &["forwarding", "accept_redirects"],
     ),
-    ("ipv6/conf/all/forwarding", "ipv6/conf", &["forwarding"]),
+    IPV6,
 ];
+const IPV6: Switch = ("ipv6/conf/all/forwarding", "ipv6/conf", &["forwarding"]);
+
+/// The value, a directory with directories of links, and the values of each link.
+type Switch = (&'static str, &'static str, &'static [&'static str]);
 
 /// Whether the kernel looks for a packet's socket before it routes the packet. It drops those that have one then and
 /// are routed to the TUN link: packets to sockets with a port of a pool.
@@ -110,13 +115,24 @@ impl Sysctls {
         Ok(Self { root, file, saved })
     }
 
-    /// Turns forwarding on for both families where it is off, and says so in the log.
+    /// Turns forwarding on where it is wanted and off, and says so in the log. The machine goes on hearing routers on
+    /// the uplinks.
     ///
     /// # Errors
     ///
     /// If a value cannot be read or written, or not be saved.
-    pub fn forward(&mut self) -> Result<(), SysctlError> {
-        for (switch, directory, leaves) in SWITCHES {
+    pub fn forward(&mut self, wanted: &Wanted) -> Result<(), SysctlError> {
+        let switches: &[Switch] = match wanted.forwarding {
+            Forwarding::Needed => &SWITCHES,
+            Forwarding::Ipv6 if self.forward_between(wanted)? => return Ok(()),
+            Forwarding::Ipv6 => &[IPV6],
+            Forwarding::LeftAlone => return Ok(()),
+        };
+        // First this: the kernel forgets the routers of other links when it begins to forward.
+        for uplink in &wanted.uplinks {
+            self.hear(uplink)?;
+        }
+        for &(switch, directory, leaves) in switches {
             if self.read(switch)? != "0" {
                 continue;
             }
@@ -131,6 +147,66 @@ impl Sysctls {
                 "forwarding was off; it is on until this process ends"
             );
         }
+        Ok(())
+    }
+
+    /// Forwards IPv6 packets from the uplinks and the TUN link alone, so that the machine stays a host on all others.
+    /// Returns whether the kernel can do that (it can from Linux 6.17 on), or forwards everything already.
+    fn forward_between(&mut self, wanted: &Wanted) -> Result<bool, SysctlError> {
+        if self.read(IPV6.0)? != "0" {
+            return Ok(!self.saved.contains_key(IPV6.0));
+        }
+        for link in wanted.uplinks.iter().chain([&wanted.name]) {
+            let path = format!("ipv6/conf/{link}/force_forwarding");
+            match self.read(&path) {
+                Ok(value) if value == "1" => {}
+                Ok(value) => {
+                    self.saved.entry(path.clone()).or_insert(value);
+                    self.save()?;
+                    self.write(&path, "1")?;
+                    tracing::info!("net/{path} is 1 until this process ends");
+                }
+                Err(SysctlError::Sysctl { error, .. })
+                    if error.kind() == io::ErrorKind::NotFound =>
+                {
+                    // Either the kernel has no such value, or the link is not there at the moment.
+                    if !self
+                        .root
+                        .join("ipv6/conf/default/force_forwarding")
+                        .exists()
+                    {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Has the kernel believe routers on a link though it forwards, if it believes them when it does not.
+    fn hear(&mut self, link: &str) -> Result<(), SysctlError> {
+        let path = format!("ipv6/conf/{link}/accept_ra");
+        let is_our_doing = self.saved.contains_key(IPV6.0) || self.read(IPV6.0)? == "0";
+        let before = match self.read(&path) {
+            Err(SysctlError::Sysctl { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(());
+            }
+            before => before?,
+        };
+        // With 0 a program hears them in its place.
+        if before != "1" || !is_our_doing {
+            return Ok(());
+        }
+        self.saved.entry(path.clone()).or_insert(before);
+        self.save()?;
+        self.write(&path, "2")?;
+        tracing::info!(
+            "{}",
+            format_args!(
+                "net/{path} is 2 until this process ends: routers are heard though the machine forwards"
+            )
+        );
         Ok(())
     }
 
@@ -374,13 +450,13 @@ mod tests {
         let machine = machine();
         let file = machine.path().join("edge.state");
         let open = || Sysctls::under(machine.path().into(), file.clone()).unwrap();
-        open().forward().unwrap();
+        open().forward(&wanted(Forwarding::Needed)).unwrap();
         kernel_copies(&machine, "1");
         assert_eq!(value(&machine, "ipv4/ip_forward"), "1");
         assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "1");
         // No restore: the process was killed. The next one finds forwarding on.
         let mut next = open();
-        next.forward().unwrap();
+        next.forward(&wanted(Forwarding::Needed)).unwrap();
         kernel_copies(&machine, "0");
         next.restore().unwrap();
         assert_eq!(value(&machine, "ipv4/ip_forward"), "0");
@@ -388,6 +464,67 @@ mod tests {
         assert_eq!(value(&machine, "ipv4/conf/eth1/forwarding"), "1");
         assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
         assert!(!file.exists());
+    }
+
+    fn wanted(forwarding: Forwarding) -> Wanted {
+        let text = "[[instance]]\nname = \"clat\"\nmechanism = \"clat\"\nuplink = \"eth0\"\n";
+        let loaded = crate::config::parse("a.toml", "a", text.into(), Path::new("")).unwrap();
+        Wanted {
+            forwarding,
+            ..Wanted::of(&loaded.document)
+        }
+    }
+
+    /// Linux before 6.17: the machine forwards everywhere, and hears the routers of the uplink.
+    #[test]
+    fn a_host_goes_on_hearing_routers() {
+        let machine = machine();
+        let accept_ra = |link: &str| format!("ipv6/conf/{link}/accept_ra");
+        for (link, text) in [("eth0", "1\n"), ("eth1", "1\n")] {
+            fs::write(machine.path().join(accept_ra(link)), text).unwrap();
+        }
+        let file = machine.path().join("edge.state");
+        let open = || Sysctls::under(machine.path().into(), file.clone()).unwrap();
+        open().forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "1");
+        assert_eq!(value(&machine, "ipv4/ip_forward"), "0");
+        assert_eq!(value(&machine, &accept_ra("eth0")), "2");
+        assert_eq!(value(&machine, &accept_ra("eth1")), "1");
+        // It was killed. The link goes and comes back, as it was at first.
+        let mut next = open();
+        fs::write(machine.path().join(accept_ra("eth0")), "1\n").unwrap();
+        next.forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, &accept_ra("eth0")), "2");
+        next.restore().unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
+        assert_eq!(value(&machine, &accept_ra("eth0")), "1");
+        assert!(!file.exists());
+    }
+
+    /// Linux 6.17: the machine is a host as before.
+    #[test]
+    fn a_host_forwards_between_two_links_alone() {
+        let machine = machine();
+        let forced = |link: &str| format!("ipv6/conf/{link}/force_forwarding");
+        let links = ["default", "eth0", "eth1", "isthmus0"];
+        for link in links {
+            let path = machine.path().join(forced(link));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "0\n").unwrap();
+        }
+        let file = machine.path().join("edge.state");
+        let mut sysctls = Sysctls::under(machine.path().into(), file.clone()).unwrap();
+        sysctls.forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
+        let values = || links.map(|link| value(&machine, &forced(link)));
+        assert_eq!(values(), ["0", "1", "0", "1"]);
+        // Without its link it is no router either.
+        fs::remove_file(machine.path().join(forced("eth0"))).unwrap();
+        sysctls.forward(&wanted(Forwarding::Ipv6)).unwrap();
+        assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "0");
+        fs::write(machine.path().join(forced("eth0")), "1\n").unwrap();
+        sysctls.restore().unwrap();
+        assert_eq!(values(), ["0", "0", "0", "0"]);
     }
 
     #[test]
@@ -436,7 +573,7 @@ mod tests {
         fs::write(machine.path().join("ipv6/conf/all/forwarding"), "1\n").unwrap();
         let file = machine.path().join("edge.state");
         let mut sysctls = Sysctls::under(machine.path().into(), file.clone()).unwrap();
-        sysctls.forward().unwrap();
+        sysctls.forward(&wanted(Forwarding::Needed)).unwrap();
         assert!(!file.exists());
         sysctls.restore().unwrap();
         assert_eq!(value(&machine, "ipv4/ip_forward"), "1");

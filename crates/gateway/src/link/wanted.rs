@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net};
 
+use super::host::HostRoute;
 use super::outside::Refused;
 use crate::config::{Document, Routes, Side};
 
@@ -24,8 +25,12 @@ pub struct Wanted {
     pub exempt: BTreeSet<Ipv4Net>,
     /// The packets that are refused on links to the outside.
     pub refused: BTreeSet<Refused>,
+    /// The default route of a machine that has its own CLAT.
+    pub host: Option<HostRoute>,
     /// Whether the machine must forward packets between this link and others.
     pub forwarding: Forwarding,
+    /// Links on which the machine has to go on hearing routers, though it forwards.
+    pub uplinks: BTreeSet<String>,
 }
 
 /// Whether the gateway turns forwarding on.
@@ -33,6 +38,8 @@ pub struct Wanted {
 pub enum Forwarding {
     /// It is needed, and turned on where it is off.
     Needed,
+    /// That of IPv6 is: IPv4 packets are the machine's own.
+    Ipv6,
     /// The operator looks after it.
     LeftAlone,
 }
@@ -59,12 +66,26 @@ impl Wanted {
                 Routes::None => BTreeSet::new(),
             },
             refused: refused(document),
-            forwarding: if automatic || !document.interfaces.is_empty() {
-                Forwarding::Needed
-            } else {
-                Forwarding::LeftAlone
-            },
+            host: document.clat().filter(|_| automatic).map(|clat| HostRoute {
+                source: clat.address,
+                uplink: clat.uplink,
+            }),
+            forwarding: forwarding(document),
+            uplinks: document
+                .hosts()
+                .filter(|_| automatic)
+                .map(|(_, host)| host.uplink.value.clone())
+                .collect(),
         }
+    }
+}
+
+fn forwarding(document: &Document) -> Forwarding {
+    let is_host = document.hosts().count() == document.instances.len();
+    match (document.tun.routes, document.interfaces.is_empty()) {
+        (Routes::Auto, true) if is_host && !document.instances.is_empty() => Forwarding::Ipv6,
+        (Routes::None, true) => Forwarding::LeftAlone,
+        (Routes::Auto, _) | (Routes::None, false) => Forwarding::Needed,
     }
 }
 

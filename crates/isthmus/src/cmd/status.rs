@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use isthmus_gateway::control::{
-    Outcome, PrefixStatus, ReloadStatus, Reply, Request, Status as Answer, TableStatus,
+    HostStatus, Outcome, PrefixStatus, ReloadStatus, Reply, Request, Status as Answer, TableStatus,
 };
 use isthmus_gateway::health::Verdict;
 
@@ -72,6 +72,9 @@ fn print(status: &Answer) {
     for instance in &status.instances {
         if let Some(prefix) = &instance.prefix {
             println!("\n{}: {}", instance.name, of_prefix(prefix));
+        }
+        if let Some(host) = &instance.host {
+            println!("\n{}: {}", instance.name, of_host(host));
         }
     }
     for announcement in &status.announcements {
@@ -193,6 +196,19 @@ fn of_prefix(status: &PrefixStatus) -> String {
     }
 }
 
+/// Describes the machine's own CLAT.
+fn of_host(status: &HostStatus) -> String {
+    let HostStatus {
+        uplink,
+        address,
+        local,
+    } = status;
+    match local {
+        Some(local) => format!("{address} of this machine is {local} on {uplink}"),
+        None => format!("waiting for an IPv6 network on {uplink}"),
+    }
+}
+
 /// Formats a number of seconds for people.
 fn elapsed(seconds: u64) -> String {
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
@@ -219,6 +235,22 @@ mod tests {
         };
         let expected = "64:ff9b::/96 from router fe80::1, for 29 min 55 s";
         assert_eq!(of_prefix(&status), expected);
+    }
+
+    #[test]
+    fn the_addresses_of_this_machine() {
+        let waiting = HostStatus {
+            uplink: "wlan0".into(),
+            address: "192.0.0.1".into(),
+            local: None,
+        };
+        assert_eq!(of_host(&waiting), "waiting for an IPv6 network on wlan0");
+        let status = HostStatus {
+            local: Some("2001:db8::464".into()),
+            ..waiting
+        };
+        let expected = "192.0.0.1 of this machine is 2001:db8::464 on wlan0";
+        assert_eq!(of_host(&status), expected);
     }
 
     #[test]

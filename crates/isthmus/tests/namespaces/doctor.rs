@@ -159,6 +159,13 @@ networks = ["2001:db8:b::/48"]
 icmp-source-v6 = "2001:db8:a::1"
 "#;
 
+const OWN_CLAT: &str = r#"
+[[instance]]
+name = "clat"
+mechanism = "clat"
+uplink = "tos"
+"#;
+
 checks! {
     a_tun_name_that_is_taken "machine": PLAT, "ip link add isthmus0 type veth peer name other";
     a_link_that_does_not_forward "forwarding": PLAT,
@@ -179,6 +186,9 @@ checks! {
     a_link_too_narrow_for_a_tunnel "mtu": format!("{}{SIX_IN_FOUR}", both_links("tc", "")),
         "ip link set dev tos mtu 1299";
     an_address_of_the_machine "own-addresses": SIIT, "ip address add 198.51.100.7/32 dev tos";
+    another_clat "second-clat": OWN_CLAT,
+        "ip tuntap add other mode tun
+         ip address add 192.0.0.2/32 dev other";
     no_default_route "routes": PLAT, "ip route del default";
 }
 

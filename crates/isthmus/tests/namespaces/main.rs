@@ -15,6 +15,7 @@ mod local;
 mod neighbours;
 mod net;
 mod one_address;
+mod own_clat;
 mod pref64;
 mod restart;
 mod routes;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use isthmus_lab::process;
 
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::{Net, text};
 use crate::site::{Site, both_links};
 
@@ -337,7 +337,7 @@ fn refused(net: &Net, node: &str, address: &str) -> Result<(), String> {
     }
 }
 
-/// `check` and `up` name what the pool and the router have in common.
+/// `up`, `check` and `doctor` name what the pool and the router have in common.
 #[test]
 fn ports_that_overlap_are_named() {
     let Some(site) = Site::new() else {
@@ -348,12 +348,21 @@ fn ports_that_overlap_are_named() {
     let whole = shared(OWN).replace("20000-29999", "1024-65535");
     site.configure(&whole);
     let gateway = site.start();
-    for part in [
+    let of_file = [
         "sockets of this machine have ports of the pool: TCP 25000",
         "connections of this machine itself have ports 32768 to 60999",
-        "0 of ports 32768 to 60999",
-    ] {
+    ];
+    for part in of_file.into_iter().chain(["0 of ports 32768 to 60999"]) {
         assert!(gateway.log().contains(part), "{part}: {}", gateway.log());
+    }
+    for command in ["check", "doctor"] {
+        let mut isthmus = net.command("gateway", ISTHMUS);
+        let output = isthmus.arg(command).arg(site.file()).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        for part in of_file {
+            assert!(said.contains(part), "{command}: {part}: {said}");
+        }
     }
     // Nothing is kept from them then: they would have no ports at all.
     assert_eq!(reserved(net), "");

@@ -68,9 +68,10 @@ fn own_v6(instance: &Instance, tun: &Tun, own_v4: V4) -> V6 {
             Prefix::Ivi(prefix) => Some(prefix.embed(own_v4)),
         },
         Mechanism::Nat64(nat64) => Some(nat64.prefix.embed(own_v4)),
-        Mechanism::Composed(composed) => match composed.own.1 {
-            Some(address) => Some(address.into()),
-            None => Some(composed.core.prefix()?.embed(own_v4)),
+        Mechanism::Composed(composed) => match (composed.own.1, composed.clat()) {
+            (Some(address), _) => Some(address.into()),
+            (None, Some(clat)) => Some(clat.local.into()),
+            (None, None) => Some(composed.core.prefix()?.embed(own_v4)),
         },
         // There is no IPv6 side.
         Mechanism::Nat44(_) => None,

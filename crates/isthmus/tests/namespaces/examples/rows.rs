@@ -200,8 +200,8 @@ pub(super) const EXAMPLES: &[Example] = &[
         nodes: &[
             ("guest", Plain, &["default via 2001:db8:122::1"]),
             ("laptop", Plain, &["default via 192.168.100.1"]),
-            // The pool is in the network of wlan0.
-            ("internet", Plain, &["192.168.100.64/30 via 192.168.100.2"]),
+            // The pool is in the network of wlan0, and the laptop answers for it.
+            ("internet", Plain, &[]),
         ],
         links: &[
             [
@@ -366,20 +366,32 @@ pub(super) const EXAMPLES: &[Example] = &[
         exchanges: OUT,
     },
     Example {
+        name: "clat_host",
+        gateways: &[("br", "464xlat-provider"), ("laptop", "clat-host")],
+        opposite: None,
+        nodes: &[
+            ("laptop", Plain, &["default via 2001:db8:1::1"]),
+            ("br", Plain, &["default via 198.51.100.2"]),
+            ("internet", Plain, &["203.0.113.0/28 via 198.51.100.1"]),
+        ],
+        links: &[
+            [
+                ("br", "eth0", &["2001:db8:1::1/64"]),
+                ("laptop", "eth0", &["2001:db8:1::2/64"]),
+            ],
+            UPLINK,
+        ],
+        setup: &[("br", WITH_DNS), ("internet", WITH_V4)],
+        exchanges: &[everything(["laptop", V4], ["internet", V4])],
+    },
+    Example {
         name: "siit_clat",
         gateways: &[("gateway", "nat64-basic"), ("laptop", "siit-clat")],
         opposite: None,
         nodes: &[
             ("laptop", Plain, &["default via 2001:db8:1:2::1"]),
-            // The address of the CLAT is in the network of its host.
-            (
-                "gateway",
-                Plain,
-                &[
-                    "2001:db8:1:2::464 via 2001:db8:1:2::2",
-                    "default via 198.51.100.1",
-                ],
-            ),
+            // The address of the CLAT is in the network of its host, which answers for it.
+            ("gateway", Plain, &["default via 198.51.100.1"]),
             ("internet", Plain, &["203.0.113.1 via 198.51.100.2"]),
         ],
         links: &[
