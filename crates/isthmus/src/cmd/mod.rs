@@ -18,6 +18,7 @@ mod status;
 mod target;
 mod translate;
 mod up;
+mod who;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ enum Command {
     Check(check::Check),
     Diff(diff::Diff),
     Addr(addr::Addr),
+    Who(who::Who),
     Translate(translate::Translate),
     Doctor(doctor::Doctor),
     Up(up::Up),
@@ -57,6 +59,7 @@ impl Isthmus {
             Command::Check(check) => check.run(),
             Command::Diff(diff) => diff.run(),
             Command::Addr(addr) => addr.run(),
+            Command::Who(who) => who.run(),
             Command::Translate(translate) => translate.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Up(up) => up.run(),
