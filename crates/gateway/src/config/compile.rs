@@ -309,6 +309,28 @@ impl Nat {
             }
         }
     }
+
+    /// The outside address, and the first and the last port, that an inside host has by calculation (RFC 7422); `None` if
+    /// it has none, or if the ports are not calculated.
+    #[must_use]
+    pub fn ports_of(&self, host: IpAddr) -> Option<(Ipv4Addr, u16, u16)> {
+        let PortPolicy::Deterministic { inside, size } = self.ports.value else {
+            return None;
+        };
+        let rule = deterministic(inside, self.subscriber_prefix, size);
+        let host = match host {
+            IpAddr::V4(address) => nat::Inside {
+                v4: address.into(),
+                ..nat::Inside::default()
+            },
+            IpAddr::V6(address) => nat::Inside {
+                address: address.into(),
+                ..nat::Inside::default()
+            },
+        };
+        let (address, first) = nat::block_of(&rule, &pool(self), &host)?;
+        Some((address.into(), first, first + (size - 1)))
+    }
 }
 
 /// Returns the subscribers inside a network, which take the blocks of the pool in order.

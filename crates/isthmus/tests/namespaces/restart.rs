@@ -1,6 +1,6 @@
 //! Sessions outlive the process of a gateway: after its end, its death, and with another version or configuration.
 
-mod connection;
+pub(crate) mod connection;
 mod places;
 
 use std::fs;

@@ -1,0 +1,156 @@
+//! `isthmus who` beside gateways that run.
+
+use std::fs;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::gateway::{Gateway, ISTHMUS};
+use super::restart::connection::Connection;
+use super::site::{PLAT, Site, both_links};
+
+const SERVER: &str = "64:ff9b::c000:202";
+
+/// Asks who has the port of a session now.
+fn ask(site: &Site, session: &Value, at: &str) -> Output {
+    let (address, port) = (
+        session["outside-address"].as_str().unwrap(),
+        &session["outside-port"],
+    );
+    Command::new(ISTHMUS)
+        .args([
+            "who",
+            &format!("{address}:{port}"),
+            "--protocol=tcp",
+            "--at",
+            at,
+            "--json",
+        ])
+        .arg("--config")
+        .arg(site.file())
+        .output()
+        .unwrap()
+}
+
+fn answer(output: &Output) -> Value {
+    let error = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"))
+}
+
+fn now() -> String {
+    Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
+        .to_string()
+}
+
+fn connect(site: &Site) -> Connection {
+    let hosts = site.net.hosts();
+    // XDP leaves a packet to user space if its next hop is not resolved yet.
+    assert!(site.net.pings_from("gateway", "192.0.2.2"));
+    Connection::new(hosts.client, hosts.server, SERVER, "192.0.2.2")
+}
+
+/// Waits until the records go on beyond this moment: a ping begins another session.
+fn go_on(site: &Site, gateway: &Gateway) {
+    let then = now();
+    thread::sleep(Duration::from_millis(10));
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
+    gateway.wait_until(|_| {
+        let text = fs::read_to_string(site.path("records.jsonl")).unwrap_or_default();
+        let last = text.lines().last().unwrap_or_default().to_owned();
+        let last: Value = serde_json::from_str(&last).unwrap_or_default();
+        last["time"]
+            .as_str()
+            .is_some_and(|time| time > then.as_str())
+    });
+}
+
+fn records(site: &Site) -> String {
+    format!(
+        "\n[records]\njson = \"{}\"\n",
+        site.path("records.jsonl").display()
+    )
+}
+
+/// A binding is found while it is open, after a restart that kept it, and no more after one that did not.
+fn by_record(engine: &str) {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let links = match engine {
+        "user" => String::new(),
+        engine => both_links(engine, ""),
+    };
+    site.configure(&format!("{links}{PLAT}{}", records(&site)));
+    let gateway = site.start();
+    let _connection = connect(&site);
+    let session = gateway.json("sessions --protocol tcp");
+    let during = now();
+    go_on(&site, &gateway);
+    let found = |at: &str| {
+        let output = ask(&site, &session, at);
+        let answer = answer(&output);
+        (output.status.code(), answer)
+    };
+    let (status, first) = found(&during);
+    assert_eq!(status, Some(0), "{first}");
+    assert_eq!(first["subscribers"][0], "2001:db8:1::/64");
+    assert_eq!(first["uses"][0]["inside-address"], "2001:db8:1::2");
+    assert_eq!(first["uses"][0]["inside-port"], session["inside-port"]);
+    // The sessions outlive the process (ADR 12).
+    assert!(gateway.terminate().success());
+    let gateway = site.start();
+    let kept = gateway.json("status")["ephemeral"].is_null();
+    let after = now();
+    go_on(&site, &gateway);
+    let (status, second) = found(&after);
+    assert_eq!(status, Some(i32::from(!kept)), "{second}");
+    // SIGINT leaves nothing.
+    assert!(gateway.stop().success());
+    let gateway = site.start();
+    let later = now();
+    go_on(&site, &gateway);
+    let (status, third) = found(&later);
+    assert_eq!(status, Some(1), "{third}");
+    let (status, again) = found(&during);
+    assert_eq!(status, Some(0), "{again}");
+    assert_eq!(again["uses"][0]["end-recorded"], false);
+    assert!(gateway.stop().success());
+}
+
+#[test]
+fn a_host_is_found_by_the_records_of_user_space() {
+    by_record("user");
+}
+
+#[test]
+fn a_host_is_found_by_the_records_of_tc() {
+    by_record("tc");
+}
+
+#[test]
+fn a_host_is_found_by_the_records_of_xdp() {
+    by_record("xdp");
+}
+
+/// The port of a real connection is the calculated one, without a record.
+#[test]
+fn a_host_is_found_by_calculation() {
+    let deterministic = "inside = [\"2001:db8:1::/60\"]\n\
+                         deterministic = { inside = \"2001:db8:1::/60\", size = 1024 }\n";
+    for links in [String::new(), both_links("tc", ""), both_links("xdp", "")] {
+        let Some((site, gateway)) = Site::with(&format!("{links}{PLAT}{deterministic}")) else {
+            return;
+        };
+        let _connection = connect(&site);
+        let session = gateway.json("sessions --protocol tcp");
+        let output = ask(&site, &session, &now());
+        let answer = answer(&output);
+        assert_eq!(output.status.code(), Some(0), "{answer}");
+        assert_eq!(answer["subscribers"][0], "2001:db8:1::/64");
+        assert!(gateway.stop().success());
+    }
+}
