@@ -47,6 +47,7 @@ mod flow;
 mod format;
 mod fragment;
 mod held;
+mod idle;
 mod layout;
 mod lookup;
 mod outcome;

@@ -30,6 +30,7 @@ mod surroundings;
 mod sweeper;
 mod systemd;
 mod tables;
+mod top;
 mod undo;
 mod view;
 

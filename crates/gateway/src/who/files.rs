@@ -150,15 +150,18 @@ fn is_rotated(name: &str, other: &str) -> bool {
 fn first_time(path: &Path) -> Result<Option<Timestamp>, ReadError> {
     let mut lines = Lines::open(path)?;
     let mut foreign = None;
-    while let Some(line) = lines.next()? {
-        match line.text {
+    while let Some(Numbered { text, ended, .. }) = lines.next()? {
+        let first = match text {
+            Ok("") => continue,
             Ok(text) => match line::read(text) {
                 Ok(Some(record)) => return Ok(Some(record.time)),
-                Ok(None) => foreign = foreign.or_else(|| Some(text.to_owned())),
-                Err(_) => {}
+                // It is being written at this moment.
+                Err(_) if !ended => continue,
+                Ok(None) | Err(_) => text.to_owned(),
             },
-            Err(_) => {}
-        }
+            Err(error) => error.to_string(),
+        };
+        foreign.get_or_insert(first);
     }
     match foreign {
         Some(line) => Err(ReadError::Foreign {

@@ -149,7 +149,7 @@ impl<'q> Scan<'q> {
         {
             self.lines += 1;
             let read = match &text {
-                Ok(text) if text.is_empty() => continue,
+                Ok("") => continue,
                 Ok(text) => needles.read(text),
                 Err(error) => Err(error.clone()),
             };

@@ -241,7 +241,7 @@ fn a_protocol_that_is_not_known_may_be_any() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("records.jsonl");
     fs::write(&path, records.concat()).unwrap();
-    let ask = |question: &Question| answer(question, &[], &[path.clone()]).unwrap();
+    let ask = |question: &Question| answer(question, &[], std::slice::from_ref(&path)).unwrap();
     assert_eq!(short(&ask(&question)), "a");
     question.protocol = None;
     let both = ask(&question);
@@ -327,13 +327,17 @@ fn a_file_of_something_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("records.jsonl");
     fs::write(&path, "root:x:0:0\n").unwrap();
-    let error = answer(&question("08:00:00"), &[], &[path.clone()]).unwrap_err();
+    let error = answer(&question("08:00:00"), &[], std::slice::from_ref(&path)).unwrap_err();
     assert!(
         error
             .to_string()
             .contains("records.jsonl:1: \"root:x:0:0\""),
         "{error}"
     );
+    // All of it is damaged.
+    fs::write(&path, "{\"time\":\n").unwrap();
+    let error = answer(&question("08:00:00"), &[], std::slice::from_ref(&path)).unwrap_err();
+    assert!(error.to_string().contains("records.jsonl:1: "), "{error}");
     let absent = folder.path().join("absent.jsonl");
     let error = answer(&question("08:00:00"), &[], &[absent]).unwrap_err();
     assert!(error.to_string().contains("absent.jsonl: "), "{error}");
@@ -557,10 +561,11 @@ fn a_long_file_takes_no_more_memory() {
     file.write_all(history()[2..].concat().as_bytes()).unwrap();
     file.into_inner().unwrap().sync_all().unwrap();
     let before = peak();
-    let answer = answer(&question("08:18:00"), &[], &[path.clone()]).unwrap();
+    let answer = answer(&question("08:18:00"), &[], std::slice::from_ref(&path)).unwrap();
     let grown = peak() - before;
     assert_eq!(short(&answer), "a");
     assert_eq!(answer.records.unwrap().lines, 1_000_005);
+    println!("{grown} KiB");
     let size = fs::metadata(&path).unwrap().len() / 1024;
     assert!(grown < size / 20, "{grown} KiB for a file of {size} KiB");
 }

@@ -16,6 +16,7 @@ mod rollback;
 mod sessions;
 mod status;
 mod target;
+mod top;
 mod translate;
 mod up;
 mod who;
@@ -44,6 +45,7 @@ enum Command {
     Forget(forget::Forget),
     Status(status::Status),
     Sessions(sessions::Sessions),
+    Top(top::Top),
     Counters(counters::Counters),
     Reload(reload::Reload),
     Confirm(confirm::Confirm),
@@ -66,6 +68,7 @@ impl Isthmus {
             Command::Forget(forget) => forget.run(),
             Command::Status(status) => status.run(),
             Command::Sessions(sessions) => sessions.run(),
+            Command::Top(top) => top.run(),
             Command::Counters(counters) => counters.run(),
             Command::Reload(reload) => reload.run(),
             Command::Confirm(confirm) => confirm.run(),

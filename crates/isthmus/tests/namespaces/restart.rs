@@ -1,7 +1,7 @@
 //! Sessions outlive the process of a gateway: after its end, its death, and with another version or configuration.
 
 pub(crate) mod connection;
-mod places;
+pub(crate) mod places;
 
 use std::fs;
 use std::process::Command;
