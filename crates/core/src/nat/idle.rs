@@ -8,8 +8,8 @@ use super::sweep::Session;
 use super::tcp::TcpState;
 
 impl Session {
-    /// When the last packet came that made the session live longer: each does but a FIN, a RST after the first, and what
-    /// does not fit the state of a connection. It is exact to a second, about which the packet path saves a write.
+    /// When the last packet came that made the session live longer: each does but a FIN, a RST after the first, and
+    /// what does not fit the state of a connection. It is exact to a second, about which the packet path saves a write.
     /// `None` after a RST, and after an idle time, which look alike; and if a reload changed the timer meanwhile.
     #[must_use]
     pub fn last_packet(&self, timers: &Timers, now: Instant) -> Option<Instant> {

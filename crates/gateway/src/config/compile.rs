@@ -310,8 +310,8 @@ impl Nat {
         }
     }
 
-    /// The outside address, and the first and the last port, that an inside host has by calculation (RFC 7422); `None` if
-    /// it has none, or if the ports are not calculated.
+    /// The outside address, and the first and the last port, that an inside host has by calculation (RFC 7422); `None`
+    /// if it has none, or if the ports are not calculated.
     #[must_use]
     pub fn ports_of(&self, host: IpAddr) -> Option<(Ipv4Addr, u16, u16)> {
         let PortPolicy::Deterministic { inside, size } = self.ports.value else {

@@ -63,3 +63,17 @@ pub struct TopRow {
     /// Sessions that it made in a second, as the mean of the last seconds.
     pub new_per_second: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of docs/running.md.
+    #[test]
+    fn a_request_names_what_is_counted_by() {
+        let asked: TopRequest = serde_json::from_str(r#"{"by":"subscriber","limit":20}"#).unwrap();
+        let (by, limit) = (By::Subscriber, 20);
+        assert_eq!(asked, TopRequest { by, limit });
+        assert!(serde_json::from_str::<TopRequest>(r#"{"by":"bytes","limit":20}"#).is_err());
+    }
+}

@@ -95,7 +95,8 @@ pub struct Usage {
     pub gateway: String,
     /// The instance.
     pub instance: String,
-    /// `binding` or `port-block` of the records; by calculation `deterministic`, `static`, `map-t`, `map-e`, `lw4o6`, `eam`.
+    /// `binding` or `port-block` of the records; by calculation `deterministic`, `static`, `map-t`, `map-e`, `lw4o6` or
+    /// `eam`.
     pub by: &'static str,
     /// The protocol; none if it is all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -363,7 +364,9 @@ fn doubts(question: &Question, scan: &Scan<'_>, reasons: &mut Vec<String>) {
 fn nobody(configurations: &[Configuration], records: &[PathBuf]) -> String {
     match (configurations.is_empty(), records.is_empty()) {
         (true, _) => "no record names who had it".into(),
-        (false, true) => "no instance of the configuration gives it to anybody by calculation, and no records were read".into(),
+        (false, true) => {
+            "no instance of the configuration gives it to anybody by calculation, and there are no records to read".into()
+        }
         (false, false) => {
             "no record names who had it, and no instance of the configuration gives it to anybody by calculation".into()
         }

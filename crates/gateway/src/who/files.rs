@@ -1,5 +1,5 @@
-//! The files of records as logrotate leaves them: numbered or dated, compressed or not. The programs that compressed them
-//! read them, as streams.
+//! The files of records as logrotate leaves them: numbered or dated, compressed or not. The programs that compressed
+//! them read them, as streams.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -72,8 +72,8 @@ impl ReadError {
     }
 }
 
-/// The file with this name and those that it was before it was rotated, by their first records from the oldest, each with
-/// the time of that. Files without records are not among them.
+/// The file with this name and those that it was before it was rotated, by their first records from the oldest, each
+/// with the time of that. Files without records are not among them.
 pub(super) fn generations(path: &Path) -> Result<Vec<(Timestamp, PathBuf)>, ReadError> {
     let mut paths = rotated(path).map_err(ReadError::file(path))?;
     // Whoever names a file that is not there and never was has made a mistake; right after a rotation it is not there.
@@ -90,8 +90,8 @@ pub(super) fn generations(path: &Path) -> Result<Vec<(Timestamp, PathBuf)>, Read
     Ok(dated)
 }
 
-/// The files beside this one that are called like it but for a number or a date. Of one that is compressed at this moment
-/// there are two; the compressed one may not be whole.
+/// The files beside this one that are called like it but for a number or a date. Of one that is compressed at this
+/// moment there are two; the compressed one may not be whole.
 fn rotated(path: &Path) -> io::Result<Vec<PathBuf>> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

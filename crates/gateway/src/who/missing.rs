@@ -40,8 +40,8 @@ impl Sub for Amount {
 
     fn sub(self, before: Self) -> Self {
         Self {
-            records: self.records - before.records,
-            bindings: self.bindings - before.bindings,
+            records: self.records.saturating_sub(before.records),
+            bindings: self.bindings.saturating_sub(before.bindings),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who had an outside address and port at a time: the question of a court.
 //!
-//! Computed mappings answer it from the configuration; everything else from the records that the gateway wrote, as files
-//! of JSON lines or as a syslog server keeps them. The answer is the subscribers that could have had the port then. If
+//! Computed mappings answer it from the configuration; everything else from the records that the gateway wrote, as
+//! files of JSON lines or as a syslog server keeps them. The answer is the subscribers that could have had the port then. If
 //! that is one, and nothing is missing that could name another, it is the answer; else it is unknown, with the reasons.
 //!
 //! Files are read as streams: memory holds one line of each file in turn, and what is known of the one port.

@@ -1,5 +1,5 @@
-//! Reads records and follows who has the port. Time goes by as the lines do: the end of one subscriber's use is recorded
-//! before the beginning of the next one's.
+//! Reads records and follows who has the port. Time goes by as the lines do: the end of one subscriber's use is
+//! recorded before the beginning of the next one's.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -332,8 +332,8 @@ impl<'q> Scan<'q> {
         (suppressed.unwrap_or_default(), self.damage.before(time))
     }
 
-    /// The records of an instance that are missing since it was last certain who has the port, suppressed and damaged. Of
-    /// several lanes the longest time counts.
+    /// The records of an instance that are missing since it was last certain who has the port, suppressed and damaged.
+    /// Of several lanes the longest time counts.
     pub(super) fn missing(&self, owner: &Owner) -> (Amount, Amount) {
         let until = self.suppressed.get(&owner.gateway);
         let suppressed = until.map(Missing::until_then).unwrap_or_default();

@@ -277,8 +277,8 @@ fn syslog_messages_are_records() {
     assert_eq!(answer.missing.records, 5);
 }
 
-/// A line that cannot be read is told with file, line and value, and counts as a missing record. The last line may be in
-/// the middle of being written.
+/// A line that cannot be read is told with file, line and value, and counts as a missing record. The last line may be
+/// in the middle of being written.
 #[test]
 fn damaged_lines_are_told_and_make_uncertain() {
     let mut records = history();

@@ -161,7 +161,8 @@ fn columns(cells: [&str; 9]) -> String {
         expires,
     ] = cells;
     format!(
-        "{instance:<10} {protocol:<5} {inside:<36} {outside:<21} {remote:<21} {state:<12} {age:>8} {idle:>8} {expires:>8}"
+        "{instance:<10} {protocol:<5} {inside:<36} {outside:<21} {remote:<21} {state:<12} {age:>8} {idle:>8} \
+         {expires:>8}"
     )
 }
 

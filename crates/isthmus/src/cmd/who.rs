@@ -113,8 +113,8 @@ impl Who {
         let mut files: Vec<_> = named.map(|at| at.value.clone()).collect();
         files.sort();
         files.dedup();
-        // What is calculated needs no records.
-        files.retain(|file| file.exists());
+        // What is calculated needs no records. A file that may not be looked at is an error.
+        files.retain(|file| !matches!(file.try_exists(), Ok(false)));
         Ok(files)
     }
 

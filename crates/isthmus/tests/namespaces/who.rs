@@ -149,8 +149,8 @@ fn links(engine: &str) -> String {
     }
 }
 
-/// A deleted session is gone with its port block, and recorded as ended. The next packet that can open one makes another;
-/// one in the middle of a connection cannot.
+/// A deleted session is gone with its port block, and recorded as ended. The next packet that can open one makes
+/// another; one in the middle of a connection cannot.
 fn deleted(engine: &str) {
     let Some(site) = Site::new() else {
         return;
