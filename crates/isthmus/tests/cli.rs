@@ -247,7 +247,11 @@ fn who_had_a_port_by_records() {
             1,
             "3 of which may have told of others",
         ),
-        ("2026-11-21T20:00:00Z", 1, "before that time"),
+        (
+            "2026-11-21T20:00:00Z",
+            1,
+            "the last record is of 2026-11-21T12:40:00Z",
+        ),
         ("2026-11-20T20:00:00Z", 1, "the records begin at"),
     ] {
         let output = ask(at, &[]);

@@ -17,7 +17,7 @@ use super::scan::{End, Owner, Scan, Tenure};
 use super::time::later;
 use crate::config::{Choice, Loaded};
 
-/// An end is recorded within so much time.
+/// A beginning and an end are recorded within so much time.
 const LATE: SignedDuration = SignedDuration::from_secs(2);
 
 /// A configuration that was in force, or may have been.
@@ -314,8 +314,10 @@ fn doubts(question: &Question, scan: &Scan<'_>, reasons: &mut Vec<String>) {
         if window.from < first {
             reasons.push(format!("the records begin at {first}, after that time"));
         }
-        if window.to > later(last, LATE) {
-            reasons.push(format!("the last record is of {last}, before that time"));
+        if later(window.to, LATE) > last {
+            reasons.push(format!(
+                "the last record is of {last}, and what was at that time is recorded up to two seconds after it"
+            ));
         }
     }
     let mut owners: Vec<&Owner> = Vec::new();

@@ -58,18 +58,19 @@ fn connect(site: &Site) -> Connection {
     Connection::new(hosts.client, hosts.server, SERVER, "192.0.2.2")
 }
 
-/// Waits until the records go on beyond this moment: a ping begins another session.
+/// Waits until the records of this moment are complete, which is so two seconds later: a ping begins another session.
 fn go_on(site: &Site, gateway: &Gateway) {
+    thread::sleep(Duration::from_millis(2100));
     let then = now();
-    thread::sleep(Duration::from_millis(10));
     assert!(site.net.pings(SERVER), "{}", gateway.log());
     gateway.wait_until(|_| {
         let text = fs::read_to_string(site.path("records.jsonl")).unwrap_or_default();
-        let last = text.lines().last().unwrap_or_default().to_owned();
-        let last: Value = serde_json::from_str(&last).unwrap_or_default();
-        last["time"]
-            .as_str()
-            .is_some_and(|time| time > then.as_str())
+        // Beginnings are written in the order in which they are found.
+        let times = text.lines().filter_map(|line| {
+            let record: Value = serde_json::from_str(line).ok()?;
+            Some(record["time"].as_str()?.to_owned())
+        });
+        times.max().is_some_and(|last| last > then)
     });
 }
 
