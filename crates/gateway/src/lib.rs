@@ -17,4 +17,5 @@ pub mod pref64;
 pub mod privilege;
 pub mod records;
 pub mod softwire46;
+pub mod who;
 mod worker;

@@ -194,6 +194,121 @@ fn addr_explains_softwires() {
     assert!(said.contains("the lwB4 2001:db8:c::1 has all of"), "{said}");
 }
 
+/// RFC 7422 section 2.1: subscribers take the blocks of an address in ascending order.
+#[test]
+fn addr_explains_deterministic_ports() {
+    let ask = |arguments: &[&'static str]| {
+        let config = "--config=crates/isthmus/tests/records/deterministic.toml";
+        stdout(&[&["addr", "explain", config], arguments].concat())
+    };
+    let said = ask(&["203.0.113.0", "--port=2048"]);
+    assert!(
+        said.contains("its port 2048 is that of 2001:db8:f:1::/64"),
+        "{said}"
+    );
+    let said = ask(&["203.0.113.0", "--port=80"]);
+    assert!(said.contains("its port 80 is nobody's"), "{said}");
+    let said = ask(&["203.0.113.0"]);
+    assert!(
+        said.contains("subscribers' in 2001:db8:f::/56, 1024 each"),
+        "{said}"
+    );
+    let said = ask(&["2001:db8:f:3f::7"]);
+    assert!(
+        said.contains("has the ports 1024 to 2047 of 203.0.113.1"),
+        "{said}"
+    );
+    let said = ask(&["2001:db8:e::7"]);
+    assert!(!said.contains("by calculation"), "{said}");
+}
+
+/// `crates/isthmus/tests/records/README.md` says what is in the records.
+#[test]
+fn who_had_a_port_by_records() {
+    let ask = |at: &str, more: &[&str]| {
+        let records = "--records=crates/isthmus/tests/records/edge.jsonl";
+        let fixed = [
+            "who",
+            "203.0.113.1:40000",
+            "--protocol=tcp",
+            "--at",
+            at,
+            records,
+        ];
+        run(&[&fixed, more].concat())
+    };
+    for (at, status, says) in [
+        ("2026-11-21T08:00:05Z", 1, "no record names who had it"),
+        ("2026-11-21T08:10:30Z", 0, "one subscriber: 2001:db8:1::7"),
+        ("2026-11-21T09:10:30Z", 0, "one subscriber: 2001:db8:1::8"),
+        ("2026-11-21T11:00:00Z", 1, "no record names who had it"),
+        (
+            "2026-11-21T12:30:00Z",
+            1,
+            "3 of which may have told of others",
+        ),
+        (
+            "2026-11-21T20:00:00Z",
+            1,
+            "the last record is of 2026-11-21T12:40:00Z",
+        ),
+        ("2026-11-20T20:00:00Z", 1, "the records begin at"),
+    ] {
+        let output = ask(at, &[]);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(status), "{at}: {said}");
+        assert!(said.contains(says), "{at}: {said}");
+    }
+    let output = ask("2026-11-21T09:10:30Z", &["--json"]);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["verdict"], "one");
+    assert_eq!(answer["subscribers"], serde_json::json!(["2001:db8:1::8"]));
+    assert_eq!(answer["uses"][0]["inside-port"], 40_001);
+    assert_eq!(answer["records"]["files"], 3);
+}
+
+#[test]
+fn who_had_a_port_by_calculation() {
+    let config = "--config=crates/isthmus/tests/records/deterministic.toml";
+    let said = stdout(&["who", "203.0.113.0:2048", "--at=1 hour ago", config]);
+    assert!(said.contains("one subscriber: 2001:db8:f:1::/64"), "{said}");
+    let lw4o6 = "--config=examples/lw4o6-aftr.toml";
+    let said = stdout(&["who", "192.0.2.18:1232", "--at=1 hour ago", lw4o6]);
+    assert!(said.contains("one subscriber: 2001:db8:a::1"), "{said}");
+}
+
+#[test]
+fn who_tells_mistakes_with_their_place() {
+    let config = "--config=crates/isthmus/tests/records/deterministic.toml";
+    let error = failure(&["who", "203.0.113.0:2048", "--at=yesterday", config], 2);
+    assert!(error.contains("\"yesterday\" is no time"), "{error}");
+    let error = failure(&["who", "203.0.113.0", "--at=1 hour ago", config], 2);
+    assert!(error.contains("ADDRESS:PORT"), "{error}");
+    failure(&["who", "203.0.113.0:1", "--at=1 hour ago"], 2);
+    let ask = |records| {
+        failure(
+            &[
+                "who",
+                "203.0.113.0:1",
+                "--at=1 hour ago",
+                "--records",
+                records,
+            ],
+            2,
+        )
+    };
+    assert!(ask("absent.jsonl").contains("absent.jsonl: there is no such file"));
+    assert!(ask("Makefile").contains("Makefile:1: "));
+    let sctp = [
+        "who",
+        "203.0.113.0:1",
+        "--at=1 hour ago",
+        config,
+        "--protocol=sctp",
+    ];
+    assert!(failure(&sctp, 2).contains("\"sctp\""));
+}
+
 /// The domain of RFC 7597 appendix A, examples 1 and 2.
 const MAP_DOMAIN: [&str; 5] = ["addr", "map", "2001:db8::/40", "192.0.2.0/24", "16"];
 

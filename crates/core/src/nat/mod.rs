@@ -36,6 +36,7 @@
 mod allocate;
 mod binding;
 mod bound;
+mod calculated;
 mod capacity;
 mod config;
 mod deterministic;
@@ -46,6 +47,7 @@ mod flow;
 mod format;
 mod fragment;
 mod held;
+mod idle;
 mod layout;
 mod lookup;
 mod outcome;
@@ -63,6 +65,7 @@ mod tcp;
 mod walk;
 
 pub use bound::Counted;
+pub use calculated::block_of;
 pub use capacity::Capacity;
 pub use config::{
     Blocks, Filtering, Limits, NatConfig, Pooling, Subscriber, Timers, UnsolicitedSyn,

@@ -3,10 +3,10 @@
 mod policy;
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering::Relaxed;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use isthmus_core::address::eam::{self, Mapping};
 use isthmus_core::address::softwire::{SharedNetworks, Softwire, Softwires};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
@@ -291,6 +291,49 @@ impl Compiled {
             timers: nat.timers,
             pool: pool(nat),
         })
+    }
+}
+
+impl Nat {
+    /// The subscriber that has a port of the pool by calculation (RFC 7422); `None` if nobody has, or if the ports are
+    /// not calculated.
+    #[must_use]
+    pub fn subscriber_of(&self, address: Ipv4Addr, port: u16) -> Option<IpNet> {
+        let PortPolicy::Deterministic { inside, size } = self.ports.value else {
+            return None;
+        };
+        let rule = deterministic(inside, self.subscriber_prefix, size);
+        let first = rule.subscriber_of(&pool(self), address.into(), port)?;
+        let (_, low) = first.halves();
+        match inside {
+            IpNet::V4(_) => Some(Ipv4Net::from(Ipv4Addr::from(low as u32)).into()),
+            IpNet::V6(_) => {
+                let net = Ipv6Net::new(first.into(), self.subscriber_prefix).ok()?;
+                Some(net.into())
+            }
+        }
+    }
+
+    /// The outside address, and the first and the last port, that an inside host has by calculation (RFC 7422); `None`
+    /// if it has none, or if the ports are not calculated.
+    #[must_use]
+    pub fn ports_of(&self, host: IpAddr) -> Option<(Ipv4Addr, u16, u16)> {
+        let PortPolicy::Deterministic { inside, size } = self.ports.value else {
+            return None;
+        };
+        let rule = deterministic(inside, self.subscriber_prefix, size);
+        let host = match host {
+            IpAddr::V4(address) => nat::Inside {
+                v4: address.into(),
+                ..nat::Inside::default()
+            },
+            IpAddr::V6(address) => nat::Inside {
+                address: address.into(),
+                ..nat::Inside::default()
+            },
+        };
+        let (address, first) = nat::block_of(&rule, &pool(self), &host)?;
+        Some((address.into(), first, first + (size - 1)))
     }
 }
 

@@ -67,6 +67,16 @@ pub struct Loaded {
     pub warnings: Report,
 }
 
+impl Loaded {
+    /// A number for the text of the configuration and of all files that it names, by which records say which one was in
+    /// force. It is the same in every version of the program.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let texts = self.warnings.sources().iter().map(|source| &*source.text);
+        format!("{:016x}", crate::hash::of_texts(texts))
+    }
+}
+
 /// Why there is no configuration.
 #[derive(Debug)]
 pub enum LoadError {

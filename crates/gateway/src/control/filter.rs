@@ -49,6 +49,17 @@ impl Filter {
             && remote.is_none_or(|remote| remote.admits(remote_end))
     }
 
+    /// Refuses a filter without a condition: whoever ends sessions says which.
+    ///
+    /// # Errors
+    /// There is none, or [`check`](Self::check) refuses it.
+    pub fn check_narrow(&self) -> Result<(), FilterError> {
+        if *self == Self::default() {
+            return Err(FilterError::Wide);
+        }
+        self.check()
+    }
+
     /// Refuses a filter that can never match.
     ///
     /// # Errors
@@ -88,6 +99,9 @@ pub enum FilterError {
         "{0:?} is not an IPv4 address with or without a port, such as 192.0.2.1 or 192.0.2.1:80"
     )]
     Outside(String),
+    /// All sessions.
+    #[error("say which sessions: by instance, protocol, inside, outside or remote")]
+    Wide,
     /// Not a protocol with sessions.
     #[error("there are no sessions of protocol {0:?}: expected tcp, udp or icmp")]
     Protocol(String),
@@ -184,10 +198,12 @@ mod tests {
         ] {
             assert!(text.parse::<OutsideFilter>().is_err(), "{text}");
         }
+        assert_eq!(Filter::default().check_narrow(), Err(FilterError::Wide));
         let filter = Filter {
             protocol: Some("sctp".into()),
             ..Filter::default()
         };
         assert_eq!(filter.check(), Err(FilterError::Protocol("sctp".into())));
+        assert_eq!(filter.check_narrow(), filter.check());
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
+use super::top::{Top, TopRequest};
 use crate::change::Differences;
 use crate::health::Health;
 use crate::records::Session;
@@ -22,6 +23,10 @@ pub enum Request {
     /// Sessions: answered by [`Reply::Session`] lines and [`Reply::End`], or by
     /// [`Reply::Record`] lines without end.
     Sessions(SessionsRequest),
+    /// Those with most sessions: answered by [`Reply::Top`].
+    Top(TopRequest),
+    /// End the sessions that match a filter: answered by [`Reply::Deleted`].
+    Delete(DeleteRequest),
     /// Read the configuration again: answered by [`Reply::Reloaded`], or by [`Reply::Differences`] if it is only tried.
     Reload(ReloadRequest),
     /// Keep the configuration that waits for it: answered by [`Reply::Confirmed`].
@@ -69,6 +74,14 @@ pub struct SessionsRequest {
     pub limit: u64,
 }
 
+/// A request to end sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DeleteRequest {
+    /// The conditions that they meet, at least one.
+    pub filter: Filter,
+}
+
 /// The form in which a client wants the sessions that match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -96,6 +109,10 @@ pub enum Reply {
     Record(serde_json::Value),
     /// There are no more sessions.
     End(End),
+    /// Those with most sessions.
+    Top(Top),
+    /// So many sessions were ended.
+    Deleted(u64),
     /// The configuration is in force; what changed, one line each.
     Reloaded(Vec<String>),
     /// The changes that a reload would make.
@@ -349,6 +366,11 @@ pub struct Listed {
     pub state: Cow<'static, str>,
     /// Seconds until it ends if no packet comes.
     pub expires: u64,
+    /// Seconds since it was made.
+    pub age: u64,
+    /// Seconds since its last packet; `None` after a RST or a long silence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub idle: Option<u64>,
 }
 
 /// The end of a list of sessions.
@@ -396,6 +418,8 @@ mod tests {
             },
             state: "established".into(),
             expires: 7440,
+            age: 60,
+            idle: Some(0),
         };
         let text = serde_json::to_string(&listed).unwrap();
         assert_eq!(
@@ -405,7 +429,7 @@ mod tests {
                 r#""inside-address":"2001:db8:1::7","inside-port":40000,"#,
                 r#""outside-address":"203.0.113.1","outside-port":1024,"#,
                 r#""remote-address":"192.0.2.80","remote-port":443,"#,
-                r#""state":"established","expires":7440}"#
+                r#""state":"established","expires":7440,"age":60,"idle":0}"#
             )
         );
         assert_eq!(serde_json::from_str::<Listed>(&text).unwrap(), listed);

@@ -9,16 +9,19 @@ mod filter;
 mod message;
 mod server;
 mod socket;
+mod top;
 
 pub use client::{Client, ClientError, sockets};
 pub use filter::{Filter, FilterError, OutsideFilter};
 pub use message::{
-    AnnouncementStatus, CounterRow, End, EngineStatus, HostStatus, How, InForceStatus,
-    InstanceStatus, Listed, Outcome, PoolStatus, PrefixStatus, RecordsStatus, ReloadRequest,
-    ReloadStatus, Reply, Request, RolledBack, SessionsRequest, Status, TableStatus, Wish,
+    AnnouncementStatus, CounterRow, DeleteRequest, End, EngineStatus, HostStatus, How,
+    InForceStatus, InstanceStatus, Listed, Outcome, PoolStatus, PrefixStatus, RecordsStatus,
+    ReloadRequest, ReloadStatus, Reply, Request, RolledBack, SessionsRequest, Status, TableStatus,
+    Wish,
 };
 pub use server::{Order, Service, serve};
 pub use socket::{ControlSocket, Lock, SocketError};
+pub use top::{By, Top, TopRequest, TopRow};
 
 /// Where control sockets are unless the configuration says otherwise.
 pub const DIRECTORY: &str = "/run/isthmus";

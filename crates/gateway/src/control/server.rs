@@ -11,10 +11,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{broadcast, mpsc};
 
+use super::filter::Filter;
 use super::message::{
-    CounterRow, End, How, Listed, ReloadRequest, Reply, Request, SessionsRequest, Status, Wish,
+    CounterRow, DeleteRequest, End, How, Listed, ReloadRequest, Reply, Request, SessionsRequest,
+    Status, Wish,
 };
 use super::socket::ControlSocket;
+use super::top::{Top, TopRequest};
 use crate::records::{Record, Subject};
 
 /// Bytes of a request, at most.
@@ -24,6 +27,7 @@ const LONGEST_REQUEST: u64 = 64 * 1024;
 const CHUNK: usize = 1 << 16;
 /// So many of them may wait for a slow client.
 const AHEAD: usize = 4;
+const WALK_FAILED: &str = "the walk over the sessions failed; see the log";
 
 /// The gateway, as the control socket sees it.
 pub trait Service: Send + Sync + 'static {
@@ -35,6 +39,12 @@ pub trait Service: Send + Sync + 'static {
 
     /// Shows every session to `visit` until it breaks off. May take a while.
     fn sessions(&self, visit: &mut dyn FnMut(Listed) -> ControlFlow<()>);
+
+    /// Counts who has most sessions. May take a while.
+    fn top(&self, request: TopRequest) -> Top;
+
+    /// Ends the sessions that match, and returns their number. May take a while.
+    fn delete(&self, filter: &Filter) -> u64;
 
     /// All events from now on.
     fn follow(&self) -> broadcast::Receiver<Arc<Record>>;
@@ -124,6 +134,8 @@ impl<S: Service> Connection<S> {
             Request::Reload(ReloadRequest { how }) => self.change(Order::Reload(how)).await,
             Request::Confirm => self.change(Order::Confirm).await,
             Request::Rollback => self.change(Order::Rollback).await,
+            Request::Top(request) => self.top(request).await,
+            Request::Delete(request) => self.delete(request).await,
             Request::Sessions(request) => {
                 if let Err(error) = request.filter.check() {
                     Reply::Error(error.to_string())
@@ -142,6 +154,27 @@ impl<S: Service> Connection<S> {
         changed.unwrap_or_else(Reply::Error)
     }
 
+    async fn top(&self, request: TopRequest) -> Reply {
+        let service = Arc::clone(&self.service);
+        let walk = tokio::task::spawn_blocking(move || service.top(request));
+        match walk.await {
+            Ok(top) => Reply::Top(top),
+            Err(_) => Reply::Error(WALK_FAILED.into()),
+        }
+    }
+
+    async fn delete(&self, DeleteRequest { filter }: DeleteRequest) -> Reply {
+        if let Err(error) = filter.check_narrow() {
+            return Reply::Error(error.to_string());
+        }
+        let service = Arc::clone(&self.service);
+        let walk = tokio::task::spawn_blocking(move || service.delete(&filter));
+        match walk.await {
+            Ok(ended) => Reply::Deleted(ended),
+            Err(_) => Reply::Error(WALK_FAILED.into()),
+        }
+    }
+
     async fn list(&mut self, request: SessionsRequest) -> io::Result<Reply> {
         let (sender, mut chunks) = mpsc::channel(AHEAD);
         let service = Arc::clone(&self.service);
@@ -151,9 +184,7 @@ impl<S: Service> Connection<S> {
         }
         Ok(match walk.await {
             Ok(Ok(end)) => Reply::End(end),
-            Ok(Err(_)) | Err(_) => {
-                Reply::Error("the walk over the sessions failed; see the log".into())
-            }
+            Ok(Err(_)) | Err(_) => Reply::Error(WALK_FAILED.into()),
         })
     }
 

@@ -31,6 +31,7 @@ mod surroundings;
 mod sweeper;
 mod systemd;
 mod tables;
+mod top;
 mod undo;
 mod view;
 

@@ -12,6 +12,7 @@ pub(super) struct Origin {
     text: String,
     /// All files, that of the text first, with a hash of each: tables of mappings may be large.
     files: Vec<(PathBuf, u64)>,
+    digest: String,
 }
 
 impl Origin {
@@ -23,7 +24,13 @@ impl Origin {
                 .iter()
                 .map(|source| (PathBuf::from(&source.path), hash(source.text.as_bytes())))
                 .collect(),
+            digest: loaded.digest(),
         }
+    }
+
+    /// The number by which records know the configuration.
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
     }
 
     pub(super) fn text(&self) -> &str {

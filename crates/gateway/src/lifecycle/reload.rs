@@ -11,6 +11,7 @@ use crate::change::Differences;
 use crate::config::{self, Document, Host, LoadError, Loaded, PotentialRouters};
 use crate::control::Outcome;
 use crate::health;
+use crate::records::Remark;
 
 impl Running {
     /// Reads the file again and puts it in force; for `trial` only, unless it is confirmed. Returns what changed, one
@@ -61,7 +62,15 @@ impl Running {
         self.fill_in(&mut document);
         let changes = self.put_in_force(document).await?;
         self.history.moved(version, trial);
+        self.record_configuration();
         Ok(changes)
+    }
+
+    /// Records which configuration is in force from now on.
+    pub(super) fn record_configuration(&self) {
+        self.view.recorder.remark(Remark::Configuration {
+            digest: self.history.now.origin.digest().into(),
+        });
     }
 
     /// Reads the file.

@@ -67,6 +67,7 @@ impl Running {
         let put = match put {
             Ok(changes) => {
                 self.history.returned();
+                self.record_configuration();
                 lock(&self.view.outcomes).succeeded(outcome);
                 tell(&format!("of {read} in force again"), &changes);
                 Ok(RolledBack { read, changes })

@@ -36,7 +36,7 @@ use crate::engine::Engine;
 use crate::isatap::{RouterLists, Solicitors};
 use crate::link::{Answers, Link, LinkError, Monitor, Sysctls, Wanted};
 use crate::metrics::Endpoint;
-use crate::records::Recorder;
+use crate::records::{Recorder, Remark};
 
 /// Time between two looks at the machine.
 const PULSE: Duration = Duration::from_secs(1);
@@ -109,6 +109,10 @@ impl Running {
         store.write(&secrets.tables, &prepared.placement, state.lines());
         let recorder = Recorder::start(&start::record_settings(&prepared.document))
             .map_err(UpError::system("records"))?;
+        recorder.remark(Remark::Started {
+            version: env!("CARGO_PKG_VERSION"),
+        });
+        start::record_empty(&recorder, &memory, &prepared);
         let own = Arc::new(Own::default());
         let services: Arc<dyn Services> = Arc::<Own>::clone(&own);
         let engines = start::engines(&prepared, memory, services)?;
@@ -120,6 +124,7 @@ impl Running {
         )?;
         match running.connect(socket, metrics).await {
             Ok(()) => {
+                running.record_configuration();
                 running.leave(Leave::Sessions);
                 Ok(running)
             }

@@ -18,6 +18,7 @@ use super::placement::{self, Placement};
 use super::tables::{self, Table};
 use crate::config::{self, Compiled, Document, Interface, Report, Secrets};
 use crate::engine::{Engine, KernelEngine, UserEngine};
+use crate::records::{Recorder, Remark};
 use crate::{hash, records};
 
 /// Memory for sessions beyond what the first configuration needs, as a multiple of it, so that a
@@ -230,6 +231,19 @@ pub(super) fn recover(memory: &SessionMemory, prepared: &Prepared) {
             instance,
             "its tables are others now: its sessions ended without records"
         );
+    }
+}
+
+/// Records which tables begin empty, so that nothing of an earlier process counts as open.
+pub(super) fn record_empty(recorder: &Recorder, memory: &SessionMemory, prepared: &Prepared) {
+    let stays = |name: &str| {
+        let mut staying = prepared.placement.staying(&memory.before);
+        staying.any(|stays| stays == name)
+    };
+    for table in prepared.tables.iter().filter(|table| !stays(&table.name)) {
+        recorder.remark(Remark::TablesEmpty {
+            instance: Arc::clone(&table.name),
+        });
     }
 }
 

@@ -106,6 +106,26 @@ impl Sweeper {
         *current = walks(tables);
     }
 
+    /// Ends the sessions that are chosen, with the bindings and port blocks that nothing else uses, in all tables; a reload
+    /// waits meanwhile. Returns the number of sessions.
+    pub(super) fn delete(&self, chosen: impl Fn(&Table, &nat::Session) -> bool) -> u64 {
+        let shared = &self.shared;
+        let mut ended = 0;
+        for Walk { table, .. } in shared.lock().iter() {
+            let all = 0..table.config.layout.buckets();
+            let keep = |session: &nat::Session| !chosen(table, session);
+            nat::retain(&*shared.state, &table.config, all.clone(), keep, |event| {
+                ended += u64::from(matches!(event, Event::SessionRemoved(_)));
+                shared.event(table, &event);
+            });
+            // Bindings that lost their last session end with it; port blocks are given back here.
+            sweep(&*shared.state, table, all, |event| {
+                shared.event(table, &event)
+            });
+        }
+        ended
+    }
+
     /// The counters of the sweeper: ends of sessions and bindings.
     pub(super) fn counters(&self, owner: Owner) -> Snapshot {
         self.shared.counters.read(owner)

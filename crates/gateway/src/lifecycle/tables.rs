@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::mechanism::{Hosts, Mechanism as _};
 use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
+use isthmus_core::time::Span;
 
 use crate::config::{Compiled, Document};
 use crate::control::Listed;
@@ -151,7 +152,9 @@ impl Table {
 
     /// A session with what a list shows.
     pub(super) fn listed(&self, session: &nat::Session) -> Listed {
-        let left = session.expires.since(clock::now());
+        let now = clock::now();
+        let seconds = |span: Span| clock::duration(span.0).as_secs();
+        let last = session.last_packet(&self.config.timers, now);
         Listed {
             instance: Arc::clone(&self.name),
             session: self.session(session),
@@ -160,7 +163,9 @@ impl Table {
                 nat::Protocol::Udp | nat::Protocol::Icmp => "-",
             }
             .into(),
-            expires: clock::duration(left.0).as_secs(),
+            expires: seconds(session.expires.since(now)),
+            age: seconds(now.since(session.binding.created)),
+            idle: last.map(|last| seconds(now.since(last))),
         }
     }
 

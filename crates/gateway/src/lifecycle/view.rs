@@ -19,10 +19,11 @@ use super::port_use::PortUse;
 use super::prefixes;
 use super::sweeper::Sweeper;
 use super::tables::Table;
+use super::top;
 use crate::config::{self, Document};
 use crate::control::{
-    CounterRow, HostStatus, InForceStatus, InstanceStatus, Listed, Order, RecordsStatus, Reply,
-    Service, Status, TableStatus,
+    CounterRow, Filter, HostStatus, InForceStatus, InstanceStatus, Listed, Order, RecordsStatus,
+    Reply, Service, Status, TableStatus, Top, TopRequest,
 };
 use crate::engine::Engine;
 use crate::health::{Finding, Health, Patient, Verdict};
@@ -226,6 +227,18 @@ impl Service for View {
                 return;
             }
         }
+    }
+
+    fn top(&self, request: TopRequest) -> Top {
+        top::top(&self.state, &self.current().tables, request)
+    }
+
+    fn delete(&self, filter: &Filter) -> u64 {
+        let ended = self
+            .sweeper
+            .delete(|table, session| filter.admits(&table.name, &table.session(session)));
+        tracing::info!(ended, ?filter, "sessions were ended by order");
+        ended
     }
 
     fn follow(&self) -> broadcast::Receiver<Arc<Record>> {

@@ -10,6 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::by_name;
 
+pub(crate) const SESSION_CREATED: &str = "session-created";
+pub(crate) const SESSION_REMOVED: &str = "session-removed";
+pub(crate) const BINDING_CREATED: &str = "binding-created";
+pub(crate) const BINDING_REMOVED: &str = "binding-removed";
+pub(crate) const BLOCK_ALLOCATED: &str = "port-block-allocated";
+pub(crate) const BLOCK_RELEASED: &str = "port-block-released";
+pub(crate) const STARTED: &str = "gateway-started";
+pub(crate) const TABLES_EMPTY: &str = "tables-empty";
+pub(crate) const CONFIGURATION: &str = "configuration-in-force";
+pub(crate) const SUPPRESSED: &str = "records-suppressed";
+
 /// A binding: the inside transport address and the outside one that stands for it. Where there are no ports,
 /// the ICMP identifier stands in their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,14 +124,56 @@ impl Record {
     #[must_use]
     pub const fn event(&self) -> &'static str {
         match (&self.subject, self.change) {
-            (Subject::Session(_), Change::Began) => "session-created",
-            (Subject::Session(_), Change::Ended) => "session-removed",
-            (Subject::Binding(_), Change::Began) => "binding-created",
-            (Subject::Binding(_), Change::Ended) => "binding-removed",
-            (Subject::Block(_), Change::Began) => "port-block-allocated",
-            (Subject::Block(_), Change::Ended) => "port-block-released",
+            (Subject::Session(_), Change::Began) => SESSION_CREATED,
+            (Subject::Session(_), Change::Ended) => SESSION_REMOVED,
+            (Subject::Binding(_), Change::Began) => BINDING_CREATED,
+            (Subject::Binding(_), Change::Ended) => BINDING_REMOVED,
+            (Subject::Block(_), Change::Began) => BLOCK_ALLOCATED,
+            (Subject::Block(_), Change::Ended) => BLOCK_RELEASED,
         }
     }
+}
+
+/// A remark between records: what whoever reads them later has to know. No rate holds it back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Remark {
+    /// A process begins: its counts of suppressed records begin at 0.
+    Started {
+        /// The version of the program.
+        version: &'static str,
+    },
+    /// The configuration with this digest is in force from now on.
+    Configuration {
+        /// [`Loaded::digest`](crate::config::Loaded::digest)
+        digest: String,
+    },
+    /// The tables of an instance are empty at a start: what was open before has ended, whether that is recorded or not.
+    TablesEmpty {
+        /// The instance by name.
+        instance: Arc<str>,
+    },
+}
+
+impl Remark {
+    /// The name of its event.
+    #[must_use]
+    pub const fn event(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => STARTED,
+            Self::Configuration { .. } => CONFIGURATION,
+            Self::TablesEmpty { .. } => TABLES_EMPTY,
+        }
+    }
+}
+
+/// The numbers of records that were not written, since the start of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Suppressed {
+    /// All of them.
+    pub(super) count: u64,
+    /// Those of bindings.
+    pub(super) bindings: u64,
 }
 
 #[cfg(test)]

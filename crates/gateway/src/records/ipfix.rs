@@ -14,7 +14,7 @@ use message::Message;
 use template::{RELIABILITY, Template};
 
 use super::Sink;
-use super::event::{Binding, Block, Change, Record, Session, Subject};
+use super::event::{Binding, Block, Change, Record, Session, Subject, Suppressed};
 
 /// Over UDP templates are sent again and again (RFC 7011 section 8.4); seconds between.
 const TEMPLATES_EVERY: i64 = 60;
@@ -207,9 +207,9 @@ impl Sink for Ipfix {
         self.data(record.time, template, &fields.0)
     }
 
-    fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()> {
+    fn suppressed(&mut self, now: Timestamp, total: Suppressed) -> io::Result<()> {
         let mut record = std::process::id().to_be_bytes().to_vec();
-        record.extend(total.to_be_bytes());
+        record.extend(total.count.to_be_bytes());
         self.data(now, &RELIABILITY, &record)
     }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Sink;
-use super::event::Record;
+use super::event::{Record, Remark, SUPPRESSED, Suppressed};
 
 /// One line. Keys are stable.
 #[derive(Serialize)]
@@ -21,12 +21,6 @@ struct Line<'a, F> {
     event: &'a str,
     #[serde(flatten)]
     fields: F,
-}
-
-/// The number of records that were not written.
-#[derive(Serialize)]
-struct Suppressed {
-    count: u64,
 }
 
 /// A record in JSON, as files and followers get it.
@@ -87,13 +81,24 @@ impl Sink for Json {
         write(&mut self.file, &line(&self.gateway, record))
     }
 
-    fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()> {
+    fn suppressed(&mut self, now: Timestamp, total: Suppressed) -> io::Result<()> {
         let line = Line {
             time: time(now),
             gateway: &self.gateway,
             instance: None,
-            event: "records-suppressed",
-            fields: Suppressed { count: total },
+            event: SUPPRESSED,
+            fields: total,
+        };
+        write(&mut self.file, &line)
+    }
+
+    fn remark(&mut self, now: Timestamp, remark: &Remark) -> io::Result<()> {
+        let line = Line {
+            time: time(now),
+            gateway: &self.gateway,
+            instance: None,
+            event: remark.event(),
+            fields: remark,
         };
         write(&mut self.file, &line)
     }
@@ -153,12 +158,44 @@ mod tests {
         sink.write(&record).unwrap();
         std::fs::rename(&path, &old).unwrap();
         sink.reopen().unwrap();
-        sink.suppressed(record.time, 7).unwrap();
+        let total = Suppressed {
+            count: 7,
+            bindings: 2,
+        };
+        sink.suppressed(record.time, total).unwrap();
         sink.flush(record.time).unwrap();
         assert_eq!(std::fs::read_to_string(old).unwrap().lines().count(), 1);
         let new = std::fs::read_to_string(path).unwrap();
         let value: serde_json::Value = serde_json::from_str(&new).unwrap();
         assert_eq!(value["event"], "records-suppressed");
         assert_eq!(value["count"], 7);
+        assert_eq!(value["bindings"], 2);
+    }
+
+    #[test]
+    fn a_remark_names_its_instance_or_configuration() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("records.jsonl");
+        let mut sink = Json::open("edge".into(), path.clone()).unwrap();
+        let now = "2026-11-21T08:09:10Z".parse().unwrap();
+        for remark in [
+            Remark::TablesEmpty {
+                instance: "plat".into(),
+            },
+            Remark::Configuration {
+                digest: "00ff".into(),
+            },
+        ] {
+            sink.remark(now, &remark).unwrap();
+        }
+        sink.flush(now).unwrap();
+        let head = r#"{"time":"2026-11-21T08:09:10.000000Z","gateway":"edge","event":"#;
+        assert_eq!(
+            std::fs::read_to_string(path).unwrap(),
+            format!(
+                "{head}\"tables-empty\",\"instance\":\"plat\"}}\n\
+                 {head}\"configuration-in-force\",\"digest\":\"00ff\"}}\n"
+            )
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! the configured rate. A thread of its own writes the others to every sink: JSON lines, syslog (RFC 5424) and IPFIX
 //! (RFC 8158). Records that the rate or a full queue suppressed are counted, and every sink reports the count.
 
-mod event;
+pub(crate) mod event;
 mod ipfix;
 mod json;
 mod limiter;
@@ -13,12 +13,14 @@ mod settings;
 mod syslog;
 mod writer;
 
+use event::Suppressed;
 #[cfg(test)]
 pub(crate) use event::samples;
-pub use event::{Binding, Block, Change, Record, Session, Subject};
+pub use event::{Binding, Block, Change, Record, Remark, Session, Subject};
 pub(crate) use json::line;
 pub use recorder::Recorder;
 pub use settings::Settings;
+pub(crate) use syslog::STRUCTURE;
 
 use std::io;
 
@@ -32,8 +34,13 @@ trait Sink: Send {
     /// Takes one record. It may be kept until [`flush`](Self::flush).
     fn write(&mut self, record: &Record) -> io::Result<()>;
 
-    /// Says that `total` records in all were not written so far.
-    fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()>;
+    /// Says how many records in all were not written so far.
+    fn suppressed(&mut self, now: Timestamp, total: Suppressed) -> io::Result<()>;
+
+    /// Takes a remark, if there is a form for it.
+    fn remark(&mut self, _now: Timestamp, _remark: &Remark) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Sends the queued records, and those that are due by the clock.
     fn flush(&mut self, _now: Timestamp) -> io::Result<()> {

@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use super::limiter::{Admission, Limiter};
 use super::writer::Writer;
-use super::{Record, Settings, Sink, Subject};
+use super::{Record, Remark, Settings, Sink, Subject, Suppressed};
 use crate::config::Destinations;
 use crate::worker::Worker;
 
@@ -23,6 +23,7 @@ const FOLLOWERS: usize = 4096;
 /// A message to the writer.
 pub(super) enum Order {
     Write(Record),
+    Remark(Remark),
     Reopen,
     Replace(Vec<Box<dyn Sink>>),
     Stop,
@@ -40,7 +41,8 @@ pub struct Recorder {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) written: AtomicU64,
-    pub(super) suppressed: AtomicU64,
+    suppressed: AtomicU64,
+    suppressed_bindings: AtomicU64,
     followers: broadcast::Sender<Arc<Record>>,
     wanted: AtomicU64,
     /// Set if sessions are not written.
@@ -62,6 +64,7 @@ impl Recorder {
         let shared = Arc::new(Shared {
             written: AtomicU64::new(0),
             suppressed: AtomicU64::new(0),
+            suppressed_bindings: AtomicU64::new(0),
             followers: broadcast::channel(FOLLOWERS).0,
             wanted: AtomicU64::new(sinks.len() as u64),
             omits_sessions: AtomicBool::new(settings.destinations == Destinations::Omit),
@@ -105,8 +108,13 @@ impl Recorder {
             self.shared.waiting.fetch_add(1, Ordering::Relaxed);
             self.order(Order::Write(record));
         } else {
-            self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
+            self.shared.suppress(&record.subject);
         }
+    }
+
+    /// Writes a remark, behind the records before it.
+    pub fn remark(&self, remark: Remark) {
+        self.order(Order::Remark(remark));
     }
 
     fn limiter(&self) -> MutexGuard<'_, Limiter> {
@@ -169,6 +177,22 @@ impl Recorder {
 }
 
 impl Shared {
+    /// Counts a record that is not written.
+    fn suppress(&self, subject: &Subject) {
+        if matches!(subject, Subject::Binding(_)) {
+            self.suppressed_bindings.fetch_add(1, Ordering::Relaxed);
+        }
+        self.suppressed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The records that were not written so far.
+    pub(super) fn suppressed(&self) -> Suppressed {
+        Suppressed {
+            count: self.suppressed.load(Ordering::Relaxed),
+            bindings: self.suppressed_bindings.load(Ordering::Relaxed),
+        }
+    }
+
     /// Whether a record may wait for the writer.
     fn has_room(&self, subject: &Subject) -> bool {
         let waiting = self.waiting.load(Ordering::Relaxed);

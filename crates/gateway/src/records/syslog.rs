@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use jiff::Timestamp;
 
 use super::Sink;
-use super::event::{Binding, Record, Subject};
+use super::event::{Binding, Record, Remark, SUPPRESSED, Subject, Suppressed};
 use super::json::time;
 use crate::config::Choice;
 
@@ -16,7 +16,7 @@ const INFORMATIONAL: u8 = 16 * 8 + 6;
 const WARNING: u8 = 16 * 8 + 4;
 /// Names of our own need an enterprise number (RFC 5424 section 7.2.2); 32473 is the one for
 /// examples (RFC 5612), until the project has its own.
-const STRUCTURE: &str = "isthmus@32473";
+pub(crate) const STRUCTURE: &str = "isthmus@32473";
 
 /// A syslog server.
 pub(super) struct Syslog {
@@ -121,11 +121,27 @@ impl Sink for Syslog {
         self.socket.send(self.message(record).as_bytes()).map(drop)
     }
 
-    fn suppressed(&mut self, now: Timestamp, total: u64) -> io::Result<()> {
+    fn suppressed(&mut self, now: Timestamp, total: Suppressed) -> io::Result<()> {
+        let Suppressed { count, bindings } = total;
         let message = format!(
-            "{}[{STRUCTURE} gateway=\"{}\" count=\"{total}\"]",
-            self.header(WARNING, now, "records-suppressed"),
+            "{}[{STRUCTURE} gateway=\"{}\" count=\"{count}\" bindings=\"{bindings}\"]",
+            self.header(WARNING, now, SUPPRESSED),
             escaped(&self.gateway)
+        );
+        self.socket.send(message.as_bytes()).map(drop)
+    }
+
+    fn remark(&mut self, now: Timestamp, remark: &Remark) -> io::Result<()> {
+        let (key, value) = match remark {
+            Remark::Started { version } => ("version", *version),
+            Remark::Configuration { digest } => ("digest", digest.as_str()),
+            Remark::TablesEmpty { instance } => ("instance", &**instance),
+        };
+        let message = format!(
+            "{}[{STRUCTURE} gateway=\"{}\" {key}=\"{}\"]",
+            self.header(INFORMATIONAL, now, remark.event()),
+            escaped(&self.gateway),
+            escaped(value)
         );
         self.socket.send(message.as_bytes()).map(drop)
     }
@@ -175,9 +191,20 @@ mod tests {
     #[test]
     fn names_can_not_break_out_of_the_structure() {
         let (mut sink, server) = sink(r#"a"] \b"#);
-        sink.suppressed("2026-11-21T08:09:10Z".parse().unwrap(), 9)
-            .unwrap();
-        assert!(received(&server).ends_with(r#"[isthmus@32473 gateway="a\"\] \\b" count="9"]"#));
+        let now = "2026-11-21T08:09:10Z".parse().unwrap();
+        let total = Suppressed {
+            count: 9,
+            bindings: 4,
+        };
+        sink.suppressed(now, total).unwrap();
+        let end = r#"[isthmus@32473 gateway="a\"\] \\b" count="9" bindings="4"]"#;
+        assert!(received(&server).ends_with(end));
+        let remark = Remark::TablesEmpty {
+            instance: "plat".into(),
+        };
+        sink.remark(now, &remark).unwrap();
+        let end = r#"tables-empty [isthmus@32473 gateway="a\"\] \\b" instance="plat"]"#;
+        assert!(received(&server).ends_with(end));
         assert_eq!(printable("gw 1\n", 255), "gw1");
         assert_eq!(printable("", 255), "-");
     }

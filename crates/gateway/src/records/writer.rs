@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::recorder::{Order, Shared};
-use super::{Record, Sink};
+use super::{Record, Sink, Suppressed};
 
 /// How often kept records are sent and the count of suppressed ones is reported.
 const TICK: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) struct Writer {
     sinks: Vec<Box<dyn Sink>>,
     shared: Arc<Shared>,
-    reported: u64,
+    reported: Suppressed,
     complained: Option<Instant>,
 }
 
@@ -28,7 +28,7 @@ impl Writer {
         Self {
             sinks,
             shared,
-            reported: 0,
+            reported: Suppressed::default(),
             complained: None,
         }
     }
@@ -40,6 +40,10 @@ impl Writer {
             let wait = tick.saturating_duration_since(Instant::now());
             match queue.recv_timeout(wait) {
                 Ok(Order::Write(record)) => self.write(&record),
+                Ok(Order::Remark(remark)) => {
+                    let now = Timestamp::now();
+                    self.each(|sink| sink.remark(now, &remark));
+                }
                 Ok(Order::Reopen) => self.each(|sink| sink.reopen()),
                 Ok(Order::Replace(sinks)) => {
                     self.tick();
@@ -63,7 +67,7 @@ impl Writer {
 
     fn tick(&mut self) {
         let now = Timestamp::now();
-        let suppressed = self.shared.suppressed.load(Ordering::Relaxed);
+        let suppressed = self.shared.suppressed();
         if suppressed != self.reported {
             self.reported = suppressed;
             self.each(|sink| sink.suppressed(now, suppressed));

@@ -16,8 +16,10 @@ mod rollback;
 mod sessions;
 mod status;
 mod target;
+mod top;
 mod translate;
 mod up;
+mod who;
 
 use std::process::ExitCode;
 
@@ -36,12 +38,14 @@ enum Command {
     Check(check::Check),
     Diff(diff::Diff),
     Addr(addr::Addr),
+    Who(who::Who),
     Translate(translate::Translate),
     Doctor(doctor::Doctor),
     Up(up::Up),
     Forget(forget::Forget),
     Status(status::Status),
     Sessions(sessions::Sessions),
+    Top(top::Top),
     Counters(counters::Counters),
     Reload(reload::Reload),
     Confirm(confirm::Confirm),
@@ -57,12 +61,14 @@ impl Isthmus {
             Command::Check(check) => check.run(),
             Command::Diff(diff) => diff.run(),
             Command::Addr(addr) => addr.run(),
+            Command::Who(who) => who.run(),
             Command::Translate(translate) => translate.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Up(up) => up.run(),
             Command::Forget(forget) => forget.run(),
             Command::Status(status) => status.run(),
             Command::Sessions(sessions) => sessions.run(),
+            Command::Top(top) => top.run(),
             Command::Counters(counters) => counters.run(),
             Command::Reload(reload) => reload.run(),
             Command::Confirm(confirm) => confirm.run(),

@@ -5,37 +5,39 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ipnet::IpNet;
 use isthmus_gateway::config::Choice;
 use isthmus_gateway::control::{
-    End, Filter, Listed, OutsideFilter, Reply, Request, SessionsRequest, Wish,
+    DeleteRequest, End, Filter, Listed, OutsideFilter, Reply, Request, SessionsRequest, Wish,
 };
+use serde_json::json;
 
 use super::target::Target;
 
 /// Bytes that are written at once.
 const CHUNK: usize = 1 << 16;
 
-/// Show, count or follow the sessions of the running gateway
+/// Show, count, follow or end the sessions of the running gateway
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("filter").multiple(true))]
 pub(crate) struct Sessions {
     #[command(flatten)]
     target: Target,
-    /// Show this instance only
-    #[arg(long, value_name = "NAME")]
+    /// Only this instance
+    #[arg(long, value_name = "NAME", group = "filter")]
     instance: Option<String>,
-    /// Show this protocol only: tcp, udp or icmp
-    #[arg(long, value_name = "NAME")]
+    /// Only this protocol: tcp, udp or icmp
+    #[arg(long, value_name = "NAME", group = "filter")]
     protocol: Option<String>,
-    /// Show only subscribers in this network, or with this address
-    #[arg(long, value_name = "NET", value_parser = net)]
+    /// Only subscribers in this network, or with this address
+    #[arg(long, value_name = "NET", value_parser = net, group = "filter")]
     inside: Option<IpNet>,
-    /// Show only this address of the pool, with or without a port
-    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    /// Only this address of the pool, with or without a port
+    #[arg(long, value_name = "ADDRESS[:PORT]", group = "filter")]
     outside: Option<OutsideFilter>,
-    /// Show only sessions with this remote address, with or without a port
-    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    /// Only sessions with this remote address, with or without a port
+    #[arg(long, value_name = "ADDRESS[:PORT]", group = "filter")]
     remote: Option<OutsideFilter>,
     /// Print the number of sessions only
     #[arg(long, conflicts_with = "follow")]
@@ -43,6 +45,9 @@ pub(crate) struct Sessions {
     /// Print sessions as they begin and end from now on, as JSON lines
     #[arg(long)]
     follow: bool,
+    /// End them, give their ports back, and print how many they were
+    #[arg(long, requires = "filter", conflicts_with_all = ["count", "follow", "limit"])]
+    delete: bool,
     /// Print at most this many; 0 for all
     #[arg(long, value_name = "N", default_value_t = 0)]
     limit: u64,
@@ -60,6 +65,9 @@ fn net(text: &str) -> Result<IpNet, String> {
 
 impl Sessions {
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        if self.delete {
+            return self.delete();
+        }
         let mut client = self.target.ask(&Request::Sessions(self.request()))?;
         // A system call for each line would take longer than the line.
         let mut out = BufWriter::with_capacity(CHUNK, std::io::stdout().lock());
@@ -91,15 +99,32 @@ impl Sessions {
         bail!("the gateway closed the connection in the middle of its answer")
     }
 
+    fn delete(&self) -> Result<ExitCode> {
+        let filter = self.filter();
+        match self
+            .target
+            .answer(&Request::Delete(DeleteRequest { filter }))?
+        {
+            Reply::Deleted(ended) if self.json => println!("{}", json!({ "ended": ended })),
+            Reply::Deleted(ended) => println!("{ended}"),
+            other => bail!("unexpected answer from the gateway: {other:?}"),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn filter(&self) -> Filter {
+        Filter {
+            instance: self.instance.clone(),
+            protocol: self.protocol.clone(),
+            inside: self.inside,
+            outside: self.outside,
+            remote: self.remote,
+        }
+    }
+
     fn request(&self) -> SessionsRequest {
         SessionsRequest {
-            filter: Filter {
-                instance: self.instance.clone(),
-                protocol: self.protocol.clone(),
-                inside: self.inside,
-                outside: self.outside,
-                remote: self.remote,
-            },
+            filter: self.filter(),
             wish: match (self.count, self.follow) {
                 (true, _) => Wish::Count,
                 (_, true) => Wish::Follow,
@@ -123,16 +148,27 @@ impl Sessions {
 
 /// The widths fit addresses of usual length. A longer address shifts the rest of its line. Rows are printed
 /// as they arrive, so that memory does not grow with their number.
-fn columns(cells: [&str; 7]) -> String {
-    let [instance, protocol, inside, outside, remote, state, expires] = cells;
+fn columns(cells: [&str; 9]) -> String {
+    let [
+        instance,
+        protocol,
+        inside,
+        outside,
+        remote,
+        state,
+        age,
+        idle,
+        expires,
+    ] = cells;
     format!(
-        "{instance:<10} {protocol:<5} {inside:<36} {outside:<21} {remote:<21} {state:<12} {expires:>8}"
+        "{instance:<10} {protocol:<5} {inside:<36} {outside:<21} {remote:<21} {state:<12} {age:>8} {idle:>8} \
+         {expires:>8}"
     )
 }
 
 fn heading() -> String {
     columns([
-        "INSTANCE", "PROTO", "INSIDE", "OUTSIDE", "REMOTE", "STATE", "EXPIRES",
+        "INSTANCE", "PROTO", "INSIDE", "OUTSIDE", "REMOTE", "STATE", "AGE", "IDLE", "EXPIRES",
     ])
 }
 
@@ -146,6 +182,8 @@ fn line(row: &Listed) -> String {
         &format!("{}:{}", binding.outside_address, binding.outside_port),
         &format!("{}:{}", session.remote_address, session.remote_port),
         &row.state,
+        &format!("{} s", row.age),
+        &row.idle.map_or("-".into(), |idle| format!("{idle} s")),
         &format!("{} s", row.expires),
     ])
 }

@@ -26,6 +26,7 @@ mod softwires;
 mod tables;
 mod trial;
 mod vlan;
+mod who;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,7 @@
 //! Sessions outlive the process of a gateway: after its end, its death, and with another version or configuration.
 
-mod connection;
-mod places;
+pub(crate) mod connection;
+pub(crate) mod places;
 
 use std::fs;
 use std::process::Command;

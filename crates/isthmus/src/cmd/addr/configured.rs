@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config as core;
-use isthmus_gateway::config::{Document, Mechanism, Nat, Prefix, Siit};
+use isthmus_gateway::config::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
 
 use super::softwire;
 
@@ -20,21 +20,22 @@ pub(super) fn explain(address: IpAddr, port: Option<u16>, document: &Document) -
                 let prefix = nat64.prefix.value;
                 match prefix.extract(address.into()) {
                     Some(v4) => vec![format!("stands for the IPv4 host {v4} under {prefix}")],
-                    None => Vec::new(),
+                    None => calculated(&nat64.nat, address.into()),
                 }
             }
             (Mechanism::Nat64(nat64), IpAddr::V4(address)) => {
                 let embedded = nat64.prefix.embed(address.into());
-                let mut lines = pool(&nat64.nat, address);
+                let mut lines = pool(&nat64.nat, address, port);
                 if lines.is_empty() {
                     lines.push(format!("IPv6 hosts reach it at {embedded}"));
                 }
                 lines
             }
             (Mechanism::Nat44(nat44), IpAddr::V4(address)) => {
-                let mut lines = pool(&nat44.nat, address);
+                let mut lines = pool(&nat44.nat, address, port);
                 if nat44.inside.iter().any(|net| net.contains(&address)) {
                     lines.push("is an inside host".to_owned());
+                    lines.extend(calculated(&nat44.nat, address.into()));
                 }
                 lines
             }
@@ -60,7 +61,39 @@ pub(super) fn explain(address: IpAddr, port: Option<u16>, document: &Document) -
     found
 }
 
-fn pool(nat: &Nat, address: Ipv4Addr) -> Vec<String> {
+/// The ports of an inside host by calculation.
+fn calculated(nat: &Nat, host: IpAddr) -> Vec<String> {
+    let ports = nat.ports_of(host).into_iter();
+    let lines = ports.map(|(address, first, last)| {
+        format!("has the ports {first} to {last} of {address}, by calculation (RFC 7422)")
+    });
+    lines.collect()
+}
+
+/// The pool that an address is in, and who has its ports by calculation.
+fn pool(nat: &Nat, address: Ipv4Addr, port: Option<u16>) -> Vec<String> {
+    let mut lines = in_pool(nat, address);
+    let PortPolicy::Deterministic { inside, size } = nat.ports.value else {
+        return lines;
+    };
+    if lines.is_empty() {
+        return lines;
+    }
+    lines.push(
+        match port.map(|port| (port, nat.subscriber_of(address, port))) {
+            None => format!(
+                "its ports are subscribers' in {inside}, {size} each, by calculation (RFC 7422)"
+            ),
+            Some((port, Some(subscriber))) => {
+                format!("its port {port} is that of {subscriber}, by calculation (RFC 7422)")
+            }
+            Some((port, None)) => format!("its port {port} is nobody's, by calculation (RFC 7422)"),
+        },
+    );
+    lines
+}
+
+fn in_pool(nat: &Nat, address: Ipv4Addr) -> Vec<String> {
     let entry = nat
         .pool
         .iter()

@@ -25,7 +25,7 @@ pub(super) struct Explain {
     /// A configuration, for the prefixes and pools in it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// A port of the IPv4 address, to find its CE
+    /// A port of the IPv4 address, to find its CE or its subscriber
     #[arg(long, requires = "config")]
     port: Option<u16>,
     /// Print JSON
