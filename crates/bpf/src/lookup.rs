@@ -7,7 +7,7 @@ use isthmus_core::address::{V4, V6};
 use isthmus_core::table::Place;
 use isthmus_core::word::Word;
 
-use crate::maps::RULE_LINES;
+use crate::maps::Rules;
 
 /// The result of a search that found nothing.
 pub(crate) const NOTHING: u64 = u64::MAX;
@@ -46,7 +46,7 @@ pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
 #[inline(never)]
 pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
     answer(eam::probe_v4(
-        &RULE_LINES,
+        &Rules,
         &table(at),
         V4(Word(address)),
         length,
@@ -62,9 +62,9 @@ pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) ->
     let table = table(at);
     let place = match table.v6_length {
         EamTable::SEVERAL => number(eam_v6_longest(at, short, long, high, low)).map(Place),
-        length => eam::probe_v6(&RULE_LINES, &table, address, length),
+        length => eam::probe_v6(&Rules, &table, address, length),
     };
-    match place.and_then(|place| eam::to_v4(&RULE_LINES, place, address)) {
+    match place.and_then(|place| eam::to_v4(&Rules, place, address)) {
         Some(mapped) => {
             let Word(address) = mapped.address.0;
             u64::from(mapped.of_everything) << 32 | u64::from(address)
@@ -103,7 +103,7 @@ pub extern "C" fn eam_v6_longest(at: u64, short: u64, long: u64, high: u64, low:
 #[inline(never)]
 pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 {
     let address = V6::from_halves(high, low);
-    answer(eam::probe_v6(&RULE_LINES, &table(at), address, length))
+    answer(eam::probe_v6(&Rules, &table(at), address, length))
 }
 
 /// Finds the block with the softwire of a lwB4, given as a number, in a table of `lines` lines that begins
@@ -112,7 +112,7 @@ pub extern "C" fn eam_v6_probe(at: u64, high: u64, low: u64, length: u8) -> u64 
 #[inline(never)]
 pub extern "C" fn softwire(base: u32, lines: u32, key: u64) -> u64 {
     let table = SoftwireTable { base, lines };
-    answer(softwire::find(&RULE_LINES, &table, B4Key(key)))
+    answer(softwire::find(&Rules, &table, B4Key(key)))
 }
 
 /// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a

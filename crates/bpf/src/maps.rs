@@ -9,7 +9,7 @@ use isthmus_abi::counts;
 use isthmus_abi::lines::{LineWords, MMAPABLE};
 use isthmus_abi::programs;
 use isthmus_core::reason::Counter;
-use isthmus_core::table::{Line, Memory};
+use isthmus_core::table::{Buckets, Line, Memory, Placed, Twin};
 
 /// The instances of both banks.
 #[btf_map]
@@ -37,11 +37,11 @@ pub(crate) fn offline() -> bool {
 
 /// Bindings, sessions, fragments. The daemon sets the number of lines before it loads.
 #[btf_map]
-static STATE: Array<LineWords, 1, MMAPABLE> = Array::new();
+static STATE: Lines = Array::new();
 
 /// Tables of the configuration. The daemon sets the number of lines before it loads.
 #[btf_map]
-static RULES: Array<LineWords, 1, MMAPABLE> = Array::new();
+static RULES: Lines = Array::new();
 
 /// Counters by instance and [`Counter`].
 #[btf_map]
@@ -55,21 +55,58 @@ pub(crate) static XDP_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArr
 #[btf_map]
 pub(crate) static TC_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArray::new();
 
-/// A memory of lines in a map.
-pub(crate) struct Lines(&'static Array<LineWords, 1, MMAPABLE>);
+/// Maps of lines.
+type Lines = Array<LineWords, 1, MMAPABLE>;
 
-impl Memory for Lines {
+#[inline(always)]
+fn line(lines: &'static Lines, index: u32) -> Option<&'static Line> {
+    let words = lines.get_ptr_mut(index)?;
+    // SAFETY: a map value of 64 bytes, aligned to 8, shared with others only through atomic
+    // operations; it outlives the program's run.
+    Some(unsafe { &*words.cast::<Line>() })
+}
+
+/// The memory of [`STATE`].
+pub(crate) struct State;
+
+impl Memory for State {
     #[inline(always)]
     fn line(&self, index: u32) -> Option<&Line> {
-        let words = self.0.get_ptr_mut(index)?;
-        // SAFETY: a map value of 64 bytes, aligned to 8, shared with others only through atomic
-        // operations; it outlives the program's run.
-        Some(unsafe { &*words.cast::<Line>() })
+        line(&STATE, index)
+    }
+
+    #[inline(always)]
+    fn insert(&self, table: Buckets, hash: u64, mask: u64, word: u64, twin: Twin) -> Placed {
+        let at = u64::from(table.count) << 32 | u64::from(table.first);
+        Placed::from_word(table_insert(at, hash, mask, word, twin as u32))
     }
 }
 
-pub(crate) const STATE_LINES: Lines = Lines(&STATE);
-pub(crate) const RULE_LINES: Lines = Lines(&RULES);
+/// [`Memory::insert`] as a global function; `at` has the first line of the table below its number of lines.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn table_insert(at: u64, hash: u64, mask: u64, word: u64, twin: u32) -> u64 {
+    let table = Buckets {
+        first: at as u32,
+        count: (at >> 32) as u32,
+    };
+    let twin = match twin {
+        0 => Twin::Harmless,
+        1 => Twin::NotFound,
+        _ => Twin::Unknown,
+    };
+    table.insert_into(&State, hash, mask, word, twin).to_word()
+}
+
+/// The memory of [`RULES`].
+pub(crate) struct Rules;
+
+impl Memory for Rules {
+    #[inline(always)]
+    fn line(&self, index: u32) -> Option<&Line> {
+        line(&RULES, index)
+    }
+}
 
 /// State of the random numbers of each processor.
 #[btf_map]

@@ -15,7 +15,7 @@ use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
 
 use crate::lookup;
-use crate::maps::{CLOCK, Lines, RULE_LINES, STATE_LINES, count_in, next_random, offline};
+use crate::maps::{CLOCK, Rules, State, count_in, next_random, offline};
 use crate::route::Egress;
 
 /// The answer of the last search for an explicit mapping. The search for the instance asks for the same as the
@@ -76,17 +76,17 @@ impl<S, E, L: LastSearch> Services<S, E, L> {
 
 impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     type Effort = S;
-    type State = Lines;
-    type Rules = Lines;
+    type State = State;
+    type Rules = Rules;
 
     #[inline(always)]
-    fn state(&self) -> &Lines {
-        &STATE_LINES
+    fn state(&self) -> &State {
+        &State
     }
 
     #[inline(always)]
-    fn rules(&self) -> &Lines {
-        &RULE_LINES
+    fn rules(&self) -> &Rules {
+        &Rules
     }
 
     #[inline(always)]

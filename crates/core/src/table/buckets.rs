@@ -48,6 +48,18 @@ pub struct Position(pub u32);
 #[repr(transparent)]
 pub struct Placed(u64);
 
+/// What is known of another entry that equals a new one in the bits that make it unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Twin {
+    /// It may be there.
+    Harmless,
+    /// It was looked for and not found a moment ago.
+    NotFound,
+    /// Nothing.
+    Unknown,
+}
+
 impl Placed {
     const FULL: Self = Self(1 << 32);
     const CONTENTION: Self = Self(2 << 32);
@@ -55,6 +67,18 @@ impl Placed {
     #[inline(always)]
     const fn at(position: Position) -> Self {
         Self(position.0 as u64)
+    }
+
+    /// The result as a BPF function returns it.
+    #[inline(always)]
+    pub const fn to_word(self) -> u64 {
+        self.0
+    }
+
+    /// The result of a BPF function.
+    #[inline(always)]
+    pub const fn from_word(word: u64) -> Self {
+        Self(word)
     }
 
     /// The position.
@@ -182,7 +206,7 @@ impl Buckets {
     /// Writes `word` into an empty place, unless an entry equals it in the bits of `mask`. Nobody
     /// sees the word if there is one. [`Refused::Contention`] if such an entry is there or comes into being
     /// at the same time.
-    #[inline(never)]
+    #[inline(always)]
     pub fn insert_unique<M: Memory + ?Sized>(
         self,
         memory: &M,
@@ -190,15 +214,12 @@ impl Buckets {
         mask: u64,
         word: u64,
     ) -> Placed {
-        if self.occurrences(memory, hash, mask, word & mask) != 0 {
-            return Placed::CONTENTION;
-        }
-        self.place_alone(memory, hash, mask, word)
+        memory.insert(self, hash, mask, word, Twin::Unknown)
     }
 
     /// [`insert_unique`](Self::insert_unique) for an entry that was looked for and not found a moment ago,
     /// and that nobody uses yet: if there is another one, both may be seen for an instant.
-    #[inline(never)]
+    #[inline(always)]
     pub fn reserve<M: Memory + ?Sized>(
         self,
         memory: &M,
@@ -206,33 +227,38 @@ impl Buckets {
         mask: u64,
         word: u64,
     ) -> Placed {
-        self.place_alone(memory, hash, mask, word)
+        memory.insert(self, hash, mask, word, Twin::NotFound)
     }
 
-    /// Writes `word`, and takes it back if an entry equals it in the bits of `mask`.
+    /// Writes `word` into an empty place of one of the two buckets. [`Refused::Contention`] if another
+    /// processor took the place.
     #[inline(always)]
-    fn place_alone<M: Memory + ?Sized>(
+    pub fn insert<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
+        memory.insert(self, hash, u64::MAX, word, Twin::Harmless)
+    }
+
+    /// [`Memory::insert`], by the methods of a memory that has none of its own.
+    #[inline(always)]
+    pub fn insert_into<M: Memory + ?Sized>(
         self,
         memory: &M,
         hash: u64,
         mask: u64,
         word: u64,
+        twin: Twin,
     ) -> Placed {
+        if twin == Twin::Unknown && self.occurrences(memory, hash, mask, word & mask) != 0 {
+            return Placed::CONTENTION;
+        }
         let placed = self.place(memory, hash, word);
-        if let Ok(position) = placed.get()
+        if twin != Twin::Harmless
+            && let Ok(position) = placed.get()
             && self.occurrences(memory, hash, mask, word & mask) > 1
         {
             self.remove(memory, position);
             return Placed::CONTENTION;
         }
         placed
-    }
-
-    /// Writes `word` into an empty place of one of the two buckets. [`Refused::Contention`] if another
-    /// processor took the place.
-    #[inline(never)]
-    pub fn insert<M: Memory + ?Sized>(self, memory: &M, hash: u64, word: u64) -> Placed {
-        self.place(memory, hash, word)
     }
 
     #[inline(always)]

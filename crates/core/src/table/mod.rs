@@ -25,7 +25,7 @@ pub(crate) use isthmus_atomic::AtomicU64;
 #[cfg(all(test, loom))]
 pub(crate) use loom_word::AtomicU64;
 
-pub use buckets::{Buckets, Placed, Position, USED};
+pub use buckets::{Buckets, Placed, Position, Twin, USED};
 pub use cuckoo::{FillError, Place};
 pub use hash::{KEY_WORDS, Seed, hash};
 pub use prf::{Secret, prf};
@@ -38,12 +38,25 @@ pub type Line = [AtomicU64; 8];
 pub trait Memory {
     /// The line with this number; `None` past the end.
     fn line(&self, index: u32) -> Option<&Line>;
+
+    /// Writes `word` into an empty place of one of the two buckets of its hash. BPF programs have a function
+    /// for it that the verifier checks once: it would follow an ordinary one at every call, from every state,
+    /// and spend half of its time there.
+    #[inline(never)]
+    fn insert(&self, table: Buckets, hash: u64, mask: u64, word: u64, twin: Twin) -> Placed {
+        table.insert_into(self, hash, mask, word, twin)
+    }
 }
 
 impl<M: Memory + ?Sized> Memory for &M {
     #[inline(always)]
     fn line(&self, index: u32) -> Option<&Line> {
         (**self).line(index)
+    }
+
+    #[inline(always)]
+    fn insert(&self, table: Buckets, hash: u64, mask: u64, word: u64, twin: Twin) -> Placed {
+        (**self).insert(table, hash, mask, word, twin)
     }
 }
 

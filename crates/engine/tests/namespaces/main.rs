@@ -1,8 +1,10 @@
-//! The user-space engine on a TUN link between real hosts, in network namespaces.
+//! The engines in the kernel: the user-space engine on a TUN link between real hosts, in network namespaces, and what the
+//! verifier says of the programs.
 
 #[path = "../engine/common.rs"]
 mod common;
 mod network;
+mod verifier;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
