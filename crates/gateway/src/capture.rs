@@ -39,7 +39,7 @@ pub enum CaptureError {
 pub fn user(document: &Document, seed: u64) -> Result<UserTranslator, CaptureError> {
     let compiled = document.compile(&secrets(seed))?;
     let state = Region::anonymous(compiled.state_lines)?;
-    insert_static(&compiled, &state)?;
+    fill_tables(&compiled, &state)?;
     Ok(UserTranslator::new(compiled.ruleset()?, state, seed))
 }
 
@@ -68,13 +68,13 @@ pub fn kernel(
         Programs::Fresh(hook) => KernelTranslator::new(hook, ruleset, lines, seed)?,
         Programs::Used(translator) => translator.restart(ruleset, lines, seed)?,
     };
-    insert_static(&compiled, translator.state())?;
+    fill_tables(&compiled, translator.state())?;
     Ok(translator)
 }
 
-fn insert_static(compiled: &Compiled, state: &Region) -> Result<(), CaptureError> {
+fn fill_tables(compiled: &Compiled, state: &Region) -> Result<(), CaptureError> {
     compiled
-        .insert_static(state, Instant::default())
+        .fill_tables(state, Instant::default())
         .map_err(|(binding, error)| CaptureError::Static {
             binding: Box::new(binding),
             error,

@@ -28,6 +28,8 @@ pub struct NatConfig {
     pub subscriber: Subscriber,
     /// Bounds per subscriber.
     pub limits: Limits,
+    /// How many subscribers have limits of their own, by [`set_own_limits`](super::set_own_limits).
+    pub own_limits: u32,
     /// Port blocks: how ports are given to subscribers.
     pub blocks: Blocks,
     /// Lifetimes.

@@ -6,7 +6,7 @@ use super::layout::Layout;
 
 /// The version of the tables: how they are laid out, and what their words mean, the hashes included. Whoever
 /// changes that gives it another number; a test (`tests/nat/format.rs`) notices.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 impl Layout {
     /// A capacity for which [`Layout::new`] makes this layout.

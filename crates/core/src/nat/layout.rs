@@ -2,6 +2,7 @@
 
 use super::bound::Bound;
 use super::capacity::Capacity;
+use super::own_limits;
 use crate::table::{Buckets, Slots};
 
 /// Lines of the shares of networks, where there are subscribers.
@@ -47,6 +48,8 @@ pub struct Layout {
     pub(super) subscribers: Slots,
     /// Fragmented datagrams.
     pub(super) fragments: Slots,
+    /// Limits of single subscribers.
+    pub(super) own_limits: Slots,
     /// How many entries there may be.
     pub(super) bound: Bound,
     /// First line of the shares of networks.
@@ -72,6 +75,9 @@ impl Layout {
         layout.claims = layout.words(capacity.bindings);
         layout.subscribers = layout.slots(capacity.subscribers);
         layout.fragments = layout.slots(capacity.fragments);
+        if !layout.subscribers.is_empty() {
+            layout.own_limits = layout.slots(own_limits::MOST);
+        }
         layout.bound = Bound::new(layout.end, capacity, layout.fragments.len());
         layout.shares = layout.end + Bound::LINES;
         layout.refusals = layout.shares;
@@ -126,6 +132,7 @@ impl Layout {
             &mut moved.claims,
             &mut moved.subscribers.control,
             &mut moved.fragments.control,
+            &mut moved.own_limits.control,
         ] {
             buckets.first = first + (buckets.first - start);
         }
@@ -134,6 +141,7 @@ impl Layout {
             &mut moved.bindings,
             &mut moved.subscribers,
             &mut moved.fragments,
+            &mut moved.own_limits,
         ] {
             slots.first = first + (slots.first - start);
         }

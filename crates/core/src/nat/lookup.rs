@@ -128,6 +128,7 @@ mod tests {
             pooling: Pooling::Strict,
             subscriber: Subscriber::v6_prefix(64),
             limits: Limits::default(),
+            own_limits: 0,
             blocks: Blocks::None,
             timers: Timers::default(),
             pool: Pool::new(&[]).unwrap(),

@@ -14,6 +14,7 @@ use crate::time::Instant;
 use super::binding;
 use super::bound::Claim;
 use super::config::NatConfig;
+use super::own_limits;
 use super::subscriber;
 
 /// Nanoseconds of tokens that a bucket holds: a subscriber that was quiet may make so many sessions at once as it
@@ -28,7 +29,7 @@ pub(super) fn admits<M: Memory + ?Sized>(
     inside: &[u64; 3],
     now: Instant,
 ) -> bool {
-    let interval = u64::from(cfg.limits.session_interval);
+    let interval = interval(memory, cfg, inside);
     if interval == 0 {
         return true;
     }
@@ -48,7 +49,7 @@ pub(super) fn spend<M: Memory + ?Sized>(
     inside: &[u64; 3],
     now: Instant,
 ) {
-    let interval = u64::from(cfg.limits.session_interval);
+    let interval = interval(memory, cfg, inside);
     if interval == 0 {
         return;
     }
@@ -59,6 +60,13 @@ pub(super) fn spend<M: Memory + ?Sized>(
             let _ = bucket.compare_exchange(spent, until, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
+}
+
+/// Nanoseconds from one session of the subscriber to the next; 0: no bound.
+#[inline(always)]
+fn interval<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
+    let key = subscriber::key(cfg, inside);
+    own_limits::of(memory, cfg, &key).session_interval.into()
 }
 
 /// The time until which the tokens of a bucket are spent, after one more; `None` if it has none for this claim.

@@ -33,6 +33,7 @@ pub fn recover<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) -> Recovered {
         &layout.bindings,
         &layout.subscribers,
         &layout.fragments,
+        &layout.own_limits,
     ] {
         drop_unfinished(memory, table);
     }
@@ -70,7 +71,8 @@ fn drop_unfinished<M: Memory + ?Sized>(memory: &M, table: &Slots) {
     }
 }
 
-fn drop_entry<M: Memory + ?Sized>(memory: &M, table: &Slots, position: Position) {
+/// Ends an entry, and empties its place.
+pub(super) fn drop_entry<M: Memory + ?Sized>(memory: &M, table: &Slots, position: Position) {
     if let Some(slot) = Slot::at(memory, table.line_of(position)) {
         let _alone = slot.end();
     }

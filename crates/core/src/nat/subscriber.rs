@@ -12,6 +12,7 @@ use super::bound::{Claim, Counted};
 use super::config::{Blocks, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::outcome::{Cause, Outcome};
+use super::own_limits;
 use super::share;
 
 /// The slot line of no subscriber.
@@ -37,7 +38,7 @@ pub(super) fn tracked(cfg: &NatConfig) -> bool {
 
 /// The words that identify the subscriber of an inside endpoint.
 #[inline(always)]
-fn key(cfg: &NatConfig, inside: &[u64; 3]) -> [u64; 3] {
+pub(super) fn key(cfg: &NatConfig, inside: &[u64; 3]) -> [u64; 3] {
     [
         inside[0] & cfg.subscriber.address[0],
         inside[1] & cfg.subscriber.address[1],
@@ -145,26 +146,12 @@ pub(super) fn add_session<M: Memory + ?Sized>(
     if line == NO_SUBSCRIBER {
         return Outcome::line(line);
     }
-    let most = claim.of(most(SESSION, SESSIONS, cfg.limits.sessions));
-    count_up(
-        memory,
-        cfg,
-        line,
-        Counted::Sessions,
-        (SESSION, SESSIONS, most),
-    )
+    count_up(memory, cfg, line, Counted::Sessions, claim)
 }
 
 /// Counts a new binding for the subscriber in slot line `line`. [`Cause::Limit`], [`Cause::Share`].
 fn add_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) -> Outcome {
-    let most = most(BINDING, BINDINGS, cfg.limits.bindings);
-    count_up(
-        memory,
-        cfg,
-        line,
-        Counted::Bindings,
-        (BINDING, BINDINGS, most),
-    )
+    count_up(memory, cfg, line, Counted::Bindings, Claim::Flow)
 }
 
 /// Takes a session off the count again.
@@ -199,23 +186,33 @@ const fn most(one: u64, mask: u64, limit: u32) -> u64 {
     }
 }
 
-/// Counts one more of a subscriber, in the bits `mask` of its payload, if it and its networks may have it.
+/// Counts one more session or binding of a subscriber, if it and its networks may have it.
+#[inline(always)]
 fn count_up<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     line: u32,
     what: Counted,
-    (one, mask, most): (u64, u64, u64),
+    claim: Claim,
 ) -> Outcome {
+    let Some(slot) = Slot::at(memory, line) else {
+        return Outcome::no(Cause::Contention);
+    };
+    let limits = own_limits::of(memory, cfg, &key_of(&slot));
+    let (one, mask, limit) = match what {
+        Counted::Sessions => (SESSION, SESSIONS, limits.sessions),
+        _ => (BINDING, BINDINGS, limits.bindings),
+    };
+    let most = claim.of(most(one, mask, limit));
     for _ in 0..ATTEMPTS {
         let Some(slot) = Slot::at(memory, line) else {
             return Outcome::no(Cause::Contention);
         };
+        let key = key_of(&slot);
         let payload = slot.life.payload();
         if payload & mask >= most {
             return Outcome::no(Cause::Limit);
         }
-        let key = key_of(&slot);
         if !share::admits(memory, cfg, what, &key) {
             return Outcome::no(Cause::Share);
         }

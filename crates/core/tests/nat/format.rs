@@ -76,12 +76,12 @@ fn another_format_has_another_number() {
     assert_eq!(
         (FORMAT, path_mtu::LINES, now),
         (
-            1,
+            2,
             64,
             [
-                0xf816_e415_dc5a_a5ab,
-                0xc426_da87_6053_6dc9,
-                0x0843_c98c_9a7c_f1ab
+                0x6351_10d8_7819_b4ab,
+                0xd50b_47ee_8ef3_a3c9,
+                0x2362_3e1a_deec_98ab
             ]
         ),
         "the format of the tables has changed"

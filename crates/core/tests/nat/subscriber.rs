@@ -100,6 +100,92 @@ fn rfc6888_req4_bindings_per_subscriber_are_bounded() {
 }
 
 #[test]
+fn rfc6888_req4_a_subscriber_may_have_limits_of_its_own() {
+    let all = Limits {
+        bindings: 5,
+        sessions: 5,
+        session_interval: 0,
+    };
+    let mut nat = Setup {
+        limits: all,
+        ..Setup::default()
+    }
+    .nat();
+    let limit = Err(Refusal::Reply(
+        IcmpError::AddressUnreachable,
+        Counter::SubscriberLimit,
+    ));
+    let limit_some = |nat: &mut Nat, some: &[(u32, Limits)]| {
+        let own: Vec<_> = some
+            .iter()
+            // Any address of the subscriber names it.
+            .map(|(number, limits)| OwnLimits {
+                subscriber: host(*number, 77),
+                limits: *limits,
+            })
+            .collect();
+        nat.cfg.own_limits = own.len() as u32;
+        let placed = set_own_limits(&nat.host.memory[..], &nat.cfg, &own);
+        assert_eq!(placed, own.len() as u32);
+    };
+    let open =
+        |nat: &mut Nat, subscriber, port| nat.out(host(subscriber, port), v4("192.0.2.1", 1), Udp);
+    let most = |bindings| Limits { bindings, ..all };
+    limit_some(&mut nat, &[(1, most(2)), (2, Limits::default())]);
+    for port in 1..=2 {
+        open(&mut nat, 1, port).unwrap();
+    }
+    assert_eq!(open(&mut nat, 1, 3), limit);
+    for port in 1..=50 {
+        open(&mut nat, 2, port).unwrap();
+    }
+    for port in 1..=5 {
+        open(&mut nat, 3, port).unwrap();
+    }
+    assert_eq!(open(&mut nat, 3, 6), limit);
+
+    // While sessions go on: one more for the first, no more for the second, the third as the first.
+    limit_some(&mut nat, &[(3, most(7)), (1, most(3)), (2, most(5))]);
+    open(&mut nat, 1, 3).unwrap();
+    assert_eq!(open(&mut nat, 1, 4), limit);
+    open(&mut nat, 2, 50).unwrap();
+    assert_eq!(open(&mut nat, 2, 51), limit);
+    assert_eq!(open(&mut nat, 3, 6), limit, "the sessions are as for all");
+
+    limit_some(&mut nat, &[]);
+    open(&mut nat, 1, 4).unwrap();
+
+    // A rate of its own: four at once.
+    let rate = Limits {
+        session_interval: 1_000_000_000,
+        ..Limits::default()
+    };
+    limit_some(&mut nat, &[(9, rate)]);
+    for port in 1..=4 {
+        open(&mut nat, 9, port).unwrap();
+    }
+    let too_fast = Err(Refusal::Drop(Counter::SubscriberRate));
+    assert_eq!(open(&mut nat, 9, 5), too_fast);
+}
+
+#[test]
+fn as_many_subscribers_as_promised_may_have_limits_of_their_own() {
+    let mut nat = Setup::default().nat();
+    let own: Vec<_> = (0..MOST_OWN_LIMITS)
+        .map(|number| OwnLimits {
+            subscriber: host(number, 0),
+            limits: Limits::default(),
+        })
+        .collect();
+    nat.cfg.own_limits = own.len() as u32;
+    let set = || set_own_limits(&nat.host.memory[..], &nat.cfg, &own);
+    assert_eq!(set(), MOST_OWN_LIMITS);
+    // Again, what is there stays; and what a process left behind half made does not matter.
+    recover(&nat.host.memory[..], &nat.cfg);
+    assert_eq!(set(), MOST_OWN_LIMITS);
+}
+
+#[test]
 fn rfc6888_req5_sessions_per_subscriber_and_second_are_bounded() {
     let mut setup = Setup {
         limits: Limits {

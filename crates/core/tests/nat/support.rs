@@ -60,6 +60,7 @@ impl Setup {
             pooling: self.pooling,
             subscriber: self.subscriber,
             limits: self.limits,
+            own_limits: 0,
             blocks: self.blocks,
             timers: Timers::default(),
             pool: Pool::new(&self.pool).unwrap(),

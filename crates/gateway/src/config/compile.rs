@@ -50,6 +50,8 @@ pub struct Compiled {
     pub state_lines: u32,
     /// Static bindings, each with the number of its instance.
     pub fixed: Vec<(usize, nat::StaticBinding)>,
+    /// Limits of single subscribers, likewise.
+    pub own_limits: Vec<(usize, nat::OwnLimits)>,
 }
 
 /// One instance as the engines take it.
@@ -83,11 +85,14 @@ impl Document {
             rules: Vec::new(),
             state_lines: path_mtu::LINES,
             fixed: Vec::new(),
+            own_limits: Vec::new(),
         };
         for (number, instance) in self.instances.iter().enumerate() {
             if let Some(nat) = instance.mechanism.nat() {
                 let fixed = nat.static_bindings.iter();
                 compiled.fixed.extend(fixed.map(|at| (number, at.value)));
+                let own = nat.subscriber_limits.iter();
+                compiled.own_limits.extend(own.map(|at| (number, at.value)));
             }
             let mechanism = match &instance.mechanism {
                 Mechanism::Siit(siit) => core::AnyMechanism::Siit(compiled.siit(siit)),
@@ -159,15 +164,22 @@ impl Compiled {
         Ruleset::new(&members, region).map_err(io::Error::other)
     }
 
-    /// Makes the static bindings in empty tables.
+    /// Writes what the configuration says into empty tables: limits of single subscribers, and static bindings.
     ///
     /// # Errors
-    /// The first one that cannot be made, and why not.
-    pub fn insert_static<M: Memory + ?Sized>(
+    /// The first binding that cannot be made, and why not.
+    pub fn fill_tables<M: Memory + ?Sized>(
         &self,
         state: &M,
         now: Instant,
     ) -> Result<(), (nat::StaticBinding, nat::StaticError)> {
+        for (number, instance) in self.instances.iter().enumerate() {
+            let own = self.own_limits.iter().filter(|(of, _)| *of == number);
+            let own: Vec<_> = own.map(|(_, limits)| *limits).collect();
+            if let Some(config) = instance.instance.mechanism.nat() {
+                nat::set_own_limits(state, config, &own);
+            }
+        }
         for (number, binding) in &self.fixed {
             let instance = self.instances.get(*number).map(|i| &i.instance.mechanism);
             if let Some(config) = instance.and_then(core::AnyMechanism::nat) {
@@ -238,7 +250,9 @@ impl Compiled {
         subscriber: nat::Subscriber,
         secrets: &Secrets,
     ) -> Result<nat::NatConfig, CompileError> {
-        let limited = nat.subscriber_sessions != 0 || nat.subscriber_bindings != 0;
+        let limited = nat.subscriber_sessions != 0
+            || nat.subscriber_bindings != 0
+            || !nat.subscriber_limits.is_empty();
         let blocks = match nat.ports.value {
             PortPolicy::Single if nat.set.sharing().is_whole() => nat::Blocks::None,
             PortPolicy::Single => nat::Blocks::PortSet,
@@ -279,14 +293,8 @@ impl Compiled {
             unsolicited_syn: nat.unsolicited_syn,
             pooling: nat.pooling,
             subscriber,
-            limits: nat::Limits {
-                bindings: nat.subscriber_bindings,
-                sessions: nat.subscriber_sessions,
-                session_interval: match nat.subscriber_session_rate {
-                    0 => 0,
-                    rate => 1_000_000_000 / rate,
-                },
-            },
+            limits: nat.limits(),
+            own_limits: nat.subscriber_limits.len() as u32,
             blocks,
             timers: nat.timers,
             pool: pool(nat),

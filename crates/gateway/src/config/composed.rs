@@ -171,6 +171,7 @@ pub(super) fn no_nat() -> nat::NatConfig {
         pooling: nat::Pooling::Strict,
         subscriber: nat::Subscriber::v4_host(),
         limits: nat::Limits::default(),
+        own_limits: 0,
         blocks: nat::Blocks::None,
         timers: nat::Timers::default(),
         pool: nat::Pool::NONE,

@@ -38,6 +38,8 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("max-fragments", STATEFUL),
     ("subscriber-sessions", STATEFUL),
     ("subscriber-bindings", STATEFUL),
+    ("subscriber-session-rate", STATEFUL),
+    ("subscriber-limits", STATEFUL),
     ("port-blocks", "nat64, nat44 or ds-lite"),
     ("deterministic", "nat64 or nat44"),
     ("static", STATEFUL),

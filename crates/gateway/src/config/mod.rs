@@ -25,6 +25,7 @@ mod map_rules;
 mod mapping;
 mod nat;
 mod overlap;
+mod own_limits;
 mod pcp;
 mod plan;
 mod prefix;

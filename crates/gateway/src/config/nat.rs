@@ -7,12 +7,13 @@ use ipnet::IpNet;
 use isthmus_core::address::port_set::PortSet;
 use isthmus_core::address::special;
 use isthmus_core::nat::{
-    Endpoint4, Filtering, Inside, Pooling, StaticBinding, Timers, UnsolicitedSyn,
+    Endpoint4, Filtering, Inside, Limits, Pooling, StaticBinding, Timers, UnsolicitedSyn,
 };
 use isthmus_core::time::Span;
 
 use super::diagnose::Diagnostic;
 use super::document::{Nat, Pool, PortPolicy};
+use super::own_limits;
 use super::pcp::{self, Asking};
 use super::section;
 use super::source::At;
@@ -33,7 +34,9 @@ pub(super) fn of_ce(reader: &Reader<'_>, address: At<Pool>) -> Nat {
         table: 1 << 16,
         subscribers: 1 << 10,
     };
-    keys(reader, Side::V4, vec![address], &defaults)
+    let mut nat = keys(reader, Side::V4, vec![address], &defaults);
+    nat.subscriber_limits = own_limits::of(reader, Asking::V4, &nat);
+    nat
 }
 
 /// Reads the keys that all mechanisms with a pool have in common.
@@ -56,10 +59,11 @@ fn with_pool(reader: &Reader<'_>, side: Side, asking: Asking) -> Option<Nat> {
         table: 1 << 20,
         subscribers: 1 << 16,
     };
-    let nat = Nat {
+    let mut nat = Nat {
         pcp: pcp::of_ports(reader, asking),
         ..keys(reader, side, pool, &defaults)
     };
+    nat.subscriber_limits = own_limits::of(reader, asking, &nat);
     warn_without_limits(reader, &nat);
     (!nat.pool.is_empty()).then_some(nat)
 }
@@ -84,7 +88,26 @@ fn warn_without_limits(reader: &Reader<'_>, nat: &Nat) {
 /// household makes, and a small part of what the gateway can.
 const SESSIONS_PER_SECOND: u32 = 1000;
 /// The most that can be configured: one each nanosecond.
-const MOST_SESSIONS_PER_SECOND: u32 = 1_000_000_000;
+pub(super) const MOST_SESSIONS_PER_SECOND: u32 = 1_000_000_000;
+
+/// Nanoseconds from one session to the next at so many a second; 0: no bound.
+pub(super) fn interval(per_second: u32) -> u32 {
+    MOST_SESSIONS_PER_SECOND
+        .checked_div(per_second)
+        .unwrap_or(0)
+}
+
+impl Nat {
+    /// What a subscriber may have.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits {
+            bindings: self.subscriber_bindings,
+            sessions: self.subscriber_sessions,
+            session_interval: interval(self.subscriber_session_rate),
+        }
+    }
+}
 
 /// The default sizes of tables.
 struct Defaults {
@@ -117,6 +140,7 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
         subscriber_session_rate: most("subscriber-session-rate", 0..=MOST_SESSIONS_PER_SECOND)
             .unwrap_or(SESSIONS_PER_SECOND),
         subscriber_bindings: most("subscriber-bindings", 0..=u32::MAX).unwrap_or(0),
+        subscriber_limits: Vec::new(),
         ports: ports(reader, side),
         static_bindings: section::each(reader, "static", "a list of bindings", |v| {
             static_binding(v, side)

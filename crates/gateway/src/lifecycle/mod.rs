@@ -19,6 +19,7 @@ mod locals;
 mod logging;
 mod origin;
 mod outcomes;
+mod own_limits;
 mod pcp;
 mod placement;
 mod port_use;

@@ -14,6 +14,7 @@ use isthmus_engine::memory::Region;
 
 use super::clock;
 use super::fixed;
+use super::own_limits;
 use super::tables::{Future, Table};
 use crate::records::Recorder;
 use crate::worker::Worker;
@@ -68,6 +69,7 @@ impl Sweeper {
             shared.end(table, |session| table.admits(session));
         }
         fixed::make(&shared.state, &[], &tables);
+        own_limits::set(&shared.state, &tables);
         let worker = Worker::spawn("sweeper", {
             let shared = Arc::clone(&shared);
             move || shared.run()
@@ -103,6 +105,7 @@ impl Sweeper {
             shared.end(table, |session| table.admits(session));
         }
         fixed::make(&shared.state, &old, &tables);
+        own_limits::set(&shared.state, &tables);
         *current = walks(tables);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use isthmus_core::address::rfc6052::Prefix;
 use isthmus_core::mechanism::{Hosts, Mechanism as _};
-use isthmus_core::nat::{self, NatConfig, StaticBinding, TcpState};
+use isthmus_core::nat::{self, NatConfig, OwnLimits, StaticBinding, TcpState};
 use isthmus_core::time::Span;
 
 use crate::config::{Compiled, Document};
@@ -26,6 +26,8 @@ pub(super) struct Table {
     pub(super) config: NatConfig,
     /// Bindings that are always there.
     pub(super) fixed: Vec<StaticBinding>,
+    /// Limits of single subscribers.
+    pub(super) own_limits: Vec<OwnLimits>,
     /// The hosts on the inside.
     pub(super) hosts: Hosts,
     /// The bits of an IPv6 address that identify the subscriber.
@@ -44,6 +46,8 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
             let hosts = mechanism.hosts();
             let fixed = compiled.fixed.iter();
             let fixed = fixed.filter(|(of, _)| *of == number as usize);
+            let own = compiled.own_limits.iter();
+            let own = own.filter(|(of, _)| *of == number as usize);
             Some(Table {
                 name: document.name.value.as_str().into(),
                 number,
@@ -53,6 +57,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
                 },
                 config: *mechanism.nat()?,
                 fixed: fixed.map(|(_, binding)| *binding).collect(),
+                own_limits: own.map(|(_, limits)| *limits).collect(),
                 hosts,
                 subscriber_prefix: document.mechanism.nat()?.subscriber_prefix,
             })

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::site::{PLAT, Site};
+use crate::site::{PLAT, Site, both_links};
 
 /// Time until the log tells: it is looked at once a second.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -49,4 +49,45 @@ fn a_table_that_refuses_is_seen() {
     let log = gateway.log();
     assert!(log.contains("has most, about 100 %"), "{log}");
     assert!(gateway.stop().success());
+}
+
+#[test]
+fn a_reload_limits_one_customer_while_sessions_go_on() {
+    const LIMITS: &str = "subscriber-prefix = 128\nsubscriber-sessions = 64\n";
+    for links in ["", "xdp", "tc"] {
+        let links = match links {
+            "" => String::new(),
+            engine => both_links(engine, ""),
+        };
+        let Some((site, gateway)) = Site::with(&format!("{links}{PLAT}{LIMITS}")) else {
+            return;
+        };
+        site.net
+            .ip("host", "addr add 2001:db8:1::7/64 dev eth0 nodad");
+        // Each ping is a session.
+        let pings = |from: &str| {
+            let mut ping = site.net.command("host", "ping");
+            ping.args(["-c1", "-W1", "-I", from, "64:ff9b::192.0.2.2"]);
+            ping.stdout(Stdio::null()).status().unwrap().success()
+        };
+        for _ in 0..4 {
+            assert!(pings("2001:db8:1::2"), "{}", gateway.log());
+        }
+        let own = "subscriber-limits = [{ subscriber = \"2001:db8:1::2\", sessions = 5 }]\n";
+        site.configure(&format!("{links}{PLAT}{LIMITS}{own}"));
+        gateway.json("reload");
+        assert_eq!(gateway.sessions(), 4, "{}", gateway.log());
+        assert!(pings("2001:db8:1::2"), "{}", gateway.log());
+        assert!(!pings("2001:db8:1::2"));
+        for _ in 0..6 {
+            assert!(pings("2001:db8:1::7"), "{}", gateway.log());
+        }
+        let counters = gateway.json("counters").to_string();
+        assert!(counters.contains("subscriber-limit"), "{counters}");
+        site.configure(&format!("{links}{PLAT}{LIMITS}"));
+        gateway.json("reload");
+        assert!(pings("2001:db8:1::2"), "{}", gateway.log());
+        assert_eq!(gateway.sessions(), 12);
+        assert!(gateway.stop().success());
+    }
 }

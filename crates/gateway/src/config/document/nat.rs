@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net};
 use isthmus_core::address::port_set::PortSet;
-use isthmus_core::nat::{Filtering, Pooling, StaticBinding, Timers, UnsolicitedSyn};
+use isthmus_core::nat::{Filtering, OwnLimits, Pooling, StaticBinding, Timers, UnsolicitedSyn};
 
 use crate::config::source::At;
 
@@ -37,6 +37,8 @@ pub struct Nat {
     pub subscriber_session_rate: u32,
     /// Most bindings of a subscriber; 0: no bound.
     pub subscriber_bindings: u32,
+    /// Limits of single subscribers.
+    pub subscriber_limits: Vec<At<OwnLimits>>,
     /// The behaviour when the ports of a subscriber's outside address run out.
     pub pooling: Pooling,
     /// How ports are given to subscribers.

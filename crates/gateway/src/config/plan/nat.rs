@@ -72,7 +72,16 @@ fn of_limits(nat: &Nat) -> Option<String> {
     let sessions = limit(nat.subscriber_sessions, "sessions");
     let rate = limit(nat.subscriber_session_rate, "new sessions a second");
     let limits = list(bindings.into_iter().chain(sessions).chain(rate));
-    (!limits.is_empty()).then(|| format!("a subscriber has at most {limits}"))
+    let limits = (!limits.is_empty()).then(|| format!("a subscriber has at most {limits}"));
+    let own = match nat.subscriber_limits.len() {
+        0 => None,
+        1 => Some("one has limits of its own".to_owned()),
+        number => Some(format!("{number} have limits of their own")),
+    };
+    match (limits, own) {
+        (Some(limits), Some(own)) => Some(format!("{limits}; {own}")),
+        (limits, own) => limits.or(own),
+    }
 }
 
 fn of_pcp(pcp: &Pcp) -> String {
