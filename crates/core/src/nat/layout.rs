@@ -75,9 +75,10 @@ impl Layout {
         layout.claims = layout.words(capacity.bindings);
         layout.subscribers = layout.slots(capacity.subscribers);
         layout.fragments = layout.slots(capacity.fragments);
-        if !layout.subscribers.is_empty() {
-            layout.own_limits = layout.slots(own_limits::MOST);
-        }
+        layout.own_limits = layout.slots(match capacity.subscribers {
+            0 => 0,
+            _ => own_limits::MOST,
+        });
         layout.bound = Bound::new(layout.end, capacity, layout.fragments.len());
         layout.shares = layout.end + Bound::LINES;
         layout.refusals = layout.shares;
@@ -216,16 +217,18 @@ mod tests {
 
     #[test]
     fn tables_that_move_are_those_that_were_made_there() {
-        let capacity = Capacity {
-            sessions: 100,
-            bindings: 70,
-            permissions: 0,
-            subscribers: 9,
-            fragments: 5,
-        };
-        let there = Layout::new(1000, &capacity);
-        assert_eq!(Layout::new(3, &capacity).moved(1000), Some(there));
-        assert_eq!(there.moved(3), Some(Layout::new(3, &capacity)));
-        assert_eq!(there.moved(u32::MAX - 3), None);
+        for subscribers in [0, 9] {
+            let capacity = Capacity {
+                sessions: 100,
+                bindings: 70,
+                permissions: 0,
+                subscribers,
+                fragments: 5,
+            };
+            let there = Layout::new(1000, &capacity);
+            assert_eq!(Layout::new(3, &capacity).moved(1000), Some(there));
+            assert_eq!(there.moved(3), Some(Layout::new(3, &capacity)));
+            assert_eq!(there.moved(u32::MAX - 3), None);
+        }
     }
 }
