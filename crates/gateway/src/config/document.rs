@@ -56,6 +56,8 @@ pub struct Gateway {
     pub name: String,
     /// UNIX socket for `isthmus status` and friends.
     pub control: PathBuf,
+    /// The group that may read beside it.
+    pub view_group: Option<String>,
     /// Where OpenMetrics are served over HTTP, if anywhere.
     pub metrics: Option<SocketAddr>,
 }

@@ -22,6 +22,7 @@ pub(super) fn gateway(reader: Option<Reader<'_>>, name: &str) -> Gateway {
         return Gateway {
             name: name.to_owned(),
             control: default(name),
+            view_group: None,
             metrics: None,
         };
     };
@@ -31,6 +32,7 @@ pub(super) fn gateway(reader: Option<Reader<'_>>, name: &str) -> Gateway {
     let control = reader.read("control", |v| path(&v));
     let gateway = Gateway {
         control: control.unwrap_or_else(|| default(&name)),
+        view_group: reader.read("view-group", |v| v.name()),
         metrics: reader.read("metrics", |v| v.socket()),
         name,
     };

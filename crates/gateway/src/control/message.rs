@@ -13,8 +13,7 @@ use crate::health::Health;
 use crate::records::Session;
 
 /// A request of a client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// The state of the gateway: answered by [`Reply::Status`].
     Status,
@@ -36,16 +35,14 @@ pub enum Request {
 }
 
 /// A request to read the configuration again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReloadRequest {
     /// The way in which it is put in force.
     pub how: How,
 }
 
 /// The way in which a configuration that is read again is put in force.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum How {
     /// It is in force from now on.
     #[default]
@@ -63,8 +60,7 @@ impl How {
 }
 
 /// A request for sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionsRequest {
     /// The conditions that they meet.
     pub filter: Filter,
@@ -75,16 +71,14 @@ pub struct SessionsRequest {
 }
 
 /// A request to end sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteRequest {
     /// The conditions that they meet, at least one.
     pub filter: Filter,
 }
 
 /// The form in which a client wants the sessions that match.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
     /// A line each.
     #[default]
@@ -387,25 +381,6 @@ pub struct End {
 mod tests {
     use super::*;
     use crate::records::samples;
-
-    /// As other programs write them, today's and those from before there were keys.
-    #[test]
-    fn a_reload_is_asked_for_in_these_words() {
-        for (text, how) in [
-            (r#"{"command":"reload"}"#, How::Now),
-            (r#"{"command":"reload","how":"now"}"#, How::Now),
-            (r#"{"command":"reload","how":"dry-run"}"#, How::DryRun),
-            (
-                r#"{"command":"reload","how":{"confirm":60}}"#,
-                How::Confirm(60),
-            ),
-        ] {
-            let request: Request = serde_json::from_str(text).unwrap();
-            assert_eq!(request, Request::Reload(ReloadRequest { how }), "{text}");
-        }
-        let unknown = r#"{"command":"reload","dry-run":true}"#;
-        assert!(serde_json::from_str::<Request>(unknown).is_err());
-    }
 
     /// The keys that docs/running.md promises, in their order.
     #[test]

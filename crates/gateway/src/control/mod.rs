@@ -1,12 +1,14 @@
-//! The control socket: what `isthmus status`, `sessions`, `counters` and `reload` talk to.
+//! The control socket: what `isthmus status`, `sessions`, `counters` and `reload` talk to, and other programs.
 //!
-//! A UNIX stream socket that only its owner may use. A request is one line of JSON; the answer is
-//! one or more lines of JSON, the last of which is never a [`Reply::Session`] or
-//! [`Reply::Record`]. A connection may carry several requests, one after the other.
+//! HTTP/1.1 over a UNIX stream socket that only its owner may use; a second one, for a group, only reads. The paths
+//! are those of `docs/control.md`. An answer is one or more lines of JSON, the last of which is never a
+//! [`Reply::Session`] or [`Reply::Record`], unless the gateway ended meanwhile.
 
+mod answer;
 mod client;
 mod filter;
 mod message;
+mod route;
 mod server;
 mod socket;
 mod top;
@@ -20,7 +22,7 @@ pub use message::{
     Wish,
 };
 pub use server::{Order, Service, serve};
-pub use socket::{ControlSocket, Lock, SocketError};
+pub use socket::{ControlSocket, Lock, SocketError, View};
 pub use top::{By, Top, TopRequest, TopRow};
 
 /// Where control sockets are unless the configuration says otherwise.

@@ -1,27 +1,37 @@
 //! The gateway's end of the control socket.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::mem::take;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{broadcast, mpsc};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, broadcast, mpsc};
 
+use super::answer::{Answer, Failure, many, one, write_line};
 use super::filter::Filter;
 use super::message::{
     CounterRow, DeleteRequest, End, How, Listed, ReloadRequest, Reply, Request, SessionsRequest,
     Status, Wish,
 };
-use super::socket::ControlSocket;
+use super::socket::{ControlSocket, View};
 use super::top::{Top, TopRequest};
 use crate::records::{Record, Subject};
 
-/// Bytes of a request, at most.
-const LONGEST_REQUEST: u64 = 64 * 1024;
+/// Bytes of a request's head, at most.
+const LONGEST_REQUEST: usize = 64 * 1024;
+/// Connections of those who may only read, at a time. The others wait.
+const VIEWERS: usize = 32;
+/// How long somebody who may nothing may take to hear so.
+const REFUSAL: Duration = Duration::from_secs(1);
 /// Bytes of a list of sessions that are sent at once. A channel and a system call for each line would take
 /// longer than the line.
 const CHUNK: usize = 1 << 16;
@@ -67,190 +77,190 @@ pub enum Order {
     Rollback,
 }
 
+/// What a client may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// All.
+    Full,
+    /// Nothing that changes something.
+    View,
+    /// Nothing.
+    None,
+}
+
 /// Answers clients until the task is dropped.
 pub async fn serve<S: Service>(socket: ControlSocket, service: Arc<S>) {
+    let view = async {
+        match socket.view() {
+            Some(view) => serve_viewers(view, &service).await,
+            None => std::future::pending().await,
+        }
+    };
+    let owner = async {
+        loop {
+            let stream = next(socket.listener()).await;
+            tokio::spawn(connection(stream, Access::Full, Arc::clone(&service)));
+        }
+    };
+    tokio::select! {
+        () = owner => {}
+        () = view => {}
+    }
+}
+
+async fn serve_viewers<S: Service>(view: &View, service: &Arc<S>) {
+    let places = Arc::new(Semaphore::new(VIEWERS));
     loop {
-        match socket.listener().accept().await {
-            Ok((stream, _)) => {
-                let service = Arc::clone(&service);
-                tokio::spawn(async move {
-                    if let Err(error) = Connection::new(stream, service).run().await {
-                        tracing::debug!(%error, "a control connection broke");
-                    }
-                });
-            }
+        let stream = next(view.listener()).await;
+        let service = Arc::clone(service);
+        if !view.admits(&stream) {
+            let refusal = connection(stream, Access::None, service);
+            tokio::spawn(tokio::time::timeout(REFUSAL, refusal));
+            continue;
+        }
+        let places = Arc::clone(&places);
+        tokio::spawn(async move {
+            let _place = places.acquire().await;
+            connection(stream, Access::View, service).await;
+        });
+    }
+}
+
+/// The next client.
+async fn next(listener: &UnixListener) -> UnixStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
             Err(error) => {
                 tracing::warn!(%error, "control socket");
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-struct Connection<S> {
-    input: BufReader<OwnedReadHalf>,
-    output: OwnedWriteHalf,
+async fn connection<S: Service>(stream: UnixStream, access: Access, service: Arc<S>) {
+    let answers = service_fn(move |request: hyper::Request<Incoming>| {
+        let service = Arc::clone(&service);
+        async move { Ok::<_, Infallible>(answer(&request, access, service).await) }
+    });
+    let served = http1::Builder::new()
+        .max_buf_size(LONGEST_REQUEST)
+        .serve_connection(TokioIo::new(stream), answers)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a control connection broke");
+    }
+}
+
+async fn answer<S: Service>(
+    request: &hyper::Request<Incoming>,
+    access: Access,
     service: Arc<S>,
+) -> Answer {
+    let (method, uri) = (request.method(), request.uri());
+    let request = match Request::from_http(method, uri.path(), uri.query()) {
+        Ok(request) => request,
+        Err(failure) => return one(Err(failure)),
+    };
+    let refusal = match access {
+        Access::Full => None,
+        Access::View if *method == Method::GET => None,
+        Access::View => Some("this socket is for those who only read"),
+        Access::None => Some("only members of `view-group` may read here"),
+    };
+    if let Some(message) = refusal {
+        return one(Err(Failure::new(StatusCode::FORBIDDEN, message)));
+    }
+    one(match request {
+        Request::Status => Ok(Reply::Status(Box::new(service.status()))),
+        Request::Counters => Ok(Reply::Counters(service.counters())),
+        Request::Reload(ReloadRequest { how }) => change(&*service, Order::Reload(how)).await,
+        Request::Confirm => change(&*service, Order::Confirm).await,
+        Request::Rollback => change(&*service, Order::Rollback).await,
+        Request::Top(request) => top(service, request).await,
+        Request::Delete(request) => delete(service, request).await,
+        Request::Sessions(request) => {
+            let (lines, answer) = mpsc::channel(AHEAD);
+            if request.wish == Wish::Follow {
+                tokio::spawn(follow(service, request, lines));
+            } else {
+                tokio::task::spawn_blocking(move || walk(&*service, &request, &lines));
+            }
+            return many(answer);
+        }
+    })
 }
 
-impl<S: Service> Connection<S> {
-    fn new(stream: UnixStream, service: Arc<S>) -> Self {
-        let (input, output) = stream.into_split();
-        Self {
-            input: BufReader::new(input),
-            output,
-            service,
-        }
-    }
+async fn change<S: Service>(service: &S, order: Order) -> Result<Reply, Failure> {
+    let refused = |message| Failure::new(StatusCode::CONFLICT, message);
+    service.change(order).await.map_err(refused)
+}
 
-    async fn run(mut self) -> io::Result<()> {
-        loop {
-            let mut line = Vec::new();
-            let read = (&mut self.input)
-                .take(LONGEST_REQUEST)
-                .read_until(b'\n', &mut line)
-                .await?;
-            if read == 0 {
-                return Ok(());
-            }
-            if read as u64 == LONGEST_REQUEST && line.last() != Some(&b'\n') {
-                let message = format!("a request has at most {LONGEST_REQUEST} bytes");
-                return self.reply(&Reply::Error(message)).await;
-            }
-            match serde_json::from_slice(&line) {
-                Ok(request) => self.answer(request).await?,
-                Err(error) => {
-                    let message = format!("this is not a request: {error}");
-                    self.reply(&Reply::Error(message)).await?;
-                }
-            }
-        }
-    }
+async fn top<S: Service>(service: Arc<S>, request: TopRequest) -> Result<Reply, Failure> {
+    let walk = tokio::task::spawn_blocking(move || service.top(request));
+    let top = walk.await.map_err(|_| Failure::own(WALK_FAILED))?;
+    Ok(Reply::Top(top))
+}
 
-    async fn answer(&mut self, request: Request) -> io::Result<()> {
-        let reply = match request {
-            Request::Status => Reply::Status(Box::new(self.service.status())),
-            Request::Counters => Reply::Counters(self.service.counters()),
-            Request::Reload(ReloadRequest { how }) => self.change(Order::Reload(how)).await,
-            Request::Confirm => self.change(Order::Confirm).await,
-            Request::Rollback => self.change(Order::Rollback).await,
-            Request::Top(request) => self.top(request).await,
-            Request::Delete(request) => self.delete(request).await,
-            Request::Sessions(request) => {
-                if let Err(error) = request.filter.check() {
-                    Reply::Error(error.to_string())
-                } else if request.wish == Wish::Follow {
-                    return self.follow(&request).await;
-                } else {
-                    self.list(request).await?
-                }
-            }
+async fn delete<S: Service>(
+    service: Arc<S>,
+    DeleteRequest { filter }: DeleteRequest,
+) -> Result<Reply, Failure> {
+    let checked = filter.check_narrow();
+    checked.map_err(|error| Failure::bad(error.to_string()))?;
+    let walk = tokio::task::spawn_blocking(move || service.delete(&filter));
+    let ended = walk.await.map_err(|_| Failure::own(WALK_FAILED))?;
+    Ok(Reply::Deleted(ended))
+}
+
+/// Sends events until the client hangs up.
+async fn follow<S: Service>(
+    service: Arc<S>,
+    request: SessionsRequest,
+    lines: mpsc::Sender<Vec<u8>>,
+) {
+    let mut events = service.follow();
+    let mut sent = 0;
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            () = lines.closed() => return,
         };
-        self.reply(&reply).await
-    }
-
-    async fn change(&self, order: Order) -> Reply {
-        let changed = self.service.change(order).await;
-        changed.unwrap_or_else(Reply::Error)
-    }
-
-    async fn top(&self, request: TopRequest) -> Reply {
-        let service = Arc::clone(&self.service);
-        let walk = tokio::task::spawn_blocking(move || service.top(request));
-        match walk.await {
-            Ok(top) => Reply::Top(top),
-            Err(_) => Reply::Error(WALK_FAILED.into()),
-        }
-    }
-
-    async fn delete(&self, DeleteRequest { filter }: DeleteRequest) -> Reply {
-        if let Err(error) = filter.check_narrow() {
-            return Reply::Error(error.to_string());
-        }
-        let service = Arc::clone(&self.service);
-        let walk = tokio::task::spawn_blocking(move || service.delete(&filter));
-        match walk.await {
-            Ok(ended) => Reply::Deleted(ended),
-            Err(_) => Reply::Error(WALK_FAILED.into()),
-        }
-    }
-
-    async fn list(&mut self, request: SessionsRequest) -> io::Result<Reply> {
-        let (sender, mut chunks) = mpsc::channel(AHEAD);
-        let service = Arc::clone(&self.service);
-        let walk = tokio::task::spawn_blocking(move || walk(&*service, &request, &sender));
-        while let Some(chunk) = chunks.recv().await {
-            self.output.write_all(&chunk).await?;
-        }
-        Ok(match walk.await {
-            Ok(Ok(end)) => Reply::End(end),
-            Ok(Err(_)) | Err(_) => Reply::Error(WALK_FAILED.into()),
-        })
-    }
-
-    /// Sends events until the client hangs up.
-    async fn follow(&mut self, request: &SessionsRequest) -> io::Result<()> {
-        let mut events = self.service.follow();
-        let mut sent = 0;
-        let mut hung_up = [0];
-        loop {
-            let event = tokio::select! {
-                event = events.recv() => event,
-                read = self.input.read(&mut hung_up) => match read? {
-                    0 => return Ok(()),
-                    _ => continue,
-                },
-            };
-            let record = match event {
-                Ok(record) => record,
-                Err(broadcast::error::RecvError::Closed) => return Ok(()),
-                Err(broadcast::error::RecvError::Lagged(lost)) => {
-                    let line = serde_json::json!({"event": "records-suppressed", "count": lost});
-                    self.reply(&Reply::Record(line)).await?;
+        let line = match event {
+            Ok(record) => {
+                let Subject::Session(session) = &record.subject else {
+                    continue;
+                };
+                if !request.filter.admits(&record.instance, session) {
                     continue;
                 }
-            };
-            let Subject::Session(session) = &record.subject else {
-                continue;
-            };
-            if !request.filter.admits(&record.instance, session) {
-                continue;
+                sent += 1;
+                serde_json::to_value(crate::records::line(&service.name(), &record))
             }
-            let name = self.service.name();
-            let line = serde_json::to_value(crate::records::line(&name, &record));
-            let line = line.map_err(io::Error::other)?;
-            self.reply(&Reply::Record(line)).await?;
-            sent += 1;
-            if request.limit != 0 && sent == request.limit {
-                return self
-                    .reply(&Reply::End(End {
-                        matched: sent,
-                        listed: sent,
-                    }))
-                    .await;
+            Err(broadcast::error::RecvError::Closed) => return,
+            Err(broadcast::error::RecvError::Lagged(lost)) => {
+                Ok(serde_json::json!({"event": "records-suppressed", "count": lost}))
             }
+        };
+        let ends = request.limit != 0 && sent == request.limit;
+        let mut chunk = Vec::new();
+        let written = line.map_err(io::Error::other).and_then(|line| {
+            write_line(&mut chunk, &Reply::Record(line))?;
+            if ends {
+                let (matched, listed) = (sent, sent);
+                write_line(&mut chunk, &Reply::End(End { matched, listed }))?;
+            }
+            Ok(())
+        });
+        if written.is_err() || lines.send(chunk).await.is_err() || ends {
+            return;
         }
     }
-
-    async fn reply(&mut self, reply: &Reply) -> io::Result<()> {
-        let mut line = Vec::new();
-        write_line(&mut line, reply)?;
-        self.output.write_all(&line).await
-    }
-}
-
-fn write_line(out: &mut Vec<u8>, reply: &Reply) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, reply)?;
-    out.push(b'\n');
-    Ok(())
 }
 
 /// Walks over all sessions and sends those that match, up to the limit, as lines; counts the rest.
-fn walk<S: Service>(
-    service: &S,
-    request: &SessionsRequest,
-    chunks: &mpsc::Sender<Vec<u8>>,
-) -> io::Result<End> {
+fn walk<S: Service>(service: &S, request: &SessionsRequest, chunks: &mpsc::Sender<Vec<u8>>) {
     let mut end = End::default();
     let mut lines = Vec::with_capacity(CHUNK);
     let mut written = Ok(());
@@ -272,7 +282,12 @@ fn walk<S: Service>(
         }
         ControlFlow::Continue(())
     });
-    // Whoever hung up needs no rest.
-    let _ = chunks.blocking_send(lines);
-    written.map(|()| end)
+    let last = match written {
+        Ok(()) => Reply::End(end),
+        Err(_) => Reply::Error(WALK_FAILED.into()),
+    };
+    if write_line(&mut lines, &last).is_ok() {
+        // Whoever hung up needs no rest.
+        let _ = chunks.blocking_send(lines);
+    }
 }

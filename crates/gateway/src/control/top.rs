@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Choice, by_name};
+use crate::config::Choice;
 
 /// What sessions are counted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,11 +28,9 @@ impl Choice for By {
 }
 
 /// A request for those with most sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopRequest {
     /// What they are.
-    #[serde(with = "by_name")]
     pub by: By,
     /// How many, at most.
     pub limit: u32,
@@ -62,18 +60,4 @@ pub struct TopRow {
     pub sessions: u64,
     /// Sessions that it made in a second, as the mean of the last seconds.
     pub new_per_second: f64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The words of docs/running.md.
-    #[test]
-    fn a_request_names_what_is_counted_by() {
-        let asked: TopRequest = serde_json::from_str(r#"{"by":"subscriber","limit":20}"#).unwrap();
-        let (by, limit) = (By::Subscriber, 20);
-        assert_eq!(asked, TopRequest { by, limit });
-        assert!(serde_json::from_str::<TopRequest>(r#"{"by":"bytes","limit":20}"#).is_err());
-    }
 }

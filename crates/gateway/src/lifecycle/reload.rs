@@ -181,6 +181,10 @@ pub(super) fn restart_only(old: &Document, new: &Document) -> Vec<&'static str> 
             "`control` of [gateway]",
             old.gateway.control != new.gateway.control,
         ),
+        (
+            "`view-group` of [gateway]",
+            old.gateway.view_group != new.gateway.view_group,
+        ),
         ("`format` of [log]", old.log.format != new.log.format),
         ("`name` of [tun]", old.tun.name.value != new.tun.name.value),
         ("`queues` of [tun]", old.tun.queues != new.tun.queues),

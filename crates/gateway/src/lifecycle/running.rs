@@ -89,7 +89,10 @@ impl Running {
         doctor::warn(&loaded).await;
         let history = History::new(Version::of(loaded));
         // First the socket: it shows whether this gateway runs already.
-        let socket = ControlSocket::bind(&document.gateway.control)?;
+        let socket = ControlSocket::bind(
+            &document.gateway.control,
+            document.gateway.view_group.as_deref(),
+        )?;
         let sysctls = Sysctls::new(document.gateway.control.with_extension("state"))?;
         let metrics = match document.gateway.metrics {
             Some(address) => Some(endpoint(address).await?),

@@ -2,6 +2,7 @@
 
 mod address;
 mod cards;
+mod control;
 mod doctor;
 mod examples;
 mod forward;
