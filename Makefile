@@ -47,7 +47,7 @@ test: ## run all tests; TIERS="lint unit ..." runs some of them
 	scripts/test $(TIERS)
 
 test-long: ## run what takes long and is no part of `make test`; PARTS="soak ..." runs some of it
-	scripts/setup test $(filter mutants aarch64,$(or $(PARTS),mutants aarch64))
+	scripts/setup test $(filter mutants aarch64 supply-chain,$(or $(PARTS),mutants aarch64 supply-chain))
 	scripts/test --long $(PARTS)
 
 soak: ## reloads, kills, faults and floods at random for an hour, in each engine (root); SOAK_SECONDS=60 SOAK_SEED=1
