@@ -1,12 +1,13 @@
-//! The recipes of `docs/recipes`, each by the files and commands of its own page, with the real daemons.
+//! The pages of `docs/start` and `docs/recipes`, each by its own files and commands, with the real daemons.
 
 mod announce;
 mod ipv6_mostly;
 mod machine;
 mod office;
 mod page;
+mod start;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -16,6 +17,25 @@ use machine::Machine;
 use page::{Page, Step};
 
 use crate::net::possible;
+
+/// What a machine needs that has a shop, or that buys something there.
+const SHOPPERS: [(&str, &str); 4] = [
+    ("dnsmasq", "dnsmasq-base"),
+    ("dig", "bind9-dnsutils"),
+    ("curl", "curl"),
+    ("busybox", "busybox-static"),
+];
+const SHOP: &str = "[Service]\nExecStart=busybox httpd -f -p 80 -h /var/shop\n";
+const NAMES: &str =
+    "no-resolv\nlisten-address=9.9.9.9\nbind-interfaces\naddress=/shop.example/9.9.9.9\n";
+
+/// Makes a machine one of the IPv4 internet: 9.9.9.9 has a page, and knows its name.
+fn open_shop(internet: &Machine) {
+    internet.write("/etc/systemd/system/shop.service", SHOP);
+    internet.write("/var/shop/index.html", "the shop\n");
+    internet.write("/etc/dnsmasq.d/names.conf", NAMES);
+    internet.run("ip address add 9.9.9.9/32 dev lo && systemctl start shop dnsmasq");
+}
 
 /// The machines of a recipe, as far as its page has come.
 struct Recipe {
@@ -67,13 +87,18 @@ impl Recipe {
 
 #[test]
 fn every_page_is_followed_by_a_test() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recipes");
-    let names = fs::read_dir(folder).unwrap();
-    let names = names.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut pages: Vec<String> = names.filter(|name| name != "README.md").collect();
-    pages.sort();
-    assert_eq!(
-        pages,
-        [announce::PAGE, ipv6_mostly::PAGE, office::PAGE].map(|name| format!("{name}.md"))
-    );
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut pages = BTreeSet::new();
+    for folder in ["start", "recipes"] {
+        for file in fs::read_dir(docs.join(folder)).unwrap() {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            let name = name.strip_suffix(".md").unwrap();
+            if name != "README" {
+                pages.insert(format!("{folder}/{name}"));
+            }
+        }
+    }
+    let followed = [announce::PAGE, ipv6_mostly::PAGE, office::PAGE];
+    let followed = followed.into_iter().chain(start::PAGES);
+    assert_eq!(pages, followed.map(String::from).collect());
 }

@@ -11,7 +11,7 @@ use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role
 
 use super::Recipe;
 
-pub(super) const PAGE: &str = "announce";
+pub(super) const PAGE: &str = "recipes/announce";
 
 #[test]
 fn a_gateway_that_is_ill_withdraws_its_prefix() {

@@ -8,34 +8,22 @@
 
 use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
 
-use super::Recipe;
+use super::{Recipe, SHOPPERS, open_shop};
 
-pub(super) const PAGE: &str = "ipv6-mostly";
+pub(super) const PAGE: &str = "recipes/ipv6-mostly";
 
-const SHOP: &str = "[Service]\nExecStart=busybox httpd -f -p 80 -h /var/shop\n";
-const NAMES: &str =
-    "no-resolv\nlisten-address=9.9.9.9\nbind-interfaces\naddress=/shop.example/9.9.9.9\n";
 /// A client of DHCP that has never heard of option 108.
 const OLD: &str = "allowinterfaces eth0\nipv4only\nnoipv4ll\n";
 
 #[test]
 fn a_laptop_lives_without_ipv4_and_a_printer_with_it() {
-    let tools = [
-        ("dnsmasq", "dnsmasq-base"),
-        ("dhcpcd", "dhcpcd-base"),
-        ("dig", "bind9-dnsutils"),
-        ("curl", "curl"),
-        ("busybox", "busybox-static"),
-    ];
+    let dhcpcd = [("dhcpcd", "dhcpcd-base")];
+    let tools = [&dhcpcd[..], &SHOPPERS].concat();
     let nodes = ["laptop", "printer", "router", "internet"];
     let Some(recipe) = Recipe::new(&tools, &nodes, network) else {
         return;
     };
-    let internet = recipe.machine("internet");
-    internet.write("/etc/systemd/system/shop.service", SHOP);
-    internet.write("/var/shop/index.html", "the shop\n");
-    internet.write("/etc/dnsmasq.d/names.conf", NAMES);
-    internet.run("systemctl start shop dnsmasq");
+    open_shop(recipe.machine("internet"));
     recipe.machine("printer").write("/etc/dhcpcd.conf", OLD);
     recipe.follow(PAGE);
     // Not because nobody answered.
@@ -75,7 +63,6 @@ fn network() -> Network {
     };
     let network = topology.build().unwrap();
     let run = |node: &str, line: &str| network.node(node).unwrap().run(line).unwrap();
-    run("internet", "ip address add 9.9.9.9/32 dev lo");
     run("switch", "ip link add bridge type bridge mcast_snooping 0");
     for port in ["one", "two", "three"] {
         run("switch", &format!("ip link set {port} master bridge"));

@@ -7,40 +7,28 @@
 
 use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
 
-use super::Recipe;
+use super::{Recipe, SHOPPERS, open_shop};
 
-pub(super) const PAGE: &str = "office";
+pub(super) const PAGE: &str = "recipes/office";
 
-/// Services that are no part of the page: the router's SSH, and a shop with its name server.
+/// A service that is no part of the page.
 const SSH: &str = "[Service]\nExecStart=nc -ll -p 22 -e echo SSH-2.0-here\n";
-const SHOP: &str = "[Service]\nExecStart=busybox httpd -f -p 80 -h /var/shop\n";
-const NAMES: &str =
-    "no-resolv\nlisten-address=9.9.9.9\nbind-interfaces\naddress=/shop.example/9.9.9.9\n";
 
 #[test]
 fn a_page_of_a_server_that_has_ipv4_alone() {
-    let tools = [
-        ("nft", "nftables"),
-        ("dnsmasq", "dnsmasq-base"),
-        ("dig", "bind9-dnsutils"),
-        ("curl", "curl"),
-        ("busybox", "busybox-static"),
-    ];
+    let nft = [("nft", "nftables")];
+    let tools = [&nft[..], &SHOPPERS].concat();
     let Some(recipe) = Recipe::new(&tools, &["host", "router", "internet"], network) else {
         return;
     };
-    let internet = recipe.machine("internet");
-    internet.write("/etc/systemd/system/shop.service", SHOP);
-    internet.write("/var/shop/index.html", "the shop\n");
-    internet.write("/etc/dnsmasq.d/names.conf", NAMES);
-    internet.run("ip address add 9.9.9.9/32 dev lo && systemctl start shop dnsmasq");
+    open_shop(recipe.machine("internet"));
     let router = recipe.machine("router");
     router.write("/etc/systemd/system/ssh.service", SSH);
     router.run("systemctl start ssh");
     recipe.follow(PAGE);
 }
 
-fn network() -> Network {
+pub(super) fn network() -> Network {
     let topology = Topology {
         nodes: vec![
             Node::new("host", Role::Host, &["default via 2001:db8:1::1"]),

@@ -1,4 +1,4 @@
-//! A page of `docs/recipes`: what its blocks of code have somebody write, run and see.
+//! A page of `docs`: what its blocks of code have somebody write, run and see.
 //!
 //! The first line of a block says whose it is:
 //!
@@ -36,9 +36,9 @@ pub(super) enum Step {
 }
 
 impl Page {
-    /// Reads the page of this name.
+    /// Reads the page of this name, such as `recipes/office`.
     pub(super) fn read(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recipes");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let text = fs::read_to_string(folder.join(format!("{name}.md"))).unwrap();
         let page = Self::parse(&text);
         assert!(!page.steps.is_empty(), "{name} has nothing to do");
