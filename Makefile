@@ -24,7 +24,7 @@ FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
 PROFILE ?= smoke
 
-.PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest bpf check-bpf fuzz vectors docs install uninstall clean help
+.PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest bpf check-bpf fuzz vectors docs site install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -47,7 +47,7 @@ test: ## run all tests; TIERS="lint unit ..." runs some of them
 	scripts/test $(TIERS)
 
 test-long: ## run what takes long and is no part of `make test`; PARTS="soak ..." runs some of it
-	scripts/setup test $(filter mutants aarch64,$(or $(PARTS),mutants aarch64))
+	scripts/setup test $(filter mutants aarch64 supply-chain,$(or $(PARTS),mutants aarch64 supply-chain))
 	scripts/test --long $(PARTS)
 
 soak: ## reloads, kills, faults and floods at random for an hour, in each engine (root); SOAK_SECONDS=60 SOAK_SEED=1
@@ -94,6 +94,13 @@ vectors: ## write the vectors and docs/compliance.md from their tables
 docs: ## write docs/counters.md and the tables of docs/doctor.md and docs/security.md from the lists in the sources
 	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway _page
 	WRITE_PAGES=1 cargo test --locked --package isthmus-lab --test lab security_page
+
+site: ## build the documentation as a site, in target/site (needs mdbook: `scripts/setup site`)
+	rm -rf $(TARGET)/site
+	mdbook build --dest-dir $(abspath $(TARGET))/site/docs
+	@# The pages also lead to files beside docs.
+	git ls-files -z -- examples packaging crates deny.toml CONTRIBUTING.md | xargs -0 cp --parents --target-directory $(TARGET)/site
+	@echo "built: $(TARGET)/site/docs/index.html"
 
 man: ## write the manual pages to target/man, which `make install` takes
 	scripts/setup packages

@@ -6,5 +6,6 @@ mod explained;
 mod lwaftr;
 mod one_address;
 mod openmetrics;
+mod pages;
 mod prometheus;
 mod records_decoded;

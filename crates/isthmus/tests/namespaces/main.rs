@@ -18,6 +18,7 @@ mod net;
 mod one_address;
 mod own_clat;
 mod pref64;
+mod recipes;
 mod restart;
 mod routes;
 mod side;
