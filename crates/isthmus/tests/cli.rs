@@ -1,6 +1,7 @@
 //! The commands that need no gateway, as users run them.
 
 mod command;
+mod import;
 
 use std::net::Ipv6Addr;
 use std::process::{Command, Output};

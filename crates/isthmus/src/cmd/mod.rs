@@ -10,6 +10,7 @@ mod counters;
 mod diff;
 mod doctor;
 mod forget;
+mod import;
 pub(crate) mod lab;
 mod reload;
 mod rollback;
@@ -37,6 +38,7 @@ pub(crate) struct Isthmus {
 enum Command {
     Check(check::Check),
     Diff(diff::Diff),
+    Import(import::Import),
     Addr(addr::Addr),
     Who(who::Who),
     Translate(translate::Translate),
@@ -60,6 +62,7 @@ impl Isthmus {
         match &self.command {
             Command::Check(check) => check.run(),
             Command::Diff(diff) => diff.run(),
+            Command::Import(import) => import.run(),
             Command::Addr(addr) => addr.run(),
             Command::Who(who) => who.run(),
             Command::Translate(translate) => translate.run(),
