@@ -12,6 +12,7 @@ mod interop;
 mod isatap;
 mod laboratory;
 mod local;
+mod migrate;
 mod neighbours;
 mod net;
 mod one_address;
