@@ -8,3 +8,4 @@ mod one_address;
 mod openmetrics;
 mod prometheus;
 mod records_decoded;
+mod schema;

@@ -14,6 +14,7 @@ mod import;
 pub(crate) mod lab;
 mod reload;
 mod rollback;
+mod schema;
 mod sessions;
 mod status;
 mod target;
@@ -52,6 +53,7 @@ enum Command {
     Reload(reload::Reload),
     Confirm(confirm::Confirm),
     Rollback(rollback::Rollback),
+    Schema(schema::Schema),
     Lab(lab::Lab),
     Completions(completions::Completions),
 }
@@ -76,6 +78,10 @@ impl Isthmus {
             Command::Reload(reload) => reload.run(),
             Command::Confirm(confirm) => confirm.run(),
             Command::Rollback(rollback) => rollback.run(),
+            Command::Schema(schema) => {
+                schema.run();
+                Ok(ExitCode::SUCCESS)
+            }
             Command::Lab(lab) => lab.run(),
             Command::Completions(completions) => completions.run(),
         }
