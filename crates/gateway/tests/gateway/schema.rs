@@ -64,22 +64,29 @@ fn instance(tables: &[Table]) -> Value {
     for (key, _) in keys_of_mechanisms() {
         properties.entry(key).or_insert_with(|| json!({}));
     }
-    for row in siit.rows.iter().chain(&nat.rows) {
-        let described = json!({ "description": row.description });
-        properties.insert(row.key.clone(), described);
+    for row in &siit.rows {
+        // One that all have says more there.
+        if !common.rows.iter().any(|other| other.key == row.key) {
+            let described = json!({ "description": row.description });
+            properties.insert(row.key.clone(), described);
+        }
+    }
+    for row in &nat.rows {
+        properties.insert(row.key.clone(), row.schema());
     }
     properties.insert("pcp".to_owned(), object(&[of("`[instance.pcp]`")]));
     properties.insert("timers".to_owned(), object(&[of("`[instance.timers]`")]));
     let names: Vec<String> = mechanisms().into_iter().collect();
-    properties.insert("mechanism".to_owned(), json!({ "enum": names }));
-    let typed = |table: &Table| {
-        let object = object(&[table]);
-        json!({ "properties": object["properties"], "required": object["required"] })
+    properties["mechanism"]["enum"] = names.clone().into();
+    let required = |table: &Table| json!({ "required": object(&[table])["required"] });
+    let of_siit = json!({ "properties": object(&[siit])["properties"] });
+    let when = |mechanisms: &[&str], then: Value| {
+        let is_one = json!({ "properties": { "mechanism": { "enum": mechanisms } } });
+        json!({ "if": is_one, "then": then })
     };
-    let when = |mechanisms: &[&str], then: Value| json!({ "if": { "properties": { "mechanism": { "enum": mechanisms } } }, "then": then });
     let mut rules = vec![
-        when(&["siit"], typed(siit)),
-        when(&["nat64", "nat44"], typed(nat)),
+        when(&["siit"], of_siit),
+        when(&["nat64", "nat44"], required(nat)),
         json!({ "not": { "required": ["port-blocks", "deterministic"] } }),
     ];
     for name in &names {

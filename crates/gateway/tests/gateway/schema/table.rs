@@ -77,9 +77,12 @@ fn read(line: &str, is_timers: bool) -> Vec<Row> {
         key: key.trim().trim_matches('`').to_owned(),
         values: values.to_owned(),
         is_required: matches!(default, "required" | "needed"),
-        description: format!("{}. Default: {}. {meaning}", plain(shown), plain(default))
-            .trim()
-            .to_owned(),
+        description: match default {
+            "required" | "needed" => format!("{}. Required. {meaning}", plain(shown)),
+            default => format!("{}. Default: {}. {meaning}", plain(shown), plain(default)),
+        }
+        .trim()
+        .to_owned(),
     };
     cells[0].split(", ").map(row).collect()
 }
