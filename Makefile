@@ -91,7 +91,7 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS
 vectors: ## write the vectors and docs/compliance.md from their tables
 	vectors/generate.py
 
-docs: ## write docs/counters.md and the tables of docs/doctor.md and docs/security.md from the lists in the sources
+docs: ## write docs/counters.md, tables of docs/doctor.md and docs/security.md, and the JSON Schema
 	WRITE_PAGES=1 cargo test --locked --package isthmus-gateway --test gateway _page
 	WRITE_PAGES=1 cargo test --locked --package isthmus-lab --test lab security_page
 

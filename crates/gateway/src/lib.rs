@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod engine;
 mod hash;
 pub mod health;
+pub mod import;
 pub mod isatap;
 mod keeper;
 pub mod lifecycle;

@@ -1,6 +1,7 @@
 //! The commands that need no gateway, as users run them.
 
 mod command;
+mod import;
 
 use std::net::Ipv6Addr;
 use std::process::{Command, Output};
@@ -969,4 +970,10 @@ fn diff_tells_keys_instances_and_sessions() {
     );
     let error = failure(&["diff", &a, "/nonexistent.toml"], 2);
     assert!(error.contains("/nonexistent.toml"), "{error}");
+}
+
+#[test]
+fn schema_prints_the_committed_schema() {
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&["schema"])).unwrap();
+    assert!(schema["properties"]["instance"].is_object());
 }

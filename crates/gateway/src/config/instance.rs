@@ -86,6 +86,18 @@ pub(super) fn of_mechanism(
         .filter(move |(_, mechanisms)| words(mechanisms).any(|word| word == name))
 }
 
+/// Every key that not all mechanisms have, with the names of those that have it.
+pub fn keys_of_mechanisms() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let words = |text: &'static str| text.split([',', ' ']).filter(|word| !word.is_empty());
+    let keys = OF_MECHANISM.iter();
+    keys.map(move |(key, mechanisms)| {
+        (
+            *key,
+            words(mechanisms).filter(|word| *word != "or").collect(),
+        )
+    })
+}
+
 #[derive(Clone, Copy)]
 enum Kind {
     Siit,

@@ -50,6 +50,7 @@ pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;
 pub(crate) use host::METRIC;
 pub use host::{Clat, Host};
+pub use instance::keys_of_mechanisms;
 pub use isatap::PotentialRouters;
 pub use machine::Lack;
 pub use plan::{Plan, Section};

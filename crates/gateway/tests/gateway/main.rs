@@ -9,3 +9,4 @@ mod openmetrics;
 mod pages;
 mod prometheus;
 mod records_decoded;
+mod schema;

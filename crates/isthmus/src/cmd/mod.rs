@@ -10,9 +10,11 @@ mod counters;
 mod diff;
 mod doctor;
 mod forget;
+mod import;
 pub(crate) mod lab;
 mod reload;
 mod rollback;
+mod schema;
 mod sessions;
 mod status;
 mod target;
@@ -37,6 +39,7 @@ pub(crate) struct Isthmus {
 enum Command {
     Check(check::Check),
     Diff(diff::Diff),
+    Import(import::Import),
     Addr(addr::Addr),
     Who(who::Who),
     Translate(translate::Translate),
@@ -50,6 +53,7 @@ enum Command {
     Reload(reload::Reload),
     Confirm(confirm::Confirm),
     Rollback(rollback::Rollback),
+    Schema(schema::Schema),
     Lab(lab::Lab),
     Completions(completions::Completions),
 }
@@ -60,6 +64,7 @@ impl Isthmus {
         match &self.command {
             Command::Check(check) => check.run(),
             Command::Diff(diff) => diff.run(),
+            Command::Import(import) => import.run(),
             Command::Addr(addr) => addr.run(),
             Command::Who(who) => who.run(),
             Command::Translate(translate) => translate.run(),
@@ -73,6 +78,10 @@ impl Isthmus {
             Command::Reload(reload) => reload.run(),
             Command::Confirm(confirm) => confirm.run(),
             Command::Rollback(rollback) => rollback.run(),
+            Command::Schema(schema) => {
+                schema.run();
+                Ok(ExitCode::SUCCESS)
+            }
             Command::Lab(lab) => lab.run(),
             Command::Completions(completions) => completions.run(),
         }

@@ -13,6 +13,7 @@ mod interop;
 mod isatap;
 mod laboratory;
 mod local;
+mod migrate;
 mod neighbours;
 mod net;
 mod one_address;

@@ -171,7 +171,7 @@ fn told(what: &str) -> impl Fn(String) -> String {
 }
 
 /// The outside endpoint of the TCP session to the server.
-fn behind_the_pool(gateway: &Gateway) -> String {
+pub(crate) fn behind_the_pool(gateway: &Gateway) -> String {
     let output = gateway.client(&format!(
         "sessions --protocol tcp --remote {SERVER}:{WEB} --json"
     ));
@@ -278,9 +278,13 @@ fn soon(gateway: &Gateway, mut holds: impl FnMut() -> bool) {
 }
 
 /// A service that returns what it gets. It ends with the test's process.
-fn service(net: &Net, node: &str, port: u16) -> thread::JoinHandle<()> {
-    let any: IpAddr = "0.0.0.0".parse().unwrap();
-    let listener = net.enter(node, || TcpListener::bind((any, port)).unwrap());
+pub(crate) fn service(net: &Net, node: &str, port: u16) -> thread::JoinHandle<()> {
+    serve(net, node, SocketAddr::new("0.0.0.0".parse().unwrap(), port))
+}
+
+/// The same at an address.
+pub(crate) fn serve(net: &Net, node: &str, at: SocketAddr) -> thread::JoinHandle<()> {
+    let listener = net.enter(node, || TcpListener::bind(at).unwrap());
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             thread::spawn(move || {
@@ -295,7 +299,12 @@ fn service(net: &Net, node: &str, port: u16) -> thread::JoinHandle<()> {
     })
 }
 
-fn connect(net: &Net, node: &str, address: &str, port: u16) -> Result<TcpStream, String> {
+pub(crate) fn connect(
+    net: &Net,
+    node: &str,
+    address: &str,
+    port: u16,
+) -> Result<TcpStream, String> {
     let to = SocketAddr::new(address.parse().unwrap(), port);
     let patience = Duration::from_secs(5);
     let stream = net.enter(node, || TcpStream::connect_timeout(&to, patience));
@@ -304,7 +313,7 @@ fn connect(net: &Net, node: &str, address: &str, port: u16) -> Result<TcpStream,
     Ok(stream)
 }
 
-fn echo(stream: &mut TcpStream) -> Result<(), String> {
+pub(crate) fn echo(stream: &mut TcpStream) -> Result<(), String> {
     let mut bytes = [0; 5];
     stream
         .write_all(b"hello")
@@ -317,7 +326,7 @@ fn echo(stream: &mut TcpStream) -> Result<(), String> {
 }
 
 /// Whether a service answers.
-fn reaches(net: &Net, node: &str, address: &str, port: u16) -> Result<(), String> {
+pub(crate) fn reaches(net: &Net, node: &str, address: &str, port: u16) -> Result<(), String> {
     echo(&mut connect(net, node, address, port)?)
 }
 
