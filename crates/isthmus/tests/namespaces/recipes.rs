@@ -5,6 +5,7 @@ mod ipv6_mostly;
 mod machine;
 mod office;
 mod page;
+mod pods;
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +99,7 @@ fn every_page_is_followed_by_a_test() {
             }
         }
     }
-    let followed = [announce::PAGE, ipv6_mostly::PAGE, office::PAGE];
+    let followed = [announce::PAGE, ipv6_mostly::PAGE, office::PAGE, pods::PAGE];
     let followed = followed.into_iter().chain(start::PAGES);
     assert_eq!(pages, followed.map(String::from).collect());
 }
