@@ -102,7 +102,7 @@ site: ## build the documentation as a site, in target/site (needs mdbook: `scrip
 	git ls-files -z -- examples packaging crates deny.toml '*.md' | xargs -0 cp --no-clobber --parents --target-directory $(TARGET)/site
 	@# Of which mdbook thinks that they are pages of the book.
 	find $(TARGET)/site/docs -name '*.html' -exec sed -i -E \
-	    's,href="((\.\./)+(README|ARCHITECTURE|CONTRIBUTING|packaging/openwrt/README))\.html,href="\1.md,g' {} +
+	    's,href="((\.\./)+(README|ARCHITECTURE|CONTRIBUTING|packaging/openwrt/README))\.html,href="\1.md,g; s,href="recipes/README,href="recipes/index,' {} +
 	@echo "built: $(TARGET)/site/docs/index.html"
 
 man: ## write the manual pages to target/man, which `make install` takes
