@@ -99,7 +99,10 @@ site: ## build the documentation as a site, in target/site (needs mdbook: `scrip
 	rm -rf $(TARGET)/site
 	mdbook build --dest-dir $(abspath $(TARGET))/site/docs
 	@# The pages also lead to files beside docs.
-	git ls-files -z -- examples packaging crates deny.toml CONTRIBUTING.md | xargs -0 cp --parents --target-directory $(TARGET)/site
+	git ls-files -z -- examples packaging crates deny.toml '*.md' | xargs -0 cp --no-clobber --parents --target-directory $(TARGET)/site
+	@# Of which mdbook thinks that they are pages of the book.
+	find $(TARGET)/site/docs -name '*.html' -exec sed -i -E \
+	    's,href="((\.\./)+(README|ARCHITECTURE|CONTRIBUTING|packaging/openwrt/README))\.html,href="\1.md,g; s,href="recipes/README,href="recipes/index,' {} +
 	@echo "built: $(TARGET)/site/docs/index.html"
 
 man: ## write the manual pages to target/man, which `make install` takes
