@@ -31,7 +31,7 @@ pub enum Translator {
 pub struct Imported {
     /// The TOML document, with comments.
     pub configuration: String,
-    /// What it does not have, in the order of the file.
+    /// What it does not have, in the order in which it was found.
     pub left_out: Vec<LeftOut>,
 }
 

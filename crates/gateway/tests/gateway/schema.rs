@@ -1,7 +1,7 @@
 //! `packaging/isthmus.schema.json`: the JSON Schema of the configuration, for editors.
 //!
-//! It is made of the tables in `docs/configuration.md`, from which the manual page is made, too, and of the keys that the
-//! reader has for each mechanism. `WRITE_PAGES=1 cargo test -p isthmus-gateway --test gateway schema_page` writes it;
+//! It is made of the tables in `docs/configuration.md`, from which the manual page is made, too, and of the keys that
+//! the reader has for each mechanism. `WRITE_PAGES=1 cargo test -p isthmus-gateway --test gateway schema_page` writes it;
 //! `make docs` does.
 
 mod judge;

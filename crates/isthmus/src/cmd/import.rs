@@ -13,8 +13,8 @@ const LEFT_OUT: u8 = 2;
 /// Carry the configuration of another translator over
 ///
 /// Prints a configuration that translates the same packets, with comments, and on the standard error everything that
-/// could not be carried over: its place, its value, and what to do instead. Exits with 0 if all was carried over, with 2
-/// if something was left out, and with 1 if FILE is wrong. docs/migrating.md has every key.
+/// could not be carried over: its place, its value, and what to do instead. Exits with 0 if all was carried over, with
+/// 2 if something was left out, and with 1 if FILE is wrong. docs/migrating.md has every key.
 #[derive(Args, Debug)]
 pub(crate) struct Import {
     #[command(subcommand)]

@@ -1,7 +1,8 @@
 //! `isthmus import`: every file of this folder, and what becomes of it.
 //!
-//! Beside `NAME.json` or `NAME.conf` lie `NAME.toml`, the configuration, and `NAME.left-out`, the messages, if there are
-//! any. Both were read against the documentation of Jool and TAYGA; `WRITE_IMPORTED=1` writes them anew, to be read again.
+//! Beside `NAME.json` or `NAME.conf` lie `NAME.toml`, the configuration, and `NAME.left-out`, the messages, if there
+//! are any. Both were read against the documentation of Jool and TAYGA; `WRITE_IMPORTED=1` writes them anew, to be read
+//! again.
 
 use std::fs;
 use std::path::{Path, PathBuf};

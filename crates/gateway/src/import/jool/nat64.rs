@@ -160,8 +160,8 @@ fn leave(global: &Object<'_>) {
     global.leave_if(
         "drop-icmpv6-info",
         true,
-        "have nftables drop pings before: `icmpv6 type { echo-request, echo-reply } drop` for packets to the prefix in a \
-         chain of the hook prerouting, with the user-space engine or `forward = \"kernel\"`",
+        "have nftables drop pings before: `icmpv6 type { echo-request, echo-reply } drop` for packets to the prefix \
+         in a chain of the hook prerouting, with the user-space engine or `forward = \"kernel\"`",
     );
     global.leave_if(
         "source-icmpv6-errors-better",

@@ -68,8 +68,8 @@ pub(super) fn write(top: &Object<'_>, draft: &mut Draft) -> Option<Vec<Ipv4Net>>
     let members = given.as_ref().map(Member::array).unwrap_or_default();
     if members.is_empty() {
         top.wrong(
-            "has no \"pool4\": Jool takes ports 61001-65535 of the addresses that the machine has; write them there, for \
-             each protocol, and import again",
+            "has no \"pool4\": Jool takes ports 61001-65535 of the addresses that the machine has; write them there, \
+             for each protocol, and import again",
         );
         return None;
     }
@@ -132,8 +132,8 @@ impl<'j> Entry<'j> {
         if let Some(run) = runs.iter().filter(of_it).find(narrower) {
             let (first, last) = run.ports;
             self.member.left_out(&format!(
-                "an address has one range of ports, for all protocols: here it is {first}-{last}; choose another in `pool` \
-                 if this one is too small"
+                "an address has one range of ports, for all protocols: here it is {first}-{last}; choose another in \
+                 `pool` if this one is too small"
             ));
         }
     }
@@ -160,8 +160,8 @@ fn of_one_mark(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
         entries.into_iter().partition(|entry| entry.mark == mark);
     for entry in others {
         entry.member.left_out(
-            "packets with this mark had a pool of their own; write an `[[instance]]` for their hosts, with a prefix of its \
-             own",
+            "packets with this mark had a pool of their own; write an `[[instance]]` for their hosts, with a prefix \
+             of its own",
         );
     }
     if mark != 0 {
@@ -179,8 +179,8 @@ fn report_missing(member: &Member<'_>, entries: &[Entry<'_>]) {
             let name = protocol.key().to_uppercase();
             member.part_left_out(
                 format_args!("no {name}"),
-                "it was not translated, and now it is: a pool is for all protocols. Have nftables drop it if it must not \
-                 pass",
+                "it was not translated, and now it is: a pool is for all protocols. Have nftables drop it if it must \
+                 not pass",
             );
         }
     }

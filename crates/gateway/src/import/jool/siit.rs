@@ -54,8 +54,9 @@ fn mappings(top: &Object<'_>) -> Vec<(Ipv4Net, Ipv6Net)> {
 /// Jool translates every IPv4 destination by the prefix. Routes into the gateway for all of them would take the packets
 /// that it has translated, too.
 fn hosts(top: &Object<'_>, alone: bool, draft: &mut Draft) {
-    let instead = "Jool translates packets to every other IPv4 address by pool6, wherever they come from; if IPv6 hosts have \
-                   addresses under the prefix, list their IPv4 networks in `hosts`, so that they are routed to the gateway";
+    let instead = "Jool translates packets to every other IPv4 address by pool6, wherever they come from; if IPv6 \
+        hosts have addresses under the prefix, list their IPv4 networks in `hosts`, so that they are routed to the \
+        gateway";
     if alone {
         draft.comment("All of them: name the IPv4 networks of the IPv6 hosts instead.");
         draft.list("hosts", [quoted("0.0.0.0/0")]);
@@ -79,8 +80,8 @@ fn denied(top: &Object<'_>, prefix: Option<Ipv6Net>) {
                 format!("`ip6 daddr {net} drop`")
             });
             entry.left_out(&format!(
-                "leave {net} out of `hosts`, and have nftables drop {towards} and `ip saddr {net} drop` in a chain of the \
-                 hook prerouting, if such packets come"
+                "leave {net} out of `hosts`, and have nftables drop {towards} and `ip saddr {net} drop` in a chain \
+                 of the hook prerouting, if such packets come"
             ));
         }
     }
@@ -123,7 +124,7 @@ fn error_sources(global: &Object<'_>, draft: &mut Draft) {
             }
         }
         None => {
-            draft.comment("IPv6 routers without an IPv4 address: Jool has an address of the machine for them, and here");
+            draft.comment("IPv6 routers without an IPv4 address: Jool has one of the machine for them, and here");
             draft.comment("they have 192.0.0.8 (RFC 7600). For instance:");
             draft.comment("icmp-source-v4 = [\"192.0.2.1/32\"]");
         }
@@ -135,8 +136,8 @@ fn error_sources(global: &Object<'_>, draft: &mut Draft) {
         && v6_net(&member).is_some()
     {
         member.left_out(
-            "errors of IPv4 routers need a translation: have the prefix or a mapping contain the routers; `icmp-source-v6` \
-             is for the gateway's own errors",
+            "errors of IPv4 routers need a translation: have the prefix or a mapping contain the routers; \
+             `icmp-source-v6` is for the gateway's own errors",
         );
     }
 }

@@ -120,9 +120,9 @@ fn shared(own: Ipv4Addr, pool: Ipv4Net, directives: &Directives, draft: &mut Dra
         sink.left_out(
             at.place.clone(),
             format_args!("dynamic-pool {pool}"),
-            "hosts share these addresses by TCP and UDP ports and by ICMP identifiers, and have none of their own: nothing \
-             else is translated, and connections from outside need `static`. A public address in `pool` makes a NAT44 \
-             behind it needless",
+            "hosts share these addresses by TCP and UDP ports and by ICMP identifiers, and have none of their own: \
+             nothing else is translated, and connections from outside need `static`. A public address in `pool` \
+             makes a NAT44 behind it needless",
         );
     }
 }
@@ -162,8 +162,8 @@ fn hosts(prefix: &At<Ipv6Net>, directives: &Directives, draft: &mut Draft, sink:
     sink.left_out(
         prefix.place.clone(),
         format_args!("prefix {} without a list of hosts", prefix.value),
-        "TAYGA translates every IPv4 address that is routed to it by the prefix; if IPv6 hosts have addresses under it, list \
-         their IPv4 networks in `hosts`, so that they are routed to the gateway",
+        "TAYGA translates every IPv4 address that is routed to it by the prefix; if IPv6 hosts have addresses under \
+         it, list their IPv4 networks in `hosts`, so that they are routed to the gateway",
     );
 }
 
@@ -204,8 +204,8 @@ fn mappings(directives: &Directives, draft: &mut Draft, sink: &Sink) {
         sink.left_out(
             pool.place.clone(),
             format_args!("dynamic-pool {}", pool.value),
-            "hosts without a map get no address. Map them, or give them an `[[instance]]` with `mechanism = \"nat64\"` and a \
-             prefix of its own",
+            "hosts without a map get no address. Map them, or give them an `[[instance]]` with `mechanism = \
+             \"nat64\"` and a prefix of its own",
         );
     }
 }
@@ -237,7 +237,8 @@ fn leave(directives: &Directives, mechanism: Mechanism, sink: &Sink) {
         );
     }
     if let (Some(at), Some(_)) = (&directives.data_folder, &directives.pool) {
-        let instead = "addresses that TAYGA gave to hosts (dynamic.map) are not read; write `map` for those that must stay";
+        let instead = "addresses that TAYGA gave to hosts (dynamic.map) are not read; write `map` for those that \
+         must stay";
         sink.left_out(
             at.place.clone(),
             format_args!("data-dir {}", at.value),

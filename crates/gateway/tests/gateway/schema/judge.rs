@@ -18,8 +18,8 @@ for name in sys.argv[2:]:
     print('good' if error is None else f'{list(error.absolute_path)}: {error.message[:200]}'.replace('\\n', ' '))
 ";
 
-/// Documents whose mistakes are in what addresses mean, in other files, between two keys, or in a key of a mechanism that
-/// no table describes.
+/// Documents whose mistakes are in what addresses mean, in other files, between two keys, or in a key of a mechanism
+/// that no table describes.
 const UNSEEN: &[&str] = &[
     "announce",
     "blocks-do-not-fit",
