@@ -45,12 +45,7 @@ pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
-    answer(eam::probe_v4(
-        &Rules,
-        &table(at),
-        V4(Word(address)),
-        length,
-    ))
+    answer(eam::probe_v4(&Rules, &table(at), V4(Word(address)), length))
 }
 
 /// Maps an IPv6 address, given as two numbers, by the explicit mappings; the result is for [`mapped`], and

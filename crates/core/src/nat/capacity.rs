@@ -1,5 +1,8 @@
 //! The sizes of the tables of one instance.
 
+/// Subscribers of an instance that may have limits of their own.
+pub const MOST_OWN_LIMITS: u32 = 1024;
+
 /// How many entries the tables are made for: sessions and bindings are never more than that. Each
 /// table has a third more places, so that two-choice hashing finds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -108,6 +108,16 @@ impl Subscriber {
             v4: u32::MAX,
         }
     }
+
+    /// The words that identify the subscriber of an inside endpoint.
+    #[inline(always)]
+    pub(super) fn key(&self, inside: &[u64; 3]) -> [u64; 3] {
+        [
+            inside[0] & self.address[0],
+            inside[1] & self.address[1],
+            (inside[2] >> 32) & u64::from(self.v4),
+        ]
+    }
 }
 
 /// Bounds per subscriber (RFC 6888 requirements 4 and 5); 0: no bound.

@@ -1,8 +1,7 @@
 //! Where the tables of one instance lie in memory.
 
 use super::bound::Bound;
-use super::capacity::Capacity;
-use super::own_limits;
+use super::capacity::{Capacity, MOST_OWN_LIMITS};
 use crate::table::{Buckets, Slots};
 
 /// Lines of the shares of networks, where there are subscribers.
@@ -77,7 +76,7 @@ impl Layout {
         layout.fragments = layout.slots(capacity.fragments);
         layout.own_limits = layout.slots(match capacity.subscribers {
             0 => 0,
-            _ => own_limits::MOST,
+            _ => MOST_OWN_LIMITS,
         });
         layout.bound = Bound::new(layout.end, capacity, layout.fragments.len());
         layout.shares = layout.end + Bound::LINES;

@@ -67,7 +67,7 @@ mod walk;
 
 pub use bound::Counted;
 pub use calculated::block_of;
-pub use capacity::Capacity;
+pub use capacity::{Capacity, MOST_OWN_LIMITS};
 pub use config::{
     Blocks, Filtering, Limits, NatConfig, Pooling, Subscriber, Timers, UnsolicitedSyn,
 };
@@ -81,7 +81,7 @@ pub use fragment::{FragmentKey, recall, remember};
 pub use held::{Held, address_of, hold, release};
 pub use layout::Layout;
 pub use lookup::{is_open, peek_inbound, peek_outbound};
-pub use own_limits::{MOST as MOST_OWN_LIMITS, OwnLimits, set_own_limits};
+pub use own_limits::{OwnLimits, set_own_limits};
 pub use pool::{POOL_RANGES, Pool, PoolError, PoolRange};
 pub use recover::{Recovered, recover};
 pub use subscriber::subscriber_of;

@@ -5,11 +5,6 @@ use crate::table::{Memory, Position, Slots, hash};
 
 use super::config::{Limits, NatConfig};
 use super::endpoint::{Inside, Protocol};
-use super::recover::drop_entry;
-use super::subscriber;
-
-/// Subscribers of an instance that may have limits of their own.
-pub const MOST: u32 = 1024;
 
 /// First word of a slot that holds limits.
 const LIMITS: usize = 3;
@@ -39,7 +34,7 @@ pub(super) fn of<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, key: &[u64; 3]
     }
 }
 
-/// Makes the own limits of all subscribers these, [`MOST`] at most. Returns how many found a place. Who keeps its limits
+/// Makes the own limits of all subscribers these, [`MOST_OWN_LIMITS`](super::MOST_OWN_LIMITS) at most. Returns how many found a place. Who keeps its limits
 /// has them all the time; who gets others has those of all for an instant.
 pub fn set_own_limits<M: Memory + ?Sized>(
     memory: &M,
@@ -54,7 +49,7 @@ pub fn set_own_limits<M: Memory + ?Sized>(
         };
         let there = [0, 1, 2, 3, 4].map(|index| slot.word(index));
         if !entries().any(|entry| entry == there) {
-            drop_entry(memory, table, position);
+            table.clear(memory, position);
         }
     }
     let placed = entries().filter(|entry| insert(memory, cfg, table, entry));
@@ -63,7 +58,7 @@ pub fn set_own_limits<M: Memory + ?Sized>(
 
 /// The words of an entry.
 fn entry(cfg: &NatConfig, one: &OwnLimits) -> [u64; 5] {
-    let [high, low, v4] = subscriber::key(cfg, &one.subscriber.words(Protocol::Udp));
+    let [high, low, v4] = cfg.subscriber.key(&one.subscriber.words(Protocol::Udp));
     let [numbers, interval] = words(one.limits);
     [high, low, v4, numbers, interval]
 }

@@ -65,7 +65,7 @@ pub(super) fn spend<M: Memory + ?Sized>(
 /// Nanoseconds from one session of the subscriber to the next; 0: no bound.
 #[inline(always)]
 fn interval<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
-    let key = subscriber::key(cfg, inside);
+    let key = cfg.subscriber.key(inside);
     own_limits::of(memory, cfg, &key).session_interval.into()
 }
 

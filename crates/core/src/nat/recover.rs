@@ -66,17 +66,9 @@ fn drop_unfinished<M: Memory + ?Sized>(memory: &M, table: &Slots) {
     for position in (0..table.len()).map(Position) {
         let in_use = table.control.word(memory, position).unwrap_or(0) != 0;
         if in_use && table.entry(memory, position).is_none() {
-            drop_entry(memory, table, position);
+            table.clear(memory, position);
         }
     }
-}
-
-/// Ends an entry, and empties its place.
-pub(super) fn drop_entry<M: Memory + ?Sized>(memory: &M, table: &Slots, position: Position) {
-    if let Some(slot) = Slot::at(memory, table.line_of(position)) {
-        let _alone = slot.end();
-    }
-    table.release(memory, position);
 }
 
 /// Ends sessions whose binding is another one: that they are there would be a mistake, and their packets would
@@ -84,7 +76,7 @@ pub(super) fn drop_entry<M: Memory + ?Sized>(memory: &M, table: &Slots, position
 fn drop_sessions_without_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) {
     for (position, slot) in sessions(memory, cfg) {
         if binding_of(memory, cfg, &slot).is_none() {
-            drop_entry(memory, &cfg.layout.sessions, position);
+            cfg.layout.sessions.clear(memory, position);
         }
     }
 }

@@ -36,27 +36,17 @@ pub(super) fn tracked(cfg: &NatConfig) -> bool {
     !cfg.layout.subscribers.is_empty()
 }
 
-/// The words that identify the subscriber of an inside endpoint.
-#[inline(always)]
-pub(super) fn key(cfg: &NatConfig, inside: &[u64; 3]) -> [u64; 3] {
-    [
-        inside[0] & cfg.subscriber.address[0],
-        inside[1] & cfg.subscriber.address[1],
-        (inside[2] >> 32) & u64::from(cfg.subscriber.v4),
-    ]
-}
-
 /// The subscriber of an inside host: the first address of its prefix, without a port.
 #[must_use]
 pub fn subscriber_of(cfg: &NatConfig, inside: &Inside) -> Inside {
-    let [high, low, v4] = key(cfg, &inside.words(Protocol::Udp));
+    let [high, low, v4] = cfg.subscriber.key(&inside.words(Protocol::Udp));
     Inside::from_words([high, low, v4 << 32])
 }
 
 /// The hash that pairs the bindings of a subscriber with an outside address (RFC 4787 section 4.1).
 #[inline(always)]
 pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
-    hash(&cfg.seed, &key(cfg, inside))
+    hash(&cfg.seed, &cfg.subscriber.key(inside))
 }
 
 /// Counts a new binding for its subscriber. The result is the slot line of the subscriber. [`Cause::Limit`],
@@ -68,7 +58,7 @@ pub(super) fn enroll<M: Memory + ?Sized>(
     inside: &[u64; 3],
 ) -> Outcome {
     let subscribers = &cfg.layout.subscribers;
-    let key = key(cfg, inside);
+    let key = cfg.subscriber.key(inside);
     let hash = hash(&cfg.seed, &key);
     if let Some((position, _)) = subscribers.find(memory, hash, &key) {
         return add_binding(memory, cfg, subscribers.line_of(position));

@@ -299,6 +299,15 @@ impl Slots {
         self.control.remove(memory, position);
     }
 
+    /// Ends the entry at a position, if there is one, and empties the place. Nobody else may change either
+    /// meanwhile.
+    pub fn clear<M: Memory + ?Sized>(&self, memory: &M, position: Position) {
+        if let Some(slot) = Slot::at(memory, self.line_of(position)) {
+            let _alone = slot.end();
+        }
+        self.release(memory, position);
+    }
+
     /// The entries in the way of a new one with this hash: those of its two buckets.
     #[inline(always)]
     pub fn rivals<'m, M: Memory + ?Sized>(
