@@ -161,11 +161,11 @@ fn visit_session<M: Memory + ?Sized>(
         }
         return;
     }
+    let changed = slot.update(current.payload() | REPORTED);
     if permission::needed(cfg, session.binding.protocol) {
-        // The fast path renews sessions without their permissions.
+        // The fast path renews sessions without their permissions, and an idle session lasts longer than it was meant to.
         let _ = permission::extend(memory, cfg, cfg.layout.sessions.line_of(position));
     }
-    let changed = slot.update(current.payload() | REPORTED);
     if changed && !status.reported() {
         on_event(Event::SessionCreated(session));
     }

@@ -74,12 +74,11 @@ impl World {
             // A machine that has been on the network for a while.
             world.wait(|world| {
                 world.advertise(&OF_HOME);
-                !world
-                    .run(
-                        "laptop",
-                        "ip -6 addr show dev wlan0 scope global -tentative",
-                    )
-                    .is_empty()
+                let addresses = |which| {
+                    let words = format!("ip -6 addr show dev wlan0 {which}");
+                    world.run("laptop", &words)
+                };
+                !addresses("scope global").is_empty() && addresses("tentative").is_empty()
             });
             world
         })

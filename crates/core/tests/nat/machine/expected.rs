@@ -63,6 +63,8 @@ pub(super) struct Model {
     /// Until when a remote address may send to an inside endpoint, with address-dependent filtering: as long as the
     /// longest session between them was meant to last.
     pub(super) permissions: HashMap<(Bound, u32), Instant>,
+    /// Permissions for which there may have been no room when their session was made.
+    pub(super) doubtful: HashSet<(Bound, u32)>,
     /// Protocols for which no port was found at this instant.
     pub(super) exhausted: HashSet<u8>,
 }
@@ -218,17 +220,22 @@ impl Model {
         (binding, session)
     }
 
-    /// A session is there, or was renewed: its permission lasts as long.
-    pub(super) fn keep(&mut self, key: Bound, peer: Far, session: Session) {
+    /// A session is there, or was renewed: its permission lasts as long. In tables that are `crowded` there may be no
+    /// room for a new one.
+    pub(super) fn keep(&mut self, key: Bound, peer: Far, session: Session, crowded: bool) {
         self.sessions.insert((key, peer), session);
+        let permission = (key, peer.0);
+        if crowded && !self.permissions.contains_key(&permission) {
+            self.doubtful.insert(permission);
+        }
         let until = self
             .permissions
-            .entry((key, peer.0))
+            .entry(permission)
             .or_insert(session.expires);
         *until = session.expires.max(*until);
     }
 
-    pub(super) fn sweep(&mut self) -> (HashSet<(Bound, Far)>, HashSet<Bound>) {
+    pub(super) fn sweep(&mut self, crowded: bool) -> (HashSet<(Bound, Far)>, HashSet<Bound>) {
         let now = self.now;
         let mut ended = HashSet::new();
         let mut renewed = Vec::new();
@@ -253,8 +260,10 @@ impl Model {
         self.bindings.retain(|bound, _| used.contains(bound));
         self.permissions
             .retain(|(bound, _), until| used.contains(bound) && *until > now);
+        let known = &self.permissions;
+        self.doubtful.retain(|place| known.contains_key(place));
         for ((bound, peer), session) in renewed {
-            self.keep(bound, peer, session);
+            self.keep(bound, peer, session, crowded);
         }
         (ended, unbound)
     }

@@ -106,8 +106,8 @@ impl Both {
 
     /// A pair of buckets may be full from eight entries on. Sessions share their table with permissions.
     fn may_be_crowded(&self) -> bool {
-        self.model.sessions.len() + self.model.permissions.len() >= 8
-            || self.model.bindings.len() >= 8
+        let taken = occupancy(&self.nat.host.memory[..], &self.nat.cfg);
+        taken.sessions >= 8 || taken.bindings >= 8
     }
 
     fn out(
@@ -126,7 +126,7 @@ impl Both {
         if let Some((_, outside)) = known.filter(|_| current.is_some()) {
             prop_assert_eq!(answer, Ok(outside));
             let after = from_inside(current, transport, now).unwrap();
-            self.model.keep(key, place.1, after);
+            self.keep(key, place.1, after);
             return Ok(());
         }
         let Some(made) = from_inside(None, transport, now) else {
@@ -164,7 +164,7 @@ impl Both {
                     self.model.bindings.get(&key).map(|(_, outside)| *outside),
                     Some(outside)
                 );
-                self.model.keep(key, place.1, made);
+                self.keep(key, place.1, made);
             }
             Err(Refusal::Drop(counter) | Refusal::Reply(_, counter)) => {
                 prop_assert!(!answers, "{counter:?}, though it needs no session");
@@ -258,27 +258,36 @@ impl Both {
             .and_then(|session| session.at(now));
         if let Some(session) = session {
             prop_assert_eq!(answer, Ok(client));
-            self.model
-                .keep(key, far(peer), from_outside(session, transport, now));
+            self.keep(key, far(peer), from_outside(session, transport, now));
             return Ok(());
         }
         let filtered = Err(Refusal::Drop(Counter::Filtered));
+        let permission = (key, far(peer).0);
         let permitted = self
             .model
             .permissions
-            .get(&(key, far(peer).0))
+            .get(&permission)
             .is_some_and(|until| *until > now);
         let expected = match self.setup.filtering {
             Filtering::AddressDependent if protocol == Protocol::Icmp || !permitted => filtered,
-            // There may have been no room for the permission.
-            Filtering::AddressDependent if self.may_be_crowded() && answer == filtered => filtered,
+            Filtering::AddressDependent
+                if answer == filtered && self.model.doubtful.contains(&permission) =>
+            {
+                filtered
+            }
             _ => Ok(client),
         };
         prop_assert_eq!(answer, expected);
         Ok(())
     }
 
+    fn keep(&mut self, key: Bound, peer: Far, session: Session) {
+        let crowded = self.may_be_crowded();
+        self.model.keep(key, peer, session, crowded);
+    }
+
     fn sweep(&mut self) -> Result<(), TestCaseError> {
+        let crowded = self.may_be_crowded();
         let events = self.nat.sweep();
         let (mut sessions, mut bindings) = (HashSet::new(), HashSet::new());
         for event in events {
@@ -296,7 +305,7 @@ impl Both {
                 _ => {}
             }
         }
-        prop_assert_eq!((sessions, bindings), self.model.sweep());
+        prop_assert_eq!((sessions, bindings), self.model.sweep(crowded));
         self.compare()
     }
 
