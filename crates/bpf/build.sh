@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Builds the BPF programs into isthmus.bpf.o, which is committed: a plain `cargo build` of the
-# workspace then needs neither LLVM nor bpf-linker. Needs bpf-linker 0.13 with LLVM 22, and the
+# Builds the BPF programs into isthmus.bpf.o, and those that look at them into trace.bpf.o. Both are
+# committed: a plain `cargo build` of the workspace then needs neither LLVM nor bpf-linker. Needs bpf-linker 0.13 with LLVM 22, and the
 # toolchain of rust-toolchain.toml with rust-src (stable, hence RUSTC_BOOTSTRAP for -Zbuild-std).
-# Usage: build.sh [OUTPUT]
+# Usage: build.sh
 set -euo pipefail
 cd "$(dirname "$0")"
-output=${1:-isthmus.bpf.o}
 target=${CARGO_TARGET_DIR:-target}
 export RUSTC_BOOTSTRAP=1
 # Neither must the place of the sources, which cargo hashes into names.
@@ -18,7 +17,9 @@ RUSTFLAGS="-g -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
  --remap-path-prefix=$(rustc --print sysroot)=rust"
 export RUSTFLAGS
 cargo build --release --target bpfel-unknown-none -Zbuild-std=core
-cp "$target/bpfel-unknown-none/release/isthmus-bpf" "$output"
 # Loaders place what the types and lines of a program refer to by their offsets: the relocations of both are a third of it.
 strip="$(command -v llvm-strip-22 || echo /usr/lib/llvm-22/bin/llvm-strip)"
-"$strip" --strip-debug --remove-section=.rel.BTF --remove-section=.rel.BTF.ext "$output"
+for pair in isthmus-bpf:isthmus.bpf.o isthmus-trace:trace.bpf.o; do
+    cp "$target/bpfel-unknown-none/release/${pair%:*}" "${pair#*:}"
+    "$strip" --strip-debug --remove-section=.rel.BTF --remove-section=.rel.BTF.ext "${pair#*:}"
+done

@@ -53,7 +53,7 @@ guest_tests() { # LINE...
     done
     # The path of the vectors goes through the folder of the crate.
     local manifest="$root/crates/isthmus/Cargo.toml"
-    for object in crates/bpf/*.bpf.o crates/lab/bpf/*.bpf.o; do
+    for object in crates/bpf/isthmus.bpf.o crates/lab/bpf/*.bpf.o; do
         files+=(--file "$object")
     done
     for line in "$@"; do

@@ -12,7 +12,7 @@ pub const ENTRIES: u32 = OF_GATEWAY + ROW;
 pub const OF_GATEWAY: u32 = of_instance(MOST_INSTANCES);
 
 /// Counters that a row has room for.
-const ROW: u32 = 64;
+pub const ROW: u32 = 64;
 const _: () = assert!(Counter::ALL.len() <= ROW as usize);
 
 /// Returns the place of the first counter of an instance.

@@ -10,6 +10,7 @@
 //! | [`programs`] | `XDP_PROGRAMS`, `TC_PROGRAMS` | the programs that others hand packets to |
 //! | [`links`] | `LINKS`, `VLANS`, `STATIONS`, `OWN` | properties and addresses of links |
 //! | [`routes`] | `EPOCH`, `RANGES` | state of the kernel's routes |
+//! | [`trace`] | `SETTINGS`, `EVENTS`, `LOST` | followed packets |
 //! | [`lab`] | | the maps of the laboratory's programs |
 //!
 //! A map that one program alone uses is where that program is. The name of a map or of a program is that
@@ -39,3 +40,4 @@ pub mod lines;
 pub mod links;
 pub mod programs;
 pub mod routes;
+pub mod trace;

@@ -25,6 +25,11 @@ pub enum Owner {
 }
 
 impl Owner {
+    /// The gateway and all instances that there can be.
+    pub fn all() -> impl Iterator<Item = Self> {
+        std::iter::once(Self::Gateway).chain((0..MOST_INSTANCES).map(Self::Instance))
+    }
+
     fn row(self) -> usize {
         match self {
             Self::Gateway => 0,
@@ -56,6 +61,28 @@ impl Counters {
     pub fn read(&self, owner: Owner) -> Snapshot {
         let row = &self.rows[owner.row()];
         Snapshot(std::array::from_fn(|i| row[i].load(Ordering::Relaxed)))
+    }
+
+    /// Returns the counters that are not what they were `before`, a [`copy`](Self::copy).
+    pub(crate) fn changes(&self, before: &Self) -> Vec<(Owner, Counter)> {
+        let mut changes = Vec::new();
+        for owner in Owner::all() {
+            let rows = [self, before].map(|counters| counters.read(owner));
+            let counters = Counter::ALL.iter().copied();
+            let changed = counters.filter(|counter| rows[0].get(*counter) != rows[1].get(*counter));
+            changes.extend(changed.map(|counter| (owner, counter)));
+        }
+        changes
+    }
+
+    /// Returns them as they are now.
+    pub(crate) fn copy(&self) -> Self {
+        let row = |row: &[AtomicU64; COUNTERS]| {
+            std::array::from_fn(|at| AtomicU64::new(row[at].load(Ordering::Relaxed)))
+        };
+        Self {
+            rows: self.rows.iter().map(row).collect(),
+        }
     }
 
     /// Returns the current values of all owners together.

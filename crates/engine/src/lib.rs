@@ -19,5 +19,6 @@ pub mod ruleset;
 pub mod slowpath;
 pub mod sweeper;
 mod sys;
+pub mod trace;
 pub mod unexpected;
 pub mod user;

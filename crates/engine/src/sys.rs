@@ -1,5 +1,7 @@
 //! System calls that the standard library lacks.
 
+pub(crate) mod tracing;
+
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -119,6 +121,17 @@ pub(crate) fn wait_readable(
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         result => result,
     }
+}
+
+/// Whether a descriptor is readable now.
+pub(crate) fn is_readable(file: &File) -> bool {
+    let mut polled = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: the kernel reads and writes one `pollfd`.
+    unsafe { libc::poll(&raw mut polled, 1, 0) > 0 }
 }
 
 /// Returns the number of the link with this name in the network namespace of the calling thread.

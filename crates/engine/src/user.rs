@@ -1,6 +1,7 @@
 //! The user-space engine on a live TUN link: one thread per queue, super-packets kept whole.
 
 mod device;
+mod follow;
 mod napi;
 mod vnet;
 mod worker;
@@ -21,8 +22,10 @@ use crate::own::Services;
 use crate::ruleset::Ruleset;
 use crate::slowpath::SlowPath;
 use crate::sys;
+use crate::trace::{Filter, Sink};
 
 pub use device::{Delivery, NameError, OpenError, Queue, Tun};
+pub use follow::Follower;
 
 /// State that all threads of an engine share.
 #[derive(Debug)]
@@ -31,6 +34,7 @@ struct Shared {
     state: Arc<Region>,
     slowpath: SlowPath,
     stopping: AtomicBool,
+    followers: follow::Followers,
     /// Stays readable once the engine is stopping.
     stop: File,
 }
@@ -81,6 +85,7 @@ impl Engine {
             state,
             slowpath: SlowPath::default().serving(services),
             stopping: AtomicBool::new(false),
+            followers: follow::Followers::default(),
             stop: sys::event()?,
         });
         let mut engine = Self {
@@ -119,6 +124,13 @@ impl Engine {
     /// Replaces the configuration. Every packet sees either the old or the new one as a whole. Sessions stay.
     pub fn swap(&self, ruleset: Arc<Ruleset>) {
         self.shared.ruleset.store(ruleset);
+    }
+
+    /// Shows packets to `sink` that meet the conditions, as they came and as they left, up to `snap` bytes of each,
+    /// until the answer is dropped.
+    #[must_use]
+    pub fn follow(&self, filter: Filter, snap: u32, sink: Sink) -> Follower {
+        Follower::new(Arc::clone(&self.shared), filter, snap as usize, sink)
     }
 
     /// Returns the counters of all threads together.

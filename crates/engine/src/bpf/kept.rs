@@ -163,11 +163,13 @@ pub(super) fn keep(keeper: &dyn Keeper, name: &str, program: BorrowedFd<'_>) {
 }
 
 /// The descriptor of a map.
-fn descriptor(map: &Map) -> Option<BorrowedFd<'_>> {
+pub(super) fn descriptor(map: &Map) -> Option<BorrowedFd<'_>> {
     match map {
-        Map::Array(map) | Map::HashMap(map) | Map::PerCpuArray(map) | Map::ProgramArray(map) => {
-            Some(map.fd().as_fd())
-        }
+        Map::Array(map)
+        | Map::HashMap(map)
+        | Map::PerCpuArray(map)
+        | Map::ProgramArray(map)
+        | Map::RingBuf(map) => Some(map.fd().as_fd()),
         _ => None,
     }
 }

@@ -10,7 +10,6 @@ use isthmus_abi::banks::{self, ACTIVE, Active, INSTANCES, InstanceWords};
 use isthmus_abi::clock::{CLOCK, Clock};
 use isthmus_abi::counts::{self, COUNTS};
 use isthmus_core::config::Instance;
-use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Memory;
 
@@ -82,7 +81,7 @@ pub(super) fn counter(ebpf: &Ebpf, counter: Counter) -> Result<u64, Error> {
         let values = map.get(&place(owner, counter), 0)?;
         Ok(values.iter().sum::<u64>())
     };
-    owners().map(of_owner).sum()
+    Owner::all().map(of_owner).sum()
 }
 
 /// Returns all counters, summed over the processors. One call reads them all: they are a thousand.
@@ -104,24 +103,22 @@ pub(super) fn counters(ebpf: &Ebpf) -> Result<Vec<(Owner, Snapshot)>, Error> {
         }
         (owner, snapshot)
     };
-    Ok(owners().map(row).collect())
+    Ok(Owner::all().map(row).collect())
 }
 
 fn counts(ebpf: &Ebpf) -> Result<&Map, Error> {
     ebpf.map(COUNTS).ok_or(Error::Missing(COUNTS))
 }
 
-fn owners() -> impl Iterator<Item = Owner> {
-    (0..MOST_INSTANCES)
-        .map(Owner::Instance)
-        .chain([Owner::Gateway])
+/// Returns the place of the first counter of an owner.
+pub(super) fn row(owner: Owner) -> u32 {
+    match owner {
+        Owner::Instance(index) => counts::of_instance(index),
+        Owner::Gateway => counts::OF_GATEWAY,
+    }
 }
 
 /// Returns the place of a counter of an owner.
 fn place(owner: Owner, counter: Counter) -> u32 {
-    let row = match owner {
-        Owner::Instance(index) => counts::of_instance(index),
-        Owner::Gateway => counts::OF_GATEWAY,
-    };
-    counts::place(row, counter)
+    counts::place(row(owner), counter)
 }

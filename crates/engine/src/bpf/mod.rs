@@ -19,6 +19,8 @@ mod ranges;
 mod routes;
 mod stages;
 mod stations;
+mod tracer;
+mod types;
 
 use std::collections::HashMap;
 use std::io;
@@ -54,6 +56,7 @@ pub use isthmus_abi::programs::Hook;
 pub use map::Plain;
 pub use offline::KernelTranslator;
 pub use pins::Pins;
+pub use tracer::Tracer;
 
 /// The programs, built by `crates/bpf/build.sh` and committed, so that Isthmus is built without LLVM.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/isthmus.bpf.o");
@@ -83,6 +86,9 @@ pub enum Error {
     /// The memory of a map cannot be mapped.
     #[error("the memory of a BPF map cannot be used: {0}")]
     Memory(#[from] io::Error),
+    /// Packets cannot be followed.
+    #[error("packets cannot be followed: {0}")]
+    Trace(io::Error),
     /// Announcements of links and routes cannot be received.
     #[error("links and routes cannot be watched: {0}")]
     Routes(io::Error),

@@ -13,7 +13,7 @@ use isthmus_core::reason::Counter;
 
 use super::device::Queue;
 use super::vnet::{self, Header};
-use super::{Figures, Shared};
+use super::{Figures, Shared, follow};
 use crate::buffer::{Buffer, HEADROOM};
 use crate::counters::{Counters, Owner};
 use crate::host::UserHost;
@@ -107,7 +107,7 @@ impl Worker {
                 header,
                 counters: &figures.counters,
             };
-            shared.slowpath.handle(&mut packet, &mut host, &mut out);
+            follow::handle(&shared, &mut packet, &mut host, &mut out);
         }
         Ok(())
     }

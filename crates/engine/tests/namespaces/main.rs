@@ -3,6 +3,7 @@
 
 #[path = "../engine/common.rs"]
 mod common;
+mod follow;
 mod network;
 mod verifier;
 

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
@@ -141,10 +140,12 @@ impl Engine for UserEngine {
     }
 
     fn counters(&self) -> Vec<(Owner, Snapshot)> {
-        let owners =
-            || std::iter::once(Owner::Gateway).chain((0..MOST_INSTANCES).map(Owner::Instance));
-        self.with(|engine| owners().map(|owner| (owner, engine.read(owner))).collect())
-            .unwrap_or_default()
+        self.with(|engine| {
+            Owner::all()
+                .map(|owner| (owner, engine.read(owner)))
+                .collect()
+        })
+        .unwrap_or_default()
     }
 
     fn heal(&self) -> Vec<String> {
