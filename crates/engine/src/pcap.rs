@@ -1,9 +1,12 @@
-//! Capture files: reads IP packets with their times from pcap and pcapng, and writes pcap.
+//! Capture files: reads IP packets with their times from pcap and pcapng, and writes pcap, and pcapng
+//! with comments.
 
+mod annotated;
 mod link;
 mod read;
 mod write;
 
+pub use annotated::{Annotated, Annotator, Begins, Direction};
 pub use read::{Error, Reader, Record};
 pub use write::Writer;
 

@@ -412,12 +412,21 @@ pub(crate) fn user() -> u32 {
 
 /// Returns the nanoseconds of the clock that BPF programs also read, within a few milliseconds.
 pub(crate) fn coarse_clock() -> u64 {
+    read_clock(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+/// Returns the nanoseconds of that clock, exactly.
+pub(crate) fn clock() -> u64 {
+    read_clock(libc::CLOCK_MONOTONIC)
+}
+
+fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the kernel writes one `timespec`. The call cannot fail for a clock that exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

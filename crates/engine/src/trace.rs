@@ -50,6 +50,8 @@ pub enum Fate {
     Waits,
     /// It ended here.
     Dropped,
+    /// It ended here, and its sender was told why.
+    Refused,
 }
 
 /// A packet at one moment.

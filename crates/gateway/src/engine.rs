@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::ruleset::Ruleset;
+use isthmus_engine::trace::{Filter, Sink};
 
 use crate::control::EngineStatus;
 
@@ -37,6 +38,15 @@ pub trait Engine: Send + Sync {
     fn heal(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Shows packets to `sink` that meet the conditions, as they came and as they left, up to `snap` bytes of each,
+    /// until the answer is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot.
+    fn follow(&self, filter: &Filter, snap: u32, sink: &Sink)
+    -> Result<Box<dyn Send>, EngineError>;
 
     /// Whether it does its work. One that fails does not recover.
     fn is_running(&self) -> bool;

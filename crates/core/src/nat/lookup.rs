@@ -9,6 +9,7 @@ use super::config::{Filtering, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol};
 use super::port::{INDEX_TAG, index_position, index_word};
 use super::session::{self, OUTSIDE, REMOTE};
+use super::sweep::{Session, session_of};
 
 /// The session that a packet from `remote` to `outside` belongs to, and its slot line. Three cache lines.
 #[inline(always)]
@@ -41,6 +42,20 @@ pub fn is_open<H: Host>(
 ) -> bool {
     let remote = session::remote_word(remote, protocol);
     find_return(host.state(), cfg, outside.word(), remote, protocol).is_some()
+}
+
+/// The session between a remote endpoint and an outside endpoint.
+pub fn session_between<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    outside: Endpoint4,
+    remote: Endpoint4,
+    protocol: Protocol,
+) -> Option<Session> {
+    let remote = session::remote_word(remote, protocol);
+    let (_, slot) = find_return(memory, cfg, outside.word(), remote, protocol)?;
+    let session = session_of(&slot);
+    slot.unchanged().then_some(session)
 }
 
 /// The outside endpoint that an inside endpoint has towards `remote`; `None` if it has none.

@@ -10,12 +10,11 @@ use isthmus_abi::programs::Slot;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Memory as _;
 
-use super::{Clock, Error, Hook, Programs, Tracer, map};
+use super::{Clock, Error, Hook, Programs, map};
 use crate::counters::Snapshot;
 use crate::memory::Region;
 use crate::offline::{Send, Translator, UserTranslator};
 use crate::ruleset::Ruleset;
-use crate::trace::{Filter, Sink};
 
 const ETHERNET: usize = 14;
 /// The kernel tests no packet shorter than an IP header. The largest packet of a test run is a page less
@@ -93,14 +92,6 @@ impl KernelTranslator {
     #[must_use]
     pub fn state(&self) -> &Region {
         self.slow.state()
-    }
-
-    /// Follows packets through the programs; see [`Programs::follow`].
-    ///
-    /// # Errors
-    /// [`Error`].
-    pub fn follow(&self, filter: Filter, snap: u32, sink: Sink) -> Result<Tracer, Error> {
-        self.programs.follow(filter, snap, sink)
     }
 
     /// Runs the program on a packet. Returns `None` if the packet has to take the slow path.

@@ -4,10 +4,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use isthmus_core::reason::Kind;
+
 use super::Shared;
 use crate::buffer::Buffer;
 use crate::host::UserHost;
 use crate::slowpath::Output;
+use crate::sys;
 use crate::trace::{Fate, Filter, Followed, Form, Said, Sink, head};
 
 /// All of them.
@@ -88,7 +91,7 @@ pub(super) fn handle(
 #[cold]
 fn show(shared: &Shared, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Output) {
     let wishes = shared.followers.lock().clone();
-    let (time, counters) = (host.now, host.counters);
+    let (time, counters) = (sys::clock(), host.counters);
     let before = counters.copy();
     let came = packet.packet().to_vec();
     let mut witness = Witness {
@@ -98,10 +101,14 @@ fn show(shared: &Shared, packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: 
     shared.slowpath.handle(packet, host, &mut witness);
     let left = witness.left;
     let counts = counters.changes(&before);
-    let fate = match (left.is_empty(), counts.is_empty()) {
-        (false, _) => Fate::Sent,
-        (true, true) => Fate::Waits,
-        (true, false) => Fate::Dropped,
+    let refused = counts
+        .iter()
+        .any(|(_, counter)| counter.kind() == Kind::Dropped);
+    let fate = match (left.is_empty(), refused) {
+        (false, false) => Fate::Sent,
+        (false, true) => Fate::Refused,
+        (true, false) => Fate::Waits,
+        (true, true) => Fate::Dropped,
     };
     for wish in wishes {
         let wanted = |packet: &Vec<u8>| wish.filter.admits(&head(packet));

@@ -3,7 +3,6 @@
 
 #[path = "../engine/common.rs"]
 mod common;
-mod follow;
 mod network;
 mod verifier;
 

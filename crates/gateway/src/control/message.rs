@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
 use super::top::{Top, TopRequest};
+use super::trace::{TraceRequest, TracedPacket};
 use crate::change::Differences;
 use crate::health::Health;
 use crate::records::Session;
@@ -24,6 +25,8 @@ pub enum Request {
     Sessions(SessionsRequest),
     /// Those with most sessions: answered by [`Reply::Top`].
     Top(TopRequest),
+    /// Follow packets from now on: answered by [`Reply::Packet`] lines without end.
+    Trace(TraceRequest),
     /// End the sessions that match a filter: answered by [`Reply::Deleted`].
     Delete(DeleteRequest),
     /// Read the configuration again: answered by [`Reply::Reloaded`], or by [`Reply::Differences`] if it is only tried.
@@ -101,6 +104,12 @@ pub enum Reply {
     Session(Listed),
     /// One event, in the form of a line of the JSON records.
     Record(serde_json::Value),
+    /// The way of a packet through an engine.
+    Packet(TracedPacket),
+    /// So many packets were not told, because they came too fast.
+    Lost(u64),
+    /// An engine whose packets are not told, and why.
+    Unseen(String),
     /// There are no more sessions.
     End(End),
     /// Those with most sessions.

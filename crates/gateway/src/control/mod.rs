@@ -12,6 +12,7 @@ mod route;
 mod server;
 mod socket;
 mod top;
+mod trace;
 
 pub use client::{Client, ClientError, sockets};
 pub use filter::{Filter, FilterError, OutsideFilter};
@@ -21,9 +22,10 @@ pub use message::{
     ReloadRequest, ReloadStatus, Reply, Request, RolledBack, SessionsRequest, Status, TableStatus,
     Wish,
 };
-pub use server::{Order, Service, serve};
+pub use server::{Order, Service, Tracing, serve};
 pub use socket::{ControlSocket, Lock, SocketError, View};
 pub use top::{By, Top, TopRequest, TopRow};
+pub use trace::{PacketForm, Reason, TraceRequest, TracedPacket};
 
 /// Where control sockets are unless the configuration says otherwise.
 pub const DIRECTORY: &str = "/run/isthmus";

@@ -5,12 +5,15 @@ use std::net::IpAddr;
 
 use hyper::{Method, StatusCode};
 use ipnet::IpNet;
+use isthmus_engine::trace::LONGEST;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::Failure;
 use super::filter::Filter;
 use super::message::{DeleteRequest, How, ReloadRequest, Request, SessionsRequest, Wish};
 use super::top::{By, TopRequest};
+use super::trace::TraceRequest;
 use crate::config::Choice;
 
 const STATUS: &str = "/v1/status";
@@ -19,18 +22,20 @@ const SESSIONS: &str = "/v1/sessions";
 const COUNT: &str = "/v1/sessions/count";
 const EVENTS: &str = "/v1/events";
 const TOP: &str = "/v1/top";
+const TRACE: &str = "/v1/trace";
 const RELOAD: &str = "/v1/reload";
 const CONFIRM: &str = "/v1/confirm";
 const ROLLBACK: &str = "/v1/rollback";
 
 /// All paths, with their methods.
-const PATHS: [(&str, &str); 9] = [
+const PATHS: [(&str, &str); 10] = [
     (STATUS, "GET"),
     (COUNTERS, "GET"),
     (SESSIONS, "GET, DELETE"),
     (COUNT, "GET"),
     (EVENTS, "GET"),
     (TOP, "GET"),
+    (TRACE, "GET"),
     (RELOAD, "POST"),
     (CONFIRM, "POST"),
     (ROLLBACK, "POST"),
@@ -57,6 +62,7 @@ impl Request {
                 filter: query.filter()?,
             }),
             (&Method::GET, TOP) => query.top()?,
+            (&Method::GET, TRACE) => query.trace()?,
             (&Method::POST, RELOAD) => Self::Reload(ReloadRequest { how: query.how()? }),
             (&Method::POST, CONFIRM) => Self::Confirm,
             (&Method::POST, ROLLBACK) => Self::Rollback,
@@ -88,6 +94,10 @@ impl Request {
                 query.append_pair("by", request.by.name());
                 query.append_pair("limit", &request.limit.to_string());
                 (Method::GET, TOP)
+            }
+            Self::Trace(request) => {
+                query.extend_pairs(pairs(request));
+                (Method::GET, TRACE)
             }
             Self::Delete(request) => {
                 query.extend_pairs(pairs(&request.filter));
@@ -130,13 +140,26 @@ fn elsewhere(path: &str) -> Failure {
     }
 }
 
-/// The conditions of a filter, by name.
-fn pairs(filter: &Filter) -> Vec<(String, String)> {
-    let Ok(Value::Object(fields)) = serde_json::to_value(filter) else {
+/// The fields of a request, by name.
+fn pairs(request: &impl Serialize) -> Vec<(String, String)> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(request) else {
         return Vec::new();
     };
-    let text = |(name, value): (String, Value)| Some((name, value.as_str()?.to_owned()));
+    let text = |(name, value): (String, Value)| match value {
+        Value::String(text) => Some((name, text)),
+        Value::Number(_) | Value::Bool(_) => Some((name, value.to_string())),
+        _ => None,
+    };
     fields.into_iter().filter_map(text).collect()
+}
+
+/// A network; an address is one of itself alone.
+fn network(name: &str, text: &str) -> Result<IpNet, Failure> {
+    let address = text.parse::<IpAddr>().map(IpNet::from);
+    text.parse::<IpNet>().or(address).map_err(|_| {
+        let expected = "expected an address or a network such as 2001:db8::/32";
+        Failure::bad(format!("`{name}` is {text:?}: {expected}"))
+    })
 }
 
 /// What stands behind the question mark, by name.
@@ -196,16 +219,39 @@ impl Query {
         }))
     }
 
+    fn trace(&mut self) -> Result<Request, Failure> {
+        let network = self
+            .0
+            .remove("network")
+            .map(|text| network("network", &text));
+        let request = TraceRequest {
+            network: network.transpose()?,
+            protocol: self.0.remove("protocol"),
+            port: self
+                .number("port", u16::MAX.into())?
+                .map(|port| port as u16),
+            instance: self.0.remove("instance"),
+            dropped: self.flag("dropped")?,
+            snap: self.number("snap", LONGEST as u64)?.map(|snap| snap as u32),
+        };
+        request.filter().map_err(Failure::bad)?;
+        Ok(Request::Trace(request))
+    }
+
+    fn flag(&mut self, name: &str) -> Result<bool, Failure> {
+        match self.0.remove(name).as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => {
+                let message = format!("`{name}` is {other:?}: expected true or false");
+                Err(Failure::bad(message))
+            }
+        }
+    }
+
     fn how(&mut self) -> Result<How, Failure> {
         let trial = self.number("confirm", How::LONGEST_TRIAL.into())?;
-        let dry = match self.0.remove("dry-run").as_deref() {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(other) => {
-                let message = format!("`dry-run` is {other:?}: expected true or false");
-                return Err(Failure::bad(message));
-            }
-        };
+        let dry = self.flag("dry-run")?;
         match (trial, dry) {
             (Some(_), true) => Err(Failure::bad("`confirm` and `dry-run` exclude each other")),
             (Some(seconds), false) => Ok(How::Confirm(seconds as u32)),
@@ -219,13 +265,7 @@ impl Query {
         let left = std::mem::take(&mut self.0);
         let condition = |(name, mut value): (String, String)| {
             if name == "inside" {
-                // An address is a network of one.
-                let address = value.parse::<IpAddr>().map(IpNet::from);
-                let network = value.parse::<IpNet>().or(address).map_err(|_| {
-                    let expected = "expected an address or a network such as 2001:db8::/32";
-                    Failure::bad(format!("`inside` is {value:?}: {expected}"))
-                })?;
-                value = network.to_string();
+                value = network("inside", &value)?.to_string();
             }
             Ok((name, Value::String(value)))
         };
@@ -298,6 +338,15 @@ mod tests {
             how(How::DryRun),
             Request::Confirm,
             Request::Rollback,
+            Request::Trace(TraceRequest::default()),
+            Request::Trace(TraceRequest {
+                network: Some("2001:db8::/48".parse().unwrap()),
+                protocol: Some("tcp".into()),
+                port: Some(443),
+                instance: Some("plat & co".into()),
+                dropped: true,
+                snap: Some(96),
+            }),
         ] {
             let (method, target) = request.to_http();
             assert_eq!(read(method.as_str(), &target).unwrap(), request, "{target}");
@@ -339,6 +388,10 @@ mod tests {
                 "twice",
             ),
             ("GET", "/v1/top?by=bytes", 400, "subscriber"),
+            ("GET", "/v1/trace?protocol=tls", 400, "tls"),
+            ("GET", "/v1/trace?port=65536", 400, "65536"),
+            ("GET", "/v1/trace?dropped=1", 400, "dropped"),
+            ("GET", "/v1/trace?network=all", 400, "all"),
             ("POST", "/v1/reload?confirm=90000", 400, "86400"),
             ("POST", "/v1/reload?confirm=9&dry-run=true", 400, "exclude"),
             ("POST", "/v1/reload?dry-run=yes", 400, "yes"),

@@ -24,6 +24,7 @@ use super::message::{
 };
 use super::socket::{ControlSocket, View};
 use super::top::{Top, TopRequest};
+use super::trace::TraceRequest;
 use crate::records::{Record, Subject};
 
 /// Bytes of a request's head, at most.
@@ -37,6 +38,8 @@ const REFUSAL: Duration = Duration::from_secs(1);
 const CHUNK: usize = 1 << 16;
 /// So many of them may wait for a slow client.
 const AHEAD: usize = 4;
+/// Packets that may wait for a slow client.
+const PACKETS_AHEAD: usize = 1024;
 const WALK_FAILED: &str = "the walk over the sessions failed; see the log";
 
 /// The gateway, as the control socket sees it.
@@ -59,12 +62,19 @@ pub trait Service: Send + Sync + 'static {
     /// All events from now on.
     fn follow(&self) -> broadcast::Receiver<Arc<Record>>;
 
+    /// Sends the way of every packet from now on that the request asks for, until the answer is dropped. May take a
+    /// while.
+    fn trace(&self, request: &TraceRequest, lines: mpsc::Sender<Reply>) -> Result<Tracing, String>;
+
     /// Name of the gateway in records.
     fn name(&self) -> String;
 
     /// Changes the configuration in force. The answer, or why nothing changed.
     fn change(&self, order: Order) -> impl Future<Output = Result<Reply, String>> + Send;
 }
+
+/// Somebody follows packets, until this is dropped.
+pub type Tracing = Box<dyn Send>;
 
 /// An order to change the configuration in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +175,9 @@ async fn answer<S: Service>(
     };
     let refusal = match access {
         Access::Full => None,
+        Access::View if matches!(request, Request::Trace(_)) => {
+            Some("only the owner of the gateway's own socket sees packets")
+        }
         Access::View if *method == Method::GET => None,
         Access::View => Some("this socket is for those who only read"),
         Access::None => Some("only members of `view-group` may read here"),
@@ -179,6 +192,7 @@ async fn answer<S: Service>(
         Request::Confirm => change(&*service, Order::Confirm).await,
         Request::Rollback => change(&*service, Order::Rollback).await,
         Request::Top(request) => top(service, request).await,
+        Request::Trace(request) => return trace(service, request).await,
         Request::Delete(request) => delete(service, request).await,
         Request::Sessions(request) => {
             let (lines, answer) = mpsc::channel(AHEAD);
@@ -212,6 +226,36 @@ async fn delete<S: Service>(
     let walk = tokio::task::spawn_blocking(move || service.delete(&filter));
     let ended = walk.await.map_err(|_| Failure::own(WALK_FAILED))?;
     Ok(Reply::Deleted(ended))
+}
+
+async fn trace<S: Service>(service: Arc<S>, request: TraceRequest) -> Answer {
+    let (sender, mut replies) = mpsc::channel(PACKETS_AHEAD);
+    let begin = tokio::task::spawn_blocking(move || service.trace(&request, sender));
+    let tracing = match begin.await {
+        Ok(Ok(tracing)) => tracing,
+        Ok(Err(message)) => return one(Err(Failure::own(message))),
+        Err(_) => return one(Err(Failure::own("the trace failed; see the log"))),
+    };
+    let (lines, answer) = mpsc::channel(AHEAD);
+    tokio::spawn(async move {
+        let mut some = Vec::new();
+        loop {
+            let count = tokio::select! {
+                count = replies.recv_many(&mut some, PACKETS_AHEAD) => count,
+                () = lines.closed() => break,
+            };
+            let mut chunk = Vec::new();
+            let written = some
+                .drain(..)
+                .try_for_each(|reply| write_line(&mut chunk, &reply));
+            if count == 0 || written.is_err() || lines.send(chunk).await.is_err() {
+                break;
+            }
+        }
+        // The kernel waits for its programs to end.
+        tokio::task::spawn_blocking(move || drop(tracing));
+    });
+    many(answer)
 }
 
 /// Sends events until the client hangs up.

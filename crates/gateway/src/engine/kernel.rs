@@ -10,6 +10,7 @@ use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::keeper::Keeper;
 use isthmus_engine::memory::Region;
 use isthmus_engine::ruleset::Ruleset;
+use isthmus_engine::trace::{Filter, Sink};
 
 use super::attached::{self, Attached};
 use super::{Engine, EngineError};
@@ -188,6 +189,20 @@ impl Engine for KernelEngine {
             }
             None => Vec::new(),
         }
+    }
+
+    fn follow(
+        &self,
+        filter: &Filter,
+        snap: u32,
+        sink: &Sink,
+    ) -> Result<Box<dyn Send>, EngineError> {
+        let tracer = match &*self.lock() {
+            Some(programs) => programs.follow(*filter, snap, Arc::clone(sink)),
+            None => return Ok(Box::new(())),
+        };
+        let tracer = tracer.map_err(|error| failed(&self.names, &error))?;
+        Ok(Box::new(tracer))
     }
 
     fn is_running(&self) -> bool {

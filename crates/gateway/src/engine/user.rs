@@ -8,6 +8,7 @@ use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
+use isthmus_engine::trace::{Filter, Sink};
 use isthmus_engine::user;
 use nix::net::if_::if_nametoindex;
 
@@ -155,6 +156,16 @@ impl Engine for UserEngine {
             .map(|error| error.to_string())
             .into_iter()
             .collect()
+    }
+
+    fn follow(
+        &self,
+        filter: &Filter,
+        snap: u32,
+        sink: &Sink,
+    ) -> Result<Box<dyn Send>, EngineError> {
+        let follower = self.with(|engine| engine.follow(*filter, snap, Arc::clone(sink)));
+        Ok(Box::new(follower))
     }
 
     fn is_running(&self) -> bool {

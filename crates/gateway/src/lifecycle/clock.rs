@@ -8,10 +8,21 @@ use nix::time::{ClockId, clock_gettime};
 
 /// Now, on the clock that all engines use: CLOCK_MONOTONIC, which BPF programs have as well.
 pub(super) fn now() -> Instant {
+    Instant::from_nanos(nanoseconds().as_nanos() as u64)
+}
+
+fn nanoseconds() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or_else(|error| {
         unreachable!("every Linux has this clock: {error}");
     });
-    Instant::from_nanos(Duration::from(time).as_nanos() as u64)
+    time.into()
+}
+
+/// When, by the wall clock, that clock was at a number of nanoseconds.
+pub(super) fn exactly(time: u64) -> Timestamp {
+    let ago = nanoseconds().saturating_sub(Duration::from_nanos(time));
+    let wall = Timestamp::now();
+    wall.checked_sub(ago).unwrap_or(wall)
 }
 
 /// When, by the wall clock, an instant of the tables was.

@@ -33,6 +33,7 @@ mod sweeper;
 mod systemd;
 mod tables;
 mod top;
+mod trace;
 mod undo;
 mod view;
 

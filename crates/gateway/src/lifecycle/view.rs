@@ -20,10 +20,11 @@ use super::prefixes;
 use super::sweeper::Sweeper;
 use super::tables::Table;
 use super::top;
+use super::trace;
 use crate::config::{self, Document};
 use crate::control::{
     CounterRow, Filter, HostStatus, InForceStatus, InstanceStatus, Listed, Order, RecordsStatus,
-    Reply, Service, Status, TableStatus, Top, TopRequest,
+    Reply, Service, Status, TableStatus, Top, TopRequest, TraceRequest, Tracing,
 };
 use crate::engine::Engine;
 use crate::health::{Finding, Health, Patient, Verdict};
@@ -243,6 +244,10 @@ impl Service for View {
 
     fn follow(&self) -> broadcast::Receiver<Arc<Record>> {
         self.recorder.follow()
+    }
+
+    fn trace(&self, request: &TraceRequest, lines: mpsc::Sender<Reply>) -> Result<Tracing, String> {
+        trace::begin(self, request, &lines)
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod addr;
+mod capture;
 mod check;
 mod columns;
 mod completions;
@@ -9,6 +10,7 @@ mod confirm;
 mod counters;
 mod diff;
 mod doctor;
+mod followed;
 mod forget;
 mod import;
 pub(crate) mod lab;
@@ -17,8 +19,10 @@ mod rollback;
 mod schema;
 mod sessions;
 mod status;
+mod summary;
 mod target;
 mod top;
+mod trace;
 mod translate;
 mod up;
 mod who;
@@ -49,6 +53,8 @@ enum Command {
     Status(status::Status),
     Sessions(sessions::Sessions),
     Top(top::Top),
+    Trace(trace::Trace),
+    Capture(capture::Capture),
     Counters(counters::Counters),
     Reload(reload::Reload),
     Confirm(confirm::Confirm),
@@ -74,6 +80,8 @@ impl Isthmus {
             Command::Status(status) => status.run(),
             Command::Sessions(sessions) => sessions.run(),
             Command::Top(top) => top.run(),
+            Command::Trace(trace) => trace.run(),
+            Command::Capture(capture) => capture.run(),
             Command::Counters(counters) => counters.run(),
             Command::Reload(reload) => reload.run(),
             Command::Confirm(confirm) => confirm.run(),

@@ -57,7 +57,7 @@ pub(crate) struct Sessions {
 }
 
 /// A network, or a single address.
-fn net(text: &str) -> Result<IpNet, String> {
+pub(super) fn net(text: &str) -> Result<IpNet, String> {
     text.parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_| format!("{text:?} is neither a network such as 2001:db8::/32 nor an address"))

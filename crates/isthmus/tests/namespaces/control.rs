@@ -181,6 +181,9 @@ fn a_group_reads_and_changes_nothing() {
         let error = said[0]["error"].as_str().unwrap();
         assert!(error.contains("only read"), "{error}");
     }
+    let said = lines(&curl(member, view, "GET", "/v1/trace"));
+    let error = said[0]["error"].as_str().unwrap();
+    assert!(error.contains("sees packets"), "{error}");
     assert_eq!(gateway.sessions(), 1);
 
     // The command line takes the socket that it may use.

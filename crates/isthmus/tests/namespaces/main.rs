@@ -27,6 +27,7 @@ mod site;
 mod soak;
 mod softwires;
 mod tables;
+mod trace;
 mod trial;
 mod vlan;
 mod who;
