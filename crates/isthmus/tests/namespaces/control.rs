@@ -179,8 +179,7 @@ fn a_group_reads_and_changes_nothing() {
         ("GET", "/v1/trace", "sees packets"),
     ] {
         let said = lines(&curl(member, view, method, path));
-        let error = said[0]["error"].as_str().unwrap();
-        assert!(error.contains(why), "{error}");
+        assert!(said[0]["error"].as_str().unwrap().contains(why), "{said:?}");
     }
     assert_eq!(gateway.sessions(), 1);
 
