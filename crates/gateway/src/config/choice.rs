@@ -5,7 +5,9 @@ use isthmus_core::config::{Hairpin, Permission, Unbound, ZeroUdpChecksum};
 use isthmus_core::nat::{Filtering, Pooling, Protocol, UnsolicitedSyn};
 use tracing::Level;
 
-use super::document::{Destinations, Engine, Forward, LogFormat, Prefix, Routes, Side, XdpMode};
+use super::document::{
+    Carrier, Destinations, Engine, Forward, LogFormat, Prefix, Routes, Side, XdpMode,
+};
 use super::prefix;
 use super::table::{Reader, Value};
 
@@ -40,6 +42,7 @@ choices! {
     Forward { "redirect" => Redirect, "kernel" => Kernel }
     Side { "any" => Any, "outside" => Outside }
     Routes { "auto" => Auto, "none" => None }
+    Carrier { "udp" => Udp, "tcp" => Tcp }
     Destinations { "record" => Record, "omit" => Omit }
     ZeroUdpChecksum { "compute" => Compute, "drop" => Drop }
     Hairpin { "off" => Off, "simple" => Simple, "intrinsic" => Intrinsic }

@@ -340,12 +340,24 @@ pub struct Records {
     pub json: Option<At<PathBuf>>,
     /// RFC 5424 over UDP.
     pub syslog: Option<SocketAddr>,
-    /// RFC 8158 over UDP.
+    /// RFC 8158.
     pub ipfix: Option<SocketAddr>,
+    /// What carries it.
+    pub carrier: Carrier,
     /// Most records per second.
     pub rate: u32,
     /// Whether the hosts that subscribers speak to are recorded.
     pub destinations: Destinations,
+}
+
+/// `ipfix-transport` of `[records]`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// RFC 7011 section 10.3.
+    #[default]
+    Udp,
+    /// RFC 7011 section 10.4.
+    Tcp,
 }
 
 /// `destinations` of `[records]`

@@ -8,6 +8,7 @@ use ipnet::Ipv6Net;
 use isthmus_core::table::Line;
 use serde::Serialize;
 
+use super::choice::Choice;
 use super::compile::Compiled;
 use super::document::{
     Announce, Destinations, Dns64, Document, Engine, Forward, Instance, Interface, Mechanism,
@@ -294,7 +295,10 @@ fn services(document: &Document) -> Vec<String> {
     let sinks: Vec<_> = [
         json.map(|path| format!("JSON lines in {}", path.display())),
         records.syslog.map(|address| format!("syslog to {address}")),
-        records.ipfix.map(|address| format!("IPFIX to {address}")),
+        records.ipfix.map(|address| {
+            let carrier = records.carrier.name();
+            format!("IPFIX to {address} over {}", carrier.to_uppercase())
+        }),
     ]
     .into_iter()
     .flatten()

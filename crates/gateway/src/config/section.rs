@@ -139,6 +139,7 @@ pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
     records.json = reader.read("json", |v| Some(v.at(path(&v)?)));
     records.syslog = reader.read("syslog", |v| v.socket());
     records.ipfix = reader.read("ipfix", |v| v.socket());
+    records.carrier = reader.choice("ipfix-transport").unwrap_or_default();
     let rate = reader.read("rate", |v| v.integer(1..=10_000_000));
     records.rate = rate.unwrap_or(records.rate);
     records.destinations = reader.choice("destinations").unwrap_or_default();

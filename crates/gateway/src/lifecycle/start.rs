@@ -279,6 +279,7 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
         json,
         syslog,
         ipfix,
+        carrier,
         rate,
         destinations,
     } = &document.records;
@@ -292,6 +293,7 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
         json: json.as_ref().map(|path| path.value.clone()),
         syslog: *syslog,
         ipfix: *ipfix,
+        carrier: *carrier,
         rate: *rate,
         destinations: *destinations,
     }

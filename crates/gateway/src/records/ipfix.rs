@@ -1,20 +1,23 @@
-//! Records as IPFIX messages over UDP: RFC 7011 for the protocol, RFC 8158 for the templates of
+//! Records as IPFIX messages over UDP or TCP: RFC 7011 for the protocol, RFC 8158 for the templates of
 //! NAT events.
 
 mod message;
 mod template;
+mod transport;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use isthmus_core::nat::Protocol;
 use jiff::Timestamp;
 
 use message::Message;
 use template::{RELIABILITY, Template};
+use transport::{Knowledge, Transport};
 
 use super::Sink;
 use super::event::{Binding, Block, Change, Record, Session, Subject, Suppressed};
+use crate::config::Carrier;
 
 /// Over UDP templates are sent again and again (RFC 7011 section 8.4); seconds between.
 const TEMPLATES_EVERY: i64 = 60;
@@ -62,7 +65,7 @@ const fn protocol_number(protocol: Protocol, family: Family) -> u8 {
 
 /// An IPFIX collector, and the message that is being filled for it.
 pub(super) struct Ipfix {
-    socket: UdpSocket,
+    transport: Transport,
     collector: SocketAddr,
     domain: u32,
     /// Data records sent so far, modulo 2^32 (RFC 7011 section 3.1).
@@ -72,11 +75,11 @@ pub(super) struct Ipfix {
 }
 
 impl Ipfix {
-    /// Opens a sink that sends to `collector`. Over UDP the collector need not listen yet. A collector distinguishes
-    /// the gateways of one exporter by `domain`, the observation domain.
-    pub(super) fn open(domain: u32, collector: SocketAddr) -> io::Result<Self> {
+    /// Opens a sink that sends to `collector`, which need not listen yet. A collector distinguishes the gateways of one
+    /// exporter by `domain`, the observation domain.
+    pub(super) fn open(domain: u32, collector: SocketAddr, carrier: Carrier) -> io::Result<Self> {
         Ok(Self {
-            socket: super::settings::udp_towards(collector)?,
+            transport: Transport::open(collector, carrier)?,
             collector,
             domain,
             sequence: 0,
@@ -96,11 +99,20 @@ impl Ipfix {
         Ok(())
     }
 
-    /// Sends all templates in a message of their own if they were not sent lately.
+    /// Sends all templates in a message of their own if the collector may not have them.
     fn templates(&mut self, now: Timestamp) -> io::Result<()> {
-        let due = self
-            .templates_sent
-            .is_none_or(|sent| now.as_second() - sent.as_second() >= TEMPLATES_EVERY);
+        let due = match self.transport.reach()? {
+            Knowledge::None => {
+                // A new connection counts anew, and has nothing of the one before.
+                self.message.clear();
+                self.sequence = 0;
+                true
+            }
+            Knowledge::All => false,
+            Knowledge::Fading => self
+                .templates_sent
+                .is_none_or(|sent| now.as_second() - sent.as_second() >= TEMPLATES_EVERY),
+        };
         if !due {
             return Ok(());
         }
@@ -110,17 +122,17 @@ impl Ipfix {
         self.send(now)
     }
 
-    /// Sends the message if there is anything in it. What cannot be sent is lost, as UDP may
-    /// lose it, and shows as a gap in the sequence.
+    /// Sends the message if there is anything in it. What cannot be sent is lost, as UDP may lose it, and shows as a gap
+    /// in the sequence of the datagrams, or as a new connection.
     fn send(&mut self, now: Timestamp) -> io::Result<()> {
         if self.message.is_empty() {
             return Ok(());
         }
         let message = self.message.finish(now, self.sequence, self.domain);
-        let sent = self.socket.send(message);
+        let sent = self.transport.send(message);
         self.sequence = self.sequence.wrapping_add(self.message.records);
         self.message.clear();
-        sent.map(drop)
+        sent
     }
 }
 
@@ -214,7 +226,10 @@ impl Sink for Ipfix {
     }
 
     fn flush(&mut self, now: Timestamp) -> io::Result<()> {
-        self.templates(now)?;
-        self.send(now)
+        match self.templates(now) {
+            // Nothing is lost but time.
+            Err(_) if self.message.is_empty() => Ok(()),
+            reached => reached.and_then(|()| self.send(now)),
+        }
     }
 }

@@ -225,6 +225,7 @@ mod tests {
             json: Some(json),
             syslog: None,
             ipfix: None,
+            carrier: crate::config::Carrier::Udp,
             rate,
             destinations: Destinations::Record,
         }

@@ -8,7 +8,7 @@ use super::Sink;
 use super::ipfix::Ipfix;
 use super::json::Json;
 use super::syslog::Syslog;
-use crate::config::Destinations;
+use crate::config::{Carrier, Destinations};
 
 /// Where records go and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Settings {
     pub syslog: Option<SocketAddr>,
     /// IPFIX collector.
     pub ipfix: Option<SocketAddr>,
+    /// How it is reached.
+    pub carrier: Carrier,
     /// Records per second, at most.
     pub rate: u32,
     /// Whether sessions are written, which have a destination.
@@ -47,7 +49,7 @@ impl Settings {
             sinks.push(Box::new(sink));
         }
         if let Some(collector) = self.ipfix {
-            let sink = Ipfix::open(self.domain, collector)
+            let sink = Ipfix::open(self.domain, collector, self.carrier)
                 .map_err(|error| io::Error::new(error.kind(), format!("{collector}: {error}")))?;
             sinks.push(Box::new(sink));
         }

@@ -3,13 +3,15 @@
 //! The datagrams are received on loopback and put into a capture file by hand, so that no rights
 //! are needed. Skipped, with the reason, where tshark is not installed.
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use isthmus_core::nat::Protocol;
-use isthmus_gateway::config::Destinations;
+use isthmus_gateway::config::{Carrier, Destinations};
 use isthmus_gateway::records::{
     Binding, Block, Change, Record, Recorder, Session, Settings, Subject,
 };
@@ -79,28 +81,22 @@ fn tshark() -> bool {
     there
 }
 
-/// Records all `events`, `rate` a second at most, and returns the datagrams of one sink.
-fn datagrams(
-    events: &[Event],
-    rate: u32,
-    sink: impl Fn(&mut Settings, &UdpSocket),
-) -> Vec<Vec<u8>> {
-    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
-    server
-        .set_read_timeout(Some(Duration::from_millis(300)))
-        .unwrap();
-    let mut settings = Settings {
+/// No sinks, and `rate` records a second.
+fn settings(rate: u32) -> Settings {
+    Settings {
         gateway: "edge".into(),
         host: "gw.example.net".into(),
         domain: 77,
         json: None,
         syslog: None,
         ipfix: None,
+        carrier: Carrier::Udp,
         rate,
         destinations: Destinations::Record,
-    };
-    sink(&mut settings, &server);
-    let recorder = Recorder::start(&settings).unwrap();
+    }
+}
+
+fn record(recorder: &Recorder, events: &[Event]) {
     for (change, subject) in events {
         recorder.record(Record {
             time: TIME.parse().unwrap(),
@@ -111,6 +107,22 @@ fn datagrams(
             subject: *subject,
         });
     }
+}
+
+/// Records all `events`, `rate` a second at most, and returns the datagrams of one sink.
+fn datagrams(
+    events: &[Event],
+    rate: u32,
+    sink: impl Fn(&mut Settings, &UdpSocket),
+) -> Vec<Vec<u8>> {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    server
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    let mut settings = settings(rate);
+    sink(&mut settings, &server);
+    let recorder = Recorder::start(&settings).unwrap();
+    record(&recorder, events);
     recorder.stop();
     let mut datagrams = Vec::new();
     let mut buffer = [0; 4096];
@@ -256,6 +268,70 @@ fn ipfix_rfc8158_section_4_6() {
     assert!(all("cflow.od_id").iter().all(|id| id == "77"));
     let last: u32 = sequences.last().unwrap().parse().unwrap();
     assert!((1..=12).contains(&last), "{sequences:?}");
+}
+
+/// The messages of a connection: each says how long it is (RFC 7011 section 3.1).
+fn messages(mut stream: &[u8]) -> Vec<Vec<u8>> {
+    let mut messages = Vec::new();
+    while let [_, _, high, low, ..] = *stream {
+        let (message, rest) = stream.split_at(usize::from(u16::from_be_bytes([high, low])));
+        messages.push(message.to_vec());
+        stream = rest;
+    }
+    assert!(stream.is_empty());
+    messages
+}
+
+/// RFC 7011 section 10.4: templates come first, once in each connection, and each counts its records.
+#[test]
+fn ipfix_over_tcp_rfc7011_section_10_4() {
+    if !tshark() {
+        return;
+    }
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut settings = settings(1000);
+    settings.ipfix = Some(collector.local_addr().unwrap());
+    settings.carrier = Carrier::Tcp;
+    let recorder = Recorder::start(&settings).unwrap();
+    // Somebody who hangs up.
+    let (first, _) = collector.accept().unwrap();
+    drop(first);
+    let begun = Instant::now();
+    collector.set_nonblocking(true).unwrap();
+    let (mut second, _) = loop {
+        if let Ok(accepted) = collector.accept() {
+            break accepted;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "no second connection"
+        );
+        // The kernel tells of the end at the second message.
+        record(&recorder, &events()[..1]);
+        sleep(Duration::from_millis(300));
+    };
+    record(&recorder, &events());
+    recorder.stop();
+    second.set_nonblocking(false).unwrap();
+    let mut stream = Vec::new();
+    second.read_to_end(&mut stream).unwrap();
+
+    let messages = messages(&stream);
+    let is_templates = |message: &&Vec<u8>| message[16..18] == [0, 2];
+    assert!(is_templates(&&messages[0]));
+    assert_eq!(messages.iter().filter(is_templates).count(), 1);
+    let packets = decoded(4739, &messages);
+    let text = serde_json::to_string(&packets).unwrap();
+    assert!(
+        !text.contains("_ws.expert") && !text.contains("_ws.malformed"),
+        "{text}"
+    );
+    let events = all(&packets, "cflow.nat_event");
+    let expected = [
+        "6", "7", "10", "11", "16", "17", "4", "5", "8", "9", "16", "17",
+    ];
+    assert!(events.ends_with(&expected.map(String::from)), "{events:?}");
+    assert_eq!(all(&packets, "cflow.sequence")[..2], ["0", "0"]);
 }
 
 #[test]
