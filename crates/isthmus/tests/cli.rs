@@ -459,6 +459,78 @@ fn addr_explains_dhcpv6() {
     }
 }
 
+/// What DHCPv6 says becomes an instance that `check` takes, once it is said who is inside.
+#[test]
+fn addr_writes_what_dhcpv6_says() {
+    // MAP-T with a Forwarding Mapping Rule for others, a basic one for its own, and one that is not for this CE
+    // (RFC 7598 sections 4.1, 4.3, 5.2).
+    let map_t = "005f003c 0059000d 01 10 18 c0000200 28 20010db800 \
+                 0059000d 00 10 18 c6336400 28 20010dba00 \
+                 0059000d 01 10 18 cb007100 28 20010db900 \
+                 005b0005 20 20010dbf";
+    let shared = "00590017 00 00 20 c0000212 38 20010db8001234 005d0004 00083400";
+    let map_e = format!("005e002f {shared} 005a0010 20010db8ffff00000000000000000001");
+    let lw = "0060002c 005c0014 c0000212 38 20010db8001234 005d0004 00083400 \
+              005a0010 20010db8ffff00000000000000000001";
+    for (options, keys) in [
+        (
+            format!("{DELEGATED} {map_t}"),
+            &[
+                "mechanism = \"map-t\"",
+                "prefix = \"2001:dbf::/32\"",
+                "rules = [{ v6 = \"2001:db8::/40\", v4 = \"192.0.2.0/24\", ea-bits = 16, psid-offset = 6 }, \
+                 { v6 = \"2001:db9::/40\", v4 = \"203.0.113.0/24\", ea-bits = 16, psid-offset = 6 }]",
+                "end-user-prefix = \"2001:db8:12:3400::/56\"",
+            ][..],
+        ),
+        (
+            format!("{DELEGATED} {MAP_E}"),
+            &["mechanism = \"map-e\"", "br = \"2001:db8:ffff::1\""],
+        ),
+        (
+            format!("{DELEGATED} {map_e}"),
+            &["ea-bits = 0, psid = 52, psid-length = 8, psid-offset = 0 }]"],
+        ),
+        (
+            format!("{DELEGATED} {lw}"),
+            &[
+                "role = \"b4\"",
+                "aftr = \"2001:db8:ffff::1\"",
+                "local = \"2001:db8:12:3400:0:c000:212:34\"",
+                "address = \"192.0.2.18\"\npsid = 52\npsid-length = 8\npsid-offset = 0",
+            ],
+        ),
+    ] {
+        let text = stdout(&["addr", "dhcpv6", &options, "--toml", "home"]);
+        for key in keys {
+            assert!(text.contains(key), "no {key:?} in\n{text}");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            format!("{text}\ninside = [\"192.168.1.0/24\"]\n"),
+        )
+        .unwrap();
+        let said = stdout(&["check", file.path().to_str().unwrap()]);
+        assert!(said.contains("192.0.2.18"), "{said}");
+    }
+}
+
+#[test]
+fn addr_tells_why_dhcpv6_is_no_instance() {
+    for (options, why) in [
+        (MAP_E.to_owned(), "--prefix"),
+        (DELEGATED.to_owned(), "no MAP-E, MAP-T or lw4o6"),
+        (
+            format!("{MAP_E} {}", DELEGATED.replace("20010db8", "20010db9")),
+            "no rule gives an IPv4 address to 2001:db9:12:3400::/56",
+        ),
+    ] {
+        let error = failure(&["addr", "dhcpv6", &options, "--toml", "home"], 1);
+        assert!(error.contains(why), "no {why:?} in\n{error}");
+    }
+}
+
 /// Offset, value, and the expected value.
 #[test]
 fn addr_tells_what_is_wrong_with_dhcpv6() {

@@ -3,6 +3,7 @@
 mod announce;
 mod ipv6_mostly;
 mod machine;
+mod map_dhcpv6;
 mod office;
 mod page;
 mod pods;
@@ -99,7 +100,13 @@ fn every_page_is_followed_by_a_test() {
             }
         }
     }
-    let followed = [announce::PAGE, ipv6_mostly::PAGE, office::PAGE, pods::PAGE];
+    let followed = [
+        announce::PAGE,
+        ipv6_mostly::PAGE,
+        map_dhcpv6::PAGE,
+        office::PAGE,
+        pods::PAGE,
+    ];
     let followed = followed.into_iter().chain(start::PAGES);
     assert_eq!(pages, followed.map(String::from).collect());
 }

@@ -1,5 +1,7 @@
 //! `isthmus addr dhcpv6`
 
+mod instance;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,6 +33,9 @@ pub(super) struct Dhcpv6 {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print the instance of a configuration with this name, all but what is `inside`
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    toml: Option<String>,
 }
 
 impl Dhcpv6 {
@@ -48,6 +53,9 @@ impl Dhcpv6 {
         }
         let mut found = softwire46::read(&bytes).with_context(|| format!("cannot read {name}"))?;
         found.prefixes.extend(&self.prefix);
+        if let Some(toml) = &self.toml {
+            return configure(toml, &found);
+        }
         let domains: Vec<_> = found
             .domains
             .iter()
@@ -64,6 +72,19 @@ impl Dhcpv6 {
             ExitCode::SUCCESS
         })
     }
+}
+
+/// Prints an instance.
+fn configure(name: &str, found: &Provisioned) -> Result<ExitCode> {
+    for ignored in &found.ignored {
+        eprintln!("note: {}", why(ignored));
+    }
+    if found.domains.is_empty() {
+        bail!("there is no MAP-E, MAP-T or lw4o6 for a router in it");
+    }
+    let text = instance::text(name, &found.domains, &found.prefixes);
+    print!("{}", text.map_err(anyhow::Error::msg)?);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Parses hexadecimal text.

@@ -52,7 +52,7 @@ fn an_aftr() {
 }
 
 /// A home and its provider, whose machine has this name.
-fn network(provider: &'static str) -> Network {
+pub(super) fn network(provider: &'static str) -> Network {
     let node = |name, routes: &[&str]| Node::new(name, Role::Plain, routes);
     let topology = Topology {
         nodes: vec![
