@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::*;
 use isthmus_core::host::{Destination, Host, Route, Thorough};
@@ -340,6 +340,43 @@ fn static_bindings_are_those_of_the_configuration() {
     insert_static(memory, &nat.cfg, nat.host.now, &fixed).unwrap();
     nat.sweep();
     assert_eq!(bindings(&nat.host.memory[..], &nat.cfg).count(), 1);
+}
+
+/// A word of the index for packets from outside that leads to a session, and is not the word of that session: another
+/// packet could take it for its own.
+#[test]
+fn a_strangers_way_to_a_session_is_closed() {
+    let mut nat = Setup::default().nat();
+    let outside = nat.out(client(0, 0), server(0), Udp).unwrap();
+    let (lines, cfg) = (&nat.host.memory[..], &nat.cfg);
+    let ways = || occupancy(lines, cfg).returns;
+    assert_eq!(ways(), 1);
+    let set = |word: &AtomicU64, value| word.store(value, Ordering::Relaxed);
+    let is_way = |word: &&AtomicU64| {
+        let value = word.load(Ordering::Relaxed);
+        set(word, 0);
+        let ways = ways();
+        set(word, value);
+        ways == 0
+    };
+    let way = lines.iter().flatten().find(is_way).unwrap();
+    // Its highest bits are of a hash.
+    let stray = way.load(Ordering::Relaxed) ^ 1 << 62;
+    let is_room = |word: &&AtomicU64| {
+        let free = word.load(Ordering::Relaxed) == 0;
+        if free {
+            set(word, stray);
+        }
+        let taken = free && ways() == 2;
+        if free && !taken {
+            set(word, 0);
+        }
+        taken
+    };
+    assert!(lines.iter().flatten().any(|word| is_room(&word)));
+    assert_eq!(recover(lines, cfg).sessions, 1);
+    assert_eq!(ways(), 1);
+    assert_eq!(nat.back(outside, server(0), Udp), Ok(client(0, 0)));
 }
 
 #[test]
