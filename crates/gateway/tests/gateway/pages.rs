@@ -137,3 +137,32 @@ fn every_page_has_its_place_in_the_book() {
     there.sort();
     assert_eq!(listed, there);
 }
+
+/// The last word of each row of `docs/tasks.md` is a test.
+#[test]
+fn every_task_has_its_test() {
+    let text = fs::read_to_string(root().join("docs/tasks.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_suffix("` |"));
+    let names: Vec<&str> = rows.filter_map(|row| row.rsplit('`').next()).collect();
+    assert_eq!(names.len(), 15);
+    let tests = sources(&root().join("crates/isthmus/tests"));
+    let missing: Vec<&&str> = names
+        .iter()
+        .filter(|name| !tests.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The text of all sources in a folder and below.
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text += &sources(&path);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text += &fs::read_to_string(path).unwrap();
+        }
+    }
+    text
+}
