@@ -346,7 +346,18 @@ fn static_bindings_are_those_of_the_configuration() {
 /// packet could take it for its own.
 #[test]
 fn a_strangers_way_to_a_session_is_closed() {
-    let mut nat = Setup::default().nat();
+    let capacity = Capacity {
+        sessions: 8,
+        bindings: 8,
+        permissions: 8,
+        subscribers: 8,
+        fragments: 8,
+    };
+    let setup = Setup {
+        capacity,
+        ..Setup::default()
+    };
+    let mut nat = setup.nat();
     let outside = nat.out(client(0, 0), server(0), Udp).unwrap();
     let (lines, cfg) = (&nat.host.memory[..], &nat.cfg);
     let ways = || occupancy(lines, cfg).returns;
