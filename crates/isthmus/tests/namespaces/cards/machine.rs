@@ -133,6 +133,9 @@ impl Monitor {
             to,
             sent: 0,
         };
+        // Until stty came, the line sent back all that the monitor said, and may have stopped amid a message. No
+        // message has such an octet: the monitor forgets what came before it.
+        monitor.to.write_all(b"\xff\n").unwrap();
         // Refused if the session has begun already.
         monitor.ask("qmp_capabilities", json!({}));
         monitor
@@ -158,7 +161,8 @@ impl Monitor {
         self.message(|message| message["event"] == event && message["data"]["device"] == device);
     }
 
-    /// Reads until a message is the one. The first line may be the rest of a greeting.
+    /// Reads until a message is the one. The first lines may be the rest of a greeting, and complaints about what the
+    /// line sent back.
     fn message(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         let mut line = String::new();
