@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the BPF programs into isthmus.bpf.o, and those that look at them into trace.bpf.o. Both are
-# committed: a plain `cargo build` of the workspace then needs neither LLVM nor bpf-linker. Needs bpf-linker 0.13 with LLVM 22, and the
-# toolchain of rust-toolchain.toml with rust-src (stable, hence RUSTC_BOOTSTRAP for -Zbuild-std).
+# Builds the BPF programs into isthmus.bpf.o, the same for processors that do not order plain accesses to memory into
+# isthmus-weakly-ordered.bpf.o (see crates/atomic), and those that look at them into trace.bpf.o. All are
+# committed: a plain `cargo build` of the workspace then needs neither LLVM nor bpf-linker. Needs bpf-linker 0.13
+# with LLVM 22, and the toolchain of rust-toolchain.toml with rust-src (stable, hence RUSTC_BOOTSTRAP for -Zbuild-std).
 # Usage: build.sh
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -11,15 +12,19 @@ export RUSTC_BOOTSTRAP=1
 RUSTC_WRAPPER="$PWD/rustc.sh"
 export RUSTC_WRAPPER
 # Paths of this machine must not get into the object: it has to be the same everywhere.
-RUSTFLAGS="-g -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 \
+flags="-g -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 --check-cfg=cfg(weakly_ordered) \
  --remap-path-prefix=$(realpath ../..)=isthmus \
  --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo \
  --remap-path-prefix=$(rustc --print sysroot)=rust"
-export RUSTFLAGS
-cargo build --release --target bpfel-unknown-none -Zbuild-std=core
-# Loaders place what the types and lines of a program refer to by their offsets: the relocations of both are a third of it.
 strip="$(command -v llvm-strip-22 || echo /usr/lib/llvm-22/bin/llvm-strip)"
-for pair in isthmus-bpf:isthmus.bpf.o isthmus-trace:trace.bpf.o; do
-    cp "$target/bpfel-unknown-none/release/${pair%:*}" "${pair#*:}"
-    "$strip" --strip-debug --remove-section=.rel.BTF --remove-section=.rel.BTF.ext "${pair#*:}"
-done
+build() { # PROGRAM OBJECT [FLAG...]
+    RUSTFLAGS="$flags ${*:3}" \
+        cargo build --release --bin "$1" --target bpfel-unknown-none -Zbuild-std=core
+    cp "$target/bpfel-unknown-none/release/$1" "$2"
+    # Loaders place what the types and lines of a program refer to by their offsets: the relocations of both are a
+    # third of it.
+    "$strip" --strip-debug --remove-section=.rel.BTF --remove-section=.rel.BTF.ext "$2"
+}
+build isthmus-trace trace.bpf.o
+build isthmus-bpf isthmus.bpf.o
+build isthmus-bpf isthmus-weakly-ordered.bpf.o --cfg=weakly_ordered

@@ -10,6 +10,8 @@ output="$(mktemp)"
 trap 'rm -f "$output"' EXIT
 # More arguments for tests/guest/run.
 options=()
+# Cargo's name of what the guest runs, if its processor is another than that of this machine.
+foreign=
 
 # Ends a tier on a machine that cannot have a guest.
 need_guest() {
@@ -28,7 +30,9 @@ need_guest() {
 
 # The executable of an integration test of the program; nothing if it cannot be built.
 test_executable() { # NAME
-    cargo test --locked --workspace --test "$1" --no-run --message-format=json |
+    local of=(--workspace)
+    [ -z "$foreign" ] || of=(--package isthmus --target "$foreign")
+    cargo test --locked "${of[@]}" --test "$1" --no-run --message-format=json |
         sed -n "s/.*crates\/isthmus\/.*\"name\":\"$1\".*\"executable\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
 }
 
@@ -41,7 +45,7 @@ guest_tests() { # LINE...
     namespaces="$(test_executable namespaces)"
     # The tests look for the programs and the vectors where they are here. Cargo has built all programs that
     # the tests of this name may start.
-    program="$(target_dir)/debug/isthmus"
+    program="$(target_dir)/${foreign:+$foreign/}debug/isthmus"
     for built in "$vectors" "$namespaces" "$program"; do
         if [ ! -x "$built" ]; then
             record failed 1 "the tests for 6.1 are not built"
@@ -53,7 +57,9 @@ guest_tests() { # LINE...
     done
     # The path of the vectors goes through the folder of the crate.
     local manifest="$root/crates/isthmus/Cargo.toml"
-    for object in crates/bpf/isthmus.bpf.o crates/lab/bpf/*.bpf.o; do
+    object=crates/bpf/isthmus.bpf.o
+    [ -z "$foreign" ] || object=crates/bpf/isthmus-weakly-ordered.bpf.o
+    for object in "$object" crates/lab/bpf/*.bpf.o; do
         files+=(--file "$object")
     done
     for line in "$@"; do

@@ -3,22 +3,25 @@
 //! LLVM cannot select an instruction for an atomic load or store on BPF before the fourth version
 //! of the instruction set, which Linux 6.1 does not know. It can for read-modify-write operations.
 //! The kernel's own memory model makes an aligned 64-bit load or store of a BPF program single, so
-//! a volatile access is what `READ_ONCE` and `WRITE_ONCE` are in C. The word of BPF takes an
-//! [`Ordering`](core::sync::atomic::Ordering) like the other, but ignores it. That is right where the
-//! processor orders plain accesses by itself:
+//! a volatile access is what `READ_ONCE` and `WRITE_ONCE` are in C. What more an
+//! [`Ordering`](core::sync::atomic::Ordering) asks for depends on the processor, and the programs are built
+//! for both kinds of it:
 //!
-//! - **x86-64**: yes. LLVM keeps volatile accesses in order, also with atomic operations, and so do the
+//! - **x86-64** orders plain accesses by itself, so that they serve for every ordering. LLVM keeps volatile
+//!   accesses in order, also with atomic operations, and so do the
 //!   verifier and the JIT, which makes one instruction of each: `mov` of a load or a store, `lock` or
 //!   `xchg` of a read-modify-write. The processor keeps loads in order, keeps stores in order, and makes a
 //!   full barrier of a locked instruction. Therefore a plain load acquires, a plain store releases, and a
 //!   plain load has its place in the one order of all read-modify-writes: it is what the host's compiler
 //!   makes of a `SeqCst` load, too.
-//! - **aarch64**: no. A read-modify-write that returns a value is a full barrier there as well, but the JIT
-//!   makes plain `ldr` and `str` of the rest, and of two plain loads only an address that depends on the
-//!   first keeps them in order. Tables have none: a search compares tags, which is a control dependency, and
-//!   a reader checks the life of a slot after words that it does not depend on. So a program could take
-//!   the words of an entry that has ended for those of the next one. The test of the tables under `loom`
-//!   finds this with relaxed loads. `BPF_LOAD_ACQ`, which would help, came with Linux 6.15.
+//! - **aarch64** does not (`--cfg weakly_ordered`). The JIT makes plain `ldr` and `str` of plain accesses, and of
+//!   two loads only an address that depends on the first keeps them in order. Tables have none: a search
+//!   compares tags, which is a control dependency, and a reader checks the life of a slot after words that it
+//!   does not depend on. So a program could take the words of an entry that has ended for those of the next
+//!   one. The test of the tables under `loom` finds this with relaxed loads. A read-modify-write that
+//!   returns a value is a full barrier in the kernel's memory model, on every processor. So a load that is
+//!   more than relaxed is one that adds no bit, and such a store is an exchange. Their price is that the
+//!   processor takes the line for itself. `BPF_LOAD_ACQ`, which would be cheaper, came with Linux 6.15.
 //!
 //! On other processors the engine refuses to load programs.
 //!
@@ -49,6 +52,11 @@ mod bpf {
     // SAFETY: every access is single and volatile, or an atomic operation.
     unsafe impl Sync for AtomicU64 {}
 
+    /// Whether the processor does not give a plain access this order by itself.
+    const fn needs_barrier(order: Ordering) -> bool {
+        cfg!(weakly_ordered) && !matches!(order, Ordering::Relaxed)
+    }
+
     impl core::fmt::Debug for AtomicU64 {
         fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
             self.load(Ordering::Relaxed).fmt(f)
@@ -62,16 +70,23 @@ mod bpf {
             Self(UnsafeCell::new(value))
         }
 
-        /// Reads the word, in the processor's order: see [the crate](crate).
+        /// Reads the word; see [the crate](crate) for its order.
         #[inline(always)]
-        pub fn load(&self, _order: Ordering) -> u64 {
+        pub fn load(&self, order: Ordering) -> u64 {
+            if needs_barrier(order) {
+                return self.fetch_or(0, order);
+            }
             // SAFETY: the pointer is valid and aligned.
             unsafe { self.0.get().read_volatile() }
         }
 
-        /// Writes the word, in the processor's order: see [the crate](crate).
+        /// Writes the word; see [the crate](crate) for its order.
         #[inline(always)]
-        pub fn store(&self, value: u64, _order: Ordering) {
+        pub fn store(&self, value: u64, order: Ordering) {
+            if needs_barrier(order) {
+                let _before = self.swap(value, order);
+                return;
+            }
             // SAFETY: the pointer is valid and aligned.
             unsafe { self.0.get().write_volatile(value) }
         }

@@ -7,6 +7,7 @@
 
 use core::cell::Cell;
 use core::ffi::c_void;
+use core::sync::atomic::Ordering::{self, Acquire, Relaxed};
 
 use aya_ebpf::bindings::{
     BPF_FIB_LKUP_RET_NO_NEIGH, BPF_FIB_LKUP_RET_NOT_FWDED, BPF_FIB_LKUP_RET_SUCCESS,
@@ -19,6 +20,7 @@ use isthmus_abi::lines::MMAPABLE;
 use isthmus_abi::routes::{self, EpochWords, Granularity};
 use isthmus_core::address::{V4, V6};
 use isthmus_core::host::{Destination, Route};
+use isthmus_core::table::Line;
 use isthmus_core::verdict::Slow;
 
 use crate::ethernet::{Addresses, Tag};
@@ -368,7 +370,7 @@ impl<I: Ingress> Egress for Fib<I> {
     #[inline(always)]
     fn find(&mut self, to: Destination) -> Result<Option<Route>, Slow> {
         let key = FibKey::new(to, self.ingress.link());
-        let epoch = epoch();
+        let epoch = epoch(Relaxed);
         let mut slot = u64::from(key.slot());
         let mut found = false;
         // A loop, so that the key of the map has one slot on the stack.
@@ -416,17 +418,19 @@ fn cached(slot: u32) -> Option<&'static NextHop> {
     Some(unsafe { &*words.cast::<NextHop>() })
 }
 
+/// The number of the state of routes. Who asks to look up what it belongs to acquires it.
 #[inline(always)]
-fn epoch() -> u32 {
-    state_of_routes(routes::NUMBER) as u32
+fn epoch(order: Ordering) -> u32 {
+    state_of_routes(routes::NUMBER, order) as u32
 }
 
 /// A word of [`EPOCH`].
 #[inline(always)]
-fn state_of_routes(word: usize) -> u64 {
-    // SAFETY: one of eight aligned words, which the daemon writes at once.
-    EPOCH.get_ptr(0).map_or(0, |words| unsafe {
-        words.cast::<u64>().add(word).read_volatile()
+fn state_of_routes(word: usize, order: Ordering) -> u64 {
+    EPOCH.get_ptr(0).map_or(0, |words| {
+        // SAFETY: eight aligned words, which the daemon writes one by one.
+        let line = unsafe { &*words.cast::<Line>() };
+        line[word].load(order)
     })
 }
 
@@ -438,8 +442,8 @@ const MISS: u64 = 1 << 32;
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn shared_next_hop(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 {
-    let epoch = epoch();
-    let size = state_of_routes(routes::SIZE) as u32;
+    let epoch = epoch(Acquire);
+    let size = state_of_routes(routes::SIZE, Relaxed) as u32;
     let one = FibKey {
         addresses: [a, b, c, d],
         from,
@@ -487,7 +491,7 @@ pub(crate) fn look_up<I: Ingress>(context: *mut c_void, slot: u32) {
     // the same size, aligned to more than it needs.
     let fib = unsafe { &mut *words.cast::<bpf_fib_lookup>() };
     hop.key.get().write_to(fib);
-    let epoch = epoch();
+    let epoch = epoch(Acquire);
     let by_kernel = properties(fib.ifindex).forwards_by_kernel();
     // A program that does not send needs no neighbour.
     let flags = if by_kernel {

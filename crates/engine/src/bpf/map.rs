@@ -1,7 +1,7 @@
 //! Access to the maps of the programs. `isthmus-abi` defines their contents.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use aya::Ebpf;
 use aya::maps::{Array, Map, PerCpuArray};
@@ -60,6 +60,9 @@ pub(super) fn instances(ebpf: &Ebpf) -> Result<Values<Instance>, Error> {
 pub(super) fn activate(ebpf: &mut Ebpf, active: Active) -> Result<(), Error> {
     let map = ebpf.map_mut(ACTIVE).ok_or(Error::Missing(ACTIVE))?;
     let mut map: Array<_, Plain<Active>> = map.try_into()?;
+    // A system call orders nothing. A program finds all that was written before by addresses that depend on what it
+    // reads here, which keeps its loads in order on every processor.
+    fence(Ordering::Release);
     Ok(map.set(0, Plain(active), 0)?)
 }
 

@@ -14,6 +14,7 @@ mod map;
 #[cfg(test)]
 mod object;
 mod offline;
+mod packed;
 mod pins;
 mod ranges;
 mod routes;
@@ -45,6 +46,7 @@ use crate::ruleset::Ruleset;
 use crate::sys;
 use kept::Kept;
 use links::{Links, Named};
+use packed::{Packed, packed};
 use ranges::Ranges;
 use routes::RouteWatch;
 
@@ -58,16 +60,21 @@ pub use offline::KernelTranslator;
 pub use pins::Pins;
 pub use tracer::Tracer;
 
-/// The programs, built by `crates/bpf/build.sh` and committed, so that Isthmus is built without LLVM.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/isthmus.bpf.o");
+/// The programs for this processor, built by `crates/bpf/build.sh` and committed, so that Isthmus is built without LLVM;
+/// see `isthmus-atomic` for how processors differ.
+#[cfg(target_arch = "x86_64")]
+static OBJECT: Option<Packed> = Some(packed!("isthmus"));
+#[cfg(target_arch = "aarch64")]
+static OBJECT: Option<Packed> = Some(packed!("isthmus-weakly-ordered"));
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+static OBJECT: Option<Packed> = None;
 
 /// The reason why the programs cannot run here.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This processor does not order memory as the programs require; see `isthmus-atomic`.
+    /// There are no programs that keep their order of memory accesses on this processor; see `isthmus-atomic`.
     #[error(
-        "the BPF programs run on x86-64 only: {} does not keep the order of memory accesses that they \
-         rely on; give every interface `engine = \"user\"`",
+        "the BPF programs run on x86-64 and aarch64 only, not on {}; give every interface `engine = \"user\"`",
         std::env::consts::ARCH
     )]
     Architecture,
@@ -137,9 +144,6 @@ pub enum Mode {
     Generic,
 }
 
-/// Whether the processor keeps the loads of a BPF program in order; see `isthmus-atomic`.
-const LOADS_ARE_ORDERED: bool = cfg!(target_arch = "x86_64");
-
 /// Lines of rules memory that are reserved at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
@@ -191,9 +195,7 @@ impl Programs {
         clock: Clock,
         keeper: Option<Arc<dyn Keeper>>,
     ) -> Result<Self, Error> {
-        if !LOADS_ARE_ORDERED {
-            return Err(Error::Architecture);
-        }
+        let object = OBJECT.as_ref().ok_or(Error::Architecture)?;
         let state_lines = state_lines.max(1);
         let kept = match &keeper {
             Some(keeper) => Kept::find(&**keeper, state_lines, rule_lines.saturating_mul(2)),
@@ -209,7 +211,7 @@ impl Programs {
             .override_global(OFFLINE, &offline, true)
             // The complete log of a refusal has hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
-            .load(OBJECT)?;
+            .load(&object.unpack())?;
         let taken = match &keeper {
             Some(keeper) => kept.take(&mut ebpf, &**keeper)?,
             None => HashMap::new(),

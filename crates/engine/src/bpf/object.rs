@@ -42,9 +42,13 @@ fn shared() -> Vec<(&'static str, usize, usize, u32, bool)> {
     ]
 }
 
+fn object() -> Object {
+    Object::parse(&OBJECT.as_ref().unwrap().unpack()).unwrap()
+}
+
 #[test]
 fn maps_have_the_names_and_sizes_that_the_daemon_knows() {
-    let object = Object::parse(OBJECT).unwrap();
+    let object = object();
     for (name, key, value, entries, mapped) in shared() {
         let map = &object.maps[name];
         let sizes = (map.key_size(), map.value_size(), map.max_entries());
@@ -56,7 +60,7 @@ fn maps_have_the_names_and_sizes_that_the_daemon_knows() {
 
 #[test]
 fn programs_have_the_names_that_the_daemon_knows() {
-    let object = Object::parse(OBJECT).unwrap();
+    let object = object();
     for hook in [programs::Hook::Xdp, programs::Hook::Tc] {
         for slot in programs::Slot::ALL {
             let name = slot.name(hook);
@@ -67,14 +71,14 @@ fn programs_have_the_names_that_the_daemon_knows() {
 
 #[test]
 fn the_daemon_can_say_whose_clock_counts() {
-    let mut object = Object::parse(OBJECT).unwrap();
+    let mut object = object();
     let octet = HashMap::from([(clock::OFFLINE, (&[1][..], true))]);
     object.patch_map_data(octet).unwrap();
 }
 
 #[test]
 fn every_map_is_kept_for_the_next_process() {
-    let object = Object::parse(OBJECT).unwrap();
+    let object = object();
     let maps = object.maps.keys().map(String::as_str);
     let named: BTreeSet<&str> = maps.filter(|name| !name.starts_with('.')).collect();
     assert_eq!(named, BTreeSet::from(super::kept::MAPS));

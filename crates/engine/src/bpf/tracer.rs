@@ -22,6 +22,7 @@ use isthmus_core::reason::Counter;
 
 use super::kept::descriptor;
 use super::types::Types;
+use super::packed::{Packed, packed};
 use super::{Error, Plain, Programs, map};
 use crate::counters::Owner;
 use crate::sys;
@@ -29,7 +30,7 @@ use crate::sys::tracing::Moment;
 use crate::trace::{Fate, Followed, Form, Said, Sink};
 
 /// The programs that look on, built by `crates/bpf/build.sh`.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/trace.bpf.o");
+static OBJECT: Packed = packed!("trace");
 const LICENSE: &CStr = c"Dual MIT/GPL";
 /// Interval of looks at what was lost.
 const LOOK: Duration = Duration::from_millis(500);
@@ -68,7 +69,7 @@ impl Programs {
         let settings = settings(filter, snap).map_err(Error::Trace)?;
         let mut ebpf = EbpfLoader::new()
             .verifier_log_level(VerifierLogLevel::STATS)
-            .load(OBJECT)?;
+            .load(&OBJECT.unpack())?;
         for name in [COUNTS, ACTIVE] {
             let made = ebpf.map(name).and_then(descriptor);
             let ours = self.ebpf.map(name).and_then(descriptor);
@@ -129,7 +130,7 @@ fn instructions(all: &[bpf_insn]) -> Vec<u64> {
 /// The object once more, for instructions that refer to the maps: the loader has none for programs that look at
 /// programs.
 fn relocated(ebpf: &Ebpf) -> io::Result<Object> {
-    let mut object = Object::parse(OBJECT).map_err(io::Error::other)?;
+    let mut object = Object::parse(&OBJECT.unpack()).map_err(io::Error::other)?;
     let texts: HashSet<usize> = object
         .functions
         .keys()
