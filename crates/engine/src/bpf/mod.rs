@@ -69,6 +69,9 @@ static OBJECT: Option<Packed> = Some(packed!("isthmus-weakly-ordered"));
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 static OBJECT: Option<Packed> = None;
 
+/// Whether there are programs for this processor.
+pub const HAS_PROGRAMS: bool = OBJECT.is_some();
+
 /// The reason why the programs cannot run here.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

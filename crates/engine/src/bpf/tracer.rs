@@ -21,8 +21,8 @@ use isthmus_abi::trace::{EVENTS, Event, Filter, LONGEST, LOST, Offsets, SETTINGS
 use isthmus_core::reason::Counter;
 
 use super::kept::descriptor;
-use super::types::Types;
 use super::packed::{Packed, packed};
+use super::types::Types;
 use super::{Error, Plain, Programs, map};
 use crate::counters::Owner;
 use crate::sys;

@@ -1,6 +1,7 @@
 //! The kernel can do, and permits, what the engines need.
 
 use caps::{CapSet, Capability};
+use isthmus_engine::bpf;
 use nix::sys::utsname::uname;
 
 use super::{Case, Check, Defect, Depth, Remedy, Unseen};
@@ -8,7 +9,7 @@ use crate::config::{Engine, Interface};
 
 pub(super) const CHECK: Check = Check {
     name: "kernel",
-    about: "a kernel before 6.1, or another processor than x86-64, with XDP or tc",
+    about: "a kernel before 6.1, or another processor than x86-64 or aarch64, with XDP or tc",
     depth: Depth::Start,
     look,
 };
@@ -32,7 +33,7 @@ const OLDEST: (u32, u32) = (6, 1);
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
 fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
-    let machine = cfg!(target_arch = "x86_64");
+    let machine = bpf::HAS_PROGRAMS;
     let release = uname().map_or_else(
         |_| String::new(),
         |uname| uname.release().to_string_lossy().into_owned(),
@@ -45,7 +46,7 @@ fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
     let defect = |interface: &Interface| {
         Defect::new(
             wrong.clone(),
-            "The BPF programs are for Linux 6.1 and later on x86-64",
+            "The BPF programs are for Linux 6.1 and later on x86-64 and aarch64",
             Remedy::engine(interface, "user"),
         )
     };
