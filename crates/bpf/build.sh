@@ -3,7 +3,7 @@
 # isthmus-weakly-ordered.bpf.o (see crates/atomic), and those that look at them into trace.bpf.o. All are
 # committed: a plain `cargo build` of the workspace then needs neither LLVM nor bpf-linker. Needs bpf-linker 0.13
 # with LLVM 22, and the toolchain of rust-toolchain.toml with rust-src (stable, hence RUSTC_BOOTSTRAP for -Zbuild-std).
-# Usage: build.sh
+# Usage: build.sh [OBJECT...]    default: all three
 set -euo pipefail
 cd "$(dirname "$0")"
 target=${CARGO_TARGET_DIR:-target}
@@ -17,6 +17,7 @@ flags="-g -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 --check-cfg=cfg(w
  --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo \
  --remap-path-prefix=$(rustc --print sysroot)=rust"
 strip="$(command -v llvm-strip-22 || echo /usr/lib/llvm-22/bin/llvm-strip)"
+[ $# -gt 0 ] || set -- trace.bpf.o isthmus.bpf.o isthmus-weakly-ordered.bpf.o
 build() { # PROGRAM OBJECT [FLAG...]
     RUSTFLAGS="$flags ${*:3}" \
         cargo build --release --bin "$1" --target bpfel-unknown-none -Zbuild-std=core
@@ -25,6 +26,11 @@ build() { # PROGRAM OBJECT [FLAG...]
     # third of it.
     "$strip" --strip-debug --remove-section=.rel.BTF --remove-section=.rel.BTF.ext "$2"
 }
-build isthmus-trace trace.bpf.o
-build isthmus-bpf isthmus.bpf.o
-build isthmus-bpf isthmus-weakly-ordered.bpf.o --cfg=weakly_ordered
+for object; do
+    case "$object" in
+    trace.bpf.o) build isthmus-trace "$object" ;;
+    isthmus.bpf.o) build isthmus-bpf "$object" ;;
+    isthmus-weakly-ordered.bpf.o) build isthmus-bpf "$object" --cfg=weakly_ordered ;;
+    *) echo "error: there is no object \"$object\"" >&2 && exit 2 ;;
+    esac
+done
