@@ -6,6 +6,7 @@ pub mod config;
 pub mod control;
 pub mod doctor;
 pub mod engine;
+pub mod explain;
 mod hash;
 pub mod health;
 pub mod import;

@@ -1,5 +1,7 @@
 //! Followed packets: which a client wants to see, and what it is told of each.
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 use isthmus_engine::trace::Filter;
 use serde::{Deserialize, Serialize};
@@ -96,6 +98,10 @@ pub struct TracedPacket {
     pub fate: String,
     /// The counters that it changed.
     pub reasons: Vec<Reason>,
+    /// What the addresses with which it came mean to the instances that counted it: the entry, the prefix or the
+    /// pool that is responsible.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub rules: Vec<Rule>,
     /// The state of its session, if it has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session: Option<super::Listed>,
@@ -114,6 +120,18 @@ pub struct Reason {
     pub instance: Option<String>,
     /// The counter.
     pub counter: String,
+}
+
+/// The meaning of an address to an instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Rule {
+    /// The instance.
+    pub instance: String,
+    /// The address.
+    pub address: IpAddr,
+    /// Its meaning, as `isthmus addr explain` has it.
+    pub meaning: String,
 }
 
 /// A packet at one moment.

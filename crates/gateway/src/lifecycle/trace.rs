@@ -1,6 +1,6 @@
 //! Packets on their way, told in the names of the configuration.
 
-mod v4;
+mod ends;
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -17,7 +17,10 @@ use tokio::sync::mpsc;
 
 use super::clock;
 use super::view::{Current, View, lock};
-use crate::control::{Listed, PacketForm, Reason, Reply, TraceRequest, TracedPacket, Tracing};
+use crate::control::{
+    Listed, PacketForm, Reason, Reply, Rule, TraceRequest, TracedPacket, Tracing,
+};
+use crate::explain;
 
 /// Begins to tell.
 pub(super) fn begin(
@@ -128,19 +131,41 @@ impl Teller {
             link: self.link(packet.link),
             fate: fate(packet.fate).into(),
             reasons: reasons.collect(),
+            rules: self.rules(&packet),
             session: self.session(&packet),
             came: form(packet.came),
             left: packet.left.into_iter().map(form).collect(),
         }
     }
 
+    /// What the addresses of a packet mean to the instances that counted it.
+    fn rules(&self, packet: &Followed) -> Vec<Rule> {
+        let ends = ends::addresses(&packet.came.bytes, packet.engine != "user");
+        let instances = self.current.document.instances.iter().enumerate();
+        let counted = instances.filter(|(number, _)| {
+            let mut owners = packet.counts.iter().map(|(owner, _)| owner);
+            owners.any(|owner| *owner == Owner::Instance(*number as u32))
+        });
+        let rules = counted.flat_map(|(_, instance)| {
+            ends.iter().flat_map(move |(address, port)| {
+                let meanings = explain::to(instance, *address, *port);
+                meanings.into_iter().map(|meaning| Rule {
+                    instance: instance.name.value.clone(),
+                    address: *address,
+                    meaning,
+                })
+            })
+        });
+        rules.collect()
+    }
+
     /// The session of a packet, by its form in IPv4.
     fn session(&self, packet: &Followed) -> Option<Listed> {
         let framed = packet.engine != "user";
-        let came = v4::endpoints(&packet.came.bytes, framed);
-        let left = || v4::endpoints(&packet.left.first()?.bytes, framed);
+        let came = ends::of_v4(&packet.came.bytes, framed);
+        let left = || ends::of_v4(&packet.left.first()?.bytes, framed);
         // From outside it came in IPv4, from inside it left so; within IPv4 it is one or the other.
-        let ends = came.map(v4::Ends::swapped).into_iter().chain(left());
+        let ends = came.map(ends::Ends::swapped).into_iter().chain(left());
         let tables = self.current.tables.iter().filter(|table| {
             let owner = Owner::Instance(table.number);
             packet.counts.iter().any(|(of, _)| *of == owner)

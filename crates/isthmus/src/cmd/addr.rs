@@ -1,7 +1,6 @@
 //! `isthmus addr`: addresses of every kind.
 
 mod ce;
-mod configured;
 mod dhcpv6;
 mod embed;
 mod explain;
@@ -9,7 +8,6 @@ mod extract;
 mod map;
 mod prefix;
 mod sixrd;
-mod softwire;
 
 use std::process::ExitCode;
 

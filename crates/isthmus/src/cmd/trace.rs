@@ -42,7 +42,7 @@ impl Trace {
     }
 }
 
-/// A line for what came, one for each packet that left, and the reasons behind the last.
+/// A line for what came, one for each packet that left with the reasons behind the last, and one for each rule.
 fn lines(packet: &TracedPacket) -> String {
     let time = Timestamp::from_nanosecond(packet.time.into()).unwrap_or_default();
     let time = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.6f");
@@ -87,5 +87,9 @@ fn lines(packet: &TracedPacket) -> String {
     }
     lines += last.trim_end();
     lines.push('\n');
+    for rule in &packet.rules {
+        let (instance, address, meaning) = (&rule.instance, rule.address, &rule.meaning);
+        lines += &format!("{indent}{:14} {instance}: {address} {meaning}\n", "");
+    }
     lines
 }

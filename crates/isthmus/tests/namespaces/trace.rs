@@ -216,6 +216,14 @@ fn follows_a_ping(engine: &'static str) {
             "{event}"
         );
         assert_eq!(session["inside-address"], inside.to_string());
+        let rule = if came[0] == inside {
+            json!({"instance": "plat", "address": mapped,
+                "meaning": "stands for the IPv4 host 192.0.2.2 under 64:ff9b::/96"})
+        } else {
+            json!({"instance": "plat", "address": outside,
+                "meaning": "is in the pool, with the ports 1024 to 65535"})
+        };
+        assert!(event["rules"].as_array().unwrap().contains(&rule), "{event}");
         assert_eq!(event["link"], if engine == "user" { "" } else { link });
     }
     // Programs that look on are gone with the last who looks.
@@ -248,14 +256,19 @@ fn tells_what_was_dropped(engine: &'static str) {
         return;
     };
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 4, "{said}");
-    for two in lines.chunks(2) {
-        assert!(two[0].contains("> 203.0.113.5:4711 UDP, "), "{said}");
-        let last = two[1].trim_start();
+    assert_eq!(lines.len(), 8, "{said}");
+    for four in lines.chunks(4) {
+        assert!(four[0].contains("> 203.0.113.5:4711 UDP, "), "{said}");
+        let fate = four[1].trim_start();
         assert!(
-            last.starts_with("dropped") && last.ends_with("(plat: no-binding)"),
+            fate.starts_with("dropped") && fate.ends_with("(plat: no-binding)"),
             "{said}"
         );
+        let rules = [
+            format!("plat: 192.0.2.2 IPv6 hosts reach it at {SERVER}"),
+            "plat: 203.0.113.5 is in the pool, with the ports 1024 to 65535".to_owned(),
+        ];
+        assert_eq!([four[2].trim(), four[3].trim()], rules, "{said}");
     }
     assert!(world.gateway.stop().success());
 }

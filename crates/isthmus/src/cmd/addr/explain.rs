@@ -10,7 +10,6 @@ use isthmus_core::address::explain::{self, Block, Meaning, Reach};
 use isthmus_core::address::{V4, V6, rfc6052, special};
 use serde::Serialize;
 
-use super::configured;
 use super::prefix::Prefix;
 use crate::cmd::configuration;
 
@@ -72,7 +71,8 @@ impl Explain {
         if let Some(path) = &self.config {
             match configuration::read(path)? {
                 Ok(document) => {
-                    answer.configured = configured::explain(self.address, self.port, &document)
+                    answer.configured =
+                        isthmus_gateway::explain::explain(self.address, self.port, &document)
                 }
                 Err(code) => return Ok(code),
             }

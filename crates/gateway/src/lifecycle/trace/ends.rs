@@ -1,9 +1,11 @@
-//! The endpoints of a packet in IPv4.
+//! The two ends of a packet.
+
+use std::net::IpAddr;
 
 use etherparse::{Icmpv4Type, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use isthmus_core::nat::{Endpoint4, Protocol};
 
-/// Who sends to whom.
+/// Who sends to whom in IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) protocol: Protocol,
@@ -23,12 +25,8 @@ impl Ends {
 
 /// The endpoints of an IPv4 packet of a protocol with sessions. The identifier of an ICMP query stands for the port
 /// of both.
-pub(super) fn endpoints(bytes: &[u8], framed: bool) -> Option<Ends> {
-    let packet = if framed {
-        LaxSlicedPacket::from_ethernet(bytes).ok()?
-    } else {
-        LaxSlicedPacket::from_ip(bytes).ok()?
-    };
+pub(super) fn of_v4(bytes: &[u8], framed: bool) -> Option<Ends> {
+    let packet = parse(bytes, framed)?;
     let Some(LaxNetSlice::Ipv4(net)) = &packet.net else {
         return None;
     };
@@ -54,4 +52,42 @@ pub(super) fn endpoints(bytes: &[u8], framed: bool) -> Option<Ends> {
         source: end(0),
         destination: end(1),
     })
+}
+
+/// The addresses of a packet, source and destination, with their ports if it has some.
+pub(super) fn addresses(bytes: &[u8], framed: bool) -> Vec<(IpAddr, Option<u16>)> {
+    let Some(packet) = parse(bytes, framed) else {
+        return Vec::new();
+    };
+    let addresses: [IpAddr; 2] = match &packet.net {
+        Some(LaxNetSlice::Ipv4(net)) => {
+            let header = net.header();
+            [
+                header.source_addr().into(),
+                header.destination_addr().into(),
+            ]
+        }
+        Some(LaxNetSlice::Ipv6(net)) => {
+            let header = net.header();
+            [
+                header.source_addr().into(),
+                header.destination_addr().into(),
+            ]
+        }
+        _ => return Vec::new(),
+    };
+    let ports = match &packet.transport {
+        Some(TransportSlice::Tcp(tcp)) => [tcp.source_port(), tcp.destination_port()].map(Some),
+        Some(TransportSlice::Udp(udp)) => [udp.source_port(), udp.destination_port()].map(Some),
+        _ => [None; 2],
+    };
+    addresses.into_iter().zip(ports).collect()
+}
+
+fn parse(bytes: &[u8], framed: bool) -> Option<LaxSlicedPacket<'_>> {
+    if framed {
+        LaxSlicedPacket::from_ethernet(bytes).ok()
+    } else {
+        LaxSlicedPacket::from_ip(bytes).ok()
+    }
 }

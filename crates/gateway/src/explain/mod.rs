@@ -1,57 +1,21 @@
 //! The meaning of an address to the instances of a configuration.
 
+mod softwire;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config as core;
-use isthmus_gateway::config::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
 
-use super::softwire;
+use crate::config::{Document, Instance, Mechanism, Nat, PortPolicy, Prefix, Siit};
 
 /// Returns a sentence for each instance that uses the address, and for the port where ports are shared.
-pub(super) fn explain(address: IpAddr, port: Option<u16>, document: &Document) -> Vec<String> {
+#[must_use]
+pub fn explain(address: IpAddr, port: Option<u16>, document: &Document) -> Vec<String> {
     let mut found = Vec::new();
     for instance in &document.instances {
-        let lines = match (&instance.mechanism, address) {
-            (Mechanism::Siit(siit), IpAddr::V4(address)) => siit_v4(siit, address),
-            (Mechanism::Siit(siit), IpAddr::V6(address)) => siit_v6(siit, address),
-            (Mechanism::Nat64(nat64), IpAddr::V6(address)) => {
-                let prefix = nat64.prefix.value;
-                match prefix.extract(address.into()) {
-                    Some(v4) => vec![format!("stands for the IPv4 host {v4} under {prefix}")],
-                    None => calculated(&nat64.nat, address.into()),
-                }
-            }
-            (Mechanism::Nat64(nat64), IpAddr::V4(address)) => {
-                let embedded = nat64.prefix.embed(address.into());
-                let mut lines = pool(&nat64.nat, address, port);
-                if lines.is_empty() {
-                    lines.push(format!("IPv6 hosts reach it at {embedded}"));
-                }
-                lines
-            }
-            (Mechanism::Nat44(nat44), IpAddr::V4(address)) => {
-                let mut lines = pool(&nat44.nat, address, port);
-                if nat44.inside.iter().any(|net| net.contains(&address)) {
-                    lines.push("is an inside host".to_owned());
-                    lines.extend(calculated(&nat44.nat, address.into()));
-                }
-                lines
-            }
-            (Mechanism::Composed(composed), address) => {
-                let claims = composed.claims.iter();
-                let claims = claims.filter(|claim| claim.network.contains(&address));
-                let mut lines: Vec<_> = claims
-                    .map(|claim| format!("is one of the {} {}", claim.what, claim.network))
-                    .collect();
-                if let core::AnyMechanism::LwAftr(aftr) = &composed.core {
-                    lines.extend(softwire::explain(aftr, &composed.softwires, address, port));
-                }
-                lines
-            }
-            (Mechanism::Nat44(_), IpAddr::V6(_)) => Vec::new(),
-        };
+        let lines = to(instance, address, port);
         let name = &instance.name.value;
         found.extend(lines.into_iter().map(|line| format!("\"{name}\": {line}")));
     }
@@ -59,6 +23,49 @@ pub(super) fn explain(address: IpAddr, port: Option<u16>, document: &Document) -
         found.push("no instance of the configuration translates it".to_owned());
     }
     found
+}
+
+/// The same for one instance.
+pub(crate) fn to(instance: &Instance, address: IpAddr, port: Option<u16>) -> Vec<String> {
+    match (&instance.mechanism, address) {
+        (Mechanism::Siit(siit), IpAddr::V4(address)) => siit_v4(siit, address),
+        (Mechanism::Siit(siit), IpAddr::V6(address)) => siit_v6(siit, address),
+        (Mechanism::Nat64(nat64), IpAddr::V6(address)) => {
+            let prefix = nat64.prefix.value;
+            match prefix.extract(address.into()) {
+                Some(v4) => vec![format!("stands for the IPv4 host {v4} under {prefix}")],
+                None => calculated(&nat64.nat, address.into()),
+            }
+        }
+        (Mechanism::Nat64(nat64), IpAddr::V4(address)) => {
+            let embedded = nat64.prefix.embed(address.into());
+            let mut lines = pool(&nat64.nat, address, port);
+            if lines.is_empty() {
+                lines.push(format!("IPv6 hosts reach it at {embedded}"));
+            }
+            lines
+        }
+        (Mechanism::Nat44(nat44), IpAddr::V4(address)) => {
+            let mut lines = pool(&nat44.nat, address, port);
+            if nat44.inside.iter().any(|net| net.contains(&address)) {
+                lines.push("is an inside host".to_owned());
+                lines.extend(calculated(&nat44.nat, address.into()));
+            }
+            lines
+        }
+        (Mechanism::Composed(composed), address) => {
+            let claims = composed.claims.iter();
+            let claims = claims.filter(|claim| claim.network.contains(&address));
+            let mut lines: Vec<_> = claims
+                .map(|claim| format!("is one of the {} {}", claim.what, claim.network))
+                .collect();
+            if let core::AnyMechanism::LwAftr(aftr) = &composed.core {
+                lines.extend(softwire::explain(aftr, &composed.softwires, address, port));
+            }
+            lines
+        }
+        (Mechanism::Nat44(_), IpAddr::V6(_)) => Vec::new(),
+    }
 }
 
 /// The ports of an inside host by calculation.
