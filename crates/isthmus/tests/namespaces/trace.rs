@@ -47,6 +47,17 @@ impl Drop for Following {
 }
 
 impl World {
+    /// Waits until the programs that look on are gone with the last who looks, and those that were `attached` before
+    /// are left.
+    fn until_nobody_looks_on(&self, attached: &[String]) {
+        let begun = Instant::now();
+        while self.gateway.bpf_links() != *attached {
+            let links = self.gateway.bpf_links();
+            assert!(begun.elapsed() < PATIENCE, "{links:?} {attached:?}");
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// With this engine, or, after printing the reason, nothing.
     fn new(engine: &'static str) -> Option<Self> {
         if !possible() {
@@ -223,19 +234,13 @@ fn follows_a_ping(engine: &'static str) {
             json!({"instance": "plat", "address": outside,
                 "meaning": "is in the pool, with the ports 1024 to 65535"})
         };
-        assert!(event["rules"].as_array().unwrap().contains(&rule), "{event}");
+        assert!(
+            event["rules"].as_array().unwrap().contains(&rule),
+            "{event}"
+        );
         assert_eq!(event["link"], if engine == "user" { "" } else { link });
     }
-    // Programs that look on are gone with the last who looks.
-    let begun = Instant::now();
-    while world.gateway.bpf_links() != attached {
-        assert!(
-            begun.elapsed() < PATIENCE,
-            "{:?} {attached:?}",
-            world.gateway.bpf_links()
-        );
-        thread::sleep(Duration::from_millis(100));
-    }
+    world.until_nobody_looks_on(&attached);
     assert!(world.site.net.pings(SERVER));
     assert!(world.gateway.stop().success());
 }
