@@ -106,7 +106,7 @@ pub fn is_deaf(interface: &str) -> io::Result<bool> {
 pub(super) fn programs(hook: Hook, link: u32) -> io::Result<Vec<u32>> {
     match hook {
         Hook::Xdp => xdp_programs(link),
-        Hook::Tc if has_tcx() => sys::tcx_programs(link),
+        Hook::Tc if has_tcx() => sys::bpf::tcx_programs(link),
         Hook::Tc => filters(link),
     }
 }

@@ -12,7 +12,8 @@ use netlink_packet_route::tc::{TcAttribute, TcFilterBpfOption, TcMessage, TcOpti
 use super::Mode;
 use super::attached::{INGRESS, about, has_tcx};
 use super::dump::request;
-use crate::sys::{self, Attachment};
+use crate::sys;
+use crate::sys::bpf::Attachment;
 
 /// A program or filter on a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub fn programs_on(interface: &str) -> io::Result<Vec<Found>> {
     let link = sys::link_number(interface)?;
     let mut found = xdp(link)?;
     if has_tcx() {
-        let programs = sys::tcx_programs(link)?.into_iter();
+        let programs = sys::bpf::tcx_programs(link)?.into_iter();
         found.extend(programs.map(|program| Numbered::new(Place::Tcx, program)));
     }
     found.extend(filters(link)?);
@@ -63,7 +64,7 @@ pub fn programs_on(interface: &str) -> io::Result<Vec<Found>> {
             )
         })
         .collect();
-    let attachments = sys::attachments()?;
+    let attachments = sys::bpf::attachments()?;
     let on_it = |number| {
         let same = |one: &&Attachment| one.program == number && one.interface == link;
         attachments.iter().find(same).map(|one| one.number)

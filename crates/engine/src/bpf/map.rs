@@ -93,7 +93,7 @@ pub(super) fn counters(ebpf: &Ebpf) -> Result<Vec<(Owner, Snapshot)>, Error> {
         return Err(Error::Missing(COUNTS));
     };
     let processors = nr_cpus().map_err(|(_, error)| error)?;
-    let words = sys::words_of_array(map.fd().as_fd(), counts::ENTRIES, processors)?;
+    let words = sys::bpf::words_of_array(map.fd().as_fd(), counts::ENTRIES, processors)?;
     let sums: Vec<u64> = words
         .chunks(processors)
         .map(|words| words.iter().sum())

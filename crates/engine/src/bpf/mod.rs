@@ -318,11 +318,12 @@ impl Programs {
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<(), Error> {
         self.detach(interface);
         let mode = match mode {
-            Mode::Native => sys::XdpMode::Driver,
-            Mode::Generic => sys::XdpMode::Stack,
+            Mode::Native => sys::bpf::XdpMode::Driver,
+            Mode::Generic => sys::bpf::XdpMode::Stack,
         };
         let program = self.program(Slot::Base.name(Hook::Xdp))?;
-        let link = sys::attach_xdp(program, number_of(interface)?, mode).map_err(Error::Attach)?;
+        let link =
+            sys::bpf::attach_xdp(program, number_of(interface)?, mode).map_err(Error::Attach)?;
         self.xdp_links.insert(interface.to_owned(), link);
         Ok(())
     }
@@ -341,7 +342,8 @@ impl Programs {
         }
         let link = if attached::has_tcx() {
             let program = self.program(Slot::Base.name(Hook::Tc))?;
-            let link = sys::attach_tc(program, number_of(interface)?).map_err(Error::Attach)?;
+            let link =
+                sys::bpf::attach_tc(program, number_of(interface)?).map_err(Error::Attach)?;
             TcLink::Held { _link: link }
         } else {
             // It may exist already. Later kernels do not need it, and it would stay behind.
@@ -369,7 +371,7 @@ impl Programs {
     /// The kernel does not tell, or the program was never loaded.
     pub fn is_attached(&self, hook: Hook, link: u32) -> Result<bool, Error> {
         let program = self.program(Slot::Base.name(hook))?;
-        let number = sys::program_id(program).map_err(Error::Asked)?;
+        let number = sys::bpf::program_id(program).map_err(Error::Asked)?;
         let there = attached::programs(hook, link).map_err(Error::Asked)?;
         Ok(there.contains(&number))
     }

@@ -42,7 +42,7 @@ impl Pins {
     /// Opens the map or program with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<OwnedFd> {
-        sys::pinned(&self.path(name).ok()?).ok()
+        sys::bpf::pinned(&self.path(name).ok()?).ok()
     }
 
     /// Holds a map or program under a name without a dot, which these file systems refuse.
@@ -50,7 +50,7 @@ impl Pins {
     /// # Errors
     /// The file system refuses.
     pub fn put(&self, name: &str, object: BorrowedFd<'_>) -> io::Result<()> {
-        sys::pin(object, &self.path(name)?)
+        sys::bpf::pin(object, &self.path(name)?)
     }
 
     /// Removes all names that `stays` refuses.

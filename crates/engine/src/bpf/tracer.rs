@@ -26,7 +26,7 @@ use super::types::Types;
 use super::{Error, Plain, Programs, map};
 use crate::counters::Owner;
 use crate::sys;
-use crate::sys::tracing::Moment;
+use crate::sys::bpf::tracing::Moment;
 use crate::trace::{Fate, Followed, Form, Said, Sink};
 
 /// The programs that look on, built by `crates/bpf/build.sh`.
@@ -106,7 +106,7 @@ impl Programs {
                 let function = object.functions.get(&program.function_key());
                 let function = function.ok_or(Error::Missing(name))?;
                 let words = instructions(&function.instructions);
-                let link = sys::tracing::look_at(subject, moment, &words, LICENSE);
+                let link = sys::bpf::tracing::look_at(subject, moment, &words, LICENSE);
                 links.push(link.map_err(Error::Trace)?);
             }
         }
