@@ -59,6 +59,8 @@ pub struct Figure {
     pub bound: Option<f64>,
     /// The rate or time of the tester without a device.
     pub ceiling: Option<f64>,
+    /// The least share of the rate without loss at which it was measured.
+    pub load: Option<f64>,
     /// The explanation of the first repetition that has one.
     pub reason: Option<String>,
 }
@@ -294,6 +296,10 @@ impl Figure {
             spread,
             bound: middle(points.iter().filter_map(|point| point.bound)),
             ceiling: middle(points.iter().filter_map(|point| point.ceiling)),
+            load: points
+                .iter()
+                .filter_map(|point| point.load)
+                .reduce(f64::min),
             reason: points.iter().find_map(|point| point.reason.clone()),
         }
     }

@@ -38,7 +38,7 @@ use crate::{
 pub use size::{BadFrameSize, FrameSize, RFC_8219};
 pub use stream::{Content, Order, Stream};
 pub use tag::{StreamId, Tag};
-pub use timed::{Leg, Sent};
+pub use timed::{Flush, Leg, Sent};
 
 /// The UDP port of the correspondent of every generated datagram (discard, RFC 863).
 pub const PORT: u16 = 9;

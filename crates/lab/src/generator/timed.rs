@@ -22,10 +22,30 @@ const PROBES: usize = 3;
 const SURE: f64 = 0.8;
 /// The interval at which the end of a leg is awaited, if another one follows.
 const LOOK: Duration = Duration::from_micros(50);
-/// The rate above which batches have full length. Below it, where some frames of a batch would wait for runs without
-/// a frame, batches are short: a frame leaves at the end of its batch.
+/// The rate above which batches have full length, where delays do not matter. Below it, batches are short.
 const LONG_BATCHES: f64 = 500e3;
 const SHORT_BATCH: u32 = 8;
+
+/// The moment at which a frame leaves the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// When it is due, alone. A delay is then the path's, at every rate. The sender reaches lower rates.
+    EachFrame,
+    /// With others of its batch, at the end of that: for loss and throughput. How long a frame waits is the sender's
+    /// matter and depends on the rate, so that such delays say nothing about the path.
+    Batches,
+}
+
+impl Flush {
+    /// Returns the runs of the program after which their frames leave.
+    fn batch(self, legs: &[Leg]) -> u32 {
+        match self {
+            Self::EachFrame => 1,
+            Self::Batches if legs.iter().all(|leg| leg.rate >= LONG_BATCHES) => BATCH,
+            Self::Batches => SHORT_BATCH,
+        }
+    }
+}
 
 /// Frames at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,17 +91,13 @@ impl Generator {
 
     /// Sends tagged frames, one leg after the other without a pause, and returns when all are sent. Frames that are
     /// later than `tolerated` are counted.
-    pub fn send(&mut self, legs: &[Leg], tolerated: Duration) -> Result<Vec<Sent>> {
+    pub fn send(&mut self, legs: &[Leg], tolerated: Duration, flush: Flush) -> Result<Vec<Sent>> {
         let mut all = Vec::with_capacity(legs.len());
         let Some((first, following)) = legs.split_first() else {
             return Ok(all);
         };
-        let least = self.least_run()?;
-        let batch = if legs.iter().all(|leg| leg.rate >= LONG_BATCHES) {
-            BATCH
-        } else {
-            SHORT_BATCH
-        };
+        let least = self.least_run(flush)?;
+        let batch = flush.batch(legs);
         let mut following = following.iter();
         let mut leg = self.controls.begin(first, tolerated)?;
         loop {
@@ -115,15 +131,20 @@ impl Generator {
 
     /// Returns the least time of a run of the program, in nanoseconds: of one that has nothing to send. A run that
     /// sends takes much longer.
-    fn least_run(&mut self) -> Result<f64> {
-        static LEAST: OnceLock<f64> = OnceLock::new();
-        if let Some(least) = LEAST.get() {
+    fn least_run(&mut self, flush: Flush) -> Result<f64> {
+        static ALONE: OnceLock<f64> = OnceLock::new();
+        static TOGETHER: OnceLock<f64> = OnceLock::new();
+        let (known, batch) = match flush {
+            Flush::EachFrame => (&ALONE, 1),
+            Flush::Batches => (&TOGETHER, BATCH),
+        };
+        if let Some(least) = known.get() {
             return Ok(*least);
         }
         self.pace(Pace::Stopped)?;
         let mut take = |runs| {
             let begun = Instant::now();
-            self.run(runs)?;
+            self.live(runs, batch, |_, _| Ok(()))?;
             Ok(begun.elapsed().as_nanos() as f64)
         };
         let mut least = PROBE.map(|_| f64::INFINITY);
@@ -136,7 +157,7 @@ impl Generator {
         let [few, many] = least;
         let [fewer, more] = PROBE.map(f64::from);
         let least = SURE * ((many - few) / (more - fewer)).max(1.0);
-        Ok(*LEAST.get_or_init(|| least))
+        Ok(*known.get_or_init(|| least))
     }
 }
 
@@ -196,5 +217,59 @@ impl Controls {
             begun: progress.begun,
             ended: progress.ended,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time of a run without a frame and of one with a frame, in nanoseconds.
+    const RUN: [f64; 2] = [40.0, 200.0];
+
+    /// Returns how much later than due each frame of a schedule leaves, in nanoseconds, if the program runs as the
+    /// kernel runs it: one run after the other, and the frames of a batch leave at its end.
+    fn waits(rate: f64, flush: Flush) -> Vec<f64> {
+        let leg = Leg { rate, frames: 1000 };
+        let batch = flush.batch(&[leg]);
+        let due = |frame: usize| frame as f64 * 1e9 / rate;
+        let mut waits = Vec::new();
+        let (mut now, mut sent) = (0.0, 0);
+        while waits.len() < leg.frames as usize {
+            for _ in 0..batch {
+                let is_due = due(sent) <= now;
+                sent += usize::from(is_due);
+                now += RUN[usize::from(is_due)];
+            }
+            waits.extend((waits.len()..sent).map(|frame| now - due(frame)));
+        }
+        waits
+    }
+
+    fn longest(waits: &[f64]) -> f64 {
+        waits.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn mean(waits: &[f64]) -> f64 {
+        waits.iter().sum::<f64>() / waits.len() as f64
+    }
+
+    #[test]
+    fn no_frame_waits_for_another_where_delays_are_measured() {
+        for rate in [1e3, 490e3, 510e3, 2e6] {
+            // The run before, which cannot be interrupted, and its own.
+            let most = RUN.iter().sum::<f64>();
+            let longest = longest(&waits(rate, Flush::EachFrame));
+            assert!(longest <= most, "{rate}: {longest}");
+        }
+    }
+
+    #[test]
+    fn the_sender_s_part_of_a_delay_does_not_jump_with_the_rate() {
+        let [below, above] = [490e3, 510e3].map(|rate| mean(&waits(rate, Flush::EachFrame)));
+        assert!((above / below - 1.0).abs() < 0.1, "{below} {above}");
+        // In batches it does, which is why they serve only to count.
+        let [below, above] = [490e3, 510e3].map(|rate| mean(&waits(rate, Flush::Batches)));
+        assert!(above > 3.0 * below, "{below} {above}");
     }
 }

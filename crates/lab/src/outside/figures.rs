@@ -105,13 +105,12 @@ impl Test {
             most,
             repeats,
         } = *effort;
-        let mut at = |offer: Offer| {
-            tester.run(&Trial {
-                rate: offer.rate,
-                extent: Extent::Time(offer.duration),
-                timeout: TIMEOUT,
-            })
+        let trial = |offer: Offer| Trial {
+            rate: offer.rate,
+            extent: Extent::Time(offer.duration),
+            timeout: TIMEOUT,
         };
+        let mut at = |offer: Offer| tester.run(&trial(offer));
         let search = throughput::Search {
             range: Range {
                 least: most * LEAST,
@@ -135,7 +134,10 @@ impl Test {
                         }
                     }
                 };
-                let delays = delay::repeat(repeats, || at(Offer { rate, duration }))?;
+                let delays = delay::repeat(repeats, || {
+                    // Each frame leaves when it is due.
+                    tester.time(&trial(Offer { rate, duration }))
+                })?;
                 Figures::Latency { rate, delays }
             }
             Self::Loss => Figures::Loss(loss::curve(most, &loss::TENTHS, duration, at)?),

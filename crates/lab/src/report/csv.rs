@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::summary::ExperimentSummary;
 
 const HEADER: &str = "experiment,subject,mechanism,implementation,engine,series,at,at_unit,value,unit,\
-    repetitions,samples,p1,p99,bound,efficiency,ceiling,limited_by_tester,reason\r\n";
+    repetitions,samples,p1,p99,bound,efficiency,ceiling,limited_by_tester,load,reason\r\n";
 
 /// Returns all figures of an experiment: a line of names, then a line for each figure, in base units. Absent values
 /// are empty fields. The value is the median over the repetitions.
@@ -41,6 +41,7 @@ pub fn csv(answers: &ExperimentSummary<'_>) -> String {
                     "no"
                 }
                 .to_owned(),
+                number(figure.load),
                 figure.reason.clone().unwrap_or_default(),
             ];
             let fields = fields.map(|field| quoted(&field));

@@ -190,6 +190,9 @@ pub struct Point {
     /// The tester's own value on the same path without a subject, in the same unit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ceiling: Option<f64>,
+    /// The share of the rate without loss at which it was measured: 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load: Option<f64>,
     /// The reason why an application does not work, if it does not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
@@ -206,6 +209,7 @@ impl Point {
             spread: None,
             bound: None,
             ceiling: None,
+            load: None,
             reason: None,
         }
     }
@@ -233,6 +237,14 @@ impl Point {
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self {
             reason: Some(reason.into()),
+            ..self
+        }
+    }
+
+    /// Adds the share of the rate without loss at which it was measured.
+    pub fn at_load(self, share: f64) -> Self {
+        Self {
+            load: Some(share),
             ..self
         }
     }

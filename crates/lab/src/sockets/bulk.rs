@@ -1,10 +1,12 @@
-//! Throughput of TCP: one connection in one direction, written to in parts of one size.
+//! Throughput of TCP: one connection in one direction, with messages of one size.
 
 use std::{
-    io::{Read, Write},
-    net::SocketAddr,
+    io::{self, Read},
+    net::{SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
+
+use rustix::net::SendFlags;
 
 use super::{Pair, message::Messages, problem, spin, unless_it_would_block};
 use crate::{Result, bound::Payload};
@@ -12,8 +14,8 @@ use crate::{Result, bound::Payload};
 /// A TCP connection that always has data to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Bulk {
-    /// The size of each write. TCP puts several into a segment if they wait.
-    pub write: Payload,
+    /// The size of each message. No segment has parts of two, so that a stream of small ones is one of small segments.
+    pub message: Payload,
     /// The time that it has to find its rate; not measured.
     pub warm_up: Duration,
     /// The length of the measurement.
@@ -42,9 +44,9 @@ impl Received {
 impl Bulk {
     /// Sends from the near host to the far one.
     pub fn run(&self, pair: &Pair) -> Result<Received> {
-        let (mut near, mut far) = pair.connection()?;
+        let (near, mut far) = pair.connection()?;
         let target = SocketAddr::new(pair.target, 0);
-        let mut messages = Messages::new(self.write);
+        let mut messages = Messages::new(self.message);
         spin(|| {
             let message = messages.write(0);
             let mut buffer = Messages::buffer();
@@ -56,7 +58,7 @@ impl Bulk {
                 span: Duration::ZERO,
             };
             while begun.elapsed() < self.warm_up + self.duration {
-                let written = unless_it_would_block(near.write(rest));
+                let written = unless_it_would_block(write(&near, rest));
                 rest = &rest[written.map_err(problem("write to", target))?.unwrap_or(0)..];
                 if rest.is_empty() {
                     rest = message;
@@ -79,4 +81,9 @@ impl Bulk {
             Ok(received)
         })
     }
+}
+
+/// Writes the rest of a message, and has TCP send its end without the beginning of the next one.
+fn write(near: &TcpStream, rest: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(near, rest, SendFlags::EOR)?)
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     LabError, Result,
-    generator::{Content, FrameSize, Generator, Leg, Sent, Stream, StreamId},
+    generator::{Content, Flush, FrameSize, Generator, Leg, Sent, Stream, StreamId},
     packet::{Form, Packet},
     place::Place,
     programs::{self, Attached},
@@ -254,9 +254,18 @@ impl Tester {
         })
     }
 
-    /// Runs a trial with its phases.
+    /// Runs a trial with its phases, to count what arrives. Its delays include those of the sender's batches.
     pub fn run(&mut self, trial: &Trial) -> Result<TrialResult> {
-        let outcomes = self.run_legs(&[trial.leg()], trial.timeout)?;
+        self.trial(trial, Flush::Batches)
+    }
+
+    /// Runs a trial in which each frame leaves when it is due, to measure delays.
+    pub fn time(&mut self, trial: &Trial) -> Result<TrialResult> {
+        self.trial(trial, Flush::EachFrame)
+    }
+
+    fn trial(&mut self, trial: &Trial, flush: Flush) -> Result<TrialResult> {
+        let outcomes = self.run_legs(&[trial.leg()], trial.timeout, flush)?;
         let void = outcomes
             .iter()
             .find_map(|outcome| self.void(&trial.leg(), &outcome.sent[0]));
@@ -275,7 +284,7 @@ impl Tester {
         legs: &[Leg; 2],
         timeout: Duration,
     ) -> Result<Option<Vec<Duration>>> {
-        let outcomes = self.run_legs(legs, timeout)?;
+        let outcomes = self.run_legs(legs, timeout, Flush::Batches)?;
         let late = |outcome: &Observation| {
             let mut pairs = legs.iter().zip(&outcome.sent);
             pairs.any(|(leg, sent)| self.void(leg, sent).is_some())
@@ -317,20 +326,25 @@ impl Tester {
     }
 
     /// Runs all streams through legs that follow each other without a pause, with the phases of a trial.
-    pub(super) fn run_legs(&mut self, legs: &[Leg], timeout: Duration) -> Result<Vec<Observation>> {
+    fn run_legs(
+        &mut self,
+        legs: &[Leg],
+        timeout: Duration,
+        flush: Flush,
+    ) -> Result<Vec<Observation>> {
         if self.phases.learning > 0 {
             let learning = Leg {
                 rate: LEARNING_RATE,
                 frames: self.phases.learning,
             };
-            self.send(&[learning])?;
+            self.send(&[learning], flush)?;
             std::thread::sleep(self.phases.learned);
         }
         for direction in &mut self.directions {
             let first = direction.generator.next_number()?;
             direction.receiver.expect(first, timeout)?;
         }
-        let sent = self.send(legs)?;
+        let sent = self.send(legs, flush)?;
         self.wait_for_residue(&sent, timeout)?;
         let outcome = |(direction, sent): (&Direction, Vec<Sent>)| {
             let seen = direction.receiver.seen()?;
@@ -341,12 +355,12 @@ impl Tester {
         outcomes
     }
 
-    fn send(&mut self, legs: &[Leg]) -> Result<Vec<Vec<Sent>>> {
+    fn send(&mut self, legs: &[Leg], flush: Flush) -> Result<Vec<Vec<Sent>>> {
         let by = self.tolerance.by;
         std::thread::scope(|scope| {
             let directions = self.directions.iter_mut();
             let senders: Vec<_> = directions
-                .map(|direction| scope.spawn(move || direction.generator.send(legs, by)))
+                .map(|direction| scope.spawn(move || direction.generator.send(legs, by, flush)))
                 .collect();
             let results = senders.into_iter().map(|sender| {
                 let result = sender.join();

@@ -90,6 +90,13 @@ impl SingleDevice {
         &mut self.tester
     }
 
+    /// Returns the path without a subject: a device that redirects every frame of these streams without reading it.
+    pub fn bare(streams: &Streams) -> Result<Self> {
+        let streams = streams.clone().unchanged();
+        let phases = Phases::shortened(100);
+        Self::build(&Redirect, streams, phases, Tolerance::default())
+    }
+
     /// Runs a trial.
     ///
     /// # Errors
@@ -104,19 +111,7 @@ impl Ceiling {
     /// Measures the tester's own rate with these streams, on the same path with a device that redirects every frame
     /// without reading it.
     pub fn measure(streams: &Streams) -> Result<Self> {
-        Self::on(&mut Self::path(streams)?)
-    }
-
-    /// Measures the same, and also returns the result of a trial on that path.
-    pub fn measure_with(streams: &Streams, trial: &Trial) -> Result<(Self, TrialResult)> {
-        let mut path = Self::path(streams)?;
-        Ok((Self::on(&mut path)?, path.run(trial)?))
-    }
-
-    fn path(streams: &Streams) -> Result<SingleDevice> {
-        let streams = streams.clone().unchanged();
-        let phases = Phases::shortened(100);
-        SingleDevice::build(&Redirect, streams, phases, Tolerance::default())
+        Self::on(&mut SingleDevice::bare(streams)?)
     }
 
     fn on(path: &mut SingleDevice) -> Result<Self> {

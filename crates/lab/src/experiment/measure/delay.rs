@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     LabError, Result,
-    bound::{Path, Payload, TcpOptions, Transport, ping_pong, table::PAPERS_PAYLOADS},
+    bound::{Payload, TcpOptions, Transport, ping_pong, table::PAPERS_PAYLOADS},
     results::Point,
     sockets::{
         bulk::Bulk,
@@ -167,7 +167,7 @@ pub(crate) fn udp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<
     throughput(testbed, profile, Protocol::Udp)
 }
 
-/// Returns the throughput of TCP, by the size of writes.
+/// Returns the throughput of TCP, by the size of messages.
 pub(crate) fn tcp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     throughput(testbed, profile, Protocol::Tcp)
 }
@@ -191,7 +191,7 @@ fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result
             }
             Protocol::Tcp => {
                 let bulk = Bulk {
-                    write: payload,
+                    message: payload,
                     warm_up: WARM_UP,
                     duration,
                 };
@@ -200,7 +200,7 @@ fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result
         };
         punctual(&before, &testbed.passed())?;
         let bounds = testbed.bounds();
-        let bound = bounds.map(|[there, _]| most(there, protocol, payload));
+        let bound = bounds.map(|[there, _]| there.streaming(transport(protocol), payload));
         // A load that was not offered is the sender's limit, not the subject's.
         let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
         let point = point("forward", payload, &[goodput], bound);
@@ -229,13 +229,4 @@ fn punctual(before: &[Counts], after: &[Counts]) -> Result<()> {
         "{:.1} % of frames passed a cable at the wrong time",
         worst * 100.0
     )))
-}
-
-/// Returns the bound of a stream. TCP merges writes, so that all of its segments are full.
-fn most(path: &Path, protocol: Protocol, payload: Payload) -> f64 {
-    let large = Payload::new(65_000).expect("65,000 bytes are a payload");
-    match protocol {
-        Protocol::Udp => path.streaming(Transport::Udp, payload),
-        Protocol::Tcp => path.streaming(transport(protocol), large),
-    }
 }

@@ -317,7 +317,7 @@ fn without_axis(answers: &ExperimentSummary<'_>) -> Markup {
     }
 }
 
-/// Returns the cell of a value and its bound, ceiling and reason.
+/// Returns the cell of a value and its bound, ceiling, load and reason.
 fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
     let Some(figure) = figure else {
         return html! { span.none { "–" } };
@@ -335,6 +335,12 @@ fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
         }
         @if let Some(added) = added {
             small { (amount::amount(Quantity::Cost, added)) " added" }
+        }
+        @if let Some(load) = figure.load {
+            small { "at " (amount::percent(load)) " of the throughput" }
+            @if let Some(own) = figure.ceiling {
+                small { "tester alone " (amount::amount(quantity, own)) }
+            }
         }
         @if let Some(spread) = figure.spread.filter(|_| figure.bound.is_none()) {
             small { (amount::range(quantity, spread)) }

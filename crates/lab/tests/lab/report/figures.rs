@@ -43,7 +43,12 @@ fn spread_bound_and_ceiling_are_medians_too() {
         made_up.measured(
             "one",
             "native-ipv4",
-            vec![point.with_bound(4.0 * number).with_ceiling(3.0 * number)],
+            vec![
+                point
+                    .with_bound(4.0 * number)
+                    .with_ceiling(3.0 * number)
+                    .at_load(number / 10.0),
+            ],
         );
     }
     let summary = made_up.summary();
@@ -51,6 +56,8 @@ fn spread_bound_and_ceiling_are_medians_too() {
     assert_eq!((figure.value(), figure.samples), (2.0, 60));
     assert_eq!(figure.spread, Some([1.5, 2.5]));
     assert_eq!((figure.bound, figure.ceiling), (Some(8.0), Some(6.0)));
+    // The least is said, so that no repetition looks better than it was.
+    assert_eq!(figure.load, Some(0.1));
     assert_eq!(figure.efficiency(Quantity::Throughput), Some(0.25));
     assert_eq!(figure.efficiency(Quantity::RoundTrip), Some(4.0));
 }

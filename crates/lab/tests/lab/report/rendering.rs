@@ -55,7 +55,7 @@ fn each_experiment_has_its_values_and_its_picture() {
         let csv =
             String::from_utf8(files[&format!("csv/{}.csv", experiment.name)].clone()).unwrap();
         let columns = csv.lines().next().unwrap().split(',').count();
-        assert_eq!(columns, 19);
+        assert_eq!(columns, 20);
         for line in csv.lines() {
             assert_eq!(line.split(',').count(), columns, "{line}");
         }
@@ -74,7 +74,7 @@ fn each_experiment_has_its_values_and_its_picture() {
         .unwrap();
     assert_eq!(
         line,
-        "paper-002/overhead,ds-lite-isthmus-xdp,ds-lite,Isthmus,xdp,both,,,40,bytes,1,1,,,,,,no,"
+        "paper-002/overhead,ds-lite-isthmus-xdp,ds-lite,Isthmus,xdp,both,,,40,bytes,1,1,,,,,,no,,"
     );
 }
 
@@ -203,6 +203,7 @@ fn point() -> impl Strategy<Value = Point> {
         proptest::option::of([value(), value()]),
         proptest::option::of(value()),
         proptest::option::of(value()),
+        proptest::option::of(value()),
         proptest::option::of(".{0,4}"),
     );
     (
@@ -213,7 +214,7 @@ fn point() -> impl Strategy<Value = Point> {
         beside,
     )
         .prop_map(
-            |(series, at, value, samples, (spread, bound, ceiling, reason))| Point {
+            |(series, at, value, samples, (spread, bound, ceiling, load, reason))| Point {
                 series,
                 at,
                 value,
@@ -221,6 +222,7 @@ fn point() -> impl Strategy<Value = Point> {
                 spread,
                 bound,
                 ceiling,
+                load,
                 reason,
             },
         )

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{
-    super::super::{profile::Profile, testbed::Testbed},
+    super::{
+        super::{profile::Profile, testbed::Testbed},
+        alone,
+    },
     Bench, FLOWS,
     throughput::{Found, all},
 };
@@ -29,7 +32,9 @@ pub(crate) struct Timed {
     series: &'static str,
     octets: u16,
     delays: Delays,
-    /// The tester's own delays.
+    /// The share of the rate without loss that was offered.
+    share: f64,
+    /// The tester's own delays at the same load; absent if it could not send that on time alone.
     own: Option<Delay>,
 }
 
@@ -57,11 +62,8 @@ pub(crate) fn ipdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>
         let names = ["least", "median", "most"].iter();
         let both = values.zip(names);
         both.map(|(value, name)| {
-            Point::new(
-                &timed.series(name),
-                f64::from(timed.octets),
-                value.median / 1e9,
-            )
+            let at = f64::from(timed.octets);
+            Point::new(&timed.series(name), at, value.median / 1e9).at_load(timed.share)
         })
         .collect()
     })
@@ -74,7 +76,8 @@ impl Timed {
 
     /// Returns a time in nanoseconds, with the tester's own.
     fn point(&self, part: &str, value: f64, own: impl Fn(&Delay) -> f64) -> Point {
-        let point = Point::new(&self.series(part), f64::from(self.octets), value / 1e9);
+        let point =
+            Point::new(&self.series(part), f64::from(self.octets), value / 1e9).at_load(self.share);
         match &self.own {
             Some(delay) => point.with_ceiling(own(delay) / 1e9),
             None => point,
@@ -117,6 +120,7 @@ fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Tim
     let Some(rate) = found.rate else {
         return Ok(None);
     };
+    let streams = found.direction.streams(found.size, FLOWS);
     let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
     let duration = length(profile);
     for share in SHARES {
@@ -124,13 +128,14 @@ fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Tim
             rate: rate * share,
             duration,
         };
-        let mut delays = repeat(1, || bench.offer(offer))?;
+        let mut delays = repeat(1, || bench.time(offer))?;
         if let Some(delays) = delays.pop() {
             return Ok(Some(Timed {
                 series: found.direction.series,
                 octets: found.octets,
                 delays,
-                own: bench.alone.delay.clone(),
+                share,
+                own: alone::delay(&streams, offer)?,
             }));
         }
     }

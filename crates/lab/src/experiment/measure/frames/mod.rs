@@ -291,6 +291,15 @@ impl Bench {
         })
     }
 
+    /// Runs a trial at a rate for its delays: each frame leaves when it is due.
+    fn time(&mut self, offer: Offer) -> Result<TrialResult> {
+        self.tester.time(&Trial {
+            rate: offer.rate,
+            extent: Extent::Time(offer.duration),
+            timeout: self.timeout,
+        })
+    }
+
     /// Sends this many frames as fast as the sender can.
     fn burst(&mut self, frames: u64) -> Result<TrialResult> {
         self.tester.run(&Trial {

@@ -7,7 +7,7 @@ use std::{
 
 use isthmus_lab::{
     Result,
-    generator::{Content, FrameSize, Generator, Leg, RFC_8219, Stream, StreamId},
+    generator::{Content, Flush, FrameSize, Generator, Leg, RFC_8219, Stream, StreamId},
     packet::{Ends, Form, Packet},
     peers::Redirect,
     process,
@@ -120,7 +120,7 @@ fn from_one_rate_to_the_next_there_is_no_pause() {
         let mut pauses = Vec::new();
         for _ in 0..10 {
             let first = generator.next_number()?;
-            let sent = generator.send(&legs, TIMEOUT)?;
+            let sent = generator.send(&legs, TIMEOUT, Flush::Batches)?;
             let numbers: Vec<u64> = sent.iter().map(|sent| sent.first - first).collect();
             assert_eq!(numbers, [0, 10_000, 10_500]);
             assert!(
@@ -189,7 +189,7 @@ fn checksums_are_right_with_every_tag() {
                 rate: 5000.0,
                 frames: 300,
             };
-            let sent = generator.send(&[leg], TIMEOUT);
+            let sent = generator.send(&[leg], TIMEOUT, Flush::Batches);
             capture.wait().unwrap();
             sent?;
             let seen = process::run(&mut dissected(path))?;

@@ -67,18 +67,20 @@ fn a_connection_fills_the_line() {
     for megabits in [10, 100] {
         with(&routed(Ethernet::new(rate(megabits))), |network| {
             for (name, pair) in strangers(network) {
-                let bulk = Bulk {
-                    write: payload(65_507),
-                    warm_up: Duration::from_secs(1),
-                    duration: Duration::from_secs(2),
-                };
-                let bound =
-                    path(name, rate(megabits)).streaming(transport(Protocol::Tcp), payload(65_507));
-                let what = format!("{name} TCP at {megabits} Mb/s");
-                measure(&what, || {
-                    let (seen, punctual) = watched(network, || bulk.run(&pair).unwrap());
-                    full(report(&what, seen.goodput(), bound), punctual)
-                });
+                for bytes in [250, 1500, 65_507] {
+                    let bulk = Bulk {
+                        message: payload(bytes),
+                        warm_up: Duration::from_secs(1),
+                        duration: Duration::from_secs(1),
+                    };
+                    let bound = path(name, rate(megabits))
+                        .streaming(transport(Protocol::Tcp), payload(bytes));
+                    let what = format!("{name} TCP {bytes} bytes at {megabits} Mb/s");
+                    measure(&what, || {
+                        let (seen, punctual) = watched(network, || bulk.run(&pair).unwrap());
+                        full(report(&what, seen.goodput(), bound), punctual)
+                    });
+                }
             }
         });
     }
