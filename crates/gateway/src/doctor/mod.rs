@@ -10,8 +10,8 @@ mod forwarding;
 mod frames;
 mod kernel;
 mod machine;
+mod managed_link;
 mod mtu;
-mod networkd;
 mod own_addresses;
 mod pool_ports;
 mod programs;
@@ -68,7 +68,7 @@ pub const CHECKS: &[Check] = &[
     pool_ports::CHECK,
     second_clat::CHECK,
     routes::CHECK,
-    networkd::CHECK,
+    managed_link::CHECK,
     firewall::DROPS,
     firewall::BYPASSED,
     status::CHECK,
