@@ -1,0 +1,169 @@
+//! A packet in a fixed piece of memory with room before it, which the machine lends to the core and to its cards.
+
+use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
+use isthmus_core::word::Word;
+
+use crate::memory;
+
+/// Bytes of the memory of a frame: a packet of 1500 bytes, and what comes before it.
+const SIZE: usize = 2048;
+/// Where the card begins to write: translation from IPv4 to IPv6 adds 28 bytes, a softwire 40. With the headers of virtio
+/// and Ethernet, the packet begins at a multiple of four.
+pub const ROOM: usize = 66;
+/// How many frames there are.
+const FRAMES: usize = 512;
+
+/// A packet, and the memory that it lies in, which it owns.
+pub struct Frame {
+    bytes: &'static mut [u8; SIZE],
+    /// The packet is `bytes[start..end]`; `start <= end <= SIZE`.
+    start: usize,
+    end: usize,
+}
+
+impl Frame {
+    /// The packet.
+    pub fn packet(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// The packet, to be written.
+    pub fn packet_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.end]
+    }
+
+    /// The memory that a card writes into.
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.bytes[ROOM..]
+    }
+
+    /// Bytes `from..to` of what a card wrote are the packet now. The card is not believed: what lies outside is left out.
+    pub fn received(&mut self, from: usize, to: usize) {
+        self.end = (ROOM + to).min(SIZE);
+        self.start = (ROOM + from).min(self.end);
+    }
+
+    /// Takes `count` bytes off the front, if there are so many.
+    pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let front = *self.packet().first_chunk()?;
+        self.start += N;
+        Some(front)
+    }
+
+    /// Puts bytes before the packet.
+    pub fn put<const N: usize>(&mut self, bytes: [u8; N]) -> Result<(), NoRoom> {
+        self.start = self.start.checked_sub(N).ok_or(NoRoom)?;
+        self.bytes[self.start..][..N].copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Makes the parts, one after the other, the packet. Too many bytes are left out.
+    pub fn fill(&mut self, parts: &[&[u8]]) {
+        self.start = ROOM + 26;
+        self.end = self.start;
+        for part in parts {
+            let to = (self.end + part.len()).min(SIZE);
+            let length = to - self.end;
+            self.bytes[self.end..to].copy_from_slice(&part[..length]);
+            self.end = to;
+        }
+    }
+
+    /// Removes the bytes that follow the packet by its own header, such as the padding of Ethernet.
+    pub fn trim(&mut self) {
+        let length = match *self.packet() {
+            [0x40..=0x4f, _, high, low, ..] => u16::from_be_bytes([high, low]).into(),
+            [0x60..=0x6f, _, _, _, high, low, ..] => {
+                usize::from(u16::from_be_bytes([high, low])) + 40
+            }
+            _ => return,
+        };
+        self.truncate(length);
+    }
+}
+
+impl Packet for Frame {
+    const ABILITIES: Abilities = Abilities::USER_SPACE;
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
+        let bytes = self.packet().get(at..).ok_or(Truncated)?;
+        let words = bytes.as_chunks::<4>().0.first_chunk::<N>();
+        Ok(words.ok_or(Truncated)?.map(Word::from_bytes))
+    }
+
+    #[inline(always)]
+    fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
+        let bytes = self.packet_mut().get_mut(at..).ok_or(Truncated)?;
+        let place = bytes.as_chunks_mut::<4>().0.first_chunk_mut::<N>();
+        *place.ok_or(Truncated)? = words.map(Word::bytes);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn replace_front(&mut self, remove: usize, insert: usize, _: Family) -> Result<(), NoRoom> {
+        if remove > self.len() {
+            return Err(NoRoom);
+        }
+        self.start = (self.start + remove).checked_sub(insert).ok_or(NoRoom)?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self.packet())
+    }
+
+    #[inline(always)]
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        Some(self.packet_mut())
+    }
+
+    #[inline(always)]
+    fn truncate(&mut self, length: usize) {
+        self.end = self.end.min(self.start + length);
+    }
+}
+
+/// The frames that nobody uses.
+pub struct Pool {
+    free: [Option<Frame>; FRAMES],
+    count: usize,
+}
+
+impl Pool {
+    /// Makes all frames. `None`: there is too little memory.
+    pub fn new() -> Option<Self> {
+        let memory = memory::take(FRAMES * SIZE)?;
+        let mut pieces = memory.as_chunks_mut::<SIZE>().0.iter_mut();
+        let free = core::array::from_fn(|_| {
+            pieces.next().map(|bytes| Frame {
+                bytes,
+                start: ROOM,
+                end: ROOM,
+            })
+        });
+        Some(Self {
+            free,
+            count: FRAMES,
+        })
+    }
+
+    /// Takes one; `None` if all are in use.
+    pub fn take(&mut self) -> Option<Frame> {
+        self.count = self.count.checked_sub(1)?;
+        self.free[self.count].take()
+    }
+
+    /// Takes one back.
+    pub fn give(&mut self, frame: Frame) {
+        // There are not more than the pool has made.
+        self.free[self.count] = Some(frame);
+        self.count += 1;
+    }
+}

@@ -1,0 +1,121 @@
+//! What the loader gives the machine (PVH: `xen/include/public/arch-x86/hvm/start_info.h`): its configuration, and
+//! memory, which is given out once and never returned.
+
+use core::ptr;
+use core::slice;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+const MAGIC: u32 = 0x336e_c578;
+/// The kind of memory that is free to use.
+const RAM: u32 = 1;
+/// The end of what `boot.s` maps.
+const MAPPED: u64 = 1 << 32;
+/// The unit that memory is given out in.
+pub const PAGE: usize = 4096;
+
+#[repr(C)]
+struct Start {
+    magic: u32,
+    version: u32,
+    flags: u32,
+    modules: u32,
+    module_list: u64,
+    command_line: u64,
+    firmware: u64,
+    memory_map: u64,
+    memory_entries: u32,
+    reserved: u32,
+}
+
+#[repr(C)]
+struct Module {
+    address: u64,
+    size: u64,
+    command_line: u64,
+    reserved: u64,
+}
+
+#[repr(C)]
+struct Entry {
+    address: u64,
+    size: u64,
+    kind: u32,
+    reserved: u32,
+}
+
+unsafe extern "C" {
+    /// The end of the program with its zeroed memory, from `link.ld`.
+    static image_end: u8;
+}
+
+/// Memory that nobody has: from here to [`END`].
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+static END: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes the machine's memory into use, and returns its configuration: the words of the first module.
+///
+/// # Errors
+/// The loader gave no configuration, or no memory.
+///
+/// # Safety
+/// `information` is the address that a PVH loader gave, and this is called once.
+pub unsafe fn begin(information: usize) -> Result<&'static mut [u64], &'static str> {
+    // SAFETY: the loader put it there, and nobody changes it.
+    let start = unsafe { &*ptr::with_exposed_provenance::<Start>(information) };
+    if start.magic != MAGIC || start.version == 0 {
+        return Err("the loader does not speak PVH with a map of the memory");
+    }
+    if start.modules == 0 {
+        return Err(
+            "there is no configuration: give the file of `isthmus bare pack` as the initial ramdisk",
+        );
+    }
+    // SAFETY: there is one at least.
+    let module = unsafe { &*ptr::with_exposed_provenance::<Module>(start.module_list as usize) };
+    // SAFETY: the loader says that so many are there.
+    let entries = unsafe {
+        let first = ptr::with_exposed_provenance::<Entry>(start.memory_map as usize);
+        slice::from_raw_parts(first, start.memory_entries as usize)
+    };
+    let program = (&raw const image_end).addr() as u64;
+    let taken = (module.address, module.address + module.size);
+    let largest = entries
+        .iter()
+        .filter(|entry| entry.kind == RAM)
+        .map(|entry| {
+            (
+                entry.address.max(program),
+                (entry.address + entry.size).min(MAPPED),
+            )
+        })
+        .flat_map(|(from, to)| [(from, to.min(taken.0)), (from.max(taken.1), to)])
+        .max_by_key(|(from, to)| to.saturating_sub(*from));
+    let (from, to) = largest.ok_or("there is no memory")?;
+    NEXT.store((from as usize).next_multiple_of(PAGE), Ordering::Relaxed);
+    END.store(to as usize, Ordering::Relaxed);
+    if !module.address.is_multiple_of(8) || taken.1 > MAPPED {
+        return Err("the configuration lies where it cannot be read");
+    }
+    // SAFETY: the module is memory that nobody else uses, aligned to words.
+    Ok(unsafe {
+        let first = ptr::with_exposed_provenance_mut::<u64>(module.address as usize);
+        slice::from_raw_parts_mut(first, module.size as usize / 8)
+    })
+}
+
+/// Gives out zeroed memory, aligned to a page. `None`: there is too little.
+pub fn take(bytes: usize) -> Option<&'static mut [u8]> {
+    let bytes = bytes.checked_next_multiple_of(PAGE)?;
+    let from = NEXT.load(Ordering::Relaxed);
+    let to = from.checked_add(bytes)?;
+    if from == 0 || to > END.load(Ordering::Relaxed) {
+        return None;
+    }
+    NEXT.store(to, Ordering::Relaxed);
+    let first = ptr::with_exposed_provenance_mut::<u8>(from);
+    // SAFETY: free memory, which is given out once: there is one processor and no interrupt.
+    unsafe {
+        ptr::write_bytes(first, 0, bytes);
+        Some(slice::from_raw_parts_mut(first, bytes))
+    }
+}
