@@ -88,6 +88,14 @@ pub enum Problem {
     /// The prefix of a Default Mapping Rule is none.
     #[error("{0}")]
     Default(rfc6052::PrefixError),
+    /// A label is not part of the name of a host.
+    #[error("a label has other characters than letters, digits and hyphens (RFC 1123 section 2.1)")]
+    Label,
+    /// The name of an AFTR is empty or too long.
+    #[error(
+        "the name of an AFTR has at least one label (RFC 6334 section 3), and 255 bytes at most"
+    )]
+    Name,
     /// An option must not be in another one.
     #[error("{code} is not permitted in {container} (RFC 7598 section 6)")]
     NotPermitted {

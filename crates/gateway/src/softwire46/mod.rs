@@ -1,5 +1,5 @@
-//! The options of DHCPv6 for a CE of MAP-E, MAP-T or lw4o6 (RFC 7598, "softwire46"): the
-//! options, read and checked.
+//! The options of DHCPv6 for a CE of MAP-E, MAP-T or lw4o6 (RFC 7598, "softwire46") and for a B4 of DS-Lite
+//! (RFC 6334): the options, read and checked.
 //!
 //! [`read`] takes a message or a run of options, for instance from a capture. Crates that read DHCPv6
 //! leave these options as they are, and do not say at which byte they stumble.
@@ -22,10 +22,10 @@ use cursor::Cursor;
 pub use error::{Error, Problem};
 pub use option::Code;
 
-/// The containers of a message.
+/// The ways to IPv4 in a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provisioned {
-    /// The containers, in their order.
+    /// How to reach IPv4, in the order of the options.
     pub domains: Vec<Domain>,
     /// Delegated prefixes (RFC 8415 section 21.22): the end-user IPv6 prefixes.
     pub prefixes: Vec<Ipv6Net>,
@@ -51,11 +51,13 @@ pub enum Reason {
     Unrelated,
     /// It is in no container (RFC 7598 section 3).
     NoContainer,
-    /// It is a container that breaks a rule (RFC 7598 sections 6 and 8).
+    /// The name of another AFTR: only the first counts (RFC 6334 section 5).
+    Another,
+    /// It breaks a rule (RFC 7598 sections 6 and 8, RFC 6334 section 3).
     Invalid(Error),
 }
 
-/// A container: how to reach IPv4.
+/// A container of RFC 7598, or the name of an AFTR: how to reach IPv4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Domain {
     /// RFC 7598 section 5.1
@@ -78,6 +80,11 @@ pub enum Domain {
         binding: Option<Binding>,
         /// lwAFTRs, at least one.
         relays: Vec<Ipv6Addr>,
+    },
+    /// RFC 6334 section 3
+    DsLite {
+        /// The AFTR's name, without the dot at its end.
+        aftr: String,
     },
 }
 
@@ -132,13 +139,17 @@ impl Binding {
 }
 
 impl Domain {
-    /// The mapping rules; lw4o6 has none.
+    /// The mapping rules; lw4o6 and DS-Lite have none.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         match self {
             Self::MapE { rules, .. } | Self::MapT { rules, .. } => rules,
-            Self::Lw4o6 { .. } => &[],
+            Self::Lw4o6 { .. } | Self::DsLite { .. } => &[],
         }
+    }
+
+    const fn is_ds_lite(&self) -> bool {
+        matches!(self, Self::DsLite { .. })
     }
 
     /// Returns the Basic Mapping Rule of a CE: the one with the longest Rule IPv6 prefix over its end-user IPv6
@@ -154,7 +165,7 @@ impl Domain {
 /// Reads a DHCPv6 message from a server, or a run of options.
 ///
 /// # Errors
-/// An option does not end where its length says. Other errors concern one container, and are reported in
+/// An option does not end where its length says. Other errors concern one option, and are reported in
 /// [`Provisioned::ignored`].
 pub fn read(bytes: &[u8]) -> Result<Provisioned, Error> {
     let mut cursor = Cursor::new(bytes);
@@ -173,6 +184,13 @@ pub fn read(bytes: &[u8]) -> Result<Provisioned, Error> {
         match code {
             Code::MAPE | Code::MAPT | Code::LW => match option::container(offset, code, content) {
                 Ok(domain) => found.domains.push(domain),
+                Err(error) => found.ignored.push(ignored(Reason::Invalid(error))),
+            },
+            Code::AFTR_NAME if found.domains.iter().any(Domain::is_ds_lite) => {
+                found.ignored.push(ignored(Reason::Another));
+            }
+            Code::AFTR_NAME => match option::aftr(content) {
+                Ok(aftr) => found.domains.push(Domain::DsLite { aftr }),
                 Err(error) => found.ignored.push(ignored(Reason::Invalid(error))),
             },
             Code::IA_PD => match option::delegated(content) {

@@ -1,4 +1,4 @@
-//! The options of RFC 7598, each as its section has it.
+//! The options of RFC 7598 and RFC 6334, each as its section has it.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -12,13 +12,14 @@ use super::cursor::Cursor;
 use super::error::{Error, Problem};
 use super::{Binding, Domain, Role, Rule};
 
-/// An option code (RFC 7598 section 10, RFC 8415 section 24).
+/// An option code (RFC 7598 section 10, RFC 6334 section 7, RFC 8415 section 24).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub u16);
 
 impl Code {
     pub(super) const IA_PD: Self = Self(25);
     const IAPREFIX: Self = Self(26);
+    pub(super) const AFTR_NAME: Self = Self(64);
     pub(super) const RULE: Self = Self(89);
     pub(super) const BR: Self = Self(90);
     pub(super) const DMR: Self = Self(91);
@@ -34,6 +35,7 @@ impl fmt::Display for Code {
         f.write_str(match *self {
             Self::IA_PD => "OPTION_IA_PD",
             Self::IAPREFIX => "OPTION_IAPREFIX",
+            Self::AFTR_NAME => "OPTION_AFTR_NAME",
             Self::RULE => "OPTION_S46_RULE",
             Self::BR => "OPTION_S46_BR",
             Self::DMR => "OPTION_S46_DMR",
@@ -61,6 +63,34 @@ pub(super) fn delegated(mut content: Cursor<'_>) -> Result<Vec<Ipv6Net>, Error> 
         }
     }
     Ok(prefixes)
+}
+
+/// The name in an OPTION_AFTR_NAME, the first if there are more (RFC 6334 sections 3 and 5). It is the name of a host
+/// (RFC 1123 section 2.1), in labels without compression (RFC 8415 section 10).
+pub(super) fn aftr(mut content: Cursor<'_>) -> Result<String, Error> {
+    let start = content.clone();
+    let mut name = String::new();
+    loop {
+        let length = content.number("the length of a label", 63)?;
+        if length == 0 {
+            break;
+        }
+        let error_at = content.clone();
+        if !name.is_empty() {
+            name.push('.');
+        }
+        for &byte in content.take(length.into(), "a label")? {
+            if !byte.is_ascii_alphanumeric() && byte != b'-' {
+                return Err(error_at.error(Problem::Label));
+            }
+            name.push(byte.into());
+        }
+    }
+    // 255 bytes with the length of the first label and the root (RFC 1035 section 2.3.4).
+    if name.is_empty() || name.len() > 253 {
+        return Err(start.error(Problem::Name));
+    }
+    Ok(name)
 }
 
 /// The options of a container so far.

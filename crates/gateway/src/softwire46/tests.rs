@@ -1,4 +1,4 @@
-//! Options put together from the figures of RFC 7598.
+//! Options put together from the figures of RFC 7598 and RFC 6334.
 
 use super::*;
 use isthmus_core::address::map::RuleError;
@@ -276,6 +276,51 @@ fn problems_are_values() {
         error.problem,
         Problem::Rule(RuleError::EaBitsForV4 { .. })
     ));
+}
+
+/// RFC 6334 section 3, figure 2.
+const AFTR: &[u8] = b"\x04aftr\x07example\x03com\0";
+
+fn ds_lite(aftr: &str) -> Domain {
+    let aftr = aftr.into();
+    Domain::DsLite { aftr }
+}
+
+#[test]
+fn the_name_of_an_aftr() {
+    assert_eq!(only(&option(64, &[AFTR])), ds_lite("aftr.example.com"));
+    // Section 5: the first of several names, and the first of several options.
+    let two = option(64, &[AFTR, b"\x05other\0"]);
+    assert_eq!(only(&two), ds_lite("aftr.example.com"));
+    let again = [two, option(64, &[b"\x05other\0"])].concat();
+    let found = read(&again).unwrap();
+    assert_eq!(found.domains, [ds_lite("aftr.example.com")]);
+    assert_eq!(found.ignored[0].reason, Reason::Another);
+    // RFC 1035 section 2.3.4.
+    let label = |length: u8| [vec![length], vec![b'a'; length.into()]].concat();
+    let longest = |last| [label(63), label(63), label(63), label(last), vec![0]].concat();
+    let name = only(&option(64, &[&longest(61)]));
+    assert!(matches!(name, Domain::DsLite { aftr } if aftr.len() == 253));
+    for (content, at, says) in [
+        (b"\0"[..].to_vec(), 4, "at least one label"),
+        (
+            b"\x04aftr".to_vec(),
+            9,
+            "the length of a label needs 1 bytes",
+        ),
+        (
+            b"\x05aftr".to_vec(),
+            5,
+            "a label needs 5 bytes, and 4 are left",
+        ),
+        (b"\x04aftr\xc0\x04".to_vec(), 9, "0 to 63, not 192"),
+        (b"\x04a;ls\0".to_vec(), 5, "other characters"),
+        (longest(62), 4, "255 bytes at most"),
+    ] {
+        let error = refused(&option(64, &[&content]));
+        assert_eq!(error.offset, at, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
 }
 
 /// Cut anywhere, a message is an error that says where, or less is found; never a panic.

@@ -18,7 +18,9 @@ use serde_json::{Value, json};
 use super::ce::{self, Answer, PortsAnswer};
 use super::prefix;
 
-/// Explain DHCPv6 options for a CE of MAP-E, MAP-T or lw4o6
+const NOTHING: &str = "there is no MAP-E, MAP-T, lw4o6 or DS-Lite for a router in it";
+
+/// Explain DHCPv6 options for a router with MAP-E, MAP-T, lw4o6 or DS-Lite
 ///
 /// The options, or a server's message with them, are in hexadecimal, as an argument or in a file. Spaces, line
 /// ends and colons do not matter.
@@ -27,13 +29,14 @@ pub(super) struct Dhcpv6 {
     /// Hexadecimal digits, or the name of a file with them
     #[arg(value_name = "HEX|FILE")]
     dump: String,
-    /// The CE's IPv6 prefix, if the dump does not delegate it
+    /// The router's IPv6 prefix, if the dump does not delegate it
     #[arg(long, value_name = "PREFIX", value_parser = prefix::network)]
     prefix: Vec<Ipv6Net>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Print the instance of a configuration with this name, all but what is `inside`
+    /// Print the instance of a configuration with this name, all but what is `inside` or `exempt`. The name of an AFTR
+    /// is looked up
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     toml: Option<String>,
 }
@@ -80,7 +83,7 @@ fn configure(name: &str, found: &Provisioned) -> Result<ExitCode> {
         eprintln!("note: {}", why(ignored));
     }
     if found.domains.is_empty() {
-        bail!("there is no MAP-E, MAP-T or lw4o6 for a router in it");
+        bail!(NOTHING);
     }
     let text = instance::text(name, &found.domains, &found.prefixes);
     print!("{}", text.map_err(anyhow::Error::msg)?);
@@ -162,6 +165,23 @@ fn explain(domain: &Domain, prefixes: &[Ipv6Net]) -> Explained {
                 mechanism: "lw4o6",
                 lines,
                 json,
+            }
+        }
+        Domain::DsLite { aftr } => {
+            let tunnels: Vec<_> = prefixes
+                .iter()
+                .filter_map(|&own| instance::b4(own))
+                .collect();
+            let mut lines = vec![format!("AFTR: {aftr}")];
+            lines.extend(
+                tunnels
+                    .iter()
+                    .map(|own| format!("the tunnel's address may be {own}")),
+            );
+            Explained {
+                mechanism: "DS-Lite",
+                lines,
+                json: json!({ "aftr": aftr, "addresses": tunnels }),
             }
         }
     }
@@ -270,7 +290,7 @@ fn print(found: &Provisioned, domains: &[Explained]) {
         }
     }
     if found.domains.is_empty() {
-        eprintln!("isthmus: there is no MAP-E, MAP-T or lw4o6 for a router in it");
+        eprintln!("isthmus: {NOTHING}");
     }
     for ignored in &found.ignored {
         eprintln!("note: {}", why(ignored));
@@ -284,6 +304,9 @@ fn why(ignored: &Ignored) -> String {
         Reason::NoContainer => format!(
             "byte {offset}: {code} is ignored: it must be in a container (RFC 7598 section 3)"
         ),
+        Reason::Another => {
+            format!("byte {offset}: {code} is ignored: only the first counts (RFC 6334 section 5)")
+        }
         Reason::Invalid(error) => format!("byte {offset}: {code} is ignored: {error}"),
     }
 }
