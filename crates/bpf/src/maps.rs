@@ -80,6 +80,23 @@ impl Memory for State {
         let at = u64::from(table.count) << 32 | u64::from(table.first);
         Placed::from_word(table_insert(at, hash, mask, word, twin as u32))
     }
+
+    #[inline(always)]
+    fn search(&self, table: Buckets, hash: u64, mask: u64, want: u64) -> u64 {
+        let at = u64::from(table.count) << 32 | u64::from(table.first);
+        table_search(at, hash, mask, want)
+    }
+}
+
+/// [`Memory::search`] as a global function; `at` as in [`table_insert`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn table_search(at: u64, hash: u64, mask: u64, want: u64) -> u64 {
+    let table = Buckets {
+        first: at as u32,
+        count: (at >> 32) as u32,
+    };
+    table.get(&State, hash, mask, want).unwrap_or(0)
 }
 
 /// [`Memory::insert`] as a global function; `at` has the first line of the table below its number of lines.

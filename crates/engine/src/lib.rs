@@ -10,7 +10,6 @@ pub mod counters;
 pub mod fragments;
 pub mod host;
 pub mod keeper;
-pub mod limiter;
 pub mod memory;
 pub mod offline;
 pub mod own;

@@ -1,9 +1,10 @@
 //! Memory for the tables of the core: anonymous pages, or a BPF array map that programs in the kernel use at
 //! the same time.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
@@ -153,6 +154,31 @@ impl<T: Copy> Values<T> {
     }
 }
 
+/// Returns the bytes of values as they lie in memory, for a machine with the same layout. They go through a file in memory
+/// and the kernel, because a program must not read the padding between fields, which is uninitialised.
+///
+/// # Errors
+/// The system has no memory for the file.
+pub fn bytes_of<T: Copy>(values: &[T]) -> io::Result<Vec<u8>> {
+    // SAFETY: a plain system call with a valid name.
+    let file = unsafe { libc::memfd_create(c"values".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and has no other owner.
+    let mut file = File::from(unsafe { OwnedFd::from_raw_fd(file) });
+    let length = size_of_val(values);
+    file.set_len(length as u64)?;
+    let count = u32::try_from(values.len()).map_err(io::Error::other)?;
+    let mut mapped = Values::of_map(file.as_fd(), count)?;
+    for (index, value) in (0..).zip(values) {
+        mapped.put(index, *value);
+    }
+    let mut bytes = Vec::with_capacity(length);
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn length(lines: u32) -> usize {
     lines as usize * size_of::<Line>()
 }
@@ -160,8 +186,6 @@ fn length(lines: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::FromRawFd;
-    use std::os::fd::{AsFd, OwnedFd};
 
     #[test]
     fn lines_are_zero_apart_and_bounded() {
@@ -196,6 +220,15 @@ mod tests {
         let other = Region::of_map(fd.as_fd(), 64).unwrap();
         one.line(63).unwrap()[0].store(5, Ordering::Relaxed);
         assert_eq!(other.line(63).unwrap()[0].load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_values() {
+        assert_eq!(
+            bytes_of(&[1u64, 0x0203]).unwrap(),
+            [1u64.to_ne_bytes(), 0x0203u64.to_ne_bytes()].concat()
+        );
+        assert!(bytes_of::<u64>(&[]).unwrap().is_empty());
     }
 
     #[test]

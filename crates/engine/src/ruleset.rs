@@ -13,8 +13,8 @@ use isthmus_core::time::Span;
 
 use crate::counters::Owner;
 use crate::fragments::Limits;
-use crate::limiter::Limiter;
 use crate::memory::Region;
+use isthmus_core::slow::limiter::Limiter;
 
 /// FRAGMENT_MIN of RFC 6146 section 4, in units of 2^20 ns.
 const SHORTEST_WAIT: Span = Span::from_secs(2);

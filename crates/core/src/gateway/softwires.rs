@@ -187,6 +187,11 @@ impl<M: SharesV4> Passage for FromSoftwire<'_, M> {
         self.mechanism.nat()
     }
 
+    #[inline(always)]
+    fn counting_nat(&self) -> Option<&NatConfig> {
+        self.mechanism.counting_nat()
+    }
+
     /// Hosts behind two private softwires may have the same IPv4 address.
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
@@ -210,5 +215,10 @@ impl<M: SharesV4> Passage for ToSoftwire<'_, M> {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         self.0.nat()
+    }
+
+    #[inline(always)]
+    fn counting_nat(&self) -> Option<&NatConfig> {
+        self.0.counting_nat()
     }
 }

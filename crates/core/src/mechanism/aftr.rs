@@ -34,6 +34,8 @@ impl Mechanism for Aftr {
 
     const PRIVATE_SOFTWIRES: bool = true;
 
+    const COUNTS_TRAFFIC: bool = true;
+
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
         self.nat.owns(packet.destination)

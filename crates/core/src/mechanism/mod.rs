@@ -82,6 +82,9 @@ pub trait Mechanism {
     /// Whether BPF programs make its sessions.
     const OPENS_IN_BPF: bool = false;
 
+    /// Whether its NAT can count what sessions carry: one that many subscribers share.
+    const COUNTS_TRAFFIC: bool = false;
+
     /// Whether the addresses of a packet in a softwire have a meaning in that softwire only. An error about
     /// such a packet goes back through the softwire, so that the packet stays in its outer packet, and its
     /// fragments are told from those of other softwires.
@@ -106,6 +109,16 @@ pub trait Mechanism {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         None
+    }
+
+    /// The NAT, if it can count what its sessions carry.
+    #[inline(always)]
+    fn counting_nat(&self) -> Option<&NatConfig> {
+        if Self::COUNTS_TRAFFIC {
+            self.nat()
+        } else {
+            None
+        }
     }
 
     /// The NAT, to be changed.

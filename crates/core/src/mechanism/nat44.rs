@@ -28,6 +28,8 @@ impl Mechanism for Nat44 {
 
     const STAGE: Stage = Stage::UserSpace;
 
+    const COUNTS_TRAFFIC: bool = true;
+
     /// Whether a packet is from an inside host to one that is neither inside nor exempt, or to the
     /// pool.
     #[inline(always)]
@@ -78,5 +80,10 @@ impl Passage for Nat44 {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         Some(&self.nat)
+    }
+
+    #[inline(always)]
+    fn counting_nat(&self) -> Option<&NatConfig> {
+        Mechanism::counting_nat(self)
     }
 }

@@ -86,6 +86,12 @@ pub trait Passage {
         None
     }
 
+    /// The NAT, if it can count what its sessions carry: one that many hosts share.
+    #[inline(always)]
+    fn counting_nat(&self) -> Option<&NatConfig> {
+        None
+    }
+
     /// The key that the fragments of a datagram have in common.
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {

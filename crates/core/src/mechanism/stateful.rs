@@ -4,7 +4,9 @@
 use super::{Part, Seen};
 use crate::address::{V4, V6};
 use crate::host::Host;
-use crate::nat::{self, Endpoint4, FragmentKey, Inside, NatConfig, TcpFlags};
+use crate::nat::{
+    self, Endpoint4, FragmentKey, Inside, NatConfig, Passed, Protocol, Side, TcpFlags,
+};
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::content::Content;
@@ -94,6 +96,55 @@ pub(super) fn back<H: Host>(
         ..*seen.tuple
     };
     Ok((tuple, inside.address))
+}
+
+/// Counts a packet from inside that is on its way, by its tuple outside, where the NAT counts what sessions carry.
+#[inline(always)]
+pub(crate) fn carried_out<H: Host>(
+    host: &H,
+    nat: Option<&NatConfig>,
+    transport: &Transport,
+    tuple: &Tuple<V4>,
+) {
+    let (outside, remote) = (source(tuple), destination(tuple));
+    carried(host, nat, transport, (outside, remote), Side::Inside);
+}
+
+/// Counts a packet from outside, likewise.
+#[inline(always)]
+pub(crate) fn carried_back<H: Host>(
+    host: &H,
+    nat: Option<&NatConfig>,
+    transport: &Transport,
+    tuple: &Tuple<V4>,
+) {
+    let (outside, remote) = (destination(tuple), source(tuple));
+    carried(host, nat, transport, (outside, remote), Side::Outside);
+}
+
+#[inline(always)]
+fn carried<H: Host>(
+    host: &H,
+    nat: Option<&NatConfig>,
+    transport: &Transport,
+    (outside, remote): (Endpoint4, Endpoint4),
+    from: Side,
+) {
+    let Some(nat) = nat else {
+        return;
+    };
+    let passed = Passed {
+        outside,
+        remote,
+        protocol: match transport.protocol {
+            protocol::TCP => Protocol::Tcp,
+            protocol::UDP => Protocol::Udp,
+            _ => Protocol::Icmp,
+        },
+        from,
+        bytes: transport.length,
+    };
+    nat::count(host, nat, passed);
 }
 
 #[inline(always)]

@@ -17,4 +17,6 @@ pub struct Capacity {
     pub subscribers: u32,
     /// Fragmented datagrams under way.
     pub fragments: u32,
+    /// Whether packets and bytes of each session are counted.
+    pub traffic: bool,
 }

@@ -23,6 +23,7 @@ use super::rate;
 use super::session::{self, OUTSIDE, Status, Touch, touch};
 use super::subscriber;
 use super::tcp::Side;
+use super::traffic;
 
 /// A packet for which a session may have to be made.
 struct Opening {
@@ -357,6 +358,7 @@ fn write<M: Memory + ?Sized>(
     };
     draft.write(0, key);
     draft.write(key.len(), &[outside, u64::from(binding), now.0]);
+    traffic::reset(memory, cfg, position);
     if let Err(refused) = cfg
         .layout
         .returns

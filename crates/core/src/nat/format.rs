@@ -18,6 +18,7 @@ impl Layout {
             permissions: self.bound.most(Counted::Permissions),
             subscribers: self.bound.most(Counted::Subscribers),
             fragments: self.most_fragments(),
+            traffic: self.traffic.count != 0,
         }
     }
 }
@@ -40,6 +41,7 @@ mod tests {
                 permissions,
                 subscribers,
                 fragments,
+                traffic: sessions % 2 == 0,
             };
             let layout = Layout::new(77, &capacity);
             assert_eq!(Layout::new(77, &layout.capacity()), layout);

@@ -54,6 +54,7 @@ mod tests {
             remote: end,
             state,
             expires,
+            traffic: None,
         }
     }
 

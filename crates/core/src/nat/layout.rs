@@ -10,6 +10,9 @@ pub(super) const SHARE_LINES: u32 = 256;
 /// Lines of the memory of refusals.
 pub(super) const REFUSAL_LINES: u32 = 64;
 
+/// Sessions for each line of what they carried.
+pub(super) const CARRIED_PER_LINE: u32 = 2;
+
 /// Entries for each two buckets, which have 16 places: where each entry has two buckets to choose from, one of a
 /// million finds both full.
 const ENTRIES_OF_TWO: u64 = 11;
@@ -57,6 +60,8 @@ pub struct Layout {
     pub(super) refusals: u32,
     /// The token buckets of subscribers.
     pub(super) rates: Lines,
+    /// What each session carried; no lines where it is not counted.
+    pub(super) traffic: Lines,
     end: u32,
 }
 
@@ -88,7 +93,14 @@ impl Layout {
             first: layout.refusals + REFUSAL_LINES,
             count: rate_lines(capacity.sessions),
         };
-        layout.end = layout.rates.first + layout.rates.count;
+        layout.traffic = Lines {
+            first: layout.rates.first + layout.rates.count,
+            count: match capacity.traffic {
+                true => layout.sessions.len().div_ceil(CARRIED_PER_LINE),
+                false => 0,
+            },
+        };
+        layout.end = layout.traffic.first + layout.traffic.count;
         layout
     }
 
@@ -149,6 +161,7 @@ impl Layout {
         moved.shares = first + (self.shares - start);
         moved.refusals = first + (self.refusals - start);
         moved.rates.first = first + (self.rates.first - start);
+        moved.traffic.first = first + (self.traffic.first - start);
         moved.end = first + (self.end - start);
         Some(moved)
     }
@@ -188,6 +201,7 @@ mod tests {
                 permissions: 0,
                 subscribers: sessions / 16,
                 fragments: sessions / 64,
+                traffic: false,
             },
         );
         let bytes = u64::from(layout.end()) * 64;
@@ -204,6 +218,7 @@ mod tests {
                 permissions: 0,
                 subscribers: 0,
                 fragments: 1,
+                traffic: false,
             },
         );
         // Lines of control words, each table's with one of a bitmap, and of slots: sessions, returns,
@@ -223,6 +238,7 @@ mod tests {
                 permissions: 0,
                 subscribers,
                 fragments: 5,
+                traffic: false,
             };
             let there = Layout::new(1000, &capacity);
             assert_eq!(Layout::new(3, &capacity).moved(1000), Some(there));

@@ -23,13 +23,34 @@ pub(super) fn find_return<'m, M: Memory + ?Sized>(
     let hash = hash(&cfg.seed, &session::return_key(outside, remote, protocol));
     let want = index_word(hash, Position(0));
     let word = cfg.layout.returns.get(memory, hash, INDEX_TAG, want)?;
-    let position = index_position(word);
-    let line = cfg.layout.sessions.line_of(position);
+    let line = cfg.layout.sessions.line_of(index_position(word));
     let slot = Slot::at(memory, line)?;
-    let same = slot.word(OUTSIDE) == outside
+    belongs(&slot, outside, remote, protocol).then_some((line, slot))
+}
+
+/// The position of the same session, found beside the common path.
+#[inline(always)]
+pub(super) fn position_of_return<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    outside: u64,
+    remote: u64,
+    protocol: Protocol,
+) -> Option<Position> {
+    let hash = hash(&cfg.seed, &session::return_key(outside, remote, protocol));
+    let want = index_word(hash, Position(0));
+    let word = memory.search(cfg.layout.returns, hash, INDEX_TAG, want);
+    let position = index_position(word);
+    let slot = Slot::at(memory, cfg.layout.sessions.line_of(position))?;
+    (word != 0 && belongs(&slot, outside, remote, protocol)).then_some(position)
+}
+
+/// Whether a session is that of these endpoints: its word in the index has a part of their hash alone.
+#[inline(always)]
+fn belongs(slot: &Slot<'_>, outside: u64, remote: u64, protocol: Protocol) -> bool {
+    slot.word(OUTSIDE) == outside
         && slot.word(REMOTE) == remote
-        && slot.word(2) as u8 == protocol as u8;
-    same.then_some((line, slot))
+        && slot.word(2) as u8 == protocol as u8
 }
 
 /// Whether there is a session between a remote endpoint and an outside endpoint.
@@ -53,8 +74,9 @@ pub fn session_between<M: Memory + ?Sized>(
     protocol: Protocol,
 ) -> Option<Session> {
     let remote = session::remote_word(remote, protocol);
-    let (_, slot) = find_return(memory, cfg, outside.word(), remote, protocol)?;
-    let session = session_of(&slot);
+    let (line, slot) = find_return(memory, cfg, outside.word(), remote, protocol)?;
+    let position = cfg.layout.sessions.position_of(line);
+    let session = session_of(memory, cfg, &slot, position);
     slot.unchanged().then_some(session)
 }
 
@@ -133,6 +155,7 @@ mod tests {
             permissions: 0,
             subscribers: 0,
             fragments: 6,
+            traffic: false,
         };
         NatConfig {
             layout: Layout::new(0, &capacity),

@@ -38,6 +38,7 @@ mod binding;
 mod bound;
 mod calculated;
 mod capacity;
+mod carried;
 mod config;
 mod deterministic;
 mod endpoint;
@@ -63,11 +64,13 @@ mod share;
 mod subscriber;
 mod sweep;
 mod tcp;
+mod traffic;
 mod walk;
 
 pub use bound::Counted;
 pub use calculated::block_of;
 pub use capacity::{Capacity, MOST_OWN_LIMITS};
+pub use carried::{Passed, count};
 pub use config::{
     Blocks, Filtering, Limits, NatConfig, Pooling, Subscriber, Timers, UnsolicitedSyn,
 };
@@ -86,5 +89,6 @@ pub use pool::{POOL_RANGES, Pool, PoolError, PoolRange};
 pub use recover::{Recovered, recover};
 pub use subscriber::subscriber_of;
 pub use sweep::{Binding, Block, Event, Session, bindings, sweep};
-pub use tcp::TcpState;
+pub use tcp::{Side, TcpState};
+pub use traffic::{Amount, Traffic};
 pub use walk::{Occupancy, occupancy, retain, sessions};

@@ -16,6 +16,7 @@ use super::port::{self, BLOCK, index_word};
 use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
 use super::subscriber::{self, NO_SUBSCRIBER, Owned};
 use super::tcp::TcpState;
+use super::traffic::{self, Traffic};
 
 /// A binding, for people and records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Session {
     pub state: TcpState,
     /// When it ends if no packet comes.
     pub expires: Instant,
+    /// What it carried; `None` where that is not counted.
+    pub traffic: Option<Traffic>,
 }
 
 /// A block of outside ports, for people and records.
@@ -153,7 +156,7 @@ fn visit_session<M: Memory + ?Sized>(
         }
         return;
     }
-    let session = session_of(&slot);
+    let session = session_of(memory, cfg, &slot, position);
     let current = status.at(&cfg.timers, now);
     if current.expired(now) {
         if slot.end() {
@@ -182,7 +185,7 @@ pub(super) fn remove_session<M: Memory + ?Sized>(
     slot: &Slot<'_>,
     on_event: &mut impl FnMut(Event),
 ) {
-    let session = session_of(slot);
+    let session = session_of(memory, cfg, slot, position);
     if !Status::of(slot.life).reported() {
         on_event(Event::SessionCreated(session));
     }
@@ -331,12 +334,18 @@ fn binding_of(slot: &Slot<'_>) -> Binding {
     }
 }
 
-pub(super) fn session_of(slot: &Slot<'_>) -> Session {
+pub(super) fn session_of<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    slot: &Slot<'_>,
+    position: Position,
+) -> Session {
     let status = Status::of(slot.life);
     Session {
         binding: binding_of(slot),
         remote: Endpoint4::from_word(slot.word(REMOTE)),
         state: status.state,
         expires: Instant(status.expiry),
+        traffic: traffic::of(memory, cfg, position),
     }
 }

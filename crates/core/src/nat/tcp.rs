@@ -45,8 +45,10 @@ impl TcpState {
 
 /// Where a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub enum Side {
+    /// The inside.
     Inside,
+    /// The outside.
     Outside,
 }
 

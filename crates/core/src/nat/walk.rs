@@ -26,7 +26,7 @@ pub fn sessions<M: Memory + ?Sized>(
         if let Some(slot) = table.entry(memory, position)
             && !permission::is_permission(&slot)
         {
-            let session = sweep::session_of(&slot);
+            let session = sweep::session_of(memory, cfg, &slot, position);
             // A slot that the packet path overwrote meanwhile is another session now.
             if slot.unchanged() {
                 visit(session)?;
@@ -90,7 +90,7 @@ pub fn retain<M: Memory + ?Sized>(
             if permission::is_permission(&slot) {
                 break;
             }
-            let session = sweep::session_of(&slot);
+            let session = sweep::session_of(memory, cfg, &slot, position);
             if !slot.unchanged() || keep(&session) {
                 break;
             }

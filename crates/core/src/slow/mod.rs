@@ -1,10 +1,11 @@
 //! Rules that only the user-space engine needs, because a BPF program cannot follow them: cutting a packet
-//! in pieces, building ICMP errors, checking fragments for reassembly, delaying an answer, neighbour
+//! in pieces, building ICMP errors and limiting their rate, checking fragments for reassembly, delaying an answer, neighbour
 //! discovery, reading datagrams for the gateway itself.
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 
 pub mod icmp_error;
+pub mod limiter;
 pub mod neighbour;
 pub mod own;
 pub mod reassemble;

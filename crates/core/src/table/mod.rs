@@ -46,6 +46,13 @@ pub trait Memory {
     fn insert(&self, table: Buckets, hash: u64, mask: u64, word: u64, twin: Twin) -> Placed {
         table.insert_into(self, hash, mask, word, twin)
     }
+
+    /// The word of a hash that equals `want` under a mask, or 0: where it is looked for beside the common path, for the
+    /// same reason.
+    #[inline(never)]
+    fn search(&self, table: Buckets, hash: u64, mask: u64, want: u64) -> u64 {
+        table.get(self, hash, mask, want).unwrap_or(0)
+    }
 }
 
 impl<M: Memory + ?Sized> Memory for &M {
@@ -57,6 +64,11 @@ impl<M: Memory + ?Sized> Memory for &M {
     #[inline(always)]
     fn insert(&self, table: Buckets, hash: u64, mask: u64, word: u64, twin: Twin) -> Placed {
         (**self).insert(table, hash, mask, word, twin)
+    }
+
+    #[inline(always)]
+    fn search(&self, table: Buckets, hash: u64, mask: u64, want: u64) -> u64 {
+        (**self).search(table, hash, mask, want)
     }
 }
 

@@ -72,6 +72,11 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     };
     let split = mtu::within_v4(packet, &size)?;
     let most = mss::within_v4(policy.ipv4_mtu, out.inside());
+    if passed.hides {
+        stateful::carried_out(host, passage.counting_nat(), transport, &new);
+    } else {
+        stateful::carried_back(host, passage.counting_nat(), transport, &old);
+    }
     let at = out.make_room(packet)?;
     (|| {
         let flags = flags(&header, split.is_some() && at == 0);

@@ -69,6 +69,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     } else {
         None
     };
+    stateful::carried_back(host, mechanism.counting_nat(), transport, &old);
     let at = out.headers_length();
     let family = Family::V6;
     packet.replace_front(transport.at, at, family)?;

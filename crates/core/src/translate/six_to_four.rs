@@ -75,6 +75,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         split = check_size(packet, link, &incoming, &mut fields)?;
     }
     let most = mss::between(link, policy.ipv6_mtu);
+    stateful::carried_out(host, mechanism.counting_nat(), transport, &new);
 
     let family = Family::V4;
     packet.replace_front(transport.at, HEADER, family)?;

@@ -19,6 +19,7 @@ fn bounded(sessions: u32, bindings: u32) -> Setup {
             permissions: 0,
             subscribers: 0,
             fragments: 8,
+            traffic: false,
         },
         ..Setup::default()
     }

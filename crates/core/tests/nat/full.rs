@@ -68,6 +68,7 @@ fn two_addresses() -> Setup {
             permissions: 0,
             subscribers: 0,
             fragments: 16,
+            traffic: false,
         },
         pool: vec![range("203.0.113.0", 2, 1024, 65_535)],
         pooling: Pooling::Strict,

@@ -17,5 +17,6 @@ mod stress;
 mod subscriber;
 mod support;
 mod tcp;
+mod traffic;
 mod udp;
 mod walk;

@@ -352,6 +352,7 @@ fn a_strangers_way_to_a_session_is_closed() {
         permissions: 8,
         subscribers: 8,
         fragments: 8,
+        traffic: false,
     };
     let setup = Setup {
         capacity,

@@ -69,6 +69,7 @@ fn setup() -> Setup {
             permissions: 0,
             subscribers: 64,
             fragments: 8,
+            traffic: false,
         },
         ..Setup::default()
     }
@@ -361,6 +362,7 @@ fn full_tables_refuse_and_recover() {
             permissions: 0,
             subscribers: 0,
             fragments: 1,
+            traffic: false,
         },
         ..Setup::default()
     };

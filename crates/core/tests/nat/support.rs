@@ -31,6 +31,7 @@ impl Default for Setup {
                 permissions: 4096,
                 subscribers: 256,
                 fragments: 64,
+                traffic: false,
             },
             pool: vec![range("203.0.113.1", 1, 1024, 65_535)],
             filtering: Filtering::EndpointIndependent,

@@ -381,6 +381,7 @@ fn small() -> Setup {
             permissions: 18,
             subscribers: 12,
             fragments: 6,
+            traffic: false,
         },
         pool: vec![range("203.0.113.1", 1, 40_000, 40_006)],
         ..Setup::default()

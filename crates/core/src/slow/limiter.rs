@@ -1,6 +1,8 @@
 //! The rate limit of ICMP errors (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
+
+use crate::table::AtomicU64;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -28,13 +30,22 @@ impl Limiter {
 
     /// Takes a token at `now`, in nanoseconds of any monotonic clock, and returns whether there was one.
     pub fn take(&self, now: u64) -> bool {
-        let after = |full_at: u64| {
-            let full_at = full_at.max(now).saturating_add(self.interval);
-            (self.interval != 0 && full_at - now <= SECOND).then_some(full_at)
-        };
-        self.full_at
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, after)
-            .is_ok()
+        loop {
+            let before = self.full_at.load(Ordering::Relaxed);
+            let full_at = before.max(now).saturating_add(self.interval);
+            if self.interval == 0 || full_at - now > SECOND {
+                return false;
+            }
+            let taken = self.full_at.compare_exchange(
+                before,
+                full_at,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if taken.is_ok() {
+                return true;
+            }
+        }
     }
 }
 
