@@ -279,6 +279,7 @@ impl Compiled {
                 _ => nat.max_subscribers,
             },
             fragments: nat.max_fragments,
+            traffic: nat.count_traffic,
         };
         let layout = nat::Layout::new(self.state_lines, &capacity);
         if layout.end() < self.state_lines {

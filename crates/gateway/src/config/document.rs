@@ -21,6 +21,7 @@ use super::source::{At, Span};
 pub use nat::{Nat, Pcp, PcpPath, PcpProxy, Pool, PortPolicy};
 
 pub use super::announce::Announce;
+pub use super::card::{Card, StaticRoute};
 pub use super::composed::{Claim, Composed};
 pub use super::discovery::{Discovery, Resolvers};
 pub use isthmus_dns64::NonGlobal;
@@ -36,6 +37,8 @@ pub struct Document {
     pub link: Link,
     /// `[[interface]]`, in the order of the file.
     pub interfaces: Vec<Interface>,
+    /// `[[card]]`, in the order of the file.
+    pub cards: Vec<Card>,
     /// `[tun]`
     pub tun: Tun,
     /// `[[instance]]`, in the order of the file: the first one that is responsible for a packet
@@ -336,6 +339,8 @@ pub struct Nat44 {
 /// `[records]`: sessions and port blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
+    /// Its place, if it is there.
+    pub heading: Option<Span>,
     /// File of JSON lines.
     pub json: Option<At<PathBuf>>,
     /// RFC 5424 over UDP.

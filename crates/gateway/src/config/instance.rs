@@ -36,6 +36,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("max-sessions", STATEFUL),
     ("max-subscribers", STATEFUL),
     ("max-fragments", STATEFUL),
+    ("count-traffic", "nat64, nat44 or ds-lite"),
     ("subscriber-sessions", STATEFUL),
     ("subscriber-bindings", STATEFUL),
     ("subscriber-session-rate", STATEFUL),

@@ -8,6 +8,8 @@
 //! `docs/configuration.md` is the description for users.
 
 mod announce;
+mod bare;
+mod card;
 mod check;
 mod choice;
 mod compile;
@@ -43,6 +45,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+pub use bare::PackError;
 pub use choice::Choice;
 pub(crate) use choice::by_name;
 pub use compile::{CompileError, Compiled, CompiledInstance, Secrets};
@@ -204,12 +207,16 @@ fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>)
         .into_iter()
         .filter_map(section::interface)
         .collect();
+    let cards = many(&top, "card", "[[card]]")
+        .into_iter()
+        .map(card::card)
+        .collect();
     let instances = many(&top, "instance", "[[instance]]")
         .into_iter()
         .filter_map(|reader| instance::instance(reader, files))
         .collect();
     top.finish(|key| {
-        let (right, _) = [("interfaces", ()), ("instances", ())]
+        let (right, _) = [("interfaces", ()), ("instances", ()), ("cards", ())]
             .into_iter()
             .find(|(name, ())| *name == key)?;
         Some(format!(
@@ -222,6 +229,7 @@ fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>)
         log,
         link,
         interfaces,
+        cards,
         tun,
         instances,
         records,

@@ -61,6 +61,9 @@ fn with_pool(reader: &Reader<'_>, side: Side, asking: Asking) -> Option<Nat> {
     };
     let mut nat = Nat {
         pcp: pcp::of_ports(reader, asking),
+        count_traffic: reader
+            .read("count-traffic", |v| v.boolean())
+            .unwrap_or(false),
         ..keys(reader, side, pool, &defaults)
     };
     nat.subscriber_limits = own_limits::of(reader, asking, &nat);
@@ -136,6 +139,7 @@ fn keys(reader: &Reader<'_>, side: Side, pool: Vec<At<Pool>>, defaults: &Default
         max_sessions: most("max-sessions", table.clone()).unwrap_or(defaults.table),
         max_subscribers: most("max-subscribers", table).unwrap_or(defaults.subscribers),
         max_fragments: most("max-fragments", 16..=(1 << 20)).unwrap_or(4096),
+        count_traffic: false,
         subscriber_sessions: most("subscriber-sessions", 0..=u32::MAX).unwrap_or(0),
         subscriber_session_rate: most("subscriber-session-rate", 0..=MOST_SESSIONS_PER_SECOND)
             .unwrap_or(SESSIONS_PER_SECOND),

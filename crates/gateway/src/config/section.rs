@@ -136,6 +136,7 @@ pub(super) fn records(reader: Option<Reader<'_>>) -> Records {
         ..Records::default()
     };
     let Some(reader) = reader else { return records };
+    records.heading = Some(reader.span);
     records.json = reader.read("json", |v| Some(v.at(path(&v)?)));
     records.syslog = reader.read("syslog", |v| v.socket());
     records.ipfix = reader.read("ipfix", |v| v.socket());

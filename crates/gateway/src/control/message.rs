@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
-use super::top::{Top, TopRequest};
+use super::top::{Carried, Top, TopRequest};
 use super::trace::{TraceRequest, TracedPacket};
 use crate::change::Differences;
 use crate::health::Health;
@@ -374,6 +374,9 @@ pub struct Listed {
     /// Seconds since its last packet; `None` after a RST or a long silence.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub idle: Option<u64>,
+    /// What it carried, where that is counted.
+    #[serde(flatten)]
+    pub carried: Option<Carried>,
 }
 
 /// The end of a list of sessions.
@@ -404,6 +407,12 @@ mod tests {
             expires: 7440,
             age: 60,
             idle: Some(0),
+            carried: Some(Carried {
+                packets_out: 9,
+                bytes_out: 800,
+                packets_in: 7,
+                bytes_in: 6000,
+            }),
         };
         let text = serde_json::to_string(&listed).unwrap();
         assert_eq!(
@@ -413,9 +422,17 @@ mod tests {
                 r#""inside-address":"2001:db8:1::7","inside-port":40000,"#,
                 r#""outside-address":"203.0.113.1","outside-port":1024,"#,
                 r#""remote-address":"192.0.2.80","remote-port":443,"#,
-                r#""state":"established","expires":7440,"age":60,"idle":0}"#
+                r#""state":"established","expires":7440,"age":60,"idle":0,"#,
+                r#""packets-out":9,"bytes-out":800,"packets-in":7,"bytes-in":6000}"#
             )
         );
         assert_eq!(serde_json::from_str::<Listed>(&text).unwrap(), listed);
+        let uncounted = Listed {
+            carried: None,
+            ..listed
+        };
+        let text = serde_json::to_string(&uncounted).unwrap();
+        assert!(text.ends_with(r#""idle":0}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Listed>(&text).unwrap(), uncounted);
     }
 }

@@ -24,7 +24,7 @@ pub use message::{
 };
 pub use server::{Order, Service, Tracing, serve};
 pub use socket::{ControlSocket, Lock, SocketError, View};
-pub use top::{By, Top, TopRequest, TopRow};
+pub use top::{By, Carried, Most, Top, TopRequest, TopRow};
 pub use trace::{PacketForm, Reason, Rule, TraceRequest, TracedPacket};
 
 /// Where control sockets are unless the configuration says otherwise.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::answer::Failure;
 use super::filter::Filter;
 use super::message::{DeleteRequest, How, ReloadRequest, Request, SessionsRequest, Wish};
-use super::top::{By, TopRequest};
+use super::top::TopRequest;
 use super::trace::TraceRequest;
 use crate::config::Choice;
 
@@ -92,6 +92,7 @@ impl Request {
             }
             Self::Top(request) => {
                 query.append_pair("by", request.by.name());
+                query.append_pair("most", request.most.name());
                 query.append_pair("limit", &request.limit.to_string());
                 (Method::GET, TOP)
             }
@@ -201,22 +202,25 @@ impl Query {
 
     fn top(&mut self) -> Result<Request, Failure> {
         let limit = self.number("limit", u32::MAX.into())?.unwrap_or(ROWS);
-        let by = match self.0.remove("by") {
-            None => By::default(),
-            Some(word) => {
-                let known = By::NAMES.iter().find(|(name, _)| *name == word);
-                let (_, by) = known.ok_or_else(|| {
-                    let words: Vec<_> = By::NAMES.iter().map(|(name, _)| *name).collect();
-                    let words = words.join(", ");
-                    Failure::bad(format!("`by` is {word:?}: expected one of {words}"))
-                })?;
-                *by
-            }
-        };
         Ok(Request::Top(TopRequest {
-            by,
+            by: self.choice("by")?,
+            most: self.choice("most")?,
             limit: limit as u32,
         }))
+    }
+
+    /// One of some words; the usual one if there is none.
+    fn choice<T: Choice + Copy + Default>(&mut self, key: &str) -> Result<T, Failure> {
+        let Some(word) = self.0.remove(key) else {
+            return Ok(T::default());
+        };
+        let known = T::NAMES.iter().find(|(name, _)| *name == word);
+        let (_, value) = known.ok_or_else(|| {
+            let words: Vec<_> = T::NAMES.iter().map(|(name, _)| *name).collect();
+            let words = words.join(", ");
+            Failure::bad(format!("`{key}` is {word:?}: expected one of {words}"))
+        })?;
+        Ok(*value)
     }
 
     fn trace(&mut self) -> Result<Request, Failure> {
@@ -291,6 +295,7 @@ impl Query {
 
 #[cfg(test)]
 mod tests {
+    use super::super::top::{By, Most};
     use super::*;
 
     fn read(method: &str, target: &str) -> Result<Request, Failure> {
@@ -330,6 +335,7 @@ mod tests {
             Request::Sessions(SessionsRequest::default()),
             Request::Top(TopRequest {
                 by: By::Port,
+                most: Most::Bytes,
                 limit: 3,
             }),
             Request::Delete(DeleteRequest { filter: filter() }),
@@ -364,6 +370,7 @@ mod tests {
         assert_eq!(of("/v1/events?inside=10.0.0.0/8"), "10.0.0.0/8");
         let top = TopRequest {
             by: By::Subscriber,
+            most: Most::Sessions,
             limit: 20,
         };
         assert_eq!(read("GET", "/v1/top").unwrap(), Request::Top(top));

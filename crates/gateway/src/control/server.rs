@@ -23,7 +23,7 @@ use super::message::{
     Status, Wish,
 };
 use super::socket::{ControlSocket, View};
-use super::top::{Top, TopRequest};
+use super::top::{Most, Top, TopRequest};
 use super::trace::TraceRequest;
 use crate::records::{Record, Subject};
 
@@ -41,6 +41,8 @@ const AHEAD: usize = 4;
 /// Packets that may wait for a slow client.
 const PACKETS_AHEAD: usize = 1024;
 const WALK_FAILED: &str = "the walk over the sessions failed; see the log";
+const UNCOUNTED: &str =
+    "no instance counts what its sessions carry: write `count-traffic = true` into one";
 
 /// The gateway, as the control socket sees it.
 pub trait Service: Send + Sync + 'static {
@@ -214,6 +216,9 @@ async fn change<S: Service>(service: &S, order: Order) -> Result<Reply, Failure>
 async fn top<S: Service>(service: Arc<S>, request: TopRequest) -> Result<Reply, Failure> {
     let walk = tokio::task::spawn_blocking(move || service.top(request));
     let top = walk.await.map_err(|_| Failure::own(WALK_FAILED))?;
+    if !top.counted && matches!(request.most, Most::Packets | Most::Bytes) {
+        return Err(Failure::new(StatusCode::CONFLICT, UNCOUNTED));
+    }
     Ok(Reply::Top(top))
 }
 

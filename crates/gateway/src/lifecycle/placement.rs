@@ -83,6 +83,8 @@ pub(super) struct Noted {
     permissions: u32,
     subscribers: u32,
     fragments: u32,
+    #[serde(default)]
+    traffic: bool,
     terms: String,
 }
 
@@ -94,6 +96,7 @@ impl Noted {
             permissions,
             subscribers,
             fragments,
+            traffic,
         } = place.layout.capacity();
         Self {
             start: place.layout.start(),
@@ -102,6 +105,7 @@ impl Noted {
             permissions,
             subscribers,
             fragments,
+            traffic,
             terms: place.terms.clone(),
         }
     }
@@ -114,6 +118,7 @@ impl Noted {
             permissions: self.permissions,
             subscribers: self.subscribers,
             fragments: self.fragments,
+            traffic: self.traffic,
         };
         // An entry takes a line at least, and tables are not much larger than that.
         let entries = [

@@ -282,6 +282,7 @@ pub(super) fn record_settings(document: &Document) -> records::Settings {
         carrier,
         rate,
         destinations,
+        heading: _,
     } = &document.records;
     records::Settings {
         gateway: document.gateway.name.clone(),

@@ -10,7 +10,7 @@ use isthmus_core::nat::{self, NatConfig, OwnLimits, StaticBinding, TcpState};
 use isthmus_core::time::Span;
 
 use crate::config::{Compiled, Document};
-use crate::control::Listed;
+use crate::control::{Carried, Listed};
 use crate::records::{Binding, Block, Change, Record, Session, Subject};
 
 use super::clock;
@@ -171,6 +171,7 @@ impl Table {
             expires: seconds(session.expires.since(now)),
             age: seconds(now.since(session.binding.created)),
             idle: last.map(|last| seconds(now.since(last))),
+            carried: session.traffic.map(Carried::from),
         }
     }
 

@@ -252,31 +252,38 @@ fn a_mapping_of_all_of_ipv4_is_routed_as_a_prefix() {
     assert_eq!(routes.join(" "), "198.51.100.64/32 2001:db8:ff00::/40");
 }
 
-/// Every block of TOML in the manual is a configuration, or a part of one that this completes.
+/// Every block of TOML in the manual is a configuration, or a part of one that this completes. Pages under `start` and
+/// `recipes` are followed with theirs.
 #[test]
 fn the_manual_is_right() {
-    for page in ["configuration.md", "mechanisms.md"] {
-        page_is_right(page);
-    }
+    let docs = fs::read_dir(manifest("../../docs")).unwrap();
+    let docs = docs.map(|entry| entry.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let blocks: usize = pages
+        .chain([manifest("../../README.md")])
+        .map(|page| blocks_are_right(&page))
+        .sum();
+    assert!(blocks >= 20, "{blocks} blocks");
 }
 
-fn page_is_right(page: &str) {
-    let page = format!("docs/{page}");
-    let manual = fs::read_to_string(manifest(&format!("../../{page}"))).unwrap();
+/// Reads the blocks of a page, and returns how many there are.
+fn blocks_are_right(page: &Path) -> usize {
+    let manual = fs::read_to_string(page).unwrap();
+    let page = page.display().to_string();
     let blocks: Vec<_> = manual
         .split("```toml\n")
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap())
         .collect();
-    assert!(blocks.len() >= 5, "{} blocks", blocks.len());
-    for block in blocks {
+    for block in &blocks {
         let whole = if block.contains("[[instance]]") {
-            block.to_owned()
+            (*block).to_owned()
         } else {
             format!("{block}\n{NAT64}")
         };
         accept(&page, &whole, &manifest("tests/config"));
     }
+    blocks.len()
 }
 
 /// A CLAT that waits for its prefix has nothing routed to it and owns no packet; with one it is as if the

@@ -1,7 +1,7 @@
 //! The messages for a configuration that is wrong or doubtful.
 //!
 //! `tests/config/bad` holds documents that are refused, `tests/config/doubtful` those that are accepted
-//! with a warning. Below a line that is wrong, a comment has the words that a person needs:
+//! with a warning, and `tests/config/bare` those that are right and too much for a bare machine. Below a line that is wrong, a comment has the words that a person needs:
 //!
 //! ```text
 //! ipv4-mtu = 67
@@ -15,7 +15,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isthmus_gateway::config::{self, LoadError, Problem, Report};
+use isthmus_gateway::config::{self, LoadError, PackError, Problem, Report};
 
 /// The expected words and place of one message.
 #[derive(Debug)]
@@ -91,12 +91,8 @@ fn expectations(path: &Path) -> Vec<Expectation> {
 }
 
 /// Everything that is wrong with what is said about a document.
-fn complaints(path: &Path, refused: bool) -> Vec<String> {
-    let (was_refused, report): (_, Report) = match config::load(path) {
-        Ok(loaded) => (false, loaded.warnings),
-        Err(LoadError::Invalid(report)) => (true, report),
-        Err(error) => panic!("{}: {error}", path.display()),
-    };
+fn complaints(path: &Path, refused: bool, told: Told) -> Vec<String> {
+    let (was_refused, report) = told(path);
     let mut complaints = Vec::new();
     if was_refused != refused {
         complaints.push(format!("refused: {was_refused}"));
@@ -120,8 +116,29 @@ fn complaints(path: &Path, refused: bool) -> Vec<String> {
     complaints
 }
 
+/// Whether a document is refused, and what is said about it.
+type Told = fn(&Path) -> (bool, Report);
+
+fn loading(path: &Path) -> (bool, Report) {
+    match config::load(path) {
+        Ok(loaded) => (false, loaded.warnings),
+        Err(LoadError::Invalid(report)) => (true, report),
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}
+
+fn packing(path: &Path) -> (bool, Report) {
+    let loaded = config::load(path).unwrap();
+    let warnings = loaded.warnings.clone();
+    match loaded.pack(&[0; 8].into(), [0; 4]) {
+        Ok(_) => (false, warnings),
+        Err(PackError::Beyond(report)) => (true, report),
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}
+
 /// Looks at each document of a folder.
-fn check(name: &str, refused: bool) {
+fn check(name: &str, refused: bool, told: Told) {
     let mut wrong = Vec::new();
     let mut documents = 0;
     for entry in fs::read_dir(folder(name)).unwrap() {
@@ -131,7 +148,7 @@ fn check(name: &str, refused: bool) {
             .is_some_and(|extension| extension == "toml")
         {
             documents += 1;
-            let complaints = complaints(&path, refused);
+            let complaints = complaints(&path, refused, told);
             wrong.extend(
                 complaints
                     .iter()
@@ -146,10 +163,15 @@ fn check(name: &str, refused: bool) {
 
 #[test]
 fn mistakes_are_explained() {
-    check("bad", true);
+    check("bad", true, loading);
 }
 
 #[test]
 fn doubts_are_told() {
-    check("doubtful", false);
+    check("doubtful", false, loading);
+}
+
+#[test]
+fn the_limits_of_a_bare_machine_are_explained() {
+    check("bare", true, packing);
 }

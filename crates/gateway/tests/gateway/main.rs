@@ -1,5 +1,6 @@
 //! The gateway's configuration, metrics and records, and mechanisms as operators configure them.
 
+mod configuration;
 mod counters_page;
 mod doctor_page;
 mod explained;

@@ -119,11 +119,12 @@ fn schema() -> Value {
         ("dns64", "## DNS64"),
         ("interface", "`[[interface]]`"),
         ("announce", "## Announcements"),
+        ("card", "## Cards"),
     ] {
         let table = tables.iter().find(|table| table.place == place).unwrap();
         let object = object(&[table]);
         let value = match key {
-            "interface" | "announce" => json!({ "type": "array", "items": object }),
+            "interface" | "announce" | "card" => json!({ "type": "array", "items": object }),
             _ => object,
         };
         properties.insert(key.to_owned(), value);
@@ -176,6 +177,7 @@ fn ranges_are_those_of_the_reader() {
             "## Records" => "[records]",
             "## DNS64" => "[dns64]",
             "## Announcements" => "[[announce]]",
+            "## Cards" => "[[card]]",
             place => place.trim_matches('`'),
         };
         for row in &table.rows {

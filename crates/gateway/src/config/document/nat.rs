@@ -31,6 +31,8 @@ pub struct Nat {
     pub max_subscribers: u32,
     /// Most fragmented datagrams with fragments in transit.
     pub max_fragments: u32,
+    /// Whether packets and bytes of each session are counted.
+    pub count_traffic: bool,
     /// Most sessions of a subscriber; 0: no bound.
     pub subscriber_sessions: u32,
     /// New sessions per second and subscriber; 0: no bound.

@@ -33,6 +33,9 @@ pub(super) fn of_nat(nat: &Nat, hosts: &str) -> Vec<String> {
         ),
     ];
     lines.extend(of_limits(nat));
+    if nat.count_traffic {
+        lines.push("packets and bytes of each session are counted".to_owned());
+    }
     match nat.static_bindings.len() {
         0 => {}
         1 => lines.push("one static binding".to_owned()),

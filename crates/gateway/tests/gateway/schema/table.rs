@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// What stands before each table, in their order.
-const PLACES: [&str; 13] = [
+const PLACES: [&str; 14] = [
     "`[gateway]`",
     "`[log]`",
     "`[link]`",
@@ -16,6 +16,7 @@ const PLACES: [&str; 13] = [
     "`[instance.timers]`",
     "## Records",
     "## Announcements",
+    "## Cards",
     "## DNS64",
 ];
 
@@ -176,6 +177,8 @@ const SOCKET: &str = r"^([0-9.]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}$";
 fn member(key: &str) -> Value {
     match key {
         "v4" | "v6" | "addresses" => json!({ "type": "string", "pattern": NETWORK }),
+        "to" => json!({ "type": "string", "pattern": NETWORK }),
+        "via" => json!({ "type": "string", "pattern": ADDRESS }),
         "ports" => json!({ "type": "string", "pattern": "^[0-9]{1,5}( *- *[0-9]{1,5})?$" }),
         "protocol" => json!({ "enum": ["tcp", "udp", "icmp"] }),
         "size" => json!({ "type": "integer", "minimum": 8, "maximum": 32768 }),
