@@ -459,6 +459,25 @@ fn addr_explains_dhcpv6() {
     }
 }
 
+/// The example of RFC 6334 section 3, figure 2.
+const AFTR: &str = "00400012 04 61667472 07 6578616d706c65 03 636f6d 00";
+
+#[test]
+fn addr_explains_the_dhcpv6_of_ds_lite() {
+    let said = stdout(&["addr", "dhcpv6", &format!("{DELEGATED} {AFTR}")]);
+    for part in [
+        "DS-Lite",
+        "AFTR: aftr.example.com",
+        "address may be 2001:db8:12:3400::c000:2",
+    ] {
+        assert!(said.contains(part), "no {part:?} in\n{said}");
+    }
+    let json = stdout(&["addr", "dhcpv6", AFTR, "--prefix=2001:db8::/48", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["domains"][0]["aftr"], "aftr.example.com");
+    assert_eq!(json["domains"][0]["addresses"][0], "2001:db8::c000:2");
+}
+
 /// What DHCPv6 says becomes an instance that `check` takes, once it is said who is inside.
 #[test]
 fn addr_writes_what_dhcpv6_says() {
@@ -520,7 +539,8 @@ fn addr_writes_what_dhcpv6_says() {
 fn addr_tells_why_dhcpv6_is_no_instance() {
     for (options, why) in [
         (MAP_E.to_owned(), "--prefix"),
-        (DELEGATED.to_owned(), "no MAP-E, MAP-T or lw4o6"),
+        (AFTR.to_owned(), "--prefix"),
+        (DELEGATED.to_owned(), "no MAP-E, MAP-T, lw4o6 or DS-Lite"),
         (
             format!("{MAP_E} {}", DELEGATED.replace("20010db8", "20010db9")),
             "no rule gives an IPv4 address to 2001:db9:12:3400::/56",
@@ -549,7 +569,7 @@ fn addr_tells_what_is_wrong_with_dhcpv6() {
         ),
         ("005e002".to_owned(), &["odd"]),
         ("005e zz".to_owned(), &["character 6 is 'z'"]),
-        (DELEGATED.to_owned(), &["no MAP-E, MAP-T or lw4o6"]),
+        (DELEGATED.to_owned(), &["no MAP-E, MAP-T, lw4o6 or DS-Lite"]),
     ] {
         let error = failure(&["addr", "dhcpv6", &dump], 1);
         for part in parts {

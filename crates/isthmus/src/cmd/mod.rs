@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod addr;
+mod bare;
 mod capture;
 mod check;
 mod columns;
@@ -50,6 +51,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Up(up::Up),
     Forget(forget::Forget),
+    Bare(bare::Bare),
     Status(status::Status),
     Sessions(sessions::Sessions),
     Top(top::Top),
@@ -77,6 +79,7 @@ impl Isthmus {
             Command::Doctor(doctor) => doctor.run(),
             Command::Up(up) => up.run(),
             Command::Forget(forget) => forget.run(),
+            Command::Bare(bare) => bare.run(),
             Command::Status(status) => status.run(),
             Command::Sessions(sessions) => sessions.run(),
             Command::Top(top) => top.run(),

@@ -1,8 +1,11 @@
 //! `isthmus up` on a network of its own: translating, watching, reloading, ending, crashing. And `isthmus lab`.
 
 mod address;
+mod bare;
 mod cards;
+mod collector;
 mod control;
+mod dashboard;
 mod doctor;
 mod examples;
 mod forward;
@@ -27,6 +30,7 @@ mod site;
 mod soak;
 mod softwires;
 mod tables;
+mod top;
 mod trace;
 mod trial;
 mod vlan;

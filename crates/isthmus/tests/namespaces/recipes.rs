@@ -1,6 +1,8 @@
 //! The pages of `docs/start` and `docs/recipes`, each by its own files and commands, with the real daemons.
 
 mod announce;
+mod ansible;
+mod dslite_dhcpv6;
 mod ipv6_mostly;
 mod machine;
 mod map_dhcpv6;
@@ -101,12 +103,16 @@ fn every_page_is_followed_by_a_test() {
         }
     }
     let followed = [
-        announce::PAGE,
+        ansible::PAGE,
+        dslite_dhcpv6::PAGE,
         ipv6_mostly::PAGE,
         map_dhcpv6::PAGE,
         office::PAGE,
         pods::PAGE,
     ];
-    let followed = followed.into_iter().chain(start::PAGES);
+    let followed = followed
+        .into_iter()
+        .chain(announce::PAGES)
+        .chain(start::PAGES);
     assert_eq!(pages, followed.map(String::from).collect());
 }

@@ -1,4 +1,4 @@
-//! `docs/recipes/announce.md`: BIRD announces prefix and pool while the gateway is healthy.
+//! `docs/recipes/announce.md` and `announce-frr.md`: BIRD or FRR announces prefix and pool while the gateway is healthy.
 //!
 //! ```text
 //!  host ── eth0, 2001:db8:1::/64 ── lan ┌──────┐ gw6 ── 2001:db8:f::/64 ── inside  ┌─────────┐
@@ -11,15 +11,24 @@ use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role
 
 use super::Recipe;
 
-pub(super) const PAGE: &str = "recipes/announce";
+pub(super) const PAGES: [&str; 2] = [BIRD, FRR];
+const BIRD: &str = "recipes/announce";
+const FRR: &str = "recipes/announce-frr";
 
 #[test]
 fn a_gateway_that_is_ill_withdraws_its_prefix() {
-    let tools = [("bird", "bird2"), ("birdc", "bird2")];
-    let Some(recipe) = Recipe::new(&tools, &["host", "core", "gateway"], network) else {
-        return;
-    };
-    recipe.follow(PAGE);
+    follow(&[("bird", "bird2"), ("birdc", "bird2")], BIRD);
+}
+
+#[test]
+fn a_gateway_with_frr_does_so_too() {
+    follow(&[("vtysh", "frr")], FRR);
+}
+
+fn follow(tools: &[(&str, &str)], page: &str) {
+    if let Some(recipe) = Recipe::new(tools, &["host", "core", "gateway"], network) {
+        recipe.follow(page);
+    }
 }
 
 fn network() -> Network {

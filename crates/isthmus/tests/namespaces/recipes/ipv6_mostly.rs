@@ -15,17 +15,45 @@ pub(super) const PAGE: &str = "recipes/ipv6-mostly";
 /// A client of DHCP that has never heard of option 108.
 const OLD: &str = "allowinterfaces eth0\nipv4only\nnoipv4ll\n";
 
+const CAPTURE: &str = "exec tcpdump --immediate-mode -U -Z root -i lan -w /var/log/lan.pcap";
+/// The laptop asks for option 108 and gets it (RFC 8925 section 3.1), and the router advertises the prefix of its NAT64
+/// (RFC 8781 section 4), as another program reads them.
+const SEEN: [(&str, &str); 3] = [
+    (
+        "dhcp.option.dhcp == 1 and dhcp.option.request_list_item == 108",
+        "DHCP Discover",
+    ),
+    (
+        "dhcp.option.type == 108 and (dhcp.option.dhcp == 2 or dhcp.option.dhcp == 5)",
+        "DHCP",
+    ),
+    ("icmpv6.opt.type == 38", "Router Advertisement"),
+];
+
 #[test]
 fn a_laptop_lives_without_ipv4_and_a_printer_with_it() {
-    let dhcpcd = [("dhcpcd", "dhcpcd-base")];
-    let tools = [&dhcpcd[..], &SHOPPERS].concat();
+    let own = [
+        ("dhcpcd", "dhcpcd-base"),
+        ("tcpdump", "tcpdump"),
+        ("tshark", "tshark"),
+    ];
+    let tools = [&own[..], &SHOPPERS].concat();
     let nodes = ["laptop", "printer", "router", "internet"];
     let Some(recipe) = Recipe::new(&tools, &nodes, network) else {
         return;
     };
     open_shop(recipe.machine("internet"));
     recipe.machine("printer").write("/etc/dhcpcd.conf", OLD);
+    let mut capture = recipe.machine("router").shell(CAPTURE).spawn().unwrap();
     recipe.follow(PAGE);
+    for (frames, words) in SEEN {
+        let tshark = format!("tshark -r /var/log/lan.pcap -Y '{frames}'");
+        recipe
+            .machine("router")
+            .see(&tshark, &[format!("…{words}…")]);
+    }
+    let _ = capture.kill();
+    let _ = capture.wait();
     // Not because nobody answered.
     let laptop = recipe.machine("laptop").log("dhcpcd");
     assert!(laptop.contains("IPv6-Only Preferred received"), "{laptop}");

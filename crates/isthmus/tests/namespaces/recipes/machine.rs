@@ -42,6 +42,7 @@ impl Machine {
             "etc/dnsmasq.d",
             "run/isthmus",
             "run/bird",
+            "run/enabled",
             "run/kea",
             "run/units",
             "var/lib/dhcpcd",

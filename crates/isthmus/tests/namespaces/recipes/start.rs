@@ -93,3 +93,14 @@ pub(super) fn network(provider: &'static str) -> Network {
     };
     topology.build().unwrap()
 }
+
+/// Has the home and the provider speak DHCPv6, from addresses that links of the laboratory do not have by themselves.
+pub(super) fn speak_dhcpv6(recipe: &Recipe) {
+    for (machine, link, address) in [
+        ("provider", "access", "fe80::1"),
+        ("home", "wan", "fe80::2"),
+    ] {
+        let line = format!("ip address add {address}/64 dev {link} nodad");
+        recipe.machine(machine).run(&line);
+    }
+}
