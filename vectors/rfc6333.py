@@ -126,7 +126,7 @@ for name, address in [("10", "10.255.0.9"), ("172", "172.16.0.9"), ("192", "192.
 for name, address in [("the-internet", "8.8.8.8"), ("beyond-172", "172.32.0.1"), ("beyond-shared", "100.128.0.1")]:
     vector(f"from-{name}", AFTR, drop(over6(B4A, AFTR6) / ip4(address, SERVER) / udp() / data(), "tunnel-spoofed"))
 requirement("5.3", MUST, "Outer fragments are put together before the packet is taken out.", see=["rfc6333-6.3-fragments-in-fragments", "rfc2473-7.1-reassembly"])
-requirement("5.4", SHOULD, "The B4 finds the AFTR by DHCPv6 (RFC 6334).", status="operator: a DHCPv6 client writes `aftr`; `isthmus addr dhcpv6` reads options of RFC 7598")
+requirement("5.4", SHOULD, "The B4 finds the AFTR by DHCPv6 (RFC 6334).", status="operator: a DHCPv6 client writes `aftr`; `isthmus addr dhcpv6` reads the option and looks the name up")
 requirement("5.5", SHOULD, "The B4 is a DNS proxy over IPv6.", status="operator: another program")
 requirement("6.2", SHOULD, "The administrator hears before the AFTR's resources are at an end.",
             status="partly: the fill of tables and pools is in `status` and metrics, for which an alert can be set")
