@@ -13,6 +13,9 @@ export PATH := $(if $(CARGO_HOME),$(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH):/usr
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+NETWORKDIR ?= $(PREFIX)/lib/systemd/network
+# It reads no file under /usr/local.
+NMDIR ?= /usr/lib/NetworkManager/conf.d
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 # What `make install` takes, and how it leaves out what only a debugger reads: STRIP=true keeps that.
 BUILT ?= $(TARGET)/release
@@ -24,7 +27,7 @@ FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
 PROFILE ?= smoke
 
-.PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest bpf check-bpf fuzz vectors docs site install uninstall clean help
+.PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest bpf bare check-bpf fuzz vectors docs site install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -82,6 +85,11 @@ bpf: ## rebuild the committed BPF objects (needs `scripts/setup bpf`)
 	crates/bpf/build.sh
 	crates/lab/bpf/build.sh
 
+bare: ## build the machine without an operating system, which `make install` puts beside the gateway
+	cd crates/bare && env -u RUSTFLAGS cargo build --release --locked --target-dir $(abspath $(TARGET))/bare
+	$(STRIP) -o $(TARGET)/bare/bare.elf $(TARGET)/bare/x86_64-unknown-none/release/isthmus-bare
+	@echo "built: $(TARGET)/bare/bare.elf"
+
 check-bpf: ## compare the committed BPF objects with a clean rebuild
 	@if why="$$(scripts/check-bpf --can)"; then scripts/check-bpf; else echo "skipped: $$why"; fi
 
@@ -121,9 +129,14 @@ install: ## install the gateway and, if it is built, the laboratory under PREFIX
 	        install -D -m 755 -s --strip-program=$(STRIP) $(BUILT)/$$program $(DESTDIR)$(PREFIX)/bin/$$program; \
 	    fi; \
 	done
+	@if [ -e $(TARGET)/bare/bare.elf ]; then \
+	    install -D -m 644 $(TARGET)/bare/bare.elf $(DESTDIR)$(PREFIX)/lib/isthmus/bare.elf; \
+	fi
 	install -d -m 755 $(DESTDIR)$(UNITDIR)
 	sed 's|@BINDIR@|$(PREFIX)/bin|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' packaging/isthmus@.service \
 	    > $(DESTDIR)$(UNITDIR)/isthmus@.service
+	install -D -m 644 packaging/managers/networkd.network $(DESTDIR)$(NETWORKDIR)/10-isthmus.network
+	install -D -m 644 packaging/managers/NetworkManager.conf $(DESTDIR)$(NMDIR)/isthmus.conf
 	install -d -m 755 $(DESTDIR)$(SYSCONFDIR)/isthmus
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
@@ -143,16 +156,17 @@ install: ## install the gateway and, if it is built, the laboratory under PREFIX
 
 uninstall: ## remove what `make install` put there, except configurations
 	rm -f $(DESTDIR)$(PREFIX)/bin/isthmus $(DESTDIR)$(PREFIX)/bin/isthmus-lab $(DESTDIR)$(UNITDIR)/isthmus@.service
+	rm -f $(DESTDIR)$(NETWORKDIR)/10-isthmus.network $(DESTDIR)$(NMDIR)/isthmus.conf
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isthmus
 	rm -f $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_isthmus
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/isthmus.fish
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/isthmus.1 $(DESTDIR)$(PREFIX)/share/man/man1/isthmus-*.1
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/isthmus.toml.5
-	rm -rf $(DESTDIR)$(PREFIX)/share/doc/isthmus
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/isthmus $(DESTDIR)$(PREFIX)/lib/isthmus/bare.elf
 
 clean: ## remove what was built
 	cargo clean
-	rm -rf crates/bpf/target crates/lab/bpf/target fuzz/target fuzz/artifacts
+	rm -rf crates/bare/target crates/bpf/target crates/lab/bpf/target fuzz/target fuzz/artifacts
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
