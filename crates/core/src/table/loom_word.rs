@@ -22,6 +22,10 @@ macro_rules! updates {
 }
 
 impl AtomicU64 {
+    pub fn new(value: u64) -> Self {
+        Self(loom::sync::atomic::AtomicU64::new(value))
+    }
+
     pub fn load(&self, order: Ordering) -> u64 {
         self.0.load(order)
     }
