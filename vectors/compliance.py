@@ -3,6 +3,7 @@
 import re
 
 TITLES = {
+    2766: "NAT-PT",
     3056: "6to4",
     6092: "Simple security of a CE",
     3927: "Link-local IPv4 addresses",

@@ -8,7 +8,7 @@ pub use crate::mechanism::lwaftr::{Borders, LwAftrPolicy, Permission, Unbound};
 pub use crate::mechanism::siit::{Hairpin, Overlap, PrefixMapping};
 pub use crate::mechanism::six_in_four::{Embedded, Outside, PeerV4, Scope};
 pub use crate::mechanism::{AnyMechanism, Instance};
-pub use crate::policy::{Policy, ServiceClass, ZeroUdpChecksum};
+pub use crate::policy::{Alg, Policy, ServiceClass, ZeroUdpChecksum};
 
 /// Gives the data of each mechanism in the list.
 macro_rules! data {

@@ -43,6 +43,8 @@ pub struct Abilities {
     pub extension_headers: usize,
     /// Takes destination options off a packet in a softwire (RFC 2473 section 4.1.1).
     pub softwire_options: bool,
+    /// Has application level gateways, which rewrite payloads.
+    pub application_gateways: bool,
 }
 
 impl Abilities {
@@ -56,6 +58,7 @@ impl Abilities {
         hairpins: true,
         extension_headers: 32,
         softwire_options: true,
+        application_gateways: true,
     };
 
     /// A BPF program: the common packets.
@@ -68,6 +71,7 @@ impl Abilities {
         hairpins: false,
         extension_headers: 2,
         softwire_options: false,
+        application_gateways: false,
     };
 }
 
@@ -141,6 +145,12 @@ pub trait Packet {
     /// therefore be cut again, whatever DF says.
     fn reassembled(&self) -> Option<u32> {
         None
+    }
+
+    /// Whether an application level gateway has seen the packet.
+    #[inline(always)]
+    fn is_rewritten(&self) -> bool {
+        false
     }
 }
 

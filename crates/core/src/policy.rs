@@ -2,6 +2,8 @@
 
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
+use crate::wire::content::Content;
+use crate::wire::transport::Transport;
 
 /// The value of the type of service or traffic class in translated packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,28 @@ pub enum ZeroUdpChecksum {
     Drop,
 }
 
+/// Application level gateways (RFC 2663 section 2.9): for the packets of these applications, payloads are rewritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Alg {
+    /// DNS by UDP (RFC 2766 section 4).
+    pub dns: bool,
+}
+
+impl Alg {
+    /// Whether a gateway looks at a packet. A fragment is not looked at.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn takes(self, transport: &Transport) -> bool {
+        let dns = matches!(transport.content, Content::Udp)
+            && (transport.destination_port == DNS || transport.source_port == DNS);
+        self.dns && dns
+    }
+}
+
+/// The port of a name server (RFC 1035 section 4.2).
+const DNS: u16 = 53;
+
 /// How headers are treated; RFC 7915's administrative choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -62,6 +86,8 @@ pub struct Policy {
     pub own_v4: V4,
     /// Source of the gateway's own ICMPv6 errors.
     pub own_v6: V6,
+    /// The application level gateways.
+    pub alg: Alg,
 }
 
 impl Policy {

@@ -94,6 +94,8 @@ pub enum Slow {
     Table,
     /// The engine could not change the size of the packet in place.
     NoRoom,
+    /// An application level gateway has to look at the payload first.
+    Application,
 }
 
 /// An ICMP error to the sender of the original packet, in the family of the original.

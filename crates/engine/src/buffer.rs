@@ -37,6 +37,7 @@ pub struct Buffer<'a> {
     end: usize,
     offload: Offload,
     reassembled: Option<u32>,
+    rewritten: bool,
 }
 
 impl<'a> Buffer<'a> {
@@ -51,6 +52,7 @@ impl<'a> Buffer<'a> {
             start,
             offload: Offload::default(),
             reassembled: None,
+            rewritten: false,
         }
     }
 
@@ -65,6 +67,15 @@ impl<'a> Buffer<'a> {
     pub fn with_reassembled(self, identification: u32) -> Self {
         Self {
             reassembled: Some(identification),
+            ..self
+        }
+    }
+
+    /// Returns the packet, marked as seen by an application level gateway.
+    #[must_use]
+    pub fn with_rewritten(self) -> Self {
+        Self {
+            rewritten: true,
             ..self
         }
     }
@@ -214,6 +225,11 @@ impl Packet for Buffer<'_> {
     #[inline(always)]
     fn reassembled(&self) -> Option<u32> {
         self.reassembled
+    }
+
+    #[inline(always)]
+    fn is_rewritten(&self) -> bool {
+        self.rewritten
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`slowpath`] is everything around one packet that needs more than a rewrite in place. [`user`] runs it on a
 //! TUN link, and [`offline`] on a capture file.
 
+mod alg;
 pub mod bpf;
 pub mod buffer;
 pub mod counters;

@@ -5,10 +5,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use isthmus_alg::{Applications, Direction, Rewritten};
 use isthmus_core::encap::four_in_six;
 use isthmus_core::gateway;
 use isthmus_core::host::Host;
-use isthmus_core::packet::Packet;
+use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
 use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
 use isthmus_core::slow::segment::{self, Segments};
@@ -40,6 +41,7 @@ pub trait Output {
 #[derive(Debug)]
 pub struct SlowPath {
     services: Arc<dyn Services>,
+    pub(crate) applications: Applications,
     waiting: Mutex<Waiting>,
     /// The number of packets in `waiting`, so that a packet takes no lock if none waits.
     count: AtomicUsize,
@@ -55,6 +57,7 @@ impl Default for SlowPath {
     fn default() -> Self {
         Self {
             services: Arc::new(Unserved),
+            applications: Applications::default(),
             waiting: Mutex::default(),
             count: AtomicUsize::new(0),
         }
@@ -146,6 +149,12 @@ impl SlowPath {
         out: &mut impl Output,
     ) {
         match result {
+            Ok(Verdict::Forward {
+                family: Family::V6,
+                split: None,
+            }) if Self::has_gateways(packet.packet(), host) && !packet.is_rewritten() => {
+                self.look_at_incoming(packet, host, out);
+            }
             Ok(Verdict::Forward { split: None, .. }) => {
                 if packet.offload().segment.is_some() && segment::carried(packet.packet()).is_some()
                 {
@@ -180,6 +189,7 @@ impl SlowPath {
                 self.wait_unexpected(packet, Counter::Filtered, host);
             }
             Err(Refusal::Slow(Slow::Own)) => self.take_own(packet, host, out),
+            Err(Refusal::Slow(Slow::Application)) => self.look_at_outgoing(packet, host, out),
             // The core asks this only of engines that lack all bytes or headroom.
             Err(Refusal::Slow(_)) => host.count(Counter::EngineError),
         }
@@ -194,6 +204,51 @@ impl SlowPath {
                 reply(packet.packet(), IcmpError::PortUnreachable, host, out);
             }
         }
+    }
+
+    /// Lets the gateways look at a packet before it is translated to IPv4.
+    #[cold]
+    fn look_at_outgoing(
+        &self,
+        packet: &mut Buffer<'_>,
+        host: &mut UserHost<'_>,
+        out: &mut impl Output,
+    ) {
+        packet.complete_checksum();
+        match self.through_gateways(packet.packet(), Direction::Out, host) {
+            Rewritten::Unchanged => {
+                let unchanged = packet.packet().to_vec();
+                self.translate_rewritten(&unchanged, host, out);
+            }
+            Rewritten::Packet(other) | Rewritten::Back(other) => {
+                self.translate_rewritten(&other, host, out);
+            }
+        }
+    }
+
+    /// Lets the gateways look at a packet that was translated to IPv6.
+    #[cold]
+    fn look_at_incoming(
+        &self,
+        packet: &mut Buffer<'_>,
+        host: &mut UserHost<'_>,
+        out: &mut impl Output,
+    ) {
+        packet.complete_checksum();
+        packet.trim();
+        match self.through_gateways(packet.packet(), Direction::In, host) {
+            Rewritten::Unchanged => out.packet(packet),
+            Rewritten::Packet(other) => out.parts(&other, &[]),
+            Rewritten::Back(other) => self.translate_rewritten(&other, host, out),
+        }
+    }
+
+    /// Translates a packet that gateways have seen.
+    fn translate_rewritten(&self, packet: &[u8], host: &mut UserHost<'_>, out: &mut impl Output) {
+        let mut storage = with_headroom(packet);
+        let mut packet = Buffer::new(&mut storage, HEADROOM).with_rewritten();
+        host.owner = Owner::Gateway;
+        self.translate(&mut packet, host, out);
     }
 
     #[cold]

@@ -40,6 +40,9 @@ pub trait Translator: Mechanism<Crossing = Translation> {
     /// Whether ports matter, which a fragment after the first does not have.
     const BY_PORTS: bool = true;
 
+    /// Whether it may have application level gateways.
+    const HAS_GATEWAYS: bool = false;
+
     /// The IPv6 tuple of an IPv4 packet.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ pub mod map_t_br;
 pub mod map_t_ce;
 pub mod nat44;
 pub mod nat64;
+pub mod nat_pt;
 pub mod passage;
 pub mod siit;
 pub mod six_in_four;
@@ -66,6 +67,8 @@ macro_rules! for_each_mechanism {
             map_t_br::MapTBr,
             /// The CE of MAP-T (RFC 7599), or a CLAT (RFC 6877).
             map_t_ce::MapTCe,
+            /// Translation of addresses alone: Basic NAT-PT (RFC 2766).
+            nat_pt::NatPt,
         }
     };
 }

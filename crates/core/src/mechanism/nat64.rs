@@ -65,6 +65,8 @@ impl Mechanism for Nat64 {
 }
 
 impl Translator for Nat64 {
+    const HAS_GATEWAYS: bool = true;
+
     /// The source becomes an address and port of the pool.
     #[inline(always)]
     fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal> {

@@ -31,7 +31,7 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
     line: u32,
 ) -> Outcome {
     let number = paired(cfg, inside);
-    if refusal::stands(memory, cfg, anywhere(number, inside), now) {
+    if refusal::stands(memory, cfg, anywhere(cfg, number, inside), now) {
         return Outcome::no(Cause::Refused);
     }
     let random = unpredictable(cfg, inside, now);
@@ -77,10 +77,15 @@ fn brief<M: Memory + ?Sized>(
     }
 }
 
-/// The name of a search in all addresses that an inside endpoint may get a port of.
+/// The name of a search in all addresses that an inside endpoint may get a port of. If these are all of the pool,
+/// it is one search for everybody: a full pool is looked through once in a while, however many hosts want an address.
 #[inline(always)]
-const fn anywhere(number: u32, inside: &[u64; 3]) -> u64 {
-    (number as u64) << 32 | inside[2] & 0xff | ANYWHERE
+const fn anywhere(cfg: &NatConfig, paired: u32, inside: &[u64; 3]) -> u64 {
+    let first = match cfg.pooling {
+        Pooling::Arbitrary => 0,
+        Pooling::Strict | Pooling::Soft => paired,
+    };
+    (first as u64) << 32 | inside[2] & 0xff | ANYWHERE
 }
 
 /// The choice among outside ports (RFC 6056 section 3.3.3): whoever sees many of them cannot tell the next,
@@ -193,7 +198,8 @@ impl<M: Memory + ?Sized> Search<'_, M> {
                 }
             }
         }
-        self.refuse(anywhere(paired(self.cfg, self.inside), self.inside));
+        let number = paired(self.cfg, self.inside);
+        self.refuse(anywhere(self.cfg, number, self.inside));
         Outcome::no(Cause::Exhausted)
     }
 
@@ -301,6 +307,7 @@ fn addresses(cfg: &NatConfig, inside: &[u64; 3]) -> impl Iterator<Item = u32> + 
     let count = cfg.pool.addresses();
     let first = paired(cfg, inside);
     let tries = match cfg.pooling {
+        Pooling::Arbitrary => count,
         Pooling::Soft => count.min(ADDRESSES),
         Pooling::Strict => count.min(1),
     };

@@ -78,6 +78,8 @@ pub enum Pooling {
     Strict,
     /// … as long as it has ports.
     Soft,
+    /// … perhaps: its bindings are where there is room.
+    Arbitrary,
 }
 
 /// The bits of an inside address that identify a subscriber.

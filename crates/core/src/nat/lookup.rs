@@ -110,6 +110,19 @@ pub fn peek_outbound<H: Host>(
     slot.unchanged().then(|| Endpoint4::from_word(outside))
 }
 
+/// The inside endpoint of the binding with an outside endpoint, whoever asks, and whether the binding is static. `None`
+/// if there is none.
+pub fn bound_to<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    outside: Endpoint4,
+    protocol: Protocol,
+) -> Option<(Inside, bool)> {
+    let (_, slot) = binding::find_outside(memory, cfg, outside.word(), protocol)?;
+    let found = (binding::inside_of(&slot), binding::is_static(&slot));
+    slot.unchanged().then_some(found)
+}
+
 /// The inside endpoint behind `outside` for packets from `remote`; `None` if there is none.
 ///
 /// For an ICMP error from outside, `outside` is the source and `remote` the destination of the

@@ -238,6 +238,7 @@ mod tests {
             icmp_pool: (Ipv4Addr::new(192, 0, 0, 8).into(), 1),
             own_v4: OWN_V4.into(),
             own_v6: OWN_V6.into(),
+            alg: crate::policy::Alg::default(),
         }
     }
 

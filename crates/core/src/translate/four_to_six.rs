@@ -53,6 +53,11 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     if transport.content == Content::IcmpError {
         return quoted::to_v6(packet, host, mechanism, policy, &incoming, hop);
     }
+    // A gateway that is at hand looks at the packet afterwards.
+    let by_others = M::HAS_GATEWAYS && !P::ABILITIES.application_gateways;
+    if by_others && policy.alg.takes(transport) {
+        return Err(Refusal::Slow(Slow::Application));
+    }
     let mss = mss::find(packet, policy, transport)?;
     let old = ports.between(header.source(), header.destination());
     let new = hop.map(host, mechanism, Seen::outer(policy, &old, transport))?;

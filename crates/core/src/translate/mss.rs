@@ -176,6 +176,7 @@ mod tests {
             icmp_pool: (V4::default(), 1),
             own_v4: V4::default(),
             own_v6: V6::default(),
+            alg: crate::policy::Alg::default(),
         }
     }
 

@@ -52,6 +52,9 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     if transport.content == Content::IcmpError {
         return quoted::to_v4(packet, host, instances, mechanism, policy, &incoming);
     }
+    if M::HAS_GATEWAYS && policy.alg.takes(transport) && !packet.is_rewritten() {
+        return Err(Refusal::Slow(Slow::Application));
+    }
     let mss = mss::find(packet, policy, transport)?;
     // Summed up here so that the addresses need not be kept.
     let removed = header.source().sum() + header.destination().sum();

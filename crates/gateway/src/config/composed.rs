@@ -33,6 +33,8 @@ pub struct Composed {
     pub discovery: Option<Discovery>,
     /// The NAT, and how it knows subscribers.
     pub nat: Option<(Nat, nat::Subscriber)>,
+    /// Its application level gateways.
+    pub alg: core::Alg,
     /// The PCP proxy, if the ports are elsewhere.
     pub pcp_proxy: Option<PcpProxy>,
     /// The softwires of its table, if it has one; it is filled in when tables are laid out.
@@ -78,6 +80,7 @@ impl Composed {
             core,
             discovery: None,
             nat: None,
+            alg: core::Alg::default(),
             pcp_proxy: None,
             softwires: Arc::default(),
             claims: Vec::new(),

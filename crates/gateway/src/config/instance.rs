@@ -12,23 +12,26 @@ use super::rows::Files;
 use super::source::At;
 use super::table::{Reader, Value};
 use super::tunnel::Role;
-use super::{composed, isatap, lwaftr, mapping, nat, prefix, section, sharing, tunnel};
+use super::{composed, isatap, lwaftr, mapping, nat, nat_pt, prefix, section, sharing, tunnel};
 
-const STATEFUL: &str = "nat64, nat44, ds-lite, map-e, map-t, lw4o6 or clat";
+const STATEFUL: &str = "nat64, nat44, ds-lite, map-e, map-t, lw4o6, clat or nat-pt";
 
 /// Keys that only some mechanisms have, and which.
 const OF_MECHANISM: &[(&str, &str)] = &[
-    ("eam", "siit"),
+    ("eam", "siit or nat-pt"),
     ("eam-file", "siit"),
     ("hosts", "siit"),
     ("hairpin", "siit or lw4o6"),
-    ("prefix", "siit, nat64, 6rd, isatap, map-t or clat"),
+    ("prefix", "siit, nat64, 6rd, isatap, map-t, clat or nat-pt"),
     ("prefix-format", "siit"),
     ("discovery", "clat"),
-    ("inside", "nat64, nat44, map-e, map-t, lw4o6 or clat"),
+    (
+        "inside",
+        "nat64, nat44, map-e, map-t, lw4o6, clat or nat-pt",
+    ),
     ("exempt", "nat44 or ds-lite"),
-    ("pool", "nat64, nat44 or ds-lite"),
-    ("subscriber-prefix", "nat64"),
+    ("pool", "nat64, nat44, ds-lite or nat-pt"),
+    ("subscriber-prefix", "nat64 or nat-pt"),
     ("filtering", STATEFUL),
     ("unsolicited-syn", STATEFUL),
     ("pooling", STATEFUL),
@@ -36,17 +39,20 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("max-sessions", STATEFUL),
     ("max-subscribers", STATEFUL),
     ("max-fragments", STATEFUL),
-    ("count-traffic", "nat64, nat44 or ds-lite"),
+    ("count-traffic", "nat64, nat44, ds-lite or nat-pt"),
     ("subscriber-sessions", STATEFUL),
     ("subscriber-bindings", STATEFUL),
     ("subscriber-session-rate", STATEFUL),
     ("subscriber-limits", STATEFUL),
-    ("port-blocks", "nat64, nat44 or ds-lite"),
-    ("deterministic", "nat64 or nat44"),
+    ("port-blocks", "nat64, nat44, ds-lite or nat-pt"),
+    ("deterministic", "nat64, nat44 or nat-pt"),
     ("static", STATEFUL),
     ("timers", STATEFUL),
     ("allow-short-timers", STATEFUL),
-    ("pcp", "nat64, nat44, ds-lite, map-e, map-t, lw4o6 or clat"),
+    (
+        "pcp",
+        "nat64, nat44, ds-lite, map-e, map-t, lw4o6, clat or nat-pt",
+    ),
     (
         "local",
         "6in4, 4in6, 6to4, 6rd, isatap, ds-lite, map-e, lw4o6 or clat",
@@ -75,6 +81,8 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("psid", "lw4o6"),
     ("psid-length", "lw4o6"),
     ("psid-offset", "lw4o6"),
+    ("variant", "nat-pt"),
+    ("alg", "nat-pt"),
 ];
 
 /// The keys that a mechanism shares with some others, or has alone, with the names of all that have them.
@@ -124,6 +132,7 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("map-t", Kind::Composed(sharing::map_t)),
         ("lw4o6", Kind::Lw4o6),
         ("clat", Kind::Composed(sharing::clat)),
+        ("nat-pt", Kind::Composed(nat_pt::nat_pt)),
     ];
     let name = reader.needs("name", "\"plat\"", |v| Some(v.at(v.name()?)));
     let kind = reader.needs("mechanism", "\"nat64\"", |v| v.word(&kinds));
@@ -277,7 +286,7 @@ fn siit(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Siit> {
 }
 
 /// `{ v4 = "…", v6 = "…" }`
-fn mapping(value: Value<'_>) -> Option<At<Mapping>> {
+pub(super) fn mapping(value: Value<'_>) -> Option<At<Mapping>> {
     let example = "a mapping such as { v4 = \"192.0.2.1\", v6 = \"2001:db8::1\" }";
     let reader = value.table("a mapping", example)?;
     let v4 = reader.needs("v4", "\"192.0.2.1\"", |v| v.ipv4_net());

@@ -26,6 +26,7 @@ mod machine;
 mod map_rules;
 mod mapping;
 mod nat;
+mod nat_pt;
 mod overlap;
 mod own_limits;
 mod pcp;

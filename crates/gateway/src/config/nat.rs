@@ -159,7 +159,7 @@ fn pool(value: Value<'_>) -> Option<At<Pool>> {
     let reader = value.table("an entry of `pool`", example)?;
     let addresses = reader.needs("addresses", "\"203.0.113.0/28\"", |v| v.ipv4_net());
     let ports = match reader.get("ports") {
-        None => Some((1024, 65535)),
+        None => Some(Pool::DEFAULT_PORTS),
         Some(value) => value.ports(),
     };
     reader.finish(|_| None);

@@ -60,6 +60,11 @@ pub struct Pool {
     pub ports: (u16, u16),
 }
 
+impl Pool {
+    /// The ports of an entry without `ports`.
+    pub const DEFAULT_PORTS: (u16, u16) = (1024, 65535);
+}
+
 /// How ports are given to subscribers: `port-blocks`, `deterministic`, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortPolicy {

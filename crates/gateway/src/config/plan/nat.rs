@@ -64,6 +64,7 @@ fn of_subscribers(nat: &Nat) -> String {
     };
     let pooling = match nat.pooling {
         Pooling::Strict => "always has the same outside address",
+        Pooling::Arbitrary => "has any outside addresses",
         Pooling::Soft => "keeps its outside address while that has ports",
     };
     format!("a subscriber is {subscriber}; it has {ports} and {pooling}")
