@@ -195,11 +195,13 @@ fn memory(image: &[u8]) -> u64 {
     (image.len() as u64 + isthmus_image::state_bytes(image)).div_ceil(1 << 20) + 64
 }
 
-/// Hardware virtualisation, if this machine has it.
+/// Hardware virtualisation, if this machine has it. The register that lists a processor's vulnerabilities is not needed,
+/// and a host that is a guest itself may refuse to set it.
 fn kvm() -> &'static [&'static str] {
+    const PROCESSOR: &str = "max,-arch-capabilities";
     match File::options().read(true).write(true).open("/dev/kvm") {
-        Ok(_) => &["-accel", "kvm", "-accel", "tcg", "-cpu", "max"],
-        Err(_) => &["-cpu", "max"],
+        Ok(_) => &["-accel", "kvm", "-accel", "tcg", "-cpu", PROCESSOR],
+        Err(_) => &["-cpu", PROCESSOR],
     }
 }
 
