@@ -16,7 +16,7 @@ use std::net::SocketAddrV6;
 use std::sync::{Mutex, PoisonError};
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_proto::rr::{DNSClass, Name, RecordType};
+use hickory_proto::rr::{DNSClass, Name, Record, RecordType};
 
 use crate::packet::Datagram;
 use crate::{Direction, Rewritten, Translator};
@@ -174,15 +174,14 @@ fn v4_of(host: SocketAddrV6, translator: &dyn Translator) -> Option<std::net::Ip
         .map(Into::into)
 }
 
-/// Whether an answer about AAAA leaves room for A: it has no address, and not because the name is not there.
+/// Whether an answer about AAAA leaves room for A: it has no address, and not because the name is not there. Some name
+/// servers answer with an error where they have no AAAA records (RFC 4074).
 fn wants_a(answer: &Message) -> bool {
-    let has_address = answer
-        .answers
-        .iter()
-        .any(|record| record.record_type() == RecordType::AAAA);
-    answer.metadata.response_code == ResponseCode::NoError
-        && !has_address
-        && !answer.metadata.truncation
+    let of_v6 = |record: &Record| record.record_type() == RecordType::AAAA;
+    let metadata = &answer.metadata;
+    metadata.response_code != ResponseCode::NXDomain
+        && !metadata.truncation
+        && !answer.answers.iter().any(of_v6)
 }
 
 /// The question for A that follows an empty answer, from the host that asked for AAAA.

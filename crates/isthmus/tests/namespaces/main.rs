@@ -17,6 +17,7 @@ mod isatap;
 mod laboratory;
 mod local;
 mod migrate;
+mod nat_pt;
 mod neighbours;
 mod net;
 mod one_address;
