@@ -4,6 +4,7 @@ import re
 
 TITLES = {
     2766: "NAT-PT",
+    6384: "FTP through a NAT64",
     3056: "6to4",
     6092: "Simple security of a CE",
     3927: "Link-local IPv4 addresses",

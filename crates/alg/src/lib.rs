@@ -2,12 +2,15 @@
 //! passes. A packet is always looked at as it is on its IPv6 side: before it is translated to IPv4, or after it was
 //! translated from IPv4. So an answer has the same addresses and ports as its question, swapped.
 //!
-//! [`dns`] is the one of NAT-PT (RFC 2766 section 4). Nothing here has a socket or a clock.
+//! [`dns`] is the one of NAT-PT (RFC 2766 section 4), [`ftp`] is that of RFC 6384. Nothing here has a socket or a clock.
 
+mod datagram;
 pub mod dns;
+pub mod ftp;
 mod packet;
+mod segment;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 use isthmus_core::address::rfc6052::Prefix;
 
@@ -22,6 +25,10 @@ pub trait Translator {
 
     /// The IPv6 host that has an address of the pool.
     fn inside(&mut self, outside: Ipv4Addr) -> Option<Ipv6Addr>;
+
+    /// The endpoint at which an IPv4 host reaches a TCP port of an IPv6 host, from now on. `remote` is the IPv4 host, as the
+    /// IPv6 host sees it. `None` if there is none.
+    fn bind(&mut self, inside: SocketAddrV6, remote: SocketAddrV6) -> Option<SocketAddrV4>;
 }
 
 /// The IPv4 address that an IPv6 host has outside.
@@ -57,6 +64,7 @@ pub enum Rewritten {
 #[derive(Debug, Default)]
 pub struct Applications {
     dns: dns::Gateway,
+    ftp: ftp::Gateway,
 }
 
 impl Applications {
@@ -68,9 +76,11 @@ impl Applications {
         now: u64,
         translator: &mut dyn Translator,
     ) -> Rewritten {
-        match packet::Datagram::read(packet) {
-            Some(datagram) => self.dns.rewrite(&datagram, direction, now, translator),
-            None => Rewritten::Unchanged,
+        if let Some(datagram) = datagram::Datagram::read(packet) {
+            return self.dns.rewrite(&datagram, direction, now, translator);
         }
+        let segment = segment::Segment::read(packet);
+        let rewritten = segment.and_then(|it| self.ftp.rewrite(&it, direction, now, translator));
+        rewritten.map_or(Rewritten::Unchanged, Rewritten::Packet)
     }
 }

@@ -1,83 +1,70 @@
-//! A UDP datagram in an IPv6 packet without extension headers.
+//! IPv6 packets without extension headers, which is how applications send.
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 
 use isthmus_core::checksum::Sum;
-use isthmus_core::wire::{ipv6, protocol, udp};
+use isthmus_core::wire::ipv6;
 
-/// Where a UDP header has its checksum.
-const CHECKSUM: usize = 6;
+/// Where an IPv6 header has its fields.
+const LENGTH: usize = 4;
+const NEXT_HEADER: usize = 6;
+pub(crate) const HOP_LIMIT: usize = 7;
+const SOURCE: usize = 8;
+const DESTINATION: usize = 24;
 
-/// The hop limit of a new packet (RFC 1700).
-const HOP_LIMIT: u8 = 64;
-
-/// A datagram, as it came.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Datagram<'a> {
-    headers: &'a [u8],
-    pub(crate) source: SocketAddrV6,
-    pub(crate) destination: SocketAddrV6,
-    pub(crate) payload: &'a [u8],
+/// The 16 bits at an offset; 0 behind the end.
+pub(crate) fn number(bytes: &[u8], at: usize) -> u16 {
+    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u16::from_be_bytes(*bytes))
 }
 
-impl<'a> Datagram<'a> {
-    /// Reads a packet. `None` if it is another one, or not whole.
-    pub(crate) fn read(packet: &'a [u8]) -> Option<Self> {
-        let (headers, rest) = packet.split_at_checked(ipv6::HEADER + udp::HEADER)?;
-        if headers[0] >> 4 != 6 || headers[6] != protocol::UDP {
-            return None;
-        }
-        let number = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
-        let length = usize::from(number(ipv6::HEADER + 4)).checked_sub(udp::HEADER)?;
-        let address = |at: usize| -> Option<Ipv6Addr> {
-            Some(Ipv6Addr::from(*headers.get(at..)?.first_chunk::<16>()?))
-        };
-        let end = |address, port| SocketAddrV6::new(address, port, 0, 0);
-        Some(Self {
-            headers,
-            source: end(address(8)?, number(ipv6::HEADER)),
-            destination: end(address(24)?, number(ipv6::HEADER + 2)),
-            payload: rest.get(..length)?,
-        })
-    }
-
-    /// The same with another payload. `None` if that is longer than a datagram can be.
-    pub(crate) fn with(&self, payload: &[u8]) -> Option<Vec<u8>> {
-        let length = u16::try_from(udp::HEADER + payload.len()).ok()?;
-        let mut packet = [self.headers, payload].concat();
-        packet[4..6].copy_from_slice(&length.to_be_bytes());
-        packet[ipv6::HEADER + 4..][..2].copy_from_slice(&length.to_be_bytes());
-        finish(&mut packet);
-        Some(packet)
-    }
-
-    /// A datagram that goes the other way, with this payload, as the host itself would send it.
-    pub(crate) fn back(&self, payload: &[u8]) -> Option<Vec<u8>> {
-        let mut packet = self.with(payload)?;
-        let (source, destination) = (self.source, self.destination);
-        packet[7] = HOP_LIMIT;
-        packet[8..24].copy_from_slice(&destination.ip().octets());
-        packet[24..40].copy_from_slice(&source.ip().octets());
-        packet[ipv6::HEADER..][..2].copy_from_slice(&destination.port().to_be_bytes());
-        packet[ipv6::HEADER + 2..][..2].copy_from_slice(&source.port().to_be_bytes());
-        finish(&mut packet);
-        Some(packet)
-    }
+/// The 32 bits at an offset; 0 behind the end.
+pub(crate) fn long(bytes: &[u8], at: usize) -> u32 {
+    u32::from(number(bytes, at)) << 16 | u32::from(number(bytes, at + 2))
 }
 
-/// Writes the checksum of a packet whose lengths are right.
-fn finish(packet: &mut [u8]) {
-    let at = ipv6::HEADER + CHECKSUM;
-    packet[at..at + 2].fill(0);
-    let length = (packet.len() - ipv6::HEADER) as u16;
-    let sum = Sum::ZERO
-        .bytes(&packet[8..])
-        .number(length)
-        .number(u16::from(protocol::UDP));
-    // RFC 768: zero would mean that there is none.
-    let checksum = match sum.checksum() {
+/// Writes bytes at an offset, which is within.
+pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    bytes[at..at + value.len()].copy_from_slice(value);
+}
+
+/// The ends of a packet of this protocol, and its transport part. `None` if it is another one, or not whole.
+pub(crate) fn open(packet: &[u8], protocol: u8) -> Option<([SocketAddrV6; 2], &[u8])> {
+    let (header, rest) = packet.split_at_checked(ipv6::HEADER)?;
+    if header[0] >> 4 != 6 || header[NEXT_HEADER] != protocol {
+        return None;
+    }
+    let transport = rest.get(..usize::from(number(header, LENGTH)))?;
+    let end = |address: usize, port| -> Option<SocketAddrV6> {
+        let address = *header.get(address..)?.first_chunk::<16>()?;
+        let port = number(transport, port);
+        Some(SocketAddrV6::new(Ipv6Addr::from(address), port, 0, 0))
+    };
+    Some(([end(SOURCE, 0)?, end(DESTINATION, 2)?], transport))
+}
+
+/// Swaps addresses and ports.
+pub(crate) fn turn(packet: &mut [u8], [source, destination]: &[SocketAddrV6; 2]) {
+    put(packet, SOURCE, &destination.ip().octets());
+    put(packet, DESTINATION, &source.ip().octets());
+    put(packet, ipv6::HEADER, &destination.port().to_be_bytes());
+    put(packet, ipv6::HEADER + 2, &source.port().to_be_bytes());
+}
+
+/// Writes the length of a packet, and its transport checksum, which is `at` in the transport header. `None` if it is longer
+/// than a packet can be.
+pub(crate) fn finish(packet: &mut [u8], at: usize) -> Option<()> {
+    let length = u16::try_from(packet.len() - ipv6::HEADER).ok()?;
+    put(packet, LENGTH, &length.to_be_bytes());
+    let at = ipv6::HEADER + at;
+    put(packet, at, &[0, 0]);
+    let protocol = u16::from(packet[NEXT_HEADER]);
+    let sum = Sum::ZERO.bytes(&packet[SOURCE..]);
+    // Zero would mean that UDP has none (RFC 768); in TCP, 0xffff is as good.
+    let checksum = match sum.number(length).number(protocol).checksum() {
         0 => 0xffff,
         checksum => checksum,
     };
-    packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+    put(packet, at, &checksum.to_be_bytes());
+    Some(())
 }

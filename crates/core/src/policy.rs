@@ -43,6 +43,8 @@ pub enum ZeroUdpChecksum {
 pub struct Alg {
     /// DNS by UDP (RFC 2766 section 4).
     pub dns: bool,
+    /// FTP (RFC 6384).
+    pub ftp: bool,
 }
 
 impl Alg {
@@ -50,14 +52,19 @@ impl Alg {
     #[inline(always)]
     #[must_use]
     pub(crate) const fn takes(self, transport: &Transport) -> bool {
-        let dns = matches!(transport.content, Content::Udp)
-            && (transport.destination_port == DNS || transport.source_port == DNS);
-        self.dns && dns
+        let (source, destination) = (transport.source_port, transport.destination_port);
+        match transport.content {
+            Content::Udp => self.dns && (source == DNS || destination == DNS),
+            Content::Tcp => self.ftp && (source == FTP || destination == FTP),
+            _ => false,
+        }
     }
 }
 
 /// The port of a name server (RFC 1035 section 4.2).
 const DNS: u16 = 53;
+/// The port of the control connections of an FTP server (RFC 959 section 8).
+const FTP: u16 = 21;
 
 /// How headers are treated; RFC 7915's administrative choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,18 @@
 //! Application level gateways between the engine and the core: they look at a packet as it is on its IPv6 side.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
-use isthmus_alg::{Direction, Outside, Rewritten, Translator, dns};
+use isthmus_alg::{Direction, Outside, Rewritten, Translator, dns, ftp};
 use isthmus_core::address::rfc6052::Prefix;
+use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{AnyMechanism, Policy};
-use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::mechanism::nat_pt::Assigned;
+use isthmus_core::mechanism::{Mechanism as _, Seen, crossing};
+use isthmus_core::nat::TcpFlags;
+use isthmus_core::wire::content::Content;
+use isthmus_core::wire::protocol;
+use isthmus_core::wire::transport::Transport;
+use isthmus_core::wire::tuple::Tuple;
 
 use crate::counters::Owner;
 use crate::host::UserHost;
@@ -47,6 +53,41 @@ impl Translator for Lent<'_, '_> {
         let assigned = nat_pt.assigned(self.host, outside.into())?;
         Some(assigned.host.into())
     }
+
+    fn bind(&mut self, inside: SocketAddrV6, remote: SocketAddrV6) -> Option<SocketAddrV4> {
+        let ends = Tuple {
+            source: V6::from(*inside.ip()),
+            destination: V6::from(*remote.ip()),
+            source_port: inside.port(),
+            destination_port: remote.port(),
+        };
+        let (host, policy) = (&mut *self.host, self.policy);
+        let outside = match self.mechanism {
+            AnyMechanism::Nat64(nat64) => open(nat64, host, policy, &ends),
+            AnyMechanism::NatPt(nat_pt) => open(nat_pt, host, policy, &ends),
+            _ => None,
+        }?;
+        Some(SocketAddrV4::new(
+            outside.source.into(),
+            outside.source_port,
+        ))
+    }
+}
+
+/// Opens a connection in a NAT, as if the host had sent its first segment. The answer is the tuple outside.
+fn open(
+    mechanism: &impl crossing::Translator,
+    host: &mut UserHost<'_>,
+    policy: &Policy,
+    ends: &Tuple<V6>,
+) -> Option<Tuple<V4>> {
+    let transport = Transport {
+        content: Content::Tcp,
+        tcp_flags: TcpFlags::SYN.0,
+        ..Transport::continuation(0, 0, protocol::TCP)
+    };
+    let seen = Seen::outer(policy, ends, &transport);
+    mechanism.to_v4(host, seen).ok()
 }
 
 impl SlowPath {
@@ -85,6 +126,8 @@ impl SlowPath {
         };
         let instance = host.ruleset.instances().get(index as usize);
         let alg = instance.map(|instance| instance.policy.alg);
-        alg.is_some_and(|alg| alg.dns && dns::concerns(packet))
+        alg.is_some_and(|alg| {
+            (alg.dns && dns::concerns(packet)) || (alg.ftp && ftp::concerns(packet))
+        })
     }
 }

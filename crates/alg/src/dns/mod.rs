@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, Record, RecordType};
 
-use crate::packet::Datagram;
+use crate::datagram::Datagram;
 use crate::{Direction, Rewritten, Translator};
 use asked::{Asked, Question};
 
@@ -29,7 +29,7 @@ const PORT: u16 = 53;
 #[must_use]
 pub fn concerns(packet: &[u8]) -> bool {
     Datagram::read(packet).is_some_and(|datagram| {
-        datagram.source.port() == PORT || datagram.destination.port() == PORT
+        datagram.source().port() == PORT || datagram.destination().port() == PORT
     })
 }
 
@@ -69,10 +69,10 @@ impl Gateway {
             return Rewritten::Unchanged;
         }
         let rewritten = match message.metadata.message_type {
-            MessageType::Query if datagram.destination.port() == PORT => {
+            MessageType::Query if datagram.destination().port() == PORT => {
                 self.question(datagram, message, direction, now, translator)
             }
-            MessageType::Response if datagram.source.port() == PORT => {
+            MessageType::Response if datagram.source().port() == PORT => {
                 self.answer(datagram, message, direction, now, translator)
             }
             _ => None,
@@ -101,8 +101,8 @@ impl Gateway {
             _ => return None,
         };
         let question = Question {
-            asker: datagram.source,
-            server: datagram.destination,
+            asker: datagram.source(),
+            server: datagram.destination(),
             id: message.metadata.id,
         };
         self.remember(direction, question, (task, original), now);
@@ -124,8 +124,8 @@ impl Gateway {
             Direction::Out => Direction::In,
         };
         let question = Question {
-            asker: datagram.destination,
-            server: datagram.source,
+            asker: datagram.destination(),
+            server: datagram.source(),
             id: message.metadata.id,
         };
         let (task, original) = self.recall(asked, &question, now)?;
@@ -140,7 +140,7 @@ impl Gateway {
             Task::Embed => records::embed(&mut message, &translator.prefix()),
             Task::Assign => records::assign(
                 &mut message,
-                v4_of(datagram.destination, translator)?,
+                v4_of(datagram.destination(), translator)?,
                 translator,
             ),
             Task::Rename => records::rename(&mut message, original.name()),

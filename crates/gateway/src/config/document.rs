@@ -13,7 +13,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::softwire::Softwire;
 use isthmus_core::address::{ivi, rfc6052};
-use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
+use isthmus_core::config::{Alg, Hairpin, ServiceClass, ZeroUdpChecksum};
 use isthmus_core::mechanism::Mechanism as _;
 
 use super::source::{At, Span};
@@ -323,6 +323,8 @@ pub struct Nat64 {
     pub inside: Vec<At<Ipv6Net>>,
     /// Everything stateful.
     pub nat: Nat,
+    /// Application level gateways.
+    pub alg: Alg,
 }
 
 /// `mechanism = "nat44"`

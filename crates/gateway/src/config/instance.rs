@@ -5,6 +5,7 @@ use isthmus_core::address::eam::Mapping;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::{Hairpin, ServiceClass, ZeroUdpChecksum};
 
+use super::alg::{self, Application};
 use super::choice::PrefixFormat;
 use super::diagnose::Diagnostic;
 use super::document::{Composed, Instance, Mechanism, Nat44, Nat64, NonGlobal, Policy, Siit};
@@ -82,7 +83,7 @@ const OF_MECHANISM: &[(&str, &str)] = &[
     ("psid-length", "lw4o6"),
     ("psid-offset", "lw4o6"),
     ("variant", "nat-pt"),
-    ("alg", "nat-pt"),
+    ("alg", "nat64 or nat-pt"),
 ];
 
 /// The keys that a mechanism shares with some others, or has alone, with the names of all that have them.
@@ -322,10 +323,12 @@ fn nat64(reader: &Reader<'_>) -> Option<Nat64> {
         Some(_) => composed::networks(reader, "inside", None, "[\"2001:db8:1::/48\"]"),
     };
     let nat = nat::nat(reader, nat::Side::V6);
+    let alg = alg::read(reader, &[("ftp", Application::Ftp)]);
     Some(Nat64 {
         prefix: prefix?,
         inside,
         nat: nat?,
+        alg,
     })
 }
 

@@ -7,6 +7,7 @@
 //!
 //! `docs/configuration.md` is the description for users.
 
+mod alg;
 mod announce;
 mod bare;
 mod card;

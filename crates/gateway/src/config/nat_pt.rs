@@ -6,6 +6,7 @@ use isthmus_core::config as core;
 use isthmus_core::mechanism::nat_pt::ADDRESS_PORT;
 use isthmus_core::nat::{Endpoint4, Inside, Pooling, Protocol, StaticBinding, Subscriber};
 
+use super::alg::{self, Application};
 use super::composed::{self, Composed, fit_v6, no_nat};
 use super::diagnose::Diagnostic;
 use super::document::{Nat, Pool};
@@ -46,7 +47,10 @@ pub(super) fn nat_pt(reader: &Reader<'_>) -> Option<Composed> {
     let refused = variant == Some(Variant::Basic) && refuse_ports(reader);
     let mapped = reader.get("eam");
     let mappings = section::each(reader, "eam", "a list of mappings", host);
-    let alg = alg(reader);
+    let alg = alg::read(
+        reader,
+        &[("dns", Application::Dns), ("ftp", Application::Ftp)],
+    );
     let nat = nat::nat(reader, nat::Side::V6);
     let (variant, prefix, mut nat) = (variant?, prefix?, nat?);
     match (variant, mapped) {
@@ -88,10 +92,7 @@ pub(super) fn nat_pt(reader: &Reader<'_>) -> Option<Composed> {
         let line = "each host has an outside address of its own, and keeps its ports";
         composed.plan.push(line.to_owned());
     }
-    if alg.dns {
-        let line = "questions and answers of DNS that pass are rewritten (RFC 2766 section 4)";
-        composed.plan.push(line.to_owned());
-    }
+    composed.plan.extend(alg::plan(alg));
     composed.alg = alg;
     let subscriber = Subscriber::v6_prefix(nat.subscriber_prefix);
     composed.nat = Some((nat, subscriber));
@@ -146,16 +147,6 @@ fn host(value: Value<'_>) -> Option<At<StaticBinding>> {
             port: ADDRESS_PORT,
         },
     }))
-}
-
-/// `alg = ["dns"]`
-fn alg(reader: &Reader<'_>) -> core::Alg {
-    let named = section::each(reader, "alg", "a list such as [\"dns\"]", |v| {
-        v.word(&[("dns", ())])
-    });
-    core::Alg {
-        dns: !named.is_empty(),
-    }
 }
 
 /// RFC 4966 says why.

@@ -8,6 +8,7 @@ use ipnet::Ipv6Net;
 use isthmus_core::table::Line;
 use serde::Serialize;
 
+use super::alg;
 use super::choice::Choice;
 use super::compile::Compiled;
 use super::document::{
@@ -112,6 +113,7 @@ fn of_instance(instance: &Instance) -> Vec<String> {
             )];
             lines.extend(of_inside(&nat64.inside));
             lines.extend(of_nat(&nat64.nat, "IPv6 hosts"));
+            lines.extend(alg::plan(nat64.alg));
             lines
         }
         Mechanism::Nat44(nat44) => {
