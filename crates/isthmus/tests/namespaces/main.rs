@@ -9,6 +9,7 @@ mod dashboard;
 mod doctor;
 mod examples;
 mod forward;
+mod ftp;
 mod gateway;
 mod heal;
 mod health;
