@@ -62,6 +62,8 @@ pub enum Mechanism {
     Siit,
     /// Stateful NAT64 with a pool.
     Nat64,
+    /// NAT-PT: each IPv6 host has an address of the pool.
+    NatPt,
     /// A mechanism with a configuration of its own.
     Other(Instance),
 }
@@ -72,6 +74,7 @@ impl Mechanism {
         match self {
             Self::Siit => "SIIT",
             Self::Nat64 => "NAT64",
+            Self::NatPt => "NAT-PT",
             Self::Other(instance) => instance.name,
         }
     }
@@ -209,6 +212,16 @@ impl Isthmus {
                 "\n[[instance]]\nname = \"plat\"\nmechanism = \"nat64\"\nprefix = \"{}/96\"\n\
                  subscriber-session-rate = 1000000000\n\
                  pool = [ {{ addresses = \"{}\", ports = \"1024-65535\" }} ]\n\
+                 max-bindings = {sessions}\nmax-sessions = {sessions}\n",
+                plan::PREFIX,
+                plan::POOL,
+                sessions = self.sessions,
+            ),
+            Mechanism::NatPt => write!(
+                text,
+                "\n[[instance]]\nname = \"history\"\nmechanism = \"nat-pt\"\nvariant = \"basic\"\n\
+                 prefix = \"{}/96\"\ninside = [\"::/0\"]\nsubscriber-session-rate = 1000000000\n\
+                 pool = [ {{ addresses = \"{}\" }} ]\n\
                  max-bindings = {sessions}\nmax-sessions = {sessions}\n",
                 plan::PREFIX,
                 plan::POOL,

@@ -3,6 +3,7 @@
 //! The libFuzzer programs in `fuzz/fuzz_targets` call them, and the test `replay` of this crate
 //! gives them every input of `fuzz/corpus`.
 
+mod alg;
 mod checked;
 mod config;
 mod dns64;
@@ -18,7 +19,8 @@ mod translate;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const ALL: [Target; 7] = [
+pub const ALL: [Target; 8] = [
+    ("alg", alg::run),
     ("config", config::run),
     ("dns64", dns64::run),
     ("pcp", pcp::run),

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ipnet::IpNet;
+use isthmus_core::config::Alg;
 use isthmus_core::mechanism::AnyMechanism;
 use isthmus_core::nat::UnsolicitedSyn;
 use isthmus_engine::memory::bytes_of;
@@ -106,6 +107,10 @@ fn instance(instance: &Instance) -> Vec<Diagnostic> {
     if let Some(first) = nat.subscriber_limits.first() {
         let message = "a bare machine has one limit for all subscribers";
         refuse(first.span, message, "leave it out");
+    }
+    if instance.mechanism.alg() != Alg::default() {
+        let message = "a bare machine has no application level gateways";
+        refuse(place, message, "leave `alg` out");
     }
     if nat.pcp.is_some() {
         refuse(place, "a bare machine has no PCP server", "leave `pcp` out");

@@ -246,6 +246,16 @@ impl Mechanism {
         }
     }
 
+    /// Its application level gateways.
+    #[must_use]
+    pub fn alg(&self) -> Alg {
+        match self {
+            Self::Nat64(nat64) => nat64.alg,
+            Self::Composed(composed) => composed.alg,
+            Self::Siit(_) | Self::Nat44(_) => Alg::default(),
+        }
+    }
+
     /// Its PCP proxy, if it has one.
     #[must_use]
     pub fn pcp_proxy(&self) -> Option<&PcpProxy> {

@@ -74,6 +74,7 @@ fn translators() -> Vec<Subject> {
         [
             translator("NAT64", maker, ours(Mechanism::Nat64)),
             translator("SIIT", maker, ours(Mechanism::Siit)),
+            translator("NAT-PT", maker, ours(Mechanism::NatPt)),
         ]
     });
     let (nat64, siit) = (Jool::Nat64, Jool::Siit);

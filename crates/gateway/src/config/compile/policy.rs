@@ -36,11 +36,7 @@ pub(super) fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Polic
         ),
         own_v4,
         own_v6: own_v6(instance, tun, own_v4),
-        alg: match &instance.mechanism {
-            Mechanism::Composed(composed) => composed.alg,
-            Mechanism::Nat64(nat64) => nat64.alg,
-            Mechanism::Siit(_) | Mechanism::Nat44(_) => core::Alg::default(),
-        },
+        alg: instance.mechanism.alg(),
     }
 }
 
