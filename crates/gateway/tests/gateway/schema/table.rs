@@ -129,7 +129,9 @@ fn kind(values: &str) -> Value {
     let all_quoted = words
         .iter()
         .all(|word| word.starts_with('`') && word.ends_with('`'));
-    if values == "`true`, `false`" {
+    if let Some(words) = values.strip_prefix("any of ") {
+        json!({ "type": "array", "items": kind(words) })
+    } else if values == "`true`, `false`" {
         json!({ "type": "boolean" })
     } else if let Some(rest) = values.strip_prefix("`\"copy\"` or ") {
         json!({ "anyOf": [{ "const": "copy" }, kind(rest)] })

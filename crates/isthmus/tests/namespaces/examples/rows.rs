@@ -71,6 +71,7 @@ const WITH_V6: &str = "ip addr add 3fff::9/128 dev lo nodad";
 /// The DNS64's address on a router.
 const WITH_DNS: &str = "ip addr add 2001:db8::53/128 dev lo nodad";
 const BY_NAT64: &str = "64:ff9b::9.9.9.9";
+const BY_NAT_PT: &str = "2001:db8:64::9.9.9.9";
 
 /// The customer's network of CEs, whose provider is at `br`.
 const CUSTOMER: [End; 2] = [
@@ -113,6 +114,35 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
         setup: &[("gateway", WITH_DNS), ("internet", WITH_V4)],
         exchanges: &[everything(["host", BY_NAT64], ["internet", V4])],
+    },
+    Example {
+        name: "nat_pt",
+        gateways: &[("gateway", "nat-pt")],
+        opposite: None,
+        nodes: &[
+            ("host", Plain, &["default via 2001:db8:1::1"]),
+            ("gateway", Plain, &["default via 198.51.100.1"]),
+            (
+                "internet",
+                Plain,
+                &[
+                    "203.0.113.0/28 via 198.51.100.2",
+                    "203.0.113.53 via 198.51.100.2",
+                ],
+            ),
+        ],
+        links: &[
+            [
+                ("gateway", "eth0", &["2001:db8:1::1/64"]),
+                ("host", "eth0", &["2001:db8:1::2/64"]),
+            ],
+            [
+                ("gateway", "eth1", &["198.51.100.2/24"]),
+                ("internet", "eth0", &["198.51.100.1/24"]),
+            ],
+        ],
+        setup: &[("internet", WITH_V4)],
+        exchanges: &[everything(["host", BY_NAT_PT], ["internet", V4])],
     },
     Example {
         name: "nat64_isp",
