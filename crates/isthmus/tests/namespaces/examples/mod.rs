@@ -43,7 +43,7 @@ macro_rules! tests {
 }
 
 tests! {
-    nat64_basic nat64_isp container laptop nat44 siit_dc ivi clat_router clat_host siit_clat four_in_six six_in_four six_rd
+    nat64_basic nat64_isp nat_pt container laptop nat44 siit_dc ivi clat_router clat_host siit_clat four_in_six six_in_four six_rd
     six_to_four ds_lite lw4o6 map_e map_t isatap
 }
 
