@@ -1,0 +1,61 @@
+//! From a target to a connection: what may be reached, names, and who answers first.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use isthmus_dns64::{Family, Resolver};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::counter::{Counter, Counters};
+use crate::eyeballs;
+use crate::failure::Failure;
+use crate::reach::Reach;
+use crate::target::{Host, Target};
+
+/// Opens connections to servers.
+pub(crate) struct Dialer {
+    pub(crate) reach: Reach,
+    pub(crate) resolver: Arc<Resolver>,
+    pub(crate) timeout: Duration,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Dialer {
+    /// Connects to a target.
+    pub(crate) async fn dial(&self, target: &Target) -> Result<TcpStream, Failure> {
+        self.reach.port(target.port)?;
+        let connecting = async {
+            match &target.host {
+                Host::Address(address) => self.connect(*address, target.port).await,
+                Host::Name(name) => self.race(name, target.port).await,
+            }
+        };
+        let stream = match timeout(self.timeout, connecting).await {
+            Ok(connected) => connected?,
+            Err(_) => return Err(Failure::ConnectTimeout),
+        };
+        self.counters.count(match stream.peer_addr() {
+            Ok(SocketAddr::V6(_)) => Counter::ServerV6,
+            _ => Counter::ServerV4,
+        });
+        // What a client sends is a whole already.
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+
+    async fn connect(&self, address: IpAddr, port: u16) -> Result<TcpStream, Failure> {
+        self.reach.address(address)?;
+        let to = SocketAddr::new(address, port);
+        let failed = |error| Failure::Unreachable(format!("{to}: {error}"));
+        TcpStream::connect(to).await.map_err(failed)
+    }
+
+    async fn race(&self, name: &str, port: u16) -> Result<TcpStream, Failure> {
+        self.reach.name(name)?;
+        let v6 = self.resolver.addresses(name, Family::V6);
+        let v4 = self.resolver.addresses(name, Family::V4);
+        eyeballs::connect(v6, v4, port, &|address| self.reach.address(address)).await
+    }
+}
