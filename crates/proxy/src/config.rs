@@ -15,8 +15,10 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Clients that may use it. At least one network.
     pub allow: Vec<IpNet>,
-    /// Destinations that are refused by default, such as the machine itself, and may be reached all the same.
-    pub reach: Vec<IpNet>,
+    /// Networks that may be reached. Empty: all.
+    pub destinations: Vec<IpNet>,
+    /// Addresses of the machine and its links, which nobody reaches by default, that may be reached all the same.
+    pub local_destinations: Vec<IpNet>,
     /// Ports that may be reached.
     pub ports: Vec<RangeInclusive<u16>>,
     /// Resolvers that are asked for names. At least one.
@@ -40,7 +42,8 @@ impl Default for Config {
         Self {
             listen: Vec::new(),
             allow: Vec::new(),
-            reach: Vec::new(),
+            destinations: Vec::new(),
+            local_destinations: Vec::new(),
             ports: vec![80..=80, 443..=443],
             resolvers: Vec::new(),
             prefixes: Vec::new(),

@@ -18,6 +18,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The rule in force.
 #[derive(Debug)]
 pub(crate) struct Reach {
+    only: Vec<IpNet>,
     except: Vec<IpNet>,
     ports: Vec<std::ops::RangeInclusive<u16>>,
     prefixes: Vec<Prefix>,
@@ -36,7 +37,8 @@ impl Reach {
         let mut prefixes = config.prefixes.clone();
         prefixes.push(Prefix::WELL_KNOWN);
         Self {
-            except: config.reach.clone(),
+            only: config.destinations.clone(),
+            except: config.local_destinations.clone(),
             ports: config.ports.clone(),
             prefixes,
             own: RwLock::new(Own::now()),
@@ -66,7 +68,9 @@ impl Reach {
             return Ok(());
         }
         let refused = Err(Failure::Destination(address));
-        if is_nobodys(address) || self.is_own(address) {
+        let is_elsewhere =
+            !self.only.is_empty() && !self.only.iter().any(|net| net.contains(&address));
+        if is_elsewhere || is_nobodys(address) || self.is_own(address) {
             return refused;
         }
         let IpAddr::V6(v6) = address else {
@@ -189,11 +193,24 @@ mod tests {
     #[test]
     fn what_is_named_may_be_reached_all_the_same() {
         let reach = Reach::new(&Config {
-            reach: vec!["127.0.0.2/32".parse().unwrap()],
+            local_destinations: vec!["127.0.0.2/32".parse().unwrap()],
             ..Config::default()
         });
         assert!(may(&reach, "127.0.0.2") && may(&reach, "::ffff:127.0.0.2"));
         assert!(!may(&reach, "127.0.0.1"));
+    }
+
+    #[test]
+    fn a_list_of_destinations_holds_and_opens_nothing_else() {
+        let reach = Reach::new(&Config {
+            destinations: vec![
+                "2001:db8::/32".parse().unwrap(),
+                "0.0.0.0/0".parse().unwrap(),
+            ],
+            ..Config::default()
+        });
+        assert!(may(&reach, "2001:db8::1") && may(&reach, "192.0.2.1"));
+        assert!(!may(&reach, "2001:db9::1") && !may(&reach, "127.0.0.1"));
     }
 
     #[test]

@@ -200,7 +200,7 @@ pub(super) fn dns64(reader: Reader<'_>) -> Dns64 {
 }
 
 /// The elements of a list that must have some.
-fn filled<'t, T>(
+pub(super) fn filled<'t, T>(
     list: &Value<'t>,
     expected: &str,
     example: &str,

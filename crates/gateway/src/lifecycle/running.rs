@@ -26,6 +26,7 @@ use super::pcp::{Own, Pcp};
 use super::placement::Placement;
 use super::port_use::PortUse;
 use super::prefixes::Prefixes;
+use super::proxy::Proxy;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
 use super::view::{Answer, Current, View};
@@ -60,6 +61,7 @@ pub(super) struct Running {
     pub(super) answers: Answers,
     pub(super) crowding: Crowding,
     pub(super) dns: Dns,
+    pub(super) proxy: Proxy,
     pub(super) pcp: Pcp,
     pub(super) solicitors: Solicitors,
     pub(super) router_lists: RouterLists,
@@ -166,7 +168,7 @@ impl Running {
         let recorder = Arc::new(recorder);
         let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
             .map_err(UpError::system("sweeper"))?;
-        let (dns, prefixes) = (Dns::default(), Prefixes::default());
+        let (dns, prefixes, proxy) = (Dns::default(), Prefixes::default(), Proxy::default());
         let (orders, ordered) = mpsc::channel(1);
         let view = View {
             file,
@@ -184,6 +186,7 @@ impl Running {
             recorder,
             ephemeral: store.trouble(),
             dns: dns.figures(),
+            proxy: proxy.figures(),
             pcp: pcp.counters(),
             prefixes: prefixes.figures(),
             orders,
@@ -203,6 +206,7 @@ impl Running {
             answers: Answers::default(),
             crowding: Crowding::default(),
             dns,
+            proxy,
             pcp,
             solicitors: Solicitors::default(),
             router_lists: RouterLists::new(prefixes.news()),
@@ -230,6 +234,7 @@ impl Running {
         let troubles = self.settle().await;
         self.report(troubles);
         self.dns.apply(&current.document).await?;
+        self.proxy.apply(&current.document).await?;
         let opened = self.pcp.open(&current.document, &self.described).await?;
         self.pcp
             .apply(opened, &current.document, &current.tables, &self.described)
@@ -364,6 +369,7 @@ impl Running {
         }
         // While what hosts still send is translated.
         self.prefixes.stop().await;
+        self.proxy.stop().await;
         self.dns.stop().await;
         self.pcp.stop().await;
         self.solicitors.stop().await;

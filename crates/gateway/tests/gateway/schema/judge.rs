@@ -36,6 +36,8 @@ const UNSEEN: &[&str] = &[
     "nat64-outsider",
     "overlap",
     "pool-reserved",
+    "proxy-nowhere",
+    "proxy",
     "siit-empty",
     "static-hosts",
     "static",
