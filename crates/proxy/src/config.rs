@@ -2,19 +2,29 @@
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use isthmus_core::address::rfc6052::Prefix;
 use thiserror::Error;
 
+use crate::users::Users;
+
 /// The configuration of one proxy. [`Config::check`] returns its error, if any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Where clients speak HTTP to a proxy: requests with an absolute URI, and `CONNECT`.
     pub listen: Vec<SocketAddr>,
+    /// Where clients speak SOCKS5 (RFC 1928).
+    pub socks: Vec<SocketAddr>,
+    /// Where clients speak to servers as if these were here: TLS with a server name, HTTP with a host.
+    pub sites: Vec<SocketAddr>,
     /// Clients that may use it. At least one network.
     pub allow: Vec<IpNet>,
+    /// Users whose password is asked for, but not at `sites`.
+    pub users: Option<Arc<Users>>,
     /// Networks that may be reached. Empty: all.
     pub destinations: Vec<IpNet>,
     /// Addresses of the machine and its links, which nobody reaches by default, that may be reached all the same.
@@ -25,6 +35,10 @@ pub struct Config {
     pub resolvers: Vec<SocketAddr>,
     /// Prefixes whose addresses stand for IPv4 hosts; what is refused is refused under them, too.
     pub prefixes: Vec<Prefix>,
+    /// Networks of servers that are told who the client is, by the PROXY protocol.
+    pub proxy_protocol: Vec<IpNet>,
+    /// The file of the access log.
+    pub access_log: Option<PathBuf>,
     /// Connections of one client at the same time, 1..=65,536.
     pub client_connections: usize,
     /// Connections of all clients at the same time, 1..=1,048,576.
@@ -41,12 +55,17 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: Vec::new(),
+            socks: Vec::new(),
+            sites: Vec::new(),
             allow: Vec::new(),
+            users: None,
             destinations: Vec::new(),
             local_destinations: Vec::new(),
             ports: vec![80..=80, 443..=443],
             resolvers: Vec::new(),
             prefixes: Vec::new(),
+            proxy_protocol: Vec::new(),
+            access_log: None,
             client_connections: 256,
             connections: 4_096,
             head_timeout: Duration::from_secs(10),
@@ -103,7 +122,12 @@ impl Config {
             let list = list.iter().map(move |address| (protocol, *address));
             list.collect::<Vec<_>>()
         };
-        of(Protocol::Http, &self.listen)
+        [
+            of(Protocol::Http, &self.listen),
+            of(Protocol::Socks, &self.socks),
+            of(Protocol::Sites, &self.sites),
+        ]
+        .concat()
     }
 }
 
@@ -112,4 +136,8 @@ impl Config {
 pub(crate) enum Protocol {
     /// HTTP to a proxy.
     Http,
+    /// SOCKS5.
+    Socks,
+    /// What servers speak.
+    Sites,
 }

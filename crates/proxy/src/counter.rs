@@ -20,6 +20,14 @@ isthmus_core::counters! {
         RequestForwarded = "request-forwarded", Request;
         /// Tunnels by `CONNECT` (RFC 9110 section 9.3.6).
         TunnelConnect = "tunnel-connect", Request;
+        /// Requests by their host, without the setting of a proxy.
+        RequestSite = "request-site", Request;
+        /// Tunnels by the server name of TLS (RFC 6066 section 3).
+        TunnelTls = "tunnel-tls", Request;
+        /// Connections by SOCKS5 (RFC 1928 section 4).
+        TunnelSocks = "tunnel-socks", Request;
+        /// Associations for datagrams by SOCKS5 (RFC 1928 section 7).
+        Association = "association", Request;
 
         /// Connections of clients that `allow` does not name, closed at once.
         Stranger = "stranger", Refused;
@@ -27,6 +35,10 @@ isthmus_core::counters! {
         ClientConnections = "client-connections", Refused;
         /// Connections closed at once because all clients together have as many as there may be.
         ConnectionsFull = "connections-full", Refused;
+        /// Requests without the name and the password of a user; 407 was sent (RFC 9110 section 15.5.8).
+        Unauthenticated = "unauthenticated", Refused;
+        /// Datagrams that are not of an association's client, or of a server that it has not sent to.
+        DatagramForeign = "datagram-foreign", Refused;
         /// Requests to ports that `ports` does not name; 403 was sent.
         PortRefused = "port-refused", Refused;
         /// Requests to the machine itself, to loopback, link-local or multicast addresses; 403 was sent.
@@ -59,6 +71,8 @@ isthmus_core::counters! {
         Idle = "idle", Event;
         /// Tunnels whose bytes went on inside the kernel (splice).
         Spliced = "spliced", Event;
+        /// Lines of the access log that found no room.
+        LogLost = "log-lost", Event;
         /// Octets from clients.
         OctetsUp = "octets-up", Event;
         /// Octets to clients.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use isthmus_dns64::{Family, Resolver};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -11,20 +12,24 @@ use tokio::time::timeout;
 use crate::counter::{Counter, Counters};
 use crate::eyeballs;
 use crate::failure::Failure;
+use crate::proxy_header::{self, Ends};
 use crate::reach::Reach;
 use crate::target::{Host, Target};
+use crate::tunnel::write_all;
 
 /// Opens connections to servers.
 pub(crate) struct Dialer {
     pub(crate) reach: Reach,
     pub(crate) resolver: Arc<Resolver>,
+    /// Servers that are told who the client is.
+    pub(crate) told: Vec<IpNet>,
     pub(crate) timeout: Duration,
     pub(crate) counters: Arc<Counters>,
 }
 
 impl Dialer {
-    /// Connects to a target.
-    pub(crate) async fn dial(&self, target: &Target) -> Result<TcpStream, Failure> {
+    /// Connects to a target for a client.
+    pub(crate) async fn dial(&self, target: &Target, ends: Ends) -> Result<TcpStream, Failure> {
         self.reach.port(target.port)?;
         let connecting = async {
             match &target.host {
@@ -42,6 +47,12 @@ impl Dialer {
         });
         // What a client sends is a whole already.
         let _ = stream.set_nodelay(true);
+        if let Ok(peer) = stream.peer_addr()
+            && self.told.iter().any(|net| net.contains(&peer.ip()))
+        {
+            let told = write_all(&stream, &proxy_header::header(ends)).await;
+            told.map_err(|error| Failure::Unreachable(error.to_string()))?;
+        }
         Ok(stream)
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::config::Config;
 use crate::counter::{Counter, Counters};
 use crate::dial::Dialer;
+use crate::journal::Journal;
 use crate::reach::Reach;
 
 /// Time between two lines in the log about clients that are turned away.
@@ -36,6 +37,7 @@ pub(crate) struct Engine {
     pub(crate) config: Config,
     pub(crate) counters: Arc<Counters>,
     pub(crate) dialer: Dialer,
+    pub(crate) journal: Journal,
     /// Our name in `Via`.
     pub(crate) pseudonym: String,
     places: Arc<Semaphore>,
@@ -69,7 +71,12 @@ impl Lasting {
 
 impl Engine {
     /// An engine for a checked configuration. It takes over what it can of the one before.
-    pub(crate) fn new(config: &Config, lasting: &Arc<Lasting>, before: Option<&Self>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        journal: Journal,
+        lasting: &Arc<Lasting>,
+        before: Option<&Self>,
+    ) -> Self {
         let resolver = before
             .filter(|old| old.config.resolvers == config.resolvers)
             .map(|old| old.dialer.resolver.clone());
@@ -82,9 +89,11 @@ impl Engine {
             dialer: Dialer {
                 reach: Reach::new(config),
                 resolver: resolver.unwrap_or_else(|| Arc::new(Resolver::new(&config.resolvers))),
+                told: config.proxy_protocol.clone(),
                 timeout: config.connect_timeout,
                 counters: lasting.counters.clone(),
             },
+            journal,
             pseudonym: lasting.pseudonym.clone(),
             places: places.unwrap_or_else(|| Arc::new(Semaphore::new(config.connections))),
             lasting: lasting.clone(),

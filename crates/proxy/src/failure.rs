@@ -25,6 +25,9 @@ pub enum Failure {
     /// A method that is not forwarded.
     #[error("the method TRACE is not forwarded")]
     Method,
+    /// The request is not one of a user.
+    #[error("this proxy needs the name and the password of a user")]
+    Unauthenticated,
     /// The port may not be reached.
     #[error("port {0} may not be reached through this proxy")]
     Port(u16),
@@ -65,6 +68,7 @@ impl Failure {
             Self::BadRequest(_) | Self::NoTarget(_) | Self::NotForAProxy => StatusCode::BAD_REQUEST,
             Self::Scheme => StatusCode::NOT_IMPLEMENTED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Unauthenticated => StatusCode::PROXY_AUTHENTICATION_REQUIRED,
             Self::Port(_) | Self::Destination(_) | Self::LocalName => StatusCode::FORBIDDEN,
             Self::Loop | Self::NameUnknown | Self::Unreachable(_) | Self::BadServer(_) => {
                 StatusCode::BAD_GATEWAY
@@ -84,7 +88,7 @@ impl Failure {
             | Self::NotForAProxy
             | Self::Scheme
             | Self::Method => "http_request_error",
-            Self::Port(_) | Self::LocalName => "http_request_denied",
+            Self::Unauthenticated | Self::Port(_) | Self::LocalName => "http_request_denied",
             Self::Destination(_) => "destination_ip_prohibited",
             Self::Loop => "proxy_loop_detected",
             Self::NameUnknown => "dns_error",
@@ -105,6 +109,7 @@ impl Failure {
             | Self::NotForAProxy
             | Self::Scheme
             | Self::Method => Counter::BadRequest,
+            Self::Unauthenticated => Counter::Unauthenticated,
             Self::Port(_) => Counter::PortRefused,
             Self::Destination(_) | Self::LocalName => Counter::DestinationRefused,
             Self::Loop => Counter::Loop,

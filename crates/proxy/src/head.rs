@@ -24,6 +24,15 @@ const OF_ONE_CONNECTION: [HeaderName; 8] = [
 ];
 const MAX_FORWARDS: HeaderName = HeaderName::from_static("max-forwards");
 
+/// Whom a client takes us for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A proxy.
+    Proxy,
+    /// The server of every site, at this port.
+    Sites(u16),
+}
+
 /// The wish of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
@@ -39,7 +48,7 @@ pub enum Wish {
 ///
 /// # Errors
 /// Why it cannot be done.
-pub fn read(head: &request::Parts, pseudonym: &str) -> Result<Wish, Failure> {
+pub fn read(head: &request::Parts, role: Role, pseudonym: &str) -> Result<Wish, Failure> {
     let hosts = head.headers.get_all(HOST).iter().count();
     // RFC 9112 section 3.2.
     if hosts > 1 || (hosts == 0 && head.version == Version::HTTP_11) {
@@ -49,6 +58,9 @@ pub fn read(head: &request::Parts, pseudonym: &str) -> Result<Wish, Failure> {
     }
     if head.headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
         return Err(Failure::BadRequest("it has several lengths"));
+    }
+    if let Role::Sites(port) = role {
+        return site(head, port, pseudonym);
     }
     if head.method == Method::CONNECT {
         let authority = head.uri.authority().ok_or(Failure::NotForAProxy)?;
@@ -72,6 +84,26 @@ pub fn read(head: &request::Parts, pseudonym: &str) -> Result<Wish, Failure> {
         return Ok(Wish::Answer);
     }
     Ok(Wish::Forward(target))
+}
+
+/// The same of a client that takes us for the server: the host says where, and the port is that of the client.
+fn site(head: &request::Parts, port: u16, pseudonym: &str) -> Result<Wish, Failure> {
+    if matches!(head.method, Method::CONNECT | Method::TRACE) {
+        return Err(Failure::Method);
+    }
+    let host = match (head.uri.authority(), head.headers.get(HOST)) {
+        (Some(authority), _) => authority.as_str(),
+        (None, Some(host)) => host.to_str().unwrap_or_default(),
+        (None, None) => return Err(Failure::BadRequest("it names no host")),
+    };
+    let target = Target::parse(host, Some(port))?;
+    if target.port != port {
+        return Err(Failure::Port(target.port));
+    }
+    match has_been_here(&head.headers, pseudonym) {
+        true => Err(Failure::Loop),
+        false => Ok(Wish::Forward(target)),
+    }
 }
 
 /// Makes the head that the server gets: the target without where, the host, and no header of this connection.
@@ -164,7 +196,7 @@ mod tests {
     }
 
     fn wish(method: &str, uri: &str, headers: &[(&str, &str)]) -> Result<Wish, Failure> {
-        read(&head(method, uri, headers), "isthmus-1")
+        read(&head(method, uri, headers), Role::Proxy, "isthmus-1")
     }
 
     #[test]
@@ -189,6 +221,22 @@ mod tests {
         assert!(wish("GET", "http://a.example/", &[]).is_err());
         let two = &[("host", "a.example"), ("host", "b.example")];
         assert!(wish("GET", "http://a.example/", two).is_err());
+    }
+
+    #[test]
+    fn a_site_is_where_its_host_says() {
+        let wish = |uri, host| {
+            let head = head("GET", uri, &[("host", host)]);
+            read(&head, Role::Sites(80), "isthmus-1")
+        };
+        let target = Target::parse("a.example:80", None).unwrap();
+        assert_eq!(wish("/x", "a.example"), Ok(Wish::Forward(target.clone())));
+        assert_eq!(
+            wish("http://a.example/x", "b.example"),
+            Ok(Wish::Forward(target))
+        );
+        assert_eq!(wish("/x", "a.example:81"), Err(Failure::Port(81)));
+        assert!(wish("/x", "a b").is_err());
     }
 
     #[test]
@@ -235,7 +283,7 @@ mod tests {
             let headers = [("host", "a.example"), ("max-forwards", left)];
             head("OPTIONS", "http://a.example", &headers)
         };
-        assert_eq!(read(&options("0"), "x"), Ok(Wish::Answer));
+        assert_eq!(read(&options("0"), Role::Proxy, "x"), Ok(Wish::Answer));
         let mut head = options("3");
         let target = Target::parse("a.example", Some(80)).unwrap();
         rewrite(&mut head, &target, "x").unwrap();

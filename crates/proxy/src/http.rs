@@ -1,16 +1,17 @@
 //! HTTP/1.1 with a client: requests that are forwarded, and tunnels.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{
+    ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -19,10 +20,14 @@ use crate::counter::Counter;
 use crate::engine::{Engine, Place};
 use crate::failure::Failure;
 use crate::head::{self, Wish};
+use crate::journal::Entry;
+use crate::logged::Logged;
 use crate::meter::{Meter, Metered};
+use crate::proxy_header::Ends;
 use crate::target::Target;
 use crate::tunnel;
 use crate::upstream::{Unsent, Upstream};
+use crate::users;
 
 /// Octets of a head, at most.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -31,14 +36,25 @@ const MOST_HEADERS: usize = 128;
 /// A client whose server is silent is told so before it is taken for idle itself.
 const GRACE: Duration = Duration::from_secs(5);
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"proxy\", charset=\"UTF-8\"");
 
 /// The content of a response: what a server sent, or what we say.
-pub(crate) type Body = Either<Incoming, Full<Bytes>>;
+type Body = Either<Logged, Full<Bytes>>;
+
+/// Whom a client takes us for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A proxy.
+    Proxy,
+    /// The server of every site.
+    Sites,
+}
 
 /// A client's connection.
 struct Session {
     engine: Arc<Engine>,
-    client: IpAddr,
+    ends: Ends,
+    role: head::Role,
     meter: Arc<Meter>,
     /// Held until the connection, or the tunnel that it became, has ended.
     _place: Place,
@@ -47,12 +63,22 @@ struct Session {
 }
 
 /// Serves a client until it ends.
-pub(crate) async fn serve(stream: TcpStream, client: IpAddr, engine: Arc<Engine>, place: Place) {
+pub(crate) async fn serve(
+    stream: TcpStream,
+    ends: Ends,
+    engine: Arc<Engine>,
+    place: Place,
+    role: Role,
+) {
     let meter = Arc::new(Meter::new(engine.counters.clone()));
     let (head_timeout, idle) = (engine.config.head_timeout, engine.config.idle_timeout);
     let session = Arc::new(Session {
         engine,
-        client,
+        ends,
+        role: match role {
+            Role::Proxy => head::Role::Proxy,
+            Role::Sites => head::Role::Sites(ends.local.port()),
+        },
         meter: meter.clone(),
         _place: place,
         kept: Mutex::default(),
@@ -75,17 +101,20 @@ pub(crate) async fn serve(stream: TcpStream, client: IpAddr, engine: Arc<Engine>
         .serve_connection(TokioIo::new(metered), answer)
         .with_upgrades();
     if let Some(Err(error)) = meter.unless_idle(idle + GRACE, connection).await {
-        tracing::debug!(%client, %error, "proxy");
+        tracing::debug!(client = %ends.client, %error, "proxy");
     }
 }
 
 impl Session {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
-        match self.clone().respond(request).await {
+        let mut entry = Entry::new("http", self.ends.client);
+        entry.set("method", request.method().as_str());
+        match self.clone().respond(request, &mut entry).await {
             Ok(response) => response,
             Err(failure) => {
                 self.engine.counters.count(failure.counter());
-                tracing::debug!(client = %self.client, %failure, "proxy");
+                entry.set("status", failure.status().as_u16());
+                self.engine.journal.write(entry.failed(&failure));
                 said(&failure)
             }
         }
@@ -94,22 +123,54 @@ impl Session {
     async fn respond(
         self: Arc<Self>,
         request: Request<Incoming>,
+        entry: &mut Entry,
     ) -> Result<Response<Body>, Failure> {
+        self.authenticate(&request, entry).await?;
         let (head, body) = request.into_parts();
-        match head::read(&head, &self.engine.pseudonym)? {
-            Wish::Tunnel(target) => self.tunnel(Request::from_parts(head, body), target).await,
-            Wish::Forward(target) => self.forward(Request::from_parts(head, body), &target).await,
+        let wish = head::read(&head, self.role, &self.engine.pseudonym)?;
+        let request = Request::from_parts(head, body);
+        match wish {
+            Wish::Tunnel(target) => self.tunnel(request, target, entry).await,
+            Wish::Forward(target) => self.forward(request, &target, entry).await,
             Wish::Answer => Ok(Response::new(Either::Right(Full::default()))),
         }
+    }
+
+    /// RFC 9110 section 11.7. A client without a setting for a proxy knows no password.
+    async fn authenticate(
+        &self,
+        request: &Request<Incoming>,
+        entry: &mut Entry,
+    ) -> Result<(), Failure> {
+        let Some(users) = self.engine.config.users.as_ref() else {
+            return Ok(());
+        };
+        if self.role != head::Role::Proxy {
+            return Ok(());
+        }
+        let value = request.headers().get(PROXY_AUTHORIZATION);
+        let (name, password) = value
+            .and_then(|value| users::basic(value.as_bytes()))
+            .ok_or(Failure::Unauthenticated)?;
+        if !users.admits(&name, &password).await {
+            return Err(Failure::Unauthenticated);
+        }
+        entry.set("user", name);
+        Ok(())
     }
 
     async fn tunnel(
         self: Arc<Self>,
         request: Request<Incoming>,
         target: Target,
+        entry: &mut Entry,
     ) -> Result<Response<Body>, Failure> {
         self.engine.counters.count(Counter::TunnelConnect);
-        let server = self.engine.dialer.dial(&target).await?;
+        entry.target(&target);
+        let server = self.engine.dialer.dial(&target, self.ends).await?;
+        entry.server(&server);
+        entry.set("status", 200);
+        let entry = entry.clone();
         tokio::spawn(async move {
             let Ok(upgraded) = hyper::upgrade::on(request).await else {
                 return;
@@ -120,18 +181,24 @@ impl Session {
             let client = parts.io.into_inner().stream;
             let limits = (self.engine.config.idle_timeout, &*self.engine.counters);
             tunnel::run(client, server, &parts.read_buf, &self.meter, limits).await;
-            drop(self);
+            self.engine.journal.write(entry.ended(&self.meter));
         });
         Ok(Response::new(Either::Right(Full::default())))
     }
 
     async fn forward(
-        &self,
+        self: Arc<Self>,
         request: Request<Incoming>,
         target: &Target,
+        entry: &mut Entry,
     ) -> Result<Response<Body>, Failure> {
         let counters = &self.engine.counters;
-        counters.count(Counter::RequestForwarded);
+        counters.count(match self.role {
+            head::Role::Proxy => Counter::RequestForwarded,
+            head::Role::Sites(_) => Counter::RequestSite,
+        });
+        entry.target(target);
+        entry.set("path", request.uri().path());
         let (mut head, body) = request.into_parts();
         head::rewrite(&mut head, target, &self.engine.pseudonym)?;
         let mut request = Request::from_parts(head, body);
@@ -143,7 +210,7 @@ impl Session {
                 Ok(response) => {
                     counters.count(Counter::ServerReused);
                     *kept = Some(upstream);
-                    return Ok(self.finish(response));
+                    return Ok(self.finish(response, entry));
                 }
                 // The server had hung up, and has seen nothing of it.
                 Err(Unsent {
@@ -153,19 +220,24 @@ impl Session {
                 Err(unsent) => return Err(unsent.failure),
             }
         }
-        let stream = self.engine.dialer.dial(target).await?;
+        let stream = self.engine.dialer.dial(target, self.ends).await?;
+        entry.server(&stream);
         let idle = self.engine.config.idle_timeout;
         let mut upstream = Upstream::open(stream, target.clone(), idle).await?;
         let sent = upstream.send(request).await;
         let response = sent.map_err(|unsent| unsent.failure)?;
         *kept = Some(upstream);
-        Ok(self.finish(response))
+        Ok(self.finish(response, entry))
     }
 
     /// Makes the client's response of the server's.
-    fn finish(&self, response: Response<Incoming>) -> Response<Body> {
+    fn finish(&self, response: Response<Incoming>, entry: &mut Entry) -> Response<Body> {
         let version = response.version();
-        let mut response = response.map(Either::Left);
+        entry.set("status", response.status().as_u16());
+        let entry = entry.clone();
+        let engine = self.engine.clone();
+        let mut response =
+            response.map(|incoming| Either::Left(Logged::new(incoming, entry, engine)));
         head::strip(response.headers_mut());
         head::add_via(response.headers_mut(), version, &self.engine.pseudonym);
         response
@@ -173,16 +245,22 @@ impl Session {
 }
 
 /// The response that says what failed (RFC 9209).
-pub(crate) fn said(failure: &Failure) -> Response<Body> {
+fn said(failure: &Failure) -> Response<Body> {
     let text = format!("isthmus: {failure}\n");
     let mut response = Response::new(Either::Right(Full::from(text)));
     *response.status_mut() = failure.status();
     let headers = response.headers_mut();
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     headers.insert(CONTENT_TYPE, plain);
-    if failure.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS");
-        headers.insert(hyper::header::ALLOW, allowed);
+    match failure {
+        Failure::Method => {
+            let allowed = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS";
+            headers.insert(ALLOW, HeaderValue::from_static(allowed));
+        }
+        Failure::Unauthenticated => {
+            headers.insert(PROXY_AUTHENTICATE, REALM);
+        }
+        _ => {}
     }
     let status = format!("isthmus; error={}", failure.proxy_error());
     if let Ok(status) = HeaderValue::try_from(status) {

@@ -42,6 +42,12 @@ impl Meter {
         self.all.add(Counter::OctetsDown, octets as u64);
     }
 
+    /// What came from the client, and what went to it.
+    pub(crate) fn octets(&self) -> (u64, u64) {
+        let [up, down] = [&self.up, &self.down].map(|octets| octets.load(Ordering::Relaxed));
+        (up, down)
+    }
+
     fn total(&self) -> u64 {
         self.up.load(Ordering::Relaxed) + self.down.load(Ordering::Relaxed)
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -14,7 +15,10 @@ use tokio::task::JoinHandle;
 use crate::config::{Config, ConfigError, Protocol};
 use crate::counter::Counters;
 use crate::engine::{Engine, Lasting};
-use crate::http;
+use crate::http::{self, Role};
+use crate::journal::Journal;
+use crate::proxy_header::Ends;
+use crate::{sites, socks_server};
 
 const BACKLOG: i32 = 1_024;
 /// Pause when no connection can be accepted, such as for lack of descriptors.
@@ -33,6 +37,14 @@ pub enum StartError {
     Bind {
         /// The address.
         address: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The access log cannot be written.
+    #[error("cannot write the access log {path}: {source}", path = path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
@@ -86,7 +98,7 @@ impl Server {
             .build()
             .map_err(StartError::Thread)?;
         let lasting = Arc::new(Lasting::new());
-        let engine = Engine::new(config, &lasting, None);
+        let engine = Engine::new(config, journal(config, &lasting)?, &lasting, None);
         let mut handle = Handle {
             runtime: Some(runtime),
             current: Arc::new(RwLock::new(Arc::new(engine))),
@@ -105,6 +117,7 @@ impl Handle {
     /// See [`StartError`]. Nothing has changed then.
     pub fn reload(&mut self, config: &Config) -> Result<(), StartError> {
         config.check()?;
+        let journal = journal(config, &self.lasting)?;
         let wanted = config.listening();
         let (kept, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.listening)
             .into_iter()
@@ -113,7 +126,7 @@ impl Handle {
         match self.listen(config, &known) {
             Ok(new) => {
                 let before = self.engine();
-                let engine = Engine::new(config, &self.lasting, Some(&before));
+                let engine = Engine::new(config, journal, &self.lasting, Some(&before));
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(engine);
                 self.listening = kept.into_iter().chain(new).collect();
                 gone.iter().for_each(|it| it.task.abort());
@@ -193,6 +206,17 @@ impl Drop for Handle {
     }
 }
 
+fn journal(config: &Config, lasting: &Lasting) -> Result<Journal, StartError> {
+    let Some(path) = &config.access_log else {
+        return Ok(Journal::default());
+    };
+    let failed = |source| StartError::Log {
+        path: path.clone(),
+        source,
+    };
+    Journal::open(path, &lasting.counters).map_err(failed)
+}
+
 fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     if address.is_ipv6() {
@@ -217,17 +241,25 @@ async fn accept(listener: TcpListener, protocol: Protocol, current: Current) {
                 continue;
             }
         };
-        let client = from.ip().to_canonical();
+        let Ok(local) = stream.local_addr() else {
+            continue;
+        };
         let engine = current
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let Some(place) = engine.admit(client) else {
+        let Some(place) = engine.admit(from.ip().to_canonical()) else {
             continue;
         };
         let _ = stream.set_nodelay(true);
+        let ends = Ends {
+            client: from,
+            local,
+        };
         match protocol {
-            Protocol::Http => tokio::spawn(http::serve(stream, client, engine, place)),
+            Protocol::Http => tokio::spawn(http::serve(stream, ends, engine, place, Role::Proxy)),
+            Protocol::Socks => tokio::spawn(socks_server::serve(stream, ends, engine, place)),
+            Protocol::Sites => tokio::spawn(sites::serve(stream, ends, engine, place)),
         };
     }
 }
