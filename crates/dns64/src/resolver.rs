@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -55,8 +55,11 @@ pub enum NoAddress {
 pub struct Resolver {
     upstreams: Upstreams,
     deadline: Duration,
-    kept: Mutex<HashMap<(Box<[u8]>, Family), Kept>>,
+    kept: Mutex<Answers>,
 }
+
+/// Answers by name and family.
+type Answers = HashMap<(Box<[u8]>, Family), Kept>;
 
 #[derive(Clone, Debug)]
 struct Kept {
@@ -102,7 +105,7 @@ impl Resolver {
         answer
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<(Box<[u8]>, Family), Kept>> {
+    fn kept(&self) -> MutexGuard<'_, Answers> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// An example of the algorithm's description.
+    /// As OpenSSL writes it.
     #[test]
     fn the_hash_of_others() {
         let hashed = "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5";

@@ -30,7 +30,7 @@ use crate::upstream::{Unsent, Upstream};
 use crate::users;
 
 /// Octets of a head, at most.
-const LONGEST_HEAD: usize = 64 * 1024;
+const LONGEST_HEAD: usize = 32 * 1024;
 /// Headers of a request, at most.
 const MOST_HEADERS: usize = 128;
 /// A client whose server is silent is told so before it is taken for idle itself.
@@ -55,7 +55,6 @@ struct Session {
     engine: Arc<Engine>,
     ends: Ends,
     role: head::Role,
-    meter: Arc<Meter>,
     /// Held until the connection, or the tunnel that it became, has ended.
     _place: Place,
     /// The server's connection of the request before. No other client gets it.
@@ -79,7 +78,6 @@ pub(crate) async fn serve(
             Role::Proxy => head::Role::Proxy,
             Role::Sites => head::Role::Sites(ends.local.port()),
         },
-        meter: meter.clone(),
         _place: place,
         kept: Mutex::default(),
     });
@@ -95,7 +93,7 @@ pub(crate) async fn serve(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(head_timeout)
-        .max_buf_size(LONGEST_HEAD)
+        .max_header_size(LONGEST_HEAD)
         .max_headers(MOST_HEADERS);
     let connection = builder
         .serve_connection(TokioIo::new(metered), answer)
@@ -179,9 +177,11 @@ impl Session {
                 return;
             };
             let client = parts.io.into_inner().stream;
+            let early = &parts.read_buf;
+            let meter = Meter::following(self.engine.counters.clone(), early.len());
             let limits = (self.engine.config.idle_timeout, &*self.engine.counters);
-            tunnel::run(client, server, &parts.read_buf, &self.meter, limits).await;
-            self.engine.journal.write(entry.ended(&self.meter));
+            tunnel::run(client, server, early, &meter, limits).await;
+            self.engine.journal.write(entry.ended(&meter));
         });
         Ok(Response::new(Either::Right(Full::default())))
     }

@@ -37,6 +37,6 @@ mod users;
 pub use config::{Config, ConfigError};
 pub use counter::{Counter, Counters, Kind};
 pub use failure::Failure;
-pub use users::{UserError, Users};
+pub use users::{User, UserError, Users};
 
 pub use server::{Handle, Server, StartError};

@@ -30,6 +30,14 @@ impl Meter {
         }
     }
 
+    /// One that begins after so many octets from the client, which another has counted.
+    pub(crate) fn following(all: Arc<Counters>, up: usize) -> Self {
+        Self {
+            up: AtomicU64::new(up as u64),
+            ..Self::new(all)
+        }
+    }
+
     /// So many came from the client.
     pub(crate) fn up(&self, octets: usize) {
         self.up.fetch_add(octets as u64, Ordering::Relaxed);

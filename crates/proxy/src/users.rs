@@ -25,9 +25,30 @@ pub enum UserError {
         "the hash of \"{0}\" is not one of SHA-crypt, `$5$salt$hash`, as `openssl passwd -5` writes it"
     )]
     Hash(String),
-    /// A name is there twice.
-    #[error("the user \"{0}\" is there twice")]
-    Twice(String),
+}
+
+/// A user, and the hash of the password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    hashed: Hashed,
+}
+
+impl User {
+    /// Reads `name:$5$salt$hash`.
+    ///
+    /// # Errors
+    /// The mistake.
+    pub fn parse(line: &str) -> Result<Self, UserError> {
+        let parts = line.split_once(':').filter(|(name, _)| !name.is_empty());
+        let (name, hash) = parts.ok_or(UserError::Line)?;
+        let name = name.to_owned();
+        match Hashed::parse(hash) {
+            Some(hashed) => Ok(Self { name, hashed }),
+            None => Err(UserError::Hash(name)),
+        }
+    }
 }
 
 /// Users and the hashes of their passwords.
@@ -52,35 +73,19 @@ impl std::fmt::Debug for Users {
 }
 
 impl Users {
-    /// Reads the lines of a file; empty ones and those that begin with `#` say nothing.
-    ///
-    /// # Errors
-    /// The first mistake, with the number of its line from 1.
-    pub fn parse(text: &str) -> Result<Self, (usize, UserError)> {
-        let mut hashed = HashMap::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            if line.trim().is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let parts = line.trim_end().split_once(':');
-            let Some((name, hash)) = parts.filter(|(name, _)| !name.is_empty()) else {
-                return Err((number, UserError::Line));
-            };
-            let wrong = || (number, UserError::Hash(name.to_owned()));
-            let hash = Hashed::parse(hash).ok_or_else(wrong)?;
-            if hashed.insert(name.to_owned(), hash).is_some() {
-                return Err((number, UserError::Twice(name.to_owned())));
-            }
-        }
+    /// All of them; their names differ.
+    #[must_use]
+    pub fn new(users: impl IntoIterator<Item = User>) -> Self {
         let mut key = [0; 32];
         // Without chance the key is known, which helps nobody who cannot read our memory.
         let _ = getrandom::fill(&mut key);
-        Ok(Self {
-            hashed,
+        let hashed = users.into_iter().map(|user| (user.name, user.hashed));
+        Self {
+            hashed: hashed.collect(),
             known: Mutex::default(),
             key,
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
-        })
+        }
     }
 
     /// Whether this is the user's password. Who is wrong waits for the answer.
@@ -155,12 +160,11 @@ fn base64(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    const FILE: &str =
-        "# people\n\nalice:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5\n";
+    const ALICE: &str = "alice:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5";
 
     #[tokio::test]
     async fn right_and_wrong_passwords() {
-        let users = Users::parse(FILE).unwrap();
+        let users = Users::new([User::parse(ALICE).unwrap()]);
         for _ in 0..2 {
             assert!(users.admits("alice", b"Hello world!").await);
         }
@@ -170,15 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_line() {
-        let twice = format!("{FILE}{}", &FILE[10..]);
-        for (text, line, error) in [
-            ("alice", 1, UserError::Line),
-            ("\n:x", 2, UserError::Line),
-            ("alice:x", 1, UserError::Hash("alice".to_owned())),
-            (&twice, 4, UserError::Twice("alice".to_owned())),
+    fn what_is_no_user() {
+        for (text, error) in [
+            ("alice", UserError::Line),
+            (":x", UserError::Line),
+            ("alice:x", UserError::Hash("alice".to_owned())),
         ] {
-            assert_eq!(Users::parse(text).err(), Some((line, error)));
+            assert_eq!(User::parse(text).err(), Some(error));
         }
     }
 

@@ -287,9 +287,13 @@ fn of_proxy(document: &Document, proxy: &Proxy) -> Vec<String> {
         false => networks(&proxy.destinations),
     };
     let resolvers = list(document.proxy_resolvers().iter().map(ToString::to_string));
+    let users = match proxy.users {
+        Some(_) => "; they need a password, but not for sites",
+        None => "",
+    };
     vec![
         format!("answers at {listen}, asks {resolvers}"),
-        format!("clients are {}", networks(&proxy.allow)),
+        format!("clients are {}{users}", networks(&proxy.allow)),
         format!("they reach {destinations} at ports {}", list(ports)),
         format!(
             "holds {} connections, {} of each client",

@@ -230,7 +230,7 @@ pub(super) fn each<'t, T>(
     list.into_iter().filter_map(read).collect()
 }
 
-fn path(value: &Value<'_>) -> Option<PathBuf> {
+pub(super) fn path(value: &Value<'_>) -> Option<PathBuf> {
     value.parse("the path of a file", |text| match text {
         "" => Err("it is empty"),
         _ if text.contains('\0') => Err("it has a null byte"),

@@ -82,6 +82,11 @@ fn settings(document: &Document) -> Option<Config> {
     let proxy = document.proxy.as_ref()?;
     Some(Config {
         listen: proxy.listen.iter().map(|at| at.value).collect(),
+        socks: proxy.socks.iter().map(|at| at.value).collect(),
+        sites: proxy.sites.iter().map(|at| at.value).collect(),
+        users: proxy.users.as_ref().map(|at| Arc::clone(&at.value)),
+        proxy_protocol: proxy.proxy_protocol.iter().map(|at| at.value).collect(),
+        access_log: proxy.access_log.clone(),
         allow: proxy.allow.iter().map(|at| at.value).collect(),
         destinations: proxy.destinations.iter().map(|at| at.value).collect(),
         local_destinations: proxy.local_destinations.iter().map(|at| at.value).collect(),

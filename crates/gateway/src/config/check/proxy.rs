@@ -33,7 +33,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
 fn listening(document: &Document, proxy: &Proxy, sink: &Sink) {
     let all: Vec<&At<SocketAddr>> = proxy.listening().collect();
     if all.is_empty() {
-        let label = "needs `listen = [\"[2001:db8::1]:3128\"]`";
+        let label = "needs `listen = [\"[2001:db8::1]:3128\"]`, `socks` or `sites`";
         let message = "[proxy] listens nowhere";
         sink.push(Diagnostic::error(proxy.heading, message, label));
     }
@@ -58,10 +58,11 @@ fn listening(document: &Document, proxy: &Proxy, sink: &Sink) {
 fn clients(proxy: &Proxy, sink: &Sink) {
     for network in &proxy.allow {
         let is_everybody = network.value.prefix_len() <= EVERYBODY;
-        if is_everybody && proxy.destinations.is_empty() {
+        let knows_users = proxy.users.is_some() && proxy.sites.is_empty();
+        if is_everybody && proxy.destinations.is_empty() && !knows_users {
             let message = format!("an open proxy: `allow` has {}", network.value);
             let label = "strangers will hide behind it: name the networks of your clients, or those that they may \
-                         reach by `destinations`";
+                         reach by `destinations`, or ask for passwords by `users`";
             sink.push(Diagnostic::error(network.span, message, label));
         }
     }

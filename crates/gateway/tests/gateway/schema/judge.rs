@@ -37,6 +37,7 @@ const UNSEEN: &[&str] = &[
     "overlap",
     "pool-reserved",
     "proxy-nowhere",
+    "proxy-passwords",
     "proxy",
     "siit-empty",
     "static-hosts",
