@@ -61,12 +61,15 @@ impl From<&Failure> for Reply {
     }
 }
 
+/// A host with a port, and what follows it.
+type Addressed<'o> = ((Host, u16), &'o [u8]);
+
 /// Reads the address of a request or a datagram, from its type on. Returns what follows it, too. `Ok(None)`: it goes
 /// on. The port of a request for datagrams may be 0.
 ///
 /// # Errors
 /// The answer to one that cannot be.
-pub fn address(octets: &[u8]) -> Result<Option<((Host, u16), &[u8])>, Reply> {
+pub fn address(octets: &[u8]) -> Result<Option<Addressed<'_>>, Reply> {
     let Some((kind, rest)) = octets.split_first() else {
         return Ok(None);
     };
