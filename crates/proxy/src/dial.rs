@@ -17,6 +17,9 @@ use crate::reach::Reach;
 use crate::target::{Host, Target};
 use crate::tunnel::write_all;
 
+/// A connection to a server, and its address.
+pub(crate) type Server = (TcpStream, SocketAddr);
+
 /// Opens connections to servers.
 pub(crate) struct Dialer {
     pub(crate) reach: Reach,
@@ -28,8 +31,8 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    /// Connects to a target for a client.
-    pub(crate) async fn dial(&self, target: &Target, ends: Ends) -> Result<TcpStream, Failure> {
+    /// Connects to a target for a client. Returns the address that answered, too.
+    pub(crate) async fn dial(&self, target: &Target, ends: Ends) -> Result<Server, Failure> {
         self.reach.port(target.port)?;
         let connecting = async {
             match &target.host {
@@ -37,33 +40,32 @@ impl Dialer {
                 Host::Name(name) => self.race(name, target.port).await,
             }
         };
-        let stream = match timeout(self.timeout, connecting).await {
+        let (stream, address) = match timeout(self.timeout, connecting).await {
             Ok(connected) => connected?,
             Err(_) => return Err(Failure::ConnectTimeout),
         };
-        self.counters.count(match stream.peer_addr() {
-            Ok(SocketAddr::V6(_)) => Counter::ServerV6,
-            _ => Counter::ServerV4,
+        self.counters.count(match address {
+            SocketAddr::V6(_) => Counter::ServerV6,
+            SocketAddr::V4(_) => Counter::ServerV4,
         });
         // What a client sends is a whole already.
         let _ = stream.set_nodelay(true);
-        if let Ok(peer) = stream.peer_addr()
-            && self.told.iter().any(|net| net.contains(&peer.ip()))
-        {
+        if self.told.iter().any(|net| net.contains(&address.ip())) {
             let told = write_all(&stream, &proxy_header::header(ends)).await;
             told.map_err(|error| Failure::Unreachable(error.to_string()))?;
         }
-        Ok(stream)
+        Ok((stream, address))
     }
 
-    async fn connect(&self, address: IpAddr, port: u16) -> Result<TcpStream, Failure> {
+    async fn connect(&self, address: IpAddr, port: u16) -> Result<Server, Failure> {
         self.reach.address(address)?;
         let to = SocketAddr::new(address, port);
         let failed = |error| Failure::Unreachable(format!("{to}: {error}"));
-        TcpStream::connect(to).await.map_err(failed)
+        let stream = TcpStream::connect(to).await.map_err(failed)?;
+        Ok((stream, to))
     }
 
-    async fn race(&self, name: &str, port: u16) -> Result<TcpStream, Failure> {
+    async fn race(&self, name: &str, port: u16) -> Result<Server, Failure> {
         self.reach.name(name)?;
         let v6 = self.resolver.addresses(name, Family::V6);
         let v4 = self.resolver.addresses(name, Family::V4);

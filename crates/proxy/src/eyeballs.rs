@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use crate::dial::Server;
 use crate::failure::Failure;
 
 /// How long IPv4 addresses wait for IPv6 ones (RFC 8305 section 3).
@@ -41,7 +42,7 @@ pub(crate) async fn connect(
     v4: impl Future<Output = Answer>,
     port: u16,
     judge: &(dyn Fn(IpAddr) -> Result<(), Failure> + Sync),
-) -> Result<TcpStream, Failure> {
+) -> Result<Server, Failure> {
     let (mut asking_v6, mut asking_v4) = (pin!(v6), pin!(v4));
     let (mut v6_open, mut v4_open) = (true, true);
     let mut race = Race {
@@ -75,8 +76,8 @@ pub(crate) async fn connect(
                 race.next.get_or_insert_with(|| Instant::now() + delay);
             }
             Some(ended) = race.attempts.join_next() => {
-                if let Some(stream) = race.end(ended) {
-                    return Ok(stream);
+                if let Some(server) = race.end(ended) {
+                    return Ok(server);
                 }
             }
             () = wait(due), if due.is_some() => race.attempt(),
@@ -154,9 +155,9 @@ impl Race<'_> {
     fn end(
         &mut self,
         ended: Result<(SocketAddr, io::Result<TcpStream>), tokio::task::JoinError>,
-    ) -> Option<TcpStream> {
+    ) -> Option<Server> {
         match ended {
-            Ok((_, Ok(stream))) => return Some(stream),
+            Ok((to, Ok(stream))) => return Some((stream, to)),
             Ok((to, Err(error))) => self.note(Failure::Unreachable(format!("{to}: {error}"))),
             Err(error) => self.note(Failure::Unreachable(error.to_string())),
         }
@@ -201,11 +202,11 @@ mod tests {
     #[tokio::test]
     async fn rfc8305_3_ipv6_is_waited_for_a_little() {
         let (_v6, _v4, port) = both().await;
-        let stream = connect(late(5, v6()), late(0, v4()), port, ALL)
+        let (stream, _) = connect(late(5, v6()), late(0, v4()), port, ALL)
             .await
             .unwrap();
         assert!(stream.peer_addr().unwrap().is_ipv6());
-        let stream = connect(late(5_000, v6()), late(0, v4()), port, ALL)
+        let (stream, _) = connect(late(5_000, v6()), late(0, v4()), port, ALL)
             .await
             .unwrap();
         assert!(stream.peer_addr().unwrap().is_ipv4());
@@ -216,7 +217,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let begun = Instant::now();
-        let stream = connect(late(0, v6()), late(0, v4()), port, ALL)
+        let (stream, _) = connect(late(0, v6()), late(0, v4()), port, ALL)
             .await
             .unwrap();
         assert!(stream.peer_addr().unwrap().is_ipv4());

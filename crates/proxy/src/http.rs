@@ -105,7 +105,7 @@ pub(crate) async fn serve(
 
 impl Session {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
-        let mut entry = Entry::new("http", self.ends.client);
+        let mut entry = self.engine.journal.entry("http", self.ends.client);
         entry.set("method", request.method().as_str());
         match self.clone().respond(request, &mut entry).await {
             Ok(response) => response,
@@ -165,8 +165,8 @@ impl Session {
     ) -> Result<Response<Body>, Failure> {
         self.engine.counters.count(Counter::TunnelConnect);
         entry.target(&target);
-        let server = self.engine.dialer.dial(&target, self.ends).await?;
-        entry.server(&server);
+        let (server, address) = self.engine.dialer.dial(&target, self.ends).await?;
+        entry.server(address);
         entry.set("status", 200);
         let entry = entry.clone();
         tokio::spawn(async move {
@@ -220,8 +220,8 @@ impl Session {
                 Err(unsent) => return Err(unsent.failure),
             }
         }
-        let stream = self.engine.dialer.dial(target, self.ends).await?;
-        entry.server(&stream);
+        let (stream, address) = self.engine.dialer.dial(target, self.ends).await?;
+        entry.server(address);
         let idle = self.engine.config.idle_timeout;
         let mut upstream = Upstream::open(stream, target.clone(), idle).await?;
         let sent = upstream.send(request).await;

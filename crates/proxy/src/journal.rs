@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use tokio::net::TcpStream;
 
 use crate::counter::{Counter, Counters};
 use crate::failure::Failure;
@@ -33,6 +32,21 @@ impl Journal {
             .name("proxy-log".to_owned())
             .spawn(move || write(&lines, file))?;
         Ok(Self(Some((sender, counters.clone()))))
+    }
+
+    /// Begins a line about a client that speaks this protocol.
+    pub(crate) fn entry(&self, protocol: &str, client: SocketAddr) -> Entry {
+        let mut entry = Entry {
+            fields: self.0.as_ref().map(|_| Map::new()),
+            begun: Instant::now(),
+        };
+        if entry.fields.is_some() {
+            entry.set("time", Timestamp::now().to_string());
+            entry.set("client", client.ip().to_canonical().to_string());
+            entry.set("client-port", client.port());
+            entry.set("protocol", protocol);
+        }
+        entry
     }
 
     /// Writes a line. One that finds no room is lost, and counted.
@@ -61,43 +75,38 @@ fn write(lines: &Receiver<String>, file: File) {
 /// A line of the access log.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    fields: Map<String, Value>,
+    /// `None` if nobody reads it.
+    fields: Option<Map<String, Value>>,
     begun: Instant,
 }
 
 impl Entry {
-    /// Begins with a client that speaks this protocol.
-    pub(crate) fn new(protocol: &str, client: SocketAddr) -> Self {
-        let mut entry = Self {
-            fields: Map::new(),
-            begun: Instant::now(),
-        };
-        entry.set("time", Timestamp::now().to_string());
-        entry.set("client", client.ip().to_canonical().to_string());
-        entry.set("client-port", client.port());
-        entry.set("protocol", protocol);
-        entry
-    }
-
     /// Adds something.
     pub(crate) fn set(&mut self, key: &str, value: impl Into<Value>) {
-        self.fields.insert(key.to_owned(), value.into());
+        if let Some(fields) = &mut self.fields {
+            fields.insert(key.to_owned(), value.into());
+        }
     }
 
+    /// Adds where the client wants to go.
     pub(crate) fn target(&mut self, target: &Target) {
-        self.set("target", target.to_string());
+        if self.fields.is_some() {
+            self.set("target", target.to_string());
+        }
     }
 
     /// Adds the server that was reached.
-    pub(crate) fn server(&mut self, server: &TcpStream) {
-        if let Ok(address) = server.peer_addr() {
+    pub(crate) fn server(&mut self, address: SocketAddr) {
+        if self.fields.is_some() {
             self.set("server", address.to_string());
         }
     }
 
     /// Ends with why it failed.
     pub(crate) fn failed(mut self, failure: &Failure) -> Self {
-        self.set("error", failure.to_string());
+        if self.fields.is_some() {
+            self.set("error", failure.to_string());
+        }
         self
     }
 
@@ -112,6 +121,6 @@ impl Entry {
     fn line(mut self) -> String {
         let elapsed = self.begun.elapsed().as_millis() as u64;
         self.set("milliseconds", elapsed);
-        format!("{}\n", Value::Object(self.fields))
+        format!("{}\n", Value::Object(self.fields.unwrap_or_default()))
     }
 }

@@ -187,7 +187,7 @@ impl Handle {
             TcpListener::from_std(bind(wanted)?)?
         };
         let local = listener.local_addr()?;
-        let task = runtime.spawn(accept(listener, protocol, self.current.clone()));
+        let task = runtime.spawn(accept(listener, local, protocol, self.current.clone()));
         Ok(Listening {
             protocol,
             wanted,
@@ -225,13 +225,15 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     // Old connections in TIME-WAIT must not keep a new server from starting.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
+    // Every connection has it from here.
+    socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
 /// Accepts connections until the task is aborted. Connections go on.
-async fn accept(listener: TcpListener, protocol: Protocol, current: Current) {
+async fn accept(listener: TcpListener, at: SocketAddr, protocol: Protocol, current: Current) {
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -241,8 +243,10 @@ async fn accept(listener: TcpListener, protocol: Protocol, current: Current) {
                 continue;
             }
         };
-        let Ok(local) = stream.local_addr() else {
-            continue;
+        let local = match at.ip().is_unspecified() {
+            // Where the client has connected to.
+            true => stream.local_addr().unwrap_or(at),
+            false => at,
         };
         let engine = current
             .read()
@@ -251,7 +255,6 @@ async fn accept(listener: TcpListener, protocol: Protocol, current: Current) {
         let Some(place) = engine.admit(from.ip().to_canonical()) else {
             continue;
         };
-        let _ = stream.set_nodelay(true);
         let ends = Ends {
             client: from,
             local,

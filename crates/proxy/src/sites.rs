@@ -44,7 +44,7 @@ pub(crate) async fn serve(stream: TcpStream, ends: Ends, engine: Arc<Engine>, pl
 async fn tls(stream: TcpStream, ends: Ends, engine: &Engine, place: Place) {
     engine.counters.count(Counter::TunnelTls);
     let mut early = Vec::new();
-    let mut entry = Entry::new("tls", ends.client);
+    let mut entry = engine.journal.entry("tls", ends.client);
     let outcome = match timeout(engine.config.head_timeout, name(&stream, &mut early)).await {
         Ok(Ok(Hello::Name(name))) => open(name, ends, engine, &mut entry).await,
         Ok(Ok(Hello::Nameless)) => Err((
@@ -88,7 +88,10 @@ async fn open(
     entry.target(&target);
     let dialed = engine.dialer.dial(&target, ends).await;
     dialed
-        .inspect(|server| entry.server(server))
+        .map(|(server, address)| {
+            entry.server(address);
+            server
+        })
         .map_err(|failure| {
             let alert = match &failure {
                 Failure::Port(_) | Failure::Destination(_) | Failure::LocalName => ACCESS_DENIED,

@@ -37,7 +37,7 @@ impl From<std::io::Error> for Wrong {
 
 /// Serves a client until it ends.
 pub(crate) async fn serve(mut stream: TcpStream, ends: Ends, engine: Arc<Engine>, place: Place) {
-    let mut entry = Entry::new("socks5", ends.client);
+    let mut entry = engine.journal.entry("socks5", ends.client);
     let patience = engine.config.head_timeout;
     let greeted = timeout(patience, greet(&mut stream, &engine, &mut entry)).await;
     match greeted {
@@ -68,8 +68,8 @@ async fn connect(
     engine.counters.count(Counter::TunnelSocks);
     entry.target(&target);
     match engine.dialer.dial(&target, ends).await {
-        Ok(server) => {
-            entry.server(&server);
+        Ok((server, address)) => {
+            entry.server(address);
             let bound = server.local_addr().unwrap_or(nowhere());
             let told = stream.write_all(&answer(Reply::Succeeded, bound)).await;
             if told.is_ok() {

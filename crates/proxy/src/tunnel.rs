@@ -3,6 +3,7 @@
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
@@ -28,6 +29,8 @@ struct Direction<'t> {
     /// Tells the meter.
     carried: &'t (dyn Fn(usize) + Sync),
     counters: &'t Counters,
+    /// Whether the other direction has ended. Then dropping the sockets is the end of both.
+    is_last: &'t AtomicBool,
 }
 
 /// Carries what client and server send to each other until both have ended, one breaks off, or nothing comes for
@@ -39,17 +42,20 @@ pub(crate) async fn run(
     meter: &Meter,
     (idle, counters): (Duration, &Counters),
 ) {
+    let is_last = AtomicBool::new(false);
     let up = Direction {
         from: &client,
         to: &server,
         carried: &|octets| meter.up(octets),
         counters,
+        is_last: &is_last,
     };
     let down = Direction {
         from: &server,
         to: &client,
         carried: &|octets| meter.down(octets),
         counters,
+        is_last: &is_last,
     };
     let both = async {
         write_all(&server, early).await?;
@@ -69,7 +75,10 @@ impl Direction<'_> {
                 self.splice(&pipe).await?;
             }
         }
-        SockRef::from(self.to).shutdown(Shutdown::Write)
+        match self.is_last.swap(true, Ordering::Relaxed) {
+            true => Ok(()),
+            false => SockRef::from(self.to).shutdown(Shutdown::Write),
+        }
     }
 
     async fn copy(&self) -> io::Result<End> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::subject::Subject;
 
 /// The time of one turn.
-const TURN: Duration = Duration::from_secs(2);
+pub(crate) const TURN: Duration = Duration::from_secs(2);
 /// Octets of a bulk transfer.
 pub(crate) const BULK: usize = 1 << 30;
 const CHUNK: usize = 1 << 18;

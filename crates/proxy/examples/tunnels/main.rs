@@ -34,6 +34,12 @@ fn main() -> std::io::Result<()> {
             |subject| load::tunnels_per_second(subject, &server, clients),
         )?;
     }
+    row(&subjects, "CPU us per tunnel", |subject| {
+        let before = subject.cpu_milliseconds()?;
+        let rate = load::tunnels_per_second(subject, &server, 10)?;
+        let used = subject.cpu_milliseconds()? - before;
+        Ok(used * 1e3 / (rate * load::TURN.as_secs_f64()))
+    })?;
     row(&subjects, "bulk, MB/s", |subject| {
         load::bulk(subject, &server)
     })?;
