@@ -83,10 +83,11 @@ impl Direction<'_> {
 
     async fn copy(&self) -> io::Result<End> {
         self.from.readable().await?;
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = Vec::with_capacity(BUFFER);
         let mut total = 0;
         loop {
-            let octets = match self.from.try_read(&mut buffer) {
+            buffer.clear();
+            let octets = match self.from.try_read_buf(&mut buffer) {
                 Ok(0) => return Ok(End::Here),
                 Ok(octets) => octets,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -95,7 +96,7 @@ impl Direction<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            write_all(self.to, &buffer[..octets]).await?;
+            write_all(self.to, &buffer).await?;
             (self.carried)(octets);
             total += octets as u64;
             if total >= WORTH_A_PIPE

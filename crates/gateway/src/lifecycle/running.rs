@@ -29,6 +29,7 @@ use super::prefixes::Prefixes;
 use super::proxy::Proxy;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
+use super::tables::Table;
 use super::view::{Answer, Current, View};
 use crate::config::{self, Document, Secrets};
 use crate::control::{self, ControlSocket, EngineStatus, Lock, Order};
@@ -112,8 +113,8 @@ impl Running {
         start::recover(&memory, &prepared);
         // Before packets write where the note before has other tables.
         store.write(&secrets.tables, &prepared.placement, state.lines());
-        let recorder = Recorder::start(&start::record_settings(&prepared.document))
-            .map_err(UpError::system("records"))?;
+        let recorder = Recorder::start(&start::record_settings(&prepared.document));
+        let recorder = Arc::new(recorder.map_err(UpError::system("records"))?);
         recorder.remark(Remark::Started {
             version: env!("CARGO_PKG_VERSION"),
         });
@@ -151,7 +152,7 @@ impl Running {
         secrets: Secrets,
         sysctls: Sysctls,
         state: Arc<Region>,
-        recorder: Recorder,
+        recorder: Arc<Recorder>,
         engines: Vec<Box<dyn Engine>>,
         pcp: Pcp,
         prepared: Prepared,
@@ -165,9 +166,7 @@ impl Running {
             described,
             ruleset,
         } = prepared;
-        let recorder = Arc::new(recorder);
-        let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
-            .map_err(UpError::system("sweeper"))?;
+        let sweeper = sweeper(&state, &recorder, &tables)?;
         let (dns, prefixes, proxy) = (Dns::default(), Prefixes::default(), Proxy::default());
         let (orders, ordered) = mpsc::channel(1);
         let view = View {
@@ -389,6 +388,15 @@ impl Running {
         self.view.sweeper.stop();
         self.view.recorder.stop();
     }
+}
+
+fn sweeper(
+    state: &Arc<Region>,
+    recorder: &Arc<Recorder>,
+    tables: &[Table],
+) -> Result<Sweeper, UpError> {
+    Sweeper::start(Arc::clone(state), Arc::clone(recorder), tables.to_vec())
+        .map_err(UpError::system("sweeper"))
 }
 
 /// A request to the gateway while it runs.
