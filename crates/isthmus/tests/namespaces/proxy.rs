@@ -22,11 +22,11 @@ resolvers = ["192.0.2.2:53"]
 "#;
 const THERE: &str = "http://[2001:db8:1::1]:3128";
 
-/// A resolver in the server's namespace, gone when this is dropped.
-struct Resolver(Child);
+/// A program in the server's namespace, gone when this is dropped.
+struct Running(Child);
 
-impl Resolver {
-    fn start(site: &Site) -> Self {
+impl Running {
+    fn resolver(site: &Site) -> Self {
         let mut dnsmasq = site.net.command("server", "dnsmasq");
         dnsmasq.args([
             "--keep-in-foreground",
@@ -38,6 +38,7 @@ impl Resolver {
             "--user=root",
             "--pid-file=",
             "--address=/four.example/192.0.2.2",
+            "--address=/six.example/2001:db8:9::2",
             "--address=/trap.example/192.0.2.1",
             "--address=/loop.example/127.0.0.1",
         ]);
@@ -46,7 +47,38 @@ impl Resolver {
     }
 }
 
-impl Drop for Resolver {
+impl Running {
+    /// A server of TLS with a certificate that nobody has signed.
+    fn tls(site: &Site, at: &str) -> Self {
+        let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| site.path(name));
+        let mut openssl = site.net.command("server", "openssl");
+        openssl.args([
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=six.example",
+        ]);
+        openssl
+            .arg("-keyout")
+            .arg(&key)
+            .arg("-out")
+            .arg(&certificate);
+        process::run(&mut openssl).unwrap();
+        let mut openssl = site.net.command("server", "openssl");
+        openssl.args(["s_server", "-quiet", "-www", "-accept", at]);
+        openssl.arg("-key").arg(&key).arg("-cert").arg(&certificate);
+        let silent = openssl
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Self(silent.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -91,7 +123,11 @@ fn curl(site: &Site, node: &str, arguments: &[&str]) -> String {
 }
 
 fn possible() -> Option<Site> {
-    for (tool, package) in [("dnsmasq", "dnsmasq-base"), ("curl", "curl")] {
+    for (tool, package) in [
+        ("dnsmasq", "dnsmasq-base"),
+        ("curl", "curl"),
+        ("openssl", "openssl"),
+    ] {
         if let Err(reason) = process::require(tool, package) {
             eprintln!("skipped: {reason}");
             return None;
@@ -103,7 +139,7 @@ fn possible() -> Option<Site> {
 #[test]
 fn an_ipv6_only_host_reaches_an_ipv4_only_server_through_the_proxy() {
     let Some(site) = possible() else { return };
-    let _resolver = Resolver::start(&site);
+    let _resolver = Running::resolver(&site);
     serve(&site, "192.0.2.2:80");
     serve(&site, "192.0.2.2:443");
     site.configure(PROXY);
@@ -128,7 +164,7 @@ fn an_ipv6_only_host_reaches_an_ipv4_only_server_through_the_proxy() {
 #[test]
 fn the_proxy_reaches_no_more_than_it_may() {
     let Some(site) = possible() else { return };
-    let _resolver = Resolver::start(&site);
+    let _resolver = Running::resolver(&site);
     serve(&site, "192.0.2.2:80");
     site.configure_gateway("metrics = \"[2001:db8:1::1]:9464\"", PROXY);
     let _gateway = site.start();
@@ -196,7 +232,7 @@ fn the_proxy_reaches_no_more_than_it_may() {
 #[test]
 fn the_proxy_follows_a_reload_and_a_bad_one_changes_nothing() {
     let Some(site) = possible() else { return };
-    let _resolver = Resolver::start(&site);
+    let _resolver = Running::resolver(&site);
     serve(&site, "192.0.2.2:80");
     site.configure(PROXY);
     let gateway = site.start();
@@ -222,4 +258,73 @@ fn the_proxy_follows_a_reload_and_a_bad_one_changes_nothing() {
     site.configure(&PROXY.replace("allow = [\"2001:db8:1::/64\"]", ""));
     assert!(!gateway.client("reload").status.success());
     assert!(fetch(8080).ends_with("200 000"), "{}", gateway.log());
+}
+
+/// A client with IPv4 alone, and without a setting: the DNS of its network, which curl stands in for, leads it to the
+/// gateway.
+#[test]
+fn an_ipv4_only_client_without_a_setting_reaches_an_ipv6_only_site() {
+    let Some(site) = possible() else { return };
+    site.net.dual_stack();
+    site.net
+        .ip("gateway", "addr add 2001:db8:9::1/64 dev tos nodad");
+    site.net
+        .ip("server", "addr add 2001:db8:9::2/64 dev eth0 nodad");
+    let _resolver = Running::resolver(&site);
+    let _server = Running::tls(&site, "[2001:db8:9::2]:443");
+    serve(&site, "[2001:db8:9::2]:80");
+    let listen = "sites = [\"192.168.7.1:443\", \"192.168.7.1:80\"]\nallow = [\"192.168.7.0/24\"]";
+    let allow = "allow = [\"2001:db8:1::/64\"]";
+    site.configure(&PROXY.replace(allow, listen));
+    let gateway = site.start();
+    let fetch = |url: &str| {
+        let hosts = ["443", "80"].map(|port| format!("six.example:{port}:192.168.7.1"));
+        let [tls, http] = &hosts;
+        curl(
+            &site,
+            "host",
+            &["-k", "--resolve", tls, "--resolve", http, url],
+        )
+    };
+    let said = fetch("http://six.example/x");
+    assert_eq!(
+        said,
+        "GET /x HTTP/1.1 from 2001:db8:9::1\n200 000",
+        "{}",
+        gateway.log()
+    );
+    let said = fetch("https://six.example/");
+    assert!(
+        said.contains("s_server") && said.ends_with("200 000"),
+        "{said}\n{}",
+        gateway.log()
+    );
+}
+
+/// SOCKS5 as curl speaks it, with a user; RFC 1929.
+#[test]
+fn a_client_of_socks5_needs_its_password() {
+    let Some(site) = possible() else { return };
+    let _resolver = Running::resolver(&site);
+    serve(&site, "192.0.2.2:80");
+    let hash = process::run(
+        site.net
+            .command("host", "openssl")
+            .args(["passwd", "-5", "secret"]),
+    )
+    .unwrap();
+    std::fs::write(site.path("proxy.users"), format!("alice:{hash}")).unwrap();
+    let users = "socks = [\"[2001:db8:1::1]:1080\"]\nusers = \"proxy.users\"";
+    site.configure(&format!("{PROXY}{users}\n"));
+    let gateway = site.start();
+    let fetch = |user: &str, password: &str| {
+        let by = format!("socks5h://{user}:{password}@[2001:db8:1::1]:1080");
+        curl(&site, "host", &["-x", &by, "http://four.example/"])
+    };
+    let expected = "GET / HTTP/1.1 from 192.0.2.1\n200 000";
+    assert_eq!(fetch("alice", "secret"), expected, "{}", gateway.log());
+    assert_eq!(fetch("alice", "guess"), "000 000");
+    assert_eq!(fetch("bob", "secret"), "000 000");
+    // HTTP asks for it, too.
+    assert!(curl(&site, "host", &["-x", THERE, "http://four.example/"]).ends_with("407 000"));
 }
