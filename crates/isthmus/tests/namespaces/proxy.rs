@@ -20,6 +20,39 @@ allow = ["2001:db8:1::/64"]
 ports = ["80", "443"]
 resolvers = ["192.0.2.2:53"]
 "#;
+/// What a client asks for, the beginning of the sentence that it gets, and the status.
+const OUT_OF_REACH: [(&str, &str, &str); 10] = [
+    (
+        "http://127.0.0.1/",
+        "127.0.0.1 may not be reached",
+        "403 000",
+    ),
+    ("http://[::1]/", "::1 may not be reached", "403 000"),
+    (
+        "http://[::ffff:127.0.0.1]/",
+        "127.0.0.1 may not be reached",
+        "403 000",
+    ),
+    (
+        "http://192.0.2.1/",
+        "192.0.2.1 may not be reached",
+        "403 000",
+    ),
+    (
+        "http://trap.example/",
+        "192.0.2.1 may not be reached",
+        "403 000",
+    ),
+    (
+        "http://loop.example/",
+        "127.0.0.1 may not be reached",
+        "403 000",
+    ),
+    ("http://localhost/", "own machine", "403 000"),
+    ("http://four.example:22/", "port 22", "403 000"),
+    ("http://none.example/", "no resolver", "504 000"),
+    ("http://192.0.2.77:443/", "", "50"),
+];
 const THERE: &str = "http://[2001:db8:1::1]:3128";
 
 /// A program in the server's namespace, gone when this is dropped.
@@ -169,38 +202,7 @@ fn the_proxy_reaches_no_more_than_it_may() {
     site.configure_gateway("metrics = \"[2001:db8:1::1]:9464\"", PROXY);
     let _gateway = site.start();
     let fetch = |arguments: &[&str]| curl(&site, "host", &[&["-x", THERE], arguments].concat());
-    for (url, said, status) in [
-        (
-            "http://127.0.0.1/",
-            "127.0.0.1 may not be reached",
-            "403 000",
-        ),
-        ("http://[::1]/", "::1 may not be reached", "403 000"),
-        (
-            "http://[::ffff:127.0.0.1]/",
-            "127.0.0.1 may not be reached",
-            "403 000",
-        ),
-        (
-            "http://192.0.2.1/",
-            "192.0.2.1 may not be reached",
-            "403 000",
-        ),
-        (
-            "http://trap.example/",
-            "192.0.2.1 may not be reached",
-            "403 000",
-        ),
-        (
-            "http://loop.example/",
-            "127.0.0.1 may not be reached",
-            "403 000",
-        ),
-        ("http://localhost/", "own machine", "403 000"),
-        ("http://four.example:22/", "port 22", "403 000"),
-        ("http://none.example/", "no resolver", "504 000"),
-        ("http://192.0.2.77:443/", "", "50"),
-    ] {
+    for (url, said, status) in OUT_OF_REACH {
         let answer = fetch(&[url]);
         let (content, code) = answer.split_once('\n').unwrap_or((&answer, ""));
         assert!(
