@@ -27,13 +27,15 @@ enum Holder {
 
 /// A client, as its address shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Client {
+pub struct Client {
     site: Holder,
     host: Option<Holder>,
 }
 
 impl Client {
-    pub(crate) fn of(address: IpAddr) -> Self {
+    /// The client with this address.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(v4) => Self {
                 site: Holder::Site(v4.to_ipv6_mapped().to_bits()),
@@ -121,18 +123,20 @@ fn nearest_to_full(group: &[Bucket; WAYS]) -> usize {
 
 /// The number of things that each client has at the same time, such as connections. Clients without any
 /// take no memory.
-#[derive(Clone, Default)]
-pub(crate) struct Shares(Arc<Mutex<HashMap<Holder, usize>>>);
+#[derive(Clone, Debug, Default)]
+pub struct Shares(Arc<Mutex<HashMap<Holder, usize>>>);
 
 /// One thing of a client. The client may have another when this is dropped.
-pub(crate) struct Share {
+#[derive(Debug)]
+pub struct Share {
     shares: Shares,
     client: Client,
 }
 
 impl Shares {
     /// One more for a client that may have `most`; `None` if it has as many.
-    pub(crate) fn take(&self, client: Client, most: usize) -> Option<Share> {
+    #[must_use]
+    pub fn take(&self, client: Client, most: usize) -> Option<Share> {
         let mut counts = self.counts();
         let full = |(holder, most): (Holder, u64)| {
             counts.get(&holder).is_some_and(|&has| has as u64 >= most)

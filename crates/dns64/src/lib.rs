@@ -11,7 +11,8 @@
 //! for names of addresses and [`Policy`] for what to synthesize; `ask`, `cookie` and `upstream` put
 //! questions; `answer` and `cache` keep what came; `guard` says what a client may take, with `access`
 //! and `client`; `engine` puts these together for one message, and `udp`, `tcp` and [`datagram`] bring the
-//! messages. [`lookup`] asks for itself what RFC 7050 asks of a DNS64.
+//! messages. [`lookup`] asks for itself what RFC 7050 asks of a DNS64, and [`Resolver`] what other services of the
+//! gateway want to know.
 //!
 //! # Requirements and tests
 //!
@@ -91,6 +92,7 @@ pub mod lookup;
 mod policy;
 mod query;
 mod resolution;
+mod resolver;
 mod respond;
 mod reverse;
 mod server;
@@ -104,10 +106,12 @@ mod wire;
 pub use access::Allow;
 pub use answer::Transport;
 pub use ask::{Ask, Dialect, NotOurs, Reply};
+pub use client::{Client, Share, Shares};
 pub use config::{Config, ConfigError, NonGlobal, Translation};
 pub use cookie::Cookie;
 pub use counter::{Counter, Counters, Kind};
 pub use policy::Policy;
 pub use query::{UDP_MAX, UDP_PLAIN};
+pub use resolver::{Family, NoAddress, Resolver};
 pub use respond::respond;
 pub use server::{Handle, Server, StartError};

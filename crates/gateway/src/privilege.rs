@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `CAP_NET_ADMIN` | the TUN link, addresses, routes, forwarding, attaching programs |
 //! | `CAP_NET_RAW` | packets that the user-space engine sends past the TUN link, router advertisements and solicitations |
-//! | `CAP_NET_BIND_SERVICE` | DNS64 on port 53 |
+//! | `CAP_NET_BIND_SERVICE` | DNS64 on port 53, the proxy on port 443 |
 //! | `CAP_SYS_NICE` | making the kernel threads of the TUN link wait for ours |
 //! | `CAP_BPF`, `CAP_PERFMON` | loading the XDP and tc programs |
 //!
@@ -19,7 +19,7 @@ use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Files that may be open, sockets included.
-const OPEN_FILES: u64 = 8_192;
+const OPEN_FILES: u64 = 65_536;
 
 /// The capabilities that are kept.
 const KEPT: [Capability; 6] = [
@@ -77,7 +77,7 @@ pub fn drop_privileges() -> Result<(), PrivilegeError> {
 }
 
 /// Raises the number of files that may be open, as far as the process may: the DNS64 has a socket for each
-/// question under way, and each TCP connection.
+/// question under way, and each TCP connection; a tunnel of the proxy has two and four ends of pipes.
 pub fn raise_open_files() {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return;

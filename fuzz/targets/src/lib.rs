@@ -10,6 +10,7 @@ mod dns64;
 mod gateways;
 mod pcp;
 mod pref64;
+mod proxy;
 mod reader;
 mod slow;
 mod softwire46;
@@ -19,12 +20,13 @@ mod translate;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const ALL: [Target; 8] = [
+pub const ALL: [Target; 9] = [
     ("alg", alg::run),
     ("config", config::run),
     ("dns64", dns64::run),
     ("pcp", pcp::run),
     ("pref64", pref64::run),
+    ("proxy", proxy::run),
     ("slow", slow::run),
     ("softwire46", softwire46::run),
     ("translate", translate::run),

@@ -61,6 +61,10 @@ fn beyond(document: &Document) -> Vec<Diagnostic> {
         let label = "run the DNS64 on another machine";
         refuse(dns64.heading, "a bare machine has no DNS64", label);
     }
+    if let Some(proxy) = &document.proxy {
+        let label = "run the proxy on another machine";
+        refuse(proxy.heading, "a bare machine has no proxy", label);
+    }
     for announce in &document.announcements {
         let message = "a bare machine announces no prefixes";
         let label = "let a router of the link announce them";

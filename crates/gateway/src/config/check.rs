@@ -3,6 +3,7 @@
 mod announce;
 mod dns64;
 mod nat;
+mod proxy;
 mod siit;
 mod territory;
 
@@ -38,6 +39,7 @@ pub(super) fn check(document: &Document, sink: &Sink) {
     nat::check_exempt(document, sink);
     territory::check(document, sink);
     dns64::check(document, sink);
+    proxy::check(document, sink);
     announce::check(document, sink);
 }
 
@@ -114,8 +116,8 @@ fn instances(document: &Document, sink: &Sink) {
         let label = format!("this is number {}", MOST_INSTANCES + 1);
         sink.push(Diagnostic::error(instance.name.span, message, label));
     }
-    if document.instances.is_empty() && document.dns64.is_none() {
-        let message = "there is nothing to do: no [[instance]] and no [dns64]";
+    if document.instances.is_empty() && document.dns64.is_none() && document.proxy.is_none() {
+        let message = "there is nothing to do: no [[instance]], no [dns64] and no [proxy]";
         let label = "a translator needs at least one `[[instance]]`";
         sink.push(Diagnostic::error(Span::new(0, 0..0), message, label));
     }

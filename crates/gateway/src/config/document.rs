@@ -24,6 +24,7 @@ pub use super::announce::Announce;
 pub use super::card::{Card, StaticRoute};
 pub use super::composed::{Claim, Composed};
 pub use super::discovery::{Discovery, Resolvers};
+pub use super::proxy::Proxy;
 pub use isthmus_dns64::NonGlobal;
 
 /// One gateway.
@@ -48,6 +49,8 @@ pub struct Document {
     pub records: Records,
     /// `[dns64]`; `None` if there is no DNS64 service.
     pub dns64: Option<Dns64>,
+    /// `[proxy]`; `None` if there is no proxy.
+    pub proxy: Option<Proxy>,
     /// `[[announce]]`, in the order of the file.
     pub announcements: Vec<Announce>,
 }
@@ -415,6 +418,18 @@ impl Document {
     pub fn prefixes(&self) -> Vec<rfc6052::Prefix> {
         let of = |instance: &Instance| instance.mechanism.rfc6052();
         self.instances.iter().filter_map(of).collect()
+    }
+
+    /// The resolvers that the proxy asks: its own, or those of the DNS64.
+    #[must_use]
+    pub fn proxy_resolvers(&self) -> Vec<SocketAddr> {
+        let own = self.proxy.iter().flat_map(|proxy| &proxy.resolvers);
+        let own: Vec<SocketAddr> = own.map(|at| at.value).collect();
+        let upstream = self.dns64.iter().flat_map(|dns64| &dns64.upstream);
+        match own.is_empty() {
+            true => upstream.map(|at| at.value).collect(),
+            false => own,
+        }
     }
 
     /// The prefixes that the DNS64 makes addresses with.

@@ -33,6 +33,7 @@ mod own_limits;
 mod pcp;
 mod plan;
 mod prefix;
+mod proxy;
 mod route;
 mod rows;
 mod section;
@@ -201,6 +202,7 @@ fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>)
     let tun = section::tun(section("tun", "[tun]"), start);
     let records = section::records(section("records", "[records]"));
     let dns64 = section("dns64", "[dns64]").map(section::dns64);
+    let proxy = section("proxy", "[proxy]").map(|reader| proxy::proxy(reader, files));
     let announcements = many(&top, "announce", "[[announce]]")
         .into_iter()
         .filter_map(announce::announce)
@@ -236,6 +238,7 @@ fn document(table: &DeTable<'_>, name: &str, sink: &Sink, files: &mut Files<'_>)
         instances,
         records,
         dns64,
+        proxy,
         announcements,
     }
 }

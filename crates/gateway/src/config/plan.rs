@@ -4,7 +4,7 @@ mod nat;
 
 use std::fmt;
 
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 use isthmus_core::table::Line;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::choice::Choice;
 use super::compile::Compiled;
 use super::document::{
     Announce, Destinations, Dns64, Document, Engine, Forward, Instance, Interface, Mechanism,
-    NonGlobal, Prefix, Routes, Side, Siit, XdpMode,
+    NonGlobal, Prefix, Proxy, Routes, Side, Siit, XdpMode,
 };
 use super::overlap;
 use super::source::At;
@@ -60,6 +60,12 @@ impl Plan {
             sections.push(Section {
                 heading: "dns64".to_owned(),
                 lines: of_dns64(document, dns64),
+            });
+        }
+        if let Some(proxy) = &document.proxy {
+            sections.push(Section {
+                heading: "proxy".to_owned(),
+                lines: of_proxy(document, proxy),
             });
         }
         for announce in &document.announcements {
@@ -268,6 +274,33 @@ fn of_dns64(document: &Document, dns64: &Dns64) -> Vec<String> {
         format!("clients are {clients}; they may ask {rate}"),
         format!("makes addresses under {prefixes}"),
         format!("caches up to {} answers", dns64.cache_entries),
+    ]
+}
+
+fn of_proxy(document: &Document, proxy: &Proxy) -> Vec<String> {
+    let networks = |networks: &[At<IpNet>]| list(networks.iter().map(|at| at.value.to_string()));
+    let listen = list(proxy.listening().map(|at| at.value.to_string()));
+    let ports = proxy.ports.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let destinations = match proxy.destinations.is_empty() {
+        true => "everything but this machine and its links".to_owned(),
+        false => networks(&proxy.destinations),
+    };
+    let resolvers = list(document.proxy_resolvers().iter().map(ToString::to_string));
+    let users = match proxy.users {
+        Some(_) => "; they need a password, but not for sites",
+        None => "",
+    };
+    vec![
+        format!("answers at {listen}, asks {resolvers}"),
+        format!("clients are {}{users}", networks(&proxy.allow)),
+        format!("they reach {destinations} at ports {}", list(ports)),
+        format!(
+            "holds {} connections, {} of each client",
+            proxy.connections, proxy.client_connections
+        ),
     ]
 }
 

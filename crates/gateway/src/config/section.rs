@@ -200,7 +200,7 @@ pub(super) fn dns64(reader: Reader<'_>) -> Dns64 {
 }
 
 /// The elements of a list that must have some.
-fn filled<'t, T>(
+pub(super) fn filled<'t, T>(
     list: &Value<'t>,
     expected: &str,
     example: &str,
@@ -230,7 +230,7 @@ pub(super) fn each<'t, T>(
     list.into_iter().filter_map(read).collect()
 }
 
-fn path(value: &Value<'_>) -> Option<PathBuf> {
+pub(super) fn path(value: &Value<'_>) -> Option<PathBuf> {
     value.parse("the path of a file", |text| match text {
         "" => Err("it is empty"),
         _ if text.contains('\0') => Err("it has a null byte"),

@@ -173,6 +173,9 @@ pub struct Status {
     pub instances: Vec<InstanceStatus>,
     /// Where the DNS64 service listens.
     pub dns64: Vec<String>,
+    /// Where the proxy listens.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub proxy: Vec<String>,
     /// The prefixes that are announced to hosts.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub announcements: Vec<AnnouncementStatus>,

@@ -10,6 +10,7 @@ use isthmus_engine::ruleset::Ruleset;
 use super::described::differences;
 use super::dns::Dns;
 use super::placement;
+use super::proxy::Proxy;
 use super::running::{self, Running, names};
 use super::start::{self, Prepared};
 use super::undo::{Done, wait};
@@ -66,6 +67,7 @@ impl Running {
         let pcp = self.pcp.open(document, &prepared.described).await?;
         let records = change_records(&self.view.recorder, old, document)?;
         let dns = change_dns(&mut self.dns, old, document).await?;
+        let proxy = change_proxy(&mut self.proxy, old, document).await?;
         let engines = swap(
             &self.view.engines,
             &self.ruleset,
@@ -75,6 +77,7 @@ impl Running {
         link.keep();
         records.keep();
         dns.keep();
+        proxy.keep();
         engines.into_iter().for_each(Done::keep);
         let turns = differences(&self.described, &prepared.described).into_iter();
         changes.extend(turns.map(|(name, turn)| format!("instance {name} {}", turn.name())));
@@ -170,6 +173,19 @@ async fn change_dns<'d>(
     }))
 }
 
+async fn change_proxy<'d>(
+    proxy: &'d mut Proxy,
+    old: &'d Document,
+    new: &Document,
+) -> Result<Done<&'d mut Proxy, impl FnOnce(&'d mut Proxy) + use<'d>>, UpError> {
+    proxy.apply(new).await?;
+    Ok(Done::new(proxy, move |proxy| {
+        if let Err(error) = wait(proxy.apply(old)) {
+            tracing::error!(%error, "the proxy could not be restored");
+        }
+    }))
+}
+
 type Swapped<'e, U> = Vec<Done<&'e dyn Engine, U>>;
 
 /// Puts the rules in force in every engine.
@@ -211,6 +227,11 @@ fn services(old: &Document, new: &Document) -> Vec<String> {
     match (&old.dns64, &new.dns64) {
         (None, Some(_)) => changes.push("dns64 started".into()),
         (Some(_), None) => changes.push("dns64 stopped".into()),
+        _ => {}
+    }
+    match (&old.proxy, &new.proxy) {
+        (None, Some(_)) => changes.push("proxy started".into()),
+        (Some(_), None) => changes.push("proxy stopped".into()),
         _ => {}
     }
     changes

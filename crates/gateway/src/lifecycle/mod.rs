@@ -24,6 +24,7 @@ mod pcp;
 mod placement;
 mod port_use;
 mod prefixes;
+mod proxy;
 mod reload;
 mod rollback;
 mod running;
@@ -78,6 +79,9 @@ pub enum UpError {
     /// DNS64 does not start.
     #[error("dns64: {0}")]
     Dns64(isthmus_dns64::StartError),
+    /// The proxy does not start.
+    #[error("proxy: {0}")]
+    Proxy(isthmus_proxy::StartError),
     /// A reload wants what only a start can do.
     #[error(
         "{0} cannot change while the gateway runs; restart the gateway, or restore the old value"

@@ -26,8 +26,10 @@ use super::pcp::{Own, Pcp};
 use super::placement::Placement;
 use super::port_use::PortUse;
 use super::prefixes::Prefixes;
+use super::proxy::Proxy;
 use super::start::{self, Prepared};
 use super::sweeper::Sweeper;
+use super::tables::Table;
 use super::view::{Answer, Current, View};
 use crate::config::{self, Document, Secrets};
 use crate::control::{self, ControlSocket, EngineStatus, Lock, Order};
@@ -60,6 +62,7 @@ pub(super) struct Running {
     pub(super) answers: Answers,
     pub(super) crowding: Crowding,
     pub(super) dns: Dns,
+    pub(super) proxy: Proxy,
     pub(super) pcp: Pcp,
     pub(super) solicitors: Solicitors,
     pub(super) router_lists: RouterLists,
@@ -110,8 +113,8 @@ impl Running {
         start::recover(&memory, &prepared);
         // Before packets write where the note before has other tables.
         store.write(&secrets.tables, &prepared.placement, state.lines());
-        let recorder = Recorder::start(&start::record_settings(&prepared.document))
-            .map_err(UpError::system("records"))?;
+        let recorder = Recorder::start(&start::record_settings(&prepared.document));
+        let recorder = Arc::new(recorder.map_err(UpError::system("records"))?);
         recorder.remark(Remark::Started {
             version: env!("CARGO_PKG_VERSION"),
         });
@@ -149,7 +152,7 @@ impl Running {
         secrets: Secrets,
         sysctls: Sysctls,
         state: Arc<Region>,
-        recorder: Recorder,
+        recorder: Arc<Recorder>,
         engines: Vec<Box<dyn Engine>>,
         pcp: Pcp,
         prepared: Prepared,
@@ -163,10 +166,8 @@ impl Running {
             described,
             ruleset,
         } = prepared;
-        let recorder = Arc::new(recorder);
-        let sweeper = Sweeper::start(Arc::clone(&state), Arc::clone(&recorder), tables.clone())
-            .map_err(UpError::system("sweeper"))?;
-        let (dns, prefixes) = (Dns::default(), Prefixes::default());
+        let sweeper = sweeper(&state, &recorder, &tables)?;
+        let (dns, prefixes, proxy) = (Dns::default(), Prefixes::default(), Proxy::default());
         let (orders, ordered) = mpsc::channel(1);
         let view = View {
             file,
@@ -184,6 +185,7 @@ impl Running {
             recorder,
             ephemeral: store.trouble(),
             dns: dns.figures(),
+            proxy: proxy.figures(),
             pcp: pcp.counters(),
             prefixes: prefixes.figures(),
             orders,
@@ -203,6 +205,7 @@ impl Running {
             answers: Answers::default(),
             crowding: Crowding::default(),
             dns,
+            proxy,
             pcp,
             solicitors: Solicitors::default(),
             router_lists: RouterLists::new(prefixes.news()),
@@ -230,6 +233,7 @@ impl Running {
         let troubles = self.settle().await;
         self.report(troubles);
         self.dns.apply(&current.document).await?;
+        self.proxy.apply(&current.document).await?;
         let opened = self.pcp.open(&current.document, &self.described).await?;
         self.pcp
             .apply(opened, &current.document, &current.tables, &self.described)
@@ -364,6 +368,7 @@ impl Running {
         }
         // While what hosts still send is translated.
         self.prefixes.stop().await;
+        self.proxy.stop().await;
         self.dns.stop().await;
         self.pcp.stop().await;
         self.solicitors.stop().await;
@@ -383,6 +388,15 @@ impl Running {
         self.view.sweeper.stop();
         self.view.recorder.stop();
     }
+}
+
+fn sweeper(
+    state: &Arc<Region>,
+    recorder: &Arc<Recorder>,
+    tables: &[Table],
+) -> Result<Sweeper, UpError> {
+    Sweeper::start(Arc::clone(state), Arc::clone(recorder), tables.to_vec())
+        .map_err(UpError::system("sweeper"))
 }
 
 /// A request to the gateway while it runs.

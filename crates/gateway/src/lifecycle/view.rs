@@ -17,6 +17,7 @@ use super::ledger::{Ledger, Reading};
 use super::outcomes::Outcomes;
 use super::port_use::PortUse;
 use super::prefixes;
+use super::proxy;
 use super::sweeper::Sweeper;
 use super::tables::Table;
 use super::top;
@@ -54,6 +55,7 @@ pub(super) struct View {
     /// Why sessions end with this process.
     pub(super) ephemeral: Option<String>,
     pub(super) dns: Arc<Mutex<Figures>>,
+    pub(super) proxy: Arc<Mutex<proxy::Figures>>,
     pub(super) pcp: Arc<Counters>,
     pub(super) prefixes: Arc<Mutex<prefixes::Figures>>,
     pub(super) orders: mpsc::Sender<(Order, Answer)>,
@@ -124,6 +126,7 @@ impl View {
                 .map(|instance| self.instance_status(&current, instance, rows))
                 .collect(),
             dns64: lock(&self.dns).addresses(),
+            proxy: lock(&self.proxy).addresses(),
             announcements: lock(&self.prefixes).announcements(),
             records: RecordsStatus {
                 written: self.recorder.written(),
@@ -270,6 +273,7 @@ impl metrics::Source for View {
             status: self.status_with(&counters),
             counters,
             dns64: lock(&self.dns).counters(),
+            proxy: lock(&self.proxy).counters(),
             configured: lock(&self.outcomes).success,
         }
     }

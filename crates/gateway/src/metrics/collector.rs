@@ -20,6 +20,8 @@ pub struct Sample {
     pub counters: Vec<CounterRow>,
     /// Name, explanation and value of the counters of the DNS64 service.
     pub dns64: Vec<(&'static str, &'static str, u64)>,
+    /// The same of the proxy.
+    pub proxy: Vec<(&'static str, &'static str, u64)>,
     /// When a configuration took effect last.
     pub configured: Timestamp,
 }
@@ -47,7 +49,19 @@ pub fn encode<S: Source>(source: &Arc<S>, format: Format) -> String {
     sample.tables(&mut text);
     sample.pools(&mut text);
     sample.records(&mut text);
-    sample.dns64(&mut text);
+    let [dns64, proxy] = [&sample.dns64, &sample.proxy];
+    service(
+        &mut text,
+        "DNS64 service",
+        ["dns64_explanation", DNS64_FAMILY],
+        dns64,
+    );
+    service(
+        &mut text,
+        "proxy",
+        ["proxy_explanation", PROXY_FAMILY],
+        proxy,
+    );
     process::add(&mut text);
     text.finish()
 }
@@ -62,6 +76,9 @@ pub const fn family(kind: Kind) -> &'static str {
         Kind::Event => "events",
     }
 }
+
+/// The metric family of what the proxy counts, likewise.
+pub const PROXY_FAMILY: &str = "proxy_events";
 
 /// The metric family of what the DNS64 service counts, likewise.
 pub const DNS64_FAMILY: &str = "dns64_events";
@@ -191,20 +208,26 @@ impl Sample {
         records.sample(&[("outcome", "written")], self.status.records.written);
         records.sample(&[("outcome", "suppressed")], self.status.records.suppressed);
     }
+}
 
-    fn dns64(&self, text: &mut Exposition) {
-        if self.dns64.is_empty() {
-            return;
-        }
-        let help = "Counters of the DNS64 service";
-        let mut explanations = text.family("dns64_explanation", help, Type::Info);
-        for (name, explanation, _) in &self.dns64 {
-            explanations.info(&[("counter", name), ("explanation", explanation)]);
-        }
-        let help = "Events of the DNS64 service";
-        let mut events = text.family(DNS64_FAMILY, help, Type::Counter);
-        for (name, _, value) in &self.dns64 {
-            events.sample(&[("counter", name)], *value);
-        }
+/// What a service of the gateway counts, if it runs.
+fn service(
+    text: &mut Exposition,
+    name: &str,
+    [explanation_family, family]: [&str; 2],
+    counters: &[(&'static str, &'static str, u64)],
+) {
+    if counters.is_empty() {
+        return;
+    }
+    let help = format!("Counters of the {name}");
+    let mut explanations = text.family(explanation_family, &help, Type::Info);
+    for (name, explanation, _) in counters {
+        explanations.info(&[("counter", name), ("explanation", explanation)]);
+    }
+    let help = format!("Events of the {name}");
+    let mut events = text.family(family, &help, Type::Counter);
+    for (name, _, value) in counters {
+        events.sample(&[("counter", name)], *value);
     }
 }

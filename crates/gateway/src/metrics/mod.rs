@@ -9,6 +9,6 @@ mod exposition;
 mod process;
 mod server;
 
-pub use collector::{DNS64_FAMILY, Sample, Source, encode, family};
+pub use collector::{DNS64_FAMILY, PROXY_FAMILY, Sample, Source, encode, family};
 pub use exposition::Format;
 pub use server::Endpoint;

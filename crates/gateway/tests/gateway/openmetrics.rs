@@ -71,6 +71,7 @@ impl Source for Fixed {
                 instances: vec![instance()],
                 announcements: Vec::new(),
                 dns64: Vec::new(),
+                proxy: Vec::new(),
                 records: RecordsStatus {
                     written: 3,
                     suppressed: 4,
@@ -84,6 +85,7 @@ impl Source for Fixed {
                 row(ODD, "session-created", "event", 9),
             ],
             dns64: vec![("synthesized", "Answers made.", 11)],
+            proxy: vec![("tunnel-connect", "Tunnels.", 13)],
             configured: "2026-11-23T05:00:00Z".parse().unwrap(),
         }
     }
@@ -167,6 +169,10 @@ async fn the_format_is_openmetrics_1_0() {
         ),
         (r#"isthmus_records_total{outcome="suppressed"}"#, "4"),
         (r#"isthmus_dns64_events_total{counter="synthesized"}"#, "11"),
+        (
+            r#"isthmus_proxy_events_total{counter="tunnel-connect"}"#,
+            "13",
+        ),
         ("isthmus_uptime_seconds", "60"),
         ("isthmus_reloads_total", "2"),
         ("isthmus_failed_reloads_total", "1"),

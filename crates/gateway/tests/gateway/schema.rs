@@ -117,6 +117,7 @@ fn schema() -> Value {
         ("tun", "`[tun]`"),
         ("records", "## Records"),
         ("dns64", "## DNS64"),
+        ("proxy", "## Proxy"),
         ("interface", "`[[interface]]`"),
         ("announce", "## Announcements"),
         ("card", "## Cards"),
@@ -137,7 +138,7 @@ fn schema() -> Value {
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
-        "anyOf": [{ "required": ["instance"] }, { "required": ["dns64"] }],
+        "anyOf": [{ "required": ["instance"] }, { "required": ["dns64"] }, { "required": ["proxy"] }],
     })
 }
 
@@ -176,6 +177,7 @@ fn ranges_are_those_of_the_reader() {
             "### `siit`" | "`[instance.pcp]`" | "`[instance.timers]`" => continue,
             "## Records" => "[records]",
             "## DNS64" => "[dns64]",
+            "## Proxy" => "[proxy]",
             "## Announcements" => "[[announce]]",
             "## Cards" => "[[card]]",
             place => place.trim_matches('`'),

@@ -84,6 +84,9 @@ fn print(status: &Answer) {
     if !status.dns64.is_empty() {
         println!("\ndns64 at {}", status.dns64.join(", "));
     }
+    if !status.proxy.is_empty() {
+        println!("\nproxy at {}", status.proxy.join(", "));
+    }
     let records = &status.records;
     if records.written + records.suppressed > 0 {
         let (written, suppressed) = (records.written, records.suppressed);

@@ -24,6 +24,7 @@ mod net;
 mod one_address;
 mod own_clat;
 mod pref64;
+mod proxy;
 mod recipes;
 mod restart;
 mod routes;

@@ -58,7 +58,7 @@ pub enum Maker {
     Unbound,
     /// ISC's BIND.
     Bind,
-    /// A web server.
+    /// A web server, or Isthmus as one.
     Proxy(Proxy),
 }
 
@@ -174,6 +174,7 @@ impl Maker {
             Self::Nftables => "nftables".into(),
             Self::Unbound => "unbound".into(),
             Self::Bind => "bind".into(),
+            Self::Proxy(Proxy::Isthmus) => "isthmus".into(),
             Self::Proxy(Proxy::Nginx) => "nginx".into(),
             Self::Proxy(Proxy::Apache) => "apache".into(),
             Self::Proxy(Proxy::Squid) => "squid".into(),

@@ -105,7 +105,7 @@ fn servers() -> Vec<Subject> {
         dns64(Maker::Unbound, Middle::Unbound(Unbound { listen })),
         dns64(Maker::Bind, Middle::Bind(Bind { listen })),
     ];
-    let proxies = [Proxy::Nginx, Proxy::Apache, Proxy::Squid].map(|proxy| {
+    let proxies = [Proxy::Isthmus, Proxy::Nginx, Proxy::Apache, Proxy::Squid].map(|proxy| {
         let (maker, middle) = (Maker::Proxy(proxy), Middle::Proxy(proxy));
         server("HTTP proxy", maker, middle, Carries::Http)
     });

@@ -1,12 +1,13 @@
-//! Web servers as dual-stack HTTP proxies: they take a client's connection and open another.
+//! Web servers, and Isthmus itself, as dual-stack HTTP proxies: they take a client's connection and open another.
 
-use std::path::Path;
+use std::{net::Ipv4Addr, path::Path};
 
 use super::{start_server, version};
 use crate::{
     Result,
     device::{Device, Started},
-    leftovers, plan, process,
+    isthmus, leftovers, plan,
+    process::{self, Process},
     services::{self, Served},
     topology::Network,
 };
@@ -15,6 +16,8 @@ use crate::{
 /// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proxy {
+    /// Isthmus.
+    Isthmus,
     /// nginx.
     Nginx,
     /// The Apache HTTP server.
@@ -23,6 +26,10 @@ pub enum Proxy {
     Squid,
 }
 
+/// The host that every request names.
+const NAME: &str = "lab";
+/// The resolver of Isthmus, which reads no file of hosts.
+const RESOLVER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 /// The file with the server's name, for those that need one.
 const HOSTS: &str = "hosts";
 /// Debian's directory of Apache's modules.
@@ -32,6 +39,8 @@ impl Proxy {
     /// Returns its program and Debian package.
     fn program(self) -> [&'static str; 2] {
         match self {
+            // Its resolver: the program itself is beside this one.
+            Self::Isthmus => ["dnsmasq", "dnsmasq-base"],
             Self::Nginx => ["nginx", "nginx-light"],
             Self::Apache => ["apache2", "apache2-bin"],
             Self::Squid => ["squid", "squid"],
@@ -43,6 +52,9 @@ impl Proxy {
     /// # Errors
     /// It is not installed.
     pub(crate) fn require(self) -> Result<()> {
+        if self == Self::Isthmus {
+            isthmus::program()?;
+        }
         let [program, package] = self.program();
         process::require(program, package)
     }
@@ -51,6 +63,7 @@ impl Proxy {
     pub(crate) fn implementation(self) -> String {
         let [_, package] = self.program();
         let name = match self {
+            Self::Isthmus => return concat!("Isthmus ", env!("CARGO_PKG_VERSION")).into(),
             Self::Nginx => "nginx",
             Self::Apache => "Apache",
             Self::Squid => "squid",
@@ -67,13 +80,17 @@ impl Device for Proxy {
     fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
         self.require()?;
         let (arguments, configuration): (&[&str], fn(&Path) -> String) = match self {
+            Self::Isthmus => return isthmus(network, cpu),
             Self::Nginx => return nginx(network, cpu),
             Self::Apache => (&["-D", "FOREGROUND", "-f"], apache),
             Self::Squid => (&["-N", "-d", "1", "-f"], squid),
         };
         let [program, _] = self.program();
         let files = leftovers::directory()?;
-        leftovers::write(&files.path().join(HOSTS), format!("{} lab\n", plan::HOST4))?;
+        leftovers::write(
+            &files.path().join(HOSTS),
+            format!("{} {NAME}\n", plan::HOST4),
+        )?;
         let configuration = configuration(files.path());
         let gateway = network.gateway()?;
         let program = (program, arguments);
@@ -97,6 +114,49 @@ fn nginx(network: &Network, cpu: usize) -> Result<Started> {
         files: Some(directory),
         ..Started::default()
     })
+}
+
+/// Starts Isthmus as the server of every site, with a resolver that knows the one that there is.
+fn isthmus(network: &Network, cpu: usize) -> Result<Started> {
+    let gateway = network.gateway()?;
+    let mut dnsmasq = gateway.command("dnsmasq");
+    dnsmasq
+        .args([
+            "--keep-in-foreground",
+            "--conf-file=/dev/null",
+            "--no-resolv",
+        ])
+        .args([
+            "--no-hosts",
+            "--user=root",
+            "--pid-file=",
+            "--bind-interfaces",
+        ])
+        .args(["--local-ttl=3600"])
+        .arg(format!("--listen-address={RESOLVER}"))
+        .arg(format!("--address=/{NAME}/{}", plan::HOST4));
+    let resolver = Process::start("dnsmasq", &mut dnsmasq)?;
+    let program = isthmus::program()?.display().to_string();
+    let files = leftovers::directory()?;
+    let configuration = isthmus_configuration(files.path());
+    let program = (program.as_str(), &["up"][..]);
+    let mut started = start_server(gateway, cpu, program, (files, configuration), || {
+        services::listens(gateway, 80)
+    })?;
+    started.processes.push(resolver);
+    Ok(started)
+}
+
+fn isthmus_configuration(directory: &Path) -> String {
+    format!(
+        "[gateway]\nname = \"lab\"\ncontrol = \"{}/lab.sock\"\n\n\
+         [proxy]\nsites = [\"[{}]:80\"]\nallow = [\"{}\"]\ndestinations = [\"{}\"]\n\
+         resolvers = [\"{RESOLVER}:53\"]\nclient-connections = 4096\n",
+        directory.display(),
+        plan::GATEWAY6,
+        plan::HOST6,
+        plan::HOST4,
+    )
 }
 
 /// Returns a configuration with one process of threads, more than any experiment has connections.

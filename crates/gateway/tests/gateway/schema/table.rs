@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// What stands before each table, in their order.
-const PLACES: [&str; 14] = [
+const PLACES: [&str; 15] = [
     "`[gateway]`",
     "`[log]`",
     "`[link]`",
@@ -18,6 +18,7 @@ const PLACES: [&str; 14] = [
     "## Announcements",
     "## Cards",
     "## DNS64",
+    "## Proxy",
 ];
 
 /// The timers, whose range stands above their table.
@@ -155,6 +156,8 @@ fn kind(values: &str) -> Value {
         json!({ "enum": words })
     } else if let Some(range) = range(values) {
         range
+    } else if values == "ports and ranges of them" {
+        json!({ "type": "array", "items": { "type": "string", "pattern": PORTS } })
     } else if values.contains("ports") {
         json!({ "type": "array", "items": { "type": "string", "pattern": SOCKET } })
     } else if ["list", "networks", "addresses", "prefixes"]
@@ -171,6 +174,7 @@ fn kind(values: &str) -> Value {
     }
 }
 
+const PORTS: &str = "^[0-9]{1,5}( *- *[0-9]{1,5})?$";
 const ADDRESS: &str = r"^[0-9A-Fa-f:.]+$";
 const NETWORK: &str = r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$";
 const SOCKET: &str = r"^([0-9.]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}$";
@@ -181,7 +185,7 @@ fn member(key: &str) -> Value {
         "v4" | "v6" | "addresses" => json!({ "type": "string", "pattern": NETWORK }),
         "to" => json!({ "type": "string", "pattern": NETWORK }),
         "via" => json!({ "type": "string", "pattern": ADDRESS }),
-        "ports" => json!({ "type": "string", "pattern": "^[0-9]{1,5}( *- *[0-9]{1,5})?$" }),
+        "ports" => json!({ "type": "string", "pattern": PORTS }),
         "protocol" => json!({ "enum": ["tcp", "udp", "icmp"] }),
         "size" => json!({ "type": "integer", "minimum": 8, "maximum": 32768 }),
         "per-subscriber" => json!({ "type": "integer", "minimum": 1, "maximum": 4 }),

@@ -5,11 +5,13 @@ mod rows;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::SocketAddr;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use isthmus_lab::netns::Namespace;
 use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Topology};
 use rows::{EXAMPLES, Example, Exchange};
 
@@ -43,7 +45,7 @@ macro_rules! tests {
 }
 
 tests! {
-    nat64_basic nat64_isp nat_pt container laptop nat44 siit_dc ivi clat_router clat_host siit_clat four_in_six six_in_four six_rd
+    nat64_basic proxy nat64_isp nat_pt container laptop nat44 siit_dc ivi clat_router clat_host siit_clat four_in_six six_in_four six_rd
     six_to_four ds_lite lw4o6 map_e map_t isatap
 }
 
@@ -144,6 +146,34 @@ fn start(network: &Network, node: &str, folder: &Path, file: &Path) -> Gateway {
     Gateway::spawn(isthmus, folder, file)
 }
 
+/// Octets go from a client through a tunnel of a proxy to a server, and back.
+fn tunnels([from, server]: [&Namespace; 2], by: SocketAddr, at: SocketAddr) -> Result<(), String> {
+    let listener = traffic::inside(server, || TcpListener::bind(at))?;
+    let mut client = traffic::inside(from, || TcpStream::connect(by))?;
+    let told = |error: io::Error| error.to_string();
+    client.set_read_timeout(Some(PATIENCE)).map_err(told)?;
+    write!(
+        client,
+        "CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\nquestion"
+    )
+    .map_err(told)?;
+    let mut lines = BufReader::new(&client);
+    let mut status = String::new();
+    lines.read_line(&mut status).map_err(told)?;
+    if !status.starts_with("HTTP/1.1 200 ") {
+        return Err(status);
+    }
+    let mut octets = [0; 8];
+    listener
+        .accept()
+        .and_then(|(mut stream, _)| stream.read_exact(&mut octets))
+        .map_err(told)?;
+    match &octets {
+        b"question" => Ok(()),
+        other => Err(format!("{other:?} came out")),
+    }
+}
+
 impl Exchange {
     /// Makes the exchange. The first packet may be late, no other.
     fn make(&self, network: &Network) -> Result<(), String> {
@@ -177,6 +207,15 @@ impl Exchange {
             } => {
                 let [to, at]: [SocketAddr; 2] = [to, at].map(|end| end.parse().unwrap());
                 traffic::connects([node(from), node(server)], to, at)
+            }
+            Self::Tunnel {
+                from,
+                by,
+                server,
+                at,
+            } => {
+                let [by, at]: [SocketAddr; 2] = [by, at].map(|end| end.parse().unwrap());
+                tunnels([node(from), node(server)], by, at)
             }
         }
     }

@@ -35,6 +35,14 @@ pub(super) enum Exchange {
         /// The server's address for itself.
         at: &'static str,
     },
+    /// Octets through a tunnel that a proxy opens.
+    Tunnel {
+        from: &'static str,
+        /// The proxy.
+        by: &'static str,
+        server: &'static str,
+        at: &'static str,
+    },
     /// A TCP connection to a port that is always open.
     Connection {
         from: &'static str,
@@ -57,6 +65,15 @@ const fn connection([from, to]: [&'static str; 2], [server, at]: [&'static str; 
     Exchange::Connection {
         from,
         to,
+        server,
+        at,
+    }
+}
+
+const fn tunnel([from, by]: [&'static str; 2], [server, at]: [&'static str; 2]) -> Exchange {
+    Exchange::Tunnel {
+        from,
+        by,
         server,
         at,
     }
@@ -143,6 +160,45 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
         setup: &[("internet", WITH_V4)],
         exchanges: &[everything(["host", BY_NAT_PT], ["internet", V4])],
+    },
+    Example {
+        name: "proxy",
+        gateways: &[("router", "proxy")],
+        opposite: None,
+        nodes: &[
+            ("six", Plain, &[]),
+            ("four", Plain, &[]),
+            (
+                "router",
+                Plain,
+                &["default via 198.51.100.1", "default via 2001:db8:2::1"],
+            ),
+            ("internet", Plain, &[]),
+        ],
+        links: &[
+            [
+                ("router", "eth0", &["2001:db8:1::1/64"]),
+                ("six", "eth0", &["2001:db8:1::2/64"]),
+            ],
+            [
+                ("router", "eth1", &["192.168.0.1/16"]),
+                ("four", "eth0", &["192.168.0.2/16"]),
+            ],
+            [
+                ("router", "eth2", &["198.51.100.2/24", "2001:db8:2::2/64"]),
+                ("internet", "eth0", &["198.51.100.1/24", "2001:db8:2::1/64"]),
+            ],
+        ],
+        setup: &[("internet", WITH_V4), ("internet", WITH_V6)],
+        exchanges: &[
+            tunnel(["six", "[2001:db8:1::1]:3128"], ["internet", "9.9.9.9:443"]),
+            tunnel(
+                ["six", "[2001:db8:1::1]:3128"],
+                ["internet", "[3fff::9]:443"],
+            ),
+            tunnel(["four", "192.168.0.1:3128"], ["internet", "[3fff::9]:80"]),
+            tunnel(["four", "192.168.0.1:3128"], ["internet", "9.9.9.9:80"]),
+        ],
     },
     Example {
         name: "nat64_isp",

@@ -1,0 +1,270 @@
+//! HTTP/1.1 with a client: requests that are forwarded, and tunnels.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+
+use crate::counter::Counter;
+use crate::engine::{Engine, Place};
+use crate::failure::Failure;
+use crate::head::{self, Wish};
+use crate::journal::Entry;
+use crate::logged::Logged;
+use crate::meter::{Meter, Metered};
+use crate::proxy_header::Ends;
+use crate::target::Target;
+use crate::tunnel;
+use crate::upstream::{Unsent, Upstream};
+use crate::users;
+
+/// Octets of a head, at most.
+const LONGEST_HEAD: usize = 32 * 1024;
+/// Headers of a request, at most.
+const MOST_HEADERS: usize = 128;
+/// A client whose server is silent is told so before it is taken for idle itself.
+const GRACE: Duration = Duration::from_secs(5);
+const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"proxy\", charset=\"UTF-8\"");
+
+/// The content of a response: what a server sent, or what we say.
+type Body = Either<Logged, Full<Bytes>>;
+
+/// Whom a client takes us for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A proxy.
+    Proxy,
+    /// The server of every site.
+    Sites,
+}
+
+/// A client's connection.
+struct Session {
+    engine: Arc<Engine>,
+    ends: Ends,
+    role: head::Role,
+    /// Held until the connection, or the tunnel that it became, has ended.
+    _place: Place,
+    /// The server's connection of the request before. No other client gets it.
+    kept: Mutex<Option<Upstream>>,
+}
+
+/// Serves a client until it ends.
+pub(crate) async fn serve(
+    stream: TcpStream,
+    ends: Ends,
+    engine: Arc<Engine>,
+    place: Place,
+    role: Role,
+) {
+    let meter = Arc::new(Meter::new(engine.counters.clone()));
+    let (head_timeout, idle) = (engine.config.head_timeout, engine.config.idle_timeout);
+    let session = Arc::new(Session {
+        engine,
+        ends,
+        role: match role {
+            Role::Proxy => head::Role::Proxy,
+            Role::Sites => head::Role::Sites(ends.local.port()),
+        },
+        _place: place,
+        kept: Mutex::default(),
+    });
+    let metered = Metered {
+        stream,
+        meter: meter.clone(),
+    };
+    let answer = service_fn(move |request| {
+        let session = session.clone();
+        async move { Ok::<_, Infallible>(session.answer(request).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(head_timeout)
+        .max_header_size(LONGEST_HEAD)
+        .max_headers(MOST_HEADERS);
+    let connection = builder
+        .serve_connection(TokioIo::new(metered), answer)
+        .with_upgrades();
+    if let Some(Err(error)) = meter.unless_idle(idle + GRACE, connection).await {
+        tracing::debug!(client = %ends.client, %error, "proxy");
+    }
+}
+
+impl Session {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let mut entry = self.engine.journal.entry("http", self.ends.client);
+        entry.set("method", request.method().as_str());
+        match self.clone().respond(request, &mut entry).await {
+            Ok(response) => response,
+            Err(failure) => {
+                self.engine.counters.count(failure.counter());
+                entry.set("status", failure.status().as_u16());
+                self.engine.journal.write(entry.failed(&failure));
+                said(&failure)
+            }
+        }
+    }
+
+    async fn respond(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        entry: &mut Entry,
+    ) -> Result<Response<Body>, Failure> {
+        self.authenticate(&request, entry).await?;
+        let (head, body) = request.into_parts();
+        let wish = head::read(&head, self.role, &self.engine.pseudonym)?;
+        let request = Request::from_parts(head, body);
+        match wish {
+            Wish::Tunnel(target) => self.tunnel(request, target, entry).await,
+            Wish::Forward(target) => self.forward(request, &target, entry).await,
+            Wish::Answer => Ok(Response::new(Either::Right(Full::default()))),
+        }
+    }
+
+    /// RFC 9110 section 11.7. A client without a setting for a proxy knows no password.
+    async fn authenticate(
+        &self,
+        request: &Request<Incoming>,
+        entry: &mut Entry,
+    ) -> Result<(), Failure> {
+        let Some(users) = self.engine.config.users.as_ref() else {
+            return Ok(());
+        };
+        if self.role != head::Role::Proxy {
+            return Ok(());
+        }
+        let value = request.headers().get(PROXY_AUTHORIZATION);
+        let (name, password) = value
+            .and_then(|value| users::basic(value.as_bytes()))
+            .ok_or(Failure::Unauthenticated)?;
+        if !users.admits(&name, &password).await {
+            return Err(Failure::Unauthenticated);
+        }
+        entry.set("user", name);
+        Ok(())
+    }
+
+    async fn tunnel(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        target: Target,
+        entry: &mut Entry,
+    ) -> Result<Response<Body>, Failure> {
+        self.engine.counters.count(Counter::TunnelConnect);
+        entry.target(&target);
+        let (server, address) = self.engine.dialer.dial(&target, self.ends).await?;
+        entry.server(address);
+        entry.set("status", 200);
+        let entry = entry.clone();
+        tokio::spawn(async move {
+            let Ok(upgraded) = hyper::upgrade::on(request).await else {
+                return;
+            };
+            let Ok(parts) = upgraded.downcast::<TokioIo<Metered>>() else {
+                return;
+            };
+            let client = parts.io.into_inner().stream;
+            let early = &parts.read_buf;
+            let meter = Meter::following(self.engine.counters.clone(), early.len());
+            let limits = (self.engine.config.idle_timeout, &*self.engine.counters);
+            tunnel::run(client, server, early, &meter, limits).await;
+            self.engine.journal.write(entry.ended(&meter));
+        });
+        Ok(Response::new(Either::Right(Full::default())))
+    }
+
+    async fn forward(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        target: &Target,
+        entry: &mut Entry,
+    ) -> Result<Response<Body>, Failure> {
+        let counters = &self.engine.counters;
+        counters.count(match self.role {
+            head::Role::Proxy => Counter::RequestForwarded,
+            head::Role::Sites(_) => Counter::RequestSite,
+        });
+        entry.target(target);
+        entry.set("path", request.uri().path());
+        let (mut head, body) = request.into_parts();
+        head::rewrite(&mut head, target, &self.engine.pseudonym)?;
+        let mut request = Request::from_parts(head, body);
+        let mut kept = self.kept.lock().await;
+        if let Some(mut upstream) = kept.take().filter(|kept| kept.leads_to(target))
+            && upstream.is_open().await
+        {
+            match upstream.send(request).await {
+                Ok(response) => {
+                    counters.count(Counter::ServerReused);
+                    *kept = Some(upstream);
+                    return Ok(self.finish(response, entry));
+                }
+                // The server had hung up, and has seen nothing of it.
+                Err(Unsent {
+                    request: Some(back),
+                    ..
+                }) => request = back,
+                Err(unsent) => return Err(unsent.failure),
+            }
+        }
+        let (stream, address) = self.engine.dialer.dial(target, self.ends).await?;
+        entry.server(address);
+        let idle = self.engine.config.idle_timeout;
+        let mut upstream = Upstream::open(stream, target.clone(), idle).await?;
+        let sent = upstream.send(request).await;
+        let response = sent.map_err(|unsent| unsent.failure)?;
+        *kept = Some(upstream);
+        Ok(self.finish(response, entry))
+    }
+
+    /// Makes the client's response of the server's.
+    fn finish(&self, response: Response<Incoming>, entry: &mut Entry) -> Response<Body> {
+        let version = response.version();
+        entry.set("status", response.status().as_u16());
+        let entry = entry.clone();
+        let engine = self.engine.clone();
+        let mut response =
+            response.map(|incoming| Either::Left(Logged::new(incoming, entry, engine)));
+        head::strip(response.headers_mut());
+        head::add_via(response.headers_mut(), version, &self.engine.pseudonym);
+        response
+    }
+}
+
+/// The response that says what failed (RFC 9209).
+fn said(failure: &Failure) -> Response<Body> {
+    let text = format!("isthmus: {failure}\n");
+    let mut response = Response::new(Either::Right(Full::from(text)));
+    *response.status_mut() = failure.status();
+    let headers = response.headers_mut();
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    headers.insert(CONTENT_TYPE, plain);
+    match failure {
+        Failure::Method => {
+            let allowed = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS";
+            headers.insert(ALLOW, HeaderValue::from_static(allowed));
+        }
+        Failure::Unauthenticated => {
+            headers.insert(PROXY_AUTHENTICATE, REALM);
+        }
+        _ => {}
+    }
+    let status = format!("isthmus; error={}", failure.proxy_error());
+    if let Ok(status) = HeaderValue::try_from(status) {
+        headers.insert(PROXY_STATUS, status);
+    }
+    response
+}

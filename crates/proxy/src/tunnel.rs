@@ -1,0 +1,181 @@
+//! The octets of a tunnel: the first ones by way of a buffer, all others inside the kernel.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
+use nix::unistd::pipe2;
+use socket2::SockRef;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use crate::counter::{Counter, Counters};
+use crate::meter::Meter;
+
+/// Octets that are read at once.
+const BUFFER: usize = 16 * 1024;
+/// So many octets in one direction are worth a pipe, which takes four system calls and two descriptors.
+const WORTH_A_PIPE: u64 = 64 * 1024;
+/// Octets that a pipe holds, if the kernel lets it.
+const PIPE: i32 = 512 * 1024;
+
+/// One direction of a tunnel.
+struct Direction<'t> {
+    from: &'t TcpStream,
+    to: &'t TcpStream,
+    /// Tells the meter.
+    carried: &'t (dyn Fn(usize) + Sync),
+    counters: &'t Counters,
+    /// Whether the other direction has ended. Then dropping the sockets is the end of both.
+    is_last: &'t AtomicBool,
+}
+
+/// Carries what client and server send to each other until both have ended, one breaks off, or nothing comes for
+/// `idle`. `early` is what the client sent before the tunnel was open.
+pub(crate) async fn run(
+    client: TcpStream,
+    server: TcpStream,
+    early: &[u8],
+    meter: &Meter,
+    (idle, counters): (Duration, &Counters),
+) {
+    let is_last = AtomicBool::new(false);
+    let up = Direction {
+        from: &client,
+        to: &server,
+        carried: &|octets| meter.up(octets),
+        counters,
+        is_last: &is_last,
+    };
+    let down = Direction {
+        from: &server,
+        to: &client,
+        carried: &|octets| meter.down(octets),
+        counters,
+        is_last: &is_last,
+    };
+    let both = async {
+        write_all(&server, early).await?;
+        tokio::try_join!(up.carry(), down.carry())
+    };
+    // An error is the end of one side, and dropping the sockets tells the other.
+    let _ = meter.unless_idle(idle, both).await;
+}
+
+impl Direction<'_> {
+    /// Carries everything, and then the end.
+    async fn carry(&self) -> io::Result<()> {
+        match self.copy().await? {
+            End::Here => {}
+            End::Later(pipe) => {
+                self.counters.count(Counter::Spliced);
+                self.splice(&pipe).await?;
+            }
+        }
+        match self.is_last.swap(true, Ordering::Relaxed) {
+            true => Ok(()),
+            false => SockRef::from(self.to).shutdown(Shutdown::Write),
+        }
+    }
+
+    async fn copy(&self) -> io::Result<End> {
+        self.from.readable().await?;
+        let mut buffer = Vec::with_capacity(BUFFER);
+        let mut total = 0;
+        loop {
+            buffer.clear();
+            let octets = match self.from.try_read_buf(&mut buffer) {
+                Ok(0) => return Ok(End::Here),
+                Ok(octets) => octets,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.from.readable().await?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            write_all(self.to, &buffer).await?;
+            (self.carried)(octets);
+            total += octets as u64;
+            if total >= WORTH_A_PIPE
+                && octets == BUFFER
+                && let Ok(pipe) = Pipe::new()
+            {
+                return Ok(End::Later(pipe));
+            }
+        }
+    }
+
+    async fn splice(&self, pipe: &Pipe) -> io::Result<()> {
+        let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
+        loop {
+            self.from.readable().await?;
+            // The pipe is empty, so that whatever would block is the socket.
+            let taken = self.from.try_io(Interest::READABLE, || {
+                Ok(splice(
+                    self.from,
+                    None,
+                    &pipe.entry,
+                    None,
+                    PIPE as usize,
+                    flags,
+                )?)
+            });
+            let mut left = match taken {
+                Ok(0) => return Ok(()),
+                Ok(octets) => octets,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => return Err(error),
+            };
+            let octets = left;
+            while left > 0 {
+                self.to.writable().await?;
+                let given = self.to.try_io(Interest::WRITABLE, || {
+                    Ok(splice(&pipe.exit, None, self.to, None, left, flags)?)
+                });
+                match given {
+                    Ok(given) => left -= given,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            (self.carried)(octets);
+        }
+    }
+}
+
+/// Where the octets of a direction end.
+enum End {
+    /// The last one was read.
+    Here,
+    /// The others go through a pipe.
+    Later(Pipe),
+}
+
+struct Pipe {
+    exit: OwnedFd,
+    entry: OwnedFd,
+}
+
+impl Pipe {
+    fn new() -> io::Result<Self> {
+        let (exit, entry) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+        // A user may have only so much of it; a small pipe works, too.
+        let _ = fcntl(&entry, FcntlArg::F_SETPIPE_SZ(PIPE));
+        Ok(Self { exit, entry })
+    }
+}
+
+/// Writes all octets.
+pub(crate) async fn write_all(to: &TcpStream, mut octets: &[u8]) -> io::Result<()> {
+    while !octets.is_empty() {
+        match to.try_write(octets) {
+            Ok(written) => octets = &octets[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => to.writable().await?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
