@@ -28,5 +28,5 @@ pub(super) fn plan(alg: Alg) -> impl Iterator<Item = String> {
     let dns = "questions and answers of DNS that pass are rewritten (RFC 2766 section 4)";
     let ftp = "EPSV and EPRT of FTP are translated to PASV and PORT (RFC 6384)";
     let lines = [(alg.dns, dns), (alg.ftp, ftp)].into_iter();
-    lines.filter_map(|(is, line)| is.then(|| line.to_owned()))
+    lines.filter(|(is, _)| *is).map(|(_, line)| line.to_owned())
 }

@@ -33,6 +33,20 @@ enum Variant {
     Napt,
 }
 
+impl Variant {
+    /// What the data plane takes.
+    fn mechanism(self, translator: core::Nat64) -> (&'static str, core::AnyMechanism) {
+        match self {
+            Self::Basic => {
+                let of_addresses = translator;
+                let basic = core::NatPt { of_addresses };
+                ("nat-pt basic", core::AnyMechanism::NatPt(basic))
+            }
+            Self::Napt => ("nat-pt napt", core::AnyMechanism::Nat64(translator)),
+        }
+    }
+}
+
 /// Either variant.
 pub(super) fn nat_pt(reader: &Reader<'_>) -> Option<Composed> {
     let variants = [("basic", Variant::Basic), ("napt", Variant::Napt)];
@@ -64,20 +78,11 @@ pub(super) fn nat_pt(reader: &Reader<'_>) -> Option<Composed> {
     if refused {
         return None;
     }
-    let translator = core::Nat64 {
+    let (name, core) = variant.mechanism(core::Nat64 {
         prefix: prefix.value,
         inside: fit_v6(&inside),
         nat: no_nat(),
-    };
-    let (name, core) = match variant {
-        Variant::Basic => (
-            "nat-pt basic",
-            core::AnyMechanism::NatPt(core::NatPt {
-                of_addresses: translator,
-            }),
-        ),
-        Variant::Napt => ("nat-pt napt", core::AnyMechanism::Nat64(translator)),
-    };
+    });
     let mut composed = Composed::new(name, core);
     composed.claim(overlap::of_rfc6052(&prefix), "prefix", prefix.span);
     for pool in &nat.pool {
