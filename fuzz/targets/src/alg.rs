@@ -16,7 +16,7 @@ struct Lent;
 
 impl Translator for Lent {
     fn prefix(&self) -> Prefix {
-        Prefix::new(Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0).into(), 96)
+        Prefix::new(Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0), 96)
             .expect("a prefix of 96 bits")
     }
 
