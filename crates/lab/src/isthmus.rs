@@ -198,40 +198,7 @@ impl Isthmus {
                 );
             }
         }
-        let _ = match self.mechanism {
-            Mechanism::Siit => write!(
-                text,
-                "\n[[instance]]\nname = \"siit\"\nmechanism = \"siit\"\nprefix = \"{}/96\"\n\
-                 eam = [ {{ v4 = \"{}\", v6 = \"{}\" }} ]\n",
-                plan::PREFIX,
-                plan::HOST6_AS_IPV4,
-                plan::HOST6,
-            ),
-            Mechanism::Nat64 => write!(
-                text,
-                "\n[[instance]]\nname = \"plat\"\nmechanism = \"nat64\"\nprefix = \"{}/96\"\n\
-                 subscriber-session-rate = 1000000000\n\
-                 pool = [ {{ addresses = \"{}\", ports = \"1024-65535\" }} ]\n\
-                 max-bindings = {sessions}\nmax-sessions = {sessions}\n",
-                plan::PREFIX,
-                plan::POOL,
-                sessions = self.sessions,
-            ),
-            Mechanism::NatPt => write!(
-                text,
-                "\n[[instance]]\nname = \"history\"\nmechanism = \"nat-pt\"\nvariant = \"basic\"\n\
-                 prefix = \"{}/96\"\ninside = [\"::/0\"]\nsubscriber-session-rate = 1000000000\n\
-                 pool = [ {{ addresses = \"{}\" }} ]\n\
-                 max-bindings = {sessions}\nmax-sessions = {sessions}\n",
-                plan::PREFIX,
-                plan::POOL,
-                sessions = self.sessions,
-            ),
-            Mechanism::Other(Instance { keys, .. }) => {
-                let keys = keys.join("\n");
-                write!(text, "\n[[instance]]\nname = \"tested\"\n{keys}\n")
-            }
-        };
+        text += &self.instance();
         if let Dns64::On(address) = self.dns64 {
             let _ = write!(
                 text,
@@ -243,6 +210,41 @@ impl Isthmus {
             );
         }
         text
+    }
+
+    /// Returns the table of the mechanism under test.
+    fn instance(&self) -> String {
+        match self.mechanism {
+            Mechanism::Siit => format!(
+                "\n[[instance]]\nname = \"siit\"\nmechanism = \"siit\"\nprefix = \"{}/96\"\n\
+                 eam = [ {{ v4 = \"{}\", v6 = \"{}\" }} ]\n",
+                plan::PREFIX,
+                plan::HOST6_AS_IPV4,
+                plan::HOST6,
+            ),
+            Mechanism::Nat64 => format!(
+                "\n[[instance]]\nname = \"plat\"\nmechanism = \"nat64\"\nprefix = \"{}/96\"\n\
+                 subscriber-session-rate = 1000000000\n\
+                 pool = [ {{ addresses = \"{}\", ports = \"1024-65535\" }} ]\n\
+                 max-bindings = {sessions}\nmax-sessions = {sessions}\n",
+                plan::PREFIX,
+                plan::POOL,
+                sessions = self.sessions,
+            ),
+            Mechanism::NatPt => format!(
+                "\n[[instance]]\nname = \"history\"\nmechanism = \"nat-pt\"\nvariant = \"basic\"\n\
+                 prefix = \"{}/96\"\ninside = [\"::/0\"]\nsubscriber-session-rate = 1000000000\n\
+                 pool = [ {{ addresses = \"{}\" }} ]\n\
+                 max-bindings = {sessions}\nmax-sessions = {sessions}\n",
+                plan::PREFIX,
+                plan::POOL,
+                sessions = self.sessions,
+            ),
+            Mechanism::Other(Instance { keys, .. }) => {
+                let keys = keys.join("\n");
+                format!("\n[[instance]]\nname = \"tested\"\n{keys}\n")
+            }
+        }
     }
 
     /// Starts it on a node that has the links of a gateway, bound to a CPU if one is given.
