@@ -18,6 +18,7 @@ mod composed;
 mod diagnose;
 mod discovery;
 mod document;
+mod engines;
 mod host;
 mod instance;
 mod isatap;
