@@ -7,11 +7,12 @@ use std::time::Duration;
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+    ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -20,12 +21,14 @@ use crate::counter::Counter;
 use crate::engine::{Engine, Place};
 use crate::failure::Failure;
 use crate::head::{self, Wish};
+use crate::interim::{Hints, Interim};
 use crate::journal::Entry;
 use crate::logged::Logged;
 use crate::meter::{Meter, Metered};
 use crate::proxy_header::Ends;
 use crate::target::Target;
 use crate::tunnel;
+use crate::upgrade::Upgrade;
 use crate::upstream::{Unsent, Upstream};
 use crate::users;
 
@@ -59,6 +62,8 @@ struct Session {
     _place: Place,
     /// The server's connection of the request before. No other client gets it.
     kept: Mutex<Option<Upstream>>,
+    /// Where responses before the last go.
+    interim: Arc<Interim>,
 }
 
 /// Serves a client until it ends.
@@ -71,6 +76,7 @@ pub(crate) async fn serve(
 ) {
     let meter = Arc::new(Meter::new(engine.counters.clone()));
     let (head_timeout, idle) = (engine.config.head_timeout, engine.config.idle_timeout);
+    let interim = Arc::new(Interim::default());
     let session = Arc::new(Session {
         engine,
         ends,
@@ -80,10 +86,12 @@ pub(crate) async fn serve(
         },
         _place: place,
         kept: Mutex::default(),
+        interim: interim.clone(),
     });
     let metered = Metered {
         stream,
         meter: meter.clone(),
+        interim,
     };
     let answer = service_fn(move |request| {
         let session = session.clone();
@@ -107,7 +115,8 @@ impl Session {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let mut entry = self.engine.journal.entry("http", self.ends.client);
         entry.set("method", request.method().as_str());
-        match self.clone().respond(request, &mut entry).await {
+        let is_old = request.version() == Version::HTTP_10;
+        let mut response = match self.clone().respond(request, &mut entry).await {
             Ok(response) => response,
             Err(failure) => {
                 self.engine.counters.count(failure.counter());
@@ -115,7 +124,13 @@ impl Session {
                 self.engine.journal.write(entry.failed(&failure));
                 said(&failure)
             }
+        };
+        if is_old {
+            // RFC 9112 section 9.3: no proxy keeps a connection of HTTP/1.0.
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
         }
+        response
     }
 
     async fn respond(
@@ -188,7 +203,7 @@ impl Session {
 
     async fn forward(
         self: Arc<Self>,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         target: &Target,
         entry: &mut Entry,
     ) -> Result<Response<Body>, Failure> {
@@ -199,18 +214,45 @@ impl Session {
         });
         entry.target(target);
         entry.set("path", request.uri().path());
+        let upgrade = Upgrade::asked_by(&mut request);
+        let is_old = request.version() == Version::HTTP_10;
         let (mut head, body) = request.into_parts();
         head::rewrite(&mut head, target, &self.engine.pseudonym)?;
         let mut request = Request::from_parts(head, body);
+        if let Some(upgrade) = &upgrade {
+            upgrade.ask(request.headers_mut());
+        }
+        let hints = (!is_old).then(|| Hints::of(&mut request, &self.engine.pseudonym));
+        let response = self.exchange(request, target, hints, entry).await?;
+        match (response.status(), upgrade) {
+            (StatusCode::SWITCHING_PROTOCOLS, None) => Err(Failure::BadServer(
+                "it changed the protocol unasked".to_owned(),
+            )),
+            (StatusCode::SWITCHING_PROTOCOLS, Some(upgrade)) => {
+                self.switch(upgrade, response, entry)
+            }
+            _ => Ok(self.finish(response, entry)),
+        }
+    }
+
+    /// Sends a request, and passes on what comes before its response.
+    async fn exchange(
+        &self,
+        mut request: Request<Incoming>,
+        target: &Target,
+        mut hints: Option<Hints>,
+        entry: &mut Entry,
+    ) -> Result<Response<Incoming>, Failure> {
+        let counters = &self.engine.counters;
         let mut kept = self.kept.lock().await;
         if let Some(mut upstream) = kept.take().filter(|kept| kept.leads_to(target))
             && upstream.is_open().await
         {
-            match upstream.send(request).await {
+            match self.interim.pass(&mut hints, upstream.send(request)).await {
                 Ok(response) => {
                     counters.count(Counter::ServerReused);
                     *kept = Some(upstream);
-                    return Ok(self.finish(response, entry));
+                    return Ok(response);
                 }
                 // The server had hung up, and has seen nothing of it.
                 Err(Unsent {
@@ -224,10 +266,35 @@ impl Session {
         entry.server(address);
         let idle = self.engine.config.idle_timeout;
         let mut upstream = Upstream::open(stream, target.clone(), idle).await?;
-        let sent = upstream.send(request).await;
+        let sent = self.interim.pass(&mut hints, upstream.send(request)).await;
         let response = sent.map_err(|unsent| unsent.failure)?;
         *kept = Some(upstream);
-        Ok(self.finish(response, entry))
+        Ok(response)
+    }
+
+    /// Changes the protocol of both connections, which become a tunnel.
+    fn switch(
+        self: Arc<Self>,
+        upgrade: Upgrade,
+        mut response: Response<Incoming>,
+        entry: &mut Entry,
+    ) -> Result<Response<Body>, Failure> {
+        let tunnel = upgrade.answered_by(&mut response)?;
+        self.engine.counters.count(Counter::TunnelUpgrade);
+        let mut entry = entry.clone();
+        entry.set("status", response.status().as_u16());
+        let version = response.version();
+        let mut response = response.map(|_| Either::Right(Full::default()));
+        head::strip(response.headers_mut());
+        head::add_via(response.headers_mut(), version, &self.engine.pseudonym);
+        tunnel.tell(response.headers_mut());
+        tokio::spawn(async move {
+            let limits = (self.engine.config.idle_timeout, &*self.engine.counters);
+            let meter = Meter::new(self.engine.counters.clone());
+            tunnel.run(&meter, limits).await;
+            self.engine.journal.write(entry.ended(&meter));
+        });
+        Ok(response)
     }
 
     /// Makes the client's response of the server's.
@@ -240,6 +307,8 @@ impl Session {
             response.map(|incoming| Either::Left(Logged::new(incoming, entry, engine)));
         head::strip(response.headers_mut());
         head::add_via(response.headers_mut(), version, &self.engine.pseudonym);
+        // RFC 9112 section 2.3: the version is that of the sender, which we are.
+        *response.version_mut() = Version::HTTP_11;
         response
     }
 }
@@ -261,6 +330,9 @@ fn said(failure: &Failure) -> Response<Body> {
             headers.insert(PROXY_AUTHENTICATE, REALM);
         }
         _ => {}
+    }
+    if failure.is_last() {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let status = format!("isthmus; error={}", failure.proxy_error());
     if let Ok(status) = HeaderValue::try_from(status) {

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::counter::{Counter, Counters};
+use crate::interim::Interim;
 
 /// The octets of one client's connection.
 pub(crate) struct Meter {
@@ -84,6 +85,7 @@ impl Meter {
 pub(crate) struct Metered {
     pub(crate) stream: TcpStream,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) interim: Arc<Interim>,
 }
 
 impl AsyncRead for Metered {
@@ -124,8 +126,11 @@ impl AsyncWrite for Metered {
         self.stream.is_write_vectored()
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    /// Writes what goes between two responses: hyper has nothing left of the one before when it flushes.
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let written = ready!(self.interim.poll_write(&self.stream, context))?;
+        self.meter.down(written);
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
