@@ -16,6 +16,7 @@ use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use crate::counter::Counter;
 use crate::engine::{Engine, Place};
@@ -25,6 +26,7 @@ use crate::interim::{Hints, Interim};
 use crate::journal::Entry;
 use crate::logged::Logged;
 use crate::meter::{Meter, Metered};
+use crate::opening::{self, Opening};
 use crate::proxy_header::Ends;
 use crate::target::Target;
 use crate::tunnel;
@@ -38,6 +40,7 @@ const LONGEST_HEAD: usize = 32 * 1024;
 const MOST_HEADERS: usize = 128;
 /// A client whose server is silent is told so before it is taken for idle itself.
 const GRACE: Duration = Duration::from_secs(5);
+const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"proxy\", charset=\"UTF-8\"");
 
@@ -64,11 +67,74 @@ struct Session {
     kept: Mutex<Option<Upstream>>,
     /// Where responses before the last go.
     interim: Arc<Interim>,
+    /// Why the first request has failed already.
+    failed: Mutex<Option<Failure>>,
+}
+
+/// Octets that were read of a client, and why its first request has failed already.
+#[derive(Default)]
+pub(crate) struct Begun {
+    early: Vec<u8>,
+    failed: Option<Failure>,
+}
+
+/// Serves a client of a proxy until it ends. Tunnels, which most of them want, need nothing of hyper.
+pub(crate) async fn proxy(mut stream: TcpStream, ends: Ends, engine: Arc<Engine>, place: Place) {
+    let mut begun = Begun::default();
+    // A password is asked for by hyper.
+    if engine.config.users.is_none() {
+        let opening = opening::read(&mut stream, &engine.pseudonym);
+        let opening = match timeout(engine.config.head_timeout, opening).await {
+            Ok(Ok(opening)) => opening,
+            // The client is gone, or says nothing.
+            Ok(Err(_)) | Err(_) => return,
+        };
+        match opening {
+            Opening::Tunnel(target, end, octets) => {
+                let mut entry = engine.journal.entry("http", ends.client);
+                entry.set("method", "CONNECT");
+                match dial(&engine, &target, ends, &mut entry).await {
+                    Ok(server) => {
+                        return tunnel(&engine, stream, server, &octets[end..], entry).await;
+                    }
+                    Err(failure) => begun.failed = Some(failure),
+                }
+                begun.early = octets;
+            }
+            Opening::Other(octets) => begun.early = octets,
+        }
+    }
+    Box::pin(serve((stream, begun), ends, engine, place, Role::Proxy)).await;
+}
+
+/// Connects to the server of a tunnel.
+async fn dial(
+    engine: &Engine,
+    target: &Target,
+    ends: Ends,
+    entry: &mut Entry,
+) -> Result<TcpStream, Failure> {
+    engine.counters.count(Counter::TunnelConnect);
+    entry.target(target);
+    let (server, address) = engine.dialer.dial(target, ends).await?;
+    entry.server(address);
+    entry.set("status", 200);
+    Ok(server)
+}
+
+/// Tells the client that there is a tunnel, and carries what it carries.
+async fn tunnel(engine: &Engine, client: TcpStream, server: TcpStream, early: &[u8], entry: Entry) {
+    let meter = Meter::following(engine.counters.clone(), early.len());
+    let limits = (engine.config.idle_timeout, &*engine.counters);
+    if tunnel::write_all(&client, ESTABLISHED).await.is_ok() {
+        tunnel::run(client, server, early, &meter, limits).await;
+    }
+    engine.journal.write(entry.ended(&meter));
 }
 
 /// Serves a client until it ends.
 pub(crate) async fn serve(
-    stream: TcpStream,
+    (stream, begun): (TcpStream, Begun),
     ends: Ends,
     engine: Arc<Engine>,
     place: Place,
@@ -87,10 +153,12 @@ pub(crate) async fn serve(
         _place: place,
         kept: Mutex::default(),
         interim: interim.clone(),
+        failed: Mutex::new(begun.failed),
     });
     let metered = Metered {
         stream,
         meter: meter.clone(),
+        early: begun.early,
         interim,
     };
     let answer = service_fn(move |request| {
@@ -178,11 +246,11 @@ impl Session {
         target: Target,
         entry: &mut Entry,
     ) -> Result<Response<Body>, Failure> {
-        self.engine.counters.count(Counter::TunnelConnect);
-        entry.target(&target);
-        let (server, address) = self.engine.dialer.dial(&target, self.ends).await?;
-        entry.server(address);
-        entry.set("status", 200);
+        if let Some(failure) = self.failed.lock().await.take() {
+            entry.target(&target);
+            return Err(failure);
+        }
+        let server = dial(&self.engine, &target, self.ends, entry).await?;
         let entry = entry.clone();
         tokio::spawn(async move {
             let Ok(upgraded) = hyper::upgrade::on(request).await else {
@@ -191,11 +259,10 @@ impl Session {
             let Ok(parts) = upgraded.downcast::<TokioIo<Metered>>() else {
                 return;
             };
-            let client = parts.io.into_inner().stream;
-            let early = &parts.read_buf;
+            let (client, early) = parts.io.into_inner().ended(&parts.read_buf);
             let meter = Meter::following(self.engine.counters.clone(), early.len());
             let limits = (self.engine.config.idle_timeout, &*self.engine.counters);
-            tunnel::run(client, server, early, &meter, limits).await;
+            tunnel::run(client, server, &early, &meter, limits).await;
             self.engine.journal.write(entry.ended(&meter));
         });
         Ok(Response::new(Either::Right(Full::default())))

@@ -77,10 +77,11 @@ impl Switched {
         let (Ok(client), Ok(server)) = (client, server) else {
             return;
         };
-        let (to, from) = (server.io.into_inner(), client.io.into_inner().stream);
+        let (from, early) = client.io.into_inner().ended(&client.read_buf);
+        let to = server.io.into_inner();
         if tunnel::write_all(&from, &server.read_buf).await.is_ok() {
             meter.down(server.read_buf.len());
-            tunnel::run(from, to, &client.read_buf, meter, limits).await;
+            tunnel::run(from, to, &early, meter, limits).await;
         }
     }
 }
