@@ -49,7 +49,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-pub use bare::PackError;
+pub use bare::{Chance, PackError};
 pub use choice::Choice;
 pub(crate) use choice::by_name;
 pub use compile::{CompileError, Compiled, CompiledInstance, Secrets};
