@@ -67,6 +67,7 @@ pub mod summary;
 pub mod tester;
 pub mod tools;
 pub mod topology;
+pub mod validity;
 pub mod wire;
 pub mod world;
 

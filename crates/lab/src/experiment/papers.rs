@@ -148,7 +148,7 @@ const DIRECT: Kind = Kind {
 };
 /// The transfer of files, by their size.
 const FILES: Kind = Kind {
-    quantity: Quantity::Throughput,
+    quantity: Quantity::FileTime,
     over: FILE,
     network: WIRES,
     method: HTTP,
@@ -323,7 +323,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         unlimited(files::connect),
         |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
     ),
-    FILES.measuring(Quantity::FileTime).experiment(
+    FILES.experiment(
         [
             "paper-001/files",
             "Time until a file is complete",
@@ -332,7 +332,7 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         unlimited(files::time),
         nothing,
     ),
-    FILES.experiment(
+    FILES.measuring(Quantity::FileThroughput).experiment(
         [
             "paper-001/file-throughput",
             "Throughput of a file's transfer",

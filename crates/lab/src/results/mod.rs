@@ -155,6 +155,19 @@ pub struct Trial {
     pub seconds: f64,
     /// The outcome.
     pub outcome: Outcome,
+    /// The places on the axis that have no point, if it was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub gaps: Vec<Gap>,
+}
+
+/// A place on the axis that could not be measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Gap {
+    /// The place.
+    pub at: f64,
+    /// The reason.
+    pub why: String,
 }
 
 /// The outcome of a trial.

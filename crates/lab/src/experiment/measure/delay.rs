@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, testbed::Testbed};
+use super::{
+    super::{profile::Profile, testbed::Testbed},
+    each::each,
+};
 use crate::{
     LabError, Result,
-    bound::{Payload, TcpOptions, Transport, ping_pong, table::PAPERS_PAYLOADS},
+    bound::{Payload, TcpOptions, Transport, table::PAPERS_PAYLOADS},
     results::Point,
     sockets::{
         bulk::Bulk,
@@ -52,14 +55,13 @@ pub(crate) fn tcp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>>
     one_way(testbed, profile, Protocol::Tcp)
 }
 
-fn one_way(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
-    let mut points = Vec::new();
-    for payload in payloads(profile) {
+fn one_way(testbed: &mut Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    each(testbed, &payloads(profile), |testbed, payload| {
         let exchanges = play(testbed, profile, protocol, payload)?;
-        let [there, back] = match testbed.bounds() {
-            Some(paths) => ping_pong(paths.each_ref(), transport(protocol), payload).map(Some),
-            None => [None, None],
-        };
+        let [there, back] = [0, 1].map(|way| {
+            let path = &testbed.bounds()?[way];
+            Some(path.delay(transport(protocol), payload))
+        });
         let mean = there.zip(back).map(|(there, back)| (there + back) / 2.0);
         let values: [(&str, Option<f64>, Value); 3] = [
             ("forward", there, |exchange| delay(&exchange.forth)),
@@ -68,12 +70,12 @@ fn one_way(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Ve
                 exchange.round_trip.as_secs_f64() / 2.0
             }),
         ];
-        for (series, bound, value) in values {
+        let points = values.into_iter().filter_map(|(series, bound, value)| {
             let samples: Vec<f64> = exchanges.iter().map(value).collect();
-            points.extend(point(series, payload, &samples, bound));
-        }
-    }
-    Ok(points)
+            point(series, payload, &samples, bound)
+        });
+        Ok(points.collect())
+    })
 }
 
 /// A time of an exchange, in seconds.
@@ -94,9 +96,9 @@ fn point(series: &str, payload: Payload, samples: &[f64], bound: Option<f64>) ->
 
 /// Returns round trips by size of message over TCP.
 pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
-    let all = payloads(profile).into_iter();
-    all.map(|payload| round_trip(testbed, profile, payload))
-        .collect()
+    each(testbed, &payloads(profile), |testbed, payload| {
+        round_trip(testbed, profile, payload).map(|point| vec![point])
+    })
 }
 
 fn round_trip(testbed: &Testbed, profile: Profile, payload: Payload) -> Result<Point> {
@@ -172,44 +174,52 @@ pub(crate) fn tcp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<
     throughput(testbed, profile, Protocol::Tcp)
 }
 
-fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+fn throughput(testbed: &mut Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    each(testbed, &payloads(profile), |testbed, payload| {
+        stream(testbed, profile.length(), protocol, payload)
+    })
+}
+
+/// Measures the messages of one size that follow each other.
+fn stream(
+    testbed: &Testbed,
+    duration: Duration,
+    protocol: Protocol,
+    payload: Payload,
+) -> Result<Vec<Point>> {
     let pair = testbed.pair()?;
-    let duration = profile.length();
-    let mut points = Vec::new();
-    for payload in payloads(profile) {
-        let before = testbed.passed();
-        let (goodput, offered) = match protocol {
-            Protocol::Udp => {
-                let stream = Stream {
-                    payload,
-                    offered: Offered::Line,
-                    duration,
-                };
-                let arrivals = stream.run(&pair)?;
-                let bits = arrivals.sent as f64 * 8.0 * f64::from(payload.bytes());
-                (arrivals.goodput(), Some(bits / duration.as_secs_f64()))
-            }
-            Protocol::Tcp => {
-                let bulk = Bulk {
-                    message: payload,
-                    warm_up: WARM_UP,
-                    duration,
-                };
-                (bulk.run(&pair)?.goodput(), None)
-            }
-        };
-        punctual(&before, &testbed.passed())?;
-        let bounds = testbed.bounds();
-        let bound = bounds.map(|[there, _]| there.streaming(transport(protocol), payload));
-        // A load that was not offered is the sender's limit, not the subject's.
-        let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
-        let point = point("forward", payload, &[goodput], bound);
-        points.extend(point.map(|point| match ceiling {
-            Some(ceiling) => point.with_ceiling(ceiling),
-            None => point,
-        }));
-    }
-    Ok(points)
+    let before = testbed.passed();
+    let (goodput, offered) = match protocol {
+        Protocol::Udp => {
+            let stream = Stream {
+                payload,
+                offered: Offered::Line,
+                duration,
+            };
+            let arrivals = stream.run(&pair)?;
+            let bits = arrivals.sent as f64 * 8.0 * f64::from(payload.bytes());
+            (arrivals.goodput(), Some(bits / duration.as_secs_f64()))
+        }
+        Protocol::Tcp => {
+            let bulk = Bulk {
+                message: payload,
+                warm_up: WARM_UP,
+                duration,
+            };
+            (bulk.run(&pair)?.goodput(), None)
+        }
+    };
+    punctual(&before, &testbed.passed())?;
+    let bounds = testbed.bounds();
+    let bound = bounds.map(|[there, _]| there.streaming(transport(protocol), payload));
+    // A load that was not offered is the sender's limit, not the subject's.
+    let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
+    let point = point("forward", payload, &[goodput], bound);
+    let point = point.map(|point| match ceiling {
+        Some(ceiling) => point.with_ceiling(ceiling),
+        None => point,
+    });
+    Ok(point.into_iter().collect())
 }
 
 /// Checks that the cables kept time.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, testbed::Testbed};
+use super::{
+    super::{profile::Profile, testbed::Testbed},
+    each::each,
+};
 use crate::{LabError, Result, results::Point, tools};
 
 /// Octets of an ICMP header.
@@ -34,9 +37,8 @@ pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Poi
 
 /// Returns the round trips of the sizes of paper 002.
 pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
-    profile
-        .thin(&super::udp::SIZES)
-        .into_iter()
-        .map(|octets| round_trip(testbed, profile, octets))
-        .collect()
+    let sizes = profile.thin(&super::udp::SIZES);
+    each(testbed, &sizes, |testbed, octets| {
+        round_trip(testbed, profile, octets).map(|point| vec![point])
+    })
 }
