@@ -57,6 +57,9 @@ pub struct Figure {
     /// The first and the 99th percentile: of the samples (medians over the repetitions) where trials have kept them,
     /// else of the repetitions; absent if there is only one repetition.
     pub spread: Option<[f64; 2]>,
+    /// The 95 % confidence interval of the value: of the median over six repetitions or more; of fewer, from the least to
+    /// the greatest end of their own intervals. Absent if neither is known.
+    pub interval: Option<[f64; 2]>,
     /// The bound of the model.
     pub bound: Option<f64>,
     /// The rate or time of the tester without a device.
@@ -327,9 +330,18 @@ impl Figure {
             let middle = |end: usize| middle(kept.iter().map(|spread| spread[end]));
             middle(0).zip(middle(1)).map(|(low, high)| [low, high])
         };
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let each: Option<Vec<[f64; 2]>> = points.iter().map(|point| point.interval).collect();
+        let all = each.and_then(|each| {
+            let wider =
+                |one: [f64; 2], other: [f64; 2]| [one[0].min(other[0]), one[1].max(other[1])];
+            each.into_iter().reduce(wider)
+        });
         Self {
             at,
             values,
+            interval: measure::median_interval(&sorted).or(all),
             samples: points
                 .iter()
                 .fold(0, |sum, point| sum.saturating_add(point.samples)),

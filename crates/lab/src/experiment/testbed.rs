@@ -32,7 +32,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Testbed {
     /// Results of a measurement that serves several experiments.
-    pub(super) offered: Vec<Offered>,
+    pub(super) offered: Offered,
     /// Files, likewise.
     pub(super) fetched: Vec<Fetched>,
     /// Rates without loss, likewise.
@@ -123,7 +123,7 @@ impl Testbed {
             }
         };
         Ok(Self {
-            offered: Vec::new(),
+            offered: Offered::default(),
             fetched: Vec::new(),
             found: Vec::new(),
             timed: Vec::new(),

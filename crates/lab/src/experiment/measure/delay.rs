@@ -15,18 +15,11 @@ use crate::{
         pingpong::{Delay, Exchange, PingPong, Protocol, Series},
         streaming::{Offered, Stream},
     },
+    validity::{EXACT, FEW, LATE, PUNCTUAL},
     wire::Counts,
 };
 
-/// The timing error of a cable above which an exchange does not count, if it is also above this share of the round
-/// trip.
-const PUNCTUAL: Duration = Duration::from_micros(20);
-const EXACT: f64 = 0.005;
-/// The lateness above which a frame of a stream is late: the queue behind it does not make up for it.
-const LATE: Duration = Duration::from_millis(1);
-/// The share of frames that may be late.
-const FEW: f64 = 0.01;
-/// The least share of the bound that a sender must offer.
+/// The share of the bound below which the load of a sender is its own limit.
 const BUSY: f64 = 0.97;
 /// The time in which a TCP connection finds its rate.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -94,22 +87,20 @@ fn point(series: &str, payload: Payload, samples: &[f64], bound: Option<f64>) ->
     })
 }
 
-/// Returns round trips by size of message over TCP.
+/// Returns round trips by size of message over TCP, and the delay of each direction from socket to socket.
 pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     each(testbed, &payloads(profile), |testbed, payload| {
-        round_trip(testbed, profile, payload).map(|point| vec![point])
-    })
-}
-
-fn round_trip(testbed: &Testbed, profile: Profile, payload: Payload) -> Result<Point> {
-    let exchanges = play(testbed, profile, Protocol::Tcp, payload)?;
-    let samples: Vec<f64> = exchanges
-        .iter()
-        .map(|exchange| exchange.round_trip.as_secs_f64())
-        .collect();
-    point("both", payload, &samples, None).ok_or(LabError::Output {
-        tool: "ping-pong",
-        output: "no exchange".into(),
+        let exchanges = play(testbed, profile, Protocol::Tcp, payload)?;
+        let values: [(&str, Value); 3] = [
+            ("both", |exchange| exchange.round_trip.as_secs_f64()),
+            ("forward", |exchange| delay(&exchange.forth)),
+            ("back", |exchange| delay(&exchange.back)),
+        ];
+        let points = values.into_iter().filter_map(|(series, value)| {
+            let samples: Vec<f64> = exchanges.iter().map(value).collect();
+            point(series, payload, &samples, None)
+        });
+        Ok(points.collect())
     })
 }
 

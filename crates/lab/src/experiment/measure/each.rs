@@ -2,9 +2,9 @@
 
 use super::super::testbed::Testbed;
 use crate::{
-    LabError, Result,
+    Result,
     results::{Gap, Point},
-    validity::TRIES,
+    validity::{persistent, undisturbed},
 };
 
 /// Measures at each place of an axis. A place that cannot be measured is a gap of the testbed's current trial.
@@ -16,7 +16,7 @@ pub(super) fn each<T: Copy + Into<f64>>(
     places: &[T],
     measure: impl Fn(&Testbed, T) -> Result<Vec<Point>>,
 ) -> Result<Vec<Point>> {
-    let (points, gaps) = apart(places, |place| measure(testbed, place))?;
+    let (points, gaps) = apart(places, |place| undisturbed(|| measure(testbed, place)))?;
     testbed.leave_out(gaps);
     Ok(points)
 }
@@ -47,21 +47,10 @@ pub(super) fn apart<T: Copy + Into<f64>, V>(
     }
 }
 
-/// Repeats what is void, which it is if the machine had other work.
-fn persistent<T>(mut measure: impl FnMut() -> Result<T>) -> Result<T> {
-    let mut result = measure();
-    for _ in 1..TRIES {
-        if !matches!(result, Err(LabError::Tester(_))) {
-            break;
-        }
-        result = measure();
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{LabError, validity::TRIES};
 
     fn broken(size: u32) -> LabError {
         LabError::Output {

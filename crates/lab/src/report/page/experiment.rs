@@ -336,7 +336,9 @@ fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
                 small { "tester alone " (amount::amount(quantity, own)) }
             }
         }
-        @if let Some(spread) = figure.spread.filter(|_| figure.bound.is_none()) {
+        @if let Some(interval) = figure.interval {
+            small title="95 % confidence interval of the median" { (amount::range(quantity, interval)) }
+        } @else if let Some(spread) = figure.spread.filter(|_| figure.bound.is_none()) {
             small { (amount::range(quantity, spread)) }
         }
     }
