@@ -69,6 +69,7 @@ pub mod summary;
 pub mod tester;
 pub mod tools;
 pub mod topology;
+pub mod validity;
 pub mod wire;
 pub mod world;
 
