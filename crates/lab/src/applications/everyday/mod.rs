@@ -4,13 +4,23 @@
 //! native IPv4, its control. What other work does to one it does to both, so that the [verdict](verdict) is about
 //! the mechanism.
 
+mod call;
+mod flow;
+mod mail;
+mod office;
+mod play;
 mod torrent;
 pub mod verdict;
+mod web;
 
-use std::thread;
+use std::{thread, time::Duration};
 
 use super::{Call, Trouble, WithoutIpv4};
-use crate::{LabError, Result, process};
+use crate::{
+    LabError, Result,
+    error::ProcessProblem,
+    process::{self, Process},
+};
 pub use verdict::{Seen, Stream, Verdict};
 
 /// An application, or several that have their servers in common.
@@ -23,8 +33,19 @@ struct Application {
     run: fn(&Call<'_>) -> std::result::Result<Vec<Outcome>, Trouble>,
 }
 
-/// All of them, in the order of reports.
-const APPLICATIONS: [Application; 1] = [torrent::BITTORRENT];
+/// All of them, in the order of reports. Those in a row run at the same time; what keeps a rate comes last, when the
+/// others have ended.
+const APPLICATIONS: [&[Application]; 3] = [
+    &[web::BROWSER],
+    &[
+        mail::EMAIL,
+        torrent::BITTORRENT,
+        web::WEB,
+        office::VPN,
+        office::ESP,
+    ],
+    &[web::FILM, call::VIDEO_CALL, play::GAME],
+];
 
 /// The outcome of one run of an application.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +84,8 @@ impl<S: Into<Seen>> From<std::result::Result<S, Trouble>> for Outcome {
 
 /// Returns the names of all applications, in the order of reports.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    APPLICATIONS.iter().flat_map(|one| one.names).copied()
+    let all = APPLICATIONS.iter().copied().flatten();
+    all.flat_map(|one| one.names).copied()
 }
 
 /// Tries the applications whose names are wanted, through the mechanism and natively.
@@ -77,27 +99,36 @@ pub fn try_all(
 ) -> Result<Vec<Judged>> {
     let _without_ipv4 = WithoutIpv4::for_call(call)?;
     let mut judged = Vec::new();
-    for application in &APPLICATIONS {
-        if !application.names.iter().any(|name| wanted(name)) {
-            continue;
-        }
-        let [through, natively] = thread::scope(|scope| {
-            let control = scope.spawn(|| application.outcomes(native));
-            let through = application.outcomes(call);
-            let natively = control
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            [through, natively]
-        });
-        let outcomes = through.into_iter().zip(natively);
-        for (name, (through, natively)) in application.names.iter().zip(outcomes) {
-            if wanted(name) {
-                let verdict = verdict::judge(through, &natively);
-                judged.push(Judged { name, verdict });
+    for row in APPLICATIONS {
+        let row = row
+            .iter()
+            .filter(|one| one.names.iter().any(|name| wanted(name)));
+        thread::scope(|scope| {
+            let runs: Vec<_> = row
+                .map(|one| {
+                    let of = |call| scope.spawn(move || one.outcomes(call));
+                    (one, [call, native].map(of))
+                })
+                .collect();
+            for (one, threads) in runs {
+                let [through, natively] = threads.map(join);
+                for (name, (through, natively)) in
+                    one.names.iter().zip(through.into_iter().zip(natively))
+                {
+                    let verdict = verdict::judge(through, &natively);
+                    judged.push(Judged { name, verdict });
+                }
             }
-        }
+        });
     }
+    judged.retain(|judged| wanted(judged.name));
     Ok(judged)
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Application {
@@ -118,6 +149,22 @@ impl Application {
 /// Returns the failure of an application for this reason.
 fn fails<T>(why: impl Into<String>) -> std::result::Result<T, Trouble> {
     Err(Trouble::Fails(why.into()))
+}
+
+/// Waits until something happens that a process depends on the network for. Else the application fails, for this reason.
+fn await_or_fail(
+    process: &mut Process,
+    limit: Duration,
+    why: &str,
+    happens: impl FnMut() -> bool,
+) -> std::result::Result<(), Trouble> {
+    match process.wait_until(limit, happens) {
+        Err(LabError::Process {
+            problem: ProcessProblem::NotReady,
+            ..
+        }) => fails(why),
+        other => Ok(other?),
+    }
 }
 
 /// Returns that an application cannot be tried here.

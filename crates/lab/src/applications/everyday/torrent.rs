@@ -15,7 +15,9 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{super::unasked, Application, Call, Outcome, Seen, Trouble, fails, not_here};
+use super::{
+    super::unasked, Application, Call, Outcome, Seen, Trouble, await_or_fail, fails, join, not_here,
+};
 use crate::{
     LabError, Result, leftovers,
     netns::Namespace,
@@ -51,6 +53,8 @@ const COMPLETE: &[u8] = b"8:completei1e";
 const SIZE: usize = 100_000;
 /// The time that programs have on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The time in which the tracker hears of who serves.
+const HEARD: Duration = Duration::from_secs(20);
 /// The time after which who fetches gives up.
 /// It begins late: transmission chooses every ten seconds whom it serves.
 const PATIENCE_OF_PEERS: Duration = Duration::from_secs(30);
@@ -69,10 +73,6 @@ fn run(call: &Call<'_>) -> std::result::Result<Vec<Outcome>, Trouble> {
         let fetching = scope.spawn(|| swarm.fetches());
         let serving = scope.spawn(|| swarm.serves("serving", PEER, Port::AsItIs));
         let asking = swarm.serves("asking", PEER + 1, Port::AskedFor);
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            let joined: std::result::Result<_, _> = thread.join();
-            joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
         vec![join(fetching), join(serving), Outcome::from(asking)]
     }))
 }
@@ -177,7 +177,9 @@ impl<'a> Swarm<'a> {
             let order = format!("127.0.0.1:{orders}");
             let mut add = self.call.client.command("transmission-remote");
             process::run(add.args([&order, "--add"]).arg(&shared.torrents[0]))?;
-            seed.wait_until(PATIENCE, || self.is_served(&shared))?;
+            await_or_fail(&mut seed, HEARD, "the tracker hears nothing of it", || {
+                self.is_served(&shared)
+            })?;
             let fetched = fetch(self.call.server, &shared, 1);
             // Only now: transmission may refuse a host that has connected before.
             match (fetched, self.peer(&shared)) {

@@ -41,20 +41,26 @@ fn call(testbed: &Testbed) -> Result<Call<'_>> {
 
 /// Returns the verdict about each everyday application, beside a network of native IPv4.
 pub(crate) fn everyday(subject: &Subject, _: Profile) -> Result<Vec<Point>> {
-    judge(subject, |_| true).map(|judged| judged.into_iter().map(point).collect())
+    judge(subject, |_| Ok(()), |_| true).map(|judged| judged.into_iter().map(point).collect())
 }
 
 /// Tries the everyday applications whose names are wanted through a subject, which gives ports on request if it is ours.
+/// Before, its network is changed.
 ///
 /// # Errors
 /// The subject does not run on this machine.
-pub fn judge(subject: &Subject, wanted: impl Fn(&str) -> bool) -> Result<Vec<Judged>> {
+pub fn judge(
+    subject: &Subject,
+    change: impl FnOnce(&Testbed) -> Result<()>,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Judged>> {
     let native = subjects()
         .into_iter()
         .find(|subject| subject.name == NATIVE);
     let native = native.ok_or_else(|| LabError::Unasked(format!("there is no {NATIVE}")))?;
     let mut through = Testbed::build_with(subject, Links::Unlimited, Ports::OnRequest)?;
     let native = Testbed::build(&native, Links::Unlimited)?;
+    change(&through)?;
     let judged = everyday::try_all(&call(&through)?, &call(&native)?, wanted)?;
     through.check().map(|()| judged)
 }
