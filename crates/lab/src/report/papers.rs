@@ -403,11 +403,11 @@ mod tests {
         here.sort_unstable();
         names.sort_unstable();
         assert_eq!(here, names);
-        let known = |name: &&str| {
+        let known = |name: &&'static str| {
             let mut subjects = crate::experiment::subjects().into_iter();
             subjects.any(|subject| subject.mechanism == *name)
         };
-        assert!(TRIED_THROUGH.iter().all(|name| known(name)));
+        assert!(TRIED_THROUGH.iter().all(known));
     }
 
     #[test]

@@ -158,7 +158,9 @@ fn send(call: &Call<'_>, root: &Path) -> std::result::Result<Seen, Trouble> {
     for _ in 0..TIMES {
         let mut command = call.client.command("swaks");
         let server = call.target.to_string();
-        command.args(["--server", &server, "--port", "25", "--tls", "--hide-all"]);
+        command.args([
+            "--server", &server, "--port", "25", "--tls", "--silent", "1",
+        ]);
         command.args(["--timeout", &format!("{}s", PATIENCE.as_secs() / 2)]);
         command.args(["--from", "writer@lab.test", "--to", "reader@lab.test"]);
         command.args(["--header", "Subject: news of us", "--body", &body]);

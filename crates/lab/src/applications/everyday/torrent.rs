@@ -73,7 +73,7 @@ fn run(call: &Call<'_>) -> std::result::Result<Vec<Outcome>, Trouble> {
         let fetching = scope.spawn(|| swarm.fetches());
         let serving = scope.spawn(|| swarm.serves("serving", PEER, Port::AsItIs));
         let asking = swarm.serves("asking", PEER + 1, Port::AskedFor);
-        vec![join(fetching), join(serving), Outcome::from(asking)]
+        vec![join(fetching), join(serving), asking]
     }))
 }
 
@@ -334,11 +334,11 @@ fn fetch(node: &Namespace, shared: &Shared, end: usize) -> std::result::Result<S
     }
     let said = [said.stdout, said.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    let last = said.lines().rfind(|line| !line.trim().is_empty());
-    fails(format!(
-        "no whole file: {}",
-        last.unwrap_or("aria2 says nothing")
-    ))
+    let error = said.lines().find_map(|line| line.split_once("Exception: "));
+    fails(match error {
+        Some((_, error)) => format!("no whole file: {error}"),
+        None => "no whole file: nothing comes from those whom the tracker names".into(),
+    })
 }
 
 /// Returns the peers in an answer of the tracker, which is in bencode with six octets for each (BEP 23).
