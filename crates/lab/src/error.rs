@@ -29,6 +29,9 @@ pub enum LabError {
         /// Its origin: an option of the kernel, or a package.
         from: &'static str,
     },
+    /// An application cannot be tried here, for this reason.
+    #[error("{0}")]
+    Unasked(String),
     /// A program could not be started.
     #[error("cannot start `{command}`: {source}")]
     Start {

@@ -93,6 +93,7 @@ pub struct Instance {
     pub name: &'static str,
     /// Its keys in the configuration file, without its name.
     pub keys: Keys,
+    more: Keys,
     file: Option<File>,
 }
 
@@ -102,8 +103,14 @@ impl Instance {
         Self {
             name,
             keys,
+            more: &[],
             file: None,
         }
+    }
+
+    /// Adds keys.
+    pub const fn and(self, more: Keys) -> Self {
+        Self { more, ..self }
     }
 
     /// Adds a file that the keys name, and the function that makes its content.
@@ -117,7 +124,7 @@ impl Instance {
 
 impl PartialEq for Instance {
     fn eq(&self, other: &Self) -> bool {
-        self.keys == other.keys
+        self.keys == other.keys && self.more == other.more
     }
 }
 
@@ -240,8 +247,8 @@ impl Isthmus {
                 plan::POOL,
                 sessions = self.sessions,
             ),
-            Mechanism::Other(Instance { keys, .. }) => {
-                let keys = keys.join("\n");
+            Mechanism::Other(Instance { keys, more, .. }) => {
+                let keys = [keys, more].map(|keys| keys.join("\n")).join("\n");
                 format!("\n[[instance]]\nname = \"tested\"\n{keys}\n")
             }
         }

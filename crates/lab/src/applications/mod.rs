@@ -4,6 +4,7 @@
 //! clients (`curl`, `dig`, `ping`, `traceroute`, `iperf3`) use real servers, and where there is no such client,
 //! sockets stand in for it. All run at once. A failure is known within a second.
 
+pub mod everyday;
 mod ftp;
 mod servers;
 mod unasked;
@@ -57,7 +58,7 @@ pub struct Tried {
 
 /// A failure of an application.
 #[derive(Debug)]
-enum Trouble {
+pub(crate) enum Trouble {
     /// The laboratory could not try it.
     Lab(LabError),
     /// It does not work, for this reason.

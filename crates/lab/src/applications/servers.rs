@@ -109,7 +109,7 @@ impl Serving<'_> {
 }
 
 /// Makes a self-signed certificate for the web server's name, and its key, in one file for nginx.
-fn certificate(folder: &Path) -> Result<PathBuf> {
+pub(super) fn certificate(folder: &Path) -> Result<PathBuf> {
     process::require("openssl", "openssl")?;
     let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| folder.join(name));
     let mut command = Command::new("openssl");

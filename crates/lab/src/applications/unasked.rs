@@ -51,7 +51,7 @@ fn listen(node: &Namespace, address: SocketAddr) -> crate::Result<TcpListener> {
     })
 }
 
-fn connect(
+pub(super) fn connect(
     node: &Namespace,
     to: SocketAddr,
     limit: Duration,

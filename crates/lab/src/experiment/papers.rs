@@ -213,7 +213,7 @@ const fn unlimited(measure: Measure) -> How {
 }
 
 /// All experiments of the papers.
-pub static EXPERIMENTS: [Experiment; 32] = [
+pub static EXPERIMENTS: [Experiment; 33] = [
     DELAYS.experiment(
         [
             "paper-000/delay-udp-10M",
@@ -447,6 +447,20 @@ pub static EXPERIMENTS: [Experiment; 32] = [
         of: packets,
         how: unlimited(applications::all),
         takes: |_| 2.0,
+    },
+    Experiment {
+        name: "paper-002/everyday",
+        title: "Ten everyday applications by mechanism",
+        source: "Paper 002, section on applications",
+        quantity: Quantity::Works,
+        over: None,
+        network: WIRES,
+        method: "The programs that people use, each at the same time through the mechanism and over native IPv4: what \
+            fails or is slow natively too says nothing of the mechanism. Our gateways give ports to hosts that ask \
+            (PCP, NAT-PMP); only the row that says so asks.",
+        of: packets,
+        how: How::Apart(applications::everyday),
+        takes: |_| 60.0,
     },
     Experiment {
         name: "paper-004/connections",

@@ -293,5 +293,10 @@ impl fmt::Display for Subject {
 
 /// Returns our gateway with these keys of configuration, at a provider's network.
 pub(super) fn ours(name: &'static str, keys: Keys, engine: Engine) -> Isthmus {
-    Isthmus::new(engine, Mechanism::Other(Instance::new(name, keys)))
+    of(Instance::new(name, keys), engine)
+}
+
+/// Returns our gateway with this instance.
+pub(super) fn of(instance: Instance, engine: Engine) -> Isthmus {
+    Isthmus::new(engine, Mechanism::Other(instance))
 }

@@ -10,11 +10,12 @@ use super::{
         frames::{delay::Timed, throughput::Found},
         udp::Offered,
     },
-    subject::{Carries, Endpoint, Setup, Subject, ours},
+    subject::{Carries, Endpoint, Setup, Subject, of},
 };
 use crate::{
     Result, bound,
     device::Started,
+    isthmus::Instance,
     measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
@@ -51,6 +52,15 @@ pub struct Testbed {
     network: Network,
 }
 
+/// The ports at which hosts are reached from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ports {
+    /// None, where there is a NAT.
+    Closed,
+    /// Those that they ask our gateways for, by PCP or NAT-PMP.
+    OnRequest,
+}
+
 /// The hosts at the ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
@@ -79,6 +89,14 @@ impl Testbed {
     /// # Errors
     /// It does not run on this machine.
     pub fn build(subject: &Subject, links: Links) -> Result<Self> {
+        Self::build_with(subject, links, Ports::Closed)
+    }
+
+    /// Builds the network and starts the subject, whose gateways may let hosts ask for ports.
+    ///
+    /// # Errors
+    /// It does not run on this machine.
+    pub fn build_with(subject: &Subject, links: Links, ports: Ports) -> Result<Self> {
         // As on a wire: XDP cannot see that a checksum is unfinished.
         let offloads = Offloads::Off;
         let medium = links.medium();
@@ -105,13 +123,17 @@ impl Testbed {
             Setup::Provider(mechanism, gateways) => {
                 let network = build(mechanism.topology(offloads))?;
                 let mut started = Vec::new();
-                for ((node, interfaces, keys), gateway) in
-                    mechanism.gateways().into_iter().zip(gateways)
-                {
+                let instances = mechanism.gateways().into_iter().zip(mechanism.asked);
+                for (((node, interfaces, keys), asked), gateway) in instances.zip(gateways) {
                     let (node, cpu) = (network.node(node)?, Some(GATEWAY_CPU));
                     started.push(match gateway {
                         Endpoint::Isthmus(engine) => {
-                            let isthmus = ours(subject.mechanism, keys, engine).on(interfaces);
+                            let instance = Instance::new(subject.mechanism, keys);
+                            let instance = match ports {
+                                Ports::Closed => instance,
+                                Ports::OnRequest => instance.and(asked),
+                            };
+                            let isthmus = of(instance, engine).on(interfaces);
                             isthmus.up(node, cpu)?.into_started()
                         }
                         Endpoint::Other(end) => end.start(node, cpu)?,

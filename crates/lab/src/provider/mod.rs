@@ -62,6 +62,8 @@ pub struct Mechanism {
     pub ce: Keys,
     /// The instance of the BR.
     pub br: Keys,
+    /// Further keys of both, with which hosts may ask for ports of their own (PCP and NAT-PMP).
+    pub asked: [Keys; 2],
     /// The customer's host.
     pub client: Host,
     /// The server.

@@ -3,8 +3,8 @@
 use super::{
     Core, Host, Mechanism, Transport, host,
     keys::{
-        BR_OWN, CE_OWN, CUSTOMER, END_USER, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, POOL, RULE,
-        SIX_RD_DOMAIN, TABLES,
+        ASK_AFTR, ASK_CE, ASK_PLAT, BR_OWN, CE_OWN, CUSTOMER, END_USER, LWAFTR, LWB4, MAP_E_BR,
+        MAP_E_CE, POOL, RULE, SIX_RD_DOMAIN, TABLES,
     },
 };
 
@@ -26,6 +26,7 @@ local = "203.0.113.129"
 remote = "203.0.113.1"
 networks = ["2001:db8:a::/48"]
 icmp-source-v6 = "3fff:e::2""#],
+    asked: [&[], &[]],
     client: CLIENT_V6,
     server: SERVER_V6,
     to_ce: "203.0.113.1/32",
@@ -87,6 +88,7 @@ remote = "2001:db8:12::1"
 networks = ["192.168.1.0/24"]"#,
         BR_OWN,
     ],
+    asked: [&[], &[]],
     client: CLIENT_V4,
     server: SERVER_V4,
     to_ce: "2001:db8:12::/48",
@@ -113,6 +115,7 @@ softwires = ["2001:db8:12::/48"]"#,
         BR_OWN,
         TABLES,
     ],
+    asked: ASK_AFTR,
     ..FOUR_IN_SIX
 };
 
@@ -121,6 +124,7 @@ softwires = ["2001:db8:12::/48"]"#,
 pub const MAP_E: Mechanism = Mechanism {
     ce: &[MAP_E_CE, RULE, END_USER, CUSTOMER],
     br: &[MAP_E_BR, RULE, BR_OWN],
+    asked: ASK_CE,
     ..FOUR_IN_SIX
 };
 
@@ -141,6 +145,7 @@ softwires = [
 ]"#,
         BR_OWN,
     ],
+    asked: ASK_CE,
     ..FOUR_IN_SIX
 };
 
@@ -162,6 +167,7 @@ prefix = "2001:db8:ffff::/64""#,
         BR_OWN,
         r#"icmp-source-v6 = "3fff:e::2""#,
     ],
+    asked: ASK_CE,
     transport: Transport::Translation,
     mtu: 1260,
     ..FOUR_IN_SIX
@@ -181,6 +187,7 @@ prefix = "2001:db8:ffff::/96""#,
         POOL,
         TABLES,
     ],
+    asked: ASK_PLAT,
     transport: Transport::Translation,
     mtu: 1260,
     ..FOUR_IN_SIX

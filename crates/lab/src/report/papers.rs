@@ -55,7 +55,7 @@ pub(super) const SOURCES: [Source; 7] = [
 ];
 
 /// The finding of the paper, by the beginning of the experiment's name.
-const FINDINGS: [(&str, &str); 29] = [
+const FINDINGS: [(&str, &str); 30] = [
     (
         "paper-000/delay-tcp-10M",
         "The tunnels, ISATAP and 6to4, took longest at almost every size; NAT64 was faster \
@@ -150,6 +150,11 @@ const FINDINGS: [(&str, &str); 29] = [
         "Browsing, mail and video worked; BitTorrent could not serve through any of the four, and IPsec \
         failed through all but DS-Lite.",
     ),
+    (
+        "paper-002/everyday",
+        "Browsing, mail, video, news and banking worked. BitTorrent fetched, but served nobody; calls were worse than \
+        natively everywhere.",
+    ),
     ("paper-003/throughput-udp-10M", "Very close to the bound."),
     ("paper-003/throughput-tcp-10M", "Very close to the bound."),
     (
@@ -174,6 +179,80 @@ const FINDINGS: [(&str, &str); 29] = [
         "From 1 to 100 simultaneous connections were planned; the values are not printed.",
     ),
 ];
+
+/// The experiment with the applications of paper 002.
+pub(super) const EVERYDAY: &str = "paper-002/everyday";
+/// The mechanisms of paper 002.
+pub(super) const TRIED_THROUGH: [&str; 4] = ["DS-Lite", "MAP-E", "MAP-T", "464XLAT"];
+
+/// An application of paper 002.
+pub(super) struct Tried {
+    pub(super) application: &'static str,
+    /// What the paper saw through each of [`TRIED_THROUGH`].
+    pub(super) saw: [&'static str; 4],
+    /// The results that repeat it.
+    pub(super) here: &'static [&'static str],
+}
+
+const WELL: [&str; 4] = ["no problem"; 4];
+/// The applications of paper 002, in its order.
+pub(super) const TRIED: [Tried; 10] = [
+    tried("web search", WELL, &["browser, web search"]),
+    tried("e-mail", WELL, &["e-mail, SMTP", "e-mail, IMAP"]),
+    tried("social network", WELL, &["browser, social page"]),
+    tried("video streaming", WELL, &["video streaming, HLS"]),
+    tried(
+        "BitTorrent",
+        ["fetches, does not serve"; 4],
+        &[
+            "BitTorrent, fetching",
+            "BitTorrent, serving",
+            "BitTorrent, serving at a port that it asked for",
+        ],
+    ),
+    tried("news", WELL, &["news, RSS over TLS"]),
+    tried("home banking", WELL, &["home banking, mutual TLS"]),
+    tried(
+        "video call (Skype)",
+        [
+            "worse than natively",
+            "worse than natively",
+            "worse than natively",
+            "very bad",
+        ],
+        &["video call, SIP", "video call, STUN and RTP"],
+    ),
+    tried(
+        "online game",
+        [
+            "fine",
+            "disconnects on Windows",
+            "disconnects on Windows",
+            "fine",
+        ],
+        &["online game"],
+    ),
+    tried(
+        "VPN (L2TP/IPsec)",
+        ["works on two of five systems", "fails", "fails", "fails"],
+        &[
+            "VPN, IKEv2 with NAT traversal",
+            "VPN, ESP without NAT traversal",
+        ],
+    ),
+];
+
+const fn tried(
+    application: &'static str,
+    saw: [&'static str; 4],
+    here: &'static [&'static str],
+) -> Tried {
+    Tried {
+        application,
+        saw,
+        here,
+    }
+}
 
 /// Returns the paper's finding that this experiment repeats, in a sentence.
 pub(super) fn finding(experiment: &str) -> Option<&'static str> {
@@ -312,6 +391,23 @@ mod tests {
         for experiment in experiments.filter(|experiment| experiment.name.starts_with("paper-")) {
             assert!(finding(experiment.name).is_some(), "{}", experiment.name);
         }
+    }
+
+    #[test]
+    fn applications_are_in_the_table_once() {
+        let here = TRIED.iter().flat_map(|tried| tried.here).copied();
+        let (mut here, mut names): (Vec<_>, Vec<_>) = (
+            here.collect(),
+            crate::applications::everyday::names().collect(),
+        );
+        here.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(here, names);
+        let known = |name: &&'static str| {
+            let mut subjects = crate::experiment::subjects().into_iter();
+            subjects.any(|subject| subject.mechanism == *name)
+        };
+        assert!(TRIED_THROUGH.iter().all(known));
     }
 
     #[test]

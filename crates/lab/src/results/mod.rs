@@ -15,7 +15,7 @@ mod directory;
 mod quantity;
 
 pub use directory::{Directory, Problem};
-pub use quantity::{Better, Quantity};
+pub use quantity::{Better, NO_VERDICT, Quantity};
 
 use serde::{Deserialize, Serialize};
 

@@ -44,9 +44,12 @@ pub enum Quantity {
     QueryRate,
     /// The octets that a mechanism adds to a packet.
     Overhead,
-    /// Whether an application works: 1 if so, 0 if not, and a value between if badly.
+    /// Whether an application works: 1 if so, 0 if not, and a value between if badly. [`NO_VERDICT`] if nobody knows.
     Works,
 }
+
+/// The value of an application that was not asked, or of which it cannot be told whether it works.
+pub const NO_VERDICT: f64 = -1.0;
 
 /// The better one of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //!
 //! The gateway is the `isthmus` beside the test (`cargo build` first) or the one in `$ISTHMUS`.
 
+mod applications;
 mod attack;
 mod attacks;
 mod end_to_end;

@@ -1,7 +1,7 @@
 //! The measurements on a testbed.
 
 mod alone;
-pub(super) mod applications;
+pub mod applications;
 pub mod busy;
 pub(super) mod connections;
 pub(super) mod delay;

@@ -3,7 +3,11 @@
 use maud::{Markup, html};
 
 use super::table::{Table, heads};
-use crate::summary::{ExperimentSummary, Figure};
+use crate::{
+    report::papers::{self, TRIED},
+    results::NO_VERDICT,
+    summary::{ExperimentSummary, Figure},
+};
 
 /// A mechanism and an application, with a figure of each implementation.
 struct Cell<'s> {
@@ -28,23 +32,27 @@ impl<'s> Cell<'s> {
         }
     }
 
-    fn working(&self) -> usize {
-        let works = |(_, figure): &&(&str, &Figure)| figure.value() >= 1.0;
-        self.figures.iter().filter(works).count()
+    /// Returns the results of those that have a verdict.
+    fn verdicts(&self) -> Vec<f64> {
+        let values = self.figures.iter().map(|(_, figure)| figure.value());
+        values.filter(|value| *value >= 0.0).collect()
     }
 
     /// Returns the result over all implementations, which mostly agree.
     fn markup(&self) -> Markup {
-        let (working, all) = (self.working(), self.figures.len());
+        let verdicts = self.verdicts();
+        let working = verdicts.iter().filter(|value| **value >= 1.0).count();
         html! {
-            @if let [(_, first), others @ ..] = &self.figures[..] {
-                @if others.iter().all(|(_, other)| other.value() == first.value()) {
-                    (works(first.value()))
+            @if let [first, others @ ..] = &verdicts[..] {
+                @if others.iter().all(|other| other == first) {
+                    (works(*first))
                 } @else {
-                    span.badly { "~ " (working) " of " (all) }
+                    span.badly { "~ " (working) " of " (verdicts.len()) }
                 }
-            } @else {
+            } @else if self.figures.is_empty() {
                 span.none { "–" }
+            } @else {
+                (works(NO_VERDICT))
             }
         }
     }
@@ -98,6 +106,33 @@ pub(super) fn matrix(answers: &ExperimentSummary<'_>) -> Markup {
             },
         })
         (reasons(&rows))
+        @if answers.experiment.name == papers::EVERYDAY { (beside_the_paper(answers)) }
+    }
+}
+
+/// Returns what the paper saw of each of its applications through its four mechanisms, and what was seen here.
+fn beside_the_paper(answers: &ExperimentSummary<'_>) -> Markup {
+    html! {
+        (Table {
+            class: Some("tried"),
+            caption: html! { "The paper's applications and mechanisms: the paper, and here" },
+            heads: html! { (heads(&["application"])) (heads(&papers::TRIED_THROUGH)) },
+            rows: html! {
+                @for tried in &TRIED {
+                    tr {
+                        th scope="row" { (tried.application) }
+                        @for (mechanism, saw) in papers::TRIED_THROUGH.iter().zip(tried.saw) {
+                            td {
+                                small { "paper: " (saw) }
+                                @for series in tried.here {
+                                    br; small { (series) ": " } (Cell::new(answers, mechanism, series).markup())
+                                }
+                            }
+                        }
+                    }
+                }
+            },
+        })
     }
 }
 
@@ -140,6 +175,8 @@ pub(super) fn works(value: f64) -> Markup {
             span.works { "✓ works" }
         } @else if value > 0.0 {
             span.badly { "~ badly" }
+        } @else if value < 0.0 {
+            span.none { "– not told" }
         } @else {
             span.not { "✗ fails" }
         }

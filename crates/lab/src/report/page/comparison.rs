@@ -332,13 +332,15 @@ fn value(answers: &ExperimentSummary<'_>, subject: &SubjectInfo, at: Option<f64>
         })
         .collect();
     if quantity == Quantity::Works {
-        let working = figures
-            .iter()
-            .filter(|(_, figure)| figure.value() >= 1.0)
-            .count();
-        return (!figures.is_empty()).then(|| Value {
-            value: working as f64 / figures.len() as f64,
-            text: Some(format!("{working} of {}", figures.len())),
+        let counts = |least: f64| {
+            let above = figures.iter().filter(|(_, one)| one.value() >= least);
+            above.count()
+        };
+        // Those without a verdict are not counted.
+        let (working, all) = (counts(1.0), counts(0.0));
+        return (all > 0).then(|| Value {
+            value: working as f64 / all as f64,
+            text: Some(format!("{working} of {all}")),
             beside: None,
             limited: false,
             open: false,

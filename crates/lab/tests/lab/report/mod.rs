@@ -1,5 +1,6 @@
 //! The report, the claims and the comparison of runs, on made-up runs whose figures follow from formulas.
 
+mod applications;
 mod browser;
 mod claims;
 mod claims_on_translation;

@@ -1,0 +1,62 @@
+//! An online game: datagrams in both directions, 60 times in a second.
+//!
+//! The games that paper 002 played have no program without a screen. Sockets send what they send; the server knows the
+//! player by the address of its first datagram, as game servers do.
+
+use std::{
+    net::{SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use super::{
+    Application, Call, Trouble, fails,
+    flow::{self, Flow},
+};
+
+/// The game.
+pub(super) const GAME: Application = Application {
+    names: &["online game"],
+    needs: &[],
+    run: |call| Ok(vec![game(call).into()]),
+};
+
+/// Quake's port, and one of the player.
+const SERVER: u16 = 27960;
+const PLAYER: u16 = 27001;
+/// Five seconds: five datagrams in a hundred are lost only if the path loses them.
+const FLOW: Flow = Flow {
+    rate: 60,
+    size: 120,
+    count: 300,
+};
+/// The number of greetings; the first ones may be lost while neighbours are resolved.
+const GREETINGS: usize = 10;
+
+fn game(call: &Call<'_>) -> std::result::Result<super::Stream, Trouble> {
+    let [client, server] = call.own;
+    let near = flow::open(call.client, (client, PLAYER).into())?;
+    let far = flow::open(call.server, (server, SERVER).into())?;
+    let to = SocketAddr::new(call.target, SERVER);
+    let Some(player) = greet([&near, &far], to) else {
+        return fails("the server does not hear the player");
+    };
+    flow::exchange(FLOW, [(&near, to), (&far, player)])
+}
+
+/// Returns where the server sees the player.
+pub(super) fn greet([near, far]: [&UdpSocket; 2], to: SocketAddr) -> Option<SocketAddr> {
+    let mut heard = [0; 16];
+    for _ in 0..GREETINGS {
+        // It may be refused while there is no route yet.
+        if near.send_to(b"hello", to).is_err() {
+            std::thread::sleep(Duration::from_millis(100));
+            continue;
+        }
+        if let Ok((length, from)) = far.recv_from(&mut heard)
+            && &heard[..length] == b"hello"
+        {
+            return Some(from);
+        }
+    }
+    None
+}
