@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::marker::PhantomData;
 
-use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_ktime_get_coarse_ns};
+use aya_ebpf::helpers::bpf_get_prandom_u32;
 use isthmus_abi::counts;
 use isthmus_core::address::eam::{EamTable, MappedV4};
 use isthmus_core::address::softwire::{B4Key, SoftwireTable};
@@ -15,7 +15,7 @@ use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
 
 use crate::lookup;
-use crate::maps::{CLOCK, Rules, State, count_in, next_random, offline};
+use crate::maps::{self, CLOCK, Rules, State, count_in, next_random, offline};
 use crate::route::Egress;
 
 /// The answer of the last search for an explicit mapping. The search for the instance asks for the same as the
@@ -130,9 +130,7 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
             return Instant::from_nanos(now);
         }
         if self.now.get() == 0 {
-            // A few milliseconds late, but without a read of the hardware clock. SAFETY: a helper without
-            // arguments.
-            self.now.set(unsafe { bpf_ktime_get_coarse_ns() });
+            self.now.set(maps::now());
         }
         Instant::from_nanos(self.now.get())
     }
