@@ -108,3 +108,11 @@ requirement("7.2", SHOULD, "A mapping that was made for EPRT is for one connecti
             status="no: it ends when it is idle; a port of the client's is reachable as long as any other that it uses")
 requirement("8", MAY, "A transfer without EPSV, PASV, EPRT or PORT comes from port 20 to the port of the control connection.",
             see=["rfc6146-3.5.1-udp-endpoint-independent-filtering"])
+requirement("5", MUST, "Packets that grow are broken up if they have to be.",
+            status="no: a reply grows by some octets; one that fills a packet, and so exceeds the MTU, is fragmented or refused like any other")
+requirement("5.1", MUST, "Lines in UTF-8 pass, and the gateway writes none.", see=["rfc6384-10-others"])
+requirement("11", MUST, "Disabled, the gateway still hears ALGS.", see=["rfc6384-11-algs"])
+requirement("12", SHOULD, "If NOOP gets another reply than 200, the connection is torn down.",
+            status="no: the client gets the gateway's reply, whatever the server says to NOOP")
+requirement("12", SHOULD, "A mapping waits for its first packet for 30 seconds at least.",
+            status="partly: for 240, as one of RFC 6146 whose SYN has come; no vector shows it")
