@@ -101,8 +101,13 @@ vector("algs", FTP, *talk().client("ALGS STATUS64", "NOOP").server("200 well", "
     "200 well", "216 EPSVEPRT").client("EPSV", "PASV").steps)
 requirement("11", SHOULD, "ALGS with another argument, or without one, is an error.")
 vector("algs-without", FTP, *talk().client("ALGS", "NOOP").server("200 well", "504 Command not implemented for that parameter").steps)
-requirement("5", MUST, "Commands that two packets share are put together.",
-            status="no: such a line passes as it is; clients send a command in one packet")
+requirement("5", MUST, "Commands that two packets share are put together: the client does it, as it sends again what nobody acknowledged.")
+SHARED = [("EPS", C0, ""), ("V\r\n", C0 + 3, ""), ("EPSV\r\n", C0, "PASV\r\n")]
+halves = talk()
+vector("epsv-in-two-segments", FTP, *halves.steps,
+       *(send(out6() / tcp("PA", 40000, 21, at, S0) / Raw(line),
+              out4() / tcp("PA", halves.port, 21, at, S0) / (Raw(becomes) if becomes else b""))
+         for line, at, becomes in SHARED))
 requirement("5", MUST, "Telnet options are refused, except those of RFC 1123.", status="no: they pass to the server, which refuses them")
 requirement("7.2", SHOULD, "A mapping that was made for EPRT is for one connection only.",
             status="no: it ends when it is idle; a port of the client's is reachable as long as any other that it uses")
